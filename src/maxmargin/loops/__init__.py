@@ -1,0 +1,16 @@
+"""Compiled loops: arrays and NamedTuples in, numbers out; no classes, no checks.
+
+Nothing here is imported until it is used: ``loops.perceptron`` loads numba on first access,
+so that ``import maxmargin`` stays light.
+"""
+
+import importlib
+from types import ModuleType
+
+_MODULES = ("kernel_tiles", "perceptron", "rows")
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module(f"{__name__}.{name}")

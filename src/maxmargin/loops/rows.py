@@ -1,0 +1,155 @@
+"""Rows of a matrix, dense or sparse, behind one set of verbs.
+
+A loop that says ``row_dot(X, i, w)`` is compiled once for ``Dense`` and once for ``Csr``; it never
+asks which it has. Values are only read, so ``rows`` hands them over as read-only views: one
+compiled signature serves writable, read-only and memory-mapped arrays alike.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numba import types
+from numba.extending import overload
+
+from maxmargin.loops.compiled import FAST_SUMS
+
+
+class Dense(NamedTuple):
+    """Rows of a C-contiguous array."""
+
+    values: Any
+
+
+class Csr(NamedTuple):
+    """Rows of a compressed sparse matrix: row i owns data[indptr[i]:indptr[i + 1]]."""
+
+    data: Any
+    indices: Any
+    indptr: Any
+
+
+def rows(X: Any) -> Dense | Csr:
+    """Wrap a validated float matrix without copying it (dense input must be C-contiguous)."""
+    if sp.issparse(X):
+        return Csr(_read_only(X.data), _read_only(X.indices), _read_only(X.indptr, np.int64))
+    return Dense(_read_only(X))
+
+
+def _read_only(array: Any, dtype: Any = None) -> Any:
+    view = np.ascontiguousarray(array, dtype=dtype).view()
+    view.flags.writeable = False
+    return view
+
+
+# Each verb is declared for readers and type checkers, then given a body for either kind of rows.
+
+
+def row_dot(X: Any, i: int, w: Any) -> float:
+    """Return xᵢ·w."""
+    raise NotImplementedError("compiled code only")
+
+
+def row_squared_norm(X: Any, i: int) -> float:
+    """Return ‖xᵢ‖²."""
+    raise NotImplementedError("compiled code only")
+
+
+def row_axpy(X: Any, i: int, scale: float, w: Any) -> None:
+    """Do w += scale · xᵢ."""
+    raise NotImplementedError("compiled code only")
+
+
+def row_dots(X: Any, i: int, columns: Any, out: Any) -> None:
+    """Do out += columnsᵀxᵢ, for columns of shape (d, K)."""
+    raise NotImplementedError("compiled code only")
+
+
+def row_axpy_column(X: Any, i: int, scale: float, columns: Any, k: int) -> None:
+    """Do columns[:, k] += scale · xᵢ."""
+    raise NotImplementedError("compiled code only")
+
+
+def _is_csr(X: Any) -> bool:
+    return isinstance(X, types.NamedTuple) and X.instance_class is Csr
+
+
+_options = {"fastmath": FAST_SUMS}
+
+
+@overload(row_dot, jit_options=_options)
+def _row_dot(X: Any, i: Any, w: Any) -> Any:
+    def csr(X, i, w):
+        total = 0.0
+        for k in range(X.indptr[i], X.indptr[i + 1]):
+            total += X.data[k] * w[X.indices[k]]
+        return total
+
+    def dense(X, i, w):
+        total = 0.0
+        for j in range(X.values.shape[1]):
+            total += X.values[i, j] * w[j]
+        return total
+
+    return csr if _is_csr(X) else dense
+
+
+@overload(row_squared_norm, jit_options=_options)
+def _row_squared_norm(X: Any, i: Any) -> Any:
+    def csr(X, i):
+        total = 0.0
+        for k in range(X.indptr[i], X.indptr[i + 1]):
+            total += np.float64(X.data[k]) * X.data[k]
+        return total
+
+    def dense(X, i):
+        total = 0.0
+        for j in range(X.values.shape[1]):
+            total += np.float64(X.values[i, j]) * X.values[i, j]
+        return total
+
+    return csr if _is_csr(X) else dense
+
+
+@overload(row_axpy, jit_options=_options)
+def _row_axpy(X: Any, i: Any, scale: Any, w: Any) -> Any:
+    def csr(X, i, scale, w):
+        for k in range(X.indptr[i], X.indptr[i + 1]):
+            w[X.indices[k]] += scale * X.data[k]
+
+    def dense(X, i, scale, w):
+        for j in range(X.values.shape[1]):
+            w[j] += scale * X.values[i, j]
+
+    return csr if _is_csr(X) else dense
+
+
+@overload(row_dots, jit_options=_options)
+def _row_dots(X: Any, i: Any, columns: Any, out: Any) -> Any:
+    def csr(X, i, columns, out):
+        for k in range(X.indptr[i], X.indptr[i + 1]):
+            value = X.data[k]
+            column = X.indices[k]
+            for c in range(out.shape[0]):
+                out[c] += value * columns[column, c]
+
+    def dense(X, i, columns, out):
+        for j in range(X.values.shape[1]):
+            value = X.values[i, j]
+            for c in range(out.shape[0]):
+                out[c] += value * columns[j, c]
+
+    return csr if _is_csr(X) else dense
+
+
+@overload(row_axpy_column, jit_options=_options)
+def _row_axpy_column(X: Any, i: Any, scale: Any, columns: Any, k: Any) -> Any:
+    def csr(X, i, scale, columns, k):
+        for p in range(X.indptr[i], X.indptr[i + 1]):
+            columns[X.indices[p], k] += scale * X.data[p]
+
+    def dense(X, i, scale, columns, k):
+        for j in range(X.values.shape[1]):
+            columns[j, k] += scale * X.values[i, j]
+
+    return csr if _is_csr(X) else dense
