@@ -1,1 +1,52 @@
-""""""
+"""The ``maxmargin`` command. Each subcommand imports what it needs when it runs."""
+
+from typing import Any
+
+import click
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="maxmargin")
+def main() -> None:
+    """Large-margin learning you can verify."""
+
+
+@main.command("try")
+@click.argument("file", required=False, type=click.Path())
+@click.option(
+    "--label",
+    metavar="COLUMN",
+    help="Label column of a CSV or TSV file: its name, or its number from 1. "
+    "Default: the one named label, target, class or y, else the last.",
+)
+@click.option("--scale", is_flag=True, help="Scale the columns of FILE (by the training part).")
+@click.option(
+    "--test",
+    "test_fraction",
+    metavar="FRACTION",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.3,
+    show_default=True,
+    help="Part of the rows held back for testing.",
+)
+@click.option(
+    "--time",
+    "max_time",
+    metavar="SECONDS",
+    type=click.FloatRange(0, min_open=True),
+    default=30,
+    show_default=True,
+    help="Time allowed for each fit.",
+)
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
+def try_command(file: str | None, label: str | None, **options: Any) -> None:
+    """Fit the perceptron family to labelled data, and say what came of it.
+
+    FILE is svmlight (LIBSVM) text, CSV or TSV, also with .xz, .gz or .bz2 at the end of its name.
+    Without FILE, scikit-learn's breast cancer data is used.
+    """
+    from maxmargin.cli.trial import Trial, run
+
+    if file is None and label is not None:
+        raise click.UsageError("--label names a column of FILE, and there is no FILE.")
+    run(Trial(file=file, label=label, **options))

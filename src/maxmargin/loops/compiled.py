@@ -30,7 +30,7 @@ def compiled(loop: Loop) -> Loop:
 
 
 class _Announcer(event.Listener):  # type: ignore[misc, unused-ignore]
-    """Says once per process that compilation has begun, so that a slow first fit explains itself."""
+    """Says once per process that compilation has begun: a slow first fit explains itself."""
 
     def __init__(self) -> None:
         self.silent = False
@@ -46,4 +46,5 @@ class _Announcer(event.Listener):  # type: ignore[misc, unused-ignore]
         """Nothing to say."""
 
 
-event.register("numba:compile", _Announcer())
+_register: Callable[..., None] = event.register
+_register("numba:compile", _Announcer())

@@ -74,18 +74,18 @@ def _is_csr(X: Any) -> bool:
     return isinstance(X, types.NamedTuple) and X.instance_class is Csr
 
 
-_options = {"fastmath": FAST_SUMS}
+_options: Any = {"fastmath": FAST_SUMS}
 
 
 @overload(row_dot, jit_options=_options)
 def _row_dot(X: Any, i: Any, w: Any) -> Any:
-    def csr(X, i, w):
+    def csr(X: Any, i: Any, w: Any) -> Any:
         total = 0.0
         for k in range(X.indptr[i], X.indptr[i + 1]):
             total += X.data[k] * w[X.indices[k]]
         return total
 
-    def dense(X, i, w):
+    def dense(X: Any, i: Any, w: Any) -> Any:
         total = 0.0
         for j in range(X.values.shape[1]):
             total += X.values[i, j] * w[j]
@@ -96,13 +96,13 @@ def _row_dot(X: Any, i: Any, w: Any) -> Any:
 
 @overload(row_squared_norm, jit_options=_options)
 def _row_squared_norm(X: Any, i: Any) -> Any:
-    def csr(X, i):
+    def csr(X: Any, i: Any) -> Any:
         total = 0.0
         for k in range(X.indptr[i], X.indptr[i + 1]):
             total += np.float64(X.data[k]) * X.data[k]
         return total
 
-    def dense(X, i):
+    def dense(X: Any, i: Any) -> Any:
         total = 0.0
         for j in range(X.values.shape[1]):
             total += np.float64(X.values[i, j]) * X.values[i, j]
@@ -113,11 +113,11 @@ def _row_squared_norm(X: Any, i: Any) -> Any:
 
 @overload(row_axpy, jit_options=_options)
 def _row_axpy(X: Any, i: Any, scale: Any, w: Any) -> Any:
-    def csr(X, i, scale, w):
+    def csr(X: Any, i: Any, scale: Any, w: Any) -> Any:
         for k in range(X.indptr[i], X.indptr[i + 1]):
             w[X.indices[k]] += scale * X.data[k]
 
-    def dense(X, i, scale, w):
+    def dense(X: Any, i: Any, scale: Any, w: Any) -> Any:
         for j in range(X.values.shape[1]):
             w[j] += scale * X.values[i, j]
 
@@ -126,14 +126,14 @@ def _row_axpy(X: Any, i: Any, scale: Any, w: Any) -> Any:
 
 @overload(row_dots, jit_options=_options)
 def _row_dots(X: Any, i: Any, columns: Any, out: Any) -> Any:
-    def csr(X, i, columns, out):
+    def csr(X: Any, i: Any, columns: Any, out: Any) -> Any:
         for k in range(X.indptr[i], X.indptr[i + 1]):
             value = X.data[k]
             column = X.indices[k]
             for c in range(out.shape[0]):
                 out[c] += value * columns[column, c]
 
-    def dense(X, i, columns, out):
+    def dense(X: Any, i: Any, columns: Any, out: Any) -> Any:
         for j in range(X.values.shape[1]):
             value = X.values[i, j]
             for c in range(out.shape[0]):
@@ -144,11 +144,11 @@ def _row_dots(X: Any, i: Any, columns: Any, out: Any) -> Any:
 
 @overload(row_axpy_column, jit_options=_options)
 def _row_axpy_column(X: Any, i: Any, scale: Any, columns: Any, k: Any) -> Any:
-    def csr(X, i, scale, columns, k):
+    def csr(X: Any, i: Any, scale: Any, columns: Any, k: Any) -> Any:
         for p in range(X.indptr[i], X.indptr[i + 1]):
             columns[X.indices[p], k] += scale * X.data[p]
 
-    def dense(X, i, scale, columns, k):
+    def dense(X: Any, i: Any, scale: Any, columns: Any, k: Any) -> Any:
         for j in range(X.values.shape[1]):
             columns[j, k] += scale * X.values[i, j]
 

@@ -1,1 +1,1 @@
-""""""
+"""Solvers: settings in, a generator of iterates out; they neither count nor stop."""

@@ -1,0 +1,36 @@
+"""Large-margin learning you can verify, as scikit-learn estimators.
+
+>>> import maxmargin as mm
+>>> X, y = mm.datasets.separable(200, margin=0.2, random_state=0)
+>>> model = mm.Perceptron().fit(X, y)
+>>> model.updates_ <= model.mistake_bound_
+True
+"""
+
+from importlib.metadata import version
+
+from maxmargin import data, datasets, geometry, kernels
+from maxmargin.errors import DataFileError, NotSeparableError
+from maxmargin.estimators import (
+    AveragedPerceptron,
+    KernelPerceptron,
+    Perceptron,
+    VotedPerceptron,
+)
+from maxmargin.kernels import check_kernel
+
+__version__ = version("maxmargin")
+
+__all__ = [
+    "AveragedPerceptron",
+    "DataFileError",
+    "KernelPerceptron",
+    "NotSeparableError",
+    "Perceptron",
+    "VotedPerceptron",
+    "check_kernel",
+    "data",
+    "datasets",
+    "geometry",
+    "kernels",
+]

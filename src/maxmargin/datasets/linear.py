@@ -1,0 +1,220 @@
+"""Clouds and planes in any dimension, and ways to spoil them."""
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from maxmargin.datasets.arguments import (
+    Labels,
+    Points,
+    Seed,
+    check_count,
+    check_range,
+    draw_labels,
+    generator,
+)
+
+
+def gaussians(
+    n_samples: int = 200,
+    means: npt.ArrayLike = ((2.0, 2.0), (1.0, 1.0)),
+    variance: float = 0.1,
+    *,
+    balance: float = 0.5,
+    random_state: Seed = 0,
+) -> tuple[Points, Labels]:
+    """Draw two round Gaussian clouds; the best rule is the line midway between the means.
+
+    Parameters
+    ----------
+    n_samples : int, default 200
+        Rows in total, at least 2.
+    means : array-like of shape (2, d), default ((2, 2), (1, 1))
+        Centres: of the positive class, then of the negative one.
+    variance : float, default 0.1
+        Variance of every coordinate, at least 0.
+    balance : float, default 0.5
+        Share of positive rows.
+    random_state : int, Generator or None, default 0
+        Source of randomness.
+
+    Examples
+    --------
+    >>> X, y = gaussians(100, variance=0.01)
+    >>> bool(((X.sum(axis=1) > 3) == (y > 0)).all())
+    True
+    """
+    centres = np.asarray(means, dtype=np.float64)
+    if centres.ndim != 2 or len(centres) != 2 or not np.isfinite(centres).all():
+        raise ValueError(f"means must be two finite points of equal length, got {means!r}")
+    check_range("variance", variance, 0.0)
+    rng = generator(random_state)
+    y = draw_labels(n_samples, balance, rng)
+    spread = math.sqrt(variance) * rng.standard_normal((len(y), centres.shape[1]))
+    return centres[(y < 0).astype(int)] + spread, y
+
+
+def separable(
+    n_samples: int = 200,
+    n_features: int | None = None,
+    margin: float = 0.1,
+    *,
+    w: npt.ArrayLike | None = None,
+    b: float = 0.0,
+    balance: float = 0.5,
+    random_state: Seed = 0,
+) -> tuple[Points, Labels]:
+    """Draw classes whose maximum-margin plane is the given w·x + b = 0, at exactly ``margin``.
+
+    No point is nearer to the plane than ``margin``, and one point of each class is that near (to
+    rounding). Those two face each other across the plane, so no other plane has a larger margin.
+
+    Parameters
+    ----------
+    n_samples : int, default 200
+        Rows in total, at least 2.
+    n_features : int, optional
+        Columns; the length of ``w`` if that is given, else 2.
+    margin : float, default 0.1
+        Geometric margin, above 0.
+    w : array-like of shape (n_features,), default (1, …, 1)
+        Normal of the plane, pointing to the positive class; any length but zero.
+    b : float, default 0
+        Intercept of the plane.
+    balance : float, default 0.5
+        Share of positive rows.
+    random_state : int, Generator or None, default 0
+        Source of randomness.
+
+    Examples
+    --------
+    >>> X, y = separable(100, margin=0.5, w=(3, 4), b=1)
+    >>> round(float((y * (X @ [3, 4] + 1) / 5).min()), 12)
+    0.5
+    """
+    check_range("margin", margin, 0.0, above=True)
+    check_range("b", b)
+    weights = _normal(w, n_features)
+    length = float(np.linalg.norm(weights))
+    unit = weights / length
+    rng = generator(random_state)
+    y = draw_labels(n_samples, balance, rng)
+    feet = rng.standard_normal((len(y), len(unit)))
+    feet -= np.outer(feet @ unit + b / length, unit)
+    distance = margin + np.abs(rng.standard_normal(len(y)))
+    facing = [int(np.argmax(y > 0)), int(np.argmax(y < 0))]
+    feet[facing[1]] = feet[facing[0]]
+    distance[facing] = margin
+    return feet + np.outer(y * distance, unit), y
+
+
+def conflicts(
+    n_samples: int = 200, fraction: float = 0.1, n_features: int = 2, *, random_state: Seed = 0
+) -> tuple[Points, Labels]:
+    """Draw rows of which some occur twice, with opposite labels: no function separates them.
+
+    All other rows are linearly separable. There are round(fraction · n_samples / 2) such pairs,
+    and every rule errs on at least one row of each.
+
+    Parameters
+    ----------
+    n_samples : int, default 200
+        Rows in total, at least 4.
+    fraction : float, default 0.1
+        Share of the rows that have a twin of the other class, between 0 and 1.
+    n_features : int, default 2
+        Columns, at least 1.
+    random_state : int, Generator or None, default 0
+        Source of randomness.
+
+    Examples
+    --------
+    >>> X, y = conflicts(100, fraction=0.2)
+    >>> len(X), len(np.unique(X, axis=0))
+    (100, 90)
+    """
+    check_range("fraction", fraction, 0.0, 1.0)
+    rng = generator(random_state)
+    n_pairs = round(fraction * check_count("n_samples", n_samples, 4) / 2)
+    X, y = separable(n_samples - n_pairs, n_features, random_state=rng)
+    twins = rng.choice(len(X), n_pairs, replace=False)
+    order = rng.permutation(n_samples)
+    return np.concatenate([X, X[twins]])[order], np.concatenate([y, -y[twins]])[order]
+
+
+def flipped(
+    X: Any, y: npt.ArrayLike, fraction: float = 0.02, *, random_state: Seed = 0
+) -> tuple[Any, npt.NDArray[Any]]:
+    """Give a share of the rows the other label.
+
+    Parameters
+    ----------
+    X : any
+        Data, returned as they are.
+    y : array-like of shape (n,)
+        Labels of two classes, of any type.
+    fraction : float, default 0.02
+        Share of labels to flip, between 0 and 1; exactly round(fraction · n) are flipped.
+    random_state : int, Generator or None, default 0
+        Source of randomness.
+
+    Examples
+    --------
+    >>> X, y = gaussians(100)
+    >>> _, dirty = flipped(X, y, 0.05)
+    >>> int((dirty != y).sum())
+    5
+    """
+    check_range("fraction", fraction, 0.0, 1.0)
+    labels = np.array(y)
+    classes = np.unique(labels)
+    if labels.ndim != 1 or len(classes) != 2:
+        raise ValueError(
+            f"y must be one column with two classes to flip labels between, got shape "
+            f"{labels.shape} with {len(classes)} classes"
+        )
+    chosen = generator(random_state).choice(
+        len(labels), round(fraction * len(labels)), replace=False
+    )
+    labels[chosen] = np.where(labels[chosen] == classes[0], classes[1], classes[0])
+    return X, labels
+
+
+def noise(
+    n_samples: int = 200, n_features: int = 2, *, balance: float = 0.5, random_state: Seed = 0
+) -> tuple[Points, Labels]:
+    """Draw Gaussian rows with labels that have nothing to do with them.
+
+    Parameters
+    ----------
+    n_samples : int, default 200
+        Rows in total, at least 2.
+    n_features : int, default 2
+        Columns, at least 1.
+    balance : float, default 0.5
+        Share of positive rows.
+    random_state : int, Generator or None, default 0
+        Source of randomness.
+
+    Examples
+    --------
+    >>> X, y = noise(100, 5, balance=0.25)
+    >>> X.shape, int((y > 0).sum())
+    ((100, 5), 25)
+    """
+    rng = generator(random_state)
+    y = draw_labels(n_samples, balance, rng)
+    return rng.standard_normal((len(y), check_count("n_features", n_features, 1))), y
+
+
+def _normal(w: npt.ArrayLike | None, n_features: int | None) -> Points:
+    if w is None:
+        return np.ones(check_count("n_features", 2 if n_features is None else n_features, 1))
+    weights = np.asarray(w, dtype=np.float64)
+    if weights.ndim != 1 or not np.isfinite(weights).all() or not weights.any():
+        raise ValueError(f"w must be one finite vector that is not zero, got {w!r}")
+    if n_features is not None and n_features != len(weights):
+        raise ValueError(f"n_features={n_features} but w has {len(weights)} entries; give only w")
+    return weights

@@ -1,0 +1,153 @@
+"""What estimators take: rows, labels and weights, checked once and in one place."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
+
+Floats = npt.NDArray[np.float64]
+
+# Leaves room for 1e18 updates.
+_LARGEST_SQUARE = 1e290
+
+
+def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = True) -> Any:
+    """Return X as a C-ordered float32/float64 array or canonical CSR, copied only if needed."""
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError(
+            "X is a LazyFrame, whose rows do not exist yet: pass X.collect(), or read it in pieces "
+            "and use partial_fit."
+        )
+    X = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse="csr" if accept_sparse else False,
+        accept_large_sparse=True,
+        dtype=[np.float64, np.float32],
+        order="C",
+    )
+    return _canonical(X) if sp.issparse(X) else X
+
+
+def _canonical(X: Any) -> Any:
+    if X.has_canonical_format:
+        return X
+    entries = X.nnz
+    X = X.copy()  # summing works in place, and the caller's matrix is not ours to change
+    X.sum_duplicates()
+    if X.nnz < entries:
+        warnings.warn(
+            f"X holds {entries - X.nnz} entries at repeated positions: they were summed.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return X
+
+
+def check_labels(y: Any, n_rows: int) -> npt.NDArray[Any]:
+    """Return class labels as a 1-D array, one for each row."""
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None.")
+    y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("Input y contains NaN or infinity.")
+    check_classification_targets(y)
+    if len(y) != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
+            f"y has {len(y)} labels."
+        )
+    return np.asarray(y)
+
+
+def check_classes(estimator: Any, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the distinct labels, of which there must be two or more."""
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs samples of at least 2 classes in the data, but y "
+            f"contains only one class: {classes.tolist()[0]!r}."
+        )
+    return classes
+
+
+def class_indices(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return the position of each label in ``classes``."""
+    index = np.searchsorted(classes, y)
+    index[index == len(classes)] = 0
+    unknown = np.unique(y[classes[index] != y])
+    if len(unknown):
+        raise ValueError(
+            f"y contains {unknown.tolist()[0]!r}, which is not among the classes "
+            f"{classes.tolist()}: pass all labels in classes= with the first rows."
+        )
+    return index
+
+
+def check_weights(
+    sample_weight: Any, class_weight: Any, classes: npt.NDArray[Any], y: npt.NDArray[Any]
+) -> Floats:
+    """Return one weight per row: sample_weight times class_weight."""
+    weight = np.ones(len(y)) if sample_weight is None else _sample_weight(sample_weight, len(y))
+    if class_weight is None:
+        return weight
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        index = class_indices(classes, y)
+        totals = np.bincount(index, weights=weight, minlength=len(classes))
+        present = totals > 0  # "balanced" over what is there: weights are repetitions
+        per_class = np.zeros(len(classes))
+        per_class[present] = totals.sum() / (present.sum() * totals[present])
+        return weight * per_class[index]
+    if not isinstance(class_weight, dict):
+        raise ValueError(
+            f"class_weight={class_weight!r} is not valid: it must be None, 'balanced' or a dict "
+            "from label to weight."
+        )
+    factors = compute_class_weight(class_weight, classes=classes, y=y)
+    if not (np.isfinite(factors).all() and (factors >= 0).all()):
+        raise ValueError(f"class_weight={class_weight!r} is not valid: weights must be >= 0.")
+    return np.asarray(weight * factors[class_indices(classes, y)])
+
+
+def _sample_weight(sample_weight: Any, n_rows: int) -> Floats:
+    weight = np.asarray(sample_weight)
+    if weight.ndim == 0:
+        weight = np.full(n_rows, weight)
+    if weight.dtype.kind not in "buif":
+        raise TypeError(f"sample_weight must hold numbers, got dtype {weight.dtype}.")
+    if weight.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight.shape == {weight.shape}, expected ({n_rows},): one weight per row."
+        )
+    weight = weight.astype(np.float64)
+    if not np.isfinite(weight).all():
+        raise ValueError("Input sample_weight contains NaN or infinity.")
+    if (weight < 0).any():
+        raise ValueError(
+            f"sample_weight contains negative values (row {int(np.argmax(weight < 0))}: "
+            f"{weight.min():g}): a weight is a number of repetitions."
+        )
+    if not weight.any():
+        raise ValueError("sample_weight is zero for every row: nothing is left to learn from.")
+    return weight
+
+
+def refuse_overflow(estimator: Any, X: Any, squared_radius: float) -> None:
+    """Raise a ValueError naming the largest column if sums of many ‖x‖² overflow in float64."""
+    if squared_radius < _LARGEST_SQUARE:
+        return
+    names = getattr(estimator, "feature_names_in_", None)
+    largest = abs(X).max(axis=0)
+    largest = largest.toarray().ravel() if sp.issparse(largest) else np.asarray(largest).ravel()
+    column = int(np.argmax(largest))
+    name = f"{column} ({names[column]!r})" if names is not None else f"{column}"
+    raise ValueError(
+        f"Column {name} of X reaches {largest[column]:.3g}, and sums of its products overflow: "
+        "scale it, for instance with sklearn.preprocessing.MaxAbsScaler."
+    )

@@ -1,0 +1,293 @@
+"""The perceptron in dual form, for any kernel."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin.estimators.mistake_driven import Evidence, MistakeDriven
+from maxmargin.estimators.parameters import check_choice
+from maxmargin.estimators.perceptron_rules import Trace
+from maxmargin.kernels import FromFunction, Kernel, Linear, Precomputed, as_kernel, check_kernel
+from maxmargin.solve import Callback
+from maxmargin.solvers.perceptron import KernelLearner
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+# Whether an unknown Gram matrix is positive semidefinite is looked into up to this size (0.2 s).
+_LARGEST_EIGENPROBLEM = 1000
+
+
+class KernelPerceptron(MistakeDriven):
+    """The perceptron with f(x) = Σ aᵢK(xᵢ, x) + b: mistakes are added as support vectors.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="rbf"
+        "linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "chi2", "intersection",
+        "precomputed", any object of ``mm.kernels``, or a function of two blocks of rows.
+    gamma : float, "scale" or "auto", default="scale"
+        For kernels given by name: γ, or 1/(d·Var X), or 1/d.
+    degree : int, default=3
+        For "poly".
+    coef0 : float, default=0.0
+        For "poly" and "sigmoid".
+    eta : float > 0, default=1.0
+        Step length η. With ``margin=0`` it only rescales the scores.
+    margin : float ≥ 0, default=0.0
+        Update where y f(x) ≤ margin: a *functional* threshold, in units of f.
+    fit_intercept : bool, default=True
+        Learn b, which is the same as adding 1 to the kernel.
+    stop : {"all_correct", "epochs", "one_pass", "small_change", "held_out"}, default="all_correct"
+        As for :class:`Perceptron`.
+    max_epochs : int or "auto", default=100
+        Epochs allowed; running out of them while making mistakes is a ConvergenceWarning. "auto"
+        is a million visits altogether, but at least 10 epochs and at most 1000.
+    shuffle : bool, default=True
+        Visit rows in a new random order each epoch, otherwise in the order given.
+    keep : {"last", "best"}, default="last"
+        "best" is the pocket, as for :class:`Perceptron`.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies sample_weight, by class.
+    change_tol : float, default=1e-3
+        For ``stop="small_change"``.
+    validation_fraction : float in (0, 1), default=0.1
+        Part of each class held out for ``stop="held_out"``.
+    n_iter_no_change : int, default=5
+        Epochs without a better held-out score before stopping.
+    max_time : float or None, default=None
+        Seconds allowed.
+    warm_start : bool, default=False
+        Start from the previous fit: its kernel, support vectors and coefficients.
+    callback : callable or None, default=None
+        Called with a Progress after each epoch; returning True stops.
+    verbose : int, default=0
+        If positive, print a line per epoch.
+    trace : bool, default=False
+        Keep ``trace_``: mistakes and updates per epoch.
+    random_state : int, Generator, RandomState or None, default=0
+        Seed of the shuffling and the held-out rows.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The kernel with numbers for all its parameters.
+    support_ : ndarray of shape (n_support,)
+        Rows of X with a coefficient (after ``fit`` from scratch only).
+    support_vectors_ : array, CSR matrix or array of objects
+        Those rows; empty for a precomputed kernel.
+    dual_coef_ : ndarray of shape (1, n_support) or (n_classes, n_support)
+        Their coefficients a, for the second of two classes, or for each class.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        b.
+    coef_ : ndarray
+        w, for the linear kernel only.
+    classes_, mistakes_, updates_, epochs_, status_, stop_reason_, margin_, mistake_bound_, trace_
+        As for :class:`Perceptron`, in the feature space of the kernel. The bound needs a positive
+        semidefinite kernel and is ``inf`` where that is not known.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.circles(200, random_state=0)
+    >>> model = mm.KernelPerceptron(kernel="rbf").fit(X, y)
+    >>> model.score(X, y)
+    1.0
+    >>> model.updates_ <= model.mistake_bound_
+    True
+    """
+
+    support_vectors_: Any
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        eta: float = 1.0,
+        margin: float = 0.0,
+        fit_intercept: bool = True,
+        stop: str = "all_correct",
+        max_epochs: int | str = 100,
+        shuffle: bool = True,
+        keep: str = "last",
+        class_weight: Any = None,
+        change_tol: float = 1e-3,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        callback: Callback | None = None,
+        verbose: int = 0,
+        trace: bool = False,
+        random_state: Any = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.eta = eta
+        self.margin = margin
+        self.fit_intercept = fit_intercept
+        self.stop = stop
+        self.max_epochs = max_epochs
+        self.shuffle = shuffle
+        self.keep = keep
+        self.class_weight = class_weight
+        self.change_tol = change_tol
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.callback = callback
+        self.verbose = verbose
+        self.trace = trace
+        self.random_state = random_state
+
+    @property
+    def coef_(self) -> Floats:
+        """The weights w, which exist for the linear kernel only."""
+        check_is_fitted(self)
+        if not isinstance(self.kernel_, Linear):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        return np.asarray(self.dual_coef_ @ self.support_vectors_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self._named_kernel(), Precomputed)
+        return tags
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice(self, "keep", ("last", "best"))
+
+    def _named_kernel(self) -> Kernel:
+        return as_kernel(self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
+
+    def _check_input(self, X: Any, reset: bool) -> Any:
+        kernel = self._named_kernel()
+        if isinstance(kernel, FromFunction) and kernel.on == "pairs":
+            return _objects(X)
+        X = super()._check_input(X, reset)
+        if reset and isinstance(kernel, Precomputed):
+            _check_gram(X)
+        # What is compared with the support vectors must be of their type.
+        return X if reset else X.astype(self._expansion.support.dtype, copy=False)
+
+    def _begin(self, X: Any, _rng: np.random.Generator) -> KernelLearner:
+        outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
+        if self.warm_start and hasattr(self, "_expansion"):
+            if outputs != len(self.intercept_):
+                raise ValueError(
+                    f"warm_start=True, but the last fit had {len(self.intercept_)} column(s) of "
+                    f"coefficients and these labels need {outputs}: fit a new estimator instead."
+                )
+            return KernelLearner(self.kernel_, outputs, self._settings(), self._expansion)
+        return KernelLearner(self._named_kernel().resolved(X), outputs, self._settings())
+
+    def _resume(self) -> KernelLearner:
+        outputs = len(self.intercept_)
+        learner = KernelLearner(self.kernel_, outputs, self._settings(), self._expansion)
+        learner.counts = self._counts
+        return learner
+
+    def _refuse_in_streams(self) -> None:
+        super()._refuse_in_streams()
+        if isinstance(self._named_kernel(), Precomputed):
+            raise ValueError(
+                "kernel='precomputed' cannot go on from earlier rows: a new chunk would need its "
+                "kernel values with rows that are gone. Use fit, or a kernel of rows."
+            )
+
+    def _scores(self, X: Any) -> Floats:
+        return self._expansion.scores(self.kernel_.bind(X))
+
+    def _scores_of(self, learner: KernelLearner, rows: Ints) -> Floats:
+        return learner.scores[rows]
+
+    def _adopt(self, learner: KernelLearner) -> None:
+        self.kernel_ = learner.kernel
+        learnt = learner.expansion()
+        support = np.flatnonzero(learner.coefficients.any(axis=1))
+        vectors = learner.X[support]
+        self.__dict__.pop("support_", None)
+        if learner.start is None:
+            self.support_ = support
+        else:
+            vectors = _stacked(self.support_vectors_, vectors)
+            learnt = learnt._replace(
+                support=self.kernel_.bind(vectors),
+                coefficients=np.concatenate([learner.start.coefficients, learnt.coefficients]),
+            )
+        self.support_vectors_ = vectors[:0] if isinstance(self.kernel_, Precomputed) else vectors
+        self.dual_coef_ = learnt.coefficients.T.copy()
+        self.intercept_ = learnt.intercept
+        self._expansion, self._counts = learnt, learner.counts
+        if self.trace:
+            self.trace_ = Trace(*self._history)
+
+    def _evidence(self, learner: KernelLearner) -> Evidence:
+        known = self._positive_semidefinite(learner)
+        diagonal = self.kernel_.diag(learner.X)
+        return Evidence(
+            learner.scores,
+            float(np.sqrt(learner.squared_norm())),
+            float(np.max(diagonal)) if known else np.inf,
+            float(np.hypot(*learner.start_norms())),
+        )
+
+    def _positive_semidefinite(self, learner: KernelLearner) -> bool:
+        """Return whether the Gram matrix is known to be so; warn if it is known not to be."""
+        if self.kernel_.psd:
+            return True
+        if len(learner.gram) > _LARGEST_EIGENPROBLEM:
+            return False
+        everything = np.arange(len(learner.gram))
+        found = check_kernel(learner.gram.block(everything, everything))
+        if not found.psd:
+            warnings.warn(
+                f"The kernel is indefinite on these rows (smallest eigenvalue "
+                f"{found.lambda_min:.3g}): there is no mistake bound, and margins are not lengths.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return bool(found.psd)
+
+
+def _objects(X: Any) -> npt.NDArray[Any]:
+    """Return any objects as a 1-D array of them."""
+    items = list(X)
+    if not items:
+        raise ValueError("Found array with 0 sample(s), while a minimum of 1 is required.")
+    objects = np.empty(len(items), dtype=object)
+    for i, item in enumerate(items):
+        objects[i] = item
+    return objects
+
+
+def _check_gram(K: Any) -> None:
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"Precomputed matrix must be a square matrix. Input is a {K.shape[0]}x{K.shape[1]} "
+            "matrix: give the kernel values of all training rows with all training rows."
+        )
+    if sp.issparse(K):
+        raise TypeError("A precomputed Gram matrix must be dense: pass K.toarray().")
+    asymmetry = abs(K - K.T).max()
+    if asymmetry > 1e-6 * max(abs(K).max(), 1e-300):
+        raise ValueError(
+            f"The precomputed Gram matrix is not symmetric: K and its transpose differ by up to "
+            f"{asymmetry:.3g}. mm.check_kernel(K) tells more and can repair it."
+        )
+
+
+def _stacked(first: Any, second: Any) -> Any:
+    if sp.issparse(first) or sp.issparse(second):
+        return sp.vstack([first, second], format="csr")
+    return np.concatenate([first, second])

@@ -1,0 +1,359 @@
+"""What all perceptrons share: parameters, the run, and what is said about it."""
+
+import warnings
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin.estimators.inputs import (
+    check_classes,
+    check_labels,
+    check_rows,
+    check_weights,
+    class_indices,
+)
+from maxmargin.estimators.parameters import check_choice, check_flag, check_number
+from maxmargin.estimators.perceptron_rules import (
+    BestKept,
+    NoBetter,
+    accuracy,
+    labelled_margins,
+)
+from maxmargin.geometry.bounds import update_bound
+from maxmargin.problem import Run, Status
+from maxmargin.solve import StopRule, solve
+from maxmargin.solvers.perceptron import (
+    AllCorrect,
+    Epoch,
+    Learner,
+    Settings,
+    SmallChange,
+    epochs,
+    orders,
+)
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+# Stochastic learners have settled after about so many visits.
+_ENOUGH_VISITS = 1e6
+STOPS = ("all_correct", "epochs", "one_pass", "small_change", "held_out")
+
+
+class Evidence(NamedTuple):
+    """What the mistake bound needs to know of a model on its training rows."""
+
+    scores: Floats
+    norm: float
+    largest_squared_norm: float
+    start_norm: float
+
+
+class MistakeDriven(ClassifierMixin, BaseEstimator):
+    """Base of the perceptrons.
+
+    A subclass says how to check rows (``_check_input``), which learner to begin or go on with
+    (``_begin``, ``_resume``), what to take over from it (``_adopt``, ``_evidence``), and how to
+    score rows (``_scores`` when fitted, ``_scores_of`` while learning).
+    """
+
+    _averaged = False
+    _logged = False
+    _settles = False  # whether the answer makes sense even if mistakes never cease
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows X with labels y.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; float32 stays float32, CSR stays sparse. A kernel perceptron also takes an (n, n)
+            Gram matrix with ``kernel="precomputed"``, or any objects its kernel understands.
+        y : array-like of shape (n_samples,)
+            Labels of any kind; two or more classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            How many times in a row each row is visited (a fraction is a shorter last step).
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X = self._check_input(X, reset=True)
+        y = check_labels(y, X.shape[0])
+        self.classes_ = check_classes(self, y)
+        labels = class_indices(self.classes_, y)
+        weight = check_weights(sample_weight, self.class_weight, self.classes_, y)
+        rng = self._rng()
+        rows = judges = np.flatnonzero(weight > 0)
+        if self.stop == "held_out":
+            rows, judges = self._hold_out(labels, rows, rng)
+        learner = self._begin(X, rng).on(X, labels, weight)
+        self._check_scale(learner)
+        rules = self._rules(learner, labels, weight, judges)
+        run = self._run(learner, rows, rules, rng)
+        for rule in rules:
+            if isinstance(rule, BestKept):
+                learner.restore(rule.snapshot)
+        self._adopt(learner)
+        self._prove(self._evidence(learner), labels, rows)
+        self._report(run, learner)
+        if run.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt(self.stop_reason_)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Visit the rows of one chunk once, in the order given, and go on from there.
+
+        Chunk by chunk is the same as one unshuffled pass over all rows, however they are cut;
+        ``stop``, ``max_epochs`` and ``shuffle`` are for ``fit``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The next rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        classes : array-like, optional
+            All labels that will ever occur; needed on the first call only.
+        sample_weight : array-like of shape (n_samples,), optional
+            As in ``fit``.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        self._refuse_in_streams()
+        first = not hasattr(self, "epochs_")
+        X = self._check_input(X, reset=first)
+        self._check_stream_classes(classes, first)
+        y = check_labels(y, X.shape[0])
+        labels = class_indices(self.classes_, y)
+        weight = check_weights(sample_weight, self.class_weight, self.classes_, y)
+        learner = self._begin(X, self._rng()) if first else self._resume()
+        learner.on(X, labels, weight)
+        self._check_scale(learner)
+        for _ in learner.visit(np.flatnonzero(weight > 0)):
+            pass
+        self._adopt(learner)
+        self.margin_, self.mistake_bound_ = np.nan, np.inf
+        self._report(Run(Status.STREAM, 1, 0.0), learner)
+        return self
+
+    def fit_chunks(self, chunks: Iterable[Any], classes: Any) -> Self:
+        """Make a single pass over chunks that need never be in memory together.
+
+        Parameters
+        ----------
+        chunks : iterable of (X, y) or (X, y, sample_weight)
+            Each is used once and let go.
+        classes : array-like
+            All labels that may occur.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import maxmargin as mm
+        >>> X, y = mm.datasets.separable(1000, margin=0.2, random_state=0)
+        >>> model = mm.Perceptron().fit_chunks(mm.data.chunks(X, y, rows=100), classes=[-1, 1])
+        >>> model.stop_reason_
+        'After 1 epoch: the rows given so far were each visited once.'
+        """
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        for X, y, *weight in chunks:
+            self.partial_fit(X, y, classes=classes, sample_weight=weight[0] if weight else None)
+        if not hasattr(self, "epochs_"):
+            raise ValueError("chunks is empty: at least one (X, y) is needed.")
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the score f of each row: (n,) for two classes, (n, K) for more.
+
+        Scores are neither distances nor probabilities; ``mm.geometry`` has distances.
+        """
+        check_is_fitted(self)
+        scores: Floats = self._scores(self._check_input(X, reset=False))
+        return scores.ravel() if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of each row: the best score; with two classes the second iff f > 0."""
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        check_number(self, "eta", above=0)
+        check_number(self, "margin", at_least=0)
+        check_flag(self, "fit_intercept")
+        check_choice(self, "stop", STOPS)
+        if self.max_epochs != "auto":
+            check_number(self, "max_epochs", at_least=1, integer=True)
+        check_flag(self, "shuffle")
+        check_number(self, "change_tol", at_least=0)
+        check_number(self, "validation_fraction", above=0, below=1)
+        check_number(self, "n_iter_no_change", at_least=1, integer=True)
+        check_number(self, "max_time", above=0, optional=True)
+        check_flag(self, "warm_start")
+        check_flag(self, "trace")
+        if self.callback is not None and not callable(self.callback):
+            raise TypeError(
+                f"callback={self.callback!r} is not valid: it must be callable or None."
+            )
+
+    def _check_input(self, X: Any, reset: bool) -> Any:
+        return check_rows(self, X, reset=reset)
+
+    def _check_scale(self, learner: Any) -> None:
+        """Raise if sums of products of these rows overflow; kernels look after themselves."""
+
+    def _settings(self) -> Settings:
+        return Settings(
+            float(self.eta),
+            float(self.margin),
+            bool(self.fit_intercept),
+            self._averaged,
+            self._logged or bool(self.trace),
+        )
+
+    def _rng(self) -> np.random.Generator:
+        """Return a generator from random_state, which may be a RandomState too."""
+        seed = self.random_state
+        if isinstance(seed, np.random.RandomState):
+            seed = seed.randint(2**31)
+        return np.random.default_rng(seed)
+
+    def _hold_out(self, labels: Ints, rows: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        """Split rows into training and held-out ones, class by class."""
+        held = []
+        for k in range(len(self.classes_)):
+            members = rng.permutation(rows[labels[rows] == k])
+            count = min(len(members) - 1, round(self.validation_fraction * len(members)))
+            held.append(members[: max(0, count)])
+        held_out = np.sort(np.concatenate(held))
+        if len(held_out) == 0:
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction} of {len(rows)} rows holds out "
+                "none: raise it, or choose another stop than 'held_out'."
+            )
+        return np.setdiff1d(rows, held_out), held_out
+
+    def _rules(
+        self, learner: Learner, labels: Ints, weight: Floats, judges: Ints
+    ) -> list[StopRule[Epoch]]:
+        """Return what is asked after each epoch; ``judges`` are the rows that judge."""
+
+        def held_out_score() -> float:
+            return accuracy(self._scores_of(learner, judges), labels[judges], weight[judges])
+
+        def last_vector_score() -> float:
+            return accuracy(learner.training_scores()[judges], labels[judges], weight[judges])
+
+        rules: list[StopRule[Epoch]] = []
+        if self.stop == "held_out":
+            rules.append(NoBetter(held_out_score, self.n_iter_no_change))
+        if getattr(self, "keep", "last") == "best":
+            rules.append(BestKept(learner, last_vector_score))
+        return rules
+
+    def _run(self, learner: Any, rows: Ints, rules: list[Any], rng: np.random.Generator) -> Run:
+        """Let the learner make epochs over the rows until a rule or a budget ends it."""
+        self._history: tuple[list[float], list[float]] = ([], [])
+        asked: list[StopRule[Epoch]] = [self._record, *rules]
+        if self.stop not in ("epochs", "one_pass"):
+            asked.append(AllCorrect())
+        if self.stop == "small_change":
+            asked.append(SmallChange(learner, self.change_tol))
+        at_max_iter = Status.EPOCHS if self._settles or self.stop == "epochs" else Status.MAX_EPOCHS
+        if self.stop == "one_pass":
+            at_max_iter = Status.ONE_PASS
+        return solve(
+            epochs(learner, orders(rows, self.shuffle, rng)),
+            rules=asked,
+            max_iter=self._epochs_allowed(len(rows)),
+            at_max_iter=at_max_iter,
+            max_time=self.max_time,
+            callback=self.callback,
+            verbose=bool(self.verbose),
+        )
+
+    def _epochs_allowed(self, n_rows: int) -> int:
+        if self.stop == "one_pass":
+            return 1
+        if self.max_epochs == "auto":
+            return int(np.clip(_ENOUGH_VISITS / n_rows, 10, 1000))
+        return int(self.max_epochs)
+
+    def _record(self, epoch: Epoch) -> Status | None:
+        self._history[0].append(_count(epoch.mistakes))
+        self._history[1].append(_count(epoch.updates))
+        return None
+
+    def _prove(self, evidence: Evidence, labels: Ints, rows: Ints) -> None:
+        """Set ``margin_`` and, if the classes turn out to be separated, ``mistake_bound_``."""
+        smallest = float(labelled_margins(evidence.scores, labels)[rows].min())
+        self.margin_ = smallest / evidence.norm if evidence.norm > 0 else np.nan
+        vectors_moved = min(2, len(self.intercept_))
+        self.mistake_bound_ = update_bound(
+            smallest,
+            float(np.hypot(evidence.norm, np.linalg.norm(self.intercept_))),
+            vectors_moved * (evidence.largest_squared_norm + self.fit_intercept),
+            self.margin,
+            self.eta,
+            evidence.start_norm,
+        )
+
+    def _report(self, run: Run, learner: Learner) -> None:
+        """Set what is said about a run, and warn when it ended without what was asked for."""
+        self.status_ = run.status
+        self.epochs_ = run.iterations
+        self.mistakes_ = _count(learner.counts.mistakes)
+        self.updates_ = _count(learner.counts.updates)
+        plural = "" if run.iterations == 1 else "s"
+        self.stop_reason_ = f"After {run.iterations} epoch{plural}: {run.status.value}."
+        if run.status is Status.MAX_EPOCHS:
+            warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=3)
+
+    def _check_stream_classes(self, classes: Any, first: bool) -> None:
+        if first and classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        if first:
+            self.classes_ = check_classes(self, np.asarray(classes))
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"`classes={np.unique(classes)}` is not the same as on last call to partial_fit, "
+                f"was: {self.classes_}"
+            )
+
+    def _refuse_in_streams(self) -> None:
+        """Raise on a wish that needs all rows at once, rather than ignore it."""
+        wishes = {
+            "class_weight": isinstance(self.class_weight, str),
+            "keep": getattr(self, "keep", "last") == "best",
+            "trace": self.trace,
+        }
+        for name, wished in wishes.items():
+            if wished:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} needs all rows at once, which partial_fit "
+                    "does not have: use fit, or leave it out."
+                )
+
+
+def _count(total: float) -> float:
+    """Return a count of visits: an int unless fractional weights made it otherwise."""
+    return int(total) if float(total).is_integer() else float(total)

@@ -1,0 +1,130 @@
+"""Data and labels as geometry takes them: checked once, widened to float64 a block at a time."""
+
+import math
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils import check_array
+
+Vector = npt.NDArray[np.float64]
+
+# Numbers in a block of rows: 8 MB of float64, small beside any data worth not copying.
+BLOCK_SIZE = 1 << 20
+
+
+class Kernel(Protocol):
+    """Whatever can say K(a, b) for the rows of two matrices."""
+
+    def gram(self, A: Any, B: Any) -> Any:
+        """Return the matrix of K(a, b), of shape (rows of A, rows of B)."""
+        ...
+
+
+def is_sparse(X: Any) -> bool:
+    """Return whether X is one of scipy's sparse arrays or matrices."""
+    return bool(sp.issparse(X))
+
+
+def check_rows(X: Any, n_features: int | None = None, name: str = "X") -> Any:
+    """Return finite rows as a float array or CSR matrix, without copying what is one already."""
+    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=name)
+    if n_features is not None and X.shape[1] != n_features:
+        raise ValueError(f"{name} has {X.shape[1]} columns, but the plane has {n_features} weights")
+    return X
+
+
+def check_vector(v: Any, name: str) -> Vector:
+    """Return a finite vector as a float64 copy that nobody can change."""
+    vector = np.array(v, dtype=np.float64)
+    if vector.ndim != 1 or not len(vector) or not np.isfinite(vector).all():
+        raise ValueError(
+            f"{name} must be one finite vector, got shape {vector.shape}; "
+            "flatten it, and replace NaN and infinity"
+        )
+    vector.flags.writeable = False
+    return vector
+
+
+def check_number(name: str, value: Any, least: float = -math.inf) -> float:
+    """Return a finite float that is not below ``least``."""
+    number = float(value)
+    if not (math.isfinite(number) and number >= least):
+        limit = f" of at least {least:g}" if least > -math.inf else ""
+        raise ValueError(f"{name} must be a finite number{limit}, got {value!r}")
+    return number
+
+
+def check_positive(name: str, value: Any) -> float:
+    """Return a finite float above zero."""
+    number = check_number(name, value)
+    if number <= 0:
+        raise ValueError(f"{name} must be above 0, got {value!r}")
+    return number
+
+
+def signs(y: Any, n_rows: int) -> Vector:
+    """Return labels as −1.0 and +1.0; of any other two values the larger is positive."""
+    labels = np.asarray(y)
+    if labels.shape != (n_rows,):
+        raise ValueError(
+            f"y must have one label for each of the {n_rows} rows of X, got shape {labels.shape}"
+        )
+    classes = np.unique(labels)
+    if labels.dtype.kind in "fc" and not np.isfinite(labels).all():
+        raise ValueError("y contains NaN or infinity; drop the rows without a label")
+    if len(classes) > 2:
+        raise ValueError(
+            f"y has {len(classes)} classes, but a plane has two sides; "
+            "choose two classes, or compare one with the rest"
+        )
+    if np.isin(classes, [-1, 1]).all():
+        return labels.astype(np.float64)
+    if len(classes) == 1:
+        raise ValueError(
+            f"y has the single value {classes[0]!r}, which is neither -1 nor +1, so its side is "
+            "unknown; use labels -1 and +1"
+        )
+    return np.where(labels == classes[1], 1.0, -1.0)
+
+
+def blocks(X: Any, width: int = 0) -> Iterator[Any]:
+    """Yield consecutive rows as float64, few enough for a block of rows × ``width`` numbers."""
+    n_rows = X.shape[0]
+    per_row = math.ceil(X.nnz / n_rows) if is_sparse(X) else X.shape[1]
+    step = max(1, BLOCK_SIZE // max(1, per_row, width))
+    for start in range(0, n_rows, step):
+        yield X[start : start + step].astype(np.float64, copy=False)
+
+
+def row_products(X: Any, matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return X·matrix in float64."""
+    if X.dtype == np.float64:
+        return np.asarray(X @ matrix)
+    return np.concatenate([block @ matrix for block in blocks(X)])
+
+
+def largest_squared_norm(X: Any) -> float:
+    """Return max ‖x‖² over the rows."""
+    return max(float(_squared_norms(block).max()) for block in blocks(X))
+
+
+def _squared_norms(block: Any) -> Vector:
+    if is_sparse(block):
+        # multiply, unlike power, is right for matrices that list an entry twice.
+        return np.asarray(block.multiply(block).sum(axis=1), dtype=np.float64).ravel()
+    return np.asarray(np.einsum("ij,ij->i", block, block))
+
+
+def largest_self_product(kernel: Kernel, X: Any) -> float:
+    """Return max K(x, x) over the rows."""
+    diagonal = getattr(kernel, "diag", None)
+    if diagonal is not None:
+        return max(float(np.max(diagonal(block))) for block in blocks(X))
+    # Without a diagonal of its own, take one from small square Grams.
+    return max(
+        float(np.diagonal(kernel.gram(block, block)).max())
+        for block in blocks(X, width=BLOCK_SIZE // 64)
+    )

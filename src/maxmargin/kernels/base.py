@@ -1,0 +1,241 @@
+"""What every kernel is: a symmetric function K(x, x′) of two rows, with operators to compose it.
+
+    K(x, x′) = Σₘ φₘ(x) φₘ(x′)
+
+A kernel says how to fill one tile of a Gram matrix (``_tile``) and its diagonal (``_diag``) from
+what it bound to the rows (``_bind``); the driver in ``tiling`` does the rest.
+"""
+
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from maxmargin.kernels import tiling
+from maxmargin.kernels.bound import Bound, Source
+from maxmargin.kernels.rows import DenseRows, FloatArray
+
+
+class Kernel(BaseEstimator):
+    """Base of all kernels; subclass it, or wrap a function in ``FromFunction``.
+
+    Kernels are values: parameters are stored as given and checked when used; ``==`` compares
+    types and parameters; ``k1 + k2``, ``k1 * k2``, ``2 * k``, ``k + 1.0`` and ``k ** 3`` give new
+    kernels with copies of their members.
+
+    A subclass defines ``_bind``, ``_tile``, ``_diag`` and ``psd``.
+    """
+
+    __array_ufunc__: ClassVar[None] = None  # so that np.float64(2) * kernel asks the kernel
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
+
+    # How tightly the printed form binds: atoms 3, powers 2, products 1, sums 0.
+    _binding: ClassVar[int] = 3
+
+    @property
+    def psd(self) -> bool | None:
+        """Whether every Gram matrix is positive semidefinite; None if nobody can know."""
+        return None
+
+    @property
+    def stationary(self) -> bool:
+        """Whether K(x + c, x′ + c) = K(x, x′) for every shift c."""
+        return False
+
+    # ------------------------------------------------------------ values
+
+    def gram(self, A: Any, B: Any = None) -> FloatArray:
+        """Return the matrix of K(aᵢ, bⱼ).
+
+        Parameters
+        ----------
+        A : array, sparse matrix, frame or list of rows
+            The rows on the left.
+        B : the same, optional
+            The rows on the right. Without it the matrix is K(A, A): symmetric to the last bit,
+            with ``diag(A)`` as its diagonal.
+
+        Returns
+        -------
+        ndarray of shape (len(A), len(B))
+            In float32 if both are float32, else in float64.
+        """
+        left = Source.of(A)
+        right = left if B is None else Source.of(B)
+        dtype = np.promote_types(left.dtype, right.dtype)
+        left, right = left.cast(dtype), right.cast(dtype)
+        if self.stationary and self._cancels:
+            left, right = _centred(left, right)
+        a = self.bind(left)
+        return self.between(a, a if B is None else self.bind(right))
+
+    def diag(self, A: Any) -> FloatArray:
+        """Return K(aᵢ, aᵢ) for rows, or for a ``Bound``."""
+        bound = A if isinstance(A, Bound) else self.bind(A)
+        values = self._diag(bound)
+        if not np.isfinite(values).all():
+            raise ValueError(tiling.overflow_message(self))
+        return values
+
+    def bind(self, X: Any) -> Bound:
+        """Return what the kernel needs of the rows of X, computed once; see ``between``."""
+        self._check()
+        return self._bind(Source.of(X))
+
+    def between(
+        self, a: Bound, b: Bound, out: FloatArray | None = None, threads: int | None = None
+    ) -> FloatArray:
+        """Return the matrix of K between bound rows.
+
+        Parameters
+        ----------
+        a, b : Bound
+            Made by this kernel's ``bind``, or slices of it. If they are the same object, only
+            half of the matrix is computed.
+        out : ndarray, optional
+            Where to write: of the right shape and type.
+        threads : int, optional
+            How many threads may work; by default as many as BLAS would use. The result does not
+            depend on it.
+        """
+        if a.width != b.width:
+            raise ValueError(
+                f"{type(self).__name__}: both sides need the same number of columns, "
+                f"got {a.width} and {b.width}"
+            )
+        if a.dtype != b.dtype:
+            raise ValueError(f"both sides must be bound in one type, got {a.dtype} and {b.dtype}")
+        shape = (len(a), len(b))
+        if out is None:
+            out = np.empty(shape, a.dtype)
+        elif out.shape != shape or out.dtype != a.dtype:
+            raise ValueError(
+                f"out must have shape {shape} and type {a.dtype}, got {out.shape} and {out.dtype}"
+            )
+        tiling.fill(self, a, b, out, threads)
+        return out
+
+    def resolved(self, X: Any) -> Self:
+        """Return a copy with numbers in the place of gamma="scale" and gamma="auto"."""
+        return self._resolved(Source.of(X))
+
+    # ------------------------------------------------------------ for subclasses
+
+    _tile_rows: int = 2**30  # at most so many rows in a tile
+    _threaded: bool = True  # tiles may be computed side by side
+    _cancels: bool = False  # distances come from norms, so that large means cost digits
+
+    def _check(self) -> None:
+        """Raise for parameters that make no kernel."""
+
+    def _bind(self, source: Source) -> Bound:
+        """Return what ``_tile`` and ``_diag`` need of the rows."""
+        raise NotImplementedError(f"{type(self).__name__} does not define _bind")
+
+    def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
+        """Fill a C-contiguous tile with K(a, b)."""
+        raise NotImplementedError(f"{type(self).__name__} does not define _tile")
+
+    def _diag(self, a: Bound) -> FloatArray:
+        """Return K(aᵢ, aᵢ)."""
+        raise NotImplementedError(f"{type(self).__name__} does not define _diag")
+
+    def _resolved(self, source: Source) -> Self:
+        return self._rebuilt(lambda member: member._resolved(source))
+
+    def _copied(self) -> Self:
+        return self._rebuilt(lambda member: member._copied())
+
+    def _rebuilt(self, change: Callable[["Kernel"], "Kernel"]) -> Self:
+        def changed(value: Any) -> Any:
+            if isinstance(value, Kernel):
+                return change(value)
+            if isinstance(value, list | tuple):
+                return type(value)(changed(member) for member in value)
+            return value
+
+        parameters = self.get_params(deep=False)
+        return type(self)(**{name: changed(value) for name, value in parameters.items()})
+
+    # ------------------------------------------------------------ composition
+
+    def __add__(self, other: Any) -> "Kernel":
+        total: Kernel = _operators().added(self, other)
+        return total
+
+    def __radd__(self, other: Any) -> "Kernel":
+        if isinstance(other, int) and other == 0:
+            return self  # sum() starts from 0
+        total: Kernel = _operators().added(other, self)
+        return total
+
+    def __mul__(self, other: Any) -> "Kernel":
+        product: Kernel = _operators().multiplied(self, other)
+        return product
+
+    def __rmul__(self, other: Any) -> "Kernel":
+        product: Kernel = _operators().multiplied(other, self)
+        return product
+
+    def __pow__(self, exponent: Any) -> "Kernel":
+        power: Kernel = _operators().raised(self, exponent)
+        return power
+
+    # ------------------------------------------------------------ identity
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Kernel):
+            return NotImplemented
+        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
+        return type(self) is type(other) and all(_same(mine[k], theirs[k]) for k in mine)
+
+    def __repr__(self) -> str:  # type: ignore[override, unused-ignore]
+        shown = [
+            f"{name}={literal(getattr(self, name))}"
+            for name, parameter in inspect.signature(type(self)).parameters.items()
+            if not _same(getattr(self, name), parameter.default)
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _centred(left: Source, right: Source) -> tuple[Source, Source]:
+    # ‖x − x′‖² = ‖x‖² + ‖x′‖² − 2x·x′ loses the digits that a common mean takes up.
+    a, b = left.rows, right.rows
+    if not (isinstance(a, DenseRows) and isinstance(b, DenseRows)) or left.width != right.width:
+        return left, right
+    mean = b.values.mean(axis=0, dtype=np.float64).astype(b.values.dtype)
+    centred = Source(DenseRows(a.values - mean))
+    return centred, (centred if right is left else Source(DenseRows(b.values - mean)))
+
+
+def _same(mine: Any, other: Any) -> bool:
+    if mine is other:
+        return True
+    if isinstance(mine, Kernel) or isinstance(other, Kernel):
+        return bool(mine == other)
+    if isinstance(mine, list | tuple) and isinstance(other, list | tuple):
+        return len(mine) == len(other) and all(map(_same, mine, other))
+    if isinstance(mine, np.ndarray | list | tuple) or isinstance(other, np.ndarray):
+        try:
+            return np.array_equal(np.asarray(mine), np.asarray(other))
+        except ValueError:  # ragged
+            return False
+    return type(other) is not type and bool(mine == other)
+
+
+def literal(value: Any) -> str:
+    """Return a value as Python would read it back."""
+    if isinstance(value, np.ndarray | np.generic):
+        return repr(value.tolist())
+    if isinstance(value, list):
+        return f"[{', '.join(map(literal, value))}]"
+    return getattr(value, "__qualname__", None) or repr(value)
+
+
+def _operators() -> Any:
+    # What they build are kernels themselves: these can only be imported once this class exists.
+    from maxmargin.kernels import operators
+
+    return operators

@@ -1,0 +1,134 @@
+"""What a kernel needs of rows, computed once, and taken apart by rows afterwards."""
+
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.kernels.rows import DenseRows, Index, Rows, SparseRows, numeric_rows
+
+
+class Part(Protocol):
+    """Anything with one entry a row: an array of norms, rows, objects, another Bound."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: Any, /) -> Any: ...
+
+
+class Bound:
+    """Rows as one kernel sees them; made by ``kernel.bind(X)``, used by ``kernel.between``.
+
+    ``len(bound)`` is the number of rows. ``bound[index]``, for a slice or an array of row numbers
+    (or a boolean mask), is the same for these rows; slices share memory.
+    """
+
+    __slots__ = ("dtype", "parts", "size", "width")
+
+    def __init__(self, source: "Source", *parts: Part) -> None:
+        self.size, self.dtype, self.width = len(source), source.dtype, source.width
+        self.parts: tuple[Any, ...] = parts
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, index: Any) -> "Bound":
+        if not isinstance(index, slice):
+            index = np.asarray(index)
+            if index.ndim != 1 or index.dtype.kind not in "iub":
+                raise TypeError(
+                    f"rows are taken by a slice or an array of row numbers, got {index!r}"
+                )
+            if index.dtype == bool:
+                index = np.flatnonzero(index)
+        return self._taken(index, {})
+
+    def _taken(self, index: Index, taken: dict[int, Any]) -> "Bound":
+        # Members of a composed kernel share rows: each is taken once and stays shared.
+        part = object.__new__(Bound)
+        part.dtype, part.width = self.dtype, self.width
+        part.parts = tuple(self._take(piece, index, taken) for piece in self.parts)
+        part.size = (
+            len(range(*index.indices(self.size))) if isinstance(index, slice) else len(index)
+        )
+        return part
+
+    @staticmethod
+    def _take(piece: Any, index: Index, taken: dict[int, Any]) -> Any:
+        if id(piece) not in taken:
+            taken[id(piece)] = (
+                piece._taken(index, taken) if isinstance(piece, Bound) else piece[index]
+            )
+        return taken[id(piece)]
+
+
+class Objects:
+    """Rows that are not numbers: any sequence of strings or graphs."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self.items = items
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: Index) -> "Objects":
+        if isinstance(index, slice):
+            return Objects(self.items[index])
+        return Objects([self.items[i] for i in index])
+
+
+class Source:
+    """What ``bind`` was given. It becomes numbers only if a kernel asks for numbers."""
+
+    def __init__(self, given: Any) -> None:
+        self.given = given
+
+    @classmethod
+    def of(cls, X: Any) -> "Source":
+        """Wrap X once."""
+        return X if isinstance(X, Source) else cls(X)
+
+    def __len__(self) -> int:
+        if "rows" in self.__dict__ or not hasattr(self.given, "__len__") or sp.issparse(self.given):
+            return len(self.rows)
+        return len(self.given)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows as validated numbers."""
+        return numeric_rows(self.given)
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether the rows come as an array, a sparse matrix or a frame."""
+        return isinstance(self.given, DenseRows | SparseRows) or hasattr(self.given, "shape")
+
+    @property
+    def dtype(self) -> Any:
+        """The type to compute in: float32 for float32 rows, float64 for everything else."""
+        dtype = getattr(self.given, "dtype", None)
+        if dtype is None and self.is_matrix:
+            dtype = self.rows.values.dtype
+        return np.dtype(np.float32 if dtype == np.float32 else np.float64)
+
+    @property
+    def width(self) -> int | None:
+        """The number of columns, if there are columns."""
+        if "rows" in self.__dict__ or isinstance(self.given, DenseRows | SparseRows):
+            return int(self.rows.values.shape[1])
+        shape: tuple[int, ...] = getattr(self.given, "shape", ())
+        return int(shape[1]) if len(shape) == 2 else None
+
+    def cast(self, dtype: Any) -> "Source":
+        """Return the same rows in another float type."""
+        if self.dtype == dtype:
+            return self
+        rows = self.rows
+        if isinstance(rows, DenseRows):
+            return Source(DenseRows(rows.values.astype(dtype)))
+        return Source(rows.values.astype(dtype))
+
+    def columns(self, numbers: Any) -> "Source":
+        """Return a selection of the columns."""
+        return Source(self.rows.values[:, numbers])

@@ -1,0 +1,217 @@
+"""Kernels that somebody else has defined: a matrix, a function, a feature map, a constant."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.kernels.base import Kernel
+from maxmargin.kernels.bound import Bound, Objects, Source
+from maxmargin.kernels.parameters import nonnegative
+from maxmargin.kernels.rows import DenseRows, FloatArray, SparseRows, numeric_rows, products
+
+
+class Constant(Kernel):
+    """The same value for every pair of rows.
+
+    Parameters
+    ----------
+    value : float
+        At least 0.
+
+    Examples
+    --------
+    >>> from maxmargin.kernels import Constant, RBF
+    >>> RBF() + 1.0
+    RBF() + Constant(value=1.0)
+    >>> Constant(2.0).gram(["any", "thing"])
+    array([[2., 2.],
+           [2., 2.]])
+    """
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    @property
+    def psd(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def stationary(self) -> bool:
+        """True."""
+        return True
+
+    def _check(self) -> None:
+        nonnegative(self, "value")
+
+    def _bind(self, source: Source) -> Bound:
+        return Bound(source)
+
+    def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
+        out.fill(self.value)
+
+    def _diag(self, a: Bound) -> FloatArray:
+        return np.full(len(a), self.value, a.dtype)
+
+
+class FromMap(Kernel):
+    """The dot product of explicit features, K = Σⱼ ωⱼ² φⱼ(x) φⱼ(x′).
+
+    Parameters
+    ----------
+    phi : callable
+        Takes the block of rows as it was given and returns one row of features for each.
+    weights : array of shape (n_features,), optional
+        ω; 1 by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.kernels import FromMap
+    >>> def circle(X):
+    ...     return np.c_[(X**2).sum(axis=1), -2 * X, np.ones(len(X))]
+    >>> FromMap(circle).gram(np.array([[1.0, 0.0], [0.0, 2.0]]))
+    array([[ 6.,  5.],
+           [ 5., 33.]])
+    """
+
+    def __init__(self, phi: Callable[[Any], Any], weights: Any = None) -> None:
+        self.phi = phi
+        self.weights = weights
+
+    @property
+    def psd(self) -> bool:
+        """True."""
+        return True
+
+    def _check(self) -> None:
+        if not callable(self.phi):
+            raise TypeError(f"FromMap: phi must be a function of a block, got {self.phi!r}")
+
+    def _bind(self, source: Source) -> Bound:
+        features = self.phi(source.rows.values if source.is_matrix else source.given)
+        rows = numeric_rows(Source(features).cast(source.dtype).rows)
+        if len(rows) != len(source):
+            raise ValueError(
+                f"FromMap: phi must return a row of features for each of {len(source)} rows, "
+                f"got shape {rows.values.shape}"
+            )
+        if self.weights is not None:
+            rows = self._weighted(rows)
+        return Bound(source, rows)
+
+    def _weighted(self, rows: DenseRows | SparseRows) -> DenseRows | SparseRows:
+        weights = np.asarray(self.weights, rows.values.dtype)
+        if weights.shape != rows.values.shape[1:] or not np.isfinite(weights).all():
+            raise ValueError(
+                f"FromMap: weights must be one finite number for each of {rows.values.shape[1]} "
+                f"features, got {self.weights!r}"
+            )
+        if isinstance(rows, DenseRows):
+            return DenseRows(rows.values * weights)
+        return numeric_rows(rows.values @ sp.diags_array(weights))
+
+    def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
+        widths = a.parts[0].values.shape[1], b.parts[0].values.shape[1]
+        if widths[0] != widths[1]:
+            raise ValueError(f"FromMap: phi returned {widths[0]} features, then {widths[1]}")
+        products(a.parts[0], b.parts[0], out)
+
+    def _diag(self, a: Bound) -> FloatArray:
+        norms: FloatArray = a.parts[0].squared_norms()
+        return norms
+
+
+class FromFunction(Kernel):
+    """A kernel computed by a function of yours.
+
+    Parameters
+    ----------
+    function : callable
+        With ``on="blocks"`` it takes two blocks of n and m rows and returns an (n, m) array; the
+        value for two rows must not depend on the others, since a large matrix is asked for in
+        pieces. With ``on="pairs"`` it takes two rows, or two objects of any kind (strings,
+        graphs, …), and returns a number.
+    on : {"blocks", "pairs"}, default="blocks"
+        What the function takes.
+
+    Notes
+    -----
+    Only half of K(A, A) is asked for; the other half is its mirror image. Whether the function
+    is symmetric and positive semidefinite nobody knows: ``check_kernel`` looks.
+
+    Examples
+    --------
+    >>> from maxmargin.kernels import FromFunction
+    >>> def common_letters(word, other):
+    ...     return float(len(set(word) & set(other)))
+    >>> FromFunction(common_letters, on="pairs").gram(["margin", "gain", "loss"])
+    array([[6., 4., 0.],
+           [4., 4., 0.],
+           [0., 0., 3.]])
+    """
+
+    def __init__(self, function: Callable[[Any, Any], Any], on: str = "blocks") -> None:
+        self.function = function
+        self.on = on
+
+    _threaded = False  # a Python function need not be safe to call from several threads
+
+    @property
+    def _tile_rows(self) -> int:  # type: ignore[override]
+        # Row by row no pair of K(A, A) is computed twice.
+        return 1 if self.on == "pairs" else Kernel._tile_rows
+
+    def _check(self) -> None:
+        if not callable(self.function):
+            raise TypeError(f"FromFunction: function must be callable, got {self.function!r}")
+        if self.on not in ("blocks", "pairs"):
+            raise ValueError(f"FromFunction: on must be 'blocks' or 'pairs', got {self.on!r}")
+
+    def _bind(self, source: Source) -> Bound:
+        if self.on == "blocks":
+            return Bound(source, source.rows)
+        matrix = source.is_matrix and source.width is not None
+        return Bound(source, Objects(list(source.rows.values if matrix else source.given)))
+
+    def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
+        if self.on == "blocks":
+            out[...] = self._block(a.parts[0].values, b.parts[0].values, out.shape)
+            return
+        for i, x in enumerate(a.parts[0].items):
+            for j, z in enumerate(b.parts[0].items):
+                out[i, j] = self._pair(x, z)
+
+    def _diag(self, a: Bound) -> FloatArray:
+        if self.on == "pairs":
+            return np.array([self._pair(x, x) for x in a.parts[0].items], a.dtype)
+        rows = (a.parts[0][i : i + 1].values for i in range(len(a)))
+        return np.array([self._block(x, x, (1, 1))[0, 0] for x in rows], a.dtype)
+
+    def _block(self, A: Any, B: Any, shape: tuple[int, ...]) -> Any:
+        block = self.function(A, B)
+        block = np.asarray(block.toarray() if sp.issparse(block) else block)
+        if block.shape != shape:
+            raise ValueError(
+                f"FromFunction: {self._name} must return an array of shape {shape} for blocks of "
+                f"{shape[0]} and {shape[1]} rows, got shape {block.shape}; "
+                "a function of two rows needs on='pairs'"
+            )
+        if not np.isfinite(block).all():
+            raise ValueError(f"FromFunction: {self._name} must return finite values, got {block}")
+        return block
+
+    def _pair(self, x: Any, z: Any) -> float:
+        value = np.asarray(self.function(x, z))
+        if value.shape != () or not np.isfinite(value):
+            raise ValueError(
+                f"FromFunction: {self._name} must return one finite number for a pair, "
+                f"got {value} for {x!r} and {z!r}"
+            )
+        return float(value)
+
+    @property
+    def _name(self) -> str:
+        return getattr(self.function, "__qualname__", None) or repr(self.function)

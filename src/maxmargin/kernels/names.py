@@ -1,0 +1,57 @@
+"""From what a user writes for ``kernel=`` to a Kernel."""
+
+from collections.abc import Callable
+from typing import Any
+
+from maxmargin.kernels.base import Kernel
+from maxmargin.kernels.distances import RBF, Laplacian
+from maxmargin.kernels.dot_products import Cosine, Linear, Polynomial, Sigmoid
+from maxmargin.kernels.given import FromFunction
+from maxmargin.kernels.histograms import ChiSquared, Intersection
+from maxmargin.kernels.precomputed import Precomputed
+
+_NAMED: dict[str, Callable[[Any, Any, Any], Kernel]] = {
+    "linear": lambda gamma, degree, coef0: Linear(),
+    "poly": lambda gamma, degree, coef0: Polynomial(degree, gamma, coef0),
+    "polynomial": lambda gamma, degree, coef0: Polynomial(degree, gamma, coef0),
+    "rbf": lambda gamma, degree, coef0: RBF(gamma),
+    "sigmoid": lambda gamma, degree, coef0: Sigmoid(gamma, coef0),
+    "laplacian": lambda gamma, degree, coef0: Laplacian(gamma),
+    "cosine": lambda gamma, degree, coef0: Cosine(),
+    "chi2": lambda gamma, degree, coef0: ChiSquared(gamma),
+    "intersection": lambda gamma, degree, coef0: Intersection(),
+    "precomputed": lambda gamma, degree, coef0: Precomputed(),
+}
+
+
+def as_kernel(
+    kernel: Any, *, gamma: float | str = "scale", degree: int = 3, coef0: float = 0.0
+) -> Kernel:
+    """Return the kernel that a name, a function or a Kernel stands for.
+
+    Parameters
+    ----------
+    kernel : str, callable or Kernel
+        A name known from scikit-learn ("linear", "poly", "rbf", "sigmoid", "precomputed", and
+        "polynomial", "laplacian", "cosine", "chi2", "intersection"); a function of two blocks of
+        rows; or a Kernel, which is returned as it is.
+    gamma, degree, coef0
+        Parameters of the named kernel, with scikit-learn's defaults; a Kernel has its own.
+
+    Examples
+    --------
+    >>> from maxmargin.kernels import as_kernel
+    >>> as_kernel("poly", degree=2)
+    Polynomial(degree=2, gamma='scale', coef0=0.0)
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, str):
+        if kernel not in _NAMED:
+            raise ValueError(f"kernel={kernel!r} is not known; valid names are {sorted(_NAMED)}")
+        return _NAMED[kernel](gamma, degree, coef0)
+    if callable(kernel) and not isinstance(kernel, type):
+        return FromFunction(kernel)
+    raise TypeError(
+        f"kernel must be a name, a function of two blocks or a Kernel object, got {kernel!r}"
+    )

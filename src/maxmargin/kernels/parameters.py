@@ -1,0 +1,89 @@
+"""Parameters are checked when they are used; a refusal names the value and the way out."""
+
+import math
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from maxmargin.kernels.base import Kernel
+    from maxmargin.kernels.rows import Rows
+
+DATA_DRIVEN = ("scale", "auto")
+
+
+def real(kernel: "Kernel", name: str) -> float:
+    """Return a finite real parameter."""
+    value = getattr(kernel, name)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{_owner(kernel)}: {name} must be a number, got {value!r}")
+    if not math.isfinite(value):
+        raise ValueError(f"{_owner(kernel)}: {name} must be finite, got {value!r}")
+    return float(value)
+
+
+def nonnegative(kernel: "Kernel", name: str) -> float:
+    """Return a finite parameter ≥ 0: a negative multiple of a kernel is no kernel."""
+    value = real(kernel, name)
+    if value < 0:
+        raise ValueError(
+            f"{_owner(kernel)}: {name} must be at least 0, got {value!r}: "
+            "a negative multiple of a kernel is not positive semidefinite"
+        )
+    return value
+
+
+def gamma_of(kernel: Any) -> float:
+    """Return gamma as a number above 0."""
+    value = kernel.gamma
+    if isinstance(value, str) and value in DATA_DRIVEN:
+        raise ValueError(
+            f"{_owner(kernel)}: gamma={value!r} depends on the data; "
+            "call kernel.resolved(X) first and use what it returns"
+        )
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(
+            f"{_owner(kernel)}: gamma must be a number above 0, 'scale' or 'auto', got {value!r}"
+        )
+    if not 0 < float(value) < math.inf:
+        raise ValueError(
+            f"{_owner(kernel)}: gamma must be a finite number above 0, got {value!r}; "
+            "gamma='scale' with kernel.resolved(X) is a safe start"
+        )
+    return float(value)
+
+
+def data_driven_gamma(kernel: Any, rows: "Rows") -> float:
+    """Return gamma as scikit-learn's SVMs define it: 1/(d·Var X) for "scale", 1/d for "auto"."""
+    values = rows.values
+    width = int(values.shape[1])
+    if kernel.gamma == "auto":
+        return 1.0 / width
+    if kernel.gamma != "scale":
+        return gamma_of(kernel)
+    if isinstance(values, np.ndarray):
+        variance = float(values.var(dtype=np.float64))
+    else:
+        # Centred over the stored values and the zeros apart: no cancellation.
+        stored, size = values.data.astype(np.float64), values.shape[0] * width
+        mean = stored.sum() / size
+        variance = float((((stored - mean) ** 2).sum() + (size - stored.size) * mean**2) / size)
+    return 1.0 / (width * variance) if variance > 0 else 1.0
+
+
+def whole(kernel: "Kernel", name: str, *, at_least: int) -> int:
+    """Return a whole parameter."""
+    value = getattr(kernel, name)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{_owner(kernel)}: {name} must be a whole number, got {value!r}")
+    if not isinstance(value, Integral) or value < at_least:
+        raise ValueError(
+            f"{_owner(kernel)}: {name} must be a whole number of at least {at_least}, got "
+            f"{value!r}: other powers of a kernel need not be positive semidefinite"
+        )
+    return int(value)
+
+
+def _owner(kernel: "Kernel") -> str:
+    return type(kernel).__name__

@@ -1,0 +1,95 @@
+"""The kernel matrix is the input."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from maxmargin.kernels.base import Kernel
+from maxmargin.kernels.bound import Bound, Source
+from maxmargin.kernels.rows import FloatArray, Index
+
+
+class _Table:
+    """Some rows of a matrix of kernel values, taken only when a tile asks for them."""
+
+    def __init__(self, values: Any, numbers: npt.NDArray[np.intp]) -> None:
+        self.values, self.numbers = values, numbers
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, index: Index) -> "_Table":
+        return _Table(self.values, self.numbers[index])
+
+
+class Precomputed(Kernel):
+    """A kernel whose matrix is given in the place of the rows.
+
+    For training, X is the square matrix of K between training rows; for prediction it has one row
+    for each new row and one column for each training row. A row remembers its own number, so any
+    selection of rows meets the columns that belong to it.
+
+    Examples
+    --------
+    >>> from maxmargin.kernels import Linear, Precomputed
+    >>> K = Linear().gram([[1.0], [2.0], [3.0]])
+    >>> kernel = Precomputed()
+    >>> train = kernel.bind(K)
+    >>> kernel.between(train[1:], train[[0, 2]])
+    array([[2., 6.],
+           [3., 9.]])
+    >>> kernel.between(kernel.bind([[10.0, 20.0, 30.0]]), train[[2, 0]])
+    array([[30., 10.]])
+    """
+
+    def gram(self, A: Any, B: Any = None) -> FloatArray:
+        """Return the columns of A that belong to the rows of B (of A itself by default).
+
+        Without B, A must be square and symmetric, up to rounding which is then removed.
+        """
+        source = Source.of(A)
+        if B is None:
+            self._refuse_asymmetric(source)
+        return super().gram(source, B)
+
+    def _refuse_asymmetric(self, source: Source) -> None:
+        K = source.rows.values
+        _refuse_rectangle(K)
+        tolerance = 1e-3 if K.dtype == np.float32 else 1e-6
+        if abs(K - K.T).max() > tolerance * abs(K).max():
+            raise ValueError(
+                "Precomputed: the matrix is not symmetric; "
+                "check_kernel(K) says by how much and its repair() makes it so"
+            )
+
+    def _bind(self, source: Source) -> Bound:
+        return Bound(source, _Table(source.rows.values, np.arange(len(source))))
+
+    def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
+        left, right = a.parts[0], b.parts[0]
+        _refuse_rectangle(right.values)
+        block = left.values[_span(left.numbers)][:, _span(right.numbers)]
+        out[...] = block if isinstance(block, np.ndarray) else block.toarray()
+
+    def _diag(self, a: Bound) -> FloatArray:
+        table = a.parts[0]
+        _refuse_rectangle(table.values)
+        return np.array(table.values.diagonal()[table.numbers])
+
+
+def _span(numbers: npt.NDArray[np.intp]) -> Index:
+    """Return consecutive numbers as a slice, which takes no copy."""
+    if len(numbers) and numbers[-1] - numbers[0] == len(numbers) - 1:
+        span = slice(int(numbers[0]), int(numbers[-1]) + 1)
+        if (np.diff(numbers) == 1).all():
+            return span
+    return numbers
+
+
+def _refuse_rectangle(K: Any) -> None:
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            "Precomputed: the rows that give the columns must be bound from the square matrix "
+            f"of training rows, got shape {K.shape}"
+        )

@@ -1,0 +1,248 @@
+"""What turns a tile of sums into a tile of kernel values, while it is still in cache.
+
+A tile is a C-contiguous block of the Gram matrix. The loops here either fill one,
+
+    out[i, j] = Σₖ term(aᵢₖ, bⱼₖ)            dense: over all columns; sparse: over matches only
+
+or map one in place, for example to 2^(factor·tile − aᵢ − bⱼ), which is the Gaussian kernel once
+``factor`` and the norms carry γ·log₂e. LLVM vectorises both over j.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from maxmargin.loops.compiled import FAST_SUMS, compiled
+
+# ---------------------------------------------------------------- 2^x for x ≤ 0
+#
+# x = n + r with n an integer and |r| ≤ ½; 2^r by its minimax polynomial (Remez, relative error
+# 2e-9 in degree 6, 3e-18 in degree 11), 2^n by writing n into the exponent bits. Adding
+# 1.5·2^mantissa + bias rounds x to n and leaves n + bias in the lowest bits, ready to be shifted
+# into place; at the lower clamp these bits are 0 and so is the result.
+
+_ROUND_32, _ZERO_32 = np.float32(1.5 * 2**23 + 127), np.float32(-127)
+_ROUND_64, _ZERO_64 = np.float64(1.5 * 2**52 + 1023), np.float64(-1023)
+
+_P1, _P2, _P3 = np.float32(0.6931472057), np.float32(0.2402264689), np.float32(0.0555032878)
+_P4, _P5, _P6 = np.float32(0.0096184889), np.float32(0.0013399931), np.float32(0.0001534582)
+
+_Q1, _Q2, _Q3 = 6.93147180559945286227e-01, 2.40226506959101554495e-01, 5.55041086648199247233e-02
+_Q4, _Q5, _Q6 = 9.61812910758833537750e-03, 1.33335581467899553197e-03, 1.54035304625139063189e-04
+_Q7, _Q8, _Q9 = 1.52527334899555602353e-05, 1.32154330899061259825e-06, 1.01781980353714776122e-07
+_Q10, _Q11 = 7.07410557983053410632e-09, 4.43528070319254599509e-10
+
+
+def exp2_nonpositive(x: Any) -> Any:
+    """Return 2^x for x ≤ 0 (0 where it would be subnormal, 1 for x > 0, NaN for NaN)."""
+    raise NotImplementedError("compiled code only")
+
+
+# No reassociation here: (x + round) − round is how x gets rounded.
+@overload(exp2_nonpositive, jit_options={"fastmath": {"contract"}})
+def _exp2_nonpositive(x: Any) -> Any:
+    def single(x: Any) -> Any:
+        x = _ZERO_32 if x < _ZERO_32 else x
+        x = np.float32(0) if x > np.float32(0) else x
+        shifted = x + _ROUND_32
+        r = x - (shifted - _ROUND_32)
+        power = (((((_P6 * r + _P5) * r + _P4) * r + _P3) * r + _P2) * r + _P1) * r + np.float32(1)
+        bits = np.int32(np.float32(shifted).view(np.int32) << np.int32(23))
+        return power * bits.view(np.float32)
+
+    def double(x: Any) -> Any:
+        x = _ZERO_64 if x < _ZERO_64 else x
+        x = 0.0 if x > 0.0 else x
+        shifted = x + _ROUND_64
+        r = x - (shifted - _ROUND_64)
+        power = (((((_Q11 * r + _Q10) * r + _Q9) * r + _Q8) * r + _Q7) * r + _Q6) * r + _Q5
+        power = ((((power * r + _Q4) * r + _Q3) * r + _Q2) * r + _Q1) * r + 1.0
+        bits = np.int64(np.float64(shifted).view(np.int64) << np.int64(52))
+        return power * bits.view(np.float64)
+
+    return single if x == types.float32 else double
+
+
+# ---------------------------------------------------------------- maps of a whole tile, in place
+
+
+@compiled
+def exponential(tile: Any, factor: Any) -> None:
+    """Do tile ← 2^min(0, factor·tile)."""
+    for i in range(tile.shape[0]):
+        for j in range(tile.shape[1]):
+            tile[i, j] = exp2_nonpositive(factor * tile[i, j])
+
+
+@compiled
+def exponential_of_sums(tile: Any, factor: Any, a: Any, b: Any) -> None:
+    """Do tile[i, j] ← 2^min(0, factor·tile[i, j] − a[i] − b[j])."""
+    for i in range(tile.shape[0]):
+        row_term = a[i]
+        for j in range(tile.shape[1]):
+            tile[i, j] = exp2_nonpositive(factor * tile[i, j] - row_term - b[j])
+
+
+@compiled
+def affine_power(tile: Any, scale: Any, shift: Any, exponent: int) -> None:
+    """Do tile ← (scale·tile + shift)^exponent, by repeated squaring one row at a time."""
+    base = np.empty(tile.shape[1], tile.dtype)
+    one = scale / scale
+    for i in range(tile.shape[0]):
+        for j in range(tile.shape[1]):
+            base[j] = scale * tile[i, j] + shift
+            tile[i, j] = base[j] if exponent & 1 else one
+        remaining = exponent >> 1
+        while remaining > 0:
+            for j in range(tile.shape[1]):
+                base[j] *= base[j]
+            if remaining & 1:
+                for j in range(tile.shape[1]):
+                    tile[i, j] *= base[j]
+            remaining >>= 1
+
+
+@compiled
+def mirror_upper(tile: Any, diagonal: Any) -> None:
+    """Make the leading square of the tile symmetric, with the diagonal given."""
+    for i in range(tile.shape[0]):
+        tile[i, i] = diagonal[i]
+        for j in range(i):
+            tile[i, j] = tile[j, i]
+
+
+@compiled
+def all_finite(tile: Any) -> bool:
+    """Say whether no entry is NaN or infinite (either times zero is NaN, which a sum keeps)."""
+    total = tile.dtype.type(0)
+    for i in range(tile.shape[0]):
+        for j in range(tile.shape[1]):
+            total += tile[i, j] * tile.dtype.type(0)
+    return bool(total == 0)
+
+
+# ---------------------------------------------------------------- sums over columns
+#
+# What is summed is a type, so that each loop is compiled once for each without a branch inside.
+
+
+class Products(NamedTuple):
+    """Σ a·b."""
+
+
+class Differences(NamedTuple):
+    """Σ |a − b|; over matches, what the common columns add to ‖a‖₁ + ‖b‖₁."""
+
+
+class Minima(NamedTuple):
+    """Σ min(a, b), for values ≥ 0."""
+
+
+class ChiSquares(NamedTuple):
+    """Σ (a − b)²/(a + b), for values ≥ 0 and with 0/0 = 0; over matches, Σ a·b/(a + b)."""
+
+
+def _term(measure: Any, a: Any, b: Any) -> Any:
+    raise NotImplementedError("compiled code only")
+
+
+def _match(measure: Any, a: Any, b: Any) -> Any:
+    raise NotImplementedError("compiled code only")
+
+
+@overload(_term, jit_options={"fastmath": FAST_SUMS})
+def _term_of(measure: Any, a: Any, b: Any) -> Any:
+    one = _one(a)
+
+    def difference(measure: Any, a: Any, b: Any) -> Any:
+        return abs(a - b)
+
+    def minimum(measure: Any, a: Any, b: Any) -> Any:
+        return min(a, b)
+
+    def chi_square(measure: Any, a: Any, b: Any) -> Any:
+        total = a + b
+        # Where the sum is 0 so is the numerator, and any divisor will do. np.divide, unlike /,
+        # has no check for zero that would keep the loop from being vectorised.
+        return np.divide((a - b) * (a - b), total if total > 0 else one)
+
+    bodies = {Differences: difference, Minima: minimum, ChiSquares: chi_square}
+    return bodies[measure.instance_class]
+
+
+@overload(_match, jit_options={"fastmath": FAST_SUMS})
+def _match_of(measure: Any, a: Any, b: Any) -> Any:
+    one = _one(a)
+
+    def product(measure: Any, a: Any, b: Any) -> Any:
+        return a * b
+
+    def difference(measure: Any, a: Any, b: Any) -> Any:
+        return abs(a - b) - abs(a) - abs(b)
+
+    def minimum(measure: Any, a: Any, b: Any) -> Any:
+        return min(a, b)
+
+    def chi_square(measure: Any, a: Any, b: Any) -> Any:
+        total = a + b
+        return np.divide(a * b, total if total > 0 else one)
+
+    bodies = {
+        Products: product,
+        Differences: difference,
+        Minima: minimum,
+        ChiSquares: chi_square,
+    }
+    return bodies[measure.instance_class]
+
+
+def _one(number: Any) -> Any:
+    return np.float32(1) if number == types.float32 else np.float64(1)
+
+
+@compiled
+def dense_sums(measure: Any, a: Any, b_columns: Any, out: Any) -> None:
+    """Do out[i, j] = Σₖ term(a[i, k], b_columns[k, j])."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = 0
+        for k in range(a.shape[1]):
+            value = a[i, k]
+            for j in range(out.shape[1]):
+                out[i, j] += _term(measure, value, b_columns[k, j])
+
+
+@compiled
+def sparse_sums(measure: Any, a: Any, b: Any, first: int, out: Any) -> None:
+    """Do out[i, j] = Σ over the columns that row i of a and row first + j of b both store.
+
+    ``a`` is a Csr; ``b`` holds the same triple by columns, with row numbers in ascending order,
+    so the rows of this tile are found by bisection and end at the first one beyond it.
+    """
+    last = first + out.shape[1]
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = 0
+        for p in range(a.indptr[i], a.indptr[i + 1]):
+            value = a.data[p]
+            column = a.indices[p]
+            start, stop = b.indptr[column], b.indptr[column + 1]
+            if first > 0:
+                start = _first_at_least(b.indices, start, stop, first)
+            for q in range(start, stop):
+                if b.indices[q] >= last:
+                    break
+                out[i, b.indices[q] - first] += _match(measure, value, b.data[q])
+
+
+@compiled
+def _first_at_least(numbers: Any, start: int, stop: int, bound: int) -> int:
+    while start < stop:
+        middle = (start + stop) // 2
+        if numbers[middle] < bound:
+            start = middle + 1
+        else:
+            stop = middle
+    return start

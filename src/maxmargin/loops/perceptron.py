@@ -1,0 +1,271 @@
+"""One pass of the mistake-driven learners over rows in a given order.
+
+A row of weight c is visited c times in a row, the last visit counting for the fraction left; so an
+integer weight is exactly that many repetitions and a weight of 0 is no visit. A visit that finds
+y·f ≤ margin makes one update
+
+    w += η·share·y·x,    b += η·share·y,        share = min(1, what is left of c)
+
+``clock`` counts visits (in units of weight). An update at clock t stands for all visits from t on,
+so the mean of (w, b) after each visit is w − lag/clock with lag = Σ t·(update): one more ``axpy``
+per mistake, nothing per row. ``log`` remembers (row, step, t, class, rival) of each update.
+Freund & Schapire (1999); Collins (2002) for the averaged and the multiclass form.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.loops.compiled import compiled
+from maxmargin.loops.rows import (
+    row_axpy,
+    row_axpy_column,
+    row_dot,
+    row_dots,
+    row_squared_norm,
+)
+
+
+class Rule(NamedTuple):
+    """What decides an update and what is kept of it."""
+
+    eta: float
+    margin: float
+    fit_intercept: bool
+    averaged: bool
+    logged: bool
+
+
+class Log(NamedTuple):
+    """Room for the updates made, in order."""
+
+    row: Any
+    step: Any
+    clock: Any
+    label: Any
+    rival: Any
+
+
+@compiled
+def _write(log: Any, at: int, row: int, step: float, clock: float, label: int, rival: int) -> None:
+    log.row[at] = row
+    log.step[at] = step
+    log.clock[at] = clock
+    log.label[at] = label
+    log.rival[at] = rival
+
+
+@compiled
+def _visits(left: float, shortfall: float, gain: float) -> float:
+    """Return how many updates a row of weight ``left`` may make, each lifting its score by gain."""
+    return 1.0 if gain == 0.0 else min(left + 1.0, shortfall / gain + 2.0)
+
+
+@compiled
+def binary_pass(
+    X: Any, y: Any, weight: Any, order: Any, rule: Any, w: Any, b: Any, lag: Any, lag_b: Any,
+    counts: Any, log: Any,
+) -> Any:  # fmt: skip
+    """Visit rows in order, y = ±1; (w, b), lag and counts = (clock, mistakes, updates) follow.
+
+    Return how many rows of ``order`` were visited and how many updates were logged: a pass stops
+    early when the log may have no room for the next row.
+    """
+    clock, mistakes, updates = counts
+    lift = 1.0 if rule.fit_intercept else 0.0
+    logged = 0
+    for t in range(order.shape[0]):
+        i = order[t]
+        left = weight[i]
+        margin = y[i] * (row_dot(X, i, w) + b[0])
+        if margin > rule.margin:
+            clock += left
+            continue
+        gain = rule.eta * (row_squared_norm(X, i) + lift)
+        if rule.logged and logged + _visits(left, rule.margin - margin, gain) > log.row.shape[0]:
+            return t, logged, (clock, mistakes, updates)
+        # A row of zeros without intercept stays a mistake: further visits change nothing.
+        hopeless = gain == 0.0
+        while left > 0.0 and margin <= rule.margin:
+            share = left if hopeless else min(left, 1.0)
+            step = rule.eta * share * y[i]
+            row_axpy(X, i, step, w)
+            b[0] += step * lift
+            if rule.averaged:
+                row_axpy(X, i, clock * step, lag)
+                lag_b[0] += clock * step * lift
+            if rule.logged:
+                _write(log, logged, i, step, clock, 0, 0)
+                logged += 1
+            if margin <= 0.0:
+                mistakes += share
+            updates += share
+            clock += share
+            left -= share
+            if left > 0.0:
+                margin = y[i] * (row_dot(X, i, w) + b[0])
+        clock += left
+    return order.shape[0], logged, (clock, mistakes, updates)
+
+
+@compiled
+def _best_other(scores: Any, label: int) -> int:
+    rival = 0 if label != 0 else 1
+    for k in range(scores.shape[0]):
+        if k != label and scores[k] > scores[rival]:
+            rival = k
+    return rival
+
+
+@compiled
+def _lead(X: Any, i: int, label: int, W: Any, b: Any, scores: Any) -> Any:
+    """Return by how much the row's own class leads the best other one, and which that is."""
+    scores[:] = b
+    row_dots(X, i, W, scores)
+    rival = _best_other(scores, label)
+    return scores[label] - scores[rival], rival
+
+
+@compiled
+def multiclass_pass(
+    X: Any, y: Any, weight: Any, order: Any, rule: Any, W: Any, b: Any, lag: Any, lag_b: Any,
+    counts: Any, log: Any,
+) -> Any:  # fmt: skip
+    """Visit rows in order, y = class index, W (d, K): the best other class loses what y wins.
+
+    Returns as ``binary_pass`` does.
+    """
+    clock, mistakes, updates = counts
+    lift = 1.0 if rule.fit_intercept else 0.0
+    logged = 0
+    scores = np.empty(W.shape[1])
+    for t in range(order.shape[0]):
+        i = order[t]
+        left = weight[i]
+        label = y[i]
+        margin, rival = _lead(X, i, label, W, b, scores)
+        if margin > rule.margin:
+            clock += left
+            continue
+        gain = rule.eta * (row_squared_norm(X, i) + lift)
+        if rule.logged and logged + _visits(left, rule.margin - margin, gain) > log.row.shape[0]:
+            return t, logged, (clock, mistakes, updates)
+        hopeless = gain == 0.0
+        while left > 0.0 and margin <= rule.margin:
+            share = left if hopeless else min(left, 1.0)
+            step = rule.eta * share
+            row_axpy_column(X, i, step, W, label)
+            row_axpy_column(X, i, -step, W, rival)
+            b[label] += step * lift
+            b[rival] -= step * lift
+            if rule.averaged:
+                row_axpy_column(X, i, clock * step, lag, label)
+                row_axpy_column(X, i, -clock * step, lag, rival)
+                lag_b[label] += clock * step * lift
+                lag_b[rival] -= clock * step * lift
+            if rule.logged:
+                _write(log, logged, i, step, clock, label, rival)
+                logged += 1
+            if margin <= 0.0:
+                mistakes += share
+            updates += share
+            clock += share
+            left -= share
+            if left > 0.0:
+                margin, rival = _lead(X, i, label, W, b, scores)
+        clock += left
+    return order.shape[0], logged, (clock, mistakes, updates)
+
+
+@compiled
+def kernel_pass(
+    K: Any, y: Any, weight: Any, rule: Any, scores: Any, steps: Any, counts: Any
+) -> Any:
+    """Visit one block of rows in order, knowing its Gram matrix K and its scores at the start.
+
+    y is a class index. Two classes have one column of scores, which speaks for class 1; more have
+    a column each. What each row gains is added to ``steps``; ``scores`` follows within the block.
+    """
+    clock, mistakes, updates = counts
+    lift = 1.0 if rule.fit_intercept else 0.0
+    n_rows, n_columns = scores.shape
+    change = np.zeros(n_columns)
+    for p in range(n_rows):
+        left = weight[p]
+        while left > 0.0:
+            change[:] = 0.0
+            if n_columns == 1:
+                change[0] = 1.0 if y[p] == 1 else -1.0
+                margin = change[0] * scores[p, 0]
+            else:
+                rival = _best_other(scores[p], y[p])
+                change[y[p]] = 1.0
+                change[rival] = -1.0
+                margin = scores[p, y[p]] - scores[p, rival]
+            if margin > rule.margin:
+                break
+            share = min(left, 1.0)
+            if K[p, p] + lift == 0.0:
+                share = left  # a row of zeros stays a mistake: further visits change nothing
+            for k in range(n_columns):
+                step = rule.eta * share * change[k]
+                if step != 0.0:
+                    steps[p, k] += step
+                    for q in range(p, n_rows):
+                        scores[q, k] += step * (K[q, p] + lift)
+            if margin <= 0.0:
+                mistakes += share
+            updates += share
+            clock += share
+            left -= share
+        clock += left
+    return clock, mistakes, updates
+
+
+@compiled
+def binary_votes(
+    G: Any, slot: Any, step: Any, survival: Any, lift: float, f: Any, out: Any
+) -> None:
+    """Let each vector in turn vote ±survival on each row, given the rows' products with updates.
+
+    f holds the scores of the start vector; G[i, slot[j]] is row i times the row of update j.
+    """
+    for i in range(G.shape[0]):
+        score = f[i]
+        votes = survival[0] if score > 0.0 else -survival[0]
+        for j in range(slot.shape[0]):
+            score += step[j] * (G[i, slot[j]] + lift)
+            votes += survival[j + 1] if score > 0.0 else -survival[j + 1]
+        out[i] = votes
+
+
+@compiled
+def multiclass_votes(
+    G: Any,
+    slot: Any,
+    step: Any,
+    label: Any,
+    rival: Any,
+    survival: Any,
+    lift: float,
+    f: Any,
+    out: Any,
+) -> None:
+    """Let each matrix of weights in turn vote for its best class (the first of equals)."""
+    for i in range(G.shape[0]):
+        scores = f[i].copy()
+        out[i, np.argmax(scores)] += survival[0]
+        for j in range(slot.shape[0]):
+            gain = step[j] * (G[i, slot[j]] + lift)
+            scores[label[j]] += gain
+            scores[rival[j]] -= gain
+            out[i, np.argmax(scores)] += survival[j + 1]
+
+
+@compiled
+def largest_squared_norm(X: Any, n_rows: int) -> float:
+    """Return max‖xᵢ‖² over the rows."""
+    largest = 0.0
+    for i in range(n_rows):
+        largest = max(largest, row_squared_norm(X, i))
+    return largest

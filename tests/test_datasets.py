@@ -1,0 +1,246 @@
+"""Generators: deterministic, and what their docstrings promise holds for every seed."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.optimize import linprog
+from scipy.spatial.distance import cdist
+
+from maxmargin import datasets
+
+SEEDS = range(5)
+GENERATORS: dict[str, Callable[..., Any]] = {
+    name: getattr(datasets, name) for name in datasets.__all__ if name != "flipped"
+}
+WITH_BALANCE = ["gaussians", "circles", "moons", "spirals", "separable", "noise"]
+Matrix = npt.NDArray[np.float64]
+
+
+def linearly_separable(X: Matrix, y: npt.NDArray[np.int64]) -> bool:
+    """Ask a linear program for some (w, b) with y (w·x + b) ≥ 1."""
+    lifted = np.column_stack([X, np.ones(len(X))])
+    found = linprog(
+        np.zeros(lifted.shape[1]),
+        A_ub=-y[:, None] * lifted,
+        b_ub=-np.ones(len(X)),
+        bounds=(None, None),
+    )
+    return bool(found.status == 0)
+
+
+def gap_between_classes(X: Matrix, y: npt.NDArray[np.int64]) -> float:
+    return float(cdist(X[y > 0], X[y < 0]).min())
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+class TestEveryGenerator:
+    def test_returns_rows_and_labels(self, name: str) -> None:
+        X, y = GENERATORS[name](50)
+        assert X.shape == (50, 2)
+        assert X.dtype == np.float64
+        assert y.dtype == np.int64
+        assert set(y) == {-1, 1}
+
+    def test_the_seed_decides(self, name: str) -> None:
+        first, again = GENERATORS[name](60, random_state=7), GENERATORS[name](60, random_state=7)
+        other = GENERATORS[name](60, random_state=8)
+        np.testing.assert_array_equal(first[0], again[0])
+        np.testing.assert_array_equal(first[1], again[1])
+        assert not np.array_equal(first[0], other[0])
+
+    def test_a_generator_is_advanced(self, name: str) -> None:
+        rng = np.random.default_rng(3)
+        first, second = (
+            GENERATORS[name](20, random_state=rng),
+            GENERATORS[name](20, random_state=rng),
+        )
+        assert not np.array_equal(first[0], second[0])
+        np.testing.assert_array_equal(first[0], GENERATORS[name](20, random_state=3)[0])
+
+    def test_none_is_fresh(self, name: str) -> None:
+        first, second = (GENERATORS[name](20, random_state=None) for _ in range(2))
+        assert not np.array_equal(first[0], second[0])
+
+    def test_rows_come_in_random_order(self, name: str) -> None:
+        _, y = GENERATORS[name](100)
+        assert np.count_nonzero(np.diff(y)) > 10
+
+    @pytest.mark.parametrize("n_samples", [0, 1, -5])
+    def test_too_few_rows_are_refused(self, name: str, n_samples: int) -> None:
+        with pytest.raises(ValueError, match="n_samples must be at least"):
+            GENERATORS[name](n_samples)
+
+    def test_other_arguments_are_checked(self, name: str) -> None:
+        with pytest.raises(TypeError, match=r"n_samples must be a whole number, got 2\.5"):
+            GENERATORS[name](2.5)
+        with pytest.raises(TypeError, match="random_state must be an int"):
+            GENERATORS[name](10, random_state="zero")
+        with pytest.raises(ValueError, match="random_state must be at least 0, got -1"):
+            GENERATORS[name](10, random_state=-1)
+
+
+@pytest.mark.parametrize("name", WITH_BALANCE)
+def test_balance_is_exact(name: str) -> None:
+    _, y = GENERATORS[name](200, balance=0.15)
+    assert np.count_nonzero(y > 0) == 30
+    with pytest.raises(ValueError, match="leaves a class empty"):
+        GENERATORS[name](10, balance=0.01)
+    with pytest.raises(ValueError, match=r"balance must be .* got 1\.5"):
+        GENERATORS[name](10, balance=1.5)
+
+
+@pytest.mark.parametrize("name", ["circles", "xor", "moons", "spirals"])
+def test_noise_is_the_greatest_displacement(name: str) -> None:
+    with pytest.raises(ValueError, match=r"noise must be .* got -0\.1"):
+        GENERATORS[name](10, noise=-0.1)
+    # Displacements are the last draws, so the same seed gives the same clean points.
+    clean, _ = GENERATORS[name](2000, noise=0.0)
+    noisy, _ = GENERATORS[name](2000, noise=0.25)
+    moved = np.linalg.norm(noisy - clean, axis=1)
+    assert 0.24 < moved.max() <= 0.25 + 1e-12
+
+
+def test_gaussians_have_the_given_moments() -> None:
+    means = np.array([[3.0, 0.0, 1.0], [-1.0, 2.0, 0.0]])
+    X, y = datasets.gaussians(20_000, means, variance=0.25)
+    for centre, sign in zip(means, [1, -1], strict=True):
+        cloud = X[y == sign]
+        np.testing.assert_allclose(cloud.mean(axis=0), centre, atol=0.03)
+        np.testing.assert_allclose(np.cov(cloud.T), 0.25 * np.eye(3), atol=0.02)
+    exact, y = datasets.gaussians(4, means, variance=0)
+    np.testing.assert_array_equal(exact[y > 0][0], means[0])
+
+
+@pytest.mark.parametrize("means", [[1, 2], [[1, 2]], [[1, 2], [1, np.nan]], np.zeros((3, 2))])
+def test_gaussians_need_two_means(means: Any) -> None:
+    with pytest.raises(ValueError, match="means must be two finite points"):
+        datasets.gaussians(10, means)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_circles_separate_by_distance_to_the_centre_only(seed: int) -> None:
+    X, y = datasets.circles(200, (3, 2), noise=0.49, center=(5, -1), random_state=seed)
+    squared = ((X - [5, -1]) ** 2).sum(axis=1)
+    np.testing.assert_array_equal(squared > 2.5**2, y > 0)
+    assert not linearly_separable(X, y)
+    # [‖x‖², x] makes a circle linear, wherever its centre is.
+    assert linearly_separable(np.column_stack([(X**2).sum(axis=1), X]), y)
+
+
+def test_circles_check_their_shape() -> None:
+    with pytest.raises(ValueError, match="radii must be two numbers"):
+        datasets.circles(10, (1, 2, 3))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="radii must be a finite number of at least 0, got -1"):
+        datasets.circles(10, (1, -1))
+    with pytest.raises(ValueError, match="center must be a finite point"):
+        datasets.circles(10, center=(0, 0, 0))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("n_samples", [4, 5, 200])
+def test_no_line_separates_xor_but_the_product_does(seed: int, n_samples: int) -> None:
+    X, y = datasets.xor(n_samples, noise=0.7, random_state=seed)
+    assert not linearly_separable(X, y)
+    np.testing.assert_array_equal(X[:, 0] * X[:, 1] < 0, y > 0)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_moons_and_spirals_bend_but_do_not_touch(seed: int) -> None:
+    for X, y in (
+        datasets.moons(400, noise=0.2, random_state=seed),
+        datasets.spirals(400, turns=2.5, noise=0.35, random_state=seed),
+    ):
+        assert not linearly_separable(X, y)
+        assert gap_between_classes(X, y) > 0.1
+
+
+def test_the_distances_stated_for_moons_and_spirals() -> None:
+    assert gap_between_classes(*datasets.moons(4000, noise=0)) >= 0.5
+    assert gap_between_classes(*datasets.spirals(4000, turns=2, noise=0)) >= 0.8
+    with pytest.raises(ValueError, match="turns must be a finite number above 0, got 0"):
+        datasets.spirals(10, turns=0)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("d", [1, 2, 30])
+def test_separable_attains_its_margin_exactly_and_no_plane_does_better(seed: int, d: int) -> None:
+    rng = np.random.default_rng(seed)
+    w, b = 10 * rng.standard_normal(d), float(rng.normal())
+    X, y = datasets.separable(60, margin=0.3, w=w, b=b, balance=0.3, random_state=seed)
+    unit = w / np.linalg.norm(w)
+    margins = y * (X @ unit + b / np.linalg.norm(w))
+    for sign in (1, -1):
+        np.testing.assert_allclose(margins[y == sign].min(), 0.3, rtol=1e-12)
+    # Two points of different classes at distance 2 · margin: no plane is further from both.
+    np.testing.assert_allclose(gap_between_classes(X, y), 0.6, rtol=1e-12)
+
+
+def test_separable_takes_its_width_from_either_argument() -> None:
+    assert datasets.separable(10)[0].shape == (10, 2)
+    assert datasets.separable(10, 5)[0].shape == (10, 5)
+    assert datasets.separable(10, w=[1, 2, 3])[0].shape == (10, 3)
+    with pytest.raises(ValueError, match="n_features=2 but w has 3 entries"):
+        datasets.separable(10, 2, w=[1, 2, 3])
+    with pytest.raises(ValueError, match="w must be one finite vector that is not zero"):
+        datasets.separable(10, w=[0, 0])
+    with pytest.raises(ValueError, match="margin must be a finite number above 0, got 0"):
+        datasets.separable(10, margin=0)
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.05, 0.1, 1.0])
+def test_conflicts_are_counted(fraction: float) -> None:
+    X, y = datasets.conflicts(200, fraction, 3)
+    labels = defaultdict(list)
+    for row, label in zip(X, y, strict=True):
+        labels[row.tobytes()].append(label)
+    twins = [both for both in labels.values() if len(both) == 2]
+    assert len(twins) == round(100 * fraction)
+    assert all(sum(both) == 0 for both in twins)
+    assert max(map(len, labels.values())) <= 2
+    single = np.array([len(labels[row.tobytes()]) == 1 for row in X])
+    assert linearly_separable(X[single], y[single])
+    assert linearly_separable(X, y) == (fraction == 0)
+
+
+@pytest.mark.parametrize("labels", [[-1, 1], [0, 1], ["no", "yes"], [False, True]])
+def test_flipped_swaps_exactly_the_share_asked_for(labels: list[Any]) -> None:
+    X, y = datasets.gaussians(200)
+    named = np.array(labels)[(y > 0).astype(int)]
+    before = named.copy()
+    same, dirty = datasets.flipped(X, named, 0.13)
+    assert same is X
+    assert np.count_nonzero(dirty != named) == 26
+    assert set(dirty) == set(labels)
+    np.testing.assert_array_equal(named, before)
+    np.testing.assert_array_equal(dirty, datasets.flipped(X, named, 0.13)[1])
+    np.testing.assert_array_equal(datasets.flipped(X, y, 1.0)[1], -y)
+
+
+def test_flipped_needs_two_classes() -> None:
+    X = np.zeros((3, 1))
+    with pytest.raises(ValueError, match="with 3 classes"):
+        datasets.flipped(X, [1, 2, 3])
+    with pytest.raises(ValueError, match=r"fraction must be .* got 2"):
+        datasets.flipped(X, [1, 1, 2], 2)
+
+
+def test_noise_says_nothing_about_the_labels() -> None:
+    X, y = datasets.noise(20_000, 4)
+    assert np.abs(X.T @ y / len(y)).max() < 5 / np.sqrt(len(y))
+    with pytest.raises(ValueError, match="n_features must be at least 1, got 0"):
+        datasets.noise(10, 0)
+
+
+def test_numpy_is_all_it_needs() -> None:
+    allowed = {"math", "numpy", "operator", "typing", "maxmargin"}
+    for file in Path(datasets.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            assert {name.partition(".")[0] for name in names} <= allowed

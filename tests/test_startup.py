@@ -1,0 +1,62 @@
+"""Start-up: what importing loads, and how compiled loops are cached."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import maxmargin
+
+HEAVY = ("numba", "matplotlib", "dask", "starlette", "uvicorn", "click", "rich")
+FIT = "import maxmargin as mm; mm.Perceptron().fit([[0.0], [1.0]], [0, 1])"
+
+
+def run(code: str, **options: Any) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, **options)
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    found = run(f"import maxmargin, sys; print([m for m in {HEAVY} if m in sys.modules])")
+    assert found.stdout.strip() == "[]", found.stderr
+
+
+@pytest.fixture
+def copied_package(tmp_path: Path) -> Path:
+    """Return a folder holding a copy of the package without compiled loops."""
+    source = Path(maxmargin.__file__).parent
+    shutil.copytree(
+        source, tmp_path / "lib" / "maxmargin", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    return tmp_path / "lib"
+
+
+def test_compilation_is_announced_once_and_then_cached(copied_package: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(copied_package)}
+    first = run(FIT, env=environment)
+    assert first.stderr.count("compiling numerical loops") == 1, first.stderr
+    assert list(copied_package.rglob("*.nbi"))
+    assert run(FIT, env=environment).stderr == ""
+
+
+@pytest.mark.parametrize("home_is_writable", [True, False])
+def test_works_where_the_package_cannot_be_written(
+    copied_package: Path, tmp_path: Path, home_is_writable: bool
+) -> None:
+    # A file where the folder should be stops everybody, root too.
+    (copied_package / "maxmargin" / "loops" / "__pycache__").touch()
+    home = tmp_path / "home"
+    home.mkdir() if home_is_writable else home.touch()
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(copied_package),
+        "HOME": str(home),
+    }
+    for attempt in ("first", "second"):
+        found = run(FIT, env=environment)
+        assert found.returncode == 0, found.stderr
+        cached = home_is_writable and attempt == "second"
+        assert ("compiling" in found.stderr) is not cached
