@@ -1,6 +1,7 @@
 """./try and ./check, run with a pretended Python: no network, no real installation."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -33,7 +34,7 @@ case "$*" in
             $name $name >"${{0%/*}}/$name"
         chmod +x "${{0%/*}}/$name"
     done ;;
-*) exec {sys.executable} "$@" ;;
+*) exec {shlex.quote(sys.executable)} "$@" ;;
 esac
 """
 

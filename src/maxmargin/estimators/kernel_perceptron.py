@@ -232,15 +232,11 @@ class KernelPerceptron(MistakeDriven):
         if self.trace:
             self.trace_ = Trace(*self._history)
 
-    def _evidence(self, learner: KernelLearner) -> Evidence:
-        known = self._positive_semidefinite(learner)
-        diagonal = self.kernel_.diag(learner.X)
-        return Evidence(
-            learner.scores,
-            float(np.sqrt(learner.squared_norm())),
-            float(np.max(diagonal)) if known else np.inf,
-            float(np.hypot(*learner.start_norms())),
-        )
+    def _evidence(self, learner: KernelLearner) -> list[Evidence]:
+        if self._positive_semidefinite(learner):
+            learner.squared_radius = float(np.max(self.kernel_.diag(learner.X)))
+        norm = float(np.sqrt(learner.squared_norm()))
+        return [Evidence(learner.scores, norm, float(np.linalg.norm(learner.intercept)))]
 
     def _positive_semidefinite(self, learner: KernelLearner) -> bool:
         """Return whether the Gram matrix is known to be so; warn if it is known not to be."""

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from maxmargin.estimators.inputs import refuse_overflow
 from maxmargin.estimators.mistake_driven import Evidence, MistakeDriven
 from maxmargin.estimators.parameters import check_choice
-from maxmargin.estimators.perceptron_rules import Trace
+from maxmargin.estimators.perceptron_rules import LinearTrace
 from maxmargin.solve import Callback
 from maxmargin.solvers.perceptron import LinearLearner, linear_scores
 
@@ -102,7 +102,7 @@ class LinearPerceptron(MistakeDriven):
         return linear_scores(X, self.coef_.T, self.intercept_)
 
     def _scores_of(self, learner: LinearLearner, rows: Ints) -> Floats:
-        return linear_scores(learner.X[rows], *self._model(learner))
+        return learner.scores_of(*self._model(learner))[rows]
 
     def _adopt(self, learner: LinearLearner) -> None:
         weights, intercept = self._model(learner)
@@ -114,13 +114,18 @@ class LinearPerceptron(MistakeDriven):
             self.trace_ = linear_trace(learner, *self._history)
         self._learner = learner.without_rows()
 
-    def _evidence(self, learner: LinearLearner) -> Evidence:
-        return Evidence(
-            linear_scores(learner.X, self.coef_.T, self.intercept_),
-            float(np.linalg.norm(self.coef_)),
-            learner.squared_radius,
-            float(np.hypot(np.linalg.norm(learner.began[0]), np.linalg.norm(learner.began[1]))),
-        )
+    def _evidence(self, learner: LinearLearner) -> list[Evidence]:
+        vectors = [self._model(learner)]
+        if self._averaged:
+            vectors.append(learner.snapshot())
+        return [
+            Evidence(
+                learner.scores_of(weights, intercept),
+                float(np.linalg.norm(weights)),
+                float(np.linalg.norm(intercept)),
+            )
+            for weights, intercept in vectors
+        ]
 
 
 def given_start(init: Any, shape: tuple[int, ...], fit_intercept: bool) -> tuple[Floats, Floats]:
@@ -141,7 +146,7 @@ def given_start(init: Any, shape: tuple[int, ...], fit_intercept: bool) -> tuple
     return np.ascontiguousarray(weights.reshape(outputs, d).T).reshape(shape), intercept
 
 
-def linear_trace(learner: LinearLearner, mistakes: list[float], counts: list[float]) -> Trace:
+def linear_trace(learner: LinearLearner, mistakes: list[float], counts: list[float]) -> LinearTrace:
     """Return the course of a fit, with the weights after each update rebuilt from the rows."""
     updates = learner.updates()
     moved = learner.X[updates.row].astype(np.float64)
@@ -158,7 +163,7 @@ def linear_trace(learner: LinearLearner, mistakes: list[float], counts: list[flo
     first = weights.reshape(moved.shape[1], outputs).T[np.newaxis]
     path = np.concatenate([first, steps[:, :, np.newaxis] * moved[:, np.newaxis, :]])
     lifts = steps * learner.settings.fit_intercept
-    return Trace(
+    return LinearTrace(
         mistakes,
         counts,
         *(updates.row, updates.step, updates.label, updates.rival),

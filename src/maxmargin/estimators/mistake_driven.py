@@ -46,20 +46,20 @@ STOPS = ("all_correct", "epochs", "one_pass", "small_change", "held_out")
 
 
 class Evidence(NamedTuple):
-    """What the mistake bound needs to know of a model on its training rows."""
+    """What the mistake bound needs to know of a vector on the training rows."""
 
     scores: Floats
     norm: float
-    largest_squared_norm: float
-    start_norm: float
+    intercept_norm: float
 
 
 class MistakeDriven(ClassifierMixin, BaseEstimator):
     """Base of the perceptrons.
 
     A subclass says how to check rows (``_check_input``), which learner to begin or go on with
-    (``_begin``, ``_resume``), what to take over from it (``_adopt``, ``_evidence``), and how to
-    score rows (``_scores`` when fitted, ``_scores_of`` while learning).
+    (``_begin``, ``_resume``), what to take over from it (``_adopt``), which separators it found
+    (``_evidence``, the model itself first), and how to score rows (``_scores`` when fitted,
+    ``_scores_of`` while learning).
     """
 
     _averaged = False
@@ -101,7 +101,7 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
             if isinstance(rule, BestKept):
                 learner.restore(rule.snapshot)
         self._adopt(learner)
-        self._prove(self._evidence(learner), labels, rows)
+        self._prove(learner, labels, rows)
         self._report(run, learner)
         if run.status is Status.INTERRUPTED:
             raise KeyboardInterrupt(self.stop_reason_)
@@ -303,18 +303,22 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
         self._history[1].append(_count(epoch.updates))
         return None
 
-    def _prove(self, evidence: Evidence, labels: Ints, rows: Ints) -> None:
-        """Set ``margin_`` and, if the classes turn out to be separated, ``mistake_bound_``."""
-        smallest = float(labelled_margins(evidence.scores, labels)[rows].min())
-        self.margin_ = smallest / evidence.norm if evidence.norm > 0 else np.nan
+    def _prove(self, learner: Any, labels: Ints, rows: Ints) -> None:
+        """Set ``margin_`` and, if a separator was found, ``mistake_bound_``."""
+        evidence: list[Evidence] = self._evidence(learner)
+        smallest = [float(labelled_margins(e.scores, labels)[rows].min()) for e in evidence]
+        self.margin_ = smallest[0] / evidence[0].norm if evidence[0].norm > 0 else np.nan
         vectors_moved = min(2, len(self.intercept_))
-        self.mistake_bound_ = update_bound(
-            smallest,
-            float(np.hypot(evidence.norm, np.linalg.norm(self.intercept_))),
-            vectors_moved * (evidence.largest_squared_norm + self.fit_intercept),
-            self.margin,
-            self.eta,
-            evidence.start_norm,
+        self.mistake_bound_ = min(
+            update_bound(
+                margin,
+                float(np.hypot(e.norm, e.intercept_norm)),
+                vectors_moved * (learner.squared_radius + self.fit_intercept),
+                self.margin,
+                self.eta,
+                learner.start_norm,
+            )
+            for margin, e in zip(smallest, evidence, strict=True)
         )
 
     def _report(self, run: Run, learner: Learner) -> None:

@@ -88,8 +88,8 @@ class Perceptron(LinearPerceptron):
         Updates that no order of visits could have exceeded, from the separator found: R̃²/γ̃² on
         the points lifted to (x, 1), with the terms for ``margin`` and a start other than zero.
         ``inf`` when no separator was found.
-    trace_ : Trace
-        With ``trace=True``.
+    trace_ : LinearTrace
+        With ``trace=True``: mistakes and updates per epoch, and row, step and weights per update.
 
     Examples
     --------
@@ -202,7 +202,8 @@ class AveragedPerceptron(LinearPerceptron):
     coef_, intercept_ : ndarray
         The mean weights and intercept(s).
     classes_, mistakes_, updates_, epochs_, status_, stop_reason_, margin_, mistake_bound_, trace_
-        As for :class:`Perceptron`; margin and bound are those of the mean.
+        As for :class:`Perceptron`; the margin is that of the mean, the bound the better of those
+        that the mean and the last vector give.
 
     Examples
     --------

@@ -21,26 +21,34 @@ class Trace:
     ----------
     mistakes, updates : list of float
         Per epoch.
-    row, step : ndarray
-        Per update, in order: which training row, and by how much (signed for two classes).
-    label, rival : ndarray
-        Per update, with more than two classes: the class that gained and the one that lost.
-    coef : ndarray of shape (n_updates + 1, …) or None
-        The weights before the first update and after each one.
-    intercept : ndarray or None
-        The intercepts that belong to ``coef``.
-
-    A kernel perceptron has the first two only.
     """
 
     mistakes: list[float]
     updates: list[float]
-    row: Ints | None = None
-    step: Floats | None = None
-    label: Ints | None = None
-    rival: Ints | None = None
-    coef: Floats | None = None
-    intercept: Floats | None = None
+
+
+@dataclass(frozen=True)
+class LinearTrace(Trace):
+    """The course of a fit, update by update.
+
+    Attributes
+    ----------
+    row, step : ndarray of shape (n_updates,)
+        Which training row, and by how much (signed for two classes).
+    label, rival : ndarray of shape (n_updates,)
+        With more than two classes: the class that gained and the one that lost.
+    coef : ndarray of shape (n_updates + 1, 1 or n_classes, n_features)
+        The weights before the first update and after each one.
+    intercept : ndarray of shape (n_updates + 1, 1 or n_classes)
+        The intercepts that belong to ``coef``.
+    """
+
+    row: Ints
+    step: Floats
+    label: Ints
+    rival: Ints
+    coef: Floats
+    intercept: Floats
 
 
 class BestKept:

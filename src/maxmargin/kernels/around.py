@@ -1,6 +1,5 @@
 """Compositions of one kernel: a multiple, a power, a restriction to columns."""
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -162,7 +161,7 @@ class Columns(Around):
            [0., 9.]])
     """
 
-    def __init__(self, kernel: Kernel, columns: Sequence[int]) -> None:
+    def __init__(self, kernel: Kernel, columns: Any) -> None:
         self.kernel = kernel
         self.columns = columns
 

@@ -8,14 +8,27 @@ what it bound to the rows (``_bind``); the driver in ``tiling`` does the rest.
 
 import inspect
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from maxmargin.kernels import tiling
 from maxmargin.kernels.bound import Bound, Source
 from maxmargin.kernels.rows import DenseRows, FloatArray
+
+if TYPE_CHECKING:
+    # scikit-learn has no types, and with a base of type Any a type checker takes 2 * kernel for
+    # an int: this is all of the base that counts.
+    class BaseEstimator:
+        """Parameters by name."""
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]:
+            """Return the parameters."""
+
+        def set_params(self, **params: Any) -> Self:
+            """Change parameters."""
+else:
+    from sklearn.base import BaseEstimator
 
 
 class Kernel(BaseEstimator):
@@ -62,8 +75,10 @@ class Kernel(BaseEstimator):
         ndarray of shape (len(A), len(B))
             In float32 if both are float32, else in float64.
         """
+        self._check()
         left = Source.of(A)
         right = left if B is None else Source.of(B)
+        self._refuse_widths(left.width, right.width)
         dtype = np.promote_types(left.dtype, right.dtype)
         left, right = left.cast(dtype), right.cast(dtype)
         if self.stationary and self._cancels:
@@ -100,11 +115,7 @@ class Kernel(BaseEstimator):
             How many threads may work; by default as many as BLAS would use. The result does not
             depend on it.
         """
-        if a.width != b.width:
-            raise ValueError(
-                f"{type(self).__name__}: both sides need the same number of columns, "
-                f"got {a.width} and {b.width}"
-            )
+        self._refuse_widths(a.width, b.width)
         if a.dtype != b.dtype:
             raise ValueError(f"both sides must be bound in one type, got {a.dtype} and {b.dtype}")
         shape = (len(a), len(b))
@@ -129,6 +140,13 @@ class Kernel(BaseEstimator):
 
     def _check(self) -> None:
         """Raise for parameters that make no kernel."""
+
+    def _refuse_widths(self, left: int | None, right: int | None) -> None:
+        if left is not None and right is not None and left != right:
+            raise ValueError(
+                f"{type(self).__name__}: both sides need the same number of columns, "
+                f"got {left} and {right}"
+            )
 
     def _bind(self, source: Source) -> Bound:
         """Return what ``_tile`` and ``_diag`` need of the rows."""

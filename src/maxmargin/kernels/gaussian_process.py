@@ -82,9 +82,15 @@ def from_sklearn(gp_kernel: Any) -> Kernel:
     """
     from sklearn.gaussian_process import kernels as gp
 
+    from maxmargin.kernels import for_sklearn
+
     wrapped = FromSklearn(gp_kernel)
     wrapped._check()
     match gp_kernel:
+        case for_sklearn.AsSklearn():
+            return gp_kernel.kernel
+        case for_sklearn.OnColumns():
+            return Columns(from_sklearn(gp_kernel.kernel), gp_kernel.columns)
         case gp.Sum():
             return from_sklearn(gp_kernel.k1) + from_sklearn(gp_kernel.k2)
         case gp.Product():
@@ -132,9 +138,9 @@ def _from_pairwise(pairwise: Any) -> Kernel | None:
 def to_sklearn(kernel: Kernel) -> Any:
     """Return a Gaussian-process kernel for scikit-learn with the same values.
 
-    Gaussian, constant, linear and other pairwise kernels and their compositions become
-    scikit-learn's own, with hyperparameters its optimiser can reach; any other kernel is wrapped,
-    with none.
+    Gaussian, constant, linear and other pairwise kernels and their compositions, also on some of
+    the columns, get hyperparameters that scikit-learn's optimiser can reach; any other kernel is
+    wrapped as it is, with none.
 
     Examples
     --------
@@ -145,49 +151,37 @@ def to_sklearn(kernel: Kernel) -> Any:
     kernel._check()
     from sklearn.gaussian_process import kernels as gp
 
+    from maxmargin.kernels import for_sklearn
+
     match kernel:
         case FromSklearn():
             return kernel.gp_kernel
         case Sum():
             return reduce(gp.Sum, map(to_sklearn, kernel.terms))
         case Product():
-            return _to_rbf(kernel) or reduce(gp.Product, map(to_sklearn, kernel.factors))
+            return reduce(gp.Product, map(to_sklearn, kernel.factors))
         case Scaled():
             return gp.Product(gp.ConstantKernel(kernel.factor), to_sklearn(kernel.kernel))
         case Power():
             return gp.Exponentiation(to_sklearn(kernel.kernel), kernel.exponent)
+        case Columns():
+            return for_sklearn.OnColumns(to_sklearn(kernel.kernel), kernel.columns)
         case Constant():
             return gp.ConstantKernel(kernel.value)
         case RBF():
             return gp.RBF(length_scale=_length(kernel))
-    return _to_pairwise(kernel)
-
-
-def _to_rbf(product: Product) -> Any:
-    """Return an anisotropic RBF if the product is one: a Gaussian for each column in turn."""
-    from sklearn.gaussian_process import kernels as gp
-
-    lengths = []
-    for k, factor in enumerate(product.factors):
-        if not (isinstance(factor, Columns) and type(factor.kernel) is RBF):
-            return None
-        if list(factor.columns) != [k]:
-            return None
-        lengths.append(_length(factor.kernel))
-    return gp.RBF(length_scale=lengths)
+    return _to_pairwise(kernel) or for_sklearn.AsSklearn(kernel)
 
 
 def _to_pairwise(kernel: Kernel) -> Any:
     from sklearn.gaussian_process import kernels as gp
-
-    from maxmargin.kernels.for_sklearn import AsSklearn
 
     names = {Linear: "linear", Cosine: "cosine", Laplacian: "laplacian", ChiSquared: "chi2"}
     parameters = kernel.get_params(deep=False)
     gamma = parameters.pop("gamma", 1.0)
     name = names.get(type(kernel)) or {Polynomial: "poly", Sigmoid: "sigmoid"}.get(type(kernel))
     if name is None:
-        return AsSklearn(kernel)
+        return None
     return gp.PairwiseKernel(metric=name, gamma=gamma, pairwise_kernels_kwargs=parameters or None)
 
 
@@ -209,5 +203,6 @@ def _refuse_noise(gp_kernel: Any) -> None:
 
 
 def _dense(a: Bound) -> Any:
+    # A copy: some of scikit-learn's loops refuse read-only arrays.
     values = a.parts[0].values
-    return values if isinstance(values, np.ndarray) else values.toarray()
+    return values.copy() if isinstance(values, np.ndarray) else values.toarray()

@@ -1,6 +1,6 @@
 """Kernels that somebody else has defined: a matrix, a function, a feature map, a constant."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -91,7 +91,7 @@ class FromMap(Kernel):
             raise TypeError(f"FromMap: phi must be a function of a block, got {self.phi!r}")
 
     def _bind(self, source: Source) -> Bound:
-        features = self.phi(source.rows.values if source.is_matrix else source.given)
+        features = self.phi(source.rows.values.copy() if source.is_matrix else source.given)
         rows = numeric_rows(Source(features).cast(source.dtype).rows)
         if len(rows) != len(source):
             raise ValueError(
@@ -132,8 +132,8 @@ class FromFunction(Kernel):
     function : callable
         With ``on="blocks"`` it takes two blocks of n and m rows and returns an (n, m) array; the
         value for two rows must not depend on the others, since a large matrix is asked for in
-        pieces. With ``on="pairs"`` it takes two rows, or two objects of any kind (strings,
-        graphs, …), and returns a number.
+        pieces. With ``on="pairs"`` it takes two rows (sparse ones as dense arrays), or two objects
+        of any kind such as strings or graphs, and returns a number.
     on : {"blocks", "pairs"}, default="blocks"
         What the function takes.
 
@@ -173,25 +173,31 @@ class FromFunction(Kernel):
     def _bind(self, source: Source) -> Bound:
         if self.on == "blocks":
             return Bound(source, source.rows)
-        matrix = source.is_matrix and source.width is not None
-        return Bound(source, Objects(list(source.rows.values if matrix else source.given)))
+        if source.is_matrix and source.width is not None:
+            return Bound(source, source.rows)
+        return Bound(source, Objects(list(source.given)))
 
     def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
         if self.on == "blocks":
             out[...] = self._block(a.parts[0].values, b.parts[0].values, out.shape)
             return
-        for i, x in enumerate(a.parts[0].items):
-            for j, z in enumerate(b.parts[0].items):
+        for i, x in enumerate(_each(a.parts[0])):
+            for j, z in enumerate(_each(b.parts[0])):
                 out[i, j] = self._pair(x, z)
 
     def _diag(self, a: Bound) -> FloatArray:
         if self.on == "pairs":
-            return np.array([self._pair(x, x) for x in a.parts[0].items], a.dtype)
-        rows = (a.parts[0][i : i + 1].values for i in range(len(a)))
-        return np.array([self._block(x, x, (1, 1))[0, 0] for x in rows], a.dtype)
+            return np.array([self._pair(x, x) for x in _each(a.parts[0])], a.dtype)
+        diagonal = np.empty(len(a), a.dtype)
+        for i in range(0, len(a), 64):  # few calls, and few values that nobody needs
+            part = a.parts[0][i : i + 64]
+            block = self._block(part.values, part.values, (len(part), len(part)))
+            diagonal[i : i + 64] = block.diagonal()
+        return diagonal
 
     def _block(self, A: Any, B: Any, shape: tuple[int, ...]) -> Any:
-        block = self.function(A, B)
+        # Copies: many compiled functions refuse read-only arrays, and some write into theirs.
+        block = self.function(A.copy(), B.copy())
         block = np.asarray(block.toarray() if sp.issparse(block) else block)
         if block.shape != shape:
             raise ValueError(
@@ -215,3 +221,13 @@ class FromFunction(Kernel):
     @property
     def _name(self) -> str:
         return getattr(self.function, "__qualname__", None) or repr(self.function)
+
+
+def _each(rows: DenseRows | SparseRows | Objects) -> Iterator[Any]:
+    if isinstance(rows, Objects):
+        yield from rows.items
+    elif isinstance(rows, DenseRows):
+        yield from rows.values
+    else:  # one row at a time: all of them might not fit
+        for i in range(len(rows)):
+            yield rows[i : i + 1].values.toarray()[0]

@@ -263,6 +263,21 @@ def multiclass_votes(
 
 
 @compiled
+def binary_scores(X: Any, w: Any, b: Any, out: Any) -> None:
+    """Do out[i, 0] = xᵢ·w + b in float64, whatever the type of X, without copying it."""
+    for i in range(out.shape[0]):
+        out[i, 0] = row_dot(X, i, w) + b[0]
+
+
+@compiled
+def multiclass_scores(X: Any, W: Any, b: Any, out: Any) -> None:
+    """Do out[i] = Wᵀxᵢ + b in float64, whatever the type of X, without copying it."""
+    for i in range(out.shape[0]):
+        out[i] = b
+        row_dots(X, i, W, out[i])
+
+
+@compiled
 def largest_squared_norm(X: Any, n_rows: int) -> float:
     """Return max‖xᵢ‖² over the rows."""
     largest = 0.0

@@ -43,6 +43,8 @@ def _read_only(array: Any, dtype: Any = None) -> Any:
 
 
 # Each verb is declared for readers and type checkers, then given a body for either kind of rows.
+# Sparse bodies index by unsigned numbers: numba asks of each signed one whether it is negative,
+# which costs a third of the time.
 
 
 def row_dot(X: Any, i: int, w: Any) -> float:
@@ -81,8 +83,8 @@ _options: Any = {"fastmath": FAST_SUMS}
 def _row_dot(X: Any, i: Any, w: Any) -> Any:
     def csr(X: Any, i: Any, w: Any) -> Any:
         total = 0.0
-        for k in range(X.indptr[i], X.indptr[i + 1]):
-            total += X.data[k] * w[X.indices[k]]
+        for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+            total += X.data[k] * w[np.uint64(X.indices[k])]
         return total
 
     def dense(X: Any, i: Any, w: Any) -> Any:
@@ -98,7 +100,7 @@ def _row_dot(X: Any, i: Any, w: Any) -> Any:
 def _row_squared_norm(X: Any, i: Any) -> Any:
     def csr(X: Any, i: Any) -> Any:
         total = 0.0
-        for k in range(X.indptr[i], X.indptr[i + 1]):
+        for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
             total += np.float64(X.data[k]) * X.data[k]
         return total
 
@@ -114,8 +116,8 @@ def _row_squared_norm(X: Any, i: Any) -> Any:
 @overload(row_axpy, jit_options=_options)
 def _row_axpy(X: Any, i: Any, scale: Any, w: Any) -> Any:
     def csr(X: Any, i: Any, scale: Any, w: Any) -> Any:
-        for k in range(X.indptr[i], X.indptr[i + 1]):
-            w[X.indices[k]] += scale * X.data[k]
+        for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+            w[np.uint64(X.indices[k])] += scale * X.data[k]
 
     def dense(X: Any, i: Any, scale: Any, w: Any) -> Any:
         for j in range(X.values.shape[1]):
@@ -127,9 +129,9 @@ def _row_axpy(X: Any, i: Any, scale: Any, w: Any) -> Any:
 @overload(row_dots, jit_options=_options)
 def _row_dots(X: Any, i: Any, columns: Any, out: Any) -> Any:
     def csr(X: Any, i: Any, columns: Any, out: Any) -> Any:
-        for k in range(X.indptr[i], X.indptr[i + 1]):
+        for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
             value = X.data[k]
-            column = X.indices[k]
+            column = np.uint64(X.indices[k])
             for c in range(out.shape[0]):
                 out[c] += value * columns[column, c]
 
@@ -145,8 +147,8 @@ def _row_dots(X: Any, i: Any, columns: Any, out: Any) -> Any:
 @overload(row_axpy_column, jit_options=_options)
 def _row_axpy_column(X: Any, i: Any, scale: Any, columns: Any, k: Any) -> Any:
     def csr(X: Any, i: Any, scale: Any, columns: Any, k: Any) -> Any:
-        for p in range(X.indptr[i], X.indptr[i + 1]):
-            columns[X.indices[p], k] += scale * X.data[p]
+        for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+            columns[np.uint64(X.indices[p]), k] += scale * X.data[p]
 
     def dense(X: Any, i: Any, scale: Any, columns: Any, k: Any) -> Any:
         for j in range(X.values.shape[1]):

@@ -124,6 +124,9 @@ class LinearLearner:
     def on(self, X: Any, labels: Ints, weight: Floats) -> Self:
         """Take these rows, with class indices and weights, as the ones to visit."""
         self.X, self.began = X, self.snapshot()
+        self.start_norm = float(
+            np.hypot(np.linalg.norm(self.weights), np.linalg.norm(self.intercept))
+        )
         self._y = 2.0 * labels - 1.0 if self.weights.ndim == 1 else labels
         self._weight = weight
         self._rows = loops.rows.rows(X)
@@ -180,7 +183,15 @@ class LinearLearner:
 
     def training_scores(self) -> Floats:
         """Return f on the training rows: (n, 1) for two classes, else (n, K)."""
-        return linear_scores(self.X, self.weights, self.intercept)
+        return self.scores_of(self.weights, self.intercept)
+
+    def scores_of(self, weights: Floats, intercept: Floats) -> Floats:
+        """Return the scores that other weights give to the training rows."""
+        binary = weights.ndim == 1
+        loop = loops.perceptron.binary_scores if binary else loops.perceptron.multiclass_scores
+        scores = np.empty((self.X.shape[0], len(intercept)))
+        loop(self._rows, weights, intercept, scores)
+        return scores
 
     def snapshot(self) -> tuple[Floats, Floats]:
         """Return a copy of (w, b)."""
@@ -204,6 +215,10 @@ class Expansion(NamedTuple):
     coefficients: Floats
     intercept: Floats
     squared_norm: float
+
+    def norm(self) -> float:
+        """Return ‖(w, b)‖."""
+        return float(np.hypot(np.sqrt(self.squared_norm), np.linalg.norm(self.intercept)))
 
     def scores(self, bound: Any) -> Floats:
         """Return f on rows bound by the kernel, a slab at a time: (n, K)."""
@@ -231,6 +246,8 @@ class KernelLearner:
         self.start = start
         self.counts = Counts()
         self.intercept = np.zeros(outputs) if start is None else start.intercept.copy()
+        self.start_norm = 0.0 if start is None else start.norm()
+        self.squared_radius = np.inf  # until somebody who knows the kernel says otherwise
 
     def on(self, X: Any, labels: Ints, weight: Floats) -> Self:
         """Take these rows, with class indices and weights, as the ones to visit."""
@@ -283,18 +300,12 @@ class KernelLearner:
         """Go back to a snapshot."""
         self.coefficients, self.scores, self.intercept = snapshot
 
-    def start_norms(self) -> tuple[float, float]:
-        """Return ‖w₀‖ and ‖b₀‖."""
-        if self.start is None:
-            return 0.0, 0.0
-        return np.sqrt(self.start.squared_norm), float(np.linalg.norm(self.start.intercept))
-
     def squared_norm(self) -> float:
         """Return ‖w‖² = ‖w₀‖² + Σ aᵢ(w·φ(xᵢ) + w₀·φ(xᵢ))."""
+        began = 0.0 if self.start is None else self.start.squared_norm
         first = 0.0 if self.start is None else self.start.intercept
         both_ends = (self.scores - self.intercept) + (self._start_scores - first)
-        squared = self.start_norms()[0] ** 2 + float(np.sum(self.coefficients * both_ends))
-        return max(0.0, squared)
+        return max(0.0, began + float(np.sum(self.coefficients * both_ends)))
 
     def expansion(self) -> Expansion:
         """Return what was learnt, with the support vectors that have a coefficient."""

@@ -1,0 +1,37 @@
+"""What the command line asks of a benchmark."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Options:
+    """Arguments of one run.
+
+    Attributes
+    ----------
+    data : Path or None
+        Folder with real data sets; without it they are skipped.
+    only : tuple of str
+        Names of the cases to run; empty for all.
+    repeats : int
+        Measured rounds, after one warm-up.
+    quick : bool
+        Small sizes: shows that everything runs, measures nothing worth quoting.
+    threads : int or None
+        Threads allowed to BLAS and to us; None leaves the choice to the benchmark.
+    """
+
+    data: Path | None = None
+    only: tuple[str, ...] = ()
+    repeats: int = 5
+    quick: bool = False
+    threads: int | None = None
+
+    def chosen(self, cases: Iterable[str]) -> list[str]:
+        """Return the cases asked for, in the benchmark's order; refuse names it does not have."""
+        known = list(cases)
+        if unknown := [name for name in self.only if name not in known]:
+            raise SystemExit(f"--only {' '.join(unknown)}: this benchmark has {', '.join(known)}")
+        return [name for name in known if not self.only or name in self.only]

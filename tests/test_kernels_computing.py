@@ -1,0 +1,269 @@
+"""The tiled driver and its loops: exactness, tiles, threads, numbers out of range."""
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import pairwise
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from maxmargin import loops
+from maxmargin.kernels import (
+    RBF,
+    ChiSquared,
+    Cosine,
+    FromFunction,
+    Intersection,
+    Kernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Sigmoid,
+)
+from maxmargin.kernels.tiling import TILE_BYTES, TILE_COLUMNS
+
+rng = np.random.default_rng(0)
+
+
+def blas_threads() -> list[int]:
+    return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "lowest", "tolerance"), [(np.float32, -126, 3e-7), (np.float64, -1022, 1e-15)]
+)
+def test_the_exponential_is_accurate(dtype: Any, lowest: float, tolerance: float) -> None:
+    x = np.concatenate([np.linspace(lowest, 0, 200_001), np.arange(lowest, 1), [-1e-9, 0.0]])
+    x = x.astype(dtype)[None, :]
+    values = x.copy()
+    loops.kernel_tiles.exponential(values, dtype(1))
+    exact = np.exp2(x.astype(np.longdouble))
+    assert np.max(np.abs(values / exact - 1)) <= tolerance
+    assert_array_equal(values[x == np.round(x)], np.exp2(x[x == np.round(x)]))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_exponential_knows_its_limits(dtype: Any) -> None:
+    values = np.array([[-2000.0, -1e30, -np.inf, 3.0, np.inf, np.nan]], dtype)
+    loops.kernel_tiles.exponential(values, dtype(1))
+    assert_array_equal(values, np.array([[0, 0, 0, 1, 1, np.nan]], dtype))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "reference"),
+    [
+        (Linear(), pairwise.linear_kernel),
+        (Polynomial(4, 0.3, 0.5), lambda A, B: pairwise.polynomial_kernel(A, B, 4, 0.3, 0.5)),
+        (RBF(0.3), lambda A, B: pairwise.rbf_kernel(A, B, 0.3)),
+        (Laplacian(0.3), lambda A, B: pairwise.laplacian_kernel(A, B, 0.3)),
+        (ChiSquared(0.3), lambda A, B: pairwise.chi2_kernel(A, B, 0.3)),
+        (Cosine(), pairwise.cosine_similarity),
+        (Sigmoid(0.3, 0.1), lambda A, B: pairwise.sigmoid_kernel(A, B, 0.3, 0.1)),
+    ],
+    ids=str,
+)
+def test_agrees_with_scikit_learn(kernel: Kernel, reference: Any) -> None:
+    A, B = rng.random((60, 7)), rng.random((40, 7))
+    A[3] = 0
+    assert_allclose(kernel.gram(A, B), reference(A, B), rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_tiles_meet_without_a_seam(dtype: Any, form: str) -> None:
+    height = TILE_BYTES // (TILE_COLUMNS * np.dtype(dtype).itemsize)
+    X = rng.standard_normal((TILE_COLUMNS + height + 1, 3)).astype(dtype)
+    kernel = RBF() + Laplacian()
+    X64 = X.astype(np.float64)
+    exact = pairwise.rbf_kernel(X64, X64, 1.0) + pairwise.laplacian_kernel(X64, X64, 1.0)
+    bound = kernel.bind(sp.csr_array(X) if form == "sparse" else X)
+    tolerance = 1e-5 if dtype == np.float32 else 1e-12
+    sizes = [1, height - 1, height, height + 1, TILE_COLUMNS - 1, TILE_COLUMNS, TILE_COLUMNS + 1]
+    for rows in sizes:
+        part = bound[:rows]
+        assert_allclose(kernel.between(part, part), exact[:rows, :rows], atol=tolerance)
+        for columns in (1, TILE_COLUMNS, TILE_COLUMNS + 1):
+            block = kernel.between(part, bound[:columns])
+            assert_allclose(block, exact[:rows, :columns], atol=tolerance)
+
+
+def test_writes_where_it_is_told() -> None:
+    kernel, X = RBF(), rng.standard_normal((700, 3))
+    bound = kernel.bind(X)
+    ring = np.zeros((2, 700, 1500))
+    target = ring[1, :, 100:800]
+    assert kernel.between(bound, bound[:], out=target) is target
+    assert_array_equal(target, kernel.between(bound, bound[:]))
+    assert not ring[0].any()
+    assert not ring[1, :, 800:].any()
+    with pytest.raises(ValueError, match=r"shape \(700, 700\)"):
+        kernel.between(bound, bound, out=np.empty((700, 3)))
+    with pytest.raises(ValueError, match="float64"):
+        kernel.between(bound, bound, out=np.empty((700, 700), np.float32))
+
+
+def test_large_means_cost_no_digits() -> None:
+    X = rng.standard_normal((50, 4))
+    exact = RBF().gram(X)
+    assert_allclose(RBF().gram(X + 1e7), RBF().gram((X + 1e7) - 1e7), rtol=1e-9)
+    shifted = (X + 1e3).astype(np.float32)
+    assert_allclose(RBF().gram(shifted), exact, atol=5e-3)  # what rounding the input costs
+    assert_allclose(RBF().gram(shifted), RBF().gram(shifted.astype(np.float64)), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "X"),
+    [
+        (Polynomial(degree=50), np.full((3, 2), 1e30)),
+        (Linear(), np.full((3, 2), 1e200)),
+        (Linear() ** 9, np.full((3, 2), 1e20)),
+        (1e30 * Linear(), np.full((3, 2), 1e20, np.float32)),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+def test_overflow_is_an_error(kernel: Kernel, X: Any) -> None:
+    with pytest.raises(ValueError, match=r"Linear|degree=50"):
+        kernel.gram(X)
+    with pytest.raises(ValueError, match="not finite"):
+        kernel.gram(X, X[:2])
+    with pytest.raises(ValueError, match="not finite"):
+        kernel.diag(X)
+
+
+@pytest.mark.parametrize("kernel", [RBF(), Laplacian(), Linear(), ChiSquared(), Intersection()])
+def test_sparse_in_all_its_forms(kernel: Kernel) -> None:
+    X = rng.random((30, 6)) * (rng.random((30, 6)) < 0.5)
+    expected = kernel.gram(X)
+    wide = sp.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    assert_allclose(kernel.gram(wide), expected, atol=1e-12)
+    coo = sp.csr_array(X).tocoo()
+    doubled = sp.csr_array(
+        (
+            np.tile(coo.data / 2, 2),
+            np.tile(coo.col, 2),
+            np.arange(0, 2 * coo.nnz + 1, 2 * coo.nnz),
+        ),
+        shape=(1, 6),
+    )  # every value stored in two halves, in one row
+    assert not doubled.has_canonical_format
+    total = np.asarray(sp.csr_array(X).sum(axis=0)).reshape(1, -1)
+    assert_allclose(kernel.gram(doubled, X), kernel.gram(total, X), atol=1e-12)
+    explicit = sp.csr_array(X)
+    explicit.data[::3] = 0
+    assert_allclose(kernel.gram(explicit), kernel.gram(explicit.toarray()), atol=1e-12)
+    assert_allclose(kernel.gram(sp.csr_array((3, 6)), X), kernel.gram(np.zeros((3, 6)), X))
+
+
+def test_wide_sparse_rows_stay_sparse() -> None:
+    X = sp.random_array((200, 2_000_000), density=1e-5, format="csr", rng=rng)
+    K = RBF(gamma=0.1).gram(X)
+    assert_allclose(K[:5, :5], pairwise.rbf_kernel(X[:5], gamma=0.1), atol=1e-12)
+    dense = X[:1].toarray()
+    assert_allclose(Laplacian().gram(dense, X), Laplacian().gram(X[:1], X), atol=1e-12)
+    assert_allclose(Laplacian().gram(X, dense), Laplacian().gram(X, X[:1]), atol=1e-12)
+
+
+def test_blas_threads_are_restored_whoever_leaves_last() -> None:
+    X = rng.standard_normal((600, 8))
+    bound = RBF().bind(X)
+    before = blas_threads()
+    with ThreadPoolExecutor(6) as pool:
+        blocks = list(pool.map(lambda _: RBF().between(bound, bound), range(24)))
+    assert blas_threads() == before
+    for block in blocks[1:]:
+        assert_array_equal(block, blocks[0])
+    with pytest.raises(ZeroDivisionError):
+        FromFunction(lambda A, B: 1 / 0).gram(X)
+    assert blas_threads() == before
+
+
+def test_limits_set_outside_are_respected() -> None:
+    X = rng.standard_normal((600, 8))
+    names: set[str] = set()
+
+    class Watching(Linear):
+        def _tile(self, a: Any, b: Any, out: Any) -> None:
+            names.add(threading.current_thread().name)
+            super()._tile(a, b, out)
+
+    with threadpool_limits(1, user_api="blas"):
+        Watching().gram(X)
+    assert names == {threading.main_thread().name}
+
+
+def test_a_kernel_may_call_a_kernel() -> None:
+    X = rng.standard_normal((1100, 3))
+
+    class Nested(Linear):
+        def _tile(self, a: Any, b: Any, out: Any) -> None:
+            out[...] = Linear().gram(a.parts[0].values, b.parts[0].values)
+
+    bound = Nested().bind(X)
+    assert_allclose(Nested().between(bound, bound, threads=4), X @ X.T, atol=1e-12)
+
+
+def test_functions_of_the_user_run_in_one_thread() -> None:
+    names = set()
+
+    def function(A: Any, B: Any) -> Any:
+        names.add(threading.get_ident())
+        return A @ B.T
+
+    kernel = RBF() * FromFunction(function)
+    bound = kernel.bind(rng.standard_normal((1100, 3)))
+    kernel.between(bound, bound, threads=4)
+    assert names == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, "2"])
+def test_threads_are_checked(threads: Any) -> None:
+    bound = RBF().bind(rng.standard_normal((600, 3)))
+    with pytest.raises(ValueError, match="threads"):
+        RBF().between(bound, bound, threads=threads)
+
+
+def _in_child(queue: Any) -> None:
+    bound = RBF().bind(np.random.default_rng(1).standard_normal((900, 4)))
+    queue.put(float(RBF().between(bound, bound, threads=2).sum()))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_works_in_a_forked_child() -> None:
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    bound = RBF().bind(np.random.default_rng(1).standard_normal((900, 4)))
+    expected = float(RBF().between(bound, bound, threads=2).sum())
+    child = context.Process(target=_in_child, args=(queue,))
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
+    assert queue.get() == expected
+
+
+def test_importing_kernels_does_not_import_numba() -> None:
+    code = "import sys, maxmargin.kernels as k; 2 * k.RBF(); print('numba' in sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "False"
+
+
+def test_rows_bound_in_different_types_are_refused() -> None:
+    X = rng.standard_normal((5, 2))
+    with pytest.raises(ValueError, match="float32 and float64"):
+        RBF().between(RBF().bind(X.astype(np.float32)), RBF().bind(X))
+    with pytest.raises(TypeError, match="slice or an array"):
+        RBF().bind(X)[1.5]
+    with pytest.raises(TypeError, match="slice or an array"):
+        RBF().bind(X)[3]
