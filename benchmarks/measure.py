@@ -5,7 +5,8 @@ A ratio is taken within each round and only then summarised: what disturbs a who
 
 import gc
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -39,7 +40,6 @@ def timed(call: Callable[[], object], clocks: Clocks = THIS_PROCESS) -> Sampler:
     """Return a function that makes the call and says how long it took."""
 
     def sample() -> Sample:
-        gc.collect()  # so that nobody pays for the garbage of the one before
         wall, cpu = clocks.wall(), clocks.cpu()
         call()
         return Sample(clocks.wall() - wall, clocks.cpu() - cpu)
@@ -68,11 +68,25 @@ def interleave(samplers: Mapping[Key, Sampler], repeats: int, warm_ups: int = 1)
         raise ValueError(f"repeats must be at least 1, got {repeats}")
     samples: dict[Key, list[Sample]] = {name: [] for name in samplers}
     for turn in range(warm_ups + repeats):
-        for name, sampler in samplers.items():
-            sample = sampler()
-            if turn >= warm_ups:
-                samples[name].append(sample)
+        with _garbage_collected_before():
+            for name, sampler in samplers.items():
+                sample = sampler()
+                if turn >= warm_ups:
+                    samples[name].append(sample)
     return Timings(samples)
+
+
+@contextmanager
+def _garbage_collected_before() -> Iterator[None]:
+    """Collect garbage between rounds only: nobody pays for what another left behind."""
+    gc.collect()
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class Spread(NamedTuple):
@@ -82,16 +96,17 @@ class Spread(NamedTuple):
     low: float
     high: float
     rounds: int
+    of: int  # rounds made
 
 
 def spread(values: npt.ArrayLike) -> Spread:
     """Summarise one number a round; NaN marks a round that gave none."""
-    known = np.asarray(values, dtype=np.float64)
-    known = known[~np.isnan(known)]
+    every = np.asarray(values, dtype=np.float64)
+    known = every[~np.isnan(every)]
     if not known.size:
-        return Spread(np.nan, np.nan, np.nan, 0)
+        return Spread(np.nan, np.nan, np.nan, 0, every.size)
     low, median, high = np.percentile(known, [25, 50, 75])
-    return Spread(float(median), float(low), float(high), known.size)
+    return Spread(float(median), float(low), float(high), known.size, every.size)
 
 
 def ratio(numerator: Series, denominator: Series) -> Series:

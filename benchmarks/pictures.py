@@ -29,20 +29,20 @@ def figure(panels: int, width: float = 4.2, height: float = 3.6) -> tuple[Any, l
     return drawn, list(drawn.subplots(1, panels, squeeze=False)[0])
 
 
-def against_seconds(panels: Mapping[str, Sequence[Curve]], ylabel: str, log: bool = False) -> Any:
-    """Draw one panel per data set: a gap, or training mistakes, against seconds."""
+def against_seconds(panels: Mapping[str, Sequence[Curve]], ylabel: str, log: bool) -> Any:
+    """Draw one panel per data set: what was reached against seconds (a gap: ``log`` both ways)."""
     drawn, axes = figure(len(panels))
     for axis, (title, curves) in zip(axes, panels.items(), strict=True):
         for k, curve in enumerate(curves):
             axis.plot(
                 curve.seconds, curve.values, color=COLOURS[k], marker=MARKERS[k], label=curve.name
             )
-        axis.set(title=title, xlabel="seconds", xscale="log", yscale="log" if log else "linear")
-        axis.xaxis.set_major_formatter(_plain_seconds)
-        axis.xaxis.set_minor_formatter("")
+        axis.set(title=title, xlabel="seconds")
         axis.grid(alpha=0.3)
-        if not log:
-            axis.set_ylim(bottom=0)
+        if log:
+            axis.set(xscale="log", yscale="log")
+        else:
+            axis.set(xlim=(0, None), ylim=(0, None))
     axes[0].set_ylabel(ylabel)
     axes[0].legend()
     return drawn
@@ -91,7 +91,3 @@ def lying_bars(panels: Mapping[str, Mapping[str, Bar]], label: str) -> Any:
 
 def _whiskers(spreads: Sequence[Spread]) -> list[list[float]]:
     return [[s.median - s.low for s in spreads], [s.high - s.median for s in spreads]]
-
-
-def _plain_seconds(value: float, _position: int | None = None) -> str:
-    return f"{value:g}"

@@ -99,7 +99,9 @@ def shown(cell: Cell) -> str:
     if isinstance(cell, Spread):
         if not cell.rounds:
             return "lost in noise"
-        return f"{digits(cell.median)} ({digits(cell.low)}–{digits(cell.high)})"
+        text = f"{digits(cell.median)} ({digits(cell.low)}–{digits(cell.high)})"
+        # Rounds are lost where a difference of times fell below zero: not by chance, so say it.
+        return text if cell.rounds == cell.of else f"{text}, {cell.rounds} of {cell.of} rounds"
     return digits(cell) if isinstance(cell, float) else str(cell)
 
 

@@ -26,6 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = Options(given.data, tuple(given.only), given.repeats, given.quick, given.threads)
     before = machine.facts()
     report: Report = importlib.import_module(BENCHMARKS[given.name]).run(options)
+    if options.quick:
+        report.notes.append("--quick: the sizes are a trial's, and the figures not worth quoting")
     print(f"\n{report}\n")
     facts = {**before, "load after": machine.load(), "arguments": recorded(given)}
     try:

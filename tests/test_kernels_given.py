@@ -100,10 +100,10 @@ def test_gamma_may_wait_for_the_data() -> None:
     assert RBF("scale").resolved(np.ones((3, 2))) == RBF(1.0)
     composed = 2 * RBF("scale") + Columns(Laplacian("scale") * Linear(), [0]) ** 2
     resolved = composed.resolved(X)
-    assert resolved.get_params()["scaled__gamma"] == gamma
-    inner = resolved.get_params()["power__laplacian__gamma"]
+    assert resolved.get_params()["rbf__gamma"] == gamma
+    inner = resolved.get_params()["product__laplacian__gamma"]
     assert inner == pytest.approx(1 / X[:, 0].var())
-    assert composed.get_params()["scaled__gamma"] == "scale"
+    assert composed.get_params()["rbf__gamma"] == "scale"
     assert resolved.gram(X).shape == (20, 20)
 
 

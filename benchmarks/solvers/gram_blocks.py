@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import rbf_kernel
 
 from maxmargin.kernels import RBF
@@ -55,5 +56,4 @@ def scikit_learn(block: Block) -> Fill:
 def exact(block: Block, rows: int) -> npt.NDArray[np.float64]:
     """Return the first rows and columns by the formula, in float64."""
     A, B = block.A[:rows].astype(np.float64), block.B[:rows].astype(np.float64)
-    squared = ((A[:, np.newaxis] - B[np.newaxis]) ** 2).sum(axis=2)
-    return np.asarray(np.exp(-block.gamma * squared))
+    return np.asarray(np.exp(-block.gamma * cdist(A, B, "sqeuclidean")))

@@ -31,13 +31,15 @@ X, y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 0.5], [0.5, 2.0]]), [0, 1, 1, 0]
 start = time.perf_counter()
 {fit}
 seconds = time.perf_counter() - start
-loops = {{
-    f"{{name.rpartition('.')[2]}}.{{key}}": len(loop.signatures)
+found = [
+    (f"{{name.rpartition('.')[2]}}.{{key}}", loop)
     for name, module in list(sys.modules.items()) if name.startswith("maxmargin.loops.")
     for key, loop in vars(module).items()
     if getattr(loop, "signatures", None) and loop.__module__ == name
-}}
-print(json.dumps({{"seconds": seconds, "loops": loops}}))
+]
+loops = {{key: len(loop.signatures) for key, loop in found}}
+cached = sum(sum(loop.stats.cache_hits.values()) for _, loop in found)
+print(json.dumps({{"seconds": seconds, "loops": loops, "cached": cached}}))
 """
 
 
@@ -111,6 +113,12 @@ def signatures(compiles: Compiles) -> str:
         for name, loops in counts.items()
     )
     return "signatures per loop: " + "; ".join(said)
+
+
+def is_cold(compiles: Compiles) -> Check:
+    """Check that no fit found a loop already compiled."""
+    found = sum(child["cached"] for children in compiles.children.values() for child in children)
+    return Check("same problem", "cold: no loop came from a cache", found == 0, f"{found} did")
 
 
 def targets(compiles: Compiles, most: float) -> list[Check]:

@@ -39,7 +39,9 @@ def run(options: Options) -> Report:
         if dense := [epochs for epochs in measured if not epochs.dataset.sparse]:
             report.tables.append(_bandwidth_table(dense))
         panels = {epochs.dataset.name: epochs.curves() for epochs in measured}
-        report.draw = lambda: pictures.against_seconds(panels, "training mistakes, % of rows")
+        report.draw = lambda: pictures.against_seconds(
+            panels, "training mistakes, % of rows", log=False
+        )
     if "stream" in chosen:
         print("perceptron: stream", flush=True)
         report.tables.append(stream_table(options))

@@ -26,7 +26,8 @@ def stream_table(options: Options) -> Table:
         return sample
 
     # A child warms itself up: no round need be thrown away.
-    timings = interleave({name: sampler(name) for name in LIBRARIES}, options.repeats, warm_ups=0)
+    repeats = 1 if options.quick else options.repeats
+    timings = interleave({name: sampler(name) for name in LIBRARIES}, repeats, warm_ups=0)
     table: list[list[Cell]] = [
         [
             library,

@@ -7,8 +7,6 @@
 True
 """
 
-from importlib.metadata import version
-
 from maxmargin import data, datasets, geometry, kernels
 from maxmargin.errors import DataFileError, NotSeparableError
 from maxmargin.estimators import (
@@ -19,7 +17,7 @@ from maxmargin.estimators import (
 )
 from maxmargin.kernels import check_kernel
 
-__version__ = version("maxmargin")
+__version__ = "0.1.0"
 
 __all__ = [
     "AveragedPerceptron",

@@ -5,9 +5,9 @@ from typing import Any, Self
 import numpy as np
 
 from maxmargin import loops
-from maxmargin.kernels.base import Kernel, literal
+from maxmargin.kernels.base import Kernel, literal, unknown_parameter
 from maxmargin.kernels.bound import Bound, Source
-from maxmargin.kernels.composed import Composed, inside, unknown_parameter
+from maxmargin.kernels.composed import Composed, inside
 from maxmargin.kernels.parameters import nonnegative, whole
 from maxmargin.kernels.rows import FloatArray
 
@@ -20,6 +20,10 @@ class Around(Composed):
     @property
     def _members(self) -> tuple[Kernel]:
         return (self.kernel,)
+
+    @property
+    def _name(self) -> str:
+        return self.kernel._name
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the own parameters and, if deep, the inner kernel's beside them."""

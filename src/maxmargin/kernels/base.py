@@ -8,7 +8,7 @@ what it bound to the rows (``_bind``); the driver in ``tiling`` does the rest.
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -16,22 +16,8 @@ from maxmargin.kernels import tiling
 from maxmargin.kernels.bound import Bound, Source
 from maxmargin.kernels.rows import DenseRows, FloatArray
 
-if TYPE_CHECKING:
-    # scikit-learn has no types, and with a base of type Any a type checker takes 2 * kernel for
-    # an int: this is all of the base that counts.
-    class BaseEstimator:
-        """Parameters by name."""
 
-        def get_params(self, deep: bool = True) -> dict[str, Any]:
-            """Return the parameters."""
-
-        def set_params(self, **params: Any) -> Self:
-            """Change parameters."""
-else:
-    from sklearn.base import BaseEstimator
-
-
-class Kernel(BaseEstimator):
+class Kernel:
     """Base of all kernels; subclass it, or wrap a function in ``FromFunction``.
 
     Kernels are values: parameters are stored as given and checked when used; ``==`` compares
@@ -132,6 +118,40 @@ class Kernel(BaseEstimator):
         """Return a copy with numbers in the place of gamma="scale" and gamma="auto"."""
         return self._resolved(Source.of(X))
 
+    # ------------------------------------------------------------ parameters
+
+    # scikit-learn's protocol without its base class: that would print a kernel inside an
+    # estimator by its parameters, not as the formula it is.
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name and, if deep, those of parameters that have some."""
+        own = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        nested = {
+            f"{name}__{key}": inner
+            for name, value in own.items()
+            if deep and hasattr(value, "get_params")
+            for key, inner in value.get_params().items()
+        }
+        return {**own, **nested}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters by the names that ``get_params`` shows."""
+        own = self.get_params(deep=False)
+        for path, value in params.items():
+            name, _, rest = path.partition("__")
+            if name not in own:
+                raise ValueError(unknown_parameter(self, path))
+            if rest:
+                getattr(self, name).set_params(**{rest: value})
+            else:
+                setattr(self, name, value)
+        return self
+
+    @property
+    def _name(self) -> str:
+        """What the kernel is called in the parameters of a sum or product."""
+        return type(self).__name__.lower()
+
     # ------------------------------------------------------------ for subclasses
 
     _tile_rows: int = 2**30  # at most so many rows in a tile
@@ -209,7 +229,7 @@ class Kernel(BaseEstimator):
         mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
         return type(self) is type(other) and all(_same(mine[k], theirs[k]) for k in mine)
 
-    def __repr__(self) -> str:  # type: ignore[override, unused-ignore]
+    def __repr__(self) -> str:
         shown = [
             f"{name}={literal(getattr(self, name))}"
             for name, parameter in inspect.signature(type(self)).parameters.items()
@@ -241,6 +261,14 @@ def _same(mine: Any, other: Any) -> bool:
         except ValueError:  # ragged
             return False
     return type(other) is not type and bool(mine == other)
+
+
+def unknown_parameter(kernel: Kernel, name: str) -> str:
+    """Return the sentence for a parameter that the kernel does not have."""
+    return (
+        f"Invalid parameter {name!r} for {kernel!r}. "
+        f"Valid parameters are: {sorted(kernel.get_params())}."
+    )
 
 
 def literal(value: Any) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from maxmargin.kernels.base import Kernel
+from maxmargin.kernels.base import Kernel, unknown_parameter
 from maxmargin.kernels.bound import Bound, Source
 from maxmargin.kernels.rows import FloatArray
 from maxmargin.kernels.tiling import scratch
@@ -58,8 +58,9 @@ class Composed(Kernel):
 class Many(Composed):
     """A composition of a list of kernels, each reached by the name of its class.
 
-    Members are named ``rbf``, ``linear``, …; names that occur twice are numbered, ``rbf1`` and
-    ``rbf2``. So ``(RBF() + Linear()).set_params(rbf__gamma=2.0)`` works.
+    Members are named ``rbf``, ``linear``, …, also inside a multiple or a power; names that occur
+    twice are numbered, ``rbf1`` and ``rbf2``. So ``(RBF() + Linear()).set_params(rbf__gamma=2.0)``
+    works, and so does ``(3 * RBF() + Linear()).set_params(rbf__factor=2.0)``.
     """
 
     _list: str
@@ -72,7 +73,7 @@ class Many(Composed):
         return members
 
     def _names(self) -> list[str]:
-        names = [type(member).__name__.lower() for member in self._members]
+        names = [member._name for member in self._members]
         total, seen = Counter(names), Counter[str]()
         for i, name in enumerate(names):
             seen[name] += 1
@@ -196,11 +197,3 @@ class Product(Many):
 def inside(member: Kernel, binding: int) -> str:
     """Return the printed member, in parentheses unless it binds tighter than what is around."""
     return repr(member) if member._binding > binding else f"({member!r})"
-
-
-def unknown_parameter(kernel: Kernel, name: str) -> str:
-    """Return the sentence for a parameter that the kernel does not have."""
-    return (
-        f"Invalid parameter {name!r} for {kernel!r}. "
-        f"Valid parameters are: {sorted(kernel.get_params())}."
-    )

@@ -1,0 +1,280 @@
+"""The benchmark harness: that it runs, compares what it says, and does its sums right.
+
+Nothing here asserts on seconds: clocks are fake, or only the form of the result is looked at.
+"""
+
+import gc
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+import maxmargin as mm
+from benchmarks import datasets, objective
+from benchmarks.measure import Clocks, Sample, interleave, per_step, ratio, spread, timed
+from benchmarks.options import Options
+from benchmarks.report import Check, Report, Table, digits
+from benchmarks.run import BENCHMARKS, main
+from benchmarks.solvers import gram_blocks
+from benchmarks.suite import cold, kernel_tiles, startup
+
+
+@pytest.fixture(autouse=True)
+def no_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MAXMARGIN_DATA", raising=False)
+
+
+class FakeTime:
+    """A clock that only work moves; CPU time runs at half its pace."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.clocks = Clocks(lambda: self.now, lambda: self.now / 2)
+
+    def work(self, seconds: float) -> Callable[[], None]:
+        def call() -> None:
+            self.now += seconds
+
+        return call
+
+
+# ------------------------------------------------------------ measuring
+
+
+def test_candidates_take_turns_and_the_warm_up_is_not_counted() -> None:
+    calls: list[str] = []
+
+    def sampler(name: str) -> Callable[[], Sample]:
+        def sample() -> Sample:
+            calls.append(name)
+            return Sample(float(len(calls)), 0.0)
+
+        return sample
+
+    timings = interleave({name: sampler(name) for name in "abc"}, repeats=2, warm_ups=1)
+    assert "".join(calls) == "abcabcabc"
+    assert timings.wall("a").tolist() == [4.0, 7.0]
+    assert timings.wall("c").tolist() == [6.0, 9.0]
+
+
+def test_both_clocks_are_read() -> None:
+    fake = FakeTime()
+    timings = interleave({"work": timed(fake.work(3.0), fake.clocks)}, repeats=2)
+    assert timings.wall("work").tolist() == [3.0, 3.0]
+    assert timings.cpu("work").tolist() == [1.5, 1.5]
+
+
+def test_a_disturbed_round_cancels_in_the_ratio() -> None:
+    ours, theirs = np.array([1.0, 10.0, 1.0]), np.array([2.0, 20.0, 2.0])
+    assert spread(ratio(theirs, ours)) == (2.0, 2.0, 2.0, 3, 3)
+
+
+def test_quartiles_are_those_of_numpy() -> None:
+    values = np.array([5.0, 1.0, 4.0, 2.0, 3.0])
+    assert spread(values) == (3.0, 2.0, 4.0, 5, 5)
+
+
+def test_a_round_lost_in_noise_gives_no_ratio_and_is_counted() -> None:
+    found = spread(ratio(np.array([2.0, 2.0, 2.0]), np.array([1.0, -1.0, 0.0])))
+    assert found == (2.0, 2.0, 2.0, 1, 3)
+    assert spread([np.nan]).rounds == 0
+
+
+def test_a_step_is_what_is_left_when_the_fixed_cost_cancels() -> None:
+    fixed, step = 7.0, 0.25
+    many, one = np.full(3, fixed + 6 * step), np.full(3, fixed + step)
+    assert per_step(many, one, 6) == pytest.approx(step)
+
+
+def test_impossible_counts_are_refused() -> None:
+    with pytest.raises(ValueError, match="at least 1, got 0"):
+        interleave({}, repeats=0)
+    with pytest.raises(ValueError, match="at least 2, got 1"):
+        per_step(np.ones(1), np.ones(1), 1)
+
+
+def test_garbage_collection_is_back_after_a_failure() -> None:
+    def fails() -> Sample:
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        interleave({"it": fails}, repeats=1)
+    assert gc.isenabled()
+
+
+# ------------------------------------------------------------ reporting
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0.00"), (1.234, "1.23"), (12345.6, "12,346"), (0.00123, "0.00123"), (-2.0, "-2.00")],
+)
+def test_three_digits(value: float, text: str) -> None:
+    assert digits(value) == text
+
+
+def test_a_table_is_aligned_and_markdown() -> None:
+    table = Table("t", ("name", "x"), [["a", spread([1.0, 2.0, 3.0])], ["long name", None]])
+    lines = str(table).splitlines()
+    assert len({len(line) for line in lines}) == 1
+    assert lines[1].startswith("| ---------")
+    assert lines[1].endswith("-: |")
+    assert "2.00 (1.50–2.50)" in lines[2]
+
+
+def test_lost_rounds_show_in_the_table() -> None:
+    table = Table("t", ("x",), [[spread([1.0, np.nan])], [spread([np.nan])]])
+    assert "1 of 2 rounds" in str(table)
+    assert "lost in noise" in str(table)
+
+
+def test_nan_and_numpy_numbers_survive_json(tmp_path: Path) -> None:
+    report = Report("r", [Table("t", ("x", "y"), [[spread([np.nan]), 1.0]])])
+    report.checks.append(Check("target", "c", None, "f"))
+    (written,) = report.save(tmp_path, {"n": np.int64(3)})
+    content = json.loads(written.read_text(encoding="utf-8"))
+    assert content["tables"][0]["rows"][0]["x"]["median"] is None
+    assert content["facts"]["n"] == 3
+
+
+def test_only_a_different_problem_makes_figures_incomparable() -> None:
+    assert Report("r", checks=[Check("target", "fast", False, "")]).comparable
+    assert Report("r", checks=[Check("same problem", "c", None, "")]).comparable
+    assert not Report("r", checks=[Check("same problem", "c", False, "")]).comparable
+
+
+# ------------------------------------------------------------ what is compared
+
+
+def fitted(coef: Any, dataset: datasets.Dataset) -> mm.Perceptron:
+    model = mm.Perceptron(stop="epochs", max_epochs=1).fit(dataset.X, dataset.y)
+    model.coef_ = np.asarray(coef, dtype=np.float64)
+    return model
+
+
+def test_forged_weights_are_not_the_same_problem() -> None:
+    dataset = datasets.load("dense-float64", None, quick=True)
+    model = mm.Perceptron(stop="epochs", max_epochs=2).fit(dataset.X, dataset.y)
+    assert objective.same_updates(model, model, dataset).holds is True
+    nearly = fitted(model.coef_ * (1 + 1e-6), dataset)
+    nearly.intercept_ = model.intercept_
+    assert objective.same_updates(model, nearly, dataset).holds is None
+    opposite = fitted(-model.coef_, dataset)
+    assert objective.same_updates(model, opposite, dataset).holds is False
+
+
+def test_wrong_kernel_values_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    block = gram_blocks.random_block(200, 200, 16)
+    assert kernel_tiles._check_values(block).holds is True
+    wrong = np.exp(-2 * block.gamma * cdist(block.A, block.B, "sqeuclidean"))
+    monkeypatch.setitem(kernel_tiles.CANDIDATES, "maxmargin", lambda _block: lambda: wrong)
+    assert kernel_tiles._check_values(block).holds is False
+
+
+@pytest.mark.parametrize("name", datasets.SYNTHETIC)
+def test_synthetic_sets_are_the_same_each_time(name: str) -> None:
+    first, second = (datasets.SYNTHETIC[name](True) for _ in range(2))
+    assert first.name == name
+    assert (first.X != second.X).sum() == 0
+    assert np.array_equal(first.y, second.y)
+    assert set(np.unique(first.y)) == {-1, 1}
+
+
+def test_real_sets_have_their_declared_columns(tmp_path: Path) -> None:
+    import lzma
+
+    for part in ("sonar.svm.xz", "sonar.t.svm.xz"):
+        (tmp_path / part).write_bytes(lzma.compress(b"1 1:0.5\n-1 2:1\n1 3:1\n"))
+    dataset = datasets.load("sonar", tmp_path)
+    assert dataset.X.shape == dataset.X_test.shape == (3, datasets.COLUMNS["sonar"])
+    assert datasets.load("sonar", tmp_path).X is dataset.X  # read once
+    binary = datasets.one_against_rest(dataset, "largest")
+    assert binary.y.tolist() == [1, -1, 1]
+
+
+def test_missing_sets_are_skipped_with_a_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert list(datasets.available(["a9a"], None)) == []
+    assert "MAXMARGIN_DATA is not set" in capsys.readouterr().out
+    assert list(datasets.available(["a9a"], tmp_path)) == []
+    assert "there is no a9a.svm.xz" in capsys.readouterr().out
+
+
+def test_unknown_cases_are_refused() -> None:
+    with pytest.raises(SystemExit, match="this benchmark has d=16"):
+        kernel_tiles.run(Options(only=("d=17",)))
+
+
+# ------------------------------------------------------------ whole runs
+
+
+def run(tmp_path: Path, *arguments: str) -> Any:
+    assert main([*arguments, "--quick", "--out", str(tmp_path)]) == 0
+    name = arguments[0]
+    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    text = (tmp_path / f"{name}.json").read_text(encoding="utf-8")
+    assert str(tmp_path) not in text  # folders are nobody's business
+    content = json.loads(text)
+    assert content["benchmark"] == name
+    assert content["facts"]["versions"]["maxmargin"] == mm.__version__
+    return content
+
+
+def test_perceptron_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sets = ("dense-float32", "sparse-synthetic")
+    content = run(tmp_path, "perceptron", "--repeats", "2", "--only", *sets)
+    printed = capsys.readouterr().out
+    assert "ratio, wall" in printed
+    assert [row["data"] for row in content["tables"][0]["rows"]] == [
+        name for name in sets for _order in range(2)
+    ]
+    assert all(check["holds"] for check in content["checks"])
+
+
+def test_kernel_tiles_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content = run(tmp_path, "kernel-tiles", "--repeats", "1", "--only", "d=64", "--threads", "1")
+    assert "maxmargin / GEMM" in capsys.readouterr().out
+    (row,) = content["tables"][0]["rows"]
+    assert row["threads"] == 1
+    assert row["maxmargin / GEMM"]["median"] > 0
+
+
+def test_startup_runs_whatever_the_children_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = json.dumps({"seconds": 1.0, "loops": {"perceptron.binary_pass": 1}, "cached": 0})
+    monkeypatch.setattr(startup, "run_python", lambda _arguments: "")
+    monkeypatch.setattr(cold, "run_python", lambda _arguments, _environment: said)
+    monkeypatch.setattr(cold, "_copied_package", lambda folder: {"NUMBA_CACHE_DIR": str(folder)})
+    content = run(tmp_path, "startup", "--repeats", "2")
+    assert "ratio to import sklearn" in capsys.readouterr().out
+    assert len(content["tables"]) == 2
+
+
+@pytest.mark.full
+def test_startup_runs(tmp_path: Path) -> None:
+    content = run(tmp_path, "startup", "--repeats", "1")
+    (cold_check,) = (c for c in content["checks"] if c["kind"] == "same problem")
+    assert cold_check["holds"]
+
+
+@pytest.mark.full
+def test_streams_run(tmp_path: Path) -> None:
+    from benchmarks.suite.streams import stream_table
+
+    rows = stream_table(Options(quick=True)).rows
+    assert [row[0] for row in rows] == ["maxmargin", "scikit-learn"]
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_every_benchmark_says_what_it_is(name: str) -> None:
+    import importlib
+
+    module = importlib.import_module(BENCHMARKS[name])
+    assert module.__doc__
+    assert callable(module.run)

@@ -1,0 +1,38 @@
+"""What the documents show is what happens."""
+
+import contextlib
+import io
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_readme_example_prints_what_it_says() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    match = re.search(r"```python\n(.*?)```\n\nprints\n\n```text\n(.*?)```", readme, re.DOTALL)
+    assert match is not None
+    code, expected = match.groups()
+    assert len([line for line in code.splitlines() if line.strip()]) <= 10
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "README.md", "exec"), {})
+    assert printed.getvalue() == expected
+
+
+def test_links_in_documents_lead_somewhere() -> None:
+    for document in ROOT.glob("*.md"):
+        for target in re.findall(r"\]\(([^)#]+)\)", document.read_text(encoding="utf-8")):
+            assert "://" in target or (ROOT / target).exists(), (document.name, target)
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
+def test_examples_run(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    picture = tmp_path / "picture.png"
+    monkeypatch.setattr(sys, "argv", [str(script), str(picture)])
+    runpy.run_path(str(script), run_name="__main__")
+    assert picture.stat().st_size > 10_000
