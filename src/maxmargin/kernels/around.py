@@ -82,7 +82,7 @@ class Scaled(Around):
     >>> from maxmargin.kernels import RBF
     >>> kernel = 2 * RBF()
     >>> kernel.get_params()
-    {'gamma': 1.0, 'factor': 2, 'kernel': RBF()}
+    {'gamma': 1.0, 'kernel': RBF(), 'factor': 2}
     >>> kernel.set_params(gamma=0.5, factor=3.0)
     3.0 * RBF(gamma=0.5)
     """
