@@ -42,7 +42,9 @@ def against_seconds(panels: Mapping[str, Sequence[Curve]], ylabel: str, log: boo
         if log:
             axis.set(xscale="log", yscale="log")
         else:
-            axis.set(xlim=(0, None), ylim=(0, None))
+            last = max(max(curve.seconds) for curve in curves)
+            most = max(max(curve.values) for curve in curves)
+            axis.set(xlim=(0, 1.06 * last), ylim=(0, 1.08 * most or 1))
     axes[0].set_ylabel(ylabel)
     axes[0].legend()
     return drawn

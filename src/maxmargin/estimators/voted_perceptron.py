@@ -163,7 +163,7 @@ class VotedPerceptron(LinearPerceptron):
     >>> model = mm.VotedPerceptron().fit(X, y)
     >>> model.score(X, y) > 0.8
     True
-    >>> abs(model.decision_function(X)).max() <= 1
+    >>> bool(abs(model.decision_function(X)).max() <= 1)
     True
     """
 
