@@ -46,7 +46,7 @@ def against_seconds(panels: Mapping[str, Sequence[Curve]], ylabel: str, log: boo
             most = max(max(curve.values) for curve in curves)
             axis.set(xlim=(0, 1.06 * last), ylim=(0, 1.08 * most or 1))
     axes[0].set_ylabel(ylabel)
-    axes[0].legend()
+    drawn.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     return drawn
 
 
@@ -71,7 +71,7 @@ def bars(
         axis.set(title=title, xticks=range(len(groups)), xticklabels=groups)
         axis.grid(axis="y", alpha=0.3)
     axes[0].set_ylabel(ylabel)
-    axes[0].legend()
+    drawn.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     return drawn
 
 

@@ -1,6 +1,7 @@
 """Gaussian Gram blocks in float32 against the bare matrix product, by width and threads."""
 
 import os
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,9 @@ WIDTHS = (16, 64, 256, 784)
 TARGETS = {64: 0.5, 256: 0.7, 784: 0.7}
 # float32 rounding of ‖x‖² + ‖z‖² − 2x·z times γ = 1/d, with room for the order of summation.
 TOLERANCE = 2e-5
+# OpenBLAS's threads spin on for up to a tenth of a second after a product; whoever comes next must
+# not pay for that (at 0.06 s it still showed, at 0.15 s no longer).
+SETTLING = 0.15
 
 CANDIDATES = {
     "GEMM": gram_blocks.gemm,
@@ -49,10 +53,10 @@ class Case(NamedTuple):
 
     @property
     def gemm_scales(self) -> bool:
-        """Whether more threads made the product faster; on busy cores they do not."""
+        """Whether more threads took a fifth off the product's time; on busy cores they do not."""
         fewer = [t for name, t in self.timings.samples if name == "GEMM" and t < self.threads]
         own = spread(self.wall("GEMM")).median
-        return all(own < spread(self.timings.wall(("GEMM", t))).median for t in fewer)
+        return all(own < 0.8 * spread(self.timings.wall(("GEMM", t))).median for t in fewer)
 
 
 def run(options: Options) -> Report:
@@ -86,6 +90,7 @@ def _thread_counts(options: Options) -> list[int]:
 
 def _limited(sample: Sampler, threads: int) -> Sampler:
     def limited() -> Sample:
+        time.sleep(SETTLING)
         with threadpool_limits(threads):
             return sample()
 
@@ -124,7 +129,7 @@ def _target(case: Case) -> Check:
     reached = spread(case.fraction("maxmargin")).median
     claim = f"d={case.width}, {case.threads} thread(s): at least {wished:.0%} of GEMM's speed"
     if not case.gemm_scales:
-        why = f"{reached:.0%}, but GEMM is slower than with fewer threads: the cores are busy"
+        why = f"{reached:.0%}, but GEMM itself gained little from its threads: busy cores"
         return Check("target", claim, None, why)
     return Check("target", claim, bool(reached >= wished), f"{reached:.0%}")
 
