@@ -36,7 +36,7 @@ def draw_path(ax: Any, model: Any, X: Any, y: Any) -> None:
         if abs(w[1]) > 1e-9:
             line = mm.geometry.Hyperplane(w, b).line(ends)
             ax.plot(ends, line, color=GREY, alpha=0.1 + 0.4 * k / len(path), linewidth=0.8)
-    ax.plot(ends, mm.geometry.hyperplane(model).line(ends), color="black", label="last line")
+    ax.plot(ends, mm.geometry.Hyperplane(*path[-1]).line(ends), color="black", label="last line")
     for label, colour, marker in ((1, BLUE, "o"), (-1, ORANGE, "s")):
         ax.scatter(*X[y == label].T, s=16, color=colour, marker=marker, label=f"y = {label:+d}")
     ax.set(xlim=ends, ylim=(X[:, 1].min() - 0.3, X[:, 1].max() + 0.3))
