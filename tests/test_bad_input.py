@@ -133,6 +133,7 @@ PARAMETERS: list[tuple[type[Any], str, Any, type[Exception]]] = [
         ("warm_start", None, TypeError),
         ("callback", 3, TypeError),
         ("trace", "all", TypeError),
+        ("verbose", "yes", TypeError),
     ]
 ]
 PARAMETERS += [
@@ -145,6 +146,7 @@ PARAMETERS += [
     (mm.KernelPerceptron, "kernel", 3, TypeError),
     (mm.KernelPerceptron, "gamma", 0.0, ValueError),
     (mm.KernelPerceptron, "gamma", "large", TypeError),
+    (mm.KernelPerceptron, "keep", None, ValueError),
 ]
 
 
@@ -165,6 +167,11 @@ def test_an_intercept_given_but_not_wanted() -> None:
 
 
 # 20, 21: kernels
+def test_parameters_beside_a_kernel_object_are_not_ignored() -> None:
+    with pytest.raises(ValueError, match=r"gamma=5.0 is for kernels given by name"):
+        mm.KernelPerceptron(kernel=mm.kernels.RBF(), gamma=5.0).fit(X, Y)
+
+
 def test_a_kernel_of_the_wrong_shape_or_not_finite() -> None:
     with pytest.raises(ValueError, match="shape"):
         mm.KernelPerceptron(kernel=lambda A, B: np.zeros(3)).fit(X, Y)

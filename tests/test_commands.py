@@ -222,19 +222,3 @@ def test_check_says_which_step_failed(tree: Tree, step: str) -> None:
     assert done.returncode == 1
     assert f"./check: failed: {step}" in done.stderr
     assert "ran pytest" in done.stdout
-
-
-def test_check_drops_stale_compiled_loops(tree: Tree) -> None:
-    loops = tree.root / "src/maxmargin/loops"
-    (loops / "__pycache__").mkdir(parents=True)
-    source = loops / "rows.py"
-    source.touch()
-    cached = [loops / f"__pycache__/perceptron.{kind}" for kind in ("nbi", "1.nbc")]
-    for file in cached:
-        file.touch()
-    os.utime(source, (1, 1))
-    tree.run("check")
-    assert all(file.exists() for file in cached)
-    os.utime(cached[0], (0, 0))
-    tree.run("check")
-    assert not any(file.exists() for file in cached)

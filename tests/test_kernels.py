@@ -77,10 +77,22 @@ def test_float32_in_float32_out(case: Case) -> None:
 
 
 @every_case
+def test_a_large_mean_costs_stationary_kernels_no_digits(case: Case) -> None:
+    if not case.kernel.stationary:
+        return
+    far = (case.rows(17) + 1000).astype(np.float32)
+    exact = case.kernel.gram(far.astype(np.float64) - 1000)
+    bound = case.kernel.bind(far)
+    assert_allclose(case.kernel.gram(far), exact, atol=2e-4)
+    assert_allclose(case.kernel.between(bound[3:9], bound), exact[3:9], atol=2e-4)
+
+
+@every_case
 def test_bound_rows_can_be_taken_in_any_order(case: Case) -> None:
     A, B = case.rows(17), case.rows(11, seed=1)
     K = case.kernel.gram(A, B)
-    a, b = case.kernel.bind(A), case.kernel.bind(B)
+    b = case.kernel.bind(B)
+    a = case.kernel.bind(A, like=b)
     index = np.array([5, 0, 5, 16])
     assert len(a[index]) == 4
     assert_allclose(case.kernel.between(a[index], b[2:9:3]), K[index][:, 2:9:3], atol=1e-12)
@@ -100,7 +112,8 @@ def test_threads_change_nothing(case: Case, dtype: Any, form: str) -> None:
     A, B = case.rows(400, dtype=dtype), case.rows(1100, seed=1, dtype=dtype)
     if form == "sparse":
         A, B = sp.csr_array(A), sp.csr_array(B)
-    a, b = case.kernel.bind(A), case.kernel.bind(B)
+    b = case.kernel.bind(B)
+    a = case.kernel.bind(A, like=b)
     one = case.kernel.between(a, b, threads=1)
     for threads in (2, 5):
         assert_array_equal(case.kernel.between(a, b, threads=threads), one)

@@ -237,7 +237,8 @@ def test_flags_combine() -> None:
 
 
 def test_members_share_their_rows() -> None:
-    kernel = RBF() + Linear() * Polynomial()
+    kernel = RBF() + RBF(2.0) + Linear() * Polynomial()
     bound = kernel.bind(X)[np.array([3, 1])]
-    rbf, product = bound.parts
-    assert product.parts[0].parts[0] is product.parts[1].parts[0] is rbf.parts[0]
+    rbf, wider, product = bound.parts
+    assert product.parts[0].parts[0] is product.parts[1].parts[0]
+    assert rbf.parts[0] is wider.parts[0]

@@ -366,3 +366,11 @@ def test_noise_is_no_function_of_two_points() -> None:
         from_sklearn(gp.CompoundKernel([gp.RBF()]))
     with pytest.raises(TypeError, match="gp_kernel"):
         from_sklearn("rbf")
+
+
+def test_only_known_covariances_are_positive_semidefinite() -> None:
+    known = gp.Matern() * gp.RationalQuadratic() + gp.Exponentiation(gp.Matern(), 2)
+    assert FromSklearn(known).psd is True
+    for unknown in (gp.ExpSineSquared(), gp.PairwiseKernel(metric="additive_chi2")):
+        assert FromSklearn(unknown).psd is None
+    assert FromSklearn(gp.Exponentiation(gp.Matern(), 1.5)).psd is None

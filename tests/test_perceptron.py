@@ -1,6 +1,7 @@
 """The perceptron family: THEORY as tests."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -18,10 +19,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import maxmargin as mm
+from maxmargin.gram import Gram
 from maxmargin.problem import Status
 from tests import reference
 
@@ -325,6 +327,34 @@ def test_the_bound_holds_for_weighted_counts() -> None:
         assert model.updates_ <= model.mistake_bound_
 
 
+@pytest.mark.parametrize("learner", FAMILY)
+def test_a_row_without_weight_leaves_no_trace_at_all(learner: Any) -> None:
+    X, y = mm.datasets.circles(80, random_state=0)
+    far, weight = np.vstack([X, [[1e6, 1e6]]]), np.append(np.ones(len(y)), 0.0)
+    common: dict[str, Any] = {"stop": "epochs", "max_epochs": 5}
+    with_it = learner(**common).fit(far, np.append(y, 1), sample_weight=weight)
+    without = learner(**common).fit(X, y)
+    assert_array_equal(with_it.decision_function(X), without.decision_function(X))
+    assert with_it.mistake_bound_ == without.mistake_bound_
+
+
+def test_row_numbers_survive_zero_weights() -> None:
+    X, y = integers(seed=22)
+    weight = np.ones(len(y))
+    weight[::3] = 0.0
+    dual = mm.KernelPerceptron(stop="epochs", max_epochs=3).fit(X, y, sample_weight=weight)
+    assert_array_equal(dual.support_vectors_, X[dual.support_])
+    assert (weight[dual.support_] > 0).all()
+    gram = mm.kernels.RBF(0.1).gram(X)
+    given = mm.KernelPerceptron(kernel="precomputed", stop="epochs", max_epochs=3)
+    direct = mm.KernelPerceptron(kernel=mm.kernels.RBF(0.1), stop="epochs", max_epochs=3)
+    given.fit(gram, y, sample_weight=weight)
+    direct.fit(X, y, sample_weight=weight)
+    assert_allclose(given.decision_function(gram), direct.decision_function(X), atol=1e-9)
+    trace = mm.Perceptron(stop="epochs", max_epochs=3, trace=True)
+    assert (weight[trace.fit(X, y, sample_weight=weight).trace_.row] > 0).all()
+
+
 # -- streams -------------------------------------------------------------------------------------
 
 
@@ -484,6 +514,39 @@ def test_interrupt_keeps_what_was_learnt() -> None:
         assert model.predict(X).shape == y.shape
 
 
+def test_an_interrupted_kernel_fit_is_consistent(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = integers(n=900, seed=24)
+    calls = []
+    computed = Gram.rows
+
+    def interrupt(self: Gram, rows: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return computed(self, rows)
+
+    monkeypatch.setattr(Gram, "rows", interrupt)
+    model = mm.KernelPerceptron(kernel="linear")
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    margins = (2 * y - 1) * model.decision_function(X) / np.linalg.norm(model.coef_)
+    assert_allclose(model.margin_, margins.min(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("learner", FAMILY)
+def test_a_failed_refit_is_not_a_fit(learner: Any) -> None:
+    X, y = integers(seed=25)
+
+    def fail(_: Any) -> None:
+        raise RuntimeError("from the callback")
+
+    model = learner(stop="epochs", max_epochs=2).fit(X, y)
+    with pytest.raises(RuntimeError, match="from the callback"):
+        model.set_params(callback=fail).fit(X, np.where(y == 1, "b", "a"))
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
 INTERRUPTED = """
 import time, threading, os, signal
 import numpy as np, maxmargin as mm
@@ -638,6 +701,52 @@ def test_averaging_survives_a_late_mistake_that_ruins_the_last_vector() -> None:
     fits = [learner(**run).fit(X, y) for learner in LINEAR]
     last, mean, vote = (model.score(X[:-1], y[:-1]) for model in fits)
     assert last < 0.9 < min(mean, vote)
+
+
+def test_float32_rows_far_from_the_origin() -> None:
+    X, y = mm.datasets.circles(200, random_state=0)
+    far = (X + 1000).astype(np.float32)
+    for kernel in (mm.kernels.RBF(), mm.kernels.RBF() + 0 * mm.kernels.Linear()):
+        model = mm.KernelPerceptron(kernel=kernel).fit(far, y)
+        assert model.score(far, y) == 1.0
+        assert_allclose(model.margin_, mm.geometry.hyperplane(model).geometric_margin(far, y).min(),
+                        rtol=1e-3)  # fmt: skip
+
+
+def test_attributes_are_the_model() -> None:
+    X, y = integers(seed=26)
+    dual = mm.KernelPerceptron(stop="epochs", max_epochs=2).fit(X, y)
+    before = dual.decision_function(X)
+    dual.intercept_ += 1.0
+    dual.dual_coef_ *= 2.0
+    assert_allclose(dual.decision_function(X), 2 * (before - dual.intercept_ + 1) + dual.intercept_)
+    model = mm.Perceptron(stop="epochs", max_epochs=2).fit(X, y)
+    model.coef_[:] = 0.0
+    model.intercept_[:] = 0.0
+    model.partial_fit(X, y)
+    assert_array_equal(model.coef_, reference.perceptron(X, y, 2, epochs=1).weights[-1])
+    traced = mm.Perceptron(stop="epochs", max_epochs=2, trace=True).fit(X, y)
+    assert not hasattr(traced.set_params(trace=False).fit(X, y), "trace_")
+
+
+def test_a_gram_matrix_is_not_kept_in_the_model() -> None:
+    X, y = mm.datasets.circles(400, random_state=0)
+    model = mm.KernelPerceptron(kernel="precomputed").fit(mm.kernels.RBF().gram(X), y)
+    assert len(pickle.dumps(model)) < 50_000
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_trace_of_sparse_rows_stays_sparse(n_classes: int) -> None:
+    X, y = integers(n_classes=n_classes, seed=27)
+    wide = sp.csr_array((sp.csr_array(X).data, sp.csr_array(X).indices, sp.csr_array(X).indptr),
+                        shape=(len(y), 10**6))  # fmt: skip
+    model = mm.Perceptron(stop="epochs", max_epochs=3, trace=True).fit(wide, y)
+    weights, intercept = model.trace_.after(len(model.trace_.row))
+    assert_allclose(weights, model.coef_, atol=1e-12)
+    assert_allclose(intercept, model.intercept_)
+    dense = mm.Perceptron(stop="epochs", max_epochs=3, trace=True).fit(X, y).trace_
+    assert_allclose(dense.coef[7], dense.after(7)[0])
+    assert_allclose(dense.intercept[7], dense.after(7)[1])
 
 
 def test_works_in_model_selection() -> None:

@@ -42,6 +42,14 @@ def test_compilation_is_announced_once_and_then_cached(copied_package: Path) -> 
     assert run(FIT, env=environment).stderr == ""
 
 
+def test_cached_loops_go_stale_with_any_file_they_call(copied_package: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(copied_package)}
+    run(FIT, env=environment)
+    rows = copied_package / "maxmargin" / "loops" / "rows.py"
+    rows.write_text(rows.read_text() + "\n# changed\n")
+    assert "compiling" in run(FIT, env=environment).stderr
+
+
 @pytest.mark.parametrize("home_is_writable", [True, False])
 def test_works_where_the_package_cannot_be_written(
     copied_package: Path, tmp_path: Path, home_is_writable: bool

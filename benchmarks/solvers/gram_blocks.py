@@ -38,14 +38,20 @@ def gemm(block: Block) -> Fill:
 def ours(block: Block) -> Fill:
     """Fill our tiles, rows already bound."""
     kernel = RBF(block.gamma)
-    a, b = kernel.bind(block.A), kernel.bind(block.B)
+    b = kernel.bind(block.B)
+    a = kernel.bind(block.A, like=b)
     return lambda: kernel.between(a, b, out=block.out)
 
 
 def ours_unbound(block: Block) -> Fill:
     """Fill our tiles, with the binding of both sides (norms, checks) included."""
     kernel = RBF(block.gamma)
-    return lambda: kernel.between(kernel.bind(block.A), kernel.bind(block.B), out=block.out)
+
+    def bind_and_fill() -> object:
+        b = kernel.bind(block.B)
+        return kernel.between(kernel.bind(block.A, like=b), b, out=block.out)
+
+    return bind_and_fill
 
 
 def scikit_learn(block: Block) -> Fill:

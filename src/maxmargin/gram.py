@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin.kernels import Kernel
+from maxmargin.kernels import Bound, Kernel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -20,13 +20,17 @@ class Gram:
         With numbers for all its parameters (see ``Kernel.resolved``).
     X : matrix or sequence
         The n rows.
+    like : Bound, optional
+        Other rows that these will be compared with.
     memory : int, default=2**29
         Bytes that kept rows may take; beyond that rows are computed anew each time.
     """
 
-    def __init__(self, kernel: Kernel, X: Any, memory: int = 2**29) -> None:
+    def __init__(
+        self, kernel: Kernel, X: Any, like: Bound | None = None, memory: int = 2**29
+    ) -> None:
         self.kernel = kernel
-        self.bound = kernel.bind(X)
+        self.bound = kernel.bind(X, like)
         n = len(self.bound)
         room = min(n, memory // (8 * max(1, n)))
         self._store = np.empty((room, n))  # pages are taken only as rows are written

@@ -15,12 +15,12 @@ class Status(Enum):
     HELD_OUT = "the held-out score stopped improving"
     MAX_EPOCHS = (
         "stopped at max_epochs while still making mistakes; the classes may overlap, in which case "
-        "no number of epochs is enough: use keep='best' or AveragedPerceptron, or raise max_epochs"
+        "no number of epochs is enough"
     )
     MAX_TIME = "stopped at max_time; raise it, or continue with warm_start=True"
     CALLBACK = "the callback asked to stop"
     INTERRUPTED = "interrupted from the keyboard; the weights reached so far are kept"
-    STREAM = "the rows given so far were each visited once"
+    STREAM = "the rows of each chunk were visited once, in order"
 
 
 class Iterate(Protocol):

@@ -10,10 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.estimators.mistake_driven import Evidence, MistakeDriven
 from maxmargin.estimators.parameters import check_choice
-from maxmargin.estimators.perceptron_rules import Trace
+from maxmargin.estimators.traces import Trace
 from maxmargin.kernels import FromFunction, Kernel, Linear, Precomputed, as_kernel, check_kernel
+from maxmargin.kernels.precomputed import asymmetry, is_symmetric
 from maxmargin.solve import Callback
-from maxmargin.solvers.perceptron import KernelLearner
+from maxmargin.solvers.epochs import Counts, Epoch
+from maxmargin.solvers.kernel_perceptron import Expansion, KernelLearner
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -31,7 +33,7 @@ class KernelPerceptron(MistakeDriven):
         "linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "chi2", "intersection",
         "precomputed", any object of ``mm.kernels``, or a function of two blocks of rows.
     gamma : float, "scale" or "auto", default="scale"
-        For kernels given by name: γ, or 1/(d·Var X), or 1/d.
+        For kernels given by name: γ, or 1/(d·Var X), or 1/d. A Kernel object has its own.
     degree : int, default=3
         For "poly".
     coef0 : float, default=0.0
@@ -44,7 +46,7 @@ class KernelPerceptron(MistakeDriven):
         Learn b, which is the same as adding 1 to the kernel.
     stop : {"all_correct", "epochs", "one_pass", "small_change", "held_out"}, default="all_correct"
         As for :class:`Perceptron`.
-    max_epochs : int or "auto", default=100
+    max_epochs : int or "auto", default="auto"
         Epochs allowed; running out of them while making mistakes is a ConvergenceWarning. "auto"
         is a million visits altogether, but at least 10 epochs and at most 1000.
     shuffle : bool, default=True
@@ -86,7 +88,8 @@ class KernelPerceptron(MistakeDriven):
         b.
     coef_ : ndarray
         w, for the linear kernel only.
-    classes_, mistakes_, updates_, epochs_, status_, stop_reason_, margin_, mistake_bound_, trace_
+    classes_, mistakes_, updates_, epochs_, n_iter_, status_, stop_reason_, margin_,
+    mistake_bound_, trace_
         As for :class:`Perceptron`, in the feature space of the kernel. The bound needs a positive
         semidefinite kernel and is ``inf`` where that is not known.
 
@@ -102,6 +105,8 @@ class KernelPerceptron(MistakeDriven):
     """
 
     support_vectors_: Any
+    _advice = "use keep='best' or another kernel, or raise max_epochs"
+    _auto_visits = 1e6
 
     def __init__(
         self,
@@ -114,7 +119,7 @@ class KernelPerceptron(MistakeDriven):
         margin: float = 0.0,
         fit_intercept: bool = True,
         stop: str = "all_correct",
-        max_epochs: int | str = 100,
+        max_epochs: int | str = "auto",
         shuffle: bool = True,
         keep: str = "last",
         class_weight: Any = None,
@@ -160,7 +165,9 @@ class KernelPerceptron(MistakeDriven):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self._named_kernel(), Precomputed)
+        tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(
+            self.kernel, Precomputed
+        )
         return tags
 
     def _check_parameters(self) -> None:
@@ -175,66 +182,91 @@ class KernelPerceptron(MistakeDriven):
         if isinstance(kernel, FromFunction) and kernel.on == "pairs":
             return _objects(X)
         X = super()._check_input(X, reset)
-        if reset and isinstance(kernel, Precomputed):
+        if isinstance(kernel, Precomputed) and reset:
             _check_gram(X)
+        if reset or isinstance(kernel, Precomputed):
+            return X
         # What is compared with the support vectors must be of their type.
-        return X if reset else X.astype(self._expansion.support.dtype, copy=False)
+        return X.astype(self.support_vectors_.dtype, copy=False)
 
-    def _begin(self, X: Any, _rng: np.random.Generator) -> KernelLearner:
+    def _selected(self, X: Any, rows: Ints) -> Any:
+        return X[np.ix_(rows, rows)] if isinstance(self._named_kernel(), Precomputed) else X[rows]
+
+    def _begin(
+        self, X: Any, labels: Ints, weight: Floats, _rng: np.random.Generator
+    ) -> KernelLearner:
         outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
-        if self.warm_start and hasattr(self, "_expansion"):
-            if outputs != len(self.intercept_):
-                raise ValueError(
-                    f"warm_start=True, but the last fit had {len(self.intercept_)} column(s) of "
-                    f"coefficients and these labels need {outputs}: fit a new estimator instead."
-                )
-            return KernelLearner(self.kernel_, outputs, self._settings(), self._expansion)
-        return KernelLearner(self._named_kernel().resolved(X), outputs, self._settings())
+        if not (self.warm_start and hasattr(self, "_counts")):
+            kernel = self._named_kernel().resolved(X)
+            return KernelLearner(kernel, self._rule(), X, labels, weight, outputs)
+        if outputs != len(self.intercept_):
+            raise ValueError(
+                f"warm_start=True, but the last fit had {len(self.intercept_)} column(s) of "
+                f"coefficients and these labels need {outputs}: fit a new estimator instead."
+            )
+        return self._continued(X, labels, weight, Counts())
 
-    def _resume(self) -> KernelLearner:
+    def _resume(self, X: Any, labels: Ints, weight: Floats) -> KernelLearner:
+        return self._continued(X, labels, weight, self._counts)
+
+    def _continued(self, X: Any, labels: Ints, weight: Floats, counts: Counts) -> KernelLearner:
+        self._refuse_gram("warm_start=True")
         outputs = len(self.intercept_)
-        learner = KernelLearner(self.kernel_, outputs, self._settings(), self._expansion)
-        learner.counts = self._counts
-        return learner
+        return KernelLearner(
+            self.kernel_, self._rule(), X, labels, weight, outputs, self._expansion(), counts
+        )
+
+    def _expansion(self) -> Expansion:
+        """Return the fitted function; it is rebuilt each time, so that edits to it count."""
+        return Expansion(
+            self.kernel_,
+            self.kernel_.bind(self.support_vectors_),
+            self.dual_coef_.T,
+            self.intercept_,
+            self._squared_norm,
+        )
 
     def _refuse_in_streams(self) -> None:
         super()._refuse_in_streams()
+        self._refuse_gram("partial_fit")
+
+    def _refuse_gram(self, what: str) -> None:
         if isinstance(self._named_kernel(), Precomputed):
             raise ValueError(
-                "kernel='precomputed' cannot go on from earlier rows: a new chunk would need its "
-                "kernel values with rows that are gone. Use fit, or a kernel of rows."
+                f"{what} cannot be used with kernel='precomputed', which cannot go on from earlier "
+                "rows: new ones would need their kernel values with those. Use a kernel of rows."
             )
 
     def _scores(self, X: Any) -> Floats:
-        return self._expansion.scores(self.kernel_.bind(X))
+        if isinstance(self.kernel_, Precomputed):
+            return np.asarray(X[:, self.support_] @ self.dual_coef_.T) + self.intercept_
+        expansion = self._expansion()
+        return expansion.scores(self.kernel_.bind(X, like=expansion.support))
 
     def _scores_of(self, learner: KernelLearner, rows: Ints) -> Floats:
         return learner.scores[rows]
 
-    def _adopt(self, learner: KernelLearner) -> None:
+    def _adopt(self, learner: KernelLearner, rows: Ints, resumed: bool) -> None:
         self.kernel_ = learner.kernel
-        learnt = learner.expansion()
         support = np.flatnonzero(learner.coefficients.any(axis=1))
-        vectors = learner.X[support]
-        self.__dict__.pop("support_", None)
+        vectors, coefficients = learner.X[support], learner.coefficients[support]
+        self._forget("support_")
         if learner.start is None:
-            self.support_ = support
+            self.support_ = rows[support]
         else:
             vectors = _stacked(self.support_vectors_, vectors)
-            learnt = learnt._replace(
-                support=self.kernel_.bind(vectors),
-                coefficients=np.concatenate([learner.start.coefficients, learnt.coefficients]),
-            )
+            coefficients = np.concatenate([learner.start.coefficients, coefficients])
         self.support_vectors_ = vectors[:0] if isinstance(self.kernel_, Precomputed) else vectors
-        self.dual_coef_ = learnt.coefficients.T.copy()
-        self.intercept_ = learnt.intercept
-        self._expansion, self._counts = learnt, learner.counts
-        if self.trace:
-            self.trace_ = Trace(*self._history)
+        self.dual_coef_ = coefficients.T.copy()
+        self.intercept_ = learner.intercept.copy()
+        self._counts, self._squared_norm = learner.counts, learner.squared_norm()
+
+    def _trace(self, _learner: KernelLearner, _rows: Ints, history: list[Epoch]) -> Trace:
+        return Trace.of(history)
 
     def _evidence(self, learner: KernelLearner) -> list[Evidence]:
         if self._positive_semidefinite(learner):
-            learner.squared_radius = float(np.max(self.kernel_.diag(learner.X)))
+            learner.squared_radius = float(np.max(self.kernel_.diag(learner.gram.bound)))
         norm = float(np.sqrt(learner.squared_norm()))
         return [Evidence(learner.scores, norm, float(np.linalg.norm(learner.intercept)))]
 
@@ -247,13 +279,15 @@ class KernelPerceptron(MistakeDriven):
         everything = np.arange(len(learner.gram))
         found = check_kernel(learner.gram.block(everything, everything))
         if not found.psd:
+            fault = f"indefinite on these rows (smallest eigenvalue {found.lambda_min:.3g})"
+            if not found.symmetric:
+                fault = f"not symmetric on these rows (by {found.asymmetry:.2g})"
             warnings.warn(
-                f"The kernel is indefinite on these rows (smallest eigenvalue "
-                f"{found.lambda_min:.3g}): there is no mistake bound, and margins are not lengths.",
+                f"The kernel is {fault}: there is no mistake bound, and margins are not lengths.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
-        return bool(found.psd)
+        return found.psd
 
 
 def _objects(X: Any) -> npt.NDArray[Any]:
@@ -275,11 +309,10 @@ def _check_gram(K: Any) -> None:
         )
     if sp.issparse(K):
         raise TypeError("A precomputed Gram matrix must be dense: pass K.toarray().")
-    asymmetry = abs(K - K.T).max()
-    if asymmetry > 1e-6 * max(abs(K).max(), 1e-300):
+    if not is_symmetric(K):
         raise ValueError(
-            f"The precomputed Gram matrix is not symmetric: K and its transpose differ by up to "
-            f"{asymmetry:.3g}. mm.check_kernel(K) tells more and can repair it."
+            f"The precomputed Gram matrix is not symmetric, by {asymmetry(K):.2g} of its largest "
+            "value: mm.check_kernel(K) tells more and can repair it."
         )
 
 

@@ -9,9 +9,10 @@ import numpy.typing as npt
 from maxmargin.estimators.inputs import refuse_overflow
 from maxmargin.estimators.mistake_driven import Evidence, MistakeDriven
 from maxmargin.estimators.parameters import check_choice
-from maxmargin.estimators.perceptron_rules import LinearTrace
+from maxmargin.estimators.traces import LinearTrace, Trace
 from maxmargin.solve import Callback
-from maxmargin.solvers.perceptron import LinearLearner, linear_scores
+from maxmargin.solvers.epochs import Epoch
+from maxmargin.solvers.perceptron import LinearLearner, LinearState, linear_scores
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -64,10 +65,12 @@ class LinearPerceptron(MistakeDriven):
         if isinstance(self.init, str):
             check_choice(self, "init", ("zeros", "random"))
 
-    def _begin(self, X: Any, rng: np.random.Generator) -> LinearLearner:
+    def _begin(
+        self, X: Any, labels: Ints, weight: Floats, rng: np.random.Generator
+    ) -> LinearLearner:
         n_classes = len(self.classes_)
         shape = (X.shape[1],) if n_classes == 2 else (X.shape[1], n_classes)
-        if self.warm_start and hasattr(self, "_learner"):
+        if self.warm_start and hasattr(self, "_state"):
             start = self._last_weights(shape)
         elif not isinstance(self.init, str):
             start = given_start(self.init, shape, self.fit_intercept)
@@ -75,13 +78,10 @@ class LinearPerceptron(MistakeDriven):
             start = np.zeros(shape), np.zeros(shape[1:] or 1)
         else:
             start = rng.random(shape), rng.random(shape[1:] or 1) * self.fit_intercept
-        return LinearLearner(*start, self._settings())
-
-    def _check_scale(self, learner: LinearLearner) -> None:
-        refuse_overflow(self, learner.X, learner.squared_radius)
+        return self._learner(LinearState(*start), X, labels, weight)
 
     def _last_weights(self, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
-        last: tuple[Floats, Floats] = self._learner.snapshot()
+        last: tuple[Floats, Floats] = self._state.vector()
         if last[0].shape != shape:
             raise ValueError(
                 f"warm_start=True, but the weights of the last fit have shape {last[0].shape} and "
@@ -89,38 +89,49 @@ class LinearPerceptron(MistakeDriven):
             )
         return last
 
-    def _resume(self) -> LinearLearner:
-        learner: LinearLearner = deepcopy(self._learner)  # if this chunk fails, nothing is lost
-        learner.settings, learner.resumed = self._settings(), True
+    def _resume(self, X: Any, labels: Ints, weight: Floats) -> LinearLearner:
+        state: LinearState = deepcopy(self._state)  # if this chunk fails, nothing is lost
+        if not (self._averaged or self._logged):
+            # Here the model is the last vector, and whoever edits it expects to go on from that.
+            state.weights = np.array(self.coef_.T, order="C").reshape(state.weights.shape)
+            state.intercept = np.array(self.intercept_)
+        return self._learner(state, X, labels, weight)
+
+    def _learner(self, state: LinearState, X: Any, labels: Ints, weight: Floats) -> LinearLearner:
+        learner = LinearLearner(state, self._rule(), X, labels, weight)
+        refuse_overflow(self, X, learner.squared_radius)
         return learner
 
-    def _model(self, learner: LinearLearner) -> tuple[Floats, Floats]:
+    def _model(self, state: LinearState) -> tuple[Floats, Floats]:
         """Return the weights and intercept that ``coef_`` and ``intercept_`` will hold."""
-        return learner.snapshot()
+        return state.vector()
 
     def _scores(self, X: Any) -> Floats:
         return linear_scores(X, self.coef_.T, self.intercept_)
 
     def _scores_of(self, learner: LinearLearner, rows: Ints) -> Floats:
-        return learner.scores_of(*self._model(learner))[rows]
+        return learner.scores(*self._model(learner.state))[rows]
 
-    def _adopt(self, learner: LinearLearner) -> None:
-        weights, intercept = self._model(learner)
+    def _adopt(self, learner: LinearLearner, _rows: Ints, resumed: bool) -> None:
+        weights, intercept = self._model(learner.state)
         if not (np.isfinite(weights).all() and np.isfinite(intercept).all()):
             raise ValueError(f"The weights overflow with eta={self.eta}: choose a smaller one.")
+        self._state = learner.state
         self.coef_ = weights.reshape(len(weights), -1).T.copy()
         self.intercept_ = intercept.copy()
-        if self.trace:
-            self.trace_ = linear_trace(learner, *self._history)
-        self._learner = learner.without_rows()
+
+    def _trace(self, learner: LinearLearner, rows: Ints, history: list[Epoch]) -> LinearTrace:
+        lift = float(self.fit_intercept)
+        epochs = Trace.of(history)
+        return LinearTrace.rebuilt(epochs, learner.updates(), rows, learner.X, learner.began, lift)
 
     def _evidence(self, learner: LinearLearner) -> list[Evidence]:
-        vectors = [self._model(learner)]
+        vectors = [self._model(learner.state)]
         if self._averaged:
-            vectors.append(learner.snapshot())
+            vectors.append(learner.state.vector())
         return [
             Evidence(
-                learner.scores_of(weights, intercept),
+                learner.scores(weights, intercept),
                 float(np.linalg.norm(weights)),
                 float(np.linalg.norm(intercept)),
             )
@@ -144,29 +155,3 @@ def given_start(init: Any, shape: tuple[int, ...], fit_intercept: bool) -> tuple
     if intercept.any() and not fit_intercept:
         raise ValueError("init gives an intercept, but fit_intercept=False: leave one of them out.")
     return np.ascontiguousarray(weights.reshape(outputs, d).T).reshape(shape), intercept
-
-
-def linear_trace(learner: LinearLearner, mistakes: list[float], counts: list[float]) -> LinearTrace:
-    """Return the course of a fit, with the weights after each update rebuilt from the rows."""
-    updates = learner.updates()
-    moved = learner.X[updates.row].astype(np.float64)
-    moved = moved.toarray() if hasattr(moved, "toarray") else moved
-    weights, intercept = learner.began
-    outputs = len(intercept)
-    steps = np.zeros((len(updates.row), outputs))
-    if outputs == 1:
-        steps[:, 0] = updates.step
-    else:
-        each = np.arange(len(updates.row))
-        steps[each, updates.label] += updates.step
-        steps[each, updates.rival] -= updates.step
-    first = weights.reshape(moved.shape[1], outputs).T[np.newaxis]
-    path = np.concatenate([first, steps[:, :, np.newaxis] * moved[:, np.newaxis, :]])
-    lifts = steps * learner.settings.fit_intercept
-    return LinearTrace(
-        mistakes,
-        counts,
-        *(updates.row, updates.step, updates.label, updates.rival),
-        np.cumsum(path, axis=0),
-        np.cumsum(np.concatenate([intercept[np.newaxis], lifts]), axis=0),
-    )

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -18,20 +19,17 @@ from maxmargin.estimators.inputs import (
     class_indices,
 )
 from maxmargin.estimators.parameters import check_choice, check_flag, check_number
-from maxmargin.estimators.perceptron_rules import (
-    BestKept,
-    NoBetter,
-    accuracy,
-    labelled_margins,
-)
+from maxmargin.estimators.traces import accuracy, labelled_margins
 from maxmargin.geometry.bounds import update_bound
+from maxmargin.loops.records import Rule
 from maxmargin.problem import Run, Status
 from maxmargin.solve import StopRule, solve
-from maxmargin.solvers.perceptron import (
+from maxmargin.solvers.epochs import (
     AllCorrect,
+    BestKept,
     Epoch,
     Learner,
-    Settings,
+    NoBetter,
     SmallChange,
     epochs,
     orders,
@@ -40,8 +38,6 @@ from maxmargin.solvers.perceptron import (
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-# Stochastic learners have settled after about so many visits.
-_ENOUGH_VISITS = 1e6
 STOPS = ("all_correct", "epochs", "one_pass", "small_change", "held_out")
 
 
@@ -62,9 +58,12 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
     ``_scores_of`` while learning).
     """
 
+    _advice = "use keep='best' or AveragedPerceptron, or raise max_epochs"
+
     _averaged = False
     _logged = False
     _settles = False  # whether the answer makes sense even if mistakes never cease
+    _auto_visits = 1e7  # how many visits max_epochs="auto" allows
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X with labels y.
@@ -84,23 +83,28 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
         self
         """
         self._check_parameters()
+        self._forget("status_", "trace_")  # whatever fails from here on leaves it unfitted
         X = self._check_input(X, reset=True)
         y = check_labels(y, X.shape[0])
         self.classes_ = check_classes(self, y)
-        labels = class_indices(self.classes_, y)
         weight = check_weights(sample_weight, self.class_weight, self.classes_, y)
+        kept = np.flatnonzero(weight > 0)  # a row of weight 0 is no row
+        if len(kept) < len(y):
+            X, y, weight = self._selected(X, kept), y[kept], weight[kept]
+            check_classes(self, y)
+        labels = class_indices(self.classes_, y)
         rng = self._rng()
-        rows = judges = np.flatnonzero(weight > 0)
+        rows = judges = np.arange(len(y))
         if self.stop == "held_out":
-            rows, judges = self._hold_out(labels, rows, rng)
-        learner = self._begin(X, rng).on(X, labels, weight)
-        self._check_scale(learner)
-        rules = self._rules(learner, labels, weight, judges)
-        run = self._run(learner, rows, rules, rng)
-        for rule in rules:
-            if isinstance(rule, BestKept):
-                learner.restore(rule.snapshot)
-        self._adopt(learner)
+            rows, judges = self._hold_out(labels, rng)
+        learner = self._begin(X, labels, weight, rng)
+        pocket, rules = self._rules(learner, labels, weight, judges)
+        run, history = self._run(learner, rows, rules, rng)
+        if pocket:
+            learner.restore(pocket.snapshot)
+        self._adopt(learner, kept, resumed=False)
+        if self.trace:
+            self.trace_ = self._trace(learner, kept, history)
         self._prove(learner, labels, rows)
         self._report(run, learner)
         if run.status is Status.INTERRUPTED:
@@ -111,7 +115,8 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
         """Visit the rows of one chunk once, in the order given, and go on from there.
 
         Chunk by chunk is the same as one unshuffled pass over all rows, however they are cut;
-        ``stop``, ``max_epochs`` and ``shuffle`` are for ``fit``.
+        ``stop``, ``max_epochs`` and ``shuffle`` are for ``fit``. ``margin_`` and ``mistake_bound_``
+        need all rows, so they are NaN and infinite here.
 
         Parameters
         ----------
@@ -130,18 +135,22 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
         """
         self._check_parameters()
         self._refuse_in_streams()
-        first = not hasattr(self, "epochs_")
+        first = not hasattr(self, "status_")
         X = self._check_input(X, reset=first)
         self._check_stream_classes(classes, first)
         y = check_labels(y, X.shape[0])
-        labels = class_indices(self.classes_, y)
         weight = check_weights(sample_weight, self.class_weight, self.classes_, y)
-        learner = self._begin(X, self._rng()) if first else self._resume()
-        learner.on(X, labels, weight)
-        self._check_scale(learner)
-        for _ in learner.visit(np.flatnonzero(weight > 0)):
+        kept = np.flatnonzero(weight > 0)
+        if len(kept) < len(y):
+            X, y, weight = X[kept], y[kept], weight[kept]
+        labels = class_indices(self.classes_, y)
+        if first:
+            learner = self._begin(X, labels, weight, self._rng())
+        else:
+            learner = self._resume(X, labels, weight)
+        for _ in learner.visit(np.arange(len(y))):
             pass
-        self._adopt(learner)
+        self._adopt(learner, kept, resumed=not first)
         self.margin_, self.mistake_bound_ = np.nan, np.inf
         self._report(Run(Status.STREAM, 1, 0.0), learner)
         return self
@@ -166,13 +175,12 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
         >>> X, y = mm.datasets.separable(1000, margin=0.2, random_state=0)
         >>> model = mm.Perceptron().fit_chunks(mm.data.chunks(X, y, rows=100), classes=[-1, 1])
         >>> model.stop_reason_
-        'After 1 epoch: the rows given so far were each visited once.'
+        'After 1000 visits: the rows of each chunk were visited once, in order.'
         """
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
+        self._forget(*(set(vars(self)) - set(self.get_params(deep=False))))
         for X, y, *weight in chunks:
             self.partial_fit(X, y, classes=classes, sample_weight=weight[0] if weight else None)
-        if not hasattr(self, "epochs_"):
+        if not hasattr(self, "status_"):
             raise ValueError("chunks is empty: at least one (X, y) is needed.")
         return self
 
@@ -190,6 +198,9 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
         scores = self.decision_function(X)
         best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[best])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "status_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -210,6 +221,10 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
         check_number(self, "max_time", above=0, optional=True)
         check_flag(self, "warm_start")
         check_flag(self, "trace")
+        if not isinstance(self.verbose, Integral):
+            raise TypeError(
+                f"verbose={self.verbose!r} is not valid: it must be an integer or bool."
+            )
         if self.callback is not None and not callable(self.callback):
             raise TypeError(
                 f"callback={self.callback!r} is not valid: it must be callable or None."
@@ -218,11 +233,15 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
     def _check_input(self, X: Any, reset: bool) -> Any:
         return check_rows(self, X, reset=reset)
 
-    def _check_scale(self, learner: Any) -> None:
-        """Raise if sums of products of these rows overflow; kernels look after themselves."""
+    def _forget(self, *names: str) -> None:
+        for name in names:
+            self.__dict__.pop(name, None)
 
-    def _settings(self) -> Settings:
-        return Settings(
+    def _selected(self, X: Any, rows: Ints) -> Any:
+        return X[rows]
+
+    def _rule(self) -> Rule:
+        return Rule(
             float(self.eta),
             float(self.margin),
             bool(self.fit_intercept),
@@ -237,25 +256,25 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
             seed = seed.randint(2**31)
         return np.random.default_rng(seed)
 
-    def _hold_out(self, labels: Ints, rows: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    def _hold_out(self, labels: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
         """Split rows into training and held-out ones, class by class."""
         held = []
         for k in range(len(self.classes_)):
-            members = rng.permutation(rows[labels[rows] == k])
+            members = rng.permutation(np.flatnonzero(labels == k))
             count = min(len(members) - 1, round(self.validation_fraction * len(members)))
             held.append(members[: max(0, count)])
         held_out = np.sort(np.concatenate(held))
         if len(held_out) == 0:
             raise ValueError(
-                f"validation_fraction={self.validation_fraction} of {len(rows)} rows holds out "
+                f"validation_fraction={self.validation_fraction} of {len(labels)} rows holds out "
                 "none: raise it, or choose another stop than 'held_out'."
             )
-        return np.setdiff1d(rows, held_out), held_out
+        return np.setdiff1d(np.arange(len(labels)), held_out), held_out
 
     def _rules(
         self, learner: Learner, labels: Ints, weight: Floats, judges: Ints
-    ) -> list[StopRule[Epoch]]:
-        """Return what is asked after each epoch; ``judges`` are the rows that judge."""
+    ) -> tuple[BestKept | None, list[StopRule[Epoch]]]:
+        """Return the pocket, if any, and all that is asked after each epoch."""
 
         def held_out_score() -> float:
             return accuracy(self._scores_of(learner, judges), labels[judges], weight[judges])
@@ -264,44 +283,43 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
             return accuracy(learner.training_scores()[judges], labels[judges], weight[judges])
 
         rules: list[StopRule[Epoch]] = []
+        pocket = None
+        if getattr(self, "keep", "last") == "best":
+            pocket = BestKept(learner, last_vector_score)
+            rules.append(pocket)
         if self.stop == "held_out":
             rules.append(NoBetter(held_out_score, self.n_iter_no_change))
-        if getattr(self, "keep", "last") == "best":
-            rules.append(BestKept(learner, last_vector_score))
-        return rules
-
-    def _run(self, learner: Any, rows: Ints, rules: list[Any], rng: np.random.Generator) -> Run:
-        """Let the learner make epochs over the rows until a rule or a budget ends it."""
-        self._history: tuple[list[float], list[float]] = ([], [])
-        asked: list[StopRule[Epoch]] = [self._record, *rules]
         if self.stop not in ("epochs", "one_pass"):
-            asked.append(AllCorrect())
+            rules.append(AllCorrect())
         if self.stop == "small_change":
-            asked.append(SmallChange(learner, self.change_tol))
+            rules.append(SmallChange(learner, self.change_tol))
+        return pocket, rules
+
+    def _run(
+        self, learner: Learner, rows: Ints, rules: list[StopRule[Epoch]], rng: np.random.Generator
+    ) -> tuple[Run, list[Epoch]]:
+        """Let the learner make epochs over the rows until a rule or a budget ends it."""
+        history: list[Epoch] = []
         at_max_iter = Status.EPOCHS if self._settles or self.stop == "epochs" else Status.MAX_EPOCHS
         if self.stop == "one_pass":
             at_max_iter = Status.ONE_PASS
-        return solve(
+        run = solve(
             epochs(learner, orders(rows, self.shuffle, rng)),
-            rules=asked,
+            rules=[history.append, *rules],
             max_iter=self._epochs_allowed(len(rows)),
             at_max_iter=at_max_iter,
             max_time=self.max_time,
             callback=self.callback,
             verbose=bool(self.verbose),
         )
+        return run, history
 
     def _epochs_allowed(self, n_rows: int) -> int:
         if self.stop == "one_pass":
             return 1
         if self.max_epochs == "auto":
-            return int(np.clip(_ENOUGH_VISITS / n_rows, 10, 1000))
+            return int(np.clip(self._auto_visits / n_rows, 10, 1000))
         return int(self.max_epochs)
-
-    def _record(self, epoch: Epoch) -> Status | None:
-        self._history[0].append(_count(epoch.mistakes))
-        self._history[1].append(_count(epoch.updates))
-        return None
 
     def _prove(self, learner: Any, labels: Ints, rows: Ints) -> None:
         """Set ``margin_`` and, if a separator was found, ``mistake_bound_``."""
@@ -324,11 +342,17 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
     def _report(self, run: Run, learner: Learner) -> None:
         """Set what is said about a run, and warn when it ended without what was asked for."""
         self.status_ = run.status
-        self.epochs_ = run.iterations
+        self.epochs_ = self.n_iter_ = run.iterations
         self.mistakes_ = _count(learner.counts.mistakes)
         self.updates_ = _count(learner.counts.updates)
-        plural = "" if run.iterations == 1 else "s"
-        self.stop_reason_ = f"After {run.iterations} epoch{plural}: {run.status.value}."
+        done = f"{run.iterations} epoch{'' if run.iterations == 1 else 's'}"
+        if run.status is Status.STREAM:
+            done = f"{learner.counts.visits:.15g} visits"
+        advice = ""
+        if run.status is Status.MAX_EPOCHS:
+            kept = getattr(self, "keep", "last") == "best"
+            advice = ": the best weights seen are kept" if kept else f": {self._advice}"
+        self.stop_reason_ = f"After {done}: {run.status.value}{advice}."
         if run.status is Status.MAX_EPOCHS:
             warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=3)
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from maxmargin.estimators.linear_perceptron import LinearPerceptron
 from maxmargin.estimators.parameters import check_choice
 from maxmargin.solve import Callback
-from maxmargin.solvers.perceptron import LinearLearner
+from maxmargin.solvers.perceptron import LinearState
 
 Floats = npt.NDArray[np.float64]
 
@@ -33,11 +33,11 @@ class Perceptron(LinearPerceptron):
         Where to start: zeros, uniform on (0, 1), or given weights.
     stop : {"all_correct", "epochs", "one_pass", "small_change", "held_out"}, default="all_correct"
         "all_correct": after an epoch without an update. "epochs": after ``max_epochs``.
-        "one_pass": after one. "small_change": when ‖w‖ changes by less than ``change_tol`` of
-        itself over an epoch. "held_out": when the score on held-out rows stops improving.
-    max_epochs : int or "auto", default=1000
+        "one_pass": after one. "small_change": when ‖w − w′‖ < ``change_tol``·‖w‖ for the
+        weights w′ of an epoch before. "held_out": when the score on held-out rows stops improving.
+    max_epochs : int or "auto", default="auto"
         Epochs allowed; running out of them while making mistakes is a ConvergenceWarning. "auto"
-        is a million visits altogether, but at least 10 epochs and at most 1000.
+        is ten million visits altogether, but at least 10 epochs and at most 1000.
     shuffle : bool, default=True
         Visit rows in a new random order each epoch, otherwise in the order given.
     keep : {"last", "best"}, default="last"
@@ -73,9 +73,9 @@ class Perceptron(LinearPerceptron):
         Weights, in float64.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         b.
-    mistakes_, updates_ : int
+    mistakes_, updates_ : int, or float with fractional weights
         Visits with y f ≤ 0, and updates made; a row of weight c counts c.
-    epochs_ : int
+    epochs_, n_iter_ : int
         Epochs completed.
     status_ : Status
         Why it stopped.
@@ -112,7 +112,7 @@ class Perceptron(LinearPerceptron):
         fit_intercept: bool = True,
         init: Any = "zeros",
         stop: str = "all_correct",
-        max_epochs: int | str = 1000,
+        max_epochs: int | str = "auto",
         shuffle: bool = True,
         keep: str = "last",
         class_weight: Any = None,
@@ -201,7 +201,8 @@ class AveragedPerceptron(LinearPerceptron):
     ----------
     coef_, intercept_ : ndarray
         The mean weights and intercept(s).
-    classes_, mistakes_, updates_, epochs_, status_, stop_reason_, margin_, mistake_bound_, trace_
+    classes_, mistakes_, updates_, epochs_, n_iter_, status_, stop_reason_, margin_,
+    mistake_bound_, trace_
         As for :class:`Perceptron`; the margin is that of the mean, the bound the better of those
         that the mean and the last vector give.
 
@@ -215,6 +216,7 @@ class AveragedPerceptron(LinearPerceptron):
 
     _averaged = True
     _settles = True
+    _auto_visits = 1e6
 
-    def _model(self, learner: LinearLearner) -> tuple[Floats, Floats]:
-        return learner.average()
+    def _model(self, state: LinearState) -> tuple[Floats, Floats]:
+        return state.mean()

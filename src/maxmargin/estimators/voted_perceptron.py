@@ -9,7 +9,8 @@ import scipy.sparse as sp
 
 from maxmargin import loops
 from maxmargin.estimators.linear_perceptron import LinearPerceptron
-from maxmargin.solvers.perceptron import LinearLearner, Updates, linear_scores
+from maxmargin.loops.records import Updates
+from maxmargin.solvers.perceptron import LinearLearner, linear_scores
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -52,7 +53,7 @@ class Votes:
             learner.X[distinct].astype(np.float64),
             updates._replace(row=slot),
             learner.counts.visits,
-            float(learner.settings.fit_intercept),
+            float(learner.rule.fit_intercept),
         )
 
     @classmethod
@@ -153,7 +154,8 @@ class VotedPerceptron(LinearPerceptron):
     ----------
     coef_, intercept_ : ndarray
         The *last* of the voting vectors; ``predict`` asks all of them.
-    classes_, mistakes_, updates_, epochs_, status_, stop_reason_, margin_, mistake_bound_, trace_
+    classes_, mistakes_, updates_, epochs_, n_iter_, status_, stop_reason_, margin_,
+    mistake_bound_, trace_
         As for :class:`Perceptron`; margin and bound are those of the last vector.
 
     Examples
@@ -169,6 +171,7 @@ class VotedPerceptron(LinearPerceptron):
 
     _logged = True
     _settles = True
+    _auto_visits = 1e6
     _votes: list[Votes]
 
     def decision_function(self, X: Any) -> Floats:
@@ -184,7 +187,7 @@ class VotedPerceptron(LinearPerceptron):
     def _scores_of(self, learner: LinearLearner, rows: Ints) -> Floats:
         return Votes.of(learner).shares(learner.X[rows])
 
-    def _adopt(self, learner: LinearLearner) -> None:
+    def _adopt(self, learner: LinearLearner, rows: Ints, resumed: bool) -> None:
+        super()._adopt(learner, rows, resumed)
         votes = Votes.of(learner)
-        super()._adopt(learner)
-        self._votes = [*self._votes, votes] if learner.resumed else [votes]
+        self._votes = [*self._votes, votes] if resumed else [votes]

@@ -172,7 +172,7 @@ class Columns(Around):
     def _bind(self, source: Source) -> Bound:
         inner: Bound = self.kernel._bind(self._restricted(source))
         # Both sides must have the same number of columns, not just the same selection.
-        inner.width = source.width
+        inner.width, inner.origin = source.width, source.origin
         return inner
 
     def _resolved(self, source: Source) -> Self:

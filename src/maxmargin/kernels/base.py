@@ -14,7 +14,7 @@ import numpy as np
 
 from maxmargin.kernels import tiling
 from maxmargin.kernels.bound import Bound, Source
-from maxmargin.kernels.rows import DenseRows, FloatArray
+from maxmargin.kernels.rows import FloatArray
 
 
 class Kernel:
@@ -66,11 +66,8 @@ class Kernel:
         right = left if B is None else Source.of(B)
         self._refuse_widths(left.width, right.width)
         dtype = np.promote_types(left.dtype, right.dtype)
-        left, right = left.cast(dtype), right.cast(dtype)
-        if self.stationary and self._cancels:
-            left, right = _centred(left, right)
-        a = self.bind(left)
-        return self.between(a, a if B is None else self.bind(right))
+        b = self.bind(right.cast(dtype))
+        return self.between(b if B is None else self.bind(left.cast(dtype), like=b), b)
 
     def diag(self, A: Any) -> FloatArray:
         """Return K(aᵢ, aᵢ) for rows, or for a ``Bound``."""
@@ -80,10 +77,24 @@ class Kernel:
             raise ValueError(tiling.overflow_message(self))
         return values
 
-    def bind(self, X: Any) -> Bound:
-        """Return what the kernel needs of the rows of X, computed once; see ``between``."""
+    def bind(self, X: Any, like: Bound | None = None) -> Bound:
+        """Return what the kernel needs of the rows of X, computed once; see ``between``.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, frame or list of rows
+            The rows.
+        like : Bound, optional
+            The rows these will be compared with, bound before. Kernels of distances measure from
+            an origin amid the rows, so that a large mean costs no digits; both sides need the same.
+        """
         self._check()
-        return self._bind(Source.of(X))
+        source = Source.of(X)
+        if like is not None:
+            source = source.measured_from(like.origin)
+        elif self._cancels:
+            source = source.measured_from(source.mean())
+        return self._bind(source)
 
     def between(
         self, a: Bound, b: Bound, out: FloatArray | None = None, threads: int | None = None
@@ -104,6 +115,8 @@ class Kernel:
         self._refuse_widths(a.width, b.width)
         if a.dtype != b.dtype:
             raise ValueError(f"both sides must be bound in one type, got {a.dtype} and {b.dtype}")
+        if not _same(a.origin, b.origin):
+            raise ValueError("both sides must be measured from one origin: bind(X, like=the other)")
         shape = (len(a), len(b))
         if out is None:
             out = np.empty(shape, a.dtype)
@@ -156,7 +169,7 @@ class Kernel:
 
     _tile_rows: int = 2**30  # at most so many rows in a tile
     _threaded: bool = True  # tiles may be computed side by side
-    _cancels: bool = False  # distances come from norms, so that large means cost digits
+    _cancels: bool = False  # distances come from norms, so that a large mean costs digits
 
     def _check(self) -> None:
         """Raise for parameters that make no kernel."""
@@ -236,16 +249,6 @@ class Kernel:
             if not _same(getattr(self, name), parameter.default)
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
-
-
-def _centred(left: Source, right: Source) -> tuple[Source, Source]:
-    # ‖x − x′‖² = ‖x‖² + ‖x′‖² − 2x·x′ loses the digits that a common mean takes up.
-    a, b = left.rows, right.rows
-    if not (isinstance(a, DenseRows) and isinstance(b, DenseRows)) or left.width != right.width:
-        return left, right
-    mean = b.values.mean(axis=0, dtype=np.float64).astype(b.values.dtype)
-    centred = Source(DenseRows(a.values - mean))
-    return centred, (centred if right is left else Source(DenseRows(b.values - mean)))
 
 
 def _same(mine: Any, other: Any) -> bool:

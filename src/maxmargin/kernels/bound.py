@@ -6,7 +6,14 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.kernels.rows import DenseRows, Index, Rows, SparseRows, numeric_rows
+from maxmargin.kernels.rows import (
+    DenseRows,
+    FloatArray,
+    Index,
+    Rows,
+    SparseRows,
+    numeric_rows,
+)
 
 
 class Part(Protocol):
@@ -24,10 +31,11 @@ class Bound:
     (or a boolean mask), is the same for these rows; slices share memory.
     """
 
-    __slots__ = ("dtype", "parts", "size", "width")
+    __slots__ = ("dtype", "origin", "parts", "size", "width")
 
     def __init__(self, source: "Source", *parts: Part) -> None:
         self.size, self.dtype, self.width = len(source), source.dtype, source.width
+        self.origin = source.origin
         self.parts: tuple[Any, ...] = parts
 
     def __len__(self) -> int:
@@ -47,7 +55,7 @@ class Bound:
     def _taken(self, index: Index, taken: dict[int, Any]) -> "Bound":
         # Members of a composed kernel share rows: each is taken once and stays shared.
         part = object.__new__(Bound)
-        part.dtype, part.width = self.dtype, self.width
+        part.dtype, part.width, part.origin = self.dtype, self.width, self.origin
         part.parts = tuple(self._take(piece, index, taken) for piece in self.parts)
         part.size = (
             len(range(*index.indices(self.size))) if isinstance(index, slice) else len(index)
@@ -81,8 +89,8 @@ class Objects:
 class Source:
     """What ``bind`` was given. It becomes numbers only if a kernel asks for numbers."""
 
-    def __init__(self, given: Any) -> None:
-        self.given = given
+    def __init__(self, given: Any, origin: FloatArray | None = None) -> None:
+        self.given, self.origin = given, origin
 
     @classmethod
     def of(cls, X: Any) -> "Source":
@@ -98,6 +106,26 @@ class Source:
     def rows(self) -> Rows:
         """The rows as validated numbers."""
         return numeric_rows(self.given)
+
+    def measured_from(self, origin: FloatArray | None) -> "Source":
+        """Return the same rows with another origin for distances."""
+        return self if origin is self.origin else Source(self.rows, origin)
+
+    def mean(self) -> FloatArray | None:
+        """Return the mean of dense rows; sparse ones stay where they are."""
+        if not isinstance(self.rows, DenseRows):
+            return None
+        values = self.rows.values
+        mean: FloatArray = values.mean(axis=0, dtype=np.float64).astype(values.dtype)
+        return mean
+
+    @cached_property
+    def centred(self) -> Rows:
+        """The rows seen from the origin: ‖x − x′‖² keeps the digits that a large mean takes up."""
+        if self.origin is None:
+            return self.rows
+        values: Any = self.rows.values
+        return DenseRows((values.toarray() if sp.issparse(values) else values) - self.origin)
 
     @property
     def is_matrix(self) -> bool:
@@ -131,4 +159,5 @@ class Source:
 
     def columns(self, numbers: Any) -> "Source":
         """Return a selection of the columns."""
-        return Source(self.rows.values[:, numbers])
+        origin = None if self.origin is None else self.origin[numbers]
+        return Source(self.rows.values[:, numbers], origin)

@@ -10,6 +10,7 @@ from sklearn.utils import check_array
 
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.names import as_kernel
+from maxmargin.kernels.precomputed import asymmetry, is_symmetric
 
 Matrix = npt.NDArray[np.float64]
 
@@ -94,18 +95,16 @@ def check_kernel(kernel: Any, X: Any = None) -> KernelCheck:
     """
     K = _matrix(kernel, X)
     eps = float(np.finfo(K.dtype).eps)
+    by, symmetric = asymmetry(K), is_symmetric(K)
     K = K.astype(np.float64)
-    size = float(np.abs(K).max())
-    asymmetry = float(np.abs(K - K.T).max()) / size if size else 0.0
     values, vectors = scipy.linalg.eigh((K + K.T) / 2)
-    symmetric = asymmetry <= np.sqrt(eps)
     floor = -len(K) * eps * float(np.abs(values).max())
     return KernelCheck(
-        symmetric=bool(symmetric),
-        asymmetry=asymmetry,
+        symmetric=symmetric,
+        asymmetry=by,
         lambda_min=float(values[0]),
         lambda_max=float(values[-1]),
-        psd=bool(symmetric and values[0] >= floor),
+        psd=symmetric and bool(values[0] >= floor),
         spectrum=(values, vectors),
     )
 

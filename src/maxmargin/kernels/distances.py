@@ -15,7 +15,7 @@ LOG2_E = math.log2(math.e)
 
 
 class Stationary(WithGamma):
-    """exp(−γ·distance): 1 on the diagonal, and blind to where the origin is."""
+    """A function of γ and a distance: 1 on the diagonal, and blind to where the origin is."""
 
     def __init__(self, gamma: float | str = 1.0) -> None:
         self.gamma = gamma
@@ -45,8 +45,7 @@ class RBF(Stationary):
 
     Notes
     -----
-    Distances come from norms and one matrix product. ``gram`` centres dense rows first; whoever
-    binds float32 rows directly should do the same.
+    Distances come from norms and one matrix product, on dense rows after their mean is taken off.
 
     Examples
     --------
@@ -63,7 +62,7 @@ class RBF(Stationary):
 
     def _bind(self, source: Source) -> Bound:
         factor = source.dtype.type(gamma_of(self) * LOG2_E)
-        return Bound(source, source.rows, factor * source.rows.squared_norms())
+        return Bound(source, source.centred, factor * source.centred.squared_norms())
 
     def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
         (x, x_norms), (z, z_norms) = a.parts, b.parts

@@ -37,9 +37,9 @@ class FromSklearn(Kernel):
         self.gp_kernel = gp_kernel
 
     @property
-    def psd(self) -> bool:
-        """True: it is a covariance."""
-        return True
+    def psd(self) -> bool | None:
+        """True for covariances known to be such in any number of columns, None for others."""
+        return True if _is_covariance(self.gp_kernel) else None
 
     @property
     def stationary(self) -> bool:
@@ -187,6 +187,22 @@ def _to_pairwise(kernel: Kernel) -> Any:
 
 def _length(kernel: RBF) -> float:
     return float(1 / np.sqrt(2 * float(kernel.gamma)))
+
+
+def _is_covariance(gp_kernel: Any) -> bool:
+    # Not ExpSineSquared (one column only), nor whatever PairwiseKernel may be given.
+    from sklearn.gaussian_process import kernels as gp
+
+    match gp_kernel:
+        case gp.KernelOperator(k1=left, k2=right):
+            return _is_covariance(left) and _is_covariance(right)
+        case gp.Exponentiation(kernel=inner, exponent=exponent):
+            return _is_covariance(inner) and float(exponent).is_integer()
+        case (
+            gp.RBF() | gp.Matern() | gp.RationalQuadratic() | gp.DotProduct() | gp.ConstantKernel()
+        ):
+            return True
+    return False
 
 
 def _refuse_noise(gp_kernel: Any) -> None:

@@ -36,7 +36,8 @@ def as_kernel(
         "polynomial", "laplacian", "cosine", "chi2", "intersection"); a function of two blocks of
         rows; or a Kernel, which is returned as it is.
     gamma, degree, coef0
-        Parameters of the named kernel, with scikit-learn's defaults; a Kernel has its own.
+        Parameters of the named kernel, with scikit-learn's defaults. A Kernel has its own: other
+        values here are refused beside it.
 
     Examples
     --------
@@ -45,6 +46,7 @@ def as_kernel(
     Polynomial(degree=2, gamma='scale', coef0=0.0)
     """
     if isinstance(kernel, Kernel):
+        _refuse_others(gamma, degree, coef0)
         return kernel
     if isinstance(kernel, str):
         if kernel not in _NAMED:
@@ -55,3 +57,13 @@ def as_kernel(
     raise TypeError(
         f"kernel must be a name, a function of two blocks or a Kernel object, got {kernel!r}"
     )
+
+
+def _refuse_others(gamma: Any, degree: Any, coef0: Any) -> None:
+    defaults = {"gamma": "scale", "degree": 3, "coef0": 0.0}
+    for name, value in {"gamma": gamma, "degree": degree, "coef0": coef0}.items():
+        if value != defaults[name]:
+            raise ValueError(
+                f"{name}={value!r} is for kernels given by name; set it on the Kernel object, "
+                f"or leave it at {defaults[name]!r}"
+            )

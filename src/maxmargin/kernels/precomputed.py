@@ -56,11 +56,10 @@ class Precomputed(Kernel):
     def _refuse_asymmetric(self, source: Source) -> None:
         K = source.rows.values
         _refuse_rectangle(K)
-        tolerance = 1e-3 if K.dtype == np.float32 else 1e-6
-        if abs(K - K.T).max() > tolerance * abs(K).max():
+        if not is_symmetric(K):
             raise ValueError(
-                "Precomputed: the matrix is not symmetric; "
-                "check_kernel(K) says by how much and its repair() makes it so"
+                f"Precomputed: the matrix is not symmetric (by {asymmetry(K):.2g} of its largest "
+                "value); check_kernel(K) tells more and its repair() makes it so"
             )
 
     def _bind(self, source: Source) -> Bound:
@@ -76,6 +75,17 @@ class Precomputed(Kernel):
         table = a.parts[0]
         _refuse_rectangle(table.values)
         return np.array(table.values.diagonal()[table.numbers])
+
+
+def asymmetry(K: Any) -> float:
+    """Return max |K − Kᵀ| / max |K|."""
+    size = float(abs(K).max())
+    return float(abs(K - K.T).max()) / size if size else 0.0
+
+
+def is_symmetric(K: Any) -> bool:
+    """Return whether the asymmetry is rounding: at most √ε of the number type."""
+    return asymmetry(K) <= float(np.sqrt(np.finfo(K.dtype).eps))
 
 
 def _span(numbers: npt.NDArray[np.intp]) -> Index:

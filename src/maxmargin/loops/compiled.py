@@ -6,6 +6,7 @@ product runs at a quarter of the memory bandwidth. NaN and infinity keep their m
 
 import logging
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -26,7 +27,25 @@ def compiled(loop: Loop) -> Loop:
             raise
         # Neither the package nor the user's cache directory can be written to.
         dispatcher = numba.njit(nogil=True, fastmath=FAST_SUMS)(loop)
+    else:
+        _stamp(dispatcher)
     return cast(Loop, dispatcher)
+
+
+def _stamp(dispatcher: Any) -> None:
+    """Make cached code stale when any file of this folder changes.
+
+    numba looks at the file of the compiled function alone, but loops call loops of other files.
+    """
+    index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if hasattr(index, "_source_stamp"):
+        index._source_stamp = _SOURCES
+
+
+_SOURCES = tuple(
+    (file.name, file.stat().st_mtime_ns, file.stat().st_size)
+    for file in sorted(Path(__file__).parent.glob("*.py"))
+)
 
 
 class _Announcer(event.Listener):  # type: ignore[misc, unused-ignore]

@@ -12,7 +12,7 @@ per mistake, nothing per row. ``log`` remembers (row, step, t, class, rival) of 
 Freund & Schapire (1999); Collins (2002) for the averaged and the multiclass form.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,26 +24,6 @@ from maxmargin.loops.rows import (
     row_dots,
     row_squared_norm,
 )
-
-
-class Rule(NamedTuple):
-    """What decides an update and what is kept of it."""
-
-    eta: float
-    margin: float
-    fit_intercept: bool
-    averaged: bool
-    logged: bool
-
-
-class Log(NamedTuple):
-    """Room for the updates made, in order."""
-
-    row: Any
-    step: Any
-    clock: Any
-    label: Any
-    rival: Any
 
 
 @compiled

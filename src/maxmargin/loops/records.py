@@ -1,0 +1,60 @@
+"""Records that go in and out of compiled loops; nothing here is compiled."""
+
+from collections.abc import Iterable
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class Rule(NamedTuple):
+    """What decides a perceptron's update, and what is kept of it."""
+
+    eta: float = 1.0
+    margin: float = 0.0
+    fit_intercept: bool = True
+    averaged: bool = False
+    logged: bool = False
+
+
+class Updates(NamedTuple):
+    """A perceptron's updates in the order made: which row, by how much, after how many visits.
+
+    With several classes ``label`` gained what ``rival`` lost.
+    """
+
+    row: Ints
+    step: Floats
+    clock: Floats
+    label: Ints
+    rival: Ints
+
+    @classmethod
+    def room(cls, size: int) -> Self:
+        """Return uninitialised room for so many updates."""
+        return cls(
+            np.empty(size, np.int64),
+            np.empty(size),
+            np.empty(size),
+            np.empty(size, np.int64),
+            np.empty(size, np.int64),
+        )
+
+    def first(self, count: int) -> "Updates":
+        """Return a copy of the first so many."""
+        return Updates(
+            self.row[:count].copy(),
+            self.step[:count].copy(),
+            self.clock[:count].copy(),
+            self.label[:count].copy(),
+            self.rival[:count].copy(),
+        )
+
+    @classmethod
+    def joined(cls, parts: Iterable["Updates"]) -> Self:
+        """Return the updates of all parts, one after the other."""
+        columns = zip(*[cls.room(0), *parts], strict=True)
+        return cls(*(np.concatenate(column) for column in columns))
