@@ -72,6 +72,17 @@ def scale_span(X: Any) -> float:
         return float(sizes.max() / sizes.min())
 
 
+def unevenness(X: Any) -> float:
+    """Return the largest |x| over the smallest spread of a column, constant columns aside."""
+    lowest, highest = _extremes(X)
+    spread = (highest - lowest)[highest > lowest]
+    sizes = np.maximum(-lowest, highest)[highest > lowest]
+    if not spread.size:
+        return 1.0
+    with np.errstate(over="ignore"):
+        return float(sizes.max() / spread.min())
+
+
 def conflicting_rows(X: Any, y: Any) -> int:
     """Count the rows that equal another row whose label differs."""
     groups: dict[bytes, list[int]] = defaultdict(list)

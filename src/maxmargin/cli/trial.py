@@ -12,6 +12,7 @@ import click
 import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 from sklearn.datasets import load_breast_cancer
@@ -19,13 +20,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
-from maxmargin.cli.facts import facts, is_sparse, scale_span
+from maxmargin.cli.facts import facts, is_sparse, unevenness
 from maxmargin.data import Labelled, read_labelled
 
 PIPE_WIDTH = 100
 # Predicting takes these a step for each pair of a row and an update: more rows would take long.
 MAX_ROWS = {"VotedPerceptron": 50_000, "KernelPerceptron, rbf": 5000}
-WIDE_SPAN = 1e3
+UNEVEN = 10
 # Above this density a dense array is smaller than a sparse one, and faster.
 DENSE_FROM = 0.5
 DENSE_ENTRIES = 10**8
@@ -92,6 +93,10 @@ def _run(trial: Trial, console: Console) -> None:
         with console.status(f"fitting {name} …"):
             fitted.append((name, _fit(model, parts)))
     console.print(_table(fitted, parts, console.width))
+    console.print(
+        "\nmistake bound: in no order of the rows could it have made more mistakes on its way.\n"
+        "training margin: the distance of the nearest training row, if all are on their side."
+    )
     _print_reasons(fitted, console)
 
 
@@ -158,9 +163,10 @@ def _split(data: Labelled, trial: Trial) -> Split:
 
 def _scaled(parts: Split, trial: Trial, console: Console) -> Split:
     if trial.file is not None and not trial.scale:
-        if scale_span(parts.X_train) > WIDE_SPAN:
+        if unevenness(parts.X_train) > UNEVEN:
             console.print(
-                "Advice: the largest columns will drown the small ones; try again with --scale."
+                "Advice: columns differ much in size or lie far from 0, which slows perceptrons "
+                "down; try again with --scale."
             )
         return parts
     sparse = is_sparse(parts.X_train)
@@ -197,11 +203,11 @@ def _table(fitted: list[tuple[str, Any]], parts: Split, width: int) -> Table:
     padding = 1 if width >= PIPE_WIDTH else 0
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, padding))
     table.add_column("model", no_wrap=True)
-    headings = ("epochs", "mis-\ntakes", "updates", "mistake\nbound", "training\nmargin")
+    headings = ("epochs", "mistakes", "mistake\nbound", "training\nmargin")
     for heading in (*headings, "right in\ntraining", "right\nin test"):
         table.add_column(heading, justify="right")
     for name, model in fitted:
-        table.add_row(name, *(_cells(model, parts) if model else [UNKNOWN] * 7))
+        table.add_row(name, *(_cells(model, parts) if model else [UNKNOWN] * 6))
     return table
 
 
@@ -213,7 +219,6 @@ def _cells(model: Any, parts: Split) -> list[str]:
     return [
         str(model.epochs_),
         str(model.mistakes_),
-        str(model.updates_),
         f"{bound:.4g}" if math.isfinite(bound) else "none known",
         f"{model.margin_:.4g}" if separated else UNKNOWN,
         f"{train:.2%}",
@@ -222,13 +227,11 @@ def _cells(model: Any, parts: Split) -> list[str]:
 
 
 def _print_reasons(fitted: list[tuple[str, Any]], console: Console) -> None:
-    reasons = Table.grid(padding=(0, 2))
+    names: dict[str, list[str]] = {}
     for name, model in fitted:
-        why = (
-            model.stop_reason_
-            if model
-            else f"Skipped: above {MAX_ROWS[name]} training rows it would take long."
-        )
-        reasons.add_row(Text(name, no_wrap=True), Text(why))
+        skipped = f"Skipped: above {MAX_ROWS.get(name)} training rows it would take long."
+        names.setdefault(model.stop_reason_ if model else skipped, []).append(name)
     console.print("\nWhy each one stopped:")
-    console.print(reasons)
+    for reason, who in names.items():
+        console.print(Text("; ".join(who), style="bold"))
+        console.print(Padding(Text(reason), (0, 0, 0, 4)))

@@ -45,7 +45,7 @@ def _canonical(X: Any) -> Any:
         warnings.warn(
             f"X holds {entries - X.nnz} entries at repeated positions: they were summed.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=5,
         )
     return X
 
