@@ -267,3 +267,14 @@ def test_rows_bound_in_different_types_are_refused() -> None:
         RBF().bind(X)[1.5]
     with pytest.raises(TypeError, match="slice or an array"):
         RBF().bind(X)[3]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_float32_distances_are_widened_where_rounding_would_show(form: Any) -> None:
+    rng = np.random.default_rng(0)
+    near = rng.normal(size=(30, 4))
+    X = np.vstack([near, near + 1e4]).astype(np.float32)
+    for kernel in (RBF(0.5), RBF(0.5) + 0 * Linear(), 2 * RBF(1e6)):
+        single, double = kernel.gram(form(X)), kernel.gram(X.astype(np.float64))
+        assert single.dtype == np.float32
+        assert_allclose(single, double, atol=2e-4 * abs(double).max())

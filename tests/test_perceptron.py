@@ -297,11 +297,17 @@ def test_zero_weight_is_absence_bit_for_bit(learner: Any) -> None:
     assert_array_equal(zeroed.decision_function(X), absent.decision_function(X))
 
 
-def test_a_class_without_weight_stays_in_classes() -> None:
+@pytest.mark.parametrize("learner", FAMILY)
+def test_a_class_without_weight_stays_in_classes_and_is_never_predicted(learner: Any) -> None:
     X, y = integers(n_classes=3, seed=9)
-    model = mm.AveragedPerceptron().fit(X, y, sample_weight=(y != 1).astype(float))
+    model = learner(stop="epochs", max_epochs=3)
+    model.fit(X, y, sample_weight=(y != 1).astype(float))
     assert_array_equal(model.classes_, [0, 1, 2])
-    assert model.decision_function(X).shape == (len(y), 3)
+    anywhere = np.random.default_rng(0).normal(size=(2000, 4)) * 20
+    scores = model.decision_function(anywhere)
+    assert scores.shape == (2000, 3)
+    assert_array_equal(model.predict(anywhere), scores.argmax(axis=1))
+    assert 1 not in model.predict(anywhere)
 
 
 @pytest.mark.parametrize("learner", FAMILY)
@@ -472,9 +478,9 @@ def test_callback_time_and_verbose(learner: Any, capsys: pytest.CaptureFixture[s
     X, y = integers(n=100, seed=15)
     seen = []
 
-    def stop_at_three(progress: Any) -> bool:
+    def stop_at_three(progress: Any) -> Any:
         seen.append(progress.iterate.mistakes)
-        return bool(progress.iteration == 3)
+        return np.bool_(progress.iteration == 3)
 
     model = learner(callback=stop_at_three, verbose=1).fit(X, y)
     assert model.status_ is Status.CALLBACK
@@ -545,6 +551,28 @@ def test_a_failed_refit_is_not_a_fit(learner: Any) -> None:
         model.set_params(callback=fail).fit(X, np.where(y == 1, "b", "a"))
     with pytest.raises(NotFittedError):
         model.predict(X)
+
+
+@pytest.mark.parametrize("learner", LINEAR)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_heavy_rows_can_be_stopped_and_change_nothing(learner: Any, n_classes: int) -> None:
+    """A pass ends early after as many updates as rows; what it leaves is taken up where it was."""
+    X, y = integers(n=20, n_classes=n_classes, seed=28)
+    weight = np.full(len(y), 50)
+    common: dict[str, Any] = {"shuffle": False, "max_epochs": 2, "stop": "epochs", "margin": 9e3}
+    weighted = learner(**common).fit(X, y, sample_weight=weight)
+    repeated = learner(**common).fit(np.repeat(X, 50, axis=0), np.repeat(y, 50))
+    assert weighted.updates_ == repeated.updates_ > 20 * len(y)
+    assert_allclose(weighted.decision_function(X), repeated.decision_function(X), rtol=1e-12)
+    endless = learner(margin=1e12, max_time=0.2)
+    assert endless.fit(X, y, sample_weight=weight * 1e12).status_ is Status.MAX_TIME
+
+
+def test_the_pocket_looks_once_more_when_time_is_up() -> None:
+    X, y = mm.datasets.separable(60_000, n_features=200, margin=0.5, random_state=0)
+    model = mm.Perceptron(keep="best", max_time=1e-9).fit(X, y)
+    assert model.status_ is Status.MAX_TIME
+    assert model.score(X, y) > 0.6
 
 
 INTERRUPTED = """
@@ -713,6 +741,38 @@ def test_float32_rows_far_from_the_origin() -> None:
                         rtol=1e-3)  # fmt: skip
 
 
+def test_only_the_linear_kernel_has_weights() -> None:
+    X, y = integers(seed=29)
+    for kernel in ("poly", "cosine", "sigmoid", "rbf"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            model = mm.KernelPerceptron(kernel=kernel, stop="epochs", max_epochs=2).fit(X, y)
+        assert not hasattr(model, "coef_")
+        plane = mm.geometry.hyperplane(model)
+        assert_allclose(plane.decision_function(X), model.decision_function(X), rtol=1e-9)
+
+
+def test_weights_settle_gamma_as_repetitions_would() -> None:
+    X, y = integers(seed=30)
+    weight = np.random.default_rng(3).integers(1, 4, len(y))
+    for data in (X, sp.csr_array(X)):
+        weighted = mm.KernelPerceptron(stop="one_pass").fit(data, y, sample_weight=weight)
+        again = sp.csr_array(np.repeat(X, weight, axis=0)) if sp.issparse(data) else np.repeat(
+            X, weight, axis=0)  # fmt: skip
+        repeated = mm.KernelPerceptron(stop="one_pass").fit(again, np.repeat(y, weight))
+        gammas = [model.kernel_.get_params()["gamma"] for model in (weighted, repeated)]
+        assert_allclose(*gammas, rtol=1e-12)
+
+
+def test_an_empty_chunk_of_a_weighted_stream_changes_nothing() -> None:
+    X, y = integers(seed=31)
+    for learner in FAMILY:
+        model = learner().partial_fit(X, y, classes=[0, 1])
+        before = model.decision_function(X)
+        model.partial_fit(X, y, sample_weight=np.zeros(len(y)))
+        assert_array_equal(model.decision_function(X), before)
+
+
 def test_attributes_are_the_model() -> None:
     X, y = integers(seed=26)
     dual = mm.KernelPerceptron(stop="epochs", max_epochs=2).fit(X, y)
@@ -773,6 +833,8 @@ def test_kernel_perceptron_takes_gram_matrices_and_objects() -> None:
     count = mm.kernels.FromFunction(
         lambda s, t: sum(s.count(c) * t.count(c) for c in "ab"), "pairs"
     )
+    model = mm.KernelPerceptron(kernel=2 * count + 1.0).fit(words, labels)
+    assert_array_equal(model.predict(words), labels)
     model = mm.KernelPerceptron(kernel=count).fit(words, labels)
     assert_array_equal(model.predict(words), labels)
 

@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from maxmargin.problem import Iterate, Progress, Run, Status
 
 Step = TypeVar("Step", bound=Iterate)
@@ -73,7 +75,8 @@ def _ended(
 ) -> Status | None:
     if verbose:
         sys.stdout.write(f"{progress.iteration:6d} {progress.seconds:8.2f} s  {progress.iterate}\n")
-    stop_asked = callback is not None and callback(progress) is True
+    answer = None if callback is None else callback(progress)
+    stop_asked = isinstance(answer, bool | np.bool_) and bool(answer)
     for rule in rules:
         if ended := rule(progress.iterate):
             return ended

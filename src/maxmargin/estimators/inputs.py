@@ -36,6 +36,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = Tru
 
 
 def _canonical(X: Any) -> Any:
+    X.check_format(full_check=True)  # the loops trust the indices
     if X.has_canonical_format:
         return X
     entries = X.nnz
@@ -55,8 +56,9 @@ def check_labels(y: Any, n_rows: int) -> npt.NDArray[Any]:
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
     y = column_or_1d(y, warn=True)
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise ValueError("Input y contains NaN or infinity.")
+    if _missing(y).any():
+        row = int(np.argmax(_missing(y)))
+        raise ValueError(f"Input y contains NaN, infinity or None (row {row}): drop such rows.")
     check_classification_targets(y)
     if len(y) != n_rows:
         raise ValueError(
@@ -64,6 +66,16 @@ def check_labels(y: Any, n_rows: int) -> npt.NDArray[Any]:
             f"y has {len(y)} labels."
         )
     return np.asarray(y)
+
+
+def _missing(y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    if y.dtype.kind == "f":
+        return np.asarray(~np.isfinite(y))
+    if y.dtype.kind == "M":
+        return np.asarray(np.isnat(y))
+    if y.dtype.kind == "O":
+        return np.array([label is None or label != label for label in y], dtype=bool)
+    return np.zeros(len(y), dtype=bool)
 
 
 def check_classes(estimator: Any, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -93,7 +105,18 @@ def class_indices(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> npt.NDArray
 def check_weights(
     sample_weight: Any, class_weight: Any, classes: npt.NDArray[Any], y: npt.NDArray[Any]
 ) -> Floats:
-    """Return one weight per row: sample_weight times class_weight."""
+    """Return one weight per row, some of them above 0: sample_weight times class_weight."""
+    weight = row_weights(sample_weight, class_weight, classes, y)
+    if not weight.any():
+        cause = "sample_weight" if class_weight is None else "sample_weight times class_weight"
+        raise ValueError(f"{cause} is zero for every row: nothing is left to learn from.")
+    return weight
+
+
+def row_weights(
+    sample_weight: Any, class_weight: Any, classes: npt.NDArray[Any], y: npt.NDArray[Any]
+) -> Floats:
+    """Return one weight per row, which may all be 0."""
     weight = np.ones(len(y)) if sample_weight is None else _sample_weight(sample_weight, len(y))
     if class_weight is None:
         return weight
@@ -133,8 +156,6 @@ def _sample_weight(sample_weight: Any, n_rows: int) -> Floats:
             f"sample_weight contains negative values (row {int(np.argmax(weight < 0))}: "
             f"{weight.min():g}): a weight is a number of repetitions."
         )
-    if not weight.any():
-        raise ValueError("sample_weight is zero for every row: nothing is left to learn from.")
     return weight
 
 

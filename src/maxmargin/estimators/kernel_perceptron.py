@@ -8,10 +8,11 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from maxmargin.estimators.inputs import check_rows, refuse_overflow
 from maxmargin.estimators.mistake_driven import Evidence, MistakeDriven
 from maxmargin.estimators.parameters import check_choice
 from maxmargin.estimators.traces import Trace
-from maxmargin.kernels import FromFunction, Kernel, Linear, Precomputed, as_kernel, check_kernel
+from maxmargin.kernels import Kernel, Linear, Precomputed, as_kernel, check_kernel
 from maxmargin.kernels.precomputed import asymmetry, is_symmetric
 from maxmargin.solve import Callback
 from maxmargin.solvers.epochs import Counts, Epoch
@@ -20,7 +21,8 @@ from maxmargin.solvers.kernel_perceptron import Expansion, KernelLearner
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-# Whether an unknown Gram matrix is positive semidefinite is looked into up to this size (0.2 s).
+# Whether an unknown Gram matrix is positive semidefinite is looked into up to this size (0.2 s);
+# of larger ones a part is.
 _LARGEST_EIGENPROBLEM = 1000
 
 
@@ -33,7 +35,8 @@ class KernelPerceptron(MistakeDriven):
         "linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "chi2", "intersection",
         "precomputed", any object of ``mm.kernels``, or a function of two blocks of rows.
     gamma : float, "scale" or "auto", default="scale"
-        For kernels given by name: γ, or 1/(d·Var X), or 1/d. A Kernel object has its own.
+        For kernels given by name: γ, or 1/(d·Var X), or 1/d. A Kernel object has its own. In a
+        stream the first chunk settles "scale".
     degree : int, default=3
         For "poly".
     coef0 : float, default=0.0
@@ -159,15 +162,15 @@ class KernelPerceptron(MistakeDriven):
     def coef_(self) -> Floats:
         """The weights w, which exist for the linear kernel only."""
         check_is_fitted(self)
-        if not isinstance(self.kernel_, Linear):
+        if type(self.kernel_) is not Linear:
             raise AttributeError("coef_ is only available when using a linear kernel")
         return np.asarray(self.dual_coef_ @ self.support_vectors_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed" or isinstance(
-            self.kernel, Precomputed
-        )
+        given = isinstance(self.kernel, Precomputed)
+        given = given or (isinstance(self.kernel, str) and self.kernel == "precomputed")
+        tags.input_tags.pairwise, tags.input_tags.sparse = given, not given
         return tags
 
     def _check_parameters(self) -> None:
@@ -175,19 +178,26 @@ class KernelPerceptron(MistakeDriven):
         check_choice(self, "keep", ("last", "best"))
 
     def _named_kernel(self) -> Kernel:
-        return as_kernel(self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
+        kernel = as_kernel(self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
+        if kernel.takes_gram and not isinstance(kernel, Precomputed):
+            raise ValueError(
+                f"kernel={kernel!r} composes a precomputed matrix: compute the composed matrix "
+                "yourself and pass that with kernel='precomputed'."
+            )
+        return kernel
 
     def _check_input(self, X: Any, reset: bool) -> Any:
         kernel = self._named_kernel()
-        if isinstance(kernel, FromFunction) and kernel.on == "pairs":
+        if kernel.takes_objects:
             return _objects(X)
-        X = super()._check_input(X, reset)
-        if isinstance(kernel, Precomputed) and reset:
-            _check_gram(X)
-        if reset or isinstance(kernel, Precomputed):
-            return X
+        given = isinstance(kernel, Precomputed)
+        X = check_rows(self, X, reset=reset, accept_sparse=not given)
+        if given:
+            return _checked_gram(X) if reset else X
+        largest = float(abs(X).max())
+        refuse_overflow(self, X, largest * largest)
         # What is compared with the support vectors must be of their type.
-        return X.astype(self.support_vectors_.dtype, copy=False)
+        return X if reset else X.astype(self.support_vectors_.dtype, copy=False)
 
     def _selected(self, X: Any, rows: Ints) -> Any:
         return X[np.ix_(rows, rows)] if isinstance(self._named_kernel(), Precomputed) else X[rows]
@@ -197,7 +207,7 @@ class KernelPerceptron(MistakeDriven):
     ) -> KernelLearner:
         outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
         if not (self.warm_start and hasattr(self, "_counts")):
-            kernel = self._named_kernel().resolved(X)
+            kernel = self._named_kernel().resolved(X, weight)
             return KernelLearner(kernel, self._rule(), X, labels, weight, outputs)
         if outputs != len(self.intercept_):
             raise ValueError(
@@ -212,6 +222,7 @@ class KernelPerceptron(MistakeDriven):
     def _continued(self, X: Any, labels: Ints, weight: Floats, counts: Counts) -> KernelLearner:
         self._refuse_gram("warm_start=True")
         outputs = len(self.intercept_)
+        X = X.astype(self.support_vectors_.dtype, copy=False)
         return KernelLearner(
             self.kernel_, self._rule(), X, labels, weight, outputs, self._expansion(), counts
         )
@@ -244,12 +255,12 @@ class KernelPerceptron(MistakeDriven):
         return expansion.scores(self.kernel_.bind(X, like=expansion.support))
 
     def _scores_of(self, learner: KernelLearner, rows: Ints) -> Floats:
-        return learner.scores[rows]
+        return learner.now.scores[rows]
 
     def _adopt(self, learner: KernelLearner, rows: Ints, resumed: bool) -> None:
         self.kernel_ = learner.kernel
-        support = np.flatnonzero(learner.coefficients.any(axis=1))
-        vectors, coefficients = learner.X[support], learner.coefficients[support]
+        support = np.flatnonzero(learner.now.coefficients.any(axis=1))
+        vectors, coefficients = learner.X[support], learner.now.coefficients[support]
         self._forget("support_")
         if learner.start is None:
             self.support_ = rows[support]
@@ -258,7 +269,7 @@ class KernelPerceptron(MistakeDriven):
             coefficients = np.concatenate([learner.start.coefficients, coefficients])
         self.support_vectors_ = vectors[:0] if isinstance(self.kernel_, Precomputed) else vectors
         self.dual_coef_ = coefficients.T.copy()
-        self.intercept_ = learner.intercept.copy()
+        self.intercept_ = learner.now.intercept.copy()
         self._counts, self._squared_norm = learner.counts, learner.squared_norm()
 
     def _trace(self, _learner: KernelLearner, _rows: Ints, history: list[Epoch]) -> Trace:
@@ -268,16 +279,17 @@ class KernelPerceptron(MistakeDriven):
         if self._positive_semidefinite(learner):
             learner.squared_radius = float(np.max(self.kernel_.diag(learner.gram.bound)))
         norm = float(np.sqrt(learner.squared_norm()))
-        return [Evidence(learner.scores, norm, float(np.linalg.norm(learner.intercept)))]
+        return [Evidence(learner.now.scores, norm, float(np.linalg.norm(learner.now.intercept)))]
 
     def _positive_semidefinite(self, learner: KernelLearner) -> bool:
         """Return whether the Gram matrix is known to be so; warn if it is known not to be."""
         if self.kernel_.psd:
             return True
-        if len(learner.gram) > _LARGEST_EIGENPROBLEM:
-            return False
-        everything = np.arange(len(learner.gram))
-        found = check_kernel(learner.gram.block(everything, everything))
+        n = len(learner.gram)
+        # One block is enough to show that the whole is not, though not that it is.
+        some = np.unique(np.linspace(0, n - 1, _LARGEST_EIGENPROBLEM).astype(int))
+        bound = learner.gram.bound
+        found = check_kernel(self.kernel_.between(bound[some], bound[some]))
         if not found.psd:
             fault = f"indefinite on these rows (smallest eigenvalue {found.lambda_min:.3g})"
             if not found.symmetric:
@@ -287,7 +299,7 @@ class KernelPerceptron(MistakeDriven):
                 UserWarning,
                 stacklevel=5,
             )
-        return found.psd
+        return found.psd and len(some) == n
 
 
 def _objects(X: Any) -> npt.NDArray[Any]:
@@ -301,19 +313,18 @@ def _objects(X: Any) -> npt.NDArray[Any]:
     return objects
 
 
-def _check_gram(K: Any) -> None:
+def _checked_gram(K: Any) -> Any:
     if K.shape[0] != K.shape[1]:
         raise ValueError(
             f"Precomputed matrix must be a square matrix. Input is a {K.shape[0]}x{K.shape[1]} "
             "matrix: give the kernel values of all training rows with all training rows."
         )
-    if sp.issparse(K):
-        raise TypeError("A precomputed Gram matrix must be dense: pass K.toarray().")
     if not is_symmetric(K):
         raise ValueError(
             f"The precomputed Gram matrix is not symmetric, by {asymmetry(K):.2g} of its largest "
             "value: mm.check_kernel(K) tells more and can repair it."
         )
+    return K
 
 
 def _stacked(first: Any, second: Any) -> Any:

@@ -78,7 +78,7 @@ class LinearPerceptron(MistakeDriven):
             start = np.zeros(shape), np.zeros(shape[1:] or 1)
         else:
             start = rng.random(shape), rng.random(shape[1:] or 1) * self.fit_intercept
-        return self._learner(LinearState(*start), X, labels, weight)
+        return self._learner(LinearState(*start, averaged=self._averaged), X, labels, weight)
 
     def _last_weights(self, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
         last: tuple[Floats, Floats] = self._state.vector()
@@ -142,10 +142,11 @@ class LinearPerceptron(MistakeDriven):
 def given_start(init: Any, shape: tuple[int, ...], fit_intercept: bool) -> tuple[Floats, Floats]:
     """Return weights and intercept from an array of weights, or a pair of weights and intercept."""
     d, outputs = shape[0], 1 if len(shape) == 1 else shape[1]
-    weights, intercept = init if isinstance(init, tuple) else (init, np.zeros(outputs))
-    weights = np.array(weights, dtype=np.float64)
-    intercept = np.array(intercept, dtype=np.float64).reshape(-1)
-    if weights.size != d * outputs or intercept.shape != (outputs,):
+    pair = init if isinstance(init, tuple) and len(init) == 2 else (init, np.zeros(outputs))
+    weights = np.array(pair[0], dtype=np.float64)
+    intercept = np.array(pair[1], dtype=np.float64).reshape(-1)
+    shapes = [(outputs, d)] if outputs > 1 else [(d,), (1, d)]
+    if weights.shape not in shapes or intercept.shape != (outputs,):
         raise ValueError(
             f"init must be an array of weights of shape ({outputs}, {d}), or a pair of such "
             f"weights and {outputs} intercept(s); got shapes {weights.shape} and {intercept.shape}."

@@ -17,6 +17,7 @@ from maxmargin.estimators.inputs import (
     check_rows,
     check_weights,
     class_indices,
+    row_weights,
 )
 from maxmargin.estimators.parameters import check_choice, check_flag, check_number
 from maxmargin.estimators.traces import accuracy, labelled_margins
@@ -101,7 +102,9 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
         pocket, rules = self._rules(learner, labels, weight, judges)
         run, history = self._run(learner, rows, rules, rng)
         if pocket:
+            pocket.look()  # the run may have ended within an epoch
             learner.restore(pocket.snapshot)
+        self._seen = np.bincount(labels, minlength=len(self.classes_)) > 0
         self._adopt(learner, kept, resumed=False)
         if self.trace:
             self.trace_ = self._trace(learner, kept, history)
@@ -114,7 +117,8 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Visit the rows of one chunk once, in the order given, and go on from there.
 
-        Chunk by chunk is the same as one unshuffled pass over all rows, however they are cut;
+        Chunk by chunk is the same as one unshuffled pass over all rows, however they are cut
+        (but a kernel's ``gamma="scale"`` is settled by the first chunk);
         ``stop``, ``max_epochs`` and ``shuffle`` are for ``fit``. ``margin_`` and ``mistake_bound_``
         need all rows, so they are NaN and infinite here.
 
@@ -139,18 +143,22 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
         X = self._check_input(X, reset=first)
         self._check_stream_classes(classes, first)
         y = check_labels(y, X.shape[0])
-        weight = check_weights(sample_weight, self.class_weight, self.classes_, y)
-        kept = np.flatnonzero(weight > 0)
-        if len(kept) < len(y):
-            X, y, weight = X[kept], y[kept], weight[kept]
         labels = class_indices(self.classes_, y)
+        weight = row_weights(sample_weight, self.class_weight, self.classes_, y)
+        kept = np.flatnonzero(weight > 0)
+        if len(kept) == 0 and not first:
+            return self
+        if len(kept) < len(y):
+            X, labels, weight = X[kept], labels[kept], weight[kept]
         if first:
             learner = self._begin(X, labels, weight, self._rng())
         else:
             learner = self._resume(X, labels, weight)
-        for _ in learner.visit(np.arange(len(y))):
+        for _ in learner.visit(np.arange(len(labels))):
             pass
         self._adopt(learner, kept, resumed=not first)
+        seen = np.bincount(labels, minlength=len(self.classes_)) > 0
+        self._seen = seen if first else seen | self._seen
         self.margin_, self.mistake_bound_ = np.nan, np.inf
         self._report(Run(Status.STREAM, 1, 0.0), learner)
         return self
@@ -191,7 +199,11 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         scores: Floats = self._scores(self._check_input(X, reset=False))
-        return scores.ravel() if len(self.classes_) == 2 else scores
+        if len(self.classes_) == 2:
+            return scores.ravel()
+        if not self._seen.all():  # a class without rows must not win by default
+            scores[:, ~self._seen] = scores[:, self._seen].min(axis=1, keepdims=True) - 1.0
+        return scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of each row: the best score; with two classes the second iff f > 0."""
@@ -254,20 +266,26 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
         seed = self.random_state
         if isinstance(seed, np.random.RandomState):
             seed = seed.randint(2**31)
-        return np.random.default_rng(seed)
+        try:
+            return np.random.default_rng(seed)
+        except (TypeError, ValueError) as refused:
+            raise type(refused)(
+                f"random_state={seed!r} is not valid: it must be an integer >= 0, a Generator, a "
+                "RandomState or None."
+            ) from refused
 
     def _hold_out(self, labels: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
         """Split rows into training and held-out ones, class by class."""
         held = []
         for k in range(len(self.classes_)):
             members = rng.permutation(np.flatnonzero(labels == k))
-            count = min(len(members) - 1, round(self.validation_fraction * len(members)))
-            held.append(members[: max(0, count)])
+            count = max(1, round(self.validation_fraction * len(members)))
+            held.append(members[: max(0, min(count, len(members) - 1))])
         held_out = np.sort(np.concatenate(held))
         if len(held_out) == 0:
             raise ValueError(
-                f"validation_fraction={self.validation_fraction} of {len(labels)} rows holds out "
-                "none: raise it, or choose another stop than 'held_out'."
+                f"stop='held_out' needs a class with two rows or more, and these {len(labels)} "
+                "rows have none: choose another stop."
             )
         return np.setdiff1d(np.arange(len(labels)), held_out), held_out
 

@@ -12,6 +12,8 @@ from maxmargin.geometry.planes import Hyperplane, KernelHyperplane
 def hyperplane(model: Any) -> Hyperplane | KernelHyperplane:
     """Return the plane of a fitted model with two classes; its f is the model's decision function.
 
+    A vote of many planes, as VotedPerceptron takes it, is not a plane: there you get the last one.
+
     Parameters
     ----------
     model : fitted model

@@ -43,6 +43,16 @@ class Kernel:
         """Whether K(x + c, x′ + c) = K(x, x′) for every shift c."""
         return False
 
+    @property
+    def takes_objects(self) -> bool:
+        """Whether rows may be any objects, rather than vectors."""
+        return False
+
+    @property
+    def takes_gram(self) -> bool:
+        """Whether kernel values come in the place of rows."""
+        return False
+
     # ------------------------------------------------------------ values
 
     def gram(self, A: Any, B: Any = None) -> FloatArray:
@@ -127,9 +137,19 @@ class Kernel:
         tiling.fill(self, a, b, out, threads)
         return out
 
-    def resolved(self, X: Any) -> Self:
-        """Return a copy with numbers in the place of gamma="scale" and gamma="auto"."""
-        return self._resolved(Source.of(X))
+    def resolved(self, X: Any, weight: Any = None) -> Self:
+        """Return a copy with numbers in the place of gamma="scale" and gamma="auto".
+
+        Parameters
+        ----------
+        X : array, sparse matrix, frame or list of rows
+            The rows that settle the variance.
+        weight : array of shape (n,), optional
+            How many times each row counts in it.
+        """
+        source = Source.of(X)
+        source.weight = weight
+        return self._resolved(source)
 
     # ------------------------------------------------------------ parameters
 

@@ -91,6 +91,7 @@ class Source:
 
     def __init__(self, given: Any, origin: FloatArray | None = None) -> None:
         self.given, self.origin = given, origin
+        self.weight: Any = None  # of rows, in the variance behind gamma="scale"
 
     @classmethod
     def of(cls, X: Any) -> "Source":
@@ -122,10 +123,17 @@ class Source:
     @cached_property
     def centred(self) -> Rows:
         """The rows seen from the origin: ‖x − x′‖² keeps the digits that a large mean takes up."""
+        return self.rows if self.origin is None else self._shifted(self.rows.values, self.origin)
+
+    def centred_in_double(self) -> Rows:
+        """Return the same in float64, from the rows as they came."""
         if self.origin is None:
-            return self.rows
-        values: Any = self.rows.values
-        return DenseRows((values.toarray() if sp.issparse(values) else values) - self.origin)
+            return self.rows.widened()
+        values = self.rows.values.astype(np.float64)
+        return self._shifted(values, self.origin.astype(np.float64))
+
+    def _shifted(self, values: Any, origin: FloatArray) -> DenseRows:
+        return DenseRows((values.toarray() if sp.issparse(values) else values) - origin)
 
     @property
     def is_matrix(self) -> bool:
@@ -160,4 +168,6 @@ class Source:
     def columns(self, numbers: Any) -> "Source":
         """Return a selection of the columns."""
         origin = None if self.origin is None else self.origin[numbers]
-        return Source(self.rows.values[:, numbers], origin)
+        columns = Source(self.rows.values[:, numbers], origin)
+        columns.weight = self.weight
+        return columns

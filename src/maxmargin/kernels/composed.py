@@ -47,6 +47,16 @@ class Composed(Kernel):
         return all(member._threaded for member in self._members)
 
     @property
+    def takes_objects(self) -> bool:
+        """Whether some member takes any objects."""
+        return any(member.takes_objects for member in self._members)
+
+    @property
+    def takes_gram(self) -> bool:
+        """Whether some member takes kernel values."""
+        return any(member.takes_gram for member in self._members)
+
+    @property
     def _cancels(self) -> bool:  # type: ignore[override]
         return any(member._cancels for member in self._members)
 

@@ -8,10 +8,12 @@ from maxmargin import loops
 from maxmargin.kernels.bound import Bound, Source
 from maxmargin.kernels.gamma import WithGamma
 from maxmargin.kernels.parameters import gamma_of
-from maxmargin.kernels.rows import DenseRows, FloatArray, matches, products, sums
+from maxmargin.kernels.rows import DenseRows, FloatArray, Rows, matches, products, sums
+from maxmargin.kernels.tiling import scratch
 
 # The loops raise 2, not e, to a power: it is cheaper and as accurate.
 LOG2_E = math.log2(math.e)
+SINGLE_ERROR = 1e-4
 
 
 class Stationary(WithGamma):
@@ -61,11 +63,28 @@ class RBF(Stationary):
     _cancels = True
 
     def _bind(self, source: Source) -> Bound:
-        factor = source.dtype.type(gamma_of(self) * LOG2_E)
-        return Bound(source, source.centred, factor * source.centred.squared_norms())
+        factor = gamma_of(self) * LOG2_E
+        rows = source.centred
+        norms = rows.squared_norms()
+        # What float32 rounding does to γ‖x − x′‖², and so to the value; beyond it, use float64.
+        if gamma_of(self) * np.finfo(norms.dtype).eps * norms.max(initial=0) > SINGLE_ERROR:
+            rows = source.centred_in_double()
+            norms = rows.squared_norms()
+        return Bound(source, rows, norms.dtype.type(factor) * norms)
 
     def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
         (x, x_norms), (z, z_norms) = a.parts, b.parts
+        if x_norms.dtype == z_norms.dtype == out.dtype:
+            self._fill(x, x_norms, z, z_norms, out)
+            return
+        with scratch(out.shape, np.float64) as wide:
+            x, z = x.widened(), z.widened()
+            self._fill(x, x_norms.astype(np.float64), z, z_norms.astype(np.float64), wide)
+            out[...] = wide
+
+    def _fill(
+        self, x: Rows, x_norms: FloatArray, z: Rows, z_norms: FloatArray, out: FloatArray
+    ) -> None:
         products(x, z, out)
         factor = out.dtype.type(2 * gamma_of(self) * LOG2_E)
         loops.kernel_tiles.exponential_of_sums(out, factor, x_norms, z_norms)

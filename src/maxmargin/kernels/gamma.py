@@ -18,6 +18,6 @@ class WithGamma(Kernel):
     def _resolved(self, source: Source) -> Self:
         copy = self._copied()
         if isinstance(self.gamma, str) and self.gamma in DATA_DRIVEN:
-            copy.gamma = data_driven_gamma(self, source.rows)
+            copy.gamma = data_driven_gamma(self, source.rows, source.weight)
         copy._check()
         return copy

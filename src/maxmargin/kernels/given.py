@@ -164,6 +164,11 @@ class FromFunction(Kernel):
         # Row by row no pair of K(A, A) is computed twice.
         return 1 if self.on == "pairs" else Kernel._tile_rows
 
+    @property
+    def takes_objects(self) -> bool:
+        """Whether the function takes pairs."""
+        return self.on == "pairs"
+
     def _check(self) -> None:
         if not callable(self.function):
             raise TypeError(f"FromFunction: function must be callable, got {self.function!r}")

@@ -54,22 +54,31 @@ def gamma_of(kernel: Any) -> float:
     return float(value)
 
 
-def data_driven_gamma(kernel: Any, rows: "Rows") -> float:
+def data_driven_gamma(kernel: Any, rows: "Rows", weight: Any = None) -> float:
     """Return gamma as scikit-learn's SVMs define it: 1/(d·Var X) for "scale", 1/d for "auto"."""
-    values = rows.values
-    width = int(values.shape[1])
+    width = int(rows.values.shape[1])
     if kernel.gamma == "auto":
         return 1.0 / width
     if kernel.gamma != "scale":
         return gamma_of(kernel)
-    if isinstance(values, np.ndarray):
-        variance = float(values.var(dtype=np.float64))
-    else:
-        # Centred over the stored values and the zeros apart: no cancellation.
-        stored, size = values.data.astype(np.float64), values.shape[0] * width
-        mean = stored.sum() / size
-        variance = float((((stored - mean) ** 2).sum() + (size - stored.size) * mean**2) / size)
+    variance = _variance(rows.values, weight)
     return 1.0 / (width * variance) if variance > 0 else 1.0
+
+
+def _variance(values: Any, weight: Any) -> float:
+    """Return the variance of all entries, row i counting weight[i] times."""
+    if isinstance(values, np.ndarray) and weight is None:
+        return float(values.var(dtype=np.float64))
+    weight = np.ones(values.shape[0]) if weight is None else np.asarray(weight, dtype=np.float64)
+    size = weight.sum() * values.shape[1]
+    if isinstance(values, np.ndarray):
+        mean = float((weight @ values.astype(np.float64)).sum() / size)
+        return float(weight @ ((values - mean) ** 2).sum(axis=1) / size)
+    # Centred over the stored values and the zeros apart: no cancellation.
+    stored, counts = values.data.astype(np.float64), np.diff(values.indptr)
+    each = np.repeat(weight, counts)
+    mean = float(each @ stored / size)
+    return float((each @ (stored - mean) ** 2 + (size - each.sum()) * mean**2) / size)
 
 
 def whole(kernel: "Kernel", name: str, *, at_least: int) -> int:

@@ -43,6 +43,11 @@ class Precomputed(Kernel):
     array([[30., 10.]])
     """
 
+    @property
+    def takes_gram(self) -> bool:
+        """True."""
+        return True
+
     def gram(self, A: Any, B: Any = None) -> FloatArray:
         """Return the columns of A that belong to the rows of B (of A itself by default).
 

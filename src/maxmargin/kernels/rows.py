@@ -50,6 +50,10 @@ class DenseRows:
         """Return rows multiplied by one factor each."""
         return DenseRows(self.values * factors[:, None])
 
+    def widened(self) -> "DenseRows":
+        """Return the same rows in float64."""
+        return DenseRows(self.values.astype(np.float64, copy=False))
+
     def as_sparse(self) -> "SparseRows":
         """Return the same rows stored sparsely, to meet sparse ones without making those dense."""
         return SparseRows(SharedMatrix(sp.csr_array(self.values)), 0, len(self))
@@ -121,6 +125,12 @@ class SparseRows:
         matrix.data *= np.repeat(factors, np.diff(matrix.indptr))
         return SparseRows(SharedMatrix(matrix), 0, len(self))
 
+    def widened(self) -> "SparseRows":
+        """Return the same rows in float64."""
+        if self.values.dtype == np.float64:
+            return self
+        return SparseRows(SharedMatrix(self.values.astype(np.float64)), 0, len(self))
+
     def as_sparse(self) -> "SparseRows":
         """Return these rows."""
         return self
@@ -163,6 +173,7 @@ def numeric_rows(X: Any) -> Rows:
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
     if not sp.issparse(X):
         return DenseRows(X)
+    X.check_format(full_check=True)  # the loops trust the indices
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

@@ -27,46 +27,48 @@ from maxmargin.loops.rows import (
 
 
 @compiled
-def _write(log: Any, at: int, row: int, step: float, clock: float, label: int, rival: int) -> None:
+def _write(
+    log: Any, used: Any, row: int, step: float, clock: float, label: int, rival: int
+) -> None:
+    at = used[0]
     log.row[at] = row
     log.step[at] = step
     log.clock[at] = clock
     log.label[at] = label
     log.rival[at] = rival
-
-
-@compiled
-def _visits(left: float, shortfall: float, gain: float) -> float:
-    """Return how many updates a row of weight ``left`` may make, each lifting its score by gain."""
-    return 1.0 if gain == 0.0 else min(left + 1.0, shortfall / gain + 2.0)
+    used[0] = at + 1
 
 
 @compiled
 def binary_pass(
     X: Any, y: Any, weight: Any, order: Any, rule: Any, w: Any, b: Any, lag: Any, lag_b: Any,
-    counts: Any, log: Any,
+    counts: Any, log: Any, used: Any,
 ) -> Any:  # fmt: skip
-    """Visit rows in order, y = ±1; (w, b), lag and counts = (clock, mistakes, updates) follow.
+    """Visit rows in order, y = ±1, and return how many rows were done with.
 
-    Return how many rows of ``order`` were visited and how many updates were logged: a pass stops
-    early when the log may have no room for the next row.
+    All state is in the arrays and changes only in here, so it is consistent whenever Python is: w,
+    b and lag; counts = (clock, mistakes, updates, what is left of the first row's weight or 0); the
+    log and how much of it is used. A pass stops early when the log is full or when heavy rows make
+    it longer than its rows alone would.
     """
-    clock, mistakes, updates = counts
     lift = 1.0 if rule.fit_intercept else 0.0
-    logged = 0
+    clock, mistakes, updates, left = counts
+    first_updates = updates
     for t in range(order.shape[0]):
         i = order[t]
-        left = weight[i]
+        left = left if t == 0 and left > 0.0 else weight[i]
         margin = y[i] * (row_dot(X, i, w) + b[0])
         if margin > rule.margin:
             clock += left
+            left = 0.0
             continue
-        gain = rule.eta * (row_squared_norm(X, i) + lift)
-        if rule.logged and logged + _visits(left, rule.margin - margin, gain) > log.row.shape[0]:
-            return t, logged, (clock, mistakes, updates)
         # A row of zeros without intercept stays a mistake: further visits change nothing.
-        hopeless = gain == 0.0
+        hopeless = row_squared_norm(X, i) + lift == 0.0
         while left > 0.0 and margin <= rule.margin:
+            full = rule.logged and used[0] == log.row.shape[0]
+            if full or updates - first_updates > order.shape[0]:
+                counts[:] = clock, mistakes, updates, left
+                return t
             share = left if hopeless else min(left, 1.0)
             step = rule.eta * share * y[i]
             row_axpy(X, i, step, w)
@@ -75,17 +77,17 @@ def binary_pass(
                 row_axpy(X, i, clock * step, lag)
                 lag_b[0] += clock * step * lift
             if rule.logged:
-                _write(log, logged, i, step, clock, 0, 0)
-                logged += 1
-            if margin <= 0.0:
-                mistakes += share
+                _write(log, used, i, step, clock, 0, 0)
+            mistakes += share if margin <= 0.0 else 0.0
             updates += share
             clock += share
             left -= share
             if left > 0.0:
                 margin = y[i] * (row_dot(X, i, w) + b[0])
         clock += left
-    return order.shape[0], logged, (clock, mistakes, updates)
+        left = 0.0
+    counts[:] = clock, mistakes, updates, 0.0
+    return order.shape[0]
 
 
 @compiled
@@ -107,54 +109,55 @@ def _lead(X: Any, i: int, label: int, W: Any, b: Any, scores: Any) -> Any:
 
 
 @compiled
+def _transfer(X: Any, i: int, step: float, lift: float, W: Any, b: Any, to: int, of: int) -> None:
+    """Give class ``to`` what class ``of`` loses."""
+    row_axpy_column(X, i, step, W, to)
+    row_axpy_column(X, i, -step, W, of)
+    b[to] += step * lift
+    b[of] -= step * lift
+
+
+@compiled
 def multiclass_pass(
     X: Any, y: Any, weight: Any, order: Any, rule: Any, W: Any, b: Any, lag: Any, lag_b: Any,
-    counts: Any, log: Any,
+    counts: Any, log: Any, used: Any,
 ) -> Any:  # fmt: skip
     """Visit rows in order, y = class index, W (d, K): the best other class loses what y wins.
 
-    Returns as ``binary_pass`` does.
+    Otherwise as ``binary_pass``.
     """
-    clock, mistakes, updates = counts
     lift = 1.0 if rule.fit_intercept else 0.0
-    logged = 0
+    clock, mistakes, updates, left = counts
+    first_updates = updates
     scores = np.empty(W.shape[1])
     for t in range(order.shape[0]):
         i = order[t]
-        left = weight[i]
         label = y[i]
+        left = left if t == 0 and left > 0.0 else weight[i]
         margin, rival = _lead(X, i, label, W, b, scores)
-        if margin > rule.margin:
-            clock += left
-            continue
-        gain = rule.eta * (row_squared_norm(X, i) + lift)
-        if rule.logged and logged + _visits(left, rule.margin - margin, gain) > log.row.shape[0]:
-            return t, logged, (clock, mistakes, updates)
-        hopeless = gain == 0.0
+        hopeless = row_squared_norm(X, i) + lift == 0.0
         while left > 0.0 and margin <= rule.margin:
+            full = rule.logged and used[0] == log.row.shape[0]
+            if full or updates - first_updates > order.shape[0]:
+                counts[:] = clock, mistakes, updates, left
+                return t
             share = left if hopeless else min(left, 1.0)
             step = rule.eta * share
-            row_axpy_column(X, i, step, W, label)
-            row_axpy_column(X, i, -step, W, rival)
-            b[label] += step * lift
-            b[rival] -= step * lift
+            _transfer(X, i, step, lift, W, b, label, rival)
             if rule.averaged:
-                row_axpy_column(X, i, clock * step, lag, label)
-                row_axpy_column(X, i, -clock * step, lag, rival)
-                lag_b[label] += clock * step * lift
-                lag_b[rival] -= clock * step * lift
+                _transfer(X, i, clock * step, lift, lag, lag_b, label, rival)
             if rule.logged:
-                _write(log, logged, i, step, clock, label, rival)
-                logged += 1
-            if margin <= 0.0:
-                mistakes += share
+                _write(log, used, i, step, clock, label, rival)
+            mistakes += share if margin <= 0.0 else 0.0
             updates += share
             clock += share
             left -= share
             if left > 0.0:
                 margin, rival = _lead(X, i, label, W, b, scores)
         clock += left
-    return order.shape[0], logged, (clock, mistakes, updates)
+        left = 0.0
+    counts[:] = clock, mistakes, updates, 0.0
+    return order.shape[0]
 
 
 @compiled

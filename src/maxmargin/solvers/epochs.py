@@ -109,16 +109,20 @@ class BestKept:
     """The pocket: a rule that never stops, but remembers the weights that did best."""
 
     def __init__(self, learner: Any, merit: Callable[[], float]) -> None:
-        self._merit = merit
+        self._learner, self._merit = learner, merit
         self.merit = merit()
         self.snapshot = learner.snapshot()
 
-    def __call__(self, epoch: Any) -> Status | None:
+    def __call__(self, _epoch: Any) -> Status | None:
         """Look at the weights; never stop."""
+        self.look()
+        return None
+
+    def look(self) -> None:
+        """Keep the learner's weights if they are better than those kept."""
         merit = self._merit()
         if merit > self.merit:
-            self.merit, self.snapshot = merit, epoch.learner.snapshot()
-        return None
+            self.merit, self.snapshot = merit, self._learner.snapshot()
 
 
 class NoBetter:

@@ -18,7 +18,6 @@ from maxmargin.solvers.epochs import Counts, relative
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_ROWS_PER_BLOCK = 256
 # Kernel values of a slab of rows with all support vectors: 32 MB.
 _VALUES_PER_SLAB = 2**22
 
@@ -46,6 +45,15 @@ class Expansion(NamedTuple):
         return out + self.intercept
 
 
+class KernelState(NamedTuple):
+    """Coefficients and scores (n, K) and intercept (K,) on the training rows, with the counts."""
+
+    coefficients: Floats
+    scores: Floats
+    intercept: Floats
+    counts: Counts
+
+
 class KernelLearner:
     """Dual form: w = w₀ + Σ aᵢφ(xᵢ) on n training rows, with f kept up to date on all of them.
 
@@ -70,60 +78,68 @@ class KernelLearner:
         self.X, self._labels, self._weight = X, labels, weight
         self.start = start
         self.start_norm = 0.0 if start is None else start.norm()
-        self.counts = counts or Counts()
         self.squared_radius = np.inf  # until somebody who knows the kernel says otherwise
         self.gram = Gram(kernel, X, like=None if start is None else start.support)
-        self.coefficients = np.zeros((len(self.gram), outputs))
-        self.intercept = np.zeros(outputs) if start is None else start.intercept.copy()
-        self._start_scores = (
-            np.zeros_like(self.coefficients) if start is None else start.scores(self.gram.bound)
+        nothing = np.zeros((len(self.gram), outputs))
+        self._start_scores = nothing if start is None else start.scores(self.gram.bound)
+        self.now = KernelState(
+            nothing,
+            self._start_scores,
+            np.zeros(outputs) if start is None else start.intercept,
+            counts or Counts(),
         )
-        self.scores = self._start_scores.copy()
+        # So many rows that their kernel values with all others take about 32 MB.
+        self._block = int(np.clip(_VALUES_PER_SLAB // len(self.gram), 16, 256))
+
+    @property
+    def counts(self) -> Counts:
+        """Visits, mistakes and updates so far."""
+        return self.now.counts
 
     def visit(self, order: Ints) -> Iterator[None]:
         """Visit rows in the given order, pausing after each block."""
-        for start in range(0, len(order), _ROWS_PER_BLOCK):
-            block = order[start : start + _ROWS_PER_BLOCK]
-            steps = np.zeros((len(block), self.scores.shape[1]))
+        for start in range(0, len(order), self._block):
+            block = order[start : start + self._block]
+            steps = np.zeros((len(block), self.now.scores.shape[1]))
             counts = loops.perceptron.kernel_pass(
                 self.gram.block(block, block), self._labels[block], self._weight[block], self.rule,
-                self.scores[block], steps, tuple(self.counts),
+                self.now.scores[block], steps, tuple(self.now.counts),
             )  # fmt: skip
-            self._spread(block, steps, Counts(*counts))
+            # In one assignment: an interruption finds the state before or after, never between.
+            self.now = self._after(block, steps, Counts(*counts))
             yield
 
-    def _spread(self, block: Ints, steps: Floats, counts: Counts) -> None:
-        """Carry the steps of a block to all rows: first the slow part, then all state at once."""
+    def _after(self, block: Ints, steps: Floats, counts: Counts) -> "KernelState":
         changed = steps.any(axis=1)
+        if not changed.any():
+            return self.now._replace(counts=counts)
         lift = steps.sum(axis=0) * self.rule.fit_intercept
-        scores = self.gram.rows(block[changed]).T @ steps[changed]
-        self.coefficients[block] += steps
-        self.scores += scores + lift
-        self.intercept += lift
-        self.counts = counts
+        scores = self.now.scores + self.gram.rows(block[changed]).T @ steps[changed] + lift
+        coefficients = self.now.coefficients.copy()
+        coefficients[block] += steps
+        return KernelState(coefficients, scores, self.now.intercept + lift, counts)
 
     def training_scores(self) -> Floats:
         """Return f on the training rows: (n, 1) for two classes, else (n, K)."""
-        return self.scores
+        return self.now.scores
 
-    def snapshot(self) -> tuple[Floats, Floats, Floats]:
-        """Return a copy of the coefficients, scores and intercept."""
-        return self.coefficients.copy(), self.scores.copy(), self.intercept.copy()
+    def snapshot(self) -> "KernelState":
+        """Return the state, which is never changed in place."""
+        return self.now
 
-    def restore(self, snapshot: tuple[Floats, Floats, Floats]) -> None:
-        """Go back to a snapshot."""
-        self.coefficients, self.scores, self.intercept = snapshot
+    def restore(self, snapshot: "KernelState") -> None:
+        """Go back to a snapshot, keeping the counts."""
+        self.now = snapshot._replace(counts=self.now.counts)
 
     def squared_norm(self) -> float:
         """Return ‖w‖² = ‖w₀‖² + Σ aᵢ(w·φ(xᵢ) + w₀·φ(xᵢ))."""
         began = 0.0 if self.start is None else self.start.squared_norm
         first = 0.0 if self.start is None else self.start.intercept
-        both_ends = (self.scores - self.intercept) + (self._start_scores - first)
-        return max(0.0, began + float(np.sum(self.coefficients * both_ends)))
+        both_ends = (self.now.scores - self.now.intercept) + (self._start_scores - first)
+        return max(0.0, began + float(np.sum(self.now.coefficients * both_ends)))
 
-    def relative_change(self, snapshot: tuple[Floats, Floats, Floats]) -> float:
+    def relative_change(self, snapshot: "KernelState") -> float:
         """Return ‖w − w'‖/‖w‖ for an earlier w', by ‖w − w'‖² = Σ (aᵢ − aᵢ')(w − w')·φ(xᵢ)."""
-        coefficients, scores, intercept = snapshot
-        step = (self.scores - self.intercept) - (scores - intercept)
-        change = float(np.sum((self.coefficients - coefficients) * step))
+        step = (self.now.scores - self.now.intercept) - (snapshot.scores - snapshot.intercept)
+        change = float(np.sum((self.now.coefficients - snapshot.coefficients) * step))
         return relative(np.sqrt(max(change, 0.0)), np.sqrt(self.squared_norm()))

@@ -7,7 +7,7 @@ to the row's class and takes from the best other one. Rosenblatt (1958); Freund 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,8 @@ from maxmargin.solvers.epochs import Counts, relative
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-# So many multiplications between two looks at the clock: some hundredths of a second.
-_WORK_PER_ITERATE = 2**25
+# So many multiplications between two looks at the clock: some hundredths of a second at most.
+_WORK_PER_ITERATE = 2**23
 
 
 @dataclass
@@ -36,13 +36,20 @@ class LinearState:
 
     weights: Floats
     intercept: Floats
-    counts: Counts = field(default_factory=Counts)
+    averaged: InitVar[bool] = False
     lag: Floats = field(init=False)
     lag_intercept: Floats = field(init=False)
+    book: Floats = field(init=False)  # visits, mistakes, updates, and what is left of a row
 
-    def __post_init__(self) -> None:
-        self.lag = np.zeros_like(self.weights)
-        self.lag_intercept = np.zeros_like(self.intercept)
+    def __post_init__(self, averaged: bool) -> None:
+        self.lag = np.zeros(self.weights.shape if averaged else (0,) * self.weights.ndim)
+        self.lag_intercept = np.zeros(self.intercept.shape if averaged else 0)
+        self.book = np.zeros(4)
+
+    @property
+    def counts(self) -> Counts:
+        """Visits, mistakes and updates so far."""
+        return Counts(*self.book[:3].tolist())
 
     def vector(self) -> tuple[Floats, Floats]:
         """Return a copy of (w, b)."""
@@ -67,8 +74,9 @@ class LinearLearner:
         self._rows = loops.rows.rows(X)
         self._y = 2.0 * labels - 1.0 if self._binary else labels
         self._weight = weight
-        self._log: list[Updates] = []
-        self._log_room = 1024
+        state.book[3] = 0.0
+        self._full_logs: list[Updates] = []
+        self._log, self._used = Updates.room(1024 if rule.logged else 0), np.zeros(1, np.int64)
         self.squared_radius = loops.perceptron.largest_squared_norm(self._rows, X.shape[0])
 
     @property
@@ -91,30 +99,28 @@ class LinearLearner:
         work_per_row = 1 + entries // max(1, self.X.shape[0]) * len(self.state.intercept)
         segment = max(1, _WORK_PER_ITERATE // work_per_row)
         for start in range(0, len(order), segment):
-            self._pass(order[start : start + segment])
-            yield
+            rest = order[start : start + segment]
+            while len(rest):
+                rest = rest[self._pass(rest) :]
+                yield
 
-    def _pass(self, order: Ints) -> None:
+    def _pass(self, order: Ints) -> int:
         state = self.state
         one_pass = (
             loops.perceptron.binary_pass if self._binary else loops.perceptron.multiclass_pass
         )
-        while len(order):
-            log = Updates.room(self._log_room if self.rule.logged else 0)
-            visited, logged, counts = one_pass(
-                self._rows, self._y, self._weight, order, self.rule, state.weights,
-                state.intercept, state.lag, state.lag_intercept, tuple(state.counts), log,
-            )  # fmt: skip
-            state.counts = Counts(*counts)
-            if logged:
-                self._log.append(log.first(logged))
-            order = order[visited:]
-            if not visited:  # the log is too small even for the next row alone
-                self._log_room *= 2
+        if self.rule.logged and self._used[0] == len(self._log.row):
+            self._full_logs.append(self._log)
+            self._log, self._used = Updates.room(2 * len(self._log.row)), np.zeros(1, np.int64)
+        visited: int = one_pass(
+            self._rows, self._y, self._weight, order, self.rule, state.weights, state.intercept,
+            state.lag, state.lag_intercept, state.book, self._log, self._used,
+        )  # fmt: skip
+        return visited
 
     def updates(self) -> Updates:
         """Return the updates logged on these rows."""
-        return Updates.joined(self._log)
+        return Updates.joined([*self._full_logs, self._log.first(int(self._used[0]))])
 
     def scores(self, weights: Floats, intercept: Floats) -> Floats:
         """Return the scores that weights give to these rows: (n, 1) or, for K classes, (n, K)."""
