@@ -761,7 +761,7 @@ def test_weights_settle_gamma_as_repetitions_would() -> None:
             X, weight, axis=0)  # fmt: skip
         repeated = mm.KernelPerceptron(stop="one_pass").fit(again, np.repeat(y, weight))
         gammas = [model.kernel_.get_params()["gamma"] for model in (weighted, repeated)]
-        assert_allclose(*gammas, rtol=1e-12)
+        assert_allclose(gammas[0], gammas[1], rtol=1e-12)
 
 
 def test_an_empty_chunk_of_a_weighted_stream_changes_nothing() -> None:

@@ -42,6 +42,17 @@ def test_compilation_is_announced_once_and_then_cached(copied_package: Path) -> 
     assert run(FIT, env=environment).stderr == ""
 
 
+def test_other_peoples_loops_compile_in_peace() -> None:
+    code = """
+import numba, maxmargin.loops.rows
+space = {"numba": numba}
+exec("def plus_one(x): return x + 1", space)  # a function without a module
+space["plus_one"].__module__ = None
+print(numba.njit(space["plus_one"])(1))
+"""
+    assert run(code).stdout.strip() == "2"
+
+
 def test_cached_loops_go_stale_with_any_file_they_call(copied_package: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(copied_package)}
     run(FIT, env=environment)

@@ -56,7 +56,8 @@ class _Announcer(event.Listener):  # type: ignore[misc, unused-ignore]
 
     def on_start(self, event: Any) -> None:
         details: Mapping[str, Any] = event.data
-        if self.silent or not details["dispatcher"].py_func.__module__.startswith(__package__):
+        module = details["dispatcher"].py_func.__module__ or ""  # functions made by exec have none
+        if self.silent or not module.startswith(__package__):
             return
         self.silent = True
         _logger.warning("compiling numerical loops for this machine: some seconds, once")

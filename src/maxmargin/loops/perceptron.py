@@ -22,8 +22,12 @@ from maxmargin.loops.rows import (
     row_axpy_column,
     row_dot,
     row_dots,
+    row_prefetch,
     row_squared_norm,
 )
+
+# In random order each row is asked for so many visits before it is needed.
+_AHEAD = 16
 
 
 @compiled
@@ -54,8 +58,11 @@ def binary_pass(
     lift = 1.0 if rule.fit_intercept else 0.0
     clock, mistakes, updates, left = counts
     first_updates = updates
+    scattered = order[-1] - order[0] != order.shape[0] - 1
     for t in range(order.shape[0]):
         i = order[t]
+        if scattered and t + _AHEAD < order.shape[0]:
+            row_prefetch(X, order[t + _AHEAD])
         left = left if t == 0 and left > 0.0 else weight[i]
         margin = y[i] * (row_dot(X, i, w) + b[0])
         if margin > rule.margin:

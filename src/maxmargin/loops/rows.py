@@ -13,6 +13,7 @@ from numba import types
 from numba.extending import overload
 
 from maxmargin.loops.compiled import FAST_SUMS
+from maxmargin.loops.prefetch import prefetch
 
 
 class Dense(NamedTuple):
@@ -72,11 +73,16 @@ def row_axpy_column(X: Any, i: int, scale: float, columns: Any, k: int) -> None:
     raise NotImplementedError("compiled code only")
 
 
+def row_prefetch(X: Any, i: int) -> None:
+    """Ask for the first cache lines of row i, to be there when it is visited."""
+    raise NotImplementedError("compiled code only")
+
+
 def _is_csr(X: Any) -> bool:
     return isinstance(X, types.NamedTuple) and X.instance_class is Csr
 
 
-_options: Any = {"fastmath": FAST_SUMS}
+_options: Any = {"fastmath": FAST_SUMS, "forceinline": True}
 
 
 @overload(row_dot, jit_options=_options)
@@ -153,5 +159,26 @@ def _row_axpy_column(X: Any, i: Any, scale: Any, columns: Any, k: Any) -> Any:
     def dense(X: Any, i: Any, scale: Any, columns: Any, k: Any) -> Any:
         for j in range(X.values.shape[1]):
             columns[j, k] += scale * X.values[i, j]
+
+    return csr if _is_csr(X) else dense
+
+
+# Lines of a row asked for: the hardware fetches what follows by itself once it sees a pattern.
+_LINES = 8
+
+
+@overload(row_prefetch, jit_options=_options)
+def _row_prefetch(X: Any, i: Any) -> Any:
+    def csr(X: Any, i: Any) -> Any:
+        start = X.indptr[i]
+        for line in range(_LINES):
+            prefetch(X.data, start + 8 * line)
+        for line in range(_LINES // 2):
+            prefetch(X.indices, start + 16 * line)
+
+    def dense(X: Any, i: Any) -> Any:
+        start = i * X.values.shape[1]
+        for line in range(_LINES):
+            prefetch(X.values, start + 8 * line)
 
     return csr if _is_csr(X) else dense
