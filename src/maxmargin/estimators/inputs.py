@@ -172,3 +172,35 @@ def refuse_overflow(estimator: Any, X: Any, squared_radius: float) -> None:
         f"Column {name} of X reaches {largest[column]:.3g}, and sums of its products overflow: "
         "scale it, for instance with sklearn.preprocessing.MaxAbsScaler."
     )
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """Return a generator from a seed, a Generator, a RandomState or None."""
+    seed = random_state
+    if isinstance(seed, np.random.RandomState):
+        seed = seed.randint(2**31)
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError) as refused:
+        raise type(refused)(
+            f"random_state={seed!r} is not valid: it must be an integer >= 0, a Generator, a "
+            "RandomState or None."
+        ) from refused
+
+
+def held_out_split(
+    labels: npt.NDArray[np.int64], fraction: float, rng: np.random.Generator
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Split row numbers into training and held-out ones, class by class."""
+    held = []
+    for k in np.unique(labels):
+        members = rng.permutation(np.flatnonzero(labels == k))
+        count = max(1, round(fraction * len(members)))
+        held.append(members[: min(count, len(members) - 1)])
+    held_out = np.sort(np.concatenate(held))
+    if len(held_out) == 0:
+        raise ValueError(
+            f"stop='held_out' needs a class with two rows or more, and these {len(labels)} rows "
+            "have none: choose another stop."
+        )
+    return np.setdiff1d(np.arange(len(labels)), held_out), held_out

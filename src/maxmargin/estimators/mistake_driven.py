@@ -17,6 +17,8 @@ from maxmargin.estimators.inputs import (
     check_rows,
     check_weights,
     class_indices,
+    generator,
+    held_out_split,
     row_weights,
 )
 from maxmargin.estimators.parameters import check_choice, check_flag, check_number
@@ -94,10 +96,10 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
             X, y, weight = self._selected(X, kept), y[kept], weight[kept]
             check_classes(self, y)
         labels = class_indices(self.classes_, y)
-        rng = self._rng()
+        rng = generator(self.random_state)
         rows = judges = np.arange(len(y))
         if self.stop == "held_out":
-            rows, judges = self._hold_out(labels, rng)
+            rows, judges = held_out_split(labels, self.validation_fraction, rng)
         learner = self._begin(X, labels, weight, rng)
         pocket, rules = self._rules(learner, labels, weight, judges)
         run, history = self._run(learner, rows, rules, rng)
@@ -151,7 +153,7 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
         if len(kept) < len(y):
             X, labels, weight = X[kept], labels[kept], weight[kept]
         if first:
-            learner = self._begin(X, labels, weight, self._rng())
+            learner = self._begin(X, labels, weight, generator(self.random_state))
         else:
             learner = self._resume(X, labels, weight)
         for _ in learner.visit(np.arange(len(labels))):
@@ -260,34 +262,6 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
             self._averaged,
             self._logged or bool(self.trace),
         )
-
-    def _rng(self) -> np.random.Generator:
-        """Return a generator from random_state, which may be a RandomState too."""
-        seed = self.random_state
-        if isinstance(seed, np.random.RandomState):
-            seed = seed.randint(2**31)
-        try:
-            return np.random.default_rng(seed)
-        except (TypeError, ValueError) as refused:
-            raise type(refused)(
-                f"random_state={seed!r} is not valid: it must be an integer >= 0, a Generator, a "
-                "RandomState or None."
-            ) from refused
-
-    def _hold_out(self, labels: Ints, rng: np.random.Generator) -> tuple[Ints, Ints]:
-        """Split rows into training and held-out ones, class by class."""
-        held = []
-        for k in range(len(self.classes_)):
-            members = rng.permutation(np.flatnonzero(labels == k))
-            count = max(1, round(self.validation_fraction * len(members)))
-            held.append(members[: max(0, min(count, len(members) - 1))])
-        held_out = np.sort(np.concatenate(held))
-        if len(held_out) == 0:
-            raise ValueError(
-                f"stop='held_out' needs a class with two rows or more, and these {len(labels)} "
-                "rows have none: choose another stop."
-            )
-        return np.setdiff1d(np.arange(len(labels)), held_out), held_out
 
     def _rules(
         self, learner: Learner, labels: Ints, weight: Floats, judges: Ints
