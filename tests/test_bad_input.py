@@ -223,6 +223,8 @@ def test_bad_streams(estimator: Any) -> None:
         model.partial_fit(X, [0, 1, 5, 0])
     with pytest.raises(ValueError, match="X has 1 features, but"):
         model.partial_fit(X[:, :1], Y)
+    with pytest.raises(ValueError, match="first chunk has no row with a weight above 0"):
+        clone(estimator).partial_fit(X, Y, classes=[0, 1], sample_weight=np.zeros(4))
     with pytest.raises(ValueError, match="chunks is empty"):
         clone(estimator).fit_chunks([], classes=[0, 1])
     with pytest.raises(ValueError, match="class_weight='balanced' needs all rows at once"):

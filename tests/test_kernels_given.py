@@ -374,3 +374,10 @@ def test_only_known_covariances_are_positive_semidefinite() -> None:
     for unknown in (gp.ExpSineSquared(), gp.PairwiseKernel(metric="additive_chi2")):
         assert FromSklearn(unknown).psd is None
     assert FromSklearn(gp.Exponentiation(gp.Matern(), 1.5)).psd is None
+
+
+def test_one_length_scale_a_column_and_no_column_without() -> None:
+    kernel = from_sklearn(gp.RBF([1.0, 2.0]))
+    assert_allclose(kernel.gram(X[:, :2]), gp.RBF([1.0, 2.0])(X[:, :2]), rtol=1e-12)
+    with pytest.raises(ValueError, match="X must have 2 columns, got 3"):
+        kernel.gram(X)

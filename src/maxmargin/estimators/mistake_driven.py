@@ -148,7 +148,9 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
         labels = class_indices(self.classes_, y)
         weight = row_weights(sample_weight, self.class_weight, self.classes_, y)
         kept = np.flatnonzero(weight > 0)
-        if len(kept) == 0 and not first:
+        if len(kept) == 0:
+            if first:
+                raise ValueError("The first chunk has no row with a weight above 0: start later.")
             return self
         if len(kept) < len(y):
             X, labels, weight = X[kept], labels[kept], weight[kept]

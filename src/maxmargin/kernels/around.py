@@ -155,6 +155,8 @@ class Columns(Around):
         What is computed.
     columns : list of int
         Of which columns; negative numbers count from the end.
+    of : int, optional
+        How many columns X must have altogether; any number by default.
 
     Examples
     --------
@@ -165,9 +167,10 @@ class Columns(Around):
            [0., 9.]])
     """
 
-    def __init__(self, kernel: Kernel, columns: Any) -> None:
+    def __init__(self, kernel: Kernel, columns: Any, of: int | None = None) -> None:
         self.kernel = kernel
         self.columns = columns
+        self.of = of
 
     def _bind(self, source: Source) -> Bound:
         inner: Bound = self.kernel._bind(self._restricted(source))
@@ -186,6 +189,8 @@ class Columns(Around):
                 f"Columns: columns must be a list of column numbers, got {self.columns!r}"
             )
         width = source.rows.values.shape[1]
+        if self.of is not None and width != self.of:
+            raise ValueError(f"{self!r}: X must have {self.of} columns, got {width}")
         if numbers.min() < -width or numbers.max() >= width:
             raise ValueError(
                 f"Columns: columns must be below {width}, the number of columns of X, "

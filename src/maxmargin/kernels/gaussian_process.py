@@ -114,7 +114,7 @@ def _from_rbf(lengths: Any) -> Kernel:
     members = [RBF(float(1 / (2 * length**2))) for length in lengths]
     if len(members) == 1:
         return members[0]
-    return Product([Columns(member, [k]) for k, member in enumerate(members)])
+    return Product([Columns(member, [k], of=len(members)) for k, member in enumerate(members)])
 
 
 def _from_pairwise(pairwise: Any) -> Kernel | None:
