@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 
 import maxmargin as mm
 from maxmargin.problem import Status
+from maxmargin.separability import Overlap
 
 FOLDER = os.environ.get("MAXMARGIN_DATA", "")
 pytestmark = pytest.mark.skipif(
@@ -53,3 +54,17 @@ def test_sparse_equals_dense(name: str) -> None:
     dense = mm.AveragedPerceptron(**run).fit(X.toarray(), y)
     assert sparse.updates_ == dense.updates_
     assert_allclose(sparse.coef_, dense.coef_, rtol=1e-9, atol=1e-9)
+
+
+VERDICTS = {"mushrooms": True, "sonar": True, "a1a": False, "diabetes": False, "ijcnn1": False}
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_real_sets_are_decided(name: str) -> None:
+    X, y = load(name)
+    found = mm.separate(X, y)
+    assert found.separable is VERDICTS[name]
+    if not found.separable:
+        assert isinstance(found.witness, Overlap)
+        assert found.witness.exact
+        assert found.witness.residual <= 1e-12

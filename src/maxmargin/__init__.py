@@ -16,6 +16,7 @@ from maxmargin.estimators import (
     VotedPerceptron,
 )
 from maxmargin.kernels import check_kernel
+from maxmargin.separability import Separation, separate
 
 __version__ = "0.1.0"
 
@@ -25,10 +26,12 @@ __all__ = [
     "KernelPerceptron",
     "NotSeparableError",
     "Perceptron",
+    "Separation",
     "VotedPerceptron",
     "check_kernel",
     "data",
     "datasets",
     "geometry",
     "kernels",
+    "separate",
 ]

@@ -17,6 +17,9 @@ class Status(Enum):
         "stopped at max_epochs while still making mistakes; the classes may overlap, in which case "
         "no number of epochs is enough"
     )
+    NEAREST = "the nearest points were found"
+    MEETING = "the convex hulls meet"
+    MAX_ITER = "stopped at max_iter before it was done"
     MAX_TIME = "stopped at max_time; raise it, or continue with warm_start=True"
     CALLBACK = "the callback asked to stop"
     INTERRUPTED = "interrupted from the keyboard; the weights reached so far are kept"

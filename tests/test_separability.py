@@ -1,0 +1,201 @@
+"""Separability: every answer carries a witness that holds, and agrees with a linear program."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import linprog
+from sklearn.datasets import load_iris
+
+import maxmargin as mm
+from maxmargin.separability import Overlap
+
+Floats = npt.NDArray[np.float64]
+
+
+def linear_program(X: Floats, positive: Any, intercept: bool = True) -> bool:
+    """Ask HiGHS whether some (w, b) has y(w·x + b) ≥ 1."""
+    sign = np.where(positive, 1.0, -1.0)[:, np.newaxis]
+    rows = np.hstack([X, np.full((len(X), 1), float(intercept))]) * sign
+    found = linprog(np.zeros(rows.shape[1]), -rows, -np.ones(len(rows)), bounds=(None, None))
+    return bool(found.status == 0)
+
+
+def verify(found: mm.Separation, X: Floats, positive: Any, intercept: bool = True) -> None:
+    """Check the witness with nothing but its definition."""
+    if found.separable:
+        plane = found.witness
+        assert isinstance(plane, mm.geometry.Hyperplane)
+        f = X @ plane.w + plane.b
+        assert (np.where(positive, f, -f) > 0).all()
+        assert_allclose(found.margin, np.abs(f).min() / np.linalg.norm(plane.w), rtol=1e-9)
+        assert found.mistake_bound < np.inf
+    elif found.separable is False:
+        meet = found.witness
+        assert isinstance(meet, Overlap)
+        assert (meet.weights >= 0).all()
+        assert meet.residual <= 1e-9
+        sign = np.where(positive[meet.rows], 1.0, -1.0)
+        assert_allclose((meet.weights * sign) @ X[meet.rows], 0, atol=1e-9 * abs(X).max())
+        if intercept:
+            assert_allclose(meet.weights[sign > 0].sum(), 1.0)
+            assert_allclose(meet.weights[sign < 0].sum(), 1.0)
+            assert_allclose(meet.point, meet.weights[sign > 0] @ X[meet.rows[sign > 0]], atol=1e-9)
+        assert len(meet.rows) <= X.shape[1] + 2
+
+
+INTEGERS = st.tuples(
+    st.integers(0, 10**6), st.integers(2, 14), st.integers(1, 4), st.integers(1, 4), st.booleans()
+)
+
+
+def check_integers(seed: int, n: int, d: int, size: int, intercept: bool) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-size, size + 1, (n, d)).astype(float)
+    positive = rng.integers(0, 2, n).astype(bool)
+    if rng.random() < 0.5:
+        positive = X @ rng.integers(-2, 3, d) > rng.integers(-1, 2)
+    if positive.all() or not positive.any():
+        return
+    found = mm.separate(X, positive, intercept=intercept)
+    assert found.separable is linear_program(X, positive, intercept)
+    verify(found, X, positive, intercept)
+    if found.separable is False:
+        assert isinstance(found.witness, Overlap)
+        assert found.witness.exact
+
+
+@given(case=INTEGERS)
+@settings(max_examples=300, deadline=None)
+def test_integers_are_decided_exactly_as_a_linear_program_does(case: Any) -> None:
+    """Touching hulls, duplicates with opposite labels and collinear points are common here."""
+    check_integers(*case)
+
+
+@pytest.mark.full
+@given(case=INTEGERS)
+@settings(max_examples=10_000, deadline=None)
+def test_integers_in_thousands(case: Any) -> None:
+    check_integers(*case)
+
+
+@given(
+    seed=st.integers(0, 10**6), n=st.integers(4, 60), d=st.integers(1, 8),
+    shift=st.sampled_from([0.0, 0.5, 1.0, 3.0]), wild=st.booleans(), intercept=st.booleans(),
+)  # fmt: skip
+@settings(max_examples=200, deadline=None)
+def test_random_points_agree_with_a_linear_program(
+    seed: int, n: int, d: int, shift: float, wild: bool, intercept: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    positive = np.arange(n) % 2 == 0
+    X = rng.standard_normal((n, d)) + shift * np.where(positive, 1, -1)[:, np.newaxis]
+    scales = 10.0 ** rng.integers(-8, 9, d) if wild else np.ones(d)
+    found = mm.separate(X * scales, positive, intercept=intercept)
+    # Scaling columns changes no verdict, and the program does not bear bad scales.
+    assert found.separable is linear_program(X, positive, intercept)
+    verify(found, X * scales, positive, intercept) if not wild else None
+
+
+def test_the_margin_is_the_largest() -> None:
+    for seed in range(10):
+        X, y = mm.datasets.separable(200, n_features=5, margin=0.3, random_state=seed)
+        found = mm.separate(X, y)
+        assert found.separable
+        assert_allclose(found.margin, 0.3, rtol=1e-6)
+        assert mm.Perceptron().fit(X, y).updates_ <= found.mistake_bound
+
+
+def test_nearly_touching_hulls_are_told_apart_or_left_open() -> None:
+    rng = np.random.default_rng(0)
+    for gap in 10.0 ** -np.arange(1.0, 18.0):
+        X = rng.standard_normal((40, 3))
+        X[:, 0] = np.abs(X[:, 0]) + gap
+        X[20:, 0] *= -1
+        X[0, 0], X[20, 0] = gap, -gap
+        X[0, 1:] = X[20, 1:]
+        found = mm.separate(X, np.arange(40) < 20)
+        assert found.separable is not False
+        assert found.separable or gap < 1e-11
+
+
+def test_touching_hulls_without_exact_weights_are_undecided() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((60, 30))
+    X[:30, 0], X[30:, 0] = np.abs(X[:30, 0]), -np.abs(X[30:, 0])
+    weights = rng.random(29) / 29
+    X[0] = (weights @ X[31:60]) / weights.sum()  # on the other hull, but for rounding
+    X[0, 0] = 0.0
+    found = mm.separate(X, np.arange(60) < 30)
+    assert found.separable in (None, True, False)
+    verify(found, X, np.arange(60) < 30)
+
+
+def test_conflicting_duplicates_are_a_witness() -> None:
+    X, y = mm.datasets.conflicts(200, fraction=0.02, random_state=0)
+    found = mm.separate(X, y)
+    assert found.separable is False
+    verify(found, X, y > 0)
+
+
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csc_matrix, np.float32])
+def test_sparse_and_float32_agree_with_dense(form: Any) -> None:
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = np.where(rng.random((80, 30)) < 0.2, rng.integers(1, 5, (80, 30)), 0).astype(float)
+        positive = X @ rng.standard_normal(30) > 0 if seed % 2 else rng.random(80) > 0.5
+        dense, other = mm.separate(X, positive), mm.separate(form(X), positive)
+        assert dense.separable is other.separable
+        verify(other, X, positive)
+
+
+def test_several_classes_are_taken_two_by_two() -> None:
+    X, y = load_iris(return_X_y=True)
+    found = mm.separate(X, y)
+    assert found.separable is False
+    assert {pair: one.separable for pair, one in found.pairs.items()} == {
+        (0, 1): True,
+        (0, 2): True,
+        (1, 2): False,
+    }
+    assert isinstance(found.witness, Overlap)
+    assert set(y[found.witness.rows]) == {1, 2}
+    names = np.array(["a", "b", "c"])[y]
+    assert mm.separate(X[:100], names[:100]).classes == ("a", "b")
+
+
+def test_the_intercept_matters() -> None:
+    X, y = np.array([[1.0], [2.0]]), [0, 1]
+    assert mm.separate(X, y).separable is True
+    without = mm.separate(X, y, intercept=False)
+    assert without.separable is False
+    verify(without, X, np.array([False, True]), intercept=False)
+
+
+def test_large_data_in_a_moment() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200_000, 20))
+    w = rng.standard_normal(20)
+    f = X @ w
+    X, f = X[abs(f) > 0.01], f[abs(f) > 0.01]
+    assert mm.separate(X, f > 0).separable is True
+    flipped = f > 0
+    flipped[:50] = ~flipped[:50]
+    assert mm.separate(X, flipped).separable is False
+
+
+def test_bad_input() -> None:
+    X = np.eye(3)
+    with pytest.raises(ValueError, match="only one class: 1"):
+        mm.separate(X, [1, 1, 1])
+    with pytest.raises(ValueError, match="one label for each of the 3 rows"):
+        mm.separate(X, [0, 1])
+    with pytest.raises(ValueError, match="NaN"):
+        mm.separate(X * np.nan, [0, 1, 1])
+    assert_array_equal(mm.separate(np.zeros((2, 2)), [0, 1]).separable, False)
+    assert "undecided" in str(mm.Separation(None, None, (0, 1)))
