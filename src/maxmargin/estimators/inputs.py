@@ -159,6 +159,13 @@ def _sample_weight(sample_weight: Any, n_rows: int) -> Floats:
     return weight
 
 
+def stacked(parts: list[Any]) -> Any:
+    """Return rows one below the other: sparse if some are, objects if they are."""
+    if any(sp.issparse(part) for part in parts):
+        return sp.vstack(parts, format="csr")
+    return np.concatenate(parts)
+
+
 def refuse_overflow(estimator: Any, X: Any, squared_radius: float) -> None:
     """Raise a ValueError naming the largest column if sums of many ‖x‖² overflow in float64."""
     if squared_radius < _LARGEST_SQUARE:

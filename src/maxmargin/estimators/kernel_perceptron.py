@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.estimators.inputs import check_rows, refuse_overflow
+from maxmargin.estimators.inputs import check_rows, refuse_overflow, stacked
 from maxmargin.estimators.mistake_driven import Evidence, MistakeDriven
 from maxmargin.estimators.parameters import check_choice
 from maxmargin.estimators.traces import Trace
@@ -265,7 +264,7 @@ class KernelPerceptron(MistakeDriven):
         if learner.start is None:
             self.support_ = rows[support]
         else:
-            vectors = _stacked(self.support_vectors_, vectors)
+            vectors = stacked([self.support_vectors_, vectors])
             coefficients = np.concatenate([learner.start.coefficients, coefficients])
         self.support_vectors_ = vectors[:0] if isinstance(self.kernel_, Precomputed) else vectors
         self.dual_coef_ = coefficients.T.copy()
@@ -325,9 +324,3 @@ def _checked_gram(K: Any) -> Any:
             "value: mm.check_kernel(K) tells more and can repair it."
         )
     return K
-
-
-def _stacked(first: Any, second: Any) -> Any:
-    if sp.issparse(first) or sp.issparse(second):
-        return sp.vstack([first, second], format="csr")
-    return np.concatenate([first, second])

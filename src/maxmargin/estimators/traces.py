@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from maxmargin.geometry.bounds import leads
 from maxmargin.loops.records import Updates
 from maxmargin.solvers.epochs import Epoch
 
@@ -116,11 +117,7 @@ def labelled_margins(scores: Floats, labels: Ints) -> Floats:
     """Return y f for one column of scores, s_y − max of the others for several."""
     if scores.shape[1] == 1:
         return scores[:, 0] * (2.0 * labels - 1.0)
-    rows = np.arange(len(labels))
-    own = scores[rows, labels]
-    others = scores.copy()
-    others[rows, labels] = -np.inf
-    return np.asarray(own - others.max(axis=1))
+    return leads(scores, labels)
 
 
 def accuracy(scores: Floats, labels: Ints, weight: Floats) -> float:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin import loops
+from maxmargin.estimators.inputs import stacked
 from maxmargin.estimators.linear_perceptron import LinearPerceptron
 from maxmargin.loops.records import Updates
 from maxmargin.solvers.perceptron import LinearLearner, linear_scores
@@ -67,10 +68,12 @@ class Votes:
             chunk.updates._replace(row=chunk.updates.row + offset)
             for chunk, offset in zip(chunks, offsets[:-1], strict=True)
         ]
-        sparse = any(sp.issparse(part) for part in rows)
-        joined = sp.vstack(rows, format="csr") if sparse else np.concatenate(rows)
         return cls(
-            chunks[0].start, joined, Updates.joined(updates), chunks[-1].visits, chunks[0].lift
+            chunks[0].start,
+            stacked(rows),
+            Updates.joined(updates),
+            chunks[-1].visits,
+            chunks[0].lift,
         )
 
     def shares(self, X: Any) -> Floats:

@@ -169,9 +169,21 @@ def _smallest_lead(scores: npt.NDArray[np.float64], y: npt.NDArray[Any]) -> floa
         raise ValueError(f"y_index must be {n} whole numbers, got {y.dtype} of shape {y.shape}")
     if y.min() < 0 or y.max() >= n_classes:
         raise ValueError(f"y_index must lie from 0 to {n_classes - 1}, got {y.min()} to {y.max()}")
-    right = scores[np.arange(n), y]
-    scores[np.arange(n), y] = -np.inf
-    return float((right - scores.max(axis=1)).min())
+    return float(leads(scores, y).min())
+
+
+def leads(scores: npt.NDArray[np.float64], y: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return by how much the score of the right class exceeds the best of the others, row by row.
+
+    Examples
+    --------
+    >>> leads(np.array([[3.0, 1.0, 2.0], [0.0, 1.0, 4.0]]), np.array([0, 1]))
+    array([ 1., -3.])
+    """
+    rows = np.arange(len(y))
+    others = scores.copy()
+    others[rows, y] = -np.inf
+    return np.asarray(scores[rows, y] - others.max(axis=1))
 
 
 def update_bound(

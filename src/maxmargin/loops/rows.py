@@ -45,7 +45,7 @@ def _read_only(array: Any, dtype: Any = None) -> Any:
 
 # Each verb is declared for readers and type checkers, then given a body for either kind of rows.
 # Sparse bodies index by unsigned numbers: numba asks of each signed one whether it is negative,
-# which costs a third of the time.
+# which costs a third of the time or more.
 
 
 def row_dot(X: Any, i: int, w: Any) -> float:
@@ -82,7 +82,7 @@ def _is_csr(X: Any) -> bool:
     return isinstance(X, types.NamedTuple) and X.instance_class is Csr
 
 
-_options: Any = {"fastmath": FAST_SUMS, "forceinline": True}
+_options: Any = {"fastmath": FAST_SUMS}
 
 
 @overload(row_dot, jit_options=_options)
