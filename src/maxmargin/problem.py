@@ -1,13 +1,23 @@
-"""What a run of a learner is made of: its iterates, and the word it ends on."""
+"""What is solved, what a solver yields on the way, and what comes of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from maxmargin.loops.records import Terms
+
+Floats = npt.NDArray[np.float64]
 
 
 class Status(Enum):
     """Why a run stopped, as a sentence."""
 
+    OPTIMAL = "the duality gap is below tol"
+    MAX_ITER = "stopped at max_iter before the gap closed; raise max_iter or loosen tol"
+    STALLED = "the gap stopped shrinking at the limit of rounding; scale the columns or loosen tol"
     ALL_CORRECT = "every training row was passed without an update"
     EPOCHS = "all the epochs allowed were made"
     ONE_PASS = "one pass over the rows was made, as asked"
@@ -19,11 +29,64 @@ class Status(Enum):
     )
     NEAREST = "the nearest points were found"
     MEETING = "the convex hulls meet"
-    MAX_ITER = "stopped at max_iter before it was done"
     MAX_TIME = "stopped at max_time; raise it, or continue with warm_start=True"
     CALLBACK = "the callback asked to stop"
     INTERRUPTED = "interrupted from the keyboard; the weights reached so far are kept"
     STREAM = "the rows of each chunk were visited once, in order"
+
+
+class Intercept(Enum):
+    """How the offset b of f(x) = w·x + b enters the objective."""
+
+    FREE = "free"  # it costs nothing: the textbook's
+    PENALIZED = "penalized"  # it is the weight of a constant feature
+    NONE = "none"  # it is 0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A linear machine: minimise penalty(w) + Σ ℓᵢ(w·xᵢ + b) over w and b.
+
+    The penalty is ½‖w‖², plus ½(b/lift)² if the intercept is penalized (b = lift·v, where v weighs
+    a constant feature of value lift); or l1_ratio·‖w‖₁ + (1 − l1_ratio)·½‖w‖². Its dual is
+
+        max  Σ tβ − slope|β| − ½ shift β²  −  ½‖Σβx‖²    (− ½(lift·Σβ)² if penalized)
+        s.t. low ≤ β ≤ high,  and Σβ = 0 if the intercept is free.
+    """
+
+    X: Any  # C-ordered float32/float64 array, or CSR
+    terms: Terms
+    intercept: Intercept = Intercept.FREE
+    lift: float = 1.0
+    l1_ratio: float = 0.0
+
+
+class Point(Protocol):
+    """Where a solver stands: weights, intercept and signed duals."""
+
+    @property
+    def w(self) -> Floats:
+        """Weights."""
+        ...
+
+    @property
+    def b(self) -> float:
+        """Intercept."""
+        ...
+
+    @property
+    def beta(self) -> Floats:
+        """Duals with the sign of the label: w = Σβx at the optimum."""
+        ...
+
+
+@dataclass(frozen=True)
+class Start:
+    """A point to start from: any part may be missing."""
+
+    w: Floats | None = None
+    b: float = 0.0
+    beta: Floats | None = None
 
 
 class Iterate(Protocol):
@@ -36,12 +99,42 @@ class Iterate(Protocol):
 
 
 @dataclass(frozen=True)
+class Bracket:
+    """An iterate of a solver that knows a lower and an upper bound of the optimum.
+
+    ``w, b`` attain ``primal`` and ``beta`` (made feasible) attains ``dual``: the best so far.
+    """
+
+    primal: float
+    dual: float
+    w: Floats
+    b: float
+    beta: Floats
+    finished: bool = True
+    settled: bool = False  # nothing more to gain: the optimality conditions hold to rounding
+
+    @property
+    def relative_gap(self) -> float:
+        """(P − D) / max(|P|, |D|), and 0 where both are 0."""
+        return relative_gap(self.primal, self.dual)
+
+    def __str__(self) -> str:
+        return f"objective {self.primal:.6g}, relative gap {self.relative_gap:.2g}"
+
+
+def relative_gap(primal: float, dual: float) -> float:
+    """Return (P − D) / max(|P|, |D|), and 0 where both are 0."""
+    size = max(abs(primal), abs(dual))
+    return (primal - dual) / size if size > 0 else 0.0
+
+
+@dataclass(frozen=True)
 class Progress:
     """What a callback is told after each iteration."""
 
     iteration: int
     seconds: float
-    iterate: Iterate
+    iterate: Any
 
 
 @dataclass(frozen=True)
@@ -51,3 +144,14 @@ class Run:
     status: Status
     iterations: int
     seconds: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What solving a problem gave: a point, how the run ended, and its course if asked for."""
+
+    w: Floats
+    b: float
+    beta: Floats
+    run: Run
+    trace: list[tuple[float, float]] = field(default_factory=list)  # seconds, relative gap

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from maxmargin.geometry import Hyperplane, best_offset, mistake_bound, radius
 from maxmargin.geometry.inputs import check_rows, row_products
 from maxmargin.problem import Status
-from maxmargin.solve import solve
+from maxmargin.solve import drive
 from maxmargin.solvers.nearest_points import Nearest, Vertices, nearest_points
 
 Floats = npt.NDArray[np.float64]
@@ -230,14 +230,14 @@ def _nearest(vertices: Vertices, max_time: float | None) -> Nearest:
             return Status.MEETING
         return Status.NEAREST if _optimal(step) or idle == _PATIENCE else None
 
-    run = solve(
+    ended = drive(
         nearest_points(vertices),
         rules=[watch],
         max_iter=_MAX_STEPS,
         at_max_iter=Status.MAX_ITER,
         max_time=max_time,
     )
-    if run.status is Status.INTERRUPTED:
+    if ended.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return best[0]
 

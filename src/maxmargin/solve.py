@@ -2,19 +2,122 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from maxmargin.problem import Iterate, Progress, Run, Status
+from maxmargin.problem import Bracket, Iterate, Problem, Progress, Run, Solution, Start, Status
 
 Step = TypeVar("Step", bound=Iterate)
 StopRule = Callable[[Step], Status | None]
 Callback = Callable[[Progress], Any]
 
 
+class Solver(Protocol):
+    """A way to solve a problem: settings, and a generator of ever better iterates."""
+
+    def iterates(self, problem: Problem, start: Start) -> Iterator[Bracket]:
+        """Yield brackets of the optimum until there is nothing left to gain."""
+        ...
+
+
 def solve(
+    problem: Problem,
+    solver: Solver,
+    *,
+    tol: float,
+    max_iter: int = 1000,
+    max_time: float | None = None,
+    callback: Callback | None = None,
+    verbose: bool = False,
+    start: Start | None = None,
+    polish: int = 0,
+    trace: bool = False,
+) -> Solution:
+    """Solve a problem to a relative duality gap.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to solve.
+    solver : Solver
+        How.
+    tol : float
+        Relative duality gap at which the answer is good enough.
+    max_iter, max_time, callback, verbose :
+        As in ``drive``.
+    start : Start or None
+        Where to start.
+    polish : int
+        How many more iterations to make after ``tol`` is reached, unless the optimality conditions
+        hold to rounding before: fits then agree to many digits, whatever the order of rows.
+    trace : bool
+        Whether to note seconds and gap after each iteration.
+
+    Returns
+    -------
+    Solution
+    """
+    watch = _Watch(tol, polish)
+    notes: list[tuple[float, float]] = []
+
+    def told(progress: Progress) -> Any:
+        if trace:
+            notes.append((progress.seconds, progress.iterate.relative_gap))
+        return None if callback is None else callback(progress)
+
+    ended = drive(
+        watch.seen(solver.iterates(problem, start or Start())),
+        rules=[watch],
+        max_iter=max_iter,
+        at_max_iter=Status.MAX_ITER,
+        max_time=max_time,
+        callback=told,
+        verbose=verbose,
+    )
+    status = ended.status
+    if watch.last.relative_gap <= tol and status is not Status.INTERRUPTED:
+        status = Status.OPTIMAL
+    elif watch.exhausted:
+        status = Status.STALLED
+    last = watch.last
+    return Solution(last.w, last.b, last.beta, Run(status, ended.iterations, ended.seconds), notes)
+
+
+class _Watch:
+    """The stop rule of ``solve``: the gap, stalling, and how much polishing follows."""
+
+    _PATIENCE = 60  # iterations in which the gap must halve
+
+    def __init__(self, tol: float, polish: int) -> None:
+        self.tol = tol
+        self.polish = polish
+        self.last: Bracket
+        self.exhausted = False
+        self._marks: list[float] = []
+        self._extra = 0
+
+    def seen(self, iterates: Iterator[Bracket]) -> Iterator[Bracket]:
+        """Pass iterates on, noting the last one, and whether the solver gave up by itself."""
+        for iterate in iterates:
+            self.last = iterate
+            yield iterate
+        self.exhausted = True
+
+    def __call__(self, iterate: Bracket) -> Status | None:
+        gap = iterate.relative_gap
+        if gap <= self.tol:
+            self._extra += 1
+            done = iterate.settled or self._extra > self.polish
+            return Status.OPTIMAL if done else None
+        self._marks.append(gap)
+        if len(self._marks) > self._PATIENCE and gap > 0.5 * self._marks[-1 - self._PATIENCE]:
+            return Status.STALLED
+        return None
+
+
+def drive(
     iterates: Iterable[Step],
     *,
     rules: Sequence[StopRule[Step]] = (),

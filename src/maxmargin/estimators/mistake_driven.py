@@ -26,7 +26,7 @@ from maxmargin.estimators.traces import accuracy, labelled_margins
 from maxmargin.geometry.bounds import update_bound
 from maxmargin.loops.records import Rule
 from maxmargin.problem import Run, Status
-from maxmargin.solve import StopRule, solve
+from maxmargin.solve import StopRule, drive
 from maxmargin.solvers.epochs import (
     AllCorrect,
     BestKept,
@@ -297,7 +297,7 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
         at_max_iter = Status.EPOCHS if self._settles or self.stop == "epochs" else Status.MAX_EPOCHS
         if self.stop == "one_pass":
             at_max_iter = Status.ONE_PASS
-        run = solve(
+        run = drive(
             epochs(learner, orders(rows, self.shuffle, rng)),
             rules=[history.append, *rules],
             max_iter=self._epochs_allowed(len(rows)),

@@ -58,3 +58,19 @@ class Updates(NamedTuple):
         """Return the updates of all parts, one after the other."""
         columns = zip(*[cls.room(0), *parts], strict=True)
         return cls(*(np.concatenate(column) for column in columns))
+
+
+class Terms(NamedTuple):
+    """One convex loss term per row, as a maximum over its dual variable β.
+
+    ℓᵢ(f) = max over lowᵢ ≤ β ≤ highᵢ of  β(targetᵢ − f) − slope·|β| − ½ shiftᵢ β²
+
+    Hinge, ε-insensitive, their squares and the hard margin are all of this form: a loss is data
+    for the loops, not a branch in them. ``maxmargin.losses`` makes them.
+    """
+
+    target: Floats
+    low: Floats
+    high: Floats
+    shift: Floats
+    slope: float
