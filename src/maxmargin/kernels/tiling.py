@@ -69,7 +69,7 @@ def fill(kernel: "Kernel", a: Bound, b: Bound, out: FloatArray, threads: int | N
 
 
 def _share(work: Any, todo: deque[Tile], threads: int) -> None:
-    helpers = [_pool(threads - 1).submit(work) for _ in range(threads - 1)]
+    helpers = [worker_pool(threads - 1).submit(work) for _ in range(threads - 1)]
     try:
         work()
     finally:
@@ -171,10 +171,10 @@ def contiguous(target: FloatArray) -> Iterator[FloatArray]:
 
 
 @cache
-def _pool(workers: int) -> ThreadPoolExecutor:
+def worker_pool(workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix="maxmargin")
 
 
 if hasattr(os, "register_at_fork"):
     # Threads do not survive a fork: a child makes its own pool.
-    os.register_at_fork(after_in_child=_pool.cache_clear)
+    os.register_at_fork(after_in_child=worker_pool.cache_clear)

@@ -73,6 +73,26 @@ def row_axpy_column(X: Any, i: int, scale: float, columns: Any, k: int) -> None:
     raise NotImplementedError("compiled code only")
 
 
+def row_shifted_dot(X: Any, i: int, centre: Any, w: Any) -> float:
+    """Return (xᵢ − centre)·w of a dense row, xᵢ·w of a sparse one."""
+    raise NotImplementedError("compiled code only")
+
+
+def row_shifted_axpy(X: Any, i: int, centre: Any, scale: float, w: Any) -> None:
+    """Do w += scale · (xᵢ − centre) for a dense row, w += scale · xᵢ for a sparse one."""
+    raise NotImplementedError("compiled code only")
+
+
+def row_copy(X: Any, i: int, centre: Any, scale: float, out: Any) -> None:
+    """Do out[:d] = scale · (xᵢ − centre), for dense and sparse rows alike."""
+    raise NotImplementedError("compiled code only")
+
+
+def row_outer(X: Any, i: int, scale: float, out: Any) -> None:
+    """Add scale · xᵢxᵢᵀ to the upper triangle of out[:d, :d], and scale · xᵢ to out[:d, d]."""
+    raise NotImplementedError("compiled code only")
+
+
 def row_prefetch(X: Any, i: int) -> None:
     """Ask for the first cache lines of row i, to be there when it is visited."""
     raise NotImplementedError("compiled code only")
@@ -159,6 +179,70 @@ def _row_axpy_column(X: Any, i: Any, scale: Any, columns: Any, k: Any) -> Any:
     def dense(X: Any, i: Any, scale: Any, columns: Any, k: Any) -> Any:
         for j in range(X.values.shape[1]):
             columns[j, k] += scale * X.values[i, j]
+
+    return csr if _is_csr(X) else dense
+
+
+@overload(row_shifted_dot, jit_options=_options)
+def _row_shifted_dot(X: Any, i: Any, centre: Any, w: Any) -> Any:
+    def csr(X: Any, i: Any, centre: Any, w: Any) -> Any:
+        return row_dot(X, i, w)
+
+    def dense(X: Any, i: Any, centre: Any, w: Any) -> Any:
+        total = 0.0
+        for j in range(X.values.shape[1]):
+            total += (X.values[i, j] - centre[j]) * w[j]
+        return total
+
+    return csr if _is_csr(X) else dense
+
+
+@overload(row_shifted_axpy, jit_options=_options)
+def _row_shifted_axpy(X: Any, i: Any, centre: Any, scale: Any, w: Any) -> Any:
+    def csr(X: Any, i: Any, centre: Any, scale: Any, w: Any) -> Any:
+        row_axpy(X, i, scale, w)
+
+    def dense(X: Any, i: Any, centre: Any, scale: Any, w: Any) -> Any:
+        for j in range(X.values.shape[1]):
+            w[j] += scale * (X.values[i, j] - centre[j])
+
+    return csr if _is_csr(X) else dense
+
+
+@overload(row_copy, jit_options=_options)
+def _row_copy(X: Any, i: Any, centre: Any, scale: Any, out: Any) -> Any:
+    def csr(X: Any, i: Any, centre: Any, scale: Any, out: Any) -> Any:
+        for j in range(centre.shape[0]):
+            out[j] = -scale * centre[j]
+        for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+            out[np.uint64(X.indices[k])] += scale * X.data[k]
+
+    def dense(X: Any, i: Any, centre: Any, scale: Any, out: Any) -> Any:
+        for j in range(X.values.shape[1]):
+            out[j] = scale * (X.values[i, j] - centre[j])
+
+    return csr if _is_csr(X) else dense
+
+
+@overload(row_outer, jit_options=_options)
+def _row_outer(X: Any, i: Any, scale: Any, out: Any) -> Any:
+    def csr(X: Any, i: Any, scale: Any, out: Any) -> Any:
+        last = out.shape[0] - 1
+        end = np.uint64(X.indptr[i + 1])
+        for k in range(np.uint64(X.indptr[i]), end):
+            value = scale * X.data[k]
+            j = np.uint64(X.indices[k])
+            for m in range(k, end):
+                out[j, np.uint64(X.indices[m])] += value * X.data[m]
+            out[j, last] += value
+
+    def dense(X: Any, i: Any, scale: Any, out: Any) -> Any:
+        d = X.values.shape[1]
+        for j in range(d):
+            value = scale * X.values[i, j]
+            for m in range(j, d):
+                out[j, m] += value * X.values[i, m]
+            out[j, d] += value
 
     return csr if _is_csr(X) else dense
 

@@ -1,0 +1,137 @@
+"""Dual coordinate descent with shrinking, for sparse and wide data.
+
+A free intercept is the multiplier of Σβ = 0: the sweeps see a constant feature of size √τ next to a
+fixed offset b̄ (a proximal term on b), and b̄ moves to where b has come after each round.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from maxmargin import loops
+from maxmargin.problem import Bracket, Intercept, Problem, Start
+from maxmargin.solvers.passes import Passes
+
+Floats = npt.NDArray[np.float64]
+
+_SWEEPS = 200
+
+
+@dataclass(frozen=True)
+class DualCD:
+    """Settings of the method."""
+
+    seed: int = 0
+    threads: int | None = None
+
+    def iterates(self, problem: Problem, start: Start) -> Iterator[Bracket]:
+        """Yield a bracket after each round of sweeps (unfinished ones in between)."""
+        state = _State(problem, Passes(problem, self.threads, centred=False), start, self.seed)
+        while True:
+            yield state.bracket()
+            for _ in state.round():
+                yield state.unfinished
+            state.look()
+            if state.at_rest:
+                return
+
+
+class _State:
+    def __init__(self, problem: Problem, passes: Passes, start: Start, seed: int) -> None:
+        self.problem = problem
+        self.passes = passes
+        terms = problem.terms
+        n, d = problem.X.shape
+        self.beta = np.zeros(n)
+        self.w = np.zeros(d)
+        if start.beta is not None:
+            self.beta[:] = np.clip(start.beta, terms.low, terms.high)
+            loops.dual_cd.combination(passes.rows, self.beta, 1.0, self.w)
+            loops.dual_cd.combination(passes.rows, self.beta, -1.0, self.w)
+        self.norms = np.empty(n)
+        loops.dual_cd.squared_norms(passes.rows, self.norms)
+        self.tau = {
+            Intercept.FREE: max(float(self.norms.mean()), 1e-300),
+            Intercept.PENALIZED: problem.lift**2,
+            Intercept.NONE: 0.0,
+        }[problem.intercept]
+        self.b = np.array([start.b if problem.intercept is Intercept.FREE else 0.0])
+        if problem.intercept is Intercept.PENALIZED:
+            self.b[0] = self.tau * self.beta.sum()
+        self.order = np.arange(n)
+        self.count = n
+        self.random = np.array([seed + 0x9E3779B97F4A7C15], np.uint64)
+        self.limits = np.array([np.inf, -np.inf])
+        self.at_rest = False
+        self.target = 0.5
+        self.f, self.h = np.empty(n), np.empty(n)
+        self.sharp = np.empty(n)
+        self.primal, self.dual = np.inf, -np.inf
+        self.best_w, self.best_b, self.best_beta = self.w.copy(), float(self.b[0]), np.zeros(n)
+        self.look()
+
+    @property
+    def unfinished(self) -> Bracket:
+        return Bracket(
+            self.primal, self.dual, self.best_w, self.best_b, self.best_beta, finished=False
+        )
+
+    def bracket(self) -> Bracket:
+        return Bracket(self.primal, self.dual, self.best_w, self.best_b, self.best_beta)
+
+    def round(self) -> Iterator[None]:
+        """Sweep over the rows that are left until violations have halved; then all are back."""
+        self.count = len(self.order)
+        self.limits[:] = np.inf, -np.inf
+        for _ in range(_SWEEPS):
+            worst = np.array([-np.inf, np.inf])
+            loops.dual_cd.shuffle(self.order, self.count, self.random)
+            begin, everything = 0, self.count == len(self.order)
+            while begin < self.count:
+                begin, self.count = loops.dual_cd.sweep(
+                    self.passes.rows, self.problem.terms, self.norms, self.order, begin,
+                    self.count, self.limits, self.tau, self.w, self.b, self.beta, worst,
+                )  # fmt: skip
+                yield
+            violation = max(worst[0], -worst[1], 0.0)
+            if everything:
+                self.at_rest = violation == 0.0
+            if violation <= self.target:
+                self.target *= 0.2
+                break
+            self.limits[:] = (
+                worst[0] if worst[0] > 0 else np.inf,
+                (worst[1] if worst[1] < 0 else -np.inf),
+            )
+        if self.problem.intercept is Intercept.FREE:
+            self.b[0] += self.tau * float(self.beta.sum())
+
+    def look(self) -> None:
+        """Compute both bounds where we stand, and keep the best."""
+        problem, terms = self.problem, self.problem.terms
+        b = float(self.b[0])
+        self.passes.scores(self.w, b, self.f)
+        total = float(self.beta.sum())
+        loss = self.passes.losses(self.f)
+        primal = 0.5 * float(self.w @ self.w) + loss
+        if problem.intercept is Intercept.PENALIZED:
+            primal += 0.5 * (b / problem.lift) ** 2
+        if primal < self.primal:
+            self.primal, self.best_w, self.best_b = primal, self.w.copy(), b
+        beta, implied = self.beta, self.w
+        if problem.intercept is Intercept.FREE and total != 0.0:
+            heavier = 1.0 if total > 0 else -1.0
+            side = np.zeros_like(self.w)
+            loops.dual_cd.combination(self.passes.rows, self.beta, heavier, side)
+            size = float(np.abs(self.beta[self.beta * heavier > 0]).sum())
+            scale = 1.0 - abs(total) / size
+            beta = np.where(self.beta * heavier > 0, scale * self.beta, self.beta)
+            implied = self.w - (1.0 - scale) * side
+        each = terms.target * beta - terms.slope * np.abs(beta) - 0.5 * terms.shift * beta * beta
+        dual = float(each.sum()) - 0.5 * float(implied @ implied)
+        if problem.intercept is Intercept.PENALIZED:
+            dual -= 0.5 * problem.lift**2 * total**2
+        if dual > self.dual:
+            self.dual, self.best_beta = dual, beta.copy()

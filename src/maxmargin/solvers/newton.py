@@ -1,0 +1,250 @@
+"""Augmented-Lagrangian semismooth Newton method for linear machines.
+
+Each loss is smoothed around an anchor a (see ``loops.newton_pass``) and
+
+    ½‖w‖² + Σ m(t − w·x − b)
+
+is minimised by Newton steps with an exact line search: two passes over the rows a step. When a
+minimum is near, the duals β reached become the anchor and the width of smoothing shrinks. That is
+the method of multipliers for the constraints f = w·x + b, so the duals converge too, and every
+step brackets the optimum. Columns of any scale are welcome: the Newton system is solved with unit
+diagonal, and rows are measured from their mean where the intercept is free.
+
+Many rows are rehearsed on a sample: its solution is a good start for all of them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from maxmargin import losses
+from maxmargin.loops.records import Terms
+from maxmargin.problem import Bracket, Intercept, Problem, Start
+from maxmargin.solvers.newton_systems import system_for
+from maxmargin.solvers.passes import Passes, Sums
+
+Floats = npt.NDArray[np.float64]
+
+_WIDE = 2.0  # first width of smoothing, in units of the targets' scale
+_SHRINK = 4.0
+_NARROW = 1e-10
+_NEAR = 0.4  # the part of the gap that the inner problem may contribute when the anchor moves
+_LINE = 0.02  # how much of its slope a line search may leave
+_ROUNDING = 1e-15
+
+_SAMPLE_ROWS = 4000
+_SAMPLE_PER_COLUMN = 20
+_SAMPLE_PART = 16
+_SAMPLE_GAP = 1e-3
+
+
+@dataclass(frozen=True)
+class Newton:
+    """Settings of the method."""
+
+    threads: int | None = None
+
+    name = "newton"
+
+    def iterates(self, problem: Problem, start: Start) -> Iterator[Bracket]:
+        """Yield a bracket after each Newton step, and unfinished ones during the rehearsal."""
+        width = None
+        if start.w is None and start.beta is None:
+            for start, width in self._rehearsal(problem):
+                yield _nothing(problem)
+        state = _State(problem, Passes(problem, self.threads), start, width)
+        while True:
+            yield state.bracket()
+            if not state.advance():
+                return
+
+    def _rehearsal(self, problem: Problem) -> Iterator[tuple[Start, float | None]]:
+        """Solve ever larger samples roughly, yielding where to start from on all rows."""
+        n, d = problem.X.shape
+        size = max(_SAMPLE_ROWS, _SAMPLE_PER_COLUMN * d, n // _SAMPLE_PART)
+        if 4 * size > n:
+            return
+        sample = _sampled(problem, size)
+        start, width = Start(), None
+        for start, width in self._rehearsal(sample):
+            yield start, width
+        state = _State(sample, Passes(sample, self.threads), start, width)
+        while state.bracket().relative_gap > _SAMPLE_GAP and state.advance():
+            yield state.start(), 2 * state.width
+        yield state.start(), 2 * state.width
+
+
+class _State:
+    """Where the method stands, and the best bounds so far."""
+
+    def __init__(
+        self, problem: Problem, passes: Passes, start: Start, width: float | None = None
+    ) -> None:
+        self.problem = problem
+        self.passes = passes
+        n, d = problem.X.shape
+        self.w = np.zeros(d) if start.w is None else np.array(start.w, dtype=np.float64)
+        self.b = start.b + float(passes.centre @ self.w)
+        self.f = passes.scores(self.w, self.b, np.empty(n))
+        self.q, self.h, self.beta = np.empty(n), np.empty(n), np.empty(n)
+        self.system = system_for(problem, passes)
+        self.scale = _residual_scale(problem.terms)
+        self.anchor = _first_anchor(problem.terms, start.beta)
+        if width is None:
+            width = self.scale * (_WIDE if start.w is None else 0.1)
+        self.width = width
+        self.primal, self.dual = np.inf, -np.inf
+        self.best_w, self.best_b, self.best_beta = self.w, self.b, np.zeros(n)
+        self.settled = False
+        self._look()
+
+    def start(self) -> Start:
+        """Return the best weights so far as a start for another problem."""
+        return Start(self.best_w, self._intercept())
+
+    def bracket(self) -> Bracket:
+        """Return the best bounds so far, and what attains them."""
+        return Bracket(
+            self.primal,
+            self.dual,
+            self.best_w,
+            self._intercept(),
+            self.best_beta,
+            settled=self.settled,
+        )
+
+    def _intercept(self) -> float:
+        return self.best_b - float(self.passes.centre @ self.best_w)
+
+    def _look(self) -> None:
+        """Compute duals, gradient and curvature where we stand, and keep the best bounds."""
+        self.sums = self.passes.duals(self.f, self.anchor, self.width, self.beta, self.h)
+        self.gains, self.losses = self.system.prepare(self.beta, self.h, self.sums)
+        primal = 0.5 * float(self.w @ self.w) + self.sums.loss
+        if self.problem.intercept is Intercept.PENALIZED:
+            primal += 0.5 * (self.b / self.problem.lift) ** 2
+        if primal < self.primal:
+            self.primal, self.best_w, self.best_b = primal, self.w.copy(), self.b
+        dual, repair = self._dual(self.sums)
+        self.gap = primal - dual
+        away = self.w - self.gains - self.losses
+        # What the inner problem, not yet solved, and the repair of Σβ = 0 add to the gap.
+        self.inner = 0.5 * float(away @ away) + repair
+
+    def _dual(self, sums: Sums) -> tuple[float, float]:
+        """Return the dual objective of β made feasible, and what making it feasible cost."""
+        gain_scale = lost_scale = 1.0
+        if self.problem.intercept is Intercept.FREE:
+            less = min(sums.gain, sums.lost)
+            gain_scale = less / sums.gain if sums.gain > 0 else 1.0
+            lost_scale = less / sums.lost if sums.lost > 0 else 1.0
+        implied = gain_scale * self.gains + lost_scale * self.losses
+        as_it_is = self.gains + self.losses
+        dual = sums.dual(gain_scale, lost_scale) - 0.5 * float(implied @ implied)
+        repair = sums.dual(1.0, 1.0) - 0.5 * float(as_it_is @ as_it_is) - dual
+        if self.problem.intercept is Intercept.PENALIZED:
+            dual -= 0.5 * (self.problem.lift * (sums.gain - sums.lost)) ** 2
+            repair = (
+                0.5
+                * (self.b / self.problem.lift - self.problem.lift * (sums.gain - sums.lost)) ** 2
+            )
+        if dual > self.dual:
+            self.dual = dual
+            self.best_beta = np.where(self.beta > 0, gain_scale, lost_scale) * self.beta
+        return dual, max(repair, 0.0)
+
+    def advance(self) -> bool:
+        """Make one Newton step; return False when there is nothing left to gain."""
+        gradient = self._gradient()
+        step = self.system.step(gradient)
+        decrement = -float(gradient @ step)
+        if not np.isfinite(decrement):
+            return False
+        moves = decrement > _ROUNDING * abs(self.primal)
+        if moves:
+            self._move(step, decrement)
+        if self.inner <= _NEAR * self.gap or not moves:
+            self.settled = not moves and self.sums.moved <= 1e-12 * (
+                self.sums.gain + self.sums.lost
+            )
+            self._tighten()
+        self._look()
+        return True
+
+    def _gradient(self) -> Floats:
+        g = np.append(self.w - self.gains - self.losses, self.sums.lost - self.sums.gain)
+        if self.problem.intercept is Intercept.PENALIZED:
+            g[-1] += self.b / self.problem.lift**2
+        elif self.problem.intercept is Intercept.NONE:
+            g[-1] = 0.0
+        return g
+
+    def _move(self, step: Floats, decrement: float) -> None:
+        p, p_b = step[:-1], float(step[-1])
+        self.passes.scores(p, p_b, self.q)
+        fixed, square = float(self.w @ p), float(p @ p)
+        if self.problem.intercept is Intercept.PENALIZED:
+            fixed += self.b * p_b / self.problem.lift**2
+            square += (p_b / self.problem.lift) ** 2
+        t = self._line_search(fixed, square, decrement)
+        self.w = self.w + t * p
+        self.b += t * p_b
+        self.f += t * self.q
+
+    def _line_search(self, fixed: float, square: float, decrement: float) -> float:
+        """Return the step at which the derivative along it, piecewise linear, is about 0."""
+        low, high, t = 0.0, np.inf, 1.0
+        for _ in range(40):
+            slope, curve = self.passes.line(self.f, self.q, self.anchor, self.width, t)
+            slope += fixed + t * square
+            curve += square
+            if abs(slope) <= _LINE * decrement:
+                return t
+            low, high = (t, high) if slope < 0 else (low, t)
+            t = t - slope / curve if curve > 0 else np.inf
+            if not low < t < high:
+                t = 0.5 * (low + high) if high < np.inf else 2 * low
+        return t
+
+    def _tighten(self) -> None:
+        """Take the duals reached as anchor, and smooth less."""
+        self.passes.scores(self.w, self.b, self.f)  # rounding adds up in f
+        self.passes.duals(self.f, self.anchor, self.width, self.beta, self.h)
+        np.copyto(self.anchor, self.beta)
+        self.width = max(self.width / _SHRINK, _NARROW * self.scale)
+
+
+def _residual_scale(terms: Terms) -> float:
+    """Return the unit of residuals: 1 for labels, the spread of the targets in regression."""
+    if ((terms.low < 0) & (terms.high > 0)).any():
+        return float(terms.target.std()) or 1.0
+    return 1.0
+
+
+def _first_anchor(terms: Terms, beta: Floats | None) -> Floats:
+    if beta is not None:
+        return np.clip(beta, terms.low, terms.high)
+    bounded = np.isfinite(terms.high) & np.isfinite(terms.low)
+    return np.where(
+        bounded, 0.5 * (np.where(bounded, terms.low, 0) + np.where(bounded, terms.high, 0)), 0.0
+    )
+
+
+def _sampled(problem: Problem, size: int) -> Problem:
+    """Return the problem on some of the rows, each counting for several."""
+    n = problem.X.shape[0]
+    rows = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
+    t, share = problem.terms, size / n
+    terms = Terms(
+        t.target[rows], t.low[rows] / share, t.high[rows] / share, t.shift[rows] * share, t.slope
+    )
+    return replace(problem, X=problem.X[rows], terms=terms)
+
+
+def _nothing(problem: Problem) -> Bracket:
+    """Return what is known before anything is: the bracket of w = 0."""
+    n, d = problem.X.shape
+    primal = float(losses.values(problem.terms, np.zeros(n)).sum())
+    return Bracket(primal, 0.0, np.zeros(d), 0.0, np.zeros(n), finished=False)

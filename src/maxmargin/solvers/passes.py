@@ -1,0 +1,168 @@
+"""Sums over the rows of a problem, shared out among threads.
+
+Rows are cut into lanes by size alone, each lane is summed in order by one thread, and lanes are
+added up in order: the result is the same to the last bit whatever the number of threads.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from maxmargin import loops
+from maxmargin.kernels.blas import one_blas_thread, usual_threads
+from maxmargin.kernels.tiling import worker_pool
+from maxmargin.problem import Intercept, Problem
+
+Floats = npt.NDArray[np.float64]
+
+_LANES = 8
+_LANE_ENTRIES = 1 << 16  # numbers of X in a lane that are worth a thread
+_BUFFER_BYTES = 1 << 19
+
+
+class Sums(NamedTuple):
+    """What a pass over scores adds up."""
+
+    loss: float
+    gain: float  # Σβ over β > 0
+    gain_value: float  # Σ tβ − slope|β| there
+    gain_square: float  # Σ ½ shift β² there
+    lost: float  # −Σβ over β < 0
+    lost_value: float
+    lost_square: float
+    moved: float  # Σ|β − anchor|
+    active: int  # rows with h > 0
+
+    def dual(self, gain_scale: float, lost_scale: float) -> float:
+        """Return the dual objective but for ½‖w‖², either side of β scaled."""
+        return (
+            gain_scale * self.gain_value
+            - gain_scale**2 * self.gain_square
+            + lost_scale * self.lost_value
+            - lost_scale**2 * self.lost_square
+        )
+
+
+class Passes:
+    """The rows of a problem, measured from a centre, and the passes over them."""
+
+    def __init__(
+        self, problem: Problem, threads: int | None = None, *, centred: bool = True
+    ) -> None:
+        X = problem.X
+        self.n, self.d = X.shape
+        self.terms = problem.terms
+        self.rows = loops.rows.rows(X)
+        self.sparse = bool(sp.issparse(X))
+        per_row = X.nnz / self.n if self.sparse else self.d
+        self.outer = self.sparse and 2.5 * per_row < self.d
+        centred = centred and problem.intercept is Intercept.FREE and not self.outer
+        self.centre = _mean(X) if centred else np.zeros(self.d)
+        lanes = int(min(_LANES, max(1, self.n * per_row // _LANE_ENTRIES)))
+        edges = np.linspace(0, self.n, lanes + 1).astype(np.int64)
+        self.lanes = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+        self.threads = threads
+
+    def scores(self, w: Floats, b: float, out: Floats) -> Floats:
+        """Set out = (x − centre)·w + b for every row."""
+        offset = b - float(self.centre @ w) if self.sparse else b
+        self._each(
+            lambda begin, end: loops.newton_pass.scores(
+                self.rows, begin, end, self.centre, w, offset, out
+            )
+        )
+        return out
+
+    def losses(self, f: Floats) -> float:
+        """Return Σ ℓ at the scores f."""
+        parts = self._each(lambda begin, end: loops.newton_pass.losses(self.terms, begin, end, f))
+        return float(sum(parts))
+
+    def line(
+        self, f: Floats, q: Floats, anchor: Floats, width: float, step: float
+    ) -> tuple[float, float]:
+        """Return the derivatives of the smoothed losses along q at f + step·q."""
+        parts = self._each(
+            lambda begin, end: loops.newton_pass.line(
+                self.terms, begin, end, f, q, anchor, width, step
+            )
+        )
+        return sum(part[0] for part in parts), sum(part[1] for part in parts)
+
+    def duals(self, f: Floats, anchor: Floats, width: float, beta: Floats, h: Floats) -> Sums:
+        """Set β and h of every row, and return their sums."""
+        parts = self._each(
+            lambda begin, end: loops.newton_pass.duals(
+                self.terms, begin, end, f, anchor, width, beta, h
+            )
+        )
+        return Sums(*(sum(column) for column in zip(*parts, strict=True)))
+
+    def curvature(self, beta: Floats, h: Floats, sums: Sums) -> tuple[Floats, Floats, Floats]:
+        """Return Σβ(x − c) over β > 0 and over β < 0, and Σh(x − c, 1)(x − c, 1)ᵀ."""
+        work = self._outer if self.outer else self._gather
+        parts = self._each(lambda begin, end: work(begin, end, beta, h))
+        gains, losses, hessian = parts[0]
+        for more in parts[1:]:
+            gains += more[0]
+            losses += more[1]
+            hessian += more[2]
+        if self.sparse and not self.outer:
+            gains -= sums.gain * self.centre
+            losses += sums.lost * self.centre
+        if self.outer:
+            hessian = np.triu(hessian) + np.triu(hessian, 1).T
+        return gains, losses, hessian
+
+    def combinations(self, beta: Floats, sums: Sums) -> tuple[Floats, Floats]:
+        """Return Σβ(x − c) over β > 0 and over β < 0."""
+        parts = self._each(lambda begin, end: self._combine(begin, end, beta))
+        gains, losses = parts[0]
+        for more in parts[1:]:
+            gains += more[0]
+            losses += more[1]
+        if self.sparse:
+            gains -= sums.gain * self.centre
+            losses += sums.lost * self.centre
+        return gains, losses
+
+    def _combine(self, begin: int, end: int, beta: Floats) -> tuple[Floats, Floats]:
+        gains, losses = np.zeros(self.d), np.zeros(self.d)
+        loops.newton_pass.combine(self.rows, begin, end, self.centre, beta, gains, losses)
+        return gains, losses
+
+    def _gather(self, begin: int, end: int, beta: Floats, h: Floats) -> tuple[Floats, ...]:
+        width = self.d + 1
+        gains, losses, hessian = np.zeros(self.d), np.zeros(self.d), np.zeros((width, width))
+        buffer = np.empty((max(32, min(end - begin, _BUFFER_BYTES // (8 * width))), width))
+        while begin < end:
+            begin, filled = loops.newton_pass.gather(
+                self.rows, begin, end, self.centre, beta, h, gains, losses, buffer
+            )
+            if filled:
+                hessian += buffer[:filled].T @ buffer[:filled]
+        return gains, losses, hessian
+
+    def _outer(self, begin: int, end: int, beta: Floats, h: Floats) -> tuple[Floats, ...]:
+        gains, losses = np.zeros(self.d), np.zeros(self.d)
+        hessian = np.zeros((self.d + 1, self.d + 1))
+        loops.newton_pass.outer(self.rows, begin, end, beta, h, gains, losses, hessian)
+        return gains, losses, hessian
+
+    def _each(self, work: Callable[[int, int], Any]) -> list[Any]:
+        threads = min(self.threads or usual_threads(), len(self.lanes))
+        if threads <= 1:
+            return [work(*lane) for lane in self.lanes]
+        with one_blas_thread():
+            return list(worker_pool(threads).map(lambda lane: work(*lane), self.lanes))
+
+
+def _mean(X: Any) -> Floats:
+    total = np.zeros(X.shape[1])
+    step = max(1, (1 << 20) // X.shape[1])
+    for start in range(0, X.shape[0], step):
+        total += np.asarray(X[start : start + step].sum(axis=0, dtype=np.float64)).ravel()
+    return total / X.shape[0]
