@@ -8,13 +8,17 @@ True
 """
 
 from maxmargin import data, datasets, geometry, kernels
+from maxmargin.certify import Certificate
 from maxmargin.errors import DataFileError, NotSeparableError
 from maxmargin.estimators import (
     AveragedPerceptron,
     KernelPerceptron,
+    LinearSVC,
+    LinearSVR,
     Perceptron,
     VotedPerceptron,
 )
+from maxmargin.estimators.certifying import certify
 from maxmargin.kernels import check_kernel
 from maxmargin.separability import Separation, separate
 
@@ -22,12 +26,16 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AveragedPerceptron",
+    "Certificate",
     "DataFileError",
     "KernelPerceptron",
+    "LinearSVC",
+    "LinearSVR",
     "NotSeparableError",
     "Perceptron",
     "Separation",
     "VotedPerceptron",
+    "certify",
     "check_kernel",
     "data",
     "datasets",

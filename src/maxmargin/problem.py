@@ -1,6 +1,6 @@
 """What is solved, what a solver yields on the way, and what comes of it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Protocol
 
@@ -118,6 +118,16 @@ class Bracket:
         """(P − D) / max(|P|, |D|), and 0 where both are 0."""
         return relative_gap(self.primal, self.dual)
 
+    def unfinished(self) -> "Bracket":
+        """Return the same in the middle of an iteration."""
+        return replace(self, finished=False)
+
+    def improved(self, other: "Bracket") -> "Bracket":
+        """Return the better of both bounds, and what attains it."""
+        point = self if self.primal <= other.primal else other
+        duals = self if self.dual >= other.dual else other
+        return Bracket(point.primal, duals.dual, point.w, point.b, duals.beta)
+
     def __str__(self) -> str:
         return f"objective {self.primal:.6g}, relative gap {self.relative_gap:.2g}"
 
@@ -155,3 +165,23 @@ class Solution:
     beta: Floats
     run: Run
     trace: list[tuple[float, float]] = field(default_factory=list)  # seconds, relative gap
+
+
+@dataclass(frozen=True)
+class MulticlassProblem:
+    """The machine of Crammer and Singer: one weight vector a class, one loss a row.
+
+        min  ½Σₖ‖wₖ‖² + Σᵢ Cᵢ · (maxₖ (1 − δ(k, yᵢ) + fₖ(xᵢ)) − f_yᵢ(xᵢ)),    fₖ(x) = wₖ·x + bₖ
+
+    plus ½‖b/lift‖² if the intercept is penalized. Its dual is, in β of shape (n, K),
+
+        max  Σᵢ βᵢ[yᵢ] − ½Σₖ‖wₖ‖²    (− ½(lift‖Σβᵢ‖)² if penalized),     wₖ = Σᵢ βᵢ[k] xᵢ
+        s.t. βᵢ[k] ≤ Cᵢδ(k, yᵢ),  Σₖ βᵢ[k] = 0,  and Σᵢ βᵢ = 0 if the intercept is free.
+    """
+
+    X: Any  # C-ordered float32/float64 array, or CSR
+    labels: npt.NDArray[np.int64]  # 0 … n_classes − 1
+    n_classes: int
+    cost: Floats
+    intercept: Intercept = Intercept.FREE
+    lift: float = 1.0

@@ -6,6 +6,8 @@ import numpy as np
 
 from maxmargin.problem import relative_gap
 
+_WORTH_SAYING = 0.01  # the part of the gap from which on its cause is named
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -14,8 +16,9 @@ class Certificate:
     Attributes
     ----------
     primal, dual : float
-        The objective at the weights, with the best intercept; and the dual objective at the dual
-        variables, made feasible. The optimum lies between them.
+        The objective at the weights, with the best intercept (``maxmargin.certify``: the model's
+        own); and the dual objective at the dual variables, made feasible. The optimum lies between
+        them. A dual of −∞ says that nothing is proved.
     gap, relative_gap : float
         primal − dual, and that divided by the larger of |primal| and |dual|.
     infeasibility : float
@@ -25,9 +28,13 @@ class Certificate:
     max_kkt_violation : float
         The largest violation of an optimality condition, in units of the score f.
     distance_bound : float
-        No optimal weights are further from these than this.
+        No optimal weights are further from these than this (with a kernel: in feature space).
     intercept : float
         The intercept that is best for the weights (the middle one if there are several).
+    intercept_cost : float
+        How much lower the primal would be with that intercept in the place of the model's own.
+    caveat : str
+        What the bound rests on, or why there is none; empty if there is nothing to say.
     parts : tuple of Certificate
         With several classes: one for each binary problem; the sums are those of all.
     """
@@ -39,6 +46,8 @@ class Certificate:
     max_kkt_violation: float
     distance_bound: float
     intercept: float = 0.0
+    intercept_cost: float = 0.0
+    caveat: str = ""
     parts: tuple["Certificate", ...] = ()
 
     @property
@@ -49,17 +58,22 @@ class Certificate:
     @property
     def relative_gap(self) -> float:
         """(primal − dual) / max(|primal|, |dual|), 0 where both are 0."""
-        return relative_gap(self.primal, self.dual)
+        return np.inf if self.dual == -np.inf else relative_gap(self.primal, self.dual)
 
     def holds(self, tol: float) -> bool:
         """Return whether the relative gap, of every part too, is proved to be at most tol."""
         return bool(self.relative_gap <= tol) and all(part.holds(tol) for part in self.parts)
 
     def __str__(self) -> str:
-        return (
+        if not np.isfinite(self.dual):
+            return f"The objective {self.primal:.8g} is not certified: {self.caveat or 'no bound'}."
+        sentence = (
             f"The objective {self.primal:.8g} is within {max(self.gap, 0.0):.2g} (relative "
-            f"{max(self.relative_gap, 0.0):.2g}) of the best possible."
+            f"{max(self.relative_gap, 0.0):.2g}) of the best possible"
         )
+        if self.intercept_cost > _WORTH_SAYING * max(self.gap, 0.0):
+            sentence += f", {self.intercept_cost:.2g} of it by the choice of intercept"
+        return f"{sentence}; {self.caveat}." if self.caveat else f"{sentence}."
 
 
 def together(parts: list[Certificate]) -> Certificate:
@@ -73,5 +87,7 @@ def together(parts: list[Certificate]) -> Certificate:
         max(part.drift for part in parts),
         max(part.max_kkt_violation for part in parts),
         float(np.sqrt(sum(part.distance_bound**2 for part in parts))),
+        intercept_cost=sum(part.intercept_cost for part in parts),
+        caveat=next((part.caveat for part in parts if part.caveat), ""),
         parts=tuple(parts),
     )

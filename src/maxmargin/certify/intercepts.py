@@ -17,58 +17,72 @@ def best_intercept(terms: Terms, scores: Floats, near: float) -> float:
     The sum is convex and piecewise linear or quadratic; its slope is found at the median of the
     kinks that are left until none is.
     """
-    total = _slope_scale(terms, scores + near)
-    residual = terms.target - scores
-    kinks = np.concatenate([residual[terms.high > 0] - terms.slope,
-                            residual[terms.low < 0] + terms.slope])  # fmt: skip
+    tiny = _FLAT * _slope_scale(terms, scores + near)
+    total = _Total(terms, scores)
     left, right = -np.inf, np.inf
-    inside = kinks
+    inside = total.kinks
     while len(inside):
         middle = float(np.partition(inside, len(inside) // 2)[len(inside) // 2])
-        before, after = _slopes(terms, residual - middle)
-        if after < -_FLAT * total:
+        before, after = total.slopes(middle)
+        if after < -tiny:
             left = middle
-        elif before > _FLAT * total:
+        elif before > tiny:
             right = middle
         else:
-            return _middle_of_flat(kinks, middle, before, after, _FLAT * total)
+            return _middle_of_flat(total, middle, tiny)
         inside = inside[(inside > left) & (inside < right)]
-    return _root_between(terms, residual, left, right)
+    return _root_between(total, left, right)
 
 
-def _middle_of_flat(kinks: Floats, at: float, before: float, after: float, tiny: float) -> float:
-    """Return the middle of the kinks between which the sum does not change, given one of them."""
-    right = kinks[kinks > at].min(initial=np.inf) if abs(after) <= tiny else at
-    left = kinks[kinks < at].max(initial=-np.inf) if abs(before) <= tiny else at
-    if not (np.isfinite(left) and np.isfinite(right)):
-        return at
-    return float(0.5 * (left + right))
+class _Total:
+    """Σ ℓ(s + b) as a function of b: each row pulls b up from below ``up``, down from above."""
+
+    def __init__(self, terms: Terms, scores: Floats) -> None:
+        residual = terms.target - scores
+        self.up, self.down = residual - terms.slope, residual + terms.slope
+        self.kinks = np.concatenate([self.up[terms.high > 0], self.down[terms.low < 0]])
+        self.terms = terms
+
+    def slopes(self, b: float) -> tuple[float, float]:
+        """Return the left and the right derivative."""
+        # The kinks themselves are compared with b: computed anew they would be off by rounding.
+        below, above = self.up - b, b - self.down
+        low, high, shift = self.terms.low, self.terms.high, self.terms.shift
+        curved = shift > 0
+        scale = np.where(curved, shift, 1.0)
+        rising = np.where(curved, np.minimum(np.maximum(below, 0.0) / scale, high), 0.0)
+        falling = np.where(curved, np.minimum(np.maximum(above, 0.0) / scale, -low), 0.0)
+        smooth = float((falling - rising).sum())
+        high, low = np.where(curved, 0.0, high), np.where(curved, 0.0, low)
+        left = -float(high[below >= 0].sum()) - float(low[above > 0].sum())
+        right = -float(high[below > 0].sum()) - float(low[above >= 0].sum())
+        return smooth + left, smooth + right
 
 
-def _root_between(terms: Terms, residual: Floats, left: float, right: float) -> float:
+def _middle_of_flat(total: _Total, at: float, tiny: float) -> float:
+    """Return the middle of the stretch on which the sum does not change, given a kink of it."""
+    right = total.kinks[total.kinks > at].min(initial=np.inf)
+    left = total.kinks[total.kinks < at].max(initial=-np.inf)
+    # Between kinks the slope is linear: zeros just beside the one and the other make a flat.
+    after = total.slopes(at)[1], total.slopes(min(right, at + 1.0))[0]
+    before = total.slopes(at)[0], total.slopes(max(left, at - 1.0))[1]
+    if max(map(abs, after)) > tiny:
+        right = at
+    if max(map(abs, before)) > tiny:
+        left = at
+    return float(0.5 * (left + right)) if np.isfinite(left) and np.isfinite(right) else at
+
+
+def _root_between(total: _Total, left: float, right: float) -> float:
     """Return where the slope, linear between neighbouring kinks, is 0."""
     if not np.isfinite(left):
         left = right - 1.0
     if not np.isfinite(right):
         right = left + 1.0
-    low, high = _slopes(terms, residual - left)[1], _slopes(terms, residual - right)[0]
+    low, high = total.slopes(left)[1], total.slopes(right)[0]
     if high <= low:
         return 0.5 * (left + right)
     return float(np.clip(left - low * (right - left) / (high - low), left, right))
-
-
-def _slopes(terms: Terms, residual: Floats) -> tuple[float, float]:
-    """Return the left and right derivative in b of Σ ℓ, where t − f is the residual."""
-    up, down = residual - terms.slope, -residual - terms.slope
-    curved = terms.shift > 0
-    scale = np.where(curved, terms.shift, 1.0)
-    rising = np.where(curved, np.minimum(np.maximum(up, 0.0) / scale, terms.high), 0.0)
-    falling = np.where(curved, np.minimum(np.maximum(down, 0.0) / scale, -terms.low), 0.0)
-    smooth = float((falling - rising).sum())
-    high, low = np.where(curved, 0.0, terms.high), np.where(curved, 0.0, terms.low)
-    left = -float(high[up >= 0].sum()) - float(low[down > 0].sum())
-    right = -float(high[up > 0].sum()) - float(low[down >= 0].sum())
-    return smooth + left, smooth + right
 
 
 def _slope_scale(terms: Terms, scores: Floats) -> float:

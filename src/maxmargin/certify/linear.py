@@ -1,72 +1,42 @@
 """Certificates of linear machines with penalty ½‖w‖²."""
 
+import dataclasses
+
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin import losses
+from maxmargin.certify.arithmetic import Dual, Primal, assembled, feasible, kkt_violation
 from maxmargin.certify.certificate import Certificate
-from maxmargin.certify.intercepts import best_intercept
 from maxmargin.geometry.inputs import blocks
-from maxmargin.loops.records import Terms
 from maxmargin.problem import Intercept, Point, Problem
+
+__all__ = ["certify", "feasible", "kkt_violation"]
 
 Floats = npt.NDArray[np.float64]
 
-_AT_BOUND = 1e-9  # duals within this part of the largest of their bound are taken to be there
 
+def certify(problem: Problem, point: Point, *, keep_intercept: bool = False) -> Certificate:
+    """Return the certificate of a point (w, b, beta) for a problem with penalty ½‖w‖².
 
-def certify(problem: Problem, point: Point) -> Certificate:
-    """Return the certificate of a point (w, b, beta) for a problem with penalty ½‖w‖²."""
-    terms = problem.terms
+    A free intercept is replaced by the best one for the weights, unless it is to be kept.
+    """
+    if problem.l1_ratio:
+        raise ValueError(f"this certificate is for penalty ½‖w‖², got l1_ratio={problem.l1_ratio}")
     centre = _centre(problem)
-    scores = _scores(problem.X, point.w, centre)
-    norm2 = float(point.w @ point.w)
-    beta, infeasibility = feasible(terms, point.beta, problem.intercept)
+    shift = float(centre @ point.w)  # w·x + b = w·(x − centre) + (b + shift)
+    b = 0.0 if problem.intercept is Intercept.NONE else point.b + shift
+    beta, infeasibility = feasible(problem.terms, point.beta, problem.intercept)
     implied = _combination(problem.X, beta, centre)
-    drift = _drift(point.w, implied)
-    dual = losses.dual_value(terms, beta) - 0.5 * float(implied @ implied)
-    if problem.intercept is Intercept.FREE:
-        b = best_intercept(terms, scores, point.b + float(centre @ point.w))
-    else:
-        b = point.b if problem.intercept is Intercept.PENALIZED else 0.0
-    if problem.intercept is Intercept.PENALIZED:
-        norm2 += (b / problem.lift) ** 2
-        dual -= 0.5 * (problem.lift * float(beta.sum())) ** 2
-    scores += b
-    primal = 0.5 * norm2 + float(losses.values(terms, scores).sum())
-    return Certificate(
-        primal,
-        dual,
-        infeasibility,
-        drift,
-        kkt_violation(terms, scores, beta),
-        float(np.sqrt(2 * max(primal - dual, 0.0))),
-        b - float(centre @ point.w),
+    certificate = assembled(
+        problem.terms,
+        problem.intercept,
+        problem.lift,
+        Primal(_scores(problem.X, point.w, centre), float(point.w @ point.w), b),
+        Dual(beta, infeasibility, float(implied @ implied), _drift(point.w, implied)),
+        keep_intercept=keep_intercept,
     )
-
-
-def feasible(terms: Terms, beta: Floats, intercept: Intercept) -> tuple[Floats, float]:
-    """Return β clipped to its box, the heavier side scaled down so that Σβ = 0; and the change."""
-    clipped = np.clip(np.nan_to_num(beta, posinf=0.0, neginf=0.0), terms.low, terms.high)
-    if intercept is Intercept.FREE:
-        gain, loss = float(clipped[clipped > 0].sum()), -float(clipped[clipped < 0].sum())
-        if gain > loss:
-            clipped[clipped > 0] *= loss / gain
-        elif loss > gain:
-            clipped[clipped < 0] *= gain / loss
-    total = float(np.abs(beta).sum())
-    change = float(np.abs(clipped - beta).sum())
-    return clipped, change / total if total > 0 else 0.0
-
-
-def kkt_violation(terms: Terms, scores: Floats, beta: Floats) -> float:
-    """Return by how much, at worst, a residual t − f is outside what its β allows."""
-    near = _AT_BOUND * float(np.abs(beta).max(initial=0.0))
-    lower, upper = losses.allowed_residuals(terms, beta, near)
-    residual = terms.target - scores
-    outside = np.maximum(lower - residual, residual - upper)
-    return float(np.max(outside, initial=0.0))
+    return dataclasses.replace(certificate, intercept=certificate.intercept - shift)
 
 
 def _drift(w: Floats, implied: Floats) -> float:

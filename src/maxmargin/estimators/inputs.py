@@ -68,6 +68,38 @@ def check_labels(y: Any, n_rows: int) -> npt.NDArray[Any]:
     return np.asarray(y)
 
 
+def check_targets(y: Any, n_rows: int) -> Floats:
+    """Return regression targets as a 1-D float array, one for each row."""
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None.")
+    y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y must hold real numbers.")
+    try:
+        target = np.array(y, dtype=np.float64)
+    except (TypeError, ValueError) as wrong:
+        raise ValueError(f"y must hold numbers for regression, got dtype {y.dtype}.") from wrong
+    if not np.isfinite(target).all():
+        row = int(np.argmax(~np.isfinite(target)))
+        raise ValueError(f"Input y contains NaN or infinity (row {row}): drop such rows.")
+    if len(target) != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
+            f"y has {len(target)} targets."
+        )
+    return target
+
+
+def regression_weights(sample_weight: Any, n_rows: int) -> Floats:
+    """Return one weight per row, some of them above 0."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = _sample_weight(sample_weight, n_rows)
+    if not weight.any():
+        raise ValueError("sample_weight is zero for every row: nothing is left to learn from.")
+    return weight
+
+
 def _missing(y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     if y.dtype.kind == "f":
         return np.asarray(~np.isfinite(y))

@@ -14,6 +14,7 @@ def check_number(
     above: float | None = None,
     at_least: float | None = None,
     below: float | None = None,
+    at_most: float | None = None,
     integer: bool = False,
     optional: bool = False,
 ) -> None:
@@ -30,7 +31,7 @@ def check_number(
         return
     bounds = [
         f"{sign} {bound}"
-        for sign, bound in ((">", above), (">=", at_least), ("<", below))
+        for sign, bound in ((">", above), (">=", at_least), ("<", below), ("<=", at_most))
         if bound is not None
     ]
     wanted = " and ".join([("an integer " if integer else "a number ") + bounds[0], *bounds[1:]])
@@ -44,6 +45,7 @@ def check_number(
         and (above is None or value > above)
         and (at_least is None or value >= at_least)
         and (below is None or value < below)
+        and (at_most is None or value <= at_most)
     )
     if not fits:
         raise ValueError(complaint)

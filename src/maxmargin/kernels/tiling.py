@@ -172,6 +172,7 @@ def contiguous(target: FloatArray) -> Iterator[FloatArray]:
 
 @cache
 def worker_pool(workers: int) -> ThreadPoolExecutor:
+    """Return the threads that are kept for tiles and passes."""
     return ThreadPoolExecutor(workers, thread_name_prefix="maxmargin")
 
 

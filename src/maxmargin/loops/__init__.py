@@ -7,7 +7,17 @@ so that ``import maxmargin`` stays light.
 import importlib
 from types import ModuleType
 
-_MODULES = ("kernel_tiles", "perceptron", "rows")
+_MODULES = (
+    "columns",
+    "crammer_singer",
+    "dual_cd",
+    "kernel_tiles",
+    "newton_pass",
+    "perceptron",
+    "rows",
+    "subgradient",
+    "working_sets",
+)
 
 
 def __getattr__(name: str) -> ModuleType:

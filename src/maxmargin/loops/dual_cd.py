@@ -15,6 +15,7 @@ from maxmargin.loops.compiled import compiled
 from maxmargin.loops.rows import row_axpy, row_dot, row_prefetch, row_squared_norm
 
 _AHEAD = 8
+_ROWS_A_CALL = 20_000
 
 
 @compiled
@@ -38,6 +39,29 @@ def shuffle(order: Any, count: int, state: Any) -> None:
 
 
 @compiled
+def violation(G: float, old: float, low: float, high: float, slope: float, limits: Any) -> Any:
+    """Return how far the gradient is from rest at this β, and whether the row may be left out."""
+    up = G + slope if old >= 0.0 else G - slope  # derivative to the right, and to the left
+    down = G - slope if old <= 0.0 else G + slope
+    if up < 0.0 and old < high:
+        return up, False
+    if down > 0.0 and old > low:
+        return down, False
+    leave = (old >= high or up > limits[0]) and (old <= low or down < limits[1])
+    return 0.0, leave
+
+
+@compiled
+def minimiser(G: float, old: float, low: float, high: float, slope: float, curve: float) -> float:
+    """Return the β that is best for its row alone, given the gradient at the old one."""
+    if curve <= 0.0:
+        return high if G < 0.0 else low
+    z = old - G / curve
+    z = max(z - slope / curve, 0.0) if z > 0.0 else min(z + slope / curve, 0.0)
+    return min(max(z, low), high)
+
+
+@compiled
 def sweep(
     X: Any, terms: Any, norms: Any, order: Any, begin: int, count: int, limits: Any,
     tau: float, w: Any, b: Any, beta: Any, worst: Any,
@@ -45,71 +69,30 @@ def sweep(
     """Visit order[begin:count], moving rows to leave out to the end; return begin and count then.
 
     ``limits`` holds how far the gradient may be from rest before a row is left out (above, below);
-    ``worst`` collects the largest violations (above, below). It stops after a million entries or
-    so, to be called again.
+    ``worst`` collects the largest violations (above, below). It stops after some thousand rows, to
+    be called again.
     """
     k = begin
-    slope = terms.slope
-    stop = min(count, begin + max(64, 2_000_000 // max(1, w.shape[0] // 64)))
-    stop = min(count, begin + 20_000)
-    while k < stop:
+    stop = begin + _ROWS_A_CALL
+    while k < min(stop, count):
         i = order[k]
         if k + _AHEAD < count:
             row_prefetch(X, order[k + _AHEAD])
         old = beta[i]
-        low = terms.low[i]
-        high = terms.high[i]
-        curve = norms[i] + tau + terms.shift[i]
         G = row_dot(X, i, w) + b[0] - terms.target[i] + terms.shift[i] * old
-        violation = 0.0
-        if old == 0.0:
-            up = G + slope  # derivative to the right, and to the left
-            down = G - slope
-            if up < 0.0 and high > 0.0:
-                violation = up
-            elif down > 0.0 and low < 0.0:
-                violation = down
-            elif (high <= 0.0 or up > limits[0]) and (low >= 0.0 or down < limits[1]):
-                count -= 1
-                stop = min(stop, count)
-                order[k], order[count] = order[count], i
-                continue
-        else:
-            violation = G + slope if old > 0.0 else G - slope
-            if old >= high and violation < 0.0:
-                if violation < limits[1]:
-                    count -= 1
-                    stop = min(stop, count)
-                    order[k], order[count] = order[count], i
-                    continue
-                violation = 0.0
-            elif old <= low and violation > 0.0:
-                if violation > limits[0]:
-                    count -= 1
-                    stop = min(stop, count)
-                    order[k], order[count] = order[count], i
-                    continue
-                violation = 0.0
-        worst[0] = max(worst[0], violation)
-        worst[1] = min(worst[1], violation)
-        if violation != 0.0:
-            if curve > 0.0:
-                z = old - G / curve
-                z = max(z - slope / curve, 0.0) if z > 0.0 else min(z + slope / curve, 0.0)
-            else:
-                z = np.inf if violation < 0.0 else -np.inf
-            new = min(max(z, low), high)
+        away, leave = violation(G, old, terms.low[i], terms.high[i], terms.slope, limits)
+        if leave:
+            count -= 1
+            order[k], order[count] = order[count], i
+            continue
+        k += 1
+        worst[0] = max(worst[0], away)
+        worst[1] = min(worst[1], away)
+        if away != 0.0:
+            curve = norms[i] + tau + terms.shift[i]
+            new = minimiser(G, old, terms.low[i], terms.high[i], terms.slope, curve)
             if new != old and abs(new) < np.inf:
                 beta[i] = new
                 row_axpy(X, i, new - old, w)
                 b[0] += tau * (new - old)
-        k += 1
     return k, count
-
-
-@compiled
-def combination(X: Any, beta: Any, sign: float, out: Any) -> None:
-    """Add Σβx over the rows whose β has this sign."""
-    for i in range(beta.shape[0]):
-        if beta[i] * sign > 0.0:
-            row_axpy(X, i, beta[i], out)

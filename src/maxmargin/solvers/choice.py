@@ -2,20 +2,42 @@
 
 from maxmargin.problem import Problem
 from maxmargin.solvers.newton import Newton
+from maxmargin.solvers.subgradient import Subgradient
 from maxmargin.solvers.wide import DualCDThenNewton
+from maxmargin.solvers.working_sets import WorkingSets
 
 _MANY_COLUMNS = 2000
 _FEW_ROWS = 2000
 
-LinearSolver = Newton | DualCDThenNewton
+LinearSolver = Newton | DualCDThenNewton | Subgradient | WorkingSets
+
+
+SOLVERS: dict[str, type[LinearSolver]] = {
+    "newton": Newton,
+    "dual_cd": DualCDThenNewton,
+    "subgradient": Subgradient,
+    "working_sets": WorkingSets,
+}
 
 
 def choose(problem: Problem, *, threads: int | None = None, seed: int = 0) -> LinearSolver:
-    """Return the solver for a problem with penalty ½‖w‖², by the shape of its data.
+    """Return the solver for a problem, by its penalty and the shape of its data.
 
     Newton's method wins unless both rows and columns are many: then coordinate descent comes first.
     """
     n, d = problem.X.shape
-    if d > _MANY_COLUMNS and n > _FEW_ROWS:
+    wide = d > _MANY_COLUMNS and n > _FEW_ROWS
+    return named("dual_cd" if wide else "newton", problem, threads=threads, seed=seed)
+
+
+def named(
+    name: str, problem: Problem, *, threads: int | None = None, seed: int = 0
+) -> LinearSolver:
+    """Return a solver by its name; ℓ1 penalties have only one."""
+    if problem.l1_ratio > 0:
+        return WorkingSets()
+    if name == "newton":
+        return Newton(threads)
+    if name == "dual_cd":
         return DualCDThenNewton(seed, threads)
-    return Newton(threads)
+    return Subgradient(seed)

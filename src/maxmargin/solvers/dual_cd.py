@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from maxmargin import loops
 from maxmargin.problem import Bracket, Intercept, Problem, Start
-from maxmargin.solvers.passes import Passes
+from maxmargin.solvers.passes import Passes, repaired
 
 Floats = npt.NDArray[np.float64]
 
@@ -48,8 +48,7 @@ class _State:
         self.w = np.zeros(d)
         if start.beta is not None:
             self.beta[:] = np.clip(start.beta, terms.low, terms.high)
-            loops.dual_cd.combination(passes.rows, self.beta, 1.0, self.w)
-            loops.dual_cd.combination(passes.rows, self.beta, -1.0, self.w)
+            loops.newton_pass.combine(passes.rows, 0, n, passes.centre, self.beta, self.w, self.w)
         self.norms = np.empty(n)
         loops.dual_cd.squared_norms(passes.rows, self.norms)
         self.tau = {
@@ -110,28 +109,15 @@ class _State:
 
     def look(self) -> None:
         """Compute both bounds where we stand, and keep the best."""
-        problem, terms = self.problem, self.problem.terms
+        problem = self.problem
         b = float(self.b[0])
         self.passes.scores(self.w, b, self.f)
-        total = float(self.beta.sum())
         loss = self.passes.losses(self.f)
         primal = 0.5 * float(self.w @ self.w) + loss
         if problem.intercept is Intercept.PENALIZED:
             primal += 0.5 * (b / problem.lift) ** 2
         if primal < self.primal:
             self.primal, self.best_w, self.best_b = primal, self.w.copy(), b
-        beta, implied = self.beta, self.w
-        if problem.intercept is Intercept.FREE and total != 0.0:
-            heavier = 1.0 if total > 0 else -1.0
-            side = np.zeros_like(self.w)
-            loops.dual_cd.combination(self.passes.rows, self.beta, heavier, side)
-            size = float(np.abs(self.beta[self.beta * heavier > 0]).sum())
-            scale = 1.0 - abs(total) / size
-            beta = np.where(self.beta * heavier > 0, scale * self.beta, self.beta)
-            implied = self.w - (1.0 - scale) * side
-        each = terms.target * beta - terms.slope * np.abs(beta) - 0.5 * terms.shift * beta * beta
-        dual = float(each.sum()) - 0.5 * float(implied @ implied)
-        if problem.intercept is Intercept.PENALIZED:
-            dual -= 0.5 * problem.lift**2 * total**2
+        beta, dual = repaired(problem, self.passes, self.beta)
         if dual > self.dual:
             self.dual, self.best_beta = dual, beta.copy()

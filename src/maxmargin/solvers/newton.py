@@ -24,6 +24,7 @@ from maxmargin.loops.records import Terms
 from maxmargin.problem import Bracket, Intercept, Problem, Start
 from maxmargin.solvers.newton_systems import system_for
 from maxmargin.solvers.passes import Passes, Sums
+from maxmargin.solvers.polishing import polished
 
 Floats = npt.NDArray[np.float64]
 
@@ -33,6 +34,8 @@ _NARROW = 1e-10
 _NEAR = 0.4  # the part of the gap that the inner problem may contribute when the anchor moves
 _LINE = 0.02  # how much of its slope a line search may leave
 _ROUNDING = 1e-15
+_EXACT = 1e-13  # relative gap that counts as none
+_POLISH = 1e-3  # relative gap from which it is worth trying to solve the conditions directly
 
 _SAMPLE_ROWS = 4000
 _SAMPLE_PER_COLUMN = 20
@@ -46,14 +49,14 @@ class Newton:
 
     threads: int | None = None
 
-    name = "newton"
-
     def iterates(self, problem: Problem, start: Start) -> Iterator[Bracket]:
         """Yield a bracket after each Newton step, and unfinished ones during the rehearsal."""
         width = None
         if start.w is None and start.beta is None:
-            for start, width in self._rehearsal(problem):
-                yield _nothing(problem)
+            nothing = _nothing(problem)
+            for begun in self._rehearsal(problem):
+                start, width = begun
+                yield nothing
         state = _State(problem, Passes(problem, self.threads), start, width)
         while True:
             yield state.bracket()
@@ -68,8 +71,9 @@ class Newton:
             return
         sample = _sampled(problem, size)
         start, width = Start(), None
-        for start, width in self._rehearsal(sample):
-            yield start, width
+        for begun in self._rehearsal(sample):
+            start, width = begun
+            yield begun
         state = _State(sample, Passes(sample, self.threads), start, width)
         while state.bracket().relative_gap > _SAMPLE_GAP and state.advance():
             yield state.start(), 2 * state.width
@@ -98,6 +102,7 @@ class _State:
         self.primal, self.dual = np.inf, -np.inf
         self.best_w, self.best_b, self.best_beta = self.w, self.b, np.zeros(n)
         self.settled = False
+        self.smooth = bool((problem.terms.shift > 0).all())
         self._look()
 
     def start(self) -> Start:
@@ -128,7 +133,7 @@ class _State:
         if primal < self.primal:
             self.primal, self.best_w, self.best_b = primal, self.w.copy(), self.b
         dual, repair = self._dual(self.sums)
-        self.gap = primal - dual
+        self.gap, self.at = primal - dual, (primal, dual)
         away = self.w - self.gains - self.losses
         # What the inner problem, not yet solved, and the repair of Σβ = 0 add to the gap.
         self.inner = 0.5 * float(away @ away) + repair
@@ -166,12 +171,33 @@ class _State:
         if moves:
             self._move(step, decrement)
         if self.inner <= _NEAR * self.gap or not moves:
-            self.settled = not moves and self.sums.moved <= 1e-12 * (
-                self.sums.gain + self.sums.lost
-            )
             self._tighten()
+            self._polish()
         self._look()
+        if self.smooth and not moves:
+            self.settled = True
         return True
+
+    def _polish(self) -> None:
+        """Try whether the free duals are known by now: then the rest is linear equations."""
+        if self.smooth or self.primal - self.dual > _POLISH * abs(self.primal):
+            return
+        point = polished(self.problem, self.passes, self.beta, self.b)
+        if point is None:
+            return
+        before = self.w, self.b, self.anchor, self.gap
+        self.w, self.b, self.anchor = point[:3]
+        self.passes.scores(self.w, self.b, self.f)
+        self._look()
+        exact = _complementarity(self.problem.terms, self.f, point.beta)
+        if exact <= max(_EXACT * abs(self.primal), point.rounding):
+            self.best_w, self.best_b, self.best_beta = point[:3]
+            self.primal = self.at[0]
+            self.dual = self.primal - exact
+            self.settled = True
+        elif self.gap > before[3]:
+            self.w, self.b, self.anchor = before[:3]
+            self.passes.scores(self.w, self.b, self.f)
 
     def _gradient(self) -> Floats:
         g = np.append(self.w - self.gains - self.losses, self.sums.lost - self.sums.gain)
@@ -216,6 +242,12 @@ class _State:
         self.width = max(self.width / _SHRINK, _NARROW * self.scale)
 
 
+def _complementarity(terms: Terms, f: Floats, beta: Floats) -> float:
+    """Return the duality gap where w = Σβx and Σβ = 0, as a sum of terms that are not negative."""
+    each = losses.values(terms, f) + terms.slope * np.abs(beta) - beta * (terms.target - f)
+    return float(np.maximum(each, 0.0).sum())
+
+
 def _residual_scale(terms: Terms) -> float:
     """Return the unit of residuals: 1 for labels, the spread of the targets in regression."""
     if ((terms.low < 0) & (terms.high > 0)).any():
@@ -227,9 +259,8 @@ def _first_anchor(terms: Terms, beta: Floats | None) -> Floats:
     if beta is not None:
         return np.clip(beta, terms.low, terms.high)
     bounded = np.isfinite(terms.high) & np.isfinite(terms.low)
-    return np.where(
-        bounded, 0.5 * (np.where(bounded, terms.low, 0) + np.where(bounded, terms.high, 0)), 0.0
-    )
+    low, high = np.where(bounded, terms.low, 0.0), np.where(bounded, terms.high, 0.0)
+    return 0.5 * (low + high)
 
 
 def _sampled(problem: Problem, size: int) -> Problem:

@@ -131,7 +131,7 @@ class RowSystem:
 
         def times(p: Floats) -> Floats:
             v = self.h * (self.cache.times(self.active, p[:-1]) + p[-1])
-            out = ridge * p + np.append(self.cache.combined(self.active, v), v.sum())
+            out: Floats = ridge * p + np.append(self.cache.combined(self.active, v), v.sum())
             if fixed:
                 out[-1] = p[-1]
             return out
@@ -204,7 +204,9 @@ class _Products:
 
     def _float(self, rows: Any) -> Any:
         rows = rows.astype(np.float64, copy=False)
-        return rows if sp.issparse(rows) or not self.centre.any() else rows - self.centre
+        if not self.centre.any():
+            return rows
+        return _dense(rows) - self.centre  # few rows, or they would not be centred
 
 
 def _dense(K: Any) -> Floats:

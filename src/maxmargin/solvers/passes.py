@@ -129,6 +129,15 @@ class Passes:
             losses += sums.lost * self.centre
         return gains, losses
 
+    def combination(self, beta: Floats) -> Floats:
+        """Return Σβ(x − c)."""
+        parts = self._each(lambda begin, end: self._combine(begin, end, beta))
+        total = np.zeros(self.d)
+        for gains, losses in parts:
+            total += gains
+            total += losses
+        return total - float(beta.sum()) * self.centre if self.sparse else total
+
     def _combine(self, begin: int, end: int, beta: Floats) -> tuple[Floats, Floats]:
         gains, losses = np.zeros(self.d), np.zeros(self.d)
         loops.newton_pass.combine(self.rows, begin, end, self.centre, beta, gains, losses)
@@ -160,9 +169,30 @@ class Passes:
             return list(worker_pool(threads).map(lambda lane: work(*lane), self.lanes))
 
 
+def repaired(problem: Problem, passes: Passes, beta: Floats) -> tuple[Floats, float]:
+    """Return β with Σβ = 0 where the intercept is free, and its dual objective.
+
+    The heavier side is scaled down. ``passes`` must not be centred.
+    """
+    terms = problem.terms
+    gains, losses = np.zeros(passes.d), np.zeros(passes.d)
+    loops.newton_pass.combine(passes.rows, 0, passes.n, passes.centre, beta, gains, losses)
+    gain, lost = float(beta[beta > 0].sum()), -float(beta[beta < 0].sum())
+    if problem.intercept is Intercept.FREE and gain != lost:
+        gain_scale, lost_scale = (lost / gain, 1.0) if gain > lost else (1.0, gain / lost)
+        beta = np.where(beta > 0, gain_scale, lost_scale) * beta
+        gains, losses = gain_scale * gains, lost_scale * losses
+    implied = gains + losses
+    each = terms.target * beta - terms.slope * np.abs(beta) - 0.5 * terms.shift * beta * beta
+    dual = float(each.sum()) - 0.5 * float(implied @ implied)
+    if problem.intercept is Intercept.PENALIZED:
+        dual -= 0.5 * (problem.lift * (gain - lost)) ** 2
+    return beta, dual
+
+
 def _mean(X: Any) -> Floats:
     total = np.zeros(X.shape[1])
     step = max(1, (1 << 20) // X.shape[1])
     for start in range(0, X.shape[0], step):
         total += np.asarray(X[start : start + step].sum(axis=0, dtype=np.float64)).ravel()
-    return total / X.shape[0]
+    return np.asarray(total / X.shape[0])

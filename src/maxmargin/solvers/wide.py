@@ -18,8 +18,6 @@ class DualCDThenNewton:
     seed: int = 0
     threads: int | None = None
 
-    name = "dual_cd"
-
     def iterates(self, problem: Problem, start: Start) -> Iterator[Bracket]:
         """Yield brackets of the one, then of the other."""
         rounds = 0

@@ -1,0 +1,103 @@
+"""What all certificates with penalty ½‖w‖² share, whatever space the weights live in."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from maxmargin import losses
+from maxmargin.certify.certificate import Certificate
+from maxmargin.certify.intercepts import best_intercept
+from maxmargin.loops.records import Terms
+from maxmargin.problem import Intercept
+
+Floats = npt.NDArray[np.float64]
+
+_AT_BOUND = 1e-9  # duals within this part of the largest of their bound are taken to be there
+
+
+@dataclass(frozen=True)
+class Primal:
+    """What is to be known of weights: w·φ(xᵢ) for each row, ‖w‖², and the intercept."""
+
+    scores: Floats
+    norm2: float
+    b: float
+
+
+@dataclass(frozen=True)
+class Dual:
+    """What is to be known of feasible duals: β, what it took, ‖Σβφ‖², ‖w − Σβφ‖ / ‖w‖."""
+
+    beta: Floats
+    infeasibility: float
+    norm2: float
+    drift: float
+
+
+def assembled(
+    terms: Terms,
+    intercept: Intercept,
+    lift: float,
+    primal: Primal,
+    dual: Dual,
+    *,
+    keep_intercept: bool,
+) -> Certificate:
+    """Return the certificate.
+
+    Parameters
+    ----------
+    terms, intercept, lift
+        As in ``Problem``.
+    primal, dual : Primal, Dual
+        The point.
+    keep_intercept : bool
+        Take the primal at the point's own intercept, rather than at the best one if it is free.
+    """
+    penalized = intercept is Intercept.PENALIZED
+
+    def objective(b: float) -> float:
+        norm2 = primal.norm2 + ((b / lift) ** 2 if penalized else 0.0)
+        return 0.5 * norm2 + float(losses.values(terms, primal.scores + b).sum())
+
+    best = primal.b
+    if intercept is Intercept.FREE:
+        best = best_intercept(terms, primal.scores, primal.b)
+    own = primal.b if keep_intercept else best
+    value, least = objective(own), objective(best)
+    spread = (lift * float(dual.beta.sum())) ** 2 if penalized else 0.0
+    bound = losses.dual_value(terms, dual.beta) - 0.5 * (dual.norm2 + spread)
+    return Certificate(
+        value,
+        bound,
+        dual.infeasibility,
+        dual.drift,
+        kkt_violation(terms, primal.scores + own, dual.beta),
+        float(np.sqrt(2 * max(min(value, least) - bound, 0.0))),
+        best,
+        intercept_cost=max(value - least, 0.0) if np.isfinite(least) else 0.0,
+    )
+
+
+def feasible(terms: Terms, beta: Floats, intercept: Intercept) -> tuple[Floats, float]:
+    """Return β clipped to its box, the heavier side scaled down so that Σβ = 0; and the change."""
+    clipped = np.clip(np.nan_to_num(beta, posinf=0.0, neginf=0.0), terms.low, terms.high)
+    if intercept is Intercept.FREE:
+        gain, loss = float(clipped[clipped > 0].sum()), -float(clipped[clipped < 0].sum())
+        if gain > loss:
+            clipped[clipped > 0] *= loss / gain
+        elif loss > gain:
+            clipped[clipped < 0] *= gain / loss
+    total = float(np.abs(beta).sum())
+    change = float(np.abs(clipped - beta).sum())
+    return clipped, change / total if total > 0 else 0.0
+
+
+def kkt_violation(terms: Terms, scores: Floats, beta: Floats) -> float:
+    """Return by how much, at worst, a residual t − f is outside what its β allows."""
+    near = _AT_BOUND * float(np.abs(beta).max(initial=0.0))
+    lower, upper = losses.allowed_residuals(terms, beta, near)
+    residual = terms.target - scores
+    outside = np.maximum(lower - residual, residual - upper)
+    return float(np.max(outside, initial=0.0))

@@ -1,0 +1,179 @@
+"""Certificates of the multiclass machine of Crammer and Singer."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from maxmargin.certify.certificate import Certificate
+from maxmargin.geometry.inputs import blocks
+from maxmargin.problem import Intercept, MulticlassProblem
+
+Floats = npt.NDArray[np.float64]
+
+_AT_BOUND = 1e-9  # a class with less than this part of a row's cost holds none of it
+_PASSES = 20  # over the coordinates of a free intercept
+_EQUAL = 1e-12  # sums of costs that differ by less than this part are equal
+
+
+@dataclass(frozen=True)
+class MulticlassCertificate(Certificate):
+    """A certificate that speaks for all classes at once; ``intercepts`` has one for each.
+
+    The objective is minimised over a free intercept by exact steps in one coordinate at a time:
+    what results is an upper bound, as all bounds here, but not always the least for the weights.
+    """
+
+    intercepts: tuple[float, ...] = ()
+
+
+def certify_multiclass(
+    problem: MulticlassProblem, W: Floats, b: Floats, beta: Floats
+) -> MulticlassCertificate:
+    """Return the certificate of weights (d, K), intercepts (K,) and duals (n, K)."""
+    W, b = np.asarray(W, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    centre = _centre(problem)
+    own = np.arange(len(problem.labels)), problem.labels
+    mass, infeasibility = feasible_masses(problem, beta)
+    duals = _duals(problem, mass)
+    implied = _combination(problem.X, duals, centre)
+    dual = float(duals[own].sum()) - 0.5 * float(np.vdot(implied, implied))
+    claims = _scores(problem.X, W, centre) + 1.0
+    claims[own] -= 1.0
+    penalty = 0.5 * float(np.vdot(W, W))
+    b = np.zeros(len(b)) if problem.intercept is Intercept.NONE else b + centre @ W
+    if problem.intercept is Intercept.PENALIZED:
+        penalty += 0.5 * float(b @ b) / problem.lift**2
+        dual -= 0.5 * problem.lift**2 * float((duals.sum(axis=0) ** 2).sum())
+    claims += b
+    if problem.intercept is Intercept.FREE:
+        step = _better_step(problem, claims)
+        claims += step
+        b = b + step
+    primal = penalty + _loss(problem, claims)
+    primal = primal if np.isfinite(primal) else np.inf
+    return MulticlassCertificate(
+        primal,
+        dual,
+        infeasibility,
+        _drift(W, implied),
+        kkt_violation(problem, claims, mass),
+        float(np.sqrt(2 * max(primal - dual, 0.0))),
+        intercepts=tuple((b - centre @ W).tolist()),
+    )
+
+
+def feasible_masses(problem: MulticlassProblem, beta: Floats) -> tuple[Floats, float]:
+    """Return masses m = Cδ − β made feasible, and by how much that changed β.
+
+    Negative masses are dropped and each row scaled to its cost. With a free intercept class k must
+    be given in all what its rows bring, Nₖ. Classes that have more, Mₖ > Nₖ, keep the part Nₖ/Mₖ of
+    each mass; what a row is left with goes to the classes that lack, in proportion to their lack.
+    Rows keep their sums, no mass is negative and every class has its due: always feasible.
+    """
+    cost = problem.cost
+    own = np.zeros((len(cost), problem.n_classes))
+    own[np.arange(len(cost)), problem.labels] = cost
+    given = np.where(np.isfinite(beta), beta, 0.0)
+    mass = np.maximum(own - given, 0.0)
+    sums = mass.sum(axis=1)
+    usable = (sums > 0) & (cost > 0) & np.isfinite(sums)
+    mass[usable] *= (cost[usable] / sums[usable])[:, np.newaxis]
+    mass[~usable] = own[~usable]
+    if problem.intercept is Intercept.FREE:
+        mass = _balanced(mass, own.sum(axis=0))
+    total = float(np.abs(beta).sum())
+    change = float(np.abs(_duals(problem, mass) - beta).sum())
+    return mass, change / total if total > 0 else 0.0
+
+
+def _balanced(mass: Floats, due: Floats) -> Floats:
+    held = mass.sum(axis=0)
+    lack = np.maximum(due - held, 0.0)
+    if not lack.any():
+        return mass
+    kept = mass * np.where(held > due, due / np.where(held > due, held, 1.0), 1.0)
+    released = (mass - kept).sum(axis=1, keepdims=True)
+    return np.asarray(kept + released * (lack / lack.sum()))
+
+
+def _duals(problem: MulticlassProblem, mass: Floats) -> Floats:
+    """Return β = Cδ − m, where β[y] is what the other classes hold: rows then sum to 0."""
+    beta = -mass
+    own = np.arange(len(mass)), problem.labels
+    beta[own] = 0.0
+    beta[own] = -beta.sum(axis=1)
+    return beta
+
+
+def _loss(problem: MulticlassProblem, claims: Floats) -> float:
+    own = claims[np.arange(len(claims)), problem.labels]
+    return float(problem.cost @ (claims.max(axis=1, initial=-np.inf) - own))
+
+
+def _better_step(problem: MulticlassProblem, claims: Floats) -> Floats:
+    """Return a step of b that lowers the loss, or none: exact in each coordinate in turn."""
+    due = np.bincount(problem.labels, problem.cost, minlength=problem.n_classes)
+    best, kept = _loss(problem, claims), np.zeros(problem.n_classes)
+    if problem.n_classes < 2 or not np.isfinite(best) or not problem.cost.any():
+        return kept
+    step, claims = kept.copy(), claims.copy()
+    for _ in range(_PASSES):
+        for k in range(problem.n_classes):
+            move = _coordinate_step(problem.cost, claims, k, float(due[k]))
+            claims[:, k] += move
+            step[k] += move
+        loss = _loss(problem, claims)
+        if not loss < best * (1 - _EQUAL):
+            break
+        best, kept = loss, step.copy()
+    return kept
+
+
+def _coordinate_step(cost: Floats, claims: Floats, k: int, due: float) -> float:
+    """Return how far to raise class k: the loss stops falling where its claims cost its due."""
+    kinks = np.delete(claims, k, axis=1).max(axis=1) - claims[:, k]
+    used = np.flatnonzero(cost > 0)
+    order = used[np.argsort(kinks[used])]
+    reached = np.cumsum(cost[order])
+    at = min(int(np.searchsorted(reached, due * (1 - _EQUAL))), len(order) - 1)
+    return float(kinks[order[at]])
+
+
+def kkt_violation(problem: MulticlassProblem, claims: Floats, mass: Floats) -> float:
+    """Return how far, at worst, a class that holds mass is below the highest claim on a row."""
+    holds = (mass > _AT_BOUND * problem.cost[:, np.newaxis]) & (problem.cost[:, np.newaxis] > 0)
+    below = claims.max(axis=1, keepdims=True, initial=-np.inf) - claims
+    return float(np.max(np.where(holds, below, 0.0), initial=0.0))
+
+
+def _drift(W: Floats, implied: Floats) -> float:
+    size = float(np.linalg.norm(W))
+    away = float(np.linalg.norm(W - implied))
+    return away / size if size > 0 else away
+
+
+def _centre(problem: MulticlassProblem) -> Floats:
+    """Return a point to measure rows from: far from 0, differences would drown in rounding."""
+    X = problem.X
+    if sp.issparse(X) or problem.intercept is not Intercept.FREE or not X.shape[0]:
+        return np.zeros(X.shape[1])
+    return np.asarray(X[: 1 << 12].mean(axis=0, dtype=np.float64))
+
+
+def _scores(X: npt.ArrayLike, W: Floats, centre: Floats) -> Floats:
+    plain = not centre.any()
+    return np.concatenate([np.asarray((rows if plain else rows - centre) @ W)
+                           for rows in blocks(X)])  # fmt: skip
+
+
+def _combination(X: npt.ArrayLike, beta: Floats, centre: Floats) -> Floats:
+    """Return Σ (xᵢ − centre)βᵢᵀ: the same as Σ xᵢβᵢᵀ where Σβ = 0."""
+    total = np.zeros((len(centre), beta.shape[1]))
+    first = 0
+    for rows in blocks(X):
+        part = beta[first : first + rows.shape[0]]
+        total += (rows if not centre.any() else rows - centre).T @ part
+        first += rows.shape[0]
+    return total

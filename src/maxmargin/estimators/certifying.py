@@ -1,0 +1,81 @@
+"""How good is a fitted model? Its own objective, a bound on the best possible one, and the gap."""
+
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin.certify import Certificate, together
+from maxmargin.certify import certify as certify_point
+from maxmargin.estimators.foreign import READERS, PerceptronFacts, Reader, Training
+from maxmargin.estimators.inputs import check_rows, regression_weights
+
+
+def certify(
+    model: Any, X: Any, y: Any, sample_weight: Any = None, *, max_time: float | None = 60.0
+) -> Certificate | PerceptronFacts:
+    """Say how far a fitted model is from the optimum of the objective it was fitted to.
+
+    Nothing that the model says of itself is trusted: the objective is computed from its weights
+    *and its own intercept*, as it predicts, on the training data; the bound from dual variables,
+    its own or the best that can be found.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Of maxmargin; or SVC, SVR, LinearSVC, LinearSVR, SGDClassifier (with a hinge loss) or
+        Perceptron of scikit-learn or sklearn-intelex.
+    X : array-like or sparse matrix of shape (n, d)
+        The rows the model was fitted to, in the same order; for kernel="precomputed" the square
+        matrix of kernel values.
+    y : array-like of shape (n,)
+        Their labels or targets.
+    sample_weight : array-like of shape (n,), optional
+        Their weights, if the model was given some. (class_weight it remembers.)
+    max_time : float or None, default=60.0
+        Seconds allowed for finding a bound where a model has no dual variables, for each of its
+        binary problems. None is no limit.
+
+    Returns
+    -------
+    Certificate
+        With ``parts`` for several classes, one for each binary problem. Its ``intercept`` is the
+        best one for the weights, and ``intercept_cost`` the part of the gap that this would save.
+        Of models without dual variables, ``drift`` and ``max_kkt_violation`` compare the weights
+        with the duals of the bound. An indefinite kernel has no bound: its gap is infinite.
+    PerceptronFacts
+        For a perceptron, which has no objective: mistakes, margin and whether the classes are
+        separable.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> from sklearn.svm import SVC
+    >>> X, y = mm.datasets.gaussians(100, random_state=0)
+    >>> loose, tight = (SVC(tol=tol).fit(X, y) for tol in (1e-1, 1e-6))
+    >>> mm.certify(tight, X, y).holds(1e-6)
+    True
+    >>> mm.certify(loose, X, y).gap > mm.certify(tight, X, y).gap
+    True
+    """
+    if hasattr(model, "_problems"):
+        check_is_fitted(model)
+        pairs = model._problems(X, y, sample_weight)
+        return together([certify_point(*pair, keep_intercept=True) for pair in pairs])
+    reader = _reader(model)
+    check_is_fitted(model)
+    rows = check_rows(model, X, reset=False)
+    weight = regression_weights(sample_weight, rows.shape[0])  # class_weight is the reader's affair
+    return reader(model, Training(rows, y, weight, max_time))
+
+
+def _reader(model: Any) -> Reader:
+    for kind in type(model).__mro__:
+        readers = READERS.get(kind.__module__.partition(".")[0], {})
+        if kind.__name__ in readers:
+            return readers[kind.__name__]
+    known = ", ".join(READERS["sklearn"])
+    raise TypeError(
+        f"certify cannot read {type(model).__name__}: it knows maxmargin's models, and {known} of "
+        "scikit-learn and sklearn-intelex. Of a pipeline or a search, give the fitted model inside "
+        "and X as that one sees it."
+    )

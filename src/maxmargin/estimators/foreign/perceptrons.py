@@ -1,0 +1,64 @@
+"""What can be said of a perceptron: it minimises nothing, so there is no gap."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from maxmargin.estimators.foreign.training import Floats, Ints, Training, planes, positions
+from maxmargin.geometry.inputs import row_products
+from maxmargin.separability import Separation, separate
+
+
+@dataclass(frozen=True)
+class PerceptronFacts:
+    """What a perceptron achieved on its training rows; ``print`` it for a sentence.
+
+    Attributes
+    ----------
+    rows, mistakes : int
+        Rows with a weight, and how many of them are on the wrong side (or on the plane).
+    margin : float
+        Distance of the worst row to the plane between its class and the nearest other, below 0 on
+        the wrong side.
+    separation : Separation
+        Whether any plane makes no mistakes, with a witness; its ``margin`` is the largest possible.
+    """
+
+    rows: int
+    mistakes: int
+    margin: float
+    separation: Separation
+
+    def __str__(self) -> str:
+        if self.mistakes:
+            done = f"{self.mistakes} of {self.rows} training rows are on the wrong side."
+        else:
+            done = f"All {self.rows} training rows are separated with margin {self.margin:.4g}."
+        return f"{done} {self.separation}"
+
+
+def perceptron(model: Any, data: Training) -> PerceptronFacts:
+    """Say what a perceptron with explicit weights achieved."""
+    kept = data.weight > 0
+    codes = positions(model, data)[kept]
+    X = data.X[kept]
+    leads = _leads(model, X, codes)
+    labels = model.classes_[codes]
+    separation = separate(X, labels, intercept=bool(model.fit_intercept), max_time=data.max_time)
+    return PerceptronFacts(len(codes), int((leads <= 0).sum()), float(leads.min()), separation)
+
+
+def _leads(model: Any, X: Any, codes: Ints) -> Floats:
+    """Return the signed distance of each row to the nearest plane between its class and another."""
+    K = len(model.classes_)
+    W, b = planes(model, 1 if K == 2 else K)
+    if K == 2:
+        W, b = np.vstack([-0.5 * W, 0.5 * W]), np.concatenate([-0.5 * b, 0.5 * b])
+    scores = row_products(X, W.T) + b
+    mine = np.arange(len(codes))
+    leads = scores[mine, codes][:, np.newaxis] - scores
+    apart = np.array([np.linalg.norm(W - w, axis=1) for w in W])[codes]
+    leads = leads / np.where(apart > 0, apart, 1.0)
+    leads[mine, codes] = np.inf
+    return np.asarray(leads.min(axis=1))

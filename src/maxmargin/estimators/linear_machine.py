@@ -1,0 +1,163 @@
+"""What linear machines share: parameters, solving, and what is said about the answer."""
+
+import warnings
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin.certify import together
+from maxmargin.estimators.callbacks import TakesCallbacks, announced
+from maxmargin.estimators.inputs import check_rows, generator
+from maxmargin.estimators.parameters import check_choice, check_flag, check_number
+from maxmargin.estimators.solving import Budget, Outcome, Settings, ill_scaled, solved
+from maxmargin.geometry.inputs import row_products
+from maxmargin.problem import Intercept, Problem, Start, Status
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+SOLVERS = ("auto", "newton", "dual_cd", "subgradient")
+_KEPT_BYTES = 1 << 26  # support vectors beyond this are not copied into the model
+
+
+class LinearMachine(TakesCallbacks, BaseEstimator):
+    """Base of LinearSVC and LinearSVR: f(x) = w·x + b with a certificate."""
+
+    _losses: ClassVar[tuple[str, ...]]
+
+    def distance(self, X: Any) -> Floats:
+        """Return the signed distance f/‖w‖ of each row from the plane(s); 0/0 is 0."""
+        check_is_fitted(self)
+        norms = np.linalg.norm(self.coef_, axis=-1)
+        return np.asarray(self._raw_scores(X) / np.where(norms > 0, norms, 1.0))
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The rows with a positive dual variable, in the order of ``support_``.
+
+        They are kept up to 64 MB; beyond that take them from your data: ``X[model.support_]``.
+        """
+        check_is_fitted(self)
+        if self._support_rows is None:
+            raise AttributeError(
+                f"The {len(self.support_)} support vectors take more than "
+                f"{_KEPT_BYTES >> 20} MB and were not copied: X[model.support_] are the rows."
+            )
+        return self._support_rows
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "status_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _raw_scores(self, X: Any) -> Floats:
+        X = check_rows(self, X, reset=False)
+        coef = np.atleast_2d(self.coef_)
+        scores: Floats = row_products(X, np.ascontiguousarray(coef.T)) + self.intercept_
+        return scores[:, 0] if self.coef_.ndim == 1 or len(self.coef_) == 1 else scores
+
+    def _check_parameters(self) -> None:
+        check_choice(self, "loss", self._losses)
+        self._check_cost()
+        check_choice(self, "intercept", [kind.value for kind in Intercept])
+        check_number(self, "intercept_scaling", above=0)
+        check_choice(self, "solver", SOLVERS)
+        check_number(self, "tol", at_least=0)
+        check_number(self, "max_iter", at_least=1, integer=True)
+        check_number(self, "max_time", above=0, optional=True)
+        check_flag(self, "warm_start")
+        check_flag(self, "trace")
+        if self.n_jobs is not None:
+            check_number(self, "n_jobs", at_least=-1, integer=True)
+        if not isinstance(self.verbose, Integral):
+            raise TypeError(
+                f"verbose={self.verbose!r} is not valid: it must be an integer or bool."
+            )
+        if self.callback is not None and not callable(self.callback):
+            raise TypeError(
+                f"callback={self.callback!r} is not valid: it must be callable or None."
+            )
+
+    def _check_cost(self) -> None:
+        if isinstance(self.C, float | np.floating) and np.inf == self.C:
+            raise ValueError(
+                f"C={self.C!r} is not valid for {type(self).__name__}: it must be a finite number "
+                "> 0. Without any slack, use HardMarginSVC."
+            )
+        check_number(self, "C", above=0)
+
+    def _settings(self) -> Settings:
+        threads = None if self.n_jobs in (None, -1, 0) else int(self.n_jobs)
+        return Settings(
+            self.solver,
+            float(self.tol),
+            int(self.max_iter),
+            self.max_time,
+            announced(self, self.callback),
+            bool(self.verbose),
+            bool(self.trace),
+            threads,
+            int(generator(self.random_state).integers(2**31)),
+        )
+
+    def _solve(self, problems: list[Problem], starts: list[Start]) -> list[Outcome]:
+        """Solve independent problems one after the other within one budget."""
+        settings, budget = self._settings(), Budget(self.max_time)
+        return [
+            solved(problem, settings, budget, start)
+            for problem, start in zip(problems, starts, strict=True)
+        ]
+
+    def _lift(self) -> float:
+        return float(self.intercept_scaling)
+
+    def _report(self, outcomes: list[Outcome], X: Any) -> None:
+        """Set what is said about solving, and warn when it ended without what was asked for."""
+        runs = [outcome.solution.run for outcome in outcomes]
+        statuses = [run.status for run in runs]
+        self.certificate_ = together([outcome.certificate for outcome in outcomes])
+        self.status_ = next((s for s in statuses if s is not Status.OPTIMAL), Status.OPTIMAL)
+        self.n_iter_ = max(run.iterations for run in runs)
+        self.solver_ = ", ".join(dict.fromkeys(outcome.solver for outcome in outcomes))
+        if self.trace:
+            traces = [outcome.solution.trace for outcome in outcomes]
+            self.trace_ = traces[0] if len(traces) == 1 else traces
+        gap = max(part.relative_gap for part in self.certificate_.parts or (self.certificate_,))
+        self.stop_reason_ = (
+            f"After {self.n_iter_} iteration{'' if self.n_iter_ == 1 else 's'} "
+            f"({self.solver_}): {self.status_.value}."
+        )
+        if self.status_ is Status.OPTIMAL:
+            return
+        self.stop_reason_ += f" The relative duality gap is {gap:.3g}, tol={self.tol:g}."
+        if self.status_ in (Status.STALLED, Status.MAX_ITER):
+            self.stop_reason_ += ill_scaled(X, getattr(self, "feature_names_in_", None))
+        if self.status_ is Status.INTERRUPTED:
+            raise KeyboardInterrupt(self.stop_reason_)
+        if self.status_ is not Status.CALLBACK:
+            warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=4)
+
+    def _keep_support(self, X: Any, kept: Ints, beta: Floats) -> None:
+        """Set ``support_``, ``dual_coef_`` and the support vectors from duals (problems, rows)."""
+        used = np.flatnonzero((beta != 0).any(axis=0))
+        self.support_ = kept[used]
+        self.dual_coef_ = beta[:, used]
+        numbers = X.nnz if hasattr(X, "nnz") else X.size
+        share = len(used) / X.shape[0]
+        self._support_rows = X[used] if share * numbers * 8 <= _KEPT_BYTES else None
+
+    def _spread_out(self, values: Floats, kept: Ints, n_rows: int) -> Floats:
+        """Return values of the rows that took part as values of all rows, 0 for the others."""
+        if values.shape[-1] == n_rows:
+            return values
+        out = np.zeros((*values.shape[:-1], n_rows))
+        out[..., kept] = values
+        return out

@@ -1,0 +1,330 @@
+"""The linear support vector classifier."""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin import losses
+from maxmargin.estimators.callbacks import with_callbacks
+from maxmargin.estimators.inputs import (
+    check_classes,
+    check_labels,
+    check_rows,
+    check_weights,
+    class_indices,
+    refuse_overflow,
+)
+from maxmargin.estimators.linear_machine import LinearMachine
+from maxmargin.estimators.parameters import check_choice, check_number
+from maxmargin.estimators.reductions import Task, binary_tasks, combined_scores
+from maxmargin.estimators.solving import Outcome
+from maxmargin.geometry import Hyperplane
+from maxmargin.geometry.inputs import largest_squared_norm, row_products
+from maxmargin.problem import Intercept, Problem, Start
+from maxmargin.solve import Callback
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_ON_MARGIN = 1e-5  # slack up to which a support vector counts as lying on the margin
+
+
+class LinearSVC(ClassifierMixin, LinearMachine):
+    """Linear support vector classifier: the textbook's, at linear cost, with a proof.
+
+    Minimises ½‖w‖² + C Σ ξ with ξ = max(0, 1 − y(w·x + b)) and an intercept b that costs nothing;
+    or the same with ξ², with an intercept that is penalised like a weight, or with ‖w‖₁ for ½‖w‖².
+
+    Parameters
+    ----------
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        What a row with slack ξ costs: ξ or ξ².
+    penalty : {"l2", "l1", "elasticnet"}, default="l2"
+        ½‖w‖²; ‖w‖₁; or l1_ratio·‖w‖₁ + (1 − l1_ratio)·½‖w‖². The last two with squared_hinge only.
+    C : float, default=1.0
+        Cost of slack, > 0.
+    l1_ratio : float, default=0.5
+        Share of ‖w‖₁ with penalty="elasticnet", between 0 and 1.
+    intercept : {"free", "penalized", "none"}, default="free"
+        Whether b costs nothing, is the weight of a constant feature of value intercept_scaling and
+        penalised with the others (as scikit-learn's LinearSVC has it), or is 0.
+    intercept_scaling : float, default=1.0
+        Value of that constant feature; used with intercept="penalized" only.
+    multi_class : {"ovr", "ovo", "crammer_singer"}, default="ovr"
+        With more than two classes: one against the rest, every two, or one joint problem (hinge
+        loss and l2 penalty only).
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C by class.
+    solver : {"auto", "newton", "dual_cd", "subgradient"}, default="auto"
+        By default chosen from the shape of the data; ``solver_`` says what it was. Penalties other
+        than l2 and Crammer–Singer have a solver of their own.
+    tol : float, default=1e-4
+        Relative duality gap at which the answer is good enough. Answers for up to twenty million
+        numbers in X are then polished to as many digits as there are.
+    max_iter : int, default=1000
+        Iterations allowed for each binary problem.
+    max_time : float or None, default=None
+        Seconds allowed for the fit; the best answer so far is kept, with its gap.
+    warm_start : bool, default=False
+        Start from the last solution.
+    callback : callable or None, default=None
+        Called with a Progress (``iteration``, ``seconds``, ``iterate.relative_gap``) after each
+        iteration; returning True ends the fit. scikit-learn's callbacks: ``set_callbacks``.
+    verbose : int, default=0
+        Write a line per iteration.
+    trace : bool, default=False
+        Keep seconds and gap of each iteration in ``trace_``.
+    n_jobs : int or None, default=None
+        Threads; None or -1: as many as BLAS uses. The answer does not depend on it.
+    random_state : int, Generator, RandomState or None, default=0
+        For the order in which coordinate descent and subgradient steps visit rows.
+
+    Attributes
+    ----------
+    coef_, intercept_ : ndarray of shape (1 or n_problems, n_features), (1 or n_problems,)
+        Weights and intercepts; two classes have one problem, with the second class positive.
+    classes_ : ndarray
+        The labels.
+    certificate_ : Certificate
+        Bounds on the optimum, recomputed from the data; with several problems their sums, and the
+        single ones in ``certificate_.parts``.
+    status_, stop_reason_, solver_, n_iter_ :
+        Why the fit stopped (an enum and a sentence), what solved it, in how many iterations.
+    alpha_, slack_ : ndarray of shape (n_samples,) or (n_problems, n_samples)
+        Dual variables ≥ 0 and slacks ξ of the rows; 0 for rows that take no part.
+    support_, support_vectors_, dual_coef_, n_support_ :
+        Rows with a positive dual, the rows themselves, their duals times ±1 (w = dual_coef_ @
+        support_vectors_), and how many there are in each class.
+    support_kind_ : ndarray of str, of shape (n_support,) or (n_problems, n_support)
+        "margin" (ξ ≤ 1e-5), "inside" (ξ ≤ 1) or "wrong side" (ξ > 1); "" where it has no part.
+    margin_ : float or ndarray
+        1/‖w‖: the distance from the plane to f = ±1.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.gaussians(200, random_state=0)
+    >>> model = mm.LinearSVC(C=1.0).fit(X, y)
+    >>> model.certificate_.holds(1e-4)
+    True
+    """
+
+    _losses = ("hinge", "squared_hinge")
+
+    def __init__(
+        self,
+        *,
+        loss: str = "hinge",
+        penalty: str = "l2",
+        C: float = 1.0,
+        l1_ratio: float = 0.5,
+        intercept: str = "free",
+        intercept_scaling: float = 1.0,
+        multi_class: str = "ovr",
+        class_weight: Any = None,
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        callback: Callback | None = None,
+        verbose: int = 0,
+        trace: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.intercept = intercept
+        self.intercept_scaling = intercept_scaling
+        self.multi_class = multi_class
+        self.class_weight = class_weight
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.callback = callback
+        self.verbose = verbose
+        self.trace = trace
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows X with labels y.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; float32 stays float32, CSR stays sparse.
+        y : array-like of shape (n_samples,)
+            Labels of any kind; two or more classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            How many times each row counts; a row of weight 0 is absent.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        last = self._last_duals()
+        self.__dict__.pop("status_", None)  # whatever fails from here on leaves it unfitted
+        X = check_rows(self, X, reset=True)
+        y = check_labels(y, X.shape[0])
+        self.classes_ = check_classes(self, y)
+        weight = check_weights(sample_weight, self.class_weight, self.classes_, y)
+        refuse_overflow(self, X, largest_squared_norm(X))
+        n_rows, kept = len(y), np.flatnonzero(weight > 0)
+        if len(kept) < n_rows:
+            X, y, weight = X[kept], y[kept], weight[kept]
+            check_classes(self, y)
+        labels = class_indices(self.classes_, y)
+        tasks = binary_tasks(labels, len(self.classes_), self.multi_class)
+        problems = [self._problem(X, task, weight) for task in tasks]
+        outcomes = self._solve(problems, self._starts(problems, last))
+        self._adopt(X, labels, tasks, outcomes, kept, n_rows)
+        self._report(outcomes, X)
+        return self
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice(self, "penalty", ("l2", "l1", "elasticnet"))
+        check_choice(self, "multi_class", ("ovr", "ovo", "crammer_singer"))
+        if self.penalty == "elasticnet":
+            check_number(self, "l1_ratio", at_least=0, at_most=1)
+        if self.penalty != "l2" and self.loss != "squared_hinge":
+            raise ValueError(
+                f"penalty={self.penalty!r} with loss={self.loss!r} is not supported: choose "
+                "loss='squared_hinge' with penalty 'l1' or 'elasticnet', or penalty='l2' with "
+                "loss 'hinge' or 'squared_hinge'."
+            )
+
+    def _l1_share(self) -> float:
+        return {"l2": 0.0, "l1": 1.0, "elasticnet": float(self.l1_ratio)}[self.penalty]
+
+    def _problem(self, X: Any, task: Task, weight: Floats) -> Problem:
+        cost = float(self.C) * weight
+        if task.rows is not None:
+            X, cost = X[task.rows], cost[task.rows]
+        loss = losses.hinge if self.loss == "hinge" else losses.squared_hinge
+        return Problem(
+            X, loss(task.signs, cost), Intercept(self.intercept), self._lift(), self._l1_share()
+        )
+
+    def _last_duals(self) -> tuple[Floats, Floats, list[Floats]] | None:
+        if not (self.warm_start and hasattr(self, "_signed_duals")):
+            return None
+        return self.coef_, self.intercept_, self._signed_duals
+
+    def _starts(
+        self, problems: list[Problem], last: tuple[Floats, Floats, list[Floats]] | None
+    ) -> list[Start]:
+        """Return where to start each problem: at the last solution as far as shapes agree."""
+        starts = [Start() for _ in problems]
+        if last is None or last[0].shape != (len(problems), problems[0].X.shape[1]):
+            return starts
+        for k, (problem, w, b, beta) in enumerate(zip(problems, *last, strict=True)):
+            fits = len(beta) == problem.X.shape[0]
+            starts[k] = Start(w, float(b), beta if fits else None)
+        return starts
+
+    def _adopt(
+        self,
+        X: Any,
+        labels: Ints,
+        tasks: list[Task],
+        outcomes: list[Outcome],
+        kept: Ints,
+        n_rows: int,
+    ) -> None:
+        """Set what the solutions of the tasks say about the model and the rows."""
+        solutions = [outcome.solution for outcome in outcomes]
+        self._pairs = [(task.positive, task.negative) for task in tasks]
+        self.coef_ = np.array([solution.w for solution in solutions])
+        self.intercept_ = np.array([outcome.certificate.intercept for outcome in outcomes])
+        self._signed_duals = [solution.beta for solution in solutions]
+        beta, slack = np.zeros((len(tasks), len(labels))), np.zeros((len(tasks), len(labels)))
+        for k, task in enumerate(tasks):
+            rows = slice(None) if task.rows is None else task.rows
+            scores = row_products(X[rows] if task.rows is not None else X, self.coef_[k][:, None])
+            beta[k, rows] = solutions[k].beta
+            slack[k, rows] = np.maximum(0.0, 1 - task.signs * (scores[:, 0] + self.intercept_[k]))
+        self._keep_support(X, kept, beta)
+        self.support_kind_ = _kinds(beta, slack)[:, (beta != 0).any(axis=0)]
+        used = (beta != 0).any(axis=0)
+        self.n_support_ = np.bincount(labels[used], minlength=len(self.classes_))
+        self.alpha_ = self._spread_out(np.abs(beta), kept, n_rows)
+        self.slack_ = self._spread_out(slack, kept, n_rows)
+        norms = np.linalg.norm(self.coef_, axis=1)
+        self.margin_ = np.divide(1.0, norms, out=np.full(len(norms), np.inf), where=norms > 0)
+        if len(self.classes_) == 2:
+            self.alpha_, self.slack_ = self.alpha_[0], self.slack_[0]
+            self.support_kind_, self.margin_ = self.support_kind_[0], float(self.margin_[0])
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the score of each row: f of shape (n,) for two classes, (n, K) for more.
+
+        Scores are neither distances (see ``distance``) nor probabilities. With multi_class="ovo"
+        the score of a class is the number of pairs it wins, ties broken by the sum of its scores.
+        """
+        scores = self._task_scores(X)
+        if len(self.classes_) == 2:
+            return scores[:, 0]
+        return combined_scores(scores, self._pairs, len(self.classes_))
+
+    def pairwise_scores(self, X: Any) -> Floats:
+        """Return the score of each binary problem, a column each, as ``coef_`` lists them."""
+        return self._task_scores(X)
+
+    def _task_scores(self, X: Any) -> Floats:
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False)
+        scores: Floats = row_products(X, np.ascontiguousarray(self.coef_.T)) + self.intercept_
+        return scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of each row: the best score; with two classes the second iff f > 0."""
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    @property
+    def hyperplane_(self) -> Hyperplane:
+        """The plane f = 0 of a model with two classes."""
+        check_is_fitted(self)
+        if len(self.classes_) > 2:
+            raise AttributeError(
+                f"{len(self.classes_)} classes have {len(self.coef_)} planes: build "
+                "mm.geometry.Hyperplane(coef_[k], intercept_[k]) for one of them."
+            )
+        return Hyperplane(self.coef_[0], float(self.intercept_[0]))
+
+    def _problems(self, X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Problem, Start]]:
+        """Return what was solved, and the solution: for ``mm.certify``."""
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False)
+        y = check_labels(y, X.shape[0])
+        weight = check_weights(sample_weight, self.class_weight, self.classes_, y)
+        kept = np.flatnonzero(weight > 0)
+        X, weight, labels = X[kept], weight[kept], class_indices(self.classes_, y[kept])
+        tasks = binary_tasks(labels, len(self.classes_), self.multi_class)
+        problems = [self._problem(X, task, weight) for task in tasks]
+        points = zip(self.coef_, self.intercept_, self._signed_duals, strict=True)
+        return [
+            (problem, Start(w, float(b), beta))
+            for problem, (w, b, beta) in zip(problems, points, strict=True)
+        ]
+
+
+def _kinds(beta: Floats, slack: Floats) -> npt.NDArray[np.str_]:
+    """Return what kind of support vector each row is in each problem."""
+    kinds = np.select(
+        [beta == 0, slack <= _ON_MARGIN, slack <= 1.0], ["", "margin", "inside"], "wrong side"
+    )
+    return kinds

@@ -1,0 +1,188 @@
+"""Linear support vector regression."""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin import losses
+from maxmargin.estimators.callbacks import with_callbacks
+from maxmargin.estimators.inputs import (
+    check_rows,
+    check_targets,
+    refuse_overflow,
+    regression_weights,
+)
+from maxmargin.estimators.linear_machine import LinearMachine
+from maxmargin.estimators.parameters import check_number
+from maxmargin.geometry.inputs import largest_squared_norm, row_products
+from maxmargin.problem import Intercept, Problem, Start
+from maxmargin.solve import Callback
+
+Floats = npt.NDArray[np.float64]
+
+_ON_TUBE = 1e-5  # excess, in units of the targets' spread, up to which a row lies on the tube
+
+
+class LinearSVR(RegressorMixin, LinearMachine):
+    """Linear support vector regression with a proof.
+
+    Minimises ½‖w‖² + C Σ max(0, |t − w·x − b| − ε), or its square, over w and an intercept b that
+    costs nothing.
+
+    Parameters
+    ----------
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+        What an error beyond ε costs: itself or its square.
+    epsilon : float, default=0.0
+        Half the width of the tube in which errors cost nothing, in the units of y.
+    C : float, default=1.0
+        Cost of errors, > 0.
+    intercept : {"free", "penalized", "none"}, default="free"
+        As in LinearSVC.
+    intercept_scaling : float, default=1.0
+        As in LinearSVC.
+    solver, tol, max_iter, max_time, warm_start, callback, verbose, trace, n_jobs, random_state :
+        As in LinearSVC.
+
+    Attributes
+    ----------
+    coef_, intercept_ : ndarray of shape (n_features,), (1,)
+        Weights and intercept.
+    certificate_, status_, stop_reason_, solver_, n_iter_ :
+        As in LinearSVC.
+    alpha_ : ndarray of shape (n_samples,)
+        Dual variables |β|; the sign of ``dual_coef_`` says on which side of the tube a row lies.
+    slack_ : ndarray of shape (n_samples,)
+        Errors beyond ε.
+    support_, support_vectors_, dual_coef_ :
+        Rows with a dual other than 0, the rows themselves, and β: w = dual_coef_ @
+        support_vectors_.
+    support_kind_ : ndarray of str, of shape (n_support,)
+        "on the tube" or "outside".
+
+    Examples
+    --------
+    >>> import numpy as np, maxmargin as mm
+    >>> X = np.arange(10.0)[:, np.newaxis]
+    >>> model = mm.LinearSVR(C=10, epsilon=0.1).fit(X, 2 * X[:, 0] + 1)
+    >>> model.predict([[20.0]]).round(1)
+    array([40.8])
+    """
+
+    _losses = ("epsilon_insensitive", "squared_epsilon_insensitive")
+
+    def __init__(
+        self,
+        *,
+        loss: str = "epsilon_insensitive",
+        epsilon: float = 0.0,
+        C: float = 1.0,
+        intercept: str = "free",
+        intercept_scaling: float = 1.0,
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        callback: Callback | None = None,
+        verbose: int = 0,
+        trace: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.loss = loss
+        self.epsilon = epsilon
+        self.C = C
+        self.intercept = intercept
+        self.intercept_scaling = intercept_scaling
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.callback = callback
+        self.verbose = verbose
+        self.trace = trace
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows X with targets y.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; float32 stays float32, CSR stays sparse.
+        y : array-like of shape (n_samples,)
+            Numbers.
+        sample_weight : array-like of shape (n_samples,), optional
+            How many times each row counts; a row of weight 0 is absent.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        start = self._start() if self.warm_start and hasattr(self, "status_") else Start()
+        self.__dict__.pop("status_", None)
+        X = check_rows(self, X, reset=True)
+        target = check_targets(y, X.shape[0])
+        weight = regression_weights(sample_weight, len(target))
+        refuse_overflow(self, X, largest_squared_norm(X))
+        n_rows, kept = len(target), np.flatnonzero(weight > 0)
+        if len(kept) < n_rows:
+            X, target, weight = X[kept], target[kept], weight[kept]
+        if start.beta is not None and len(start.beta) != len(target):
+            start = Start(start.w, start.b)
+        if start.w is not None and len(start.w) != X.shape[1]:
+            start = Start()
+        outcomes = self._solve([self._problem(X, target, weight)], [start])
+        solution, certificate = outcomes[0].solution, outcomes[0].certificate
+        self.coef_, self.intercept_ = solution.w, np.array([certificate.intercept])
+        self._signed_duals = solution.beta
+        excess = np.maximum(0.0, np.abs(target - self._training_scores(X)) - float(self.epsilon))
+        self._keep_support(X, kept, solution.beta[np.newaxis])
+        scale = float(target.std()) or 1.0
+        on_tube = excess[solution.beta != 0] <= _ON_TUBE * scale
+        self.support_kind_ = np.where(on_tube, "on the tube", "outside")
+        self.alpha_ = self._spread_out(np.abs(solution.beta), kept, n_rows)
+        self.slack_ = self._spread_out(excess, kept, n_rows)
+        self._report(outcomes, X)
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """Return f(x) = w·x + b of each row."""
+        check_is_fitted(self)
+        return self._raw_scores(X)
+
+    def _training_scores(self, X: Any) -> Floats:
+        scores: Floats = row_products(X, self.coef_[:, np.newaxis])[:, 0] + self.intercept_[0]
+        return scores
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number(self, "epsilon", at_least=0)
+
+    def _problem(self, X: Any, target: Floats, weight: Floats) -> Problem:
+        loss = {
+            "epsilon_insensitive": losses.epsilon_insensitive,
+            "squared_epsilon_insensitive": losses.squared_epsilon_insensitive,
+        }[self.loss]
+        terms = loss(target, float(self.C) * weight, float(self.epsilon))
+        return Problem(X, terms, Intercept(self.intercept), self._lift())
+
+    def _start(self) -> Start:
+        return Start(self.coef_, float(self.intercept_[0]), self._signed_duals)
+
+    def _problems(self, X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Problem, Start]]:
+        """Return what was solved, and the solution: for ``mm.certify``."""
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False)
+        target = check_targets(y, X.shape[0])
+        weight = regression_weights(sample_weight, len(target))
+        kept = np.flatnonzero(weight > 0)
+        return [(self._problem(X[kept], target[kept], weight[kept]), self._start())]

@@ -1,0 +1,68 @@
+"""Several classes as several questions with two answers."""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One binary problem: which rows take part, on which side, and between which classes."""
+
+    rows: Ints | None  # None: all
+    signs: Floats
+    positive: int
+    negative: int  # −1: all other classes
+
+
+def binary_tasks(labels: Ints, n_classes: int, scheme: str) -> list[Task]:
+    """Return the binary problems of a scheme; classes without rows take part in none.
+
+    With two classes there is one, and the second class is positive. ``"ovr"`` has one for each
+    class, ``"ovo"`` one for each pair (i, j), i < j, in which i is positive.
+    """
+    if n_classes == 2:
+        return [Task(None, np.where(labels == 1, 1.0, -1.0), 1, 0)]
+    present = np.unique(labels).tolist()
+    if scheme == "ovr":
+        return [Task(None, np.where(labels == k, 1.0, -1.0), k, -1) for k in present]
+    tasks = []
+    for i, j in combinations(present, 2):
+        rows = np.flatnonzero((labels == i) | (labels == j))
+        tasks.append(Task(rows, np.where(labels[rows] == i, 1.0, -1.0), i, j))
+    return tasks
+
+
+def combined_scores(scores: Floats, tasks: list[tuple[int, int]], n_classes: int) -> Floats:
+    """Return one score a class from the scores of the tasks (positive, negative), a column each.
+
+    One against the rest: the scores themselves. One against one: the number of pairs won, plus
+    less than a half for the sum of all its scores, which breaks ties. A class that takes part in no
+    task scores lower than any other.
+    """
+    n = len(scores)
+    if all(negative < 0 for _, negative in tasks):
+        out = np.full((n, n_classes), np.nan)
+        for k, (positive, _) in enumerate(tasks):
+            out[:, positive] = scores[:, k]
+    else:
+        votes, sums = np.zeros((n, n_classes)), np.zeros((n, n_classes))
+        for k, (positive, negative) in enumerate(tasks):
+            won = scores[:, k] > 0
+            votes[won, positive] += 1
+            votes[~won, negative] += 1
+            sums[:, positive] += scores[:, k]
+            sums[:, negative] -= scores[:, k]
+        out = votes + sums / (3 * (np.abs(sums) + 1))
+        taking_part = np.zeros(n_classes, dtype=bool)
+        taking_part[np.ravel(tasks)] = True
+        out[:, ~taking_part] = np.nan
+    absent = np.isnan(out).all(axis=0) if n else np.zeros(n_classes, dtype=bool)
+    if absent.any():
+        out[:, absent] = out[:, ~absent].min(axis=1, keepdims=True) - 1.0
+    return out

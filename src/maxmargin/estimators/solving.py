@@ -1,0 +1,154 @@
+"""From a problem to a certified answer: solve, check, and go on if the check says so."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from maxmargin.certify import Certificate, certify
+from maxmargin.problem import Problem, Run, Solution, Start, Status
+from maxmargin.solve import Callback, Solver, solve
+from maxmargin.solvers.choice import SOLVERS, choose, named
+from maxmargin.solvers.newton import Newton
+
+_POLISHED = 2e7  # numbers in X up to which an answer is polished beyond tol
+_ATTEMPTS = 3
+_FINAL = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an estimator's parameters say about solving."""
+
+    solver: str
+    tol: float
+    max_iter: int
+    max_time: float | None
+    callback: Callback | None
+    verbose: bool
+    trace: bool
+    threads: int | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A solution, its certificate, and which solvers it took."""
+
+    solution: Solution
+    certificate: Certificate
+    solver: str
+
+
+class Budget:
+    """The time and patience left for a fit that solves several problems one after the other."""
+
+    def __init__(self, max_time: float | None) -> None:
+        self._end = None if max_time is None else time.perf_counter() + max_time
+        self.ended: Status | None = None
+
+    @property
+    def left(self) -> float | None:
+        """Seconds left, 0 once anything has ended the fit; None: no limit."""
+        if self.ended is not None:
+            return 0.0
+        return None if self._end is None else max(0.0, self._end - time.perf_counter())
+
+
+def solved(
+    problem: Problem,
+    settings: Settings,
+    budget: Budget,
+    start: Start,
+    proof: Callable[[Any, Any], Certificate] = certify,
+) -> Outcome:
+    """Return the solution of a problem with its certificate.
+
+    The status is OPTIMAL only if the certificate, recomputed from the data, says so: a solver that
+    believes to be there and is not must go on, and one that stalls hands over to another.
+    """
+    used: list[str] = []
+    iterations, seconds = 0, 0.0
+    tol = settings.tol
+    trace: list[tuple[float, float]] = []
+    for solver in _attempts(problem, settings):
+        name = _name(solver)
+        if name not in used:
+            used.append(name)
+        solution = solve(
+            problem,
+            solver,
+            tol=tol,
+            max_iter=max(1, settings.max_iter - iterations),
+            max_time=budget.left,
+            callback=settings.callback,
+            verbose=settings.verbose,
+            start=start,
+            polish=_polish(problem),
+            trace=settings.trace,
+        )
+        trace += [(seconds + at, gap) for at, gap in solution.trace]
+        iterations += solution.run.iterations
+        seconds += solution.run.seconds
+        certificate = proof(problem, solution)
+        status = _judged(solution.run.status, certificate, settings.tol)
+        solution = replace(solution, run=Run(status, iterations, seconds), trace=trace)
+        if status is Status.OPTIMAL or status in _FINAL or iterations >= settings.max_iter:
+            break
+        start, tol = Start(solution.w, solution.b, solution.beta), 0.1 * tol
+    if status in _FINAL:
+        budget.ended = status
+    return Outcome(solution, certificate, " and ".join(used))
+
+
+def _attempts(problem: Problem, settings: Settings) -> list[Solver]:
+    """Return the solvers to try in turn."""
+    if settings.solver == "auto":
+        first = choose(problem, threads=settings.threads, seed=settings.seed)
+    else:
+        first = named(settings.solver, problem, threads=settings.threads, seed=settings.seed)
+    return [first, first, *_others(first, problem, settings)][:_ATTEMPTS]
+
+
+def _name(solver: Solver) -> str:
+    return next(name for name, kind in SOLVERS.items() if isinstance(solver, kind))
+
+
+def _others(first: Solver, problem: Problem, settings: Settings) -> list[Solver]:
+    if problem.l1_ratio > 0:
+        return [first]
+    other = "dual_cd" if isinstance(first, Newton) else "newton"
+    return [named(other, problem, threads=settings.threads, seed=settings.seed)]
+
+
+def _polish(problem: Problem) -> int:
+    size = problem.X.nnz if hasattr(problem.X, "nnz") else problem.X.size
+    return 100 if size <= _POLISHED else 0
+
+
+def _judged(status: Status, certificate: Certificate, tol: float) -> Status:
+    if status is Status.INTERRUPTED:
+        return status
+    if certificate.holds(tol):
+        return Status.OPTIMAL
+    return Status.STALLED if status is Status.OPTIMAL else status
+
+
+def ill_scaled(X: Any, names: Any) -> str:
+    """Return a clause that names the columns of largest and smallest size, or nothing."""
+    sizes = np.sqrt(np.asarray((X.multiply(X) if hasattr(X, "multiply") else X * X).mean(axis=0)))
+    sizes = sizes.ravel().astype(np.float64)
+    used = np.flatnonzero(sizes > 0)
+    if not len(used) or sizes[used].max() <= 1e3 * sizes[used].min():
+        return ""
+    largest, smallest = used[sizes[used].argmax()], used[sizes[used].argmin()]
+
+    def name(column: int) -> str:
+        return f"{column}" if names is None else f"{column} ({names[column]!r})"
+
+    return (
+        f" Column {name(largest)} is {sizes[largest] / sizes[smallest]:.1g} times the size of "
+        f"column {name(smallest)}: scaling them would help."
+    )

@@ -1,0 +1,127 @@
+"""The last step: solve the optimality conditions on the free duals as linear equations.
+
+Once it is known which duals are at a bound, the others (the free ones, F) and b are determined by
+
+    f = t − slope·sign(β)  on F,     Σβ = 0  (free intercept),      w = Σβx
+
+which direct solution satisfies to rounding, so that fits agree to many digits whatever the order
+of the rows. Where rows depend on each other β is not unique: the nearest solution is taken.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+import scipy.sparse as sp
+
+from maxmargin.problem import Intercept, Problem
+from maxmargin.solvers.passes import Passes
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_MOST_FREE = 3000
+_MOST_NUMBERS = 1 << 23  # of the free rows written out densely
+_RANK = 1e-11
+_REFINEMENTS = 3
+
+
+class Polished(NamedTuple):
+    """A point at which the conditions hold; b belongs to centred rows."""
+
+    w: Floats
+    b: float
+    beta: Floats
+    rounding: float  # of a duality gap computed here
+
+
+def polished(problem: Problem, passes: Passes, beta: Floats, b: float) -> Polished | None:
+    """Return the point with these free duals, or None if they were not the right ones."""
+    terms = problem.terms
+    free = np.flatnonzero((beta > terms.low) & (beta < terms.high) & (beta != 0.0))
+    if not len(free) or len(free) > _MOST_FREE or len(free) * passes.d > _MOST_NUMBERS:
+        return None
+    rows = _written_out(problem.X[free]) - passes.centre
+    beta = beta.copy()
+    wanted = terms.target[free] - terms.slope * np.sign(beta[free])
+    border = _Border(problem, rows)
+    for _ in range(_REFINEMENTS):
+        w = passes.combination(beta)
+        total = float(beta.sum())
+        if problem.intercept is Intercept.PENALIZED:
+            b = problem.lift**2 * total
+        step, step_b = border.solve(wanted - rows @ w - b, total)
+        beta[free] += step
+        b += step_b
+    if not np.isfinite(beta).all() or not _within(problem, beta, free, wanted):
+        return None
+    beta = np.clip(beta, terms.low, terms.high)
+    w = passes.combination(beta)
+    if problem.intercept is Intercept.PENALIZED:
+        b = problem.lift**2 * float(beta.sum())
+    # Sums of many βx carry more rounding than the equations for w itself.
+    step_w, step_b = border.corrected(wanted - rows @ w - b)
+    size = float((np.abs(rows) @ np.abs(w)).max()) + abs(b) + 1.0
+    rounding = 16 * np.finfo(np.float64).eps * float(np.abs(beta).sum()) * size
+    return Polished(w + step_w, b + step_b, beta, rounding)
+
+
+def _within(problem: Problem, beta: Floats, free: Ints, wanted: Floats) -> bool:
+    """Return whether the free duals, changed, are within their bounds and on their side."""
+    terms = problem.terms
+    changed = beta[free]
+    slack = 1e-9 * float(np.abs(beta).max())
+    if (changed < terms.low[free] - slack).any() or (changed > terms.high[free] + slack).any():
+        return False
+    sides = np.sign(terms.target[free] - wanted)  # of the slope that the equation took
+    return terms.slope == 0.0 or bool((sides * changed >= -slack).all())
+
+
+class _Border:
+    """The equations for changes of the free duals and of b, in a basis of what rows can do."""
+
+    def __init__(self, problem: Problem, rows: Floats) -> None:
+        self.free = problem.intercept is Intercept.FREE
+        ones = np.ones((len(rows), 1))
+        if problem.intercept is Intercept.PENALIZED:
+            rows = np.hstack([rows, problem.lift * ones])
+        size = np.sqrt((rows * rows).mean(axis=0))
+        unit = rows / np.where(size > 0, size, 1.0)
+        spanning = np.hstack([unit, ones]) if self.free else unit
+        self.size, self.width = np.where(size > 0, size, 1.0), problem.X.shape[1]
+        self.spanning = spanning
+        basis, triangle, _ = scipy.linalg.qr(spanning, mode="economic", pivoting=True)
+        diagonal = np.abs(np.diag(triangle))
+        rank = int((diagonal > _RANK * diagonal[0]).sum()) if len(diagonal) else 0
+        self.basis = basis[:, :rank]
+        across = self.basis.T @ rows
+        self.matrix = across @ across.T
+        self.ones = self.basis.T @ ones[:, 0]
+
+    def solve(self, residual: Floats, total: float) -> tuple[Floats, float]:
+        """Return the changes that make the residuals vanish, and Σβ with a free intercept."""
+        right = self.basis.T @ residual
+        if not self.free:
+            return self.basis @ _least(self.matrix, right), 0.0
+        matrix = np.block([[self.matrix, self.ones[:, np.newaxis]], [self.ones, np.zeros(1)]])
+        solution = _least(matrix, np.append(right, -total))
+        return self.basis @ solution[:-1], float(solution[-1])
+
+    def corrected(self, residual: Floats) -> tuple[Floats, float]:
+        """Return the smallest changes of w and b that make the residuals vanish."""
+        change = np.linalg.lstsq(self.spanning, residual, rcond=_RANK)[0]
+        w = change[: self.width] / self.size[: self.width]
+        return np.asarray(w), float(change[-1]) if self.free else 0.0
+
+
+def _least(matrix: Floats, right: Floats) -> Floats:
+    """Return the solution of a symmetric system, scaled to unit diagonal."""
+    size = np.sqrt(np.maximum(np.abs(matrix).max(axis=1), 1e-300))
+    scaled = matrix / size / size[:, np.newaxis]
+    solved = np.linalg.lstsq(scaled, right / size, rcond=1e-14)[0]
+    return np.asarray(solved / size)
+
+
+def _written_out(rows: Any) -> Floats:
+    return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)

@@ -1,0 +1,121 @@
+"""Stochastic subgradient descent: one row at a time, in memory or as a stream.
+
+The slowest way to many digits and the only one that never needs all rows at once. The means of
+weights and duals over the later half of all visits are the primal and the dual point.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from maxmargin import loops
+from maxmargin.loops.records import Terms
+from maxmargin.problem import Bracket, Intercept, Problem, Start
+from maxmargin.solvers.passes import Passes, repaired
+
+Floats = npt.NDArray[np.float64]
+
+_BATCH = 20_000  # rows between two looks at the clock
+
+
+class Weights(NamedTuple):
+    """What is known of each column, and of the constant feature at the end."""
+
+    w: Floats
+    sums: Floats  # Σ g
+    squares: Floats  # Σ g²
+    moments: Floats  # Σ x²
+    total: Floats  # Σ w over the visits up to ``since``
+    since: Floats
+
+    @classmethod
+    def zeros(cls, d: int) -> "Weights":
+        """Return the state before the first visit."""
+        return cls(*(np.zeros(d + 1) for _ in range(6)))
+
+
+class Learner:
+    """The state of a stream of rows, and its mean weights."""
+
+    def __init__(self, d: int, intercept: Intercept, lift: float) -> None:
+        self.weights = Weights.zeros(d)
+        self.lift = 0.0 if intercept is Intercept.NONE else lift
+        self.ridge = 0.0 if intercept is Intercept.FREE else 1.0
+        self.clock = 0.0
+        self.counted_from = 0.0
+
+    def visit(
+        self, rows: object, terms: Terms, order: npt.NDArray[np.int64], rounds: float, duals: Floats
+    ) -> Iterator[None]:
+        """Visit rows in order, pausing now and then."""
+        for begin in range(0, len(order), _BATCH):
+            self.clock = loops.subgradient.visit(
+                rows, terms, order, begin, min(begin + _BATCH, len(order)), rounds, self.ridge,
+                self.lift, self.clock, self.weights, duals,
+            )  # fmt: skip
+            yield
+
+    def forget(self) -> None:
+        """Start the mean afresh."""
+        self.weights.total[:] = 0.0
+        self.weights.since[:] = self.clock
+        self.counted_from = self.clock
+
+    def mean(self) -> tuple[Floats, float]:
+        """Return the mean of weights and intercept since the last ``forget``."""
+        state = self.weights
+        sums = state.total + state.w * (self.clock - state.since)
+        mean = sums / max(self.clock - self.counted_from, 1.0)
+        return mean[:-1].copy(), float(mean[-1]) * self.lift
+
+
+@dataclass(frozen=True)
+class Subgradient:
+    """Settings of the method."""
+
+    seed: int = 0
+
+    def iterates(self, problem: Problem, start: Start) -> Iterator[Bracket]:
+        """Yield a bracket after each epoch (unfinished ones in between)."""
+        n, d = problem.X.shape
+        rng = np.random.default_rng(self.seed)
+        passes = Passes(problem, centred=False)
+        learner = Learner(d, problem.intercept, problem.lift)
+        duals, f = np.zeros(n), np.empty(n)
+        best = _bracket(problem, passes, *_first(problem, start), f)
+        yield best
+        epoch, averaged = 0, 0
+        while True:
+            if epoch == 2 * averaged or epoch == 1:
+                learner.forget()
+                duals[:] = 0.0
+                averaged = epoch
+            for _ in learner.visit(
+                passes.rows, problem.terms, rng.permutation(n), epoch + 1, duals
+            ):
+                yield best.unfinished()
+            epoch += 1
+            w, b = learner.mean()
+            best = best.improved(_bracket(problem, passes, w, b, duals / (epoch - averaged), f))
+            yield best
+
+
+def _first(problem: Problem, start: Start) -> tuple[Floats, float, Floats]:
+    n, d = problem.X.shape
+    w = np.zeros(d) if start.w is None else start.w
+    return w, start.b, np.zeros(n) if start.beta is None else start.beta
+
+
+def _bracket(
+    problem: Problem, passes: Passes, w: Floats, b: float, beta: Floats, f: Floats
+) -> Bracket:
+    """Return the objective at w and b, and the dual objective at β made feasible."""
+    passes.scores(w, b, f)
+    primal = 0.5 * float(w @ w) + passes.losses(f)
+    if problem.intercept is Intercept.PENALIZED:
+        primal += 0.5 * (b / problem.lift) ** 2
+    beta, dual = repaired(problem, passes, beta)
+    return Bracket(primal, dual, w, b, beta)
