@@ -1,6 +1,7 @@
 """What is compared: whether all solved the same problem, and how well."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ from benchmarks.report import Check
 SAME_WEIGHTS = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-3}
 # The last weights of a perceptron are a matter of luck: rates this close say nothing is wrong.
 CLOSE_RATES = 0.02
+ROWS_AT_ONCE = 1 << 16  # of float32 rows, float64 copies are made
 
 
 class Outcome(NamedTuple):
@@ -56,3 +58,33 @@ def same_updates(ours: Any, theirs: Any, dataset: Dataset) -> Check:
 def largest_difference(values: npt.ArrayLike, reference: npt.ArrayLike) -> float:
     """Return max|a − b|, in float64."""
     return float(np.abs(np.asarray(values, np.float64) - np.asarray(reference, np.float64)).max())
+
+
+@dataclass(frozen=True)
+class LinearObjective:
+    """What a linear machine minimises: ½‖w‖² + C Σ loss, and ½b² where b is penalised.
+
+    The loss is max(0, 1 − y f), or with an ``epsilon`` max(0, |y − f| − ε).
+    """
+
+    intercept: Literal["penalized", "free"]
+    C: float = 1.0
+    epsilon: float | None = None
+
+    def value(self, dataset: Dataset, w: npt.NDArray[np.float64], b: float) -> float:
+        """Return the objective at a plane, in float64."""
+        total = 0.0
+        for start in range(0, dataset.X.shape[0], ROWS_AT_ONCE):
+            rows = slice(start, start + ROWS_AT_ONCE)
+            scores, y = dataset.X[rows] @ w + b, dataset.y[rows]
+            if self.epsilon is None:
+                total += float(np.maximum(0.0, 1.0 - y * scores).sum())
+            else:
+                total += float(np.maximum(0.0, np.abs(y - scores) - self.epsilon).sum())
+        penalised = float(w @ w) + (b * b if self.intercept == "penalized" else 0.0)
+        return 0.5 * penalised + self.C * total
+
+
+def suboptimality(value: float, bound: float) -> float:
+    """Return how far a value is above a lower bound of the optimum, relative to the bound."""
+    return (value - bound) / abs(bound)

@@ -16,6 +16,8 @@ BENCHMARKS = {
     "perceptron": "benchmarks.suite.perceptron",
     "kernel-tiles": "benchmarks.suite.kernel_tiles",
     "startup": "benchmarks.suite.startup",
+    "linear": "benchmarks.suite.linear",
+    "linear-table": "benchmarks.suite.linear_table",
 }
 RESULTS = Path(__file__).parent / "results"
 

@@ -12,6 +12,7 @@ from maxmargin.certify import Certificate
 from maxmargin.errors import DataFileError, NotSeparableError
 from maxmargin.estimators import (
     AveragedPerceptron,
+    HardMarginSVC,
     KernelPerceptron,
     LinearSVC,
     LinearSVR,
@@ -28,6 +29,7 @@ __all__ = [
     "AveragedPerceptron",
     "Certificate",
     "DataFileError",
+    "HardMarginSVC",
     "KernelPerceptron",
     "LinearSVC",
     "LinearSVR",

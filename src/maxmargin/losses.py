@@ -97,3 +97,10 @@ def allowed_residuals(terms: Terms, beta: Floats, near: float = 0.0) -> tuple[Fl
     upper[beta >= terms.high - near] = np.inf
     lower[beta <= terms.low + near] = -np.inf
     return lower, upper
+
+
+def residual_unit(terms: Terms) -> float:
+    """Return the unit of residuals t − f: 1 for labels, the spread of the targets in regression."""
+    if ((terms.low < 0) & (terms.high > 0)).any():
+        return float(terms.target.std()) or 1.0
+    return 1.0

@@ -70,8 +70,8 @@ class Point(Protocol):
         ...
 
     @property
-    def b(self) -> float:
-        """Intercept."""
+    def b(self) -> Any:
+        """Intercept; one a class in a MulticlassProblem."""
         ...
 
     @property
@@ -85,7 +85,7 @@ class Start:
     """A point to start from: any part may be missing."""
 
     w: Floats | None = None
-    b: float = 0.0
+    b: Any = 0.0  # a number; one a class in a MulticlassProblem
     beta: Floats | None = None
 
 
@@ -161,7 +161,7 @@ class Solution:
     """What solving a problem gave: a point, how the run ended, and its course if asked for."""
 
     w: Floats
-    b: float
+    b: Any  # a number; one a class in a MulticlassProblem
     beta: Floats
     run: Run
     trace: list[tuple[float, float]] = field(default_factory=list)  # seconds, relative gap

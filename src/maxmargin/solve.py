@@ -7,7 +7,17 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from maxmargin.problem import Bracket, Iterate, Problem, Progress, Run, Solution, Start, Status
+from maxmargin.problem import (
+    Bracket,
+    Iterate,
+    MulticlassProblem,
+    Problem,
+    Progress,
+    Run,
+    Solution,
+    Start,
+    Status,
+)
 
 Step = TypeVar("Step", bound=Iterate)
 StopRule = Callable[[Step], Status | None]
@@ -17,13 +27,13 @@ Callback = Callable[[Progress], Any]
 class Solver(Protocol):
     """A way to solve a problem: settings, and a generator of ever better iterates."""
 
-    def iterates(self, problem: Problem, start: Start) -> Iterator[Bracket]:
+    def iterates(self, problem: Any, start: Any) -> Iterator[Any]:
         """Yield brackets of the optimum until there is nothing left to gain."""
         ...
 
 
 def solve(
-    problem: Problem,
+    problem: Problem | MulticlassProblem,
     solver: Solver,
     *,
     tol: float,
@@ -39,7 +49,7 @@ def solve(
 
     Parameters
     ----------
-    problem : Problem
+    problem : Problem or MulticlassProblem
         What to solve.
     solver : Solver
         How.
@@ -88,14 +98,14 @@ def solve(
 class _Watch:
     """The stop rule of ``solve``: the gap, stalling, and how much polishing follows."""
 
-    _PATIENCE = 60  # iterations in which the gap must halve
+    _PATIENCE = 60  # iterations in which either bound must gain a hundredth of the gap
 
     def __init__(self, tol: float, polish: int) -> None:
         self.tol = tol
         self.polish = polish
         self.last: Bracket
         self.exhausted = False
-        self._marks: list[float] = []
+        self._marks: list[tuple[float, float]] = []
         self._extra = 0
 
     def seen(self, iterates: Iterator[Bracket]) -> Iterator[Bracket]:
@@ -111,10 +121,13 @@ class _Watch:
             self._extra += 1
             done = iterate.settled or self._extra > self.polish
             return Status.OPTIMAL if done else None
-        self._marks.append(gap)
-        if len(self._marks) > self._PATIENCE and gap > 0.5 * self._marks[-1 - self._PATIENCE]:
-            return Status.STALLED
-        return None
+        self._marks.append((iterate.primal, iterate.dual))
+        if len(self._marks) <= self._PATIENCE:
+            return None
+        primal, dual = self._marks[-1 - self._PATIENCE]
+        gained = max(primal - iterate.primal, iterate.dual - dual)
+        still = gained <= 0.01 * (iterate.primal - iterate.dual)
+        return Status.STALLED if still else None
 
 
 def drive(

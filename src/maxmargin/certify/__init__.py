@@ -6,10 +6,29 @@ is taken on trust, and no solver is imported.
     P(w)  the objective at w, minimised over b: no optimum is higher
     D(β)  the dual objective at β made feasible: no optimum is lower
 
-so P − D bounds how far w is from optimal, and ‖w − w*‖ ≤ √(2(P − D)) as the penalty is ½‖w‖².
+so P − D bounds how far w is from optimal, and ‖w − w*‖ ≤ √(2(P − D)/μ) as the penalty contains
+½μ‖w‖² (μ = 1, or 1 − l1_ratio; none for an ℓ1 penalty alone).
 """
 
+import numpy as np
+
 from maxmargin.certify.certificate import Certificate, together
-from maxmargin.certify.linear import certify
+from maxmargin.certify.linear import certify as certify_ridge
+from maxmargin.certify.multiclass import certify_multiclass
+from maxmargin.certify.sparse import certify_sparse
+from maxmargin.problem import MulticlassProblem, Point, Problem
 
 __all__ = ["Certificate", "certify", "together"]
+
+
+def certify(
+    problem: Problem | MulticlassProblem, point: Point, *, keep_intercept: bool = False
+) -> Certificate:
+    """Return the certificate of a point (w, b, beta), whatever the problem.
+
+    A free intercept is replaced by the best one for the weights, unless it is to be kept.
+    """
+    if isinstance(problem, MulticlassProblem):
+        return certify_multiclass(problem, point.w, np.atleast_1d(point.b), point.beta)
+    by_penalty = certify_sparse if problem.l1_ratio > 0 else certify_ridge
+    return by_penalty(problem, point, keep_intercept=keep_intercept)

@@ -71,7 +71,8 @@ class Certificate:
             f"The objective {self.primal:.8g} is within {max(self.gap, 0.0):.2g} (relative "
             f"{max(self.relative_gap, 0.0):.2g}) of the best possible"
         )
-        if self.intercept_cost > _WORTH_SAYING * max(self.gap, 0.0):
+        least = max(self.gap, 1e-12 * abs(self.primal))
+        if self.intercept_cost > _WORTH_SAYING * least:
             sentence += f", {self.intercept_cost:.2g} of it by the choice of intercept"
         return f"{sentence}; {self.caveat}." if self.caveat else f"{sentence}."
 

@@ -1,9 +1,10 @@
 """Scikit-learn's surface: check the input, run a solver, adopt what it found."""
 
+from maxmargin.estimators.hard_margin import HardMarginSVC
 from maxmargin.estimators.kernel_perceptron import KernelPerceptron
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svr import LinearSVR
 from maxmargin.estimators.perceptron import AveragedPerceptron, Perceptron
 from maxmargin.estimators.voted_perceptron import VotedPerceptron
 
-__all__ = ["AveragedPerceptron", "KernelPerceptron", "LinearSVC", "LinearSVR", "Perceptron", "VotedPerceptron"]
+__all__ = ["AveragedPerceptron", "HardMarginSVC", "KernelPerceptron", "LinearSVC", "LinearSVR", "Perceptron", "VotedPerceptron"]

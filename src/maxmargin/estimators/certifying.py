@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.certify import Certificate, together
 from maxmargin.certify import certify as certify_point
 from maxmargin.estimators.foreign import READERS, PerceptronFacts, Reader, Training
+from maxmargin.estimators.foreign.linear_machines import bounded
 from maxmargin.estimators.inputs import check_rows, regression_weights
 
 
@@ -60,12 +61,19 @@ def certify(
     if hasattr(model, "_problems"):
         check_is_fitted(model)
         pairs = model._problems(X, y, sample_weight)
-        return together([certify_point(*pair, keep_intercept=True) for pair in pairs])
+        return together([_certified(problem, point, max_time) for problem, point in pairs])
     reader = _reader(model)
     check_is_fitted(model)
     rows = check_rows(model, X, reset=False)
     weight = regression_weights(sample_weight, rows.shape[0])  # class_weight is the reader's affair
     return reader(model, Training(rows, y, weight, max_time))
+
+
+def _certified(problem: Any, point: Any, max_time: float | None) -> Certificate:
+    """Return the certificate of a point of ours; without duals for these rows it gets a bound."""
+    if point.beta is None or len(point.beta) != problem.X.shape[0]:
+        return bounded(problem, point.w, float(point.b), max_time)
+    return certify_point(problem, point, keep_intercept=True)
 
 
 def _reader(model: Any) -> Reader:

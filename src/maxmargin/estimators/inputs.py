@@ -121,6 +121,21 @@ def check_classes(estimator: Any, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return classes
 
 
+def stream_classes(estimator: Any, classes: Any, first: bool) -> npt.NDArray[Any]:
+    """Return the classes of a stream: given with the first chunk, and the same ever after."""
+    if first:
+        if classes is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        return check_classes(estimator, np.asarray(classes))
+    known = np.asarray(estimator.classes_)
+    if classes is not None and not np.array_equal(np.unique(classes), known):
+        raise ValueError(
+            f"`classes={np.unique(classes)}` is not the same as on last call to partial_fit, "
+            f"was: {known}"
+        )
+    return known
+
+
 def class_indices(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Return the position of each label in ``classes``."""
     index = np.searchsorted(classes, y)

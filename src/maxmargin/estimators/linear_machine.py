@@ -16,7 +16,7 @@ from maxmargin.estimators.inputs import check_rows, generator
 from maxmargin.estimators.parameters import check_choice, check_flag, check_number
 from maxmargin.estimators.solving import Budget, Outcome, Settings, ill_scaled, solved
 from maxmargin.geometry.inputs import row_products
-from maxmargin.problem import Intercept, Problem, Start, Status
+from maxmargin.problem import Intercept, Start, Status
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -43,6 +43,8 @@ class LinearMachine(TakesCallbacks, BaseEstimator):
         They are kept up to 64 MB; beyond that take them from your data: ``X[model.support_]``.
         """
         check_is_fitted(self)
+        if not hasattr(self, "_support_rows"):
+            raise AttributeError("A model learnt by partial_fit has no support vectors.")
         if self._support_rows is None:
             raise AttributeError(
                 f"The {len(self.support_)} support vectors take more than "
@@ -57,6 +59,10 @@ class LinearMachine(TakesCallbacks, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _forget(self) -> None:
+        for name in ("status_", "trace_", "_learners", "_means"):
+            self.__dict__.pop(name, None)
 
     def _raw_scores(self, X: Any) -> Floats:
         X = check_rows(self, X, reset=False)
@@ -108,7 +114,7 @@ class LinearMachine(TakesCallbacks, BaseEstimator):
             int(generator(self.random_state).integers(2**31)),
         )
 
-    def _solve(self, problems: list[Problem], starts: list[Start]) -> list[Outcome]:
+    def _solve(self, problems: list[Any], starts: list[Start]) -> list[Outcome]:
         """Solve independent problems one after the other within one budget."""
         settings, budget = self._settings(), Budget(self.max_time)
         return [

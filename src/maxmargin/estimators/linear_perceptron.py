@@ -10,6 +10,7 @@ from maxmargin.estimators.inputs import refuse_overflow
 from maxmargin.estimators.mistake_driven import Evidence, MistakeDriven
 from maxmargin.estimators.parameters import check_choice
 from maxmargin.estimators.traces import LinearTrace, Trace
+from maxmargin.separability.lifted import lifted_separator
 from maxmargin.solve import Callback
 from maxmargin.solvers.epochs import Epoch
 from maxmargin.solvers.perceptron import LinearLearner, LinearState, linear_scores
@@ -129,14 +130,22 @@ class LinearPerceptron(MistakeDriven):
         vectors = [self._model(learner.state)]
         if self._averaged:
             vectors.append(learner.state.vector())
-        return [
-            Evidence(
-                learner.scores(weights, intercept),
-                float(np.linalg.norm(weights)),
-                float(np.linalg.norm(intercept)),
-            )
-            for weights, intercept in vectors
-        ]
+        return [_evidence_of(learner, *vector) for vector in vectors]
+
+    def _separators(self, learner: LinearLearner, labels: Ints, rows: Ints) -> list[Evidence]:
+        if len(self.classes_) > 2:
+            return []
+        X = learner.X if len(rows) == len(labels) else learner.X[rows]
+        best = lifted_separator(X, labels[rows] == 1, self.fit_intercept)
+        return [] if best is None else [_evidence_of(learner, best[0], np.array([best[1]]))]
+
+
+def _evidence_of(learner: LinearLearner, weights: Floats, intercept: Floats) -> Evidence:
+    return Evidence(
+        learner.scores(weights, intercept),
+        float(np.linalg.norm(weights)),
+        float(np.linalg.norm(intercept)),
+    )
 
 
 def given_start(init: Any, shape: tuple[int, ...], fit_intercept: bool) -> tuple[Floats, Floats]:

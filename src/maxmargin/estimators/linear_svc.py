@@ -17,13 +17,15 @@ from maxmargin.estimators.inputs import (
     class_indices,
     refuse_overflow,
 )
+from maxmargin.estimators.joint import joint_margin, joint_problem, joint_slacks
 from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.parameters import check_choice, check_number
 from maxmargin.estimators.reductions import Task, binary_tasks, combined_scores
 from maxmargin.estimators.solving import Outcome
+from maxmargin.estimators.streaming import ClassifierStream
 from maxmargin.geometry import Hyperplane
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
-from maxmargin.problem import Intercept, Problem, Start
+from maxmargin.problem import Intercept, MulticlassProblem, Problem, Start
 from maxmargin.solve import Callback
 
 Floats = npt.NDArray[np.float64]
@@ -32,7 +34,7 @@ Ints = npt.NDArray[np.int64]
 _ON_MARGIN = 1e-5  # slack up to which a support vector counts as lying on the margin
 
 
-class LinearSVC(ClassifierMixin, LinearMachine):
+class LinearSVC(ClassifierMixin, ClassifierStream, LinearMachine):
     """Linear support vector classifier: the textbook's, at linear cost, with a proof.
 
     Minimises ½‖w‖² + C Σ ξ with ξ = max(0, 1 − y(w·x + b)) and an intercept b that costs nothing;
@@ -174,7 +176,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         """
         self._check_parameters()
         last = self._last_duals()
-        self.__dict__.pop("status_", None)  # whatever fails from here on leaves it unfitted
+        self._forget()  # whatever fails from here on leaves it unfitted
         X = check_rows(self, X, reset=True)
         y = check_labels(y, X.shape[0])
         self.classes_ = check_classes(self, y)
@@ -185,12 +187,47 @@ class LinearSVC(ClassifierMixin, LinearMachine):
             X, y, weight = X[kept], y[kept], weight[kept]
             check_classes(self, y)
         labels = class_indices(self.classes_, y)
-        tasks = binary_tasks(labels, len(self.classes_), self.multi_class)
-        problems = [self._problem(X, task, weight) for task in tasks]
+        tasks, problems = self._tasks(X, labels, weight)
         outcomes = self._solve(problems, self._starts(problems, last))
-        self._adopt(X, labels, tasks, outcomes, kept, n_rows)
+        if tasks:
+            self._adopt(X, labels, tasks, outcomes, kept, n_rows)
+        else:
+            self._adopt_joint(problems[0], outcomes[0], np.unique(labels), kept, n_rows)
+        used = np.isin(kept, self.support_)
+        self.n_support_ = np.bincount(labels[used], minlength=len(self.classes_))
         self._report(outcomes, X)
         return self
+
+    def _tasks(self, X: Any, labels: Ints, weight: Floats) -> tuple[list[Task], list[Any]]:
+        """Return the binary problems; or none and the joint one of Crammer and Singer."""
+        if self.multi_class == "crammer_singer" and len(self.classes_) > 2:
+            cost = float(self.C) * weight
+            joint, _ = joint_problem(X, labels, cost, Intercept(self.intercept), self._lift())
+            return [], [joint]
+        tasks = binary_tasks(labels, len(self.classes_), self.multi_class)
+        return tasks, [self._problem(X, task, weight) for task in tasks]
+
+    def _adopt_joint(
+        self, problem: Any, outcome: Outcome, present: Ints, kept: Ints, n_rows: int
+    ) -> None:
+        """Set what the solution of the joint problem says about the model and the rows."""
+        solution = outcome.solution
+        b = np.asarray(getattr(outcome.certificate, "intercepts", solution.b))
+        shape = len(self.classes_), solution.w.shape[0]
+        self._pairs = [(int(k), -1) for k in present]
+        self._joint = solution.w, b
+        self.coef_, self.intercept_ = np.zeros(shape), np.zeros(shape[0])
+        self.coef_[present], self.intercept_[present] = solution.w.T, b
+        self._signed_duals = [solution.beta]
+        beta = np.zeros((shape[0], len(kept)))
+        beta[present] = solution.beta.T
+        slack = joint_slacks(problem, solution.w, b)
+        self._keep_support(problem.X, kept, beta)
+        used = (beta != 0).any(axis=0)
+        self.support_kind_ = _kinds(np.ones((1, used.sum())), slack[np.newaxis, used])[0]
+        self.alpha_ = self._spread_out(np.abs(beta), kept, n_rows)
+        self.slack_ = self._spread_out(slack, kept, n_rows)
+        self.margin_ = joint_margin(solution.w)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -204,12 +241,20 @@ class LinearSVC(ClassifierMixin, LinearMachine):
                 "loss='squared_hinge' with penalty 'l1' or 'elasticnet', or penalty='l2' with "
                 "loss 'hinge' or 'squared_hinge'."
             )
+        if self.multi_class == "crammer_singer" and (self.penalty, self.loss) != ("l2", "hinge"):
+            raise ValueError(
+                f"multi_class='crammer_singer' with penalty={self.penalty!r} and "
+                f"loss={self.loss!r} is not supported: choose penalty='l2' with loss='hinge', or "
+                "multi_class 'ovr' or 'ovo'."
+            )
 
     def _l1_share(self) -> float:
         return {"l2": 0.0, "l1": 1.0, "elasticnet": float(self.l1_ratio)}[self.penalty]
 
     def _problem(self, X: Any, task: Task, weight: Floats) -> Problem:
         cost = float(self.C) * weight
+        if self.multi_class == "crammer_singer":
+            cost = 2 * cost  # two classes: the joint problem has ½‖w/2‖² twice, half of ½‖w‖²
         if task.rows is not None:
             X, cost = X[task.rows], cost[task.rows]
         loss = losses.hinge if self.loss == "hinge" else losses.squared_hinge
@@ -217,16 +262,23 @@ class LinearSVC(ClassifierMixin, LinearMachine):
             X, loss(task.signs, cost), Intercept(self.intercept), self._lift(), self._l1_share()
         )
 
+    _joint: tuple[Floats, Floats]
+
     def _last_duals(self) -> tuple[Floats, Floats, list[Floats]] | None:
         if not (self.warm_start and hasattr(self, "_signed_duals")):
             return None
         return self.coef_, self.intercept_, self._signed_duals
 
     def _starts(
-        self, problems: list[Problem], last: tuple[Floats, Floats, list[Floats]] | None
+        self, problems: list[Any], last: tuple[Floats, Floats, list[Floats]] | None
     ) -> list[Start]:
         """Return where to start each problem: at the last solution as far as shapes agree."""
         starts = [Start() for _ in problems]
+        if isinstance(problems[0], MulticlassProblem):
+            duals = [] if last is None else last[2]
+            n, k = len(problems[0].labels), problems[0].n_classes
+            fits = len(duals) == 1 and duals[0].shape == (n, k)
+            return [Start(None, self._joint[1], duals[0])] if fits else starts
         if last is None or last[0].shape != (len(problems), problems[0].X.shape[1]):
             return starts
         for k, (problem, w, b, beta) in enumerate(zip(problems, *last, strict=True)):
@@ -257,15 +309,14 @@ class LinearSVC(ClassifierMixin, LinearMachine):
             slack[k, rows] = np.maximum(0.0, 1 - task.signs * (scores[:, 0] + self.intercept_[k]))
         self._keep_support(X, kept, beta)
         self.support_kind_ = _kinds(beta, slack)[:, (beta != 0).any(axis=0)]
-        used = (beta != 0).any(axis=0)
-        self.n_support_ = np.bincount(labels[used], minlength=len(self.classes_))
         self.alpha_ = self._spread_out(np.abs(beta), kept, n_rows)
         self.slack_ = self._spread_out(slack, kept, n_rows)
         norms = np.linalg.norm(self.coef_, axis=1)
-        self.margin_ = np.divide(1.0, norms, out=np.full(len(norms), np.inf), where=norms > 0)
+        margins = np.divide(1.0, norms, out=np.full(len(norms), np.inf), where=norms > 0)
+        self.margin_: Any = margins
         if len(self.classes_) == 2:
             self.alpha_, self.slack_ = self.alpha_[0], self.slack_[0]
-            self.support_kind_, self.margin_ = self.support_kind_[0], float(self.margin_[0])
+            self.support_kind_, self.margin_ = self.support_kind_[0], float(margins[0])
 
     def decision_function(self, X: Any) -> Floats:
         """Return the score of each row: f of shape (n,) for two classes, (n, K) for more.
@@ -313,9 +364,12 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         weight = check_weights(sample_weight, self.class_weight, self.classes_, y)
         kept = np.flatnonzero(weight > 0)
         X, weight, labels = X[kept], weight[kept], class_indices(self.classes_, y[kept])
-        tasks = binary_tasks(labels, len(self.classes_), self.multi_class)
-        problems = [self._problem(X, task, weight) for task in tasks]
-        points = zip(self.coef_, self.intercept_, self._signed_duals, strict=True)
+        tasks, problems = self._tasks(X, labels, weight)
+        if not tasks:
+            w, b = self._joint
+            return [(problems[0], Start(w, b, self._signed_duals[0]))]
+        duals = getattr(self, "_signed_duals", [None] * len(problems))
+        points = zip(self.coef_, self.intercept_, duals, strict=True)
         return [
             (problem, Start(w, float(b), beta))
             for problem, (w, b, beta) in zip(problems, points, strict=True)

@@ -17,6 +17,7 @@ from maxmargin.estimators.inputs import (
 )
 from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.parameters import check_number
+from maxmargin.estimators.streaming import RegressorStream
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
 from maxmargin.problem import Intercept, Problem, Start
 from maxmargin.solve import Callback
@@ -26,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 _ON_TUBE = 1e-5  # excess, in units of the targets' spread, up to which a row lies on the tube
 
 
-class LinearSVR(RegressorMixin, LinearMachine):
+class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
     """Linear support vector regression with a proof.
 
     Minimises ½‖w‖² + C Σ max(0, |t − w·x − b| − ε), or its square, over w and an intercept b that
@@ -128,7 +129,7 @@ class LinearSVR(RegressorMixin, LinearMachine):
         """
         self._check_parameters()
         start = self._start() if self.warm_start and hasattr(self, "status_") else Start()
-        self.__dict__.pop("status_", None)
+        self._forget()
         X = check_rows(self, X, reset=True)
         target = check_targets(y, X.shape[0])
         weight = regression_weights(sample_weight, len(target))
@@ -176,7 +177,8 @@ class LinearSVR(RegressorMixin, LinearMachine):
         return Problem(X, terms, Intercept(self.intercept), self._lift())
 
     def _start(self) -> Start:
-        return Start(self.coef_, float(self.intercept_[0]), self._signed_duals)
+        duals = getattr(self, "_signed_duals", None)
+        return Start(self.coef_, float(self.intercept_[0]), duals)
 
     def _problems(self, X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Problem, Start]]:
         """Return what was solved, and the solution: for ``mm.certify``."""

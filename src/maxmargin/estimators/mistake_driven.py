@@ -20,6 +20,7 @@ from maxmargin.estimators.inputs import (
     generator,
     held_out_split,
     row_weights,
+    stream_classes,
 )
 from maxmargin.estimators.parameters import check_choice, check_flag, check_number
 from maxmargin.estimators.traces import accuracy, labelled_margins
@@ -143,7 +144,7 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
         self._refuse_in_streams()
         first = not hasattr(self, "status_")
         X = self._check_input(X, reset=first)
-        self._check_stream_classes(classes, first)
+        self.classes_ = stream_classes(self, classes, first)
         y = check_labels(y, X.shape[0])
         labels = class_indices(self.classes_, y)
         weight = row_weights(sample_weight, self.class_weight, self.classes_, y)
@@ -318,6 +319,7 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
     def _prove(self, learner: Any, labels: Ints, rows: Ints) -> None:
         """Set ``margin_`` and, if a separator was found, ``mistake_bound_``."""
         evidence: list[Evidence] = self._evidence(learner)
+        evidence += self._separators(learner, labels, rows)
         smallest = [float(labelled_margins(e.scores, labels)[rows].min()) for e in evidence]
         self.margin_ = smallest[0] / evidence[0].norm if evidence[0].norm > 0 else np.nan
         vectors_moved = min(2, len(self.intercept_))
@@ -332,6 +334,10 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
             )
             for margin, e in zip(smallest, evidence, strict=True)
         )
+
+    def _separators(self, learner: Any, labels: Ints, rows: Ints) -> list[Evidence]:
+        """Return separators other than the model's own vectors, for a lower bound."""
+        return []
 
     def _report(self, run: Run, learner: Learner) -> None:
         """Set what is said about a run, and warn when it ended without what was asked for."""
@@ -349,17 +355,6 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
         self.stop_reason_ = f"After {done}: {run.status.value}{advice}."
         if run.status is Status.MAX_EPOCHS:
             warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=3)
-
-    def _check_stream_classes(self, classes: Any, first: bool) -> None:
-        if first and classes is None:
-            raise ValueError("classes must be passed on the first call to partial_fit.")
-        if first:
-            self.classes_ = check_classes(self, np.asarray(classes))
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(
-                f"`classes={np.unique(classes)}` is not the same as on last call to partial_fit, "
-                f"was: {self.classes_}"
-            )
 
     def _refuse_in_streams(self) -> None:
         """Raise on a wish that needs all rows at once, rather than ignore it."""

@@ -1,19 +1,19 @@
 """From a problem to a certified answer: solve, check, and go on if the check says so."""
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from maxmargin.certify import Certificate, certify
-from maxmargin.problem import Problem, Run, Solution, Start, Status
+from maxmargin.problem import MulticlassProblem, Problem, Run, Solution, Start, Status
 from maxmargin.solve import Callback, Solver, solve
 from maxmargin.solvers.choice import SOLVERS, choose, named
 from maxmargin.solvers.newton import Newton
 
 _POLISHED = 2e7  # numbers in X up to which an answer is polished beyond tol
+_POLISHED_WIDE = 2e5  # the same by coordinate descent, which takes longer
 _ATTEMPTS = 3
 _FINAL = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
 
@@ -58,11 +58,10 @@ class Budget:
 
 
 def solved(
-    problem: Problem,
+    problem: Problem | MulticlassProblem,
     settings: Settings,
     budget: Budget,
     start: Start,
-    proof: Callable[[Any, Any], Certificate] = certify,
 ) -> Outcome:
     """Return the solution of a problem with its certificate.
 
@@ -86,13 +85,13 @@ def solved(
             callback=settings.callback,
             verbose=settings.verbose,
             start=start,
-            polish=_polish(problem),
+            polish=_polish(problem, solver),
             trace=settings.trace,
         )
         trace += [(seconds + at, gap) for at, gap in solution.trace]
         iterations += solution.run.iterations
         seconds += solution.run.seconds
-        certificate = proof(problem, solution)
+        certificate = certify(problem, solution)
         status = _judged(solution.run.status, certificate, settings.tol)
         solution = replace(solution, run=Run(status, iterations, seconds), trace=trace)
         if status is Status.OPTIMAL or status in _FINAL or iterations >= settings.max_iter:
@@ -103,7 +102,7 @@ def solved(
     return Outcome(solution, certificate, " and ".join(used))
 
 
-def _attempts(problem: Problem, settings: Settings) -> list[Solver]:
+def _attempts(problem: Problem | MulticlassProblem, settings: Settings) -> list[Solver]:
     """Return the solvers to try in turn."""
     if settings.solver == "auto":
         first = choose(problem, threads=settings.threads, seed=settings.seed)
@@ -116,16 +115,16 @@ def _name(solver: Solver) -> str:
     return next(name for name, kind in SOLVERS.items() if isinstance(solver, kind))
 
 
-def _others(first: Solver, problem: Problem, settings: Settings) -> list[Solver]:
-    if problem.l1_ratio > 0:
+def _others(first: Any, problem: Problem | MulticlassProblem, settings: Settings) -> list[Solver]:
+    if isinstance(problem, MulticlassProblem) or problem.l1_ratio > 0:
         return [first]
     other = "dual_cd" if isinstance(first, Newton) else "newton"
     return [named(other, problem, threads=settings.threads, seed=settings.seed)]
 
 
-def _polish(problem: Problem) -> int:
+def _polish(problem: Problem | MulticlassProblem, solver: Solver) -> int:
     size = problem.X.nnz if hasattr(problem.X, "nnz") else problem.X.size
-    return 100 if size <= _POLISHED else 0
+    return 100 if size <= (_POLISHED if isinstance(solver, Newton) else _POLISHED_WIDE) else 0
 
 
 def _judged(status: Status, certificate: Certificate, tol: float) -> Status:

@@ -1,6 +1,9 @@
 """Which solver for which data."""
 
-from maxmargin.problem import Problem
+from typing import Any
+
+from maxmargin.problem import MulticlassProblem, Problem
+from maxmargin.solvers.crammer_singer import SequentialDual
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.subgradient import Subgradient
 from maxmargin.solvers.wide import DualCDThenNewton
@@ -9,7 +12,7 @@ from maxmargin.solvers.working_sets import WorkingSets
 _MANY_COLUMNS = 2000
 _FEW_ROWS = 2000
 
-LinearSolver = Newton | DualCDThenNewton | Subgradient | WorkingSets
+LinearSolver = Newton | DualCDThenNewton | Subgradient | WorkingSets | SequentialDual
 
 
 SOLVERS: dict[str, type[LinearSolver]] = {
@@ -17,10 +20,13 @@ SOLVERS: dict[str, type[LinearSolver]] = {
     "dual_cd": DualCDThenNewton,
     "subgradient": Subgradient,
     "working_sets": WorkingSets,
+    "sequential_dual": SequentialDual,
 }
 
 
-def choose(problem: Problem, *, threads: int | None = None, seed: int = 0) -> LinearSolver:
+def choose(
+    problem: Problem | MulticlassProblem, *, threads: int | None = None, seed: int = 0
+) -> Any:
     """Return the solver for a problem, by its penalty and the shape of its data.
 
     Newton's method wins unless both rows and columns are many: then coordinate descent comes first.
@@ -31,9 +37,15 @@ def choose(problem: Problem, *, threads: int | None = None, seed: int = 0) -> Li
 
 
 def named(
-    name: str, problem: Problem, *, threads: int | None = None, seed: int = 0
-) -> LinearSolver:
-    """Return a solver by its name; ℓ1 penalties have only one."""
+    name: str,
+    problem: Problem | MulticlassProblem,
+    *,
+    threads: int | None = None,
+    seed: int = 0,
+) -> Any:
+    """Return a solver by its name; ℓ1 penalties and joint classes have only one each."""
+    if isinstance(problem, MulticlassProblem):
+        return SequentialDual(seed)
     if problem.l1_ratio > 0:
         return WorkingSets()
     if name == "newton":

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin import loops
+from maxmargin import loops, losses
 from maxmargin.problem import Bracket, Intercept, Problem, Start
 from maxmargin.solvers.passes import Passes, repaired
 
 Floats = npt.NDArray[np.float64]
 
-_SWEEPS = 200
+_SWEEPS = 200  # in a round
+_FIRST, _FACTOR = 0.5, 0.2  # violation at which the first round ends, and each next one
 
 
 @dataclass(frozen=True)
@@ -27,14 +28,18 @@ class DualCD:
     threads: int | None = None
 
     def iterates(self, problem: Problem, start: Start) -> Iterator[Bracket]:
-        """Yield a bracket after each round of sweeps (unfinished ones in between)."""
+        """Yield a bracket after each round of sweeps (unfinished ones in between).
+
+        It ends when no row violates anything, or when a round took too many sweeps.
+        """
         state = _State(problem, Passes(problem, self.threads, centred=False), start, self.seed)
         while True:
             yield state.bracket()
             for _ in state.round():
                 yield state.unfinished
             state.look()
-            if state.at_rest:
+            if state.at_rest or state.slow:
+                yield state.bracket()
                 return
 
 
@@ -63,8 +68,8 @@ class _State:
         self.count = n
         self.random = np.array([seed + 0x9E3779B97F4A7C15], np.uint64)
         self.limits = np.array([np.inf, -np.inf])
-        self.at_rest = False
-        self.target = 0.5
+        self.at_rest = self.slow = False
+        self.target = _FIRST * losses.residual_unit(terms)
         self.f, self.h = np.empty(n), np.empty(n)
         self.sharp = np.empty(n)
         self.primal, self.dual = np.inf, -np.inf
@@ -81,31 +86,36 @@ class _State:
         return Bracket(self.primal, self.dual, self.best_w, self.best_b, self.best_beta)
 
     def round(self) -> Iterator[None]:
-        """Sweep over the rows that are left until violations have halved; then all are back."""
+        """Sweep until violations are small enough, leaving out rows at rest; then all are back."""
         self.count = len(self.order)
         self.limits[:] = np.inf, -np.inf
+        self.slow = True
         for _ in range(_SWEEPS):
-            worst = np.array([-np.inf, np.inf])
-            loops.dual_cd.shuffle(self.order, self.count, self.random)
-            begin, everything = 0, self.count == len(self.order)
-            while begin < self.count:
-                begin, self.count = loops.dual_cd.sweep(
-                    self.passes.rows, self.problem.terms, self.norms, self.order, begin,
-                    self.count, self.limits, self.tau, self.w, self.b, self.beta, worst,
-                )  # fmt: skip
-                yield
-            violation = max(worst[0], -worst[1], 0.0)
-            if everything:
-                self.at_rest = violation == 0.0
-            if violation <= self.target:
-                self.target *= 0.2
+            everything = self.count == len(self.order)
+            worst = np.array([0.0, 0.0])
+            yield from self._sweep(worst)
+            largest = max(worst[0], -worst[1])
+            self.at_rest = everything and largest == 0.0
+            if largest <= self.target:
+                self.target *= _FACTOR
+                self.slow = False
                 break
-            self.limits[:] = (
-                worst[0] if worst[0] > 0 else np.inf,
-                (worst[1] if worst[1] < 0 else -np.inf),
-            )
+            self.limits[:] = worst[0] or np.inf, worst[1] or -np.inf
         if self.problem.intercept is Intercept.FREE:
-            self.b[0] += self.tau * float(self.beta.sum())
+            step = self.tau * float(self.beta.sum())
+            self.b[0] += step
+            self.at_rest = self.at_rest and step == 0.0
+
+    def _sweep(self, worst: Floats) -> Iterator[None]:
+        """Visit the rows that are left once, in random order, pausing now and then."""
+        loops.dual_cd.shuffle(self.order, self.count, self.random)
+        begin = 0
+        while begin < self.count:
+            begin, self.count = loops.dual_cd.sweep(
+                self.passes.rows, self.problem.terms, self.norms, self.order, begin,
+                self.count, self.limits, self.tau, self.w, self.b, self.beta, worst,
+            )  # fmt: skip
+            yield
 
     def look(self) -> None:
         """Compute both bounds where we stand, and keep the best."""

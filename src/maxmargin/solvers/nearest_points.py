@@ -1,35 +1,41 @@
-"""The point nearest to 0 in the hull of differences: how far apart two convex hulls are.
+"""The points of convex hulls that are nearest to each other.
 
     min ‖p − q‖    p ∈ conv{xᵢ : yᵢ = +1},  q ∈ conv{xⱼ : yⱼ = −1}
 
-and without an intercept min ‖p‖ over conv{yᵢxᵢ}. A *corral* of affinely independent vertices is
-kept; its point nearest to 0 in the affine sense is moved to, dropping vertices whose weight would
-become negative, and the vertex that lies furthest towards 0 joins next. It ends after finitely many
-steps. Wolfe (1976), "Finding the nearest point in a polytope".
+and without an intercept min ‖p‖ over conv{yᵢxᵢ}. A *corral* of independent rows is kept; the point
+of its affine hulls nearest to 0 is moved to, dropping rows whose weight would become negative, and
+rows that lie further towards 0 join next. Every move comes nearer, so it ends after finitely many.
+Wolfe (1976), "Finding the nearest point in a polytope"; here several rows may join at once, and
+they are sought in a pool of the likeliest before all rows are looked at again.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
-import scipy.sparse as sp
+
+from maxmargin.kernels.blas import one_blas_thread
+from maxmargin.solvers.corral import Corral
+from maxmargin.solvers.hulls import Hulls
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_GONE = 1e-14  # a weight below this is 0
+_JOINING = 512  # rows that join the pool after all were looked at
+_POOL = 8192  # rows in the pool beyond which it is begun anew
+_AT_ONCE = 4  # a quarter as many rows as the corral has may join it at once
+_WORST = 0.1  # those that join violate at least this part of the worst
+_ROUNDING = 1e-15
 
 
 @dataclass(frozen=True)
 class Nearest:
-    """An iterate: convex weights of vertices, their point, and how low the hull reaches towards it.
+    """An iterate: convex weights of rows, their point, and how low the hulls reach towards it.
 
-    ``lowest`` = min over all vertices v of point·v. The point is optimal when that is ‖point‖²,
-    and if it is positive the point itself separates. ``rows`` are (positive, negative) pairs, or
-    single rows without an intercept.
+    ``lowest`` = min over all vertices v of point·v, where a vertex is a positive minus a negative
+    row. The point is optimal when that is ‖point‖², and if it is positive the point itself
+    separates. It is known (not −∞) when an iterate is finished: then all rows were looked at.
     """
 
     point: Floats
@@ -44,81 +50,74 @@ class Nearest:
         """‖point‖²."""
         return float(self.point @ self.point)
 
+    @property
+    def relative_gap(self) -> float:
+        """The relative duality gap of the hard margin: 1 − (lowest/‖point‖²)²."""
+        if self.lowest <= 0:
+            return np.inf
+        return 1.0 - (self.lowest / self.squared_norm) ** 2
+
     def __str__(self) -> str:
-        return f"distance {np.sqrt(self.squared_norm):.3g}, {len(self.weights)} vertices"
+        return (
+            f"distance {np.sqrt(self.squared_norm):.3g}, relative gap {self.relative_gap:.2g}, "
+            f"{len(self.weights)} rows"
+        )
 
 
-class Vertices:
-    """The differences of positive and negative rows (or the signed rows), never listed."""
+def nearest_points(hulls: Hulls, thorough: float = 0.1) -> Iterator[Nearest]:
+    """Yield ever nearer points until no row lies further towards 0.
 
-    def __init__(self, X: Any, positive: npt.NDArray[np.bool_], intercept: bool) -> None:
-        self._X = X
-        self._sign = np.where(positive, 1.0, -1.0)
-        self._groups = [np.flatnonzero(positive), np.flatnonzero(~positive)] if intercept else None
-
-    def first(self) -> Ints:
-        """Return some vertex, by its rows."""
-        return np.array([group[0] for group in self._groups] if self._groups else [0])
-
-    def lowest(self, direction: Floats) -> tuple[Ints, float]:
-        """Return the vertex with the smallest product with a direction, and that product."""
-        leads = self._sign * np.asarray(self._X @ direction)
-        if self._groups is None:
-            row = int(leads.argmin())
-            return np.array([row]), float(leads[row])
-        rows = np.array([group[leads[group].argmin()] for group in self._groups])
-        return rows, float(leads[rows].sum())
-
-    def vector(self, rows: Ints) -> Floats:
-        """Return a vertex as a vector."""
-        picked = self._X[rows]
-        picked = picked.toarray() if sp.issparse(picked) else picked
-        return np.asarray(self._sign[rows] @ picked)
-
-
-def nearest_points(vertices: Vertices) -> Iterator[Nearest]:
-    """Yield ever nearer points until no vertex lies further towards 0."""
-    rows = vertices.first()[np.newaxis]
-    corral = vertices.vector(rows[0])[np.newaxis]
-    weights = np.ones(1)
+    The search within the pool goes on until violations are a ``thorough`` part of what they were.
+    """
+    with one_blas_thread():
+        corral = Corral(hulls, _first(hulls))
+    pool: Ints = np.zeros(0, dtype=int)
     while True:
-        point = weights @ corral
-        joining, lowest = vertices.lowest(point)
-        size = float(np.sqrt(np.einsum("ij,ij->i", corral, corral).max()))
-        yield Nearest(point, lowest, rows, weights, size)
-        if (rows == joining).all(axis=1).any():
-            return  # rounding: the best vertex is in the corral already
-        rows = np.vstack([rows, joining])
-        corral = np.vstack([corral, vertices.vector(joining)])
-        weights = np.append(weights, 0.0)
-        kept, weights = _settled(corral, weights)
-        rows, corral = rows[kept], corral[kept]
+        with one_blas_thread():
+            products = hulls.products(corral.point)
+            lowest = float(hulls.lowest(products).sum())
+            size = corral.size
+        yield Nearest(corral.point, lowest, corral.rows, corral.weights, size)
+        with one_blas_thread():
+            excess = corral.levels[hulls.group] - products
+            excess[corral.rows] = 0.0  # only rounding keeps theirs from being 0
+            joining = _largest(excess, _JOINING)
+            joining = joining[excess[joining] > _ROUNDING * size * np.linalg.norm(corral.point)]
+        if not len(joining):
+            return
+        pool = np.union1d(pool, joining) if len(pool) < _POOL else joining
+        for _ in _within(corral, hulls.of_rows(pool), pool, thorough * float(excess[joining].max())):
+            yield Nearest(corral.point, -np.inf, corral.rows, corral.weights, size, finished=False)
 
 
-def _settled(corral: Floats, weights: Floats) -> tuple[Ints, Floats]:
-    """Return which vertices stay, and their weights, all positive."""
-    kept = np.arange(len(weights))
+def _first(hulls: Hulls) -> Ints:
+    """Return the row of each group that faces the other most, seen along their means."""
+    products = hulls.products(hulls.means().sum(axis=0))
+    members = [np.flatnonzero(hulls.group == k) for k in range(len(hulls.shift))]
+    return np.array([rows[products[rows].argmin()] for rows in members])
+
+
+def _within(corral: Corral, pooled: Hulls, pool: Ints, enough: float) -> Iterator[None]:
+    """Let rows of the pool join the corral until none violates by more than enough."""
+    before = np.inf
     while True:
-        target = _affine_weights(corral[kept])
-        if (target > _GONE).all():
-            return kept, target
-        falling = target <= _GONE
-        room = weights[falling] / np.maximum(weights[falling] - target[falling], 1e-300)
-        weights = weights + min(1.0, float(room.min())) * (target - weights)
-        stays = weights > _GONE
-        if stays.all():
-            stays[np.argmin(weights)] = False
-        kept, weights = kept[stays], weights[stays] / weights[stays].sum()
+        with one_blas_thread():
+            excess = corral.levels[pooled.group] - pooled.products(corral.point)
+            excess[np.isin(pool, corral.rows)] = 0.0
+            worst = float(excess.max())
+            now = float(corral.point @ corral.point)
+            if worst <= enough or not now < before:
+                return  # also when rounding keeps the point from coming nearer
+            before = now
+            joining = _largest(excess, max(1, len(corral.rows) // _AT_ONCE))
+            corral.admit(pool[joining[excess[joining] >= _WORST * worst]])
+        yield
 
 
-def _affine_weights(corral: Floats) -> Floats:
-    """Return the weights, of sum 1 but any sign, whose point is nearest to 0."""
-    lifted = np.vstack([np.ones(len(corral)), corral.T])
-    triangle = scipy.linalg.qr(lifted, mode="r", check_finite=False)[0][: len(corral)]
-    diagonal = np.abs(np.diag(triangle))
-    if len(triangle) < len(corral) or diagonal.min() <= 1e-14 * diagonal.max():
-        solution = np.linalg.lstsq(lifted.T @ lifted, np.ones(len(corral)), rcond=None)[0]
+def _largest(values: Floats, count: int) -> Ints:
+    """Return the places of the largest values, the largest first; ties in order of place."""
+    if count < len(values):
+        places = np.argpartition(-values, count)[:count]
     else:
-        half = scipy.linalg.solve_triangular(triangle, np.ones(len(corral)), trans="T")
-        solution = scipy.linalg.solve_triangular(triangle, half)
-    return np.asarray(solution / solution.sum())
+        places = np.arange(len(values))
+    return np.asarray(places[np.lexsort((places, -values[places]))])

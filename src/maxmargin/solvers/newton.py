@@ -90,11 +90,11 @@ class _State:
         self.passes = passes
         n, d = problem.X.shape
         self.w = np.zeros(d) if start.w is None else np.array(start.w, dtype=np.float64)
-        self.b = start.b + float(passes.centre @ self.w)
+        self.b = float(start.b) + float(passes.centre @ self.w)
         self.f = passes.scores(self.w, self.b, np.empty(n))
         self.q, self.h, self.beta = np.empty(n), np.empty(n), np.empty(n)
         self.system = system_for(problem, passes)
-        self.scale = _residual_scale(problem.terms)
+        self.scale = losses.residual_unit(problem.terms)
         self.anchor = _first_anchor(problem.terms, start.beta)
         if width is None:
             width = self.scale * (_WIDE if start.w is None else 0.1)
@@ -246,13 +246,6 @@ def _complementarity(terms: Terms, f: Floats, beta: Floats) -> float:
     """Return the duality gap where w = Σβx and Σβ = 0, as a sum of terms that are not negative."""
     each = losses.values(terms, f) + terms.slope * np.abs(beta) - beta * (terms.target - f)
     return float(np.maximum(each, 0.0).sum())
-
-
-def _residual_scale(terms: Terms) -> float:
-    """Return the unit of residuals: 1 for labels, the spread of the targets in regression."""
-    if ((terms.low < 0) & (terms.high > 0)).any():
-        return float(terms.target.std()) or 1.0
-    return 1.0
 
 
 def _first_anchor(terms: Terms, beta: Floats | None) -> Floats:

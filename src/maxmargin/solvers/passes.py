@@ -172,7 +172,7 @@ class Passes:
 def repaired(problem: Problem, passes: Passes, beta: Floats) -> tuple[Floats, float]:
     """Return β with Σβ = 0 where the intercept is free, and its dual objective.
 
-    The heavier side is scaled down. ``passes`` must not be centred.
+    The heavier side is scaled down, and then both if that helps. ``passes`` must not be centred.
     """
     terms = problem.terms
     gains, losses = np.zeros(passes.d), np.zeros(passes.d)
@@ -183,11 +183,12 @@ def repaired(problem: Problem, passes: Passes, beta: Floats) -> tuple[Floats, fl
         beta = np.where(beta > 0, gain_scale, lost_scale) * beta
         gains, losses = gain_scale * gains, lost_scale * losses
     implied = gains + losses
-    each = terms.target * beta - terms.slope * np.abs(beta) - 0.5 * terms.shift * beta * beta
-    dual = float(each.sum()) - 0.5 * float(implied @ implied)
+    linear = float((terms.target * beta - terms.slope * np.abs(beta)).sum())
+    square = float(implied @ implied) + float((terms.shift * beta * beta).sum())
     if problem.intercept is Intercept.PENALIZED:
-        dual -= 0.5 * (problem.lift * (gain - lost)) ** 2
-    return beta, dual
+        square += (problem.lift * (gain - lost)) ** 2
+    scale = min(1.0, max(linear, 0.0) / square) if square > 0 else 1.0
+    return scale * beta, scale * linear - 0.5 * scale**2 * square
 
 
 def _mean(X: Any) -> Floats:

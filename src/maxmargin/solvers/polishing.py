@@ -8,6 +8,7 @@ which direct solution satisfies to rounding, so that fits agree to many digits w
 of the rows. Where rows depend on each other β is not unique: the nearest solution is taken.
 """
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ Ints = npt.NDArray[np.int64]
 
 _MOST_FREE = 3000
 _MOST_NUMBERS = 1 << 23  # of the free rows written out densely
+_MOST_SINGULAR = 1000
 _RANK = 1e-11
 _REFINEMENTS = 3
 
@@ -45,7 +47,9 @@ def polished(problem: Problem, passes: Passes, beta: Floats, b: float) -> Polish
     rows = _written_out(problem.X[free]) - passes.centre
     beta = beta.copy()
     wanted = terms.target[free] - terms.slope * np.sign(beta[free])
-    border = _Border(problem, rows)
+    border: _Border | _RowBorder = (
+        _Border(problem, rows) if len(free) > passes.d else _RowBorder(problem, rows)
+    )
     for _ in range(_REFINEMENTS):
         w = passes.combination(beta)
         total = float(beta.sum())
@@ -115,11 +119,42 @@ class _Border:
         return np.asarray(w), float(change[-1]) if self.free else 0.0
 
 
+class _RowBorder:
+    """The same equations where rows are fewer than columns: in their products."""
+
+    def __init__(self, problem: Problem, rows: Floats) -> None:
+        self.free = problem.intercept is Intercept.FREE
+        self.rows = rows
+        self.products = rows @ rows.T
+        if problem.intercept is Intercept.PENALIZED:
+            self.products += problem.lift**2
+
+    def solve(self, residual: Floats, total: float) -> tuple[Floats, float]:
+        """Return the changes that make the residuals vanish, and Σβ with a free intercept."""
+        if not self.free:
+            return _least(self.products, residual), 0.0
+        ones = np.ones(len(residual))
+        matrix = np.block([[self.products, ones[:, np.newaxis]], [ones, np.zeros(1)]])
+        solution = _least(matrix, np.append(residual, -total))
+        return solution[:-1], float(solution[-1])
+
+    def corrected(self, residual: Floats) -> tuple[Floats, float]:
+        """Return small changes of w that make the residuals vanish."""
+        return self.rows.T @ _least(self.products, residual), 0.0
+
+
 def _least(matrix: Floats, right: Floats) -> Floats:
     """Return the solution of a symmetric system, scaled to unit diagonal."""
     size = np.sqrt(np.maximum(np.abs(matrix).max(axis=1), 1e-300))
     scaled = matrix / size / size[:, np.newaxis]
-    solved = np.linalg.lstsq(scaled, right / size, rcond=1e-14)[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", scipy.linalg.LinAlgWarning)
+        try:
+            solved = scipy.linalg.solve(scaled, right / size, assume_a="sym", check_finite=False)
+        except (np.linalg.LinAlgError, scipy.linalg.LinAlgWarning):
+            if len(matrix) > _MOST_SINGULAR:
+                return np.full(len(matrix), np.nan)  # taken as failure by the caller
+            solved = np.linalg.lstsq(scaled, right / size, rcond=1e-14)[0]
     return np.asarray(solved / size)
 
 

@@ -18,6 +18,7 @@ from maxmargin.solvers.passes import Passes, repaired
 
 Floats = npt.NDArray[np.float64]
 
+_EPOCHS = 50
 _BATCH = 20_000  # rows between two looks at the clock
 
 
@@ -46,6 +47,17 @@ class Learner:
         self.ridge = 0.0 if intercept is Intercept.FREE else 1.0
         self.clock = 0.0
         self.counted_from = 0.0
+
+    def adopt(self, w: Floats, b: float, squares: Floats, moments: Floats, seen: float) -> None:
+        """Go on from weights found otherwise, given Σβ²x² and Σx² of the rows behind them."""
+        state = self.weights
+        state.w[:] = np.append(w, b / self.lift if self.lift > 0 else 0.0)
+        state.squares[:] = squares
+        state.moments[:] = moments
+        below = np.append(np.ones(len(w)), self.ridge)
+        state.sums[:] = state.w * (below + np.sqrt(moments / max(seen, 1.0) * squares))
+        self.clock = seen
+        self.forget()
 
     def visit(
         self, rows: object, terms: Terms, order: npt.NDArray[np.int64], rounds: float, duals: Floats
@@ -79,7 +91,7 @@ class Subgradient:
     seed: int = 0
 
     def iterates(self, problem: Problem, start: Start) -> Iterator[Bracket]:
-        """Yield a bracket after each epoch (unfinished ones in between)."""
+        """Yield a bracket after each of fifty epochs (unfinished ones in between)."""
         n, d = problem.X.shape
         rng = np.random.default_rng(self.seed)
         passes = Passes(problem, centred=False)
@@ -87,19 +99,18 @@ class Subgradient:
         duals, f = np.zeros(n), np.empty(n)
         best = _bracket(problem, passes, *_first(problem, start), f)
         yield best
-        epoch, averaged = 0, 0
-        while True:
-            if epoch == 2 * averaged or epoch == 1:
+        averaged = 0
+        for epoch in range(_EPOCHS):
+            if epoch in (1, 2 * averaged):
                 learner.forget()
                 duals[:] = 0.0
                 averaged = epoch
-            for _ in learner.visit(
-                passes.rows, problem.terms, rng.permutation(n), epoch + 1, duals
-            ):
+            order = rng.permutation(n)
+            for _ in learner.visit(passes.rows, problem.terms, order, epoch + 1, duals):
                 yield best.unfinished()
-            epoch += 1
             w, b = learner.mean()
-            best = best.improved(_bracket(problem, passes, w, b, duals / (epoch - averaged), f))
+            mean_duals = duals / (epoch + 1 - averaged)
+            best = best.improved(_bracket(problem, passes, w, b, mean_duals, f))
             yield best
 
 

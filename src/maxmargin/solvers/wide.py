@@ -1,14 +1,11 @@
-"""Sparse and wide data: coordinate descent while it is fast, Newton steps to finish."""
+"""Sparse and wide data: coordinate descent while it is fast, Newton steps where it is not."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from maxmargin.problem import Bracket, Problem, Start
 from maxmargin.solvers.dual_cd import DualCD
 from maxmargin.solvers.newton import Newton
-
-_ROUGH = 1e-3  # relative gap from which few enough rows are active for Newton steps
-_ROUNDS = 12
 
 
 @dataclass(frozen=True)
@@ -19,12 +16,13 @@ class DualCDThenNewton:
     threads: int | None = None
 
     def iterates(self, problem: Problem, start: Start) -> Iterator[Bracket]:
-        """Yield brackets of the one, then of the other."""
-        rounds = 0
-        for bracket in DualCD(self.seed, self.threads).iterates(problem, start):
-            yield bracket
-            rounds += bracket.finished
-            start = Start(bracket.w, bracket.b, bracket.beta)
-            if bracket.finished and (bracket.relative_gap <= _ROUGH or rounds >= _ROUNDS):
-                break
-        yield from Newton(self.threads).iterates(problem, start)
+        """Yield brackets of the one, then of the other, never worse than before."""
+        best = None
+        for best in DualCD(self.seed, self.threads).iterates(problem, start):
+            yield best
+        if best is None:
+            return
+        start = Start(best.w, best.b, best.beta)
+        for bracket in Newton(self.threads).iterates(problem, start):
+            best = bracket if bracket.settled else best.improved(bracket)
+            yield replace(best, finished=bracket.finished)

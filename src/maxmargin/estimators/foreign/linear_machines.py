@@ -48,7 +48,7 @@ def linear_svc(model: Any, data: Training) -> Certificate:
     for plane in _against_rest(model, data, factors):
         terms = loss(plane.sign, model.C * plane.weight)
         problem = _liblinear(model, data.X[plane.kept], terms, _L1_RATIO[model.penalty])
-        parts.append(_bounded(problem, plane.w, plane.b, data.max_time))
+        parts.append(bounded(problem, plane.w, plane.b, data.max_time))
     return together(parts)
 
 
@@ -59,7 +59,7 @@ def linear_svr(model: Any, data: Training) -> Certificate:
     target = check_targets(data.y, data.X.shape[0])
     terms = loss(target[kept], model.C * data.weight[kept], model.epsilon)
     W, b = planes(model, 1)
-    return _bounded(_liblinear(model, data.X[kept], terms), W[0], float(b[0]), data.max_time)
+    return bounded(_liblinear(model, data.X[kept], terms), W[0], float(b[0]), data.max_time)
 
 
 def sgd_classifier(model: Any, data: Training) -> Certificate:
@@ -76,7 +76,7 @@ def sgd_classifier(model: Any, data: Training) -> Certificate:
             intercept,
             l1_ratio=l1_ratio,
         )
-        parts.append(_bounded(problem, plane.w, plane.b, data.max_time))
+        parts.append(bounded(problem, plane.w, plane.b, data.max_time))
     return together(parts)
 
 
@@ -137,7 +137,7 @@ def _known(table: dict[str, Any], model: Any) -> Any:
 # ------------------------------------------------------------------- the bound
 
 
-def _bounded(problem: Problem, w: Floats, b: float, max_time: float | None) -> Certificate:
+def bounded(problem: Problem, w: Floats, b: float, max_time: float | None) -> Certificate:
     """Return the certificate with the best bound among those tried.
 
     The losses' derivatives at the model's own scores are duals that suffice if it is near the

@@ -1,0 +1,300 @@
+"""The maximal margin classifier: no slack, and an error with a proof where there is no plane."""
+
+import time
+import warnings
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin.certify import together
+from maxmargin.errors import NotSeparableError
+from maxmargin.estimators.inputs import (
+    check_classes,
+    check_labels,
+    check_rows,
+    check_weights,
+    class_indices,
+    refuse_overflow,
+)
+from maxmargin.estimators.parameters import check_choice, check_number
+from maxmargin.estimators.reductions import Task, binary_tasks, combined_scores
+from maxmargin.estimators.solving import ill_scaled
+from maxmargin.geometry.inputs import largest_squared_norm, row_products
+from maxmargin.problem import Intercept, Status
+from maxmargin.separability import Overlap
+from maxmargin.separability.widest import NoPlane, Widest, widest
+from maxmargin.solve import Callback
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class HardMarginSVC(ClassifierMixin, BaseEstimator):
+    """The separating plane of largest margin: min ½‖w‖² such that y(w·x + b) ≥ 1 for every row.
+
+    It is found from the nearest points of the classes' convex hulls, not by a huge C, and certified
+    by its dual. If no plane separates the classes, ``fit`` raises ``NotSeparableError``, whose
+    ``witness`` proves it: rows of both classes with convex weights that meet in one point.
+
+    Parameters
+    ----------
+    intercept : {"free", "none"}, default="free"
+        Whether the plane may miss the origin.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        With more than two classes: every two of them, or one against the rest; each of these must
+        be separable.
+    tol : float, default=1e-8
+        Relative duality gap at which the answer is optimal. The answer is as near as rounding
+        allows in any case; ``tol`` only decides what ``status_`` calls it.
+    max_iter : int, default=1000
+        How many times all rows may be looked at, for each binary problem.
+    max_time : float or None, default=None
+        Seconds allowed for the fit. If a plane was found by then it is kept, with its gap;
+        otherwise NotSeparableError says that it is undecided.
+    callback : callable or None, default=None
+        Called with a Progress (``iteration``, ``seconds``, ``iterate.relative_gap``) after each
+        iteration; returning True ends the fit.
+    verbose : int, default=0
+        Write a line per iteration.
+
+    Attributes
+    ----------
+    coef_, intercept_ : ndarray of shape (m, n_features) and (m,)
+        Weights and intercept of each of the m binary problems, scaled to min y f = 1. There is one
+        for two classes, and then ``classes_[1]`` is positive; in a pair (i, j) class i is.
+    margin_ : float or ndarray of shape (m,)
+        1/‖w‖, the distance of the nearest rows: half the distance of the hulls (from 0, without an
+        intercept).
+    certificate_ : Certificate
+        Proof of how near ½‖w‖² is to the smallest possible.
+    alpha_ : ndarray of shape (n,) or (m, n)
+        Dual variables: w = Σ αyx.
+    support_, support_vectors_ : ndarray
+        The rows with a positive dual variable, by number and as vectors. The others could be left
+        out without changing the plane.
+    dual_coef_ : ndarray of shape (m, n_support)
+        α·y of the support vectors.
+    n_support_ : ndarray of shape (n_classes,)
+        How many support vectors each class has.
+    support_kind_ : ndarray of str
+        "margin" for all of them: there is no slack.
+    status_, stop_reason_ : Status, str
+        Why it stopped, as a word and as a sentence.
+    n_iter_ : int
+        How many times all rows were looked at; the most of all binary problems.
+    classes_ : ndarray
+        The labels.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.separable(100, margin=0.25, random_state=0)
+    >>> model = mm.HardMarginSVC().fit(X, y)
+    >>> round(model.margin_, 6), model.certificate_.holds(1e-8)
+    (0.25, True)
+    >>> mm.HardMarginSVC().fit([[0], [1], [2]], [0, 1, 0])
+    Traceback (most recent call last):
+    ...
+    maxmargin.errors.NotSeparableError: No plane separates 0 from 1: 3 rows of both meet in one \
+point (see the witness). Use LinearSVC, which allows slack.
+    """
+
+    def __init__(
+        self,
+        *,
+        intercept: str = "free",
+        multi_class: str = "ovo",
+        tol: float = 1e-8,
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.intercept = intercept
+        self.multi_class = multi_class
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.callback = callback
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the plane(s) of largest margin.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels of any kind; two or more classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            A row of weight 0 is absent. Any other weight changes nothing: a constraint holds or
+            does not, however often it is stated.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        NotSeparableError
+            If no plane separates two classes; its ``witness`` proves it. Without a witness, it
+            could not be decided: at this precision, or in time.
+        """
+        self._check_parameters()
+        self.__dict__.pop("status_", None)  # whatever fails from here on leaves it unfitted
+        X = check_rows(self, X, reset=True)
+        y = check_labels(y, X.shape[0])
+        self.classes_ = check_classes(self, y)
+        weight = check_weights(sample_weight, None, self.classes_, y)
+        kept = np.flatnonzero(weight > 0)
+        check_classes(self, y[kept])
+        refuse_overflow(self, X, largest_squared_norm(X))
+        labels = class_indices(self.classes_, y)
+        tasks = binary_tasks(labels[kept], len(self.classes_), self.multi_class)
+        found = self._solve(X if len(kept) == len(y) else X[kept], tasks, kept)
+        self._adopt(X, labels, kept, tasks, found)
+        self._report(X, found)
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the score f of each row: (n,) for two classes, (n, K) for more.
+
+        With ``multi_class="ovo"`` a class scores the number of pairs it wins, plus less than a half
+        that breaks ties by the sum of its scores. ``distance`` has distances.
+        """
+        scores = self._scores(X)
+        if len(self.classes_) == 2:
+            return scores[:, 0]
+        return combined_scores(scores, self._tasks, len(self.classes_))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of each row: the best score; with two classes the second iff f > 0."""
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def distance(self, X: Any) -> Floats:
+        """Return the signed distance f/‖w‖ from the plane: (n,), or (n, m) for m of them."""
+        scores = self._scores(X) / np.linalg.norm(self.coef_, axis=1)
+        return np.asarray(scores[:, 0] if len(self.classes_) == 2 else scores)
+
+    def _scores(self, X: Any) -> Floats:
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False)
+        return np.asarray(row_products(X, np.ascontiguousarray(self.coef_.T)) + self.intercept_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "status_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        check_choice(self, "intercept", ("free", "none"))
+        check_choice(self, "multi_class", ("ovo", "ovr"))
+        check_number(self, "tol", above=0)
+        check_number(self, "max_iter", at_least=1, integer=True)
+        check_number(self, "max_time", above=0, optional=True)
+        if not isinstance(self.verbose, Integral):
+            raise TypeError(
+                f"verbose={self.verbose!r} is not valid: it must be an integer or bool."
+            )
+        if self.callback is not None and not callable(self.callback):
+            raise TypeError(
+                f"callback={self.callback!r} is not valid: it must be callable or None."
+            )
+
+    def _solve(self, X: Any, tasks: list[Task], kept: Ints) -> list[Widest]:
+        """Return the widest plane of each task; raise at the first that has none."""
+        end = None if self.max_time is None else time.perf_counter() + self.max_time
+        found = []
+        for task in tasks:
+            rows = np.arange(X.shape[0]) if task.rows is None else task.rows
+            answer = widest(
+                X if task.rows is None else X[task.rows],
+                task.signs,
+                Intercept(self.intercept),
+                tol=self.tol,
+                max_iter=self.max_iter,
+                max_time=None if end is None else max(end - time.perf_counter(), 0.0),
+                callback=self.callback,
+                verbose=bool(self.verbose),
+            )
+            if isinstance(answer, NoPlane):
+                self._refuse(task, answer, kept[rows])
+            else:
+                found.append(answer)
+        return found
+
+    def _refuse(self, task: Task, answer: NoPlane, rows: Ints) -> None:
+        """Raise what says which classes no plane separates, with the rows that prove it."""
+        names = self.classes_.tolist()
+        first = names[task.positive]
+        second = "the rest" if task.negative < 0 else names[task.negative]
+        if len(names) == 2:
+            first, second = names
+        if answer.witness is None:
+            raise NotSeparableError(f"Whether a plane separates {first} from {second} is "
+                                    f"{answer.reason}.")  # fmt: skip
+        meet = answer.witness
+        witness = Overlap(rows[meet.rows], meet.weights, meet.point, meet.residual, meet.exact)
+        raise NotSeparableError(
+            f"No plane separates {first} from {second}: {len(witness.rows)} rows of both meet in "
+            "one point (see the witness). Use LinearSVC, which allows slack.",
+            witness,
+        )
+
+    def _adopt(
+        self, X: Any, labels: Ints, kept: Ints, tasks: list[Task], found: list[Widest]
+    ) -> None:
+        self._tasks = [(task.positive, task.negative) for task in tasks]
+        self.coef_ = np.array([plane.w for plane in found])
+        self.intercept_ = np.array([plane.b for plane in found])
+        alpha, beta = np.zeros((2, len(tasks), len(labels)))
+        for k, (task, plane) in enumerate(zip(tasks, found, strict=True)):
+            rows = kept if task.rows is None else kept[task.rows]
+            alpha[k, rows] = plane.alpha
+            beta[k, rows] = plane.alpha * task.signs
+        self.support_ = np.flatnonzero(alpha.any(axis=0))
+        self.support_vectors_ = X[self.support_]
+        self.dual_coef_ = beta[:, self.support_]
+        self.n_support_ = np.bincount(labels[self.support_], minlength=len(self.classes_))
+        self.support_kind_ = np.full(len(self.support_), "margin")
+        margins = 1.0 / np.linalg.norm(self.coef_, axis=1)
+        two = len(self.classes_) == 2
+        self.alpha_ = alpha[0] if two else alpha
+        self.margin_ = float(margins[0]) if two else margins
+
+    def _report(self, X: Any, found: list[Widest]) -> None:
+        """Set what is said about the search, and warn when it ended without what was asked for."""
+        statuses = [plane.run.status for plane in found]
+        self.certificate_ = together([plane.certificate for plane in found])
+        self.status_ = next((s for s in statuses if s is not Status.OPTIMAL), Status.OPTIMAL)
+        self.n_iter_ = max(plane.run.iterations for plane in found)
+        times = f"{self.n_iter_} iteration{'' if self.n_iter_ == 1 else 's'}"
+        self.stop_reason_ = f"After {times}: {_SENTENCES.get(self.status_, self.status_.value)}."
+        if self.status_ is Status.OPTIMAL:
+            return
+        gap = max(plane.certificate.relative_gap for plane in found)
+        self.stop_reason_ += f" The relative duality gap is {gap:.3g}, tol={self.tol:g}."
+        if self.status_ is Status.STALLED:
+            self.stop_reason_ += ill_scaled(X, getattr(self, "feature_names_in_", None))
+        if self.status_ is Status.INTERRUPTED:
+            raise KeyboardInterrupt(self.stop_reason_)
+        if self.status_ is not Status.CALLBACK:
+            warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=3)
+
+
+_SENTENCES = {
+    Status.MAX_TIME: "stopped at max_time with a plane that separates, not yet the widest",
+    Status.STALLED: "the plane separates, but its margin is so small beside the rows that rounding "
+    "hides whether it is the widest",
+}

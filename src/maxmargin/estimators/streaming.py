@@ -1,0 +1,169 @@
+"""Linear machines that learn from a stream: chunks of rows, each seen once."""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+
+from maxmargin import loops
+from maxmargin.estimators.inputs import (
+    check_labels,
+    check_rows,
+    check_targets,
+    class_indices,
+    regression_weights,
+    row_weights,
+    stream_classes,
+)
+from maxmargin.estimators.reductions import Task
+from maxmargin.loops.records import Terms
+from maxmargin.problem import Intercept, Status
+from maxmargin.solvers.subgradient import Learner
+
+Floats = npt.NDArray[np.float64]
+
+_OF_A_FIT = (
+    "certificate_", "alpha_", "slack_", "dual_coef_", "support_", "support_kind_", "n_support_",
+    "margin_", "_signed_duals", "_support_rows", "trace_",
+)  # fmt: skip
+
+
+class Stream(BaseEstimator):
+    """Gives a linear machine what ``partial_fit`` needs."""
+
+    def _begin_stream(self, n_features: int, problems: int) -> None:
+        """Start one learner a problem, unless they are there already."""
+        if hasattr(self, "_learners"):
+            return
+        intercept = Intercept(self.intercept)
+        lift = 1.0 if intercept is Intercept.FREE else float(self.intercept_scaling)
+        self._learners = [Learner(n_features, intercept, lift) for _ in range(problems)]
+        if hasattr(self, "status_"):
+            self._go_on_from_fit()
+
+    def _go_on_from_fit(self) -> None:
+        """Give the learners the weights of a fit, and what its support vectors say of columns."""
+        rows, planes = self._support_rows, np.atleast_2d(self.coef_)
+        seen = float(self.alpha_.shape[-1])
+        for learner, w, b, beta in zip(
+            self._learners, planes, self.intercept_, self.dual_coef_, strict=True
+        ):
+            lift = learner.lift**2
+            squares, moments = np.zeros(len(w) + 1), np.zeros(len(w) + 1)
+            if rows is not None and rows.shape[0]:
+                squared = rows.multiply(rows) if hasattr(rows, "multiply") else rows * rows
+                squares = np.append(squared.T @ beta**2, lift * (beta @ beta))
+                mean = np.asarray(squared.mean(axis=0)).ravel()
+                moments = seen * np.append(mean, lift)
+            learner.adopt(w, float(b), squares, moments, seen)
+
+    def _refuse_in_streams(self, **wishes: bool) -> None:
+        """Raise on a wish that needs all rows at once, rather than ignore it."""
+        for name, wished in wishes.items():
+            if wished:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} needs all rows at once, which partial_fit "
+                    "does not have: use fit, or leave it out."
+                )
+
+    def _learn(self, X: Any, terms: list[Terms]) -> None:
+        """Visit the rows once, in order, for every problem, and adopt the mean weights."""
+        order = np.arange(X.shape[0])
+        rows = loops.rows.rows(X)
+        for learner, losses in zip(self._learners, terms, strict=True):
+            for _ in learner.visit(rows, losses, order, 1.0, np.zeros(X.shape[0])):
+                pass
+        means = [learner.mean() for learner in self._learners]
+        for learner in self._learners:
+            if learner.clock >= 2 * max(learner.counted_from, 1000.0):
+                learner.forget()
+        self._means = (np.array([w for w, _ in means]), np.array([b for _, b in means]))
+        for name in _OF_A_FIT:
+            self.__dict__.pop(name, None)
+        self.status_ = Status.STREAM
+        self.solver_ = "subgradient"
+        self.n_iter_ = 1
+        self.stop_reason_ = (
+            f"After {self._learners[0].clock:.15g} visits: {Status.STREAM.value}. How good that "
+            "is, mm.certify(model, X, y) says for any rows."
+        )
+
+
+class ClassifierStream(Stream):
+    """``partial_fit`` for labels."""
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Visit the rows of one chunk once, in order, by subgradient steps, whatever ``solver`` is for ``fit``.
+
+        The objective is that of all rows seen so far; the weights are means over the later visits,
+        and come without duals or a certificate. Several classes are learnt one against the rest.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The next rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        classes : array-like, optional
+            All labels that will ever occur; needed on the first call only.
+        sample_weight : array-like of shape (n_samples,), optional
+            As in ``fit``.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        self._refuse_in_streams(
+            penalty=self.penalty != "l2",
+            class_weight=isinstance(self.class_weight, str),
+            multi_class=self.multi_class != "ovr",
+        )
+        first = not hasattr(self, "status_")
+        X = check_rows(self, X, reset=first)
+        self.classes_ = stream_classes(self, classes, first)
+        y = check_labels(y, X.shape[0])
+        labels = class_indices(self.classes_, y)
+        weight = row_weights(sample_weight, self.class_weight, self.classes_, y)
+        kept = np.flatnonzero(weight > 0)
+        n_classes = len(self.classes_)
+        self._begin_stream(X.shape[1], 1 if n_classes == 2 else n_classes)
+        sides = [1] if n_classes == 2 else range(n_classes)
+        X, labels, weight = X[kept], labels[kept], weight[kept]
+        tasks = [Task(None, np.where(labels == k, 1.0, -1.0), k, -1) for k in sides]
+        self._pairs = [(task.positive, task.negative) for task in tasks]
+        self._learn(X, [self._problem(X, task, weight).terms for task in tasks])
+        self.coef_, self.intercept_ = self._means
+        return self
+
+
+class RegressorStream(Stream):
+    """``partial_fit`` for targets."""
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Visit the rows of one chunk once, in order, by subgradient steps, whatever ``solver`` is for ``fit``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The next rows.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            As in ``fit``.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X = check_rows(self, X, reset=not hasattr(self, "status_"))
+        target = check_targets(y, X.shape[0])
+        weight = regression_weights(sample_weight, len(target))
+        kept = np.flatnonzero(weight > 0)
+        self._begin_stream(X.shape[1], 1)
+        X = X[kept]
+        self._learn(X, [self._problem(X, target[kept], weight[kept]).terms])
+        self.coef_, self.intercept_ = self._means[0][0], self._means[1]
+        return self

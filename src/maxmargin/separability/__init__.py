@@ -1,0 +1,16 @@
+"""Can a hyperplane separate the classes? An answer with a witness either way.
+
+Two finite sets are separable exactly if their convex hulls do not meet. The nearest points of the
+hulls decide: if they differ, the plane midway between them separates; if they are one point, the
+convex weights that make it from either class show that no plane can.
+
+Both answers are checked on the original rows before they are given. A plane must leave every row on
+its side by more than rounding could account for. A common point must either hold in exact rational
+arithmetic, or survive when both classes are shrunk towards their means, which hulls that merely
+touch do not. Otherwise the answer is None: undecided at this precision.
+"""
+
+from maxmargin.separability.answers import Overlap, Separation
+from maxmargin.separability.deciding import separate
+
+__all__ = ["Overlap", "Separation", "separate"]

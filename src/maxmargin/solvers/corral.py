@@ -1,0 +1,279 @@
+"""The corral: rows whose weights are free, and the point of their affine hulls nearest to 0.
+
+    min ‖Zᵀα‖²    s.t. the weights α of each group sum to 1
+
+With E the groups' indicators and A = (cE, Z), the solution is α = (AAᵀ)⁻¹Eτ for the τ that makes
+the sums 1: a triangle R with RᵀR = AAᵀ gives it. Few rows have theirs by QR of Aᵀ; many by a
+Cholesky factor of their products, to which rows are added as blocks. Either is followed by steps of
+refinement against the rows themselves, and where those show that products were too coarse, QR takes
+over.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dpstrf
+
+from maxmargin.solvers.hulls import Hulls
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_GONE = 1e-14  # a weight below this is 0
+_CHEAP = 2e5  # multiplications for which QR is always worth it
+_PIVOT = 1e-9  # a row this near to depending on others, in squares, is not taken by Cholesky
+_WAITING = 64  # rows that may wait to be dropped from a Cholesky factor
+_REFINEMENTS = 4
+_EVEN = 1e-12  # how different the products with the point may be, relative to their size
+
+
+class Corral:
+    """Rows with positive weights, each group's summing to 1, whose point is nearest to 0."""
+
+    def __init__(self, hulls: Hulls, rows: Ints) -> None:
+        self._hulls = hulls
+        self.rows = rows
+        self.weights = np.ones(len(rows))
+        self.vectors = hulls.of_rows(rows)
+        self._lift = np.sqrt(self.vectors.squares().max()) or 1.0
+        self._products: Floats | None = None  # AAᵀ, if R comes from Cholesky
+        self._factorize()
+        self._locate()
+
+    def _locate(self) -> None:
+        """Set the point, and the product with it that the rows of a group have in common."""
+        self.point = _Plan(self).evened(self.vectors.combination(self.weights))
+        self.levels = self.vectors.sums(self.weights * self.vectors.products(self.point))
+
+    @property
+    def size(self) -> float:
+        """The largest norm of a vertex: a row of one group minus the point of the other."""
+        others = self.point - self.vectors.combinations(self.weights)
+        cross = sum(self.vectors.products(other) * side
+                    for other, side in zip(others, self.vectors.indicator.T, strict=True))  # fmt: skip
+        squares = self.vectors.squares() + 2 * cross + (others * others).sum(axis=1)[self.vectors.group]
+        return float(np.sqrt(max(squares.max(), 0.0)))
+
+    def admit(self, rows: Ints) -> None:
+        """Take in the first row or more, and drop those whose weight would not be positive.
+
+        Every row must lie further towards 0 than its group does; then the point comes nearer. One
+        such row never depends on those in the corral, but several may.
+        """
+        few = self.vectors.X.shape[1] * len(self.rows) ** 2 <= _CHEAP
+        if few or not self._extend(rows):
+            self._append(rows[:1])
+            self._factorize()
+        self._settle()
+        self._locate()
+
+    def _append(self, rows: Ints) -> None:
+        self.rows = np.append(self.rows, rows)
+        self.weights = np.append(self.weights, np.zeros(len(rows)))
+        self.vectors = self._hulls.of_rows(self.rows)
+
+    def _keep(self, kept: npt.NDArray[np.bool_]) -> None:
+        self.rows, self.weights = self.rows[kept], self.weights[kept]
+        self.vectors = self._hulls.of_rows(self.rows)
+        if self._products is None:
+            self._factorize()
+            return
+        self._products = self._products[np.ix_(kept, kept)]
+        self._cholesky()
+
+    def _cholesky(self) -> None:
+        try:
+            triangle = scipy.linalg.cholesky(self._products, check_finite=False)
+        except scipy.linalg.LinAlgError:
+            self._factorize()
+            return
+        self._triangle = np.asfortranarray(triangle)
+        self._order = np.arange(len(self.rows))
+
+    def _factorize(self) -> None:
+        """Set R by QR with large columns first, so that tiny ones beside them still count."""
+        self._products = None
+        lifted = np.hstack([self._lift * self.vectors.indicator, self.vectors.dense()])
+        lifted = lifted[:, np.argsort(-np.abs(lifted).max(axis=0), kind="stable")]
+        m = len(self.rows)
+        triangle, order = scipy.linalg.qr(lifted.T, mode="r", pivoting=True, check_finite=False)
+        square = np.zeros((m, m), order="F")
+        square[: min(m, len(triangle))] = triangle[:m]
+        # Rows that depend on others leave 0 on the diagonal: any huge weights will do, as then one
+        # of the rows is dropped at the first step towards them.
+        diagonal = np.diagonal(square)
+        least = 1e-30 * max(float(np.abs(diagonal).max()), 1e-270)
+        square[np.arange(m), np.arange(m)] = np.where(np.abs(diagonal) < least, least, diagonal)
+        self._triangle, self._order = square, order
+
+    def _extend(self, rows: Ints) -> bool:
+        """Add to a Cholesky factor the rows that do not depend on others; False if none does."""
+        if self._products is None:
+            self._products = self._lifted_products(self.vectors, self.vectors)
+            self._cholesky()
+            if self._products is None:
+                return False
+        new = self._hulls.of_rows(rows)
+        cross = self._lifted_products(self.vectors, new)
+        own = self._lifted_products(new, new)
+        above = dtrsm(1.0, self._triangle, cross, trans_a=1)
+        rest, pivots, rank, _ = dpstrf(own - above.T @ above, tol=_PIVOT * own.diagonal().max())
+        if rank == 0:
+            return False
+        taken = pivots[:rank] - 1
+        m = len(self.rows)
+        triangle = np.zeros((m + rank, m + rank), order="F")
+        triangle[:m, :m] = self._triangle
+        triangle[:m, m:] = above[:, taken]
+        triangle[m:, m:] = np.triu(rest[:rank, :rank])
+        self._triangle = triangle
+        self._products = np.block([[self._products, cross[:, taken]],
+                                   [cross[:, taken].T, own[np.ix_(taken, taken)]]])  # fmt: skip
+        self._append(rows[taken])
+        self._order = np.arange(len(self.rows))
+        return True
+
+    def _lifted_products(self, some: Hulls, others: Hulls) -> Floats:
+        together = some.group[:, np.newaxis] == others.group
+        return some.gram(others) + self._lift**2 * together
+
+    def _settle(self) -> None:
+        """Move to the nearest point, dropping rows whose weight falls to 0 on the way."""
+        plan = _Plan(self)
+        while True:
+            target, sound = plan.target()
+            if not sound and self._products is not None:
+                self._keep_by_qr(plan.live)
+                plan = _Plan(self)
+                continue
+            falling = plan.live & (target <= _GONE)
+            if not falling.any():
+                break
+            gone = self._approach(target, falling)
+            if self._products is None or len(plan.waiting) + gone.sum() > _WAITING:
+                self._keep(plan.live & ~gone)
+                plan = _Plan(self)
+            else:
+                plan.drop(np.flatnonzero(gone))
+        self.weights = target
+        if len(plan.waiting):
+            self._keep(plan.live)
+
+    def _keep_by_qr(self, kept: npt.NDArray[np.bool_]) -> None:
+        self._products = None
+        self._keep(kept)
+
+    def _approach(
+        self, target: Floats, falling: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.bool_]:
+        """Move weights towards their target until one is 0; return which are."""
+        fall = np.maximum(self.weights - target, 1e-300)
+        room = float((self.weights[falling] / fall[falling]).min())
+        self.weights = self.weights + min(1.0, room) * (target - self.weights)
+        gone = falling & (self.weights <= _GONE)
+        if not gone.any():
+            gone[np.flatnonzero(falling)[self.weights[falling].argmin()]] = True
+        self.weights[gone] = 0.0
+        self.weights = np.maximum(self.weights, 0.0)
+        self.weights /= self.vectors.sums(self.weights)[self.vectors.group]
+        return gone
+
+    def solve(self, columns: Floats) -> Floats:
+        """Return (AAᵀ)⁻¹·columns."""
+        half = dtrsm(1.0, self._triangle, columns[self._order], trans_a=1)
+        solved = np.empty_like(columns)
+        solved[self._order] = dtrsm(1.0, self._triangle, half)
+        return solved
+
+
+class _Plan:
+    """The weights to move to: sums of 1 in each group, and 0 for rows that wait to be dropped."""
+
+    def __init__(self, corral: Corral) -> None:
+        self._corral = corral
+        self._indicator = corral.vectors.indicator
+        self._responses = corral.solve(self._indicator)
+        self.waiting: Ints = np.zeros(0, dtype=int)
+        self.live = np.ones(len(corral.rows), dtype=bool)
+
+    def drop(self, rows: Ints) -> None:
+        """Keep the weights of these at 0."""
+        units = np.zeros((len(self.live), len(rows)))
+        units[rows, np.arange(len(rows))] = 1.0
+        self._responses = np.hstack([self._responses, self._corral.solve(units)])
+        self.waiting = np.append(self.waiting, rows)
+        self.live[rows] = False
+
+    def target(self) -> tuple[Floats, bool]:
+        """Return the weights of the nearest point, and whether they are accurate enough.
+
+        They need not be accurate if some are negative anyway, as long as the way there is downhill.
+        """
+        weights = self._constrained(np.zeros(len(self.live)), self._sums_wanted())
+        norms = [np.linalg.norm(self._corral.vectors.combination(each))
+                 for each in (weights, self._corral.weights)]  # fmt: skip
+        if norms[0] < norms[1] and (weights[self.live] <= _GONE).any():
+            return weights, True
+        return self._refined(weights)
+
+    def _refined(self, weights: Floats) -> tuple[Floats, bool]:
+        """Return weights for which the rows' own products with the point are even, and if they are.
+
+        At the nearest point all rows of a group have the same product with it.
+        """
+        vectors = self._corral.vectors
+        size = np.sqrt(vectors.squares().max())
+        before = np.inf
+        for _ in range(_REFINEMENTS):
+            point = vectors.combination(weights)
+            uneven = self._uneven(vectors.products(point))
+            worst = float(np.abs(uneven).max())
+            rounding = _EVEN * size * (float(np.linalg.norm(point)) + 1e-3 * size)
+            if worst <= 1e-3 * rounding or worst > 0.5 * before:
+                break
+            before = worst
+            missing = self._sums_wanted() - self._sums(weights)
+            weights = weights + self._constrained(-uneven, missing)
+        return weights, worst <= rounding
+
+    def evened(self, point: Floats) -> Floats:
+        """Return the point with its rounding removed, as far as the rows' products with it show.
+
+        A sum of large rows that makes a small point has lost digits that no weights can restore.
+        """
+        vectors = self._corral.vectors
+        before = np.inf
+        for _ in range(_REFINEMENTS):
+            uneven = self._uneven(vectors.products(point))
+            worst = float(np.abs(uneven).max())
+            if worst <= 1e-15 * float(point @ point) or worst > 0.5 * before:
+                break
+            before, best = worst, point
+            missing = np.zeros(self._indicator.shape[1])
+            point = point + vectors.combination(self._constrained(-uneven, missing))
+        return point if worst <= before else best
+
+    def _uneven(self, products: Floats) -> Floats:
+        group = self._corral.vectors.group
+        live = self.live.astype(np.float64)
+        counts = np.maximum(self._corral.vectors.sums(live), 1.0)
+        means = self._corral.vectors.sums(products * live) / counts
+        return np.asarray((products - means[group]) * live)
+
+    def _sums_wanted(self) -> Floats:
+        return np.append(np.ones(self._indicator.shape[1]), np.zeros(len(self.waiting)))
+
+    def _sums(self, weights: Any) -> Any:
+        return np.concatenate([self._indicator.T @ weights, weights[self.waiting]])
+
+    def _constrained(self, right: Floats, sums: Floats) -> Floats:
+        """Return the α with AAᵀα = right + anything constant in a group, and the sums wanted."""
+        alone = self._corral.solve(right[:, np.newaxis])[:, 0]
+        missing = sums - self._sums(alone)
+        shares = np.linalg.lstsq(self._sums(self._responses), missing, rcond=None)[0]
+        weights = alone + self._responses @ shares
+        weights[self.waiting] = 0.0
+        return weights

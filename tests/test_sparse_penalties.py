@@ -1,0 +1,285 @@
+"""ℓ1 and elastic-net machines: the gap closes, oracles agree, and forgeries are refused."""
+
+from dataclasses import replace
+from typing import Any
+
+import clarabel  # type: ignore[import-untyped]
+import numpy as np
+import numpy.typing as npt
+import pytest
+import scipy.sparse as sp
+from sklearn.svm import LinearSVC
+
+from maxmargin import losses
+from maxmargin.certify import certify
+from maxmargin.problem import Intercept, Problem, Solution, Start, Status
+from maxmargin.solve import solve
+from maxmargin.solvers.sparse_duals import best_scale
+from maxmargin.solvers.working_sets import WorkingSets
+
+Floats = npt.NDArray[np.float64]
+
+RATIOS = [0.1, 0.5, 1.0]
+INTERCEPTS = list(Intercept)
+
+
+def rows(seed: int, n: int = 120, d: int = 15) -> tuple[Floats, Floats, Floats]:
+    """Return rows that overlap a little, their signs, and uneven costs."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) + 0.5
+    y = np.where(X[:, 0] - X[:, 1] + 0.7 * rng.standard_normal(n) > 0.2, 1.0, -1.0)
+    return X, y, rng.uniform(0.2, 2.0, n)
+
+
+def machine(
+    X: Any, y: Floats, cost: Floats, ratio: float, intercept: Intercept, lift: float = 1.0
+) -> Problem:
+    return Problem(X, losses.squared_hinge(y, cost), intercept, lift, l1_ratio=ratio)
+
+
+def solved(problem: Problem, tol: float = 1e-9, **options: Any) -> Solution:
+    return solve(problem, WorkingSets(), tol=tol, **options)
+
+
+def thinned(X: Floats, seed: int) -> sp.csr_matrix:
+    return sp.csr_matrix(X * (np.random.default_rng(seed).random(X.shape) < 0.3))
+
+
+@pytest.mark.parametrize("ratio", RATIOS)
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("shape", [(150, 12), (60, 250), (1200, 5)])
+def test_closes_the_gap(
+    shape: tuple[int, int], C: float, intercept: Intercept, ratio: float
+) -> None:
+    X, y, weight = rows(sum(shape), *shape)
+    for data in (X, thinned(X, 1)):
+        problem = machine(data, y, C * weight, ratio, intercept, lift=2.0)
+        solution = solved(problem)
+        assert solution.run.status is Status.OPTIMAL
+        assert certify(problem, solution).holds(1e-8)
+
+
+@pytest.mark.parametrize("ratio", RATIOS)
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_columns_of_any_scale_are_welcome(intercept: Intercept, ratio: float) -> None:
+    X, y, weight = rows(3, 200, 20)
+    X *= 10.0 ** np.random.default_rng(3).uniform(-8, 8, 20)
+    X[:, 3] = 0.0
+    X[:, 4] = 3.0
+    X[:, 5] = X[:, 6]
+    problem = machine(X, y, weight, ratio, intercept)
+    solution = solved(problem, 1e-8)
+    assert solution.run.status is Status.OPTIMAL
+    assert certify(problem, solution).holds(1e-7)
+    assert solution.w[3] == 0.0
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_many_columns_are_searched_for_the_few_that_matter(intercept: Intercept) -> None:
+    X, y, weight = rows(4, 80, 3000)
+    for data in (X, thinned(X, 4)):
+        problem = machine(data, y, weight, 1.0, intercept)
+        solution = solved(problem)
+        assert certify(problem, solution).holds(1e-8)
+        assert np.count_nonzero(solution.w) <= 80
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_many_columns_that_all_matter(intercept: Intercept) -> None:
+    X, y, weight = rows(5, 50, 2500)
+    for data in (X, thinned(X, 5)):
+        problem = machine(data, y, weight, 0.001, intercept)
+        solution = solved(problem)
+        assert certify(problem, solution).holds(1e-8)
+
+
+@pytest.mark.parametrize("make", [np.ascontiguousarray, sp.csr_matrix])
+def test_float32_is_the_same_problem_as_its_float64_copy(make: Any) -> None:
+    X, y, weight = rows(6)
+    X = X.astype(np.float32)
+    for intercept in INTERCEPTS:
+        narrow = machine(make(X), y, weight, 0.5, intercept, lift=0.1)
+        wide = machine(make(X.astype(np.float64)), y, weight, 0.5, intercept, lift=0.1)
+        solution = solved(narrow)
+        assert certify(narrow, solution).holds(1e-8)
+        assert certify(wide, solution).holds(1e-8)
+
+
+@pytest.mark.parametrize("ratio", RATIOS)
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_regression_comes_with_it(intercept: Intercept, ratio: float) -> None:
+    X, _, weight = rows(7)
+    target = 3 * X[:, 0] + 5 + 0.1 * np.random.default_rng(7).standard_normal(len(X))
+    terms = losses.squared_epsilon_insensitive(target, weight, 0.05)
+    problem = Problem(X, terms, intercept, l1_ratio=ratio)
+    assert certify(problem, solved(problem)).holds(1e-8)
+
+
+def clarabel_optimum(problem: Problem, X: Floats, y: Floats, cost: Floats) -> float:
+    """Return the optimum by an interior-point solver: w = p − q with p, q ≥ 0, and slacks."""
+    n, d = X.shape
+    if problem.intercept is Intercept.PENALIZED:
+        X, d = np.column_stack([X, np.full(n, problem.lift)]), d + 1
+    free = problem.intercept is Intercept.FREE
+    ratio = problem.l1_ratio
+    ridge = (1 - ratio) * np.eye(d)
+    P = sp.block_diag(
+        [np.block([[ridge, -ridge], [-ridge, ridge]]), np.zeros((1, 1)), np.diag(2 * cost)],
+        format="csc",
+    )
+    linear = np.concatenate([np.full(2 * d, ratio), np.zeros(1 + n)])
+    signed = y[:, np.newaxis] * X
+    margins = np.hstack([-signed, signed, -(y * free)[:, np.newaxis], -np.eye(n)])
+    signs = np.hstack([-np.eye(2 * d), np.zeros((2 * d, 1 + n))])
+    slack = np.hstack([np.zeros((n, 2 * d + 1)), -np.eye(n)])
+    A = sp.csc_matrix(np.vstack([margins, signs, slack]))
+    bounds = np.concatenate([np.full(n, -1.0), np.zeros(2 * d + n)])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    cones = [clarabel.NonnegativeConeT(len(bounds))]
+    answer = clarabel.DefaultSolver(sp.triu(P, format="csc"), linear, A, bounds, cones, settings)
+    return float(answer.solve().obj_val)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_agrees_with_an_interior_point_solver(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, y, weight = rows(seed, int(rng.integers(20, 90)), int(rng.integers(2, 60)))
+    cost = weight * 10 ** rng.uniform(-2, 1)
+    intercept = INTERCEPTS[seed % 3]
+    problem = machine(X, y, cost, RATIOS[seed // 3 % 3], intercept, lift=rng.uniform(0.5, 3))
+    certificate = certify(problem, solved(problem, 1e-10))
+    optimum = clarabel_optimum(problem, X, y, cost)
+    assert certificate.primal == pytest.approx(optimum, rel=1e-8)
+    assert certificate.dual == pytest.approx(optimum, rel=1e-8)
+
+
+@pytest.mark.parametrize("lift", [0.5, 1.0, 10.0])
+@pytest.mark.parametrize("C", [0.1, 1.0])
+def test_agrees_with_liblinear(C: float, lift: float) -> None:
+    X, y, _ = rows(8)
+    problem = machine(X, y, np.full(len(y), C), 1.0, Intercept.PENALIZED, lift)
+    solution = solved(problem)
+    peer = LinearSVC(penalty="l1", dual=False, C=C, tol=1e-10, max_iter=100_000,
+                     intercept_scaling=lift, random_state=0).fit(X, y)  # fmt: skip
+    theirs = certify(problem, replace(solution, w=peer.coef_[0], b=float(peer.intercept_[0])))
+    assert certify(problem, solution).primal == pytest.approx(theirs.primal, rel=1e-8)
+
+
+@pytest.mark.parametrize("ratio", RATIOS)
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_forgeries_are_refused(intercept: Intercept, ratio: float) -> None:
+    X, y, weight = rows(9)
+    problem = machine(X, y, weight, ratio, intercept)
+    solution = solved(problem)
+    honest = certify(problem, solution)
+    forged = [
+        replace(solution, w=1.1 * solution.w),
+        replace(solution, w=-solution.w),
+        replace(solution, beta=0.5 * solution.beta),
+        replace(solution, beta=solution.beta + 0.5 * y),
+        replace(solution, beta=-solution.beta),
+        replace(solution, beta=np.full(len(y), np.nan)),
+    ]
+    for forgery in forged:
+        certificate = certify(problem, forgery)
+        assert not certificate.holds(1e-4)
+        assert certificate.primal >= honest.dual - 1e-8 * honest.primal
+        assert certificate.dual <= honest.primal * (1 + 1e-8)
+
+
+def test_an_intercept_that_is_kept_has_its_price() -> None:
+    X, y, weight = rows(10)
+    problem = machine(X, y, weight, 0.5, Intercept.FREE)
+    solution = solved(problem)
+    moved = replace(solution, b=solution.b + 1.0)
+    assert certify(problem, moved).holds(1e-8)
+    kept = certify(problem, moved, keep_intercept=True)
+    assert not kept.holds(1e-4)
+    assert kept.intercept_cost == pytest.approx(kept.gap, rel=1e-6)
+    assert kept.intercept == pytest.approx(solution.b, abs=1e-6)
+
+
+@pytest.mark.parametrize("ratio", RATIOS)
+def test_what_the_certificate_says_of_the_weights(ratio: float) -> None:
+    X, y, weight = rows(11)
+    problem = machine(X, y, weight, ratio, Intercept.FREE)
+    exact, rough = solved(problem, 1e-12), solved(problem, 1e-2)
+    assert certify(problem, exact).drift < 1e-5
+    bound = certify(problem, rough).distance_bound
+    assert float(np.linalg.norm(exact.w - rough.w)) <= bound + 1e-9
+    assert np.isfinite(bound) == (ratio < 1)
+
+
+@pytest.mark.parametrize("ratio", RATIOS)
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_a_warm_start_at_the_optimum_is_the_end(intercept: Intercept, ratio: float) -> None:
+    X, y, weight = rows(12)
+    problem = machine(X, y, weight, ratio, intercept, lift=2.0)
+    first = solved(problem)
+    again = solved(problem, 1e-8, start=Start(first.w, first.b, first.beta))
+    assert again.run.iterations <= 2
+    assert again.run.status is Status.OPTIMAL
+    halved = machine(X, y, 0.5 * weight, ratio, intercept, lift=2.0)
+    assert certify(halved, solved(halved, start=Start(first.w, first.b))).holds(1e-8)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_small_costs_leave_no_weights(intercept: Intercept) -> None:
+    X, y, weight = rows(13)
+    # Without weights the best intercept leaves residuals of at most 2, so |v| ≤ 4·Σ cost|x|.
+    cost = 0.2 * weight / (weight @ np.abs(X)).max()
+    problem = machine(X, y, cost, 1.0, intercept)
+    solution = solved(problem)
+    assert not solution.w.any()
+    assert certify(problem, solution).holds(1e-8)
+
+
+def test_nothing_to_learn_from() -> None:
+    X, y, weight = rows(14)
+    for intercept in INTERCEPTS:
+        one_class = machine(X, np.ones(len(y)), weight, 0.5, intercept)
+        assert certify(one_class, solved(one_class)).holds(1e-8)
+        empty = machine(np.zeros((4, 3)), np.array([1.0, 1, -1, 1]), np.ones(4), 1.0, intercept)
+        assert certify(empty, solved(empty)).holds(1e-8)
+
+
+def test_weights_are_repetitions() -> None:
+    X, y, _ = rows(15)
+    times = np.random.default_rng(15).integers(1, 4, len(y))
+    weighted = machine(X, y, times.astype(float), 0.5, Intercept.FREE)
+    repeated = machine(
+        np.repeat(X, times, axis=0), np.repeat(y, times), np.ones(times.sum()), 0.5, Intercept.FREE
+    )
+    np.testing.assert_allclose(solved(weighted, 1e-12).w, solved(repeated, 1e-12).w, atol=1e-6)
+
+
+@pytest.mark.parametrize("ratio", RATIOS)
+def test_no_other_scale_gives_a_better_bound(ratio: float) -> None:
+    X, y, weight = rows(16)
+    terms = losses.squared_hinge(y, weight)
+    beta = y * np.random.default_rng(16).random(len(y))
+    v, l1, l2 = X.T @ beta, np.full(15, ratio), np.full(15, 1 - ratio)
+    scale, value = best_scale(terms, beta, v, l1, l2)
+
+    def dual(t: float) -> float:
+        excess = np.maximum(t * np.abs(v) - l1, 0)
+        if ratio == 1:
+            return -np.inf if excess.max() > 1e-12 else losses.dual_value(terms, t * beta)
+        return losses.dual_value(terms, t * beta) - 0.5 * float((excess**2 / l2).sum())
+
+    assert value == pytest.approx(dual(scale), rel=1e-10)
+    assert all(dual(scale * factor) <= value + 1e-12 for factor in (0.0, 0.5, 0.99, 1.01, 2.0))
+
+
+def test_steps_are_short_enough_to_be_interrupted() -> None:
+    X, y, weight = rows(17, 60, 250)
+    problem = machine(X, y, 1e3 * weight, 1.0, Intercept.FREE)
+    seen = list(WorkingSets().iterates(problem, Start()))
+    assert any(not bracket.finished for bracket in seen)
+    assert seen[-1].settled
+    primals, duals = zip(*((bracket.primal, bracket.dual) for bracket in seen), strict=True)
+    assert (np.diff(primals) <= 0).all()
+    assert (np.diff(duals) >= 0).all()
