@@ -263,6 +263,7 @@ class LinearSVC(ClassifierMixin, ClassifierStream, LinearMachine):
         )
 
     _joint: tuple[Floats, Floats]
+    margin_: Any
 
     def _last_duals(self) -> tuple[Floats, Floats, list[Floats]] | None:
         if not (self.warm_start and hasattr(self, "_signed_duals")):
@@ -313,7 +314,7 @@ class LinearSVC(ClassifierMixin, ClassifierStream, LinearMachine):
         self.slack_ = self._spread_out(slack, kept, n_rows)
         norms = np.linalg.norm(self.coef_, axis=1)
         margins = np.divide(1.0, norms, out=np.full(len(norms), np.inf), where=norms > 0)
-        self.margin_: Any = margins
+        self.margin_ = margins
         if len(self.classes_) == 2:
             self.alpha_, self.slack_ = self.alpha_[0], self.slack_[0]
             self.support_kind_, self.margin_ = self.support_kind_[0], float(margins[0])

@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
 
 from maxmargin import loops
 from maxmargin.estimators.inputs import (
@@ -58,15 +59,6 @@ class Stream(BaseEstimator):
                 moments = seen * np.append(mean, lift)
             learner.adopt(w, float(b), squares, moments, seen)
 
-    def _refuse_in_streams(self, **wishes: bool) -> None:
-        """Raise on a wish that needs all rows at once, rather than ignore it."""
-        for name, wished in wishes.items():
-            if wished:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} needs all rows at once, which partial_fit "
-                    "does not have: use fit, or leave it out."
-                )
-
     def _learn(self, X: Any, terms: list[Terms]) -> None:
         """Visit the rows once, in order, for every problem, and adopt the mean weights."""
         order = np.arange(X.shape[0])
@@ -90,13 +82,30 @@ class Stream(BaseEstimator):
         )
 
 
+def _streams(model: Any) -> bool:
+    """Return True, or raise on a wish that needs all rows at once rather than ignore it."""
+    wishes = {
+        "penalty": model.penalty != "l2",
+        "class_weight": isinstance(model.class_weight, str),
+        "multi_class": model.multi_class != "ovr",
+    }
+    for name, wished in wishes.items():
+        if wished:
+            raise AttributeError(
+                f"{name}={getattr(model, name)!r} needs all rows at once, which partial_fit does "
+                "not have: use fit, or leave it out."
+            )
+    return True
+
+
 class ClassifierStream(Stream):
     """``partial_fit`` for labels."""
 
+    @available_if(_streams)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Visit the rows of one chunk once, in order, by subgradient steps, whatever ``solver`` is for ``fit``.
+        """Visit the rows of one chunk once, in order, by subgradient steps, and go on from there.
 
-        The objective is that of all rows seen so far; the weights are means over the later visits,
+        ``solver`` is for ``fit``. The objective is that of all rows seen so far; the weights are means over the later visits,
         and come without duals or a certificate. Several classes are learnt one against the rest.
 
         Parameters
@@ -115,11 +124,6 @@ class ClassifierStream(Stream):
         self
         """
         self._check_parameters()
-        self._refuse_in_streams(
-            penalty=self.penalty != "l2",
-            class_weight=isinstance(self.class_weight, str),
-            multi_class=self.multi_class != "ovr",
-        )
         first = not hasattr(self, "status_")
         X = check_rows(self, X, reset=first)
         self.classes_ = stream_classes(self, classes, first)
@@ -142,7 +146,9 @@ class RegressorStream(Stream):
     """``partial_fit`` for targets."""
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Visit the rows of one chunk once, in order, by subgradient steps, whatever ``solver`` is for ``fit``.
+        """Visit the rows of one chunk once, in order, by subgradient steps, and go on from there.
+
+        ``solver`` is for ``fit``.
 
         Parameters
         ----------
