@@ -47,7 +47,7 @@ def test_weight_equivalence_cannot_hold_for_order_dependent_learners() -> None:
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 def test_clone_pickle_and_documented_parameters(estimator: Any) -> None:
-    X, y = mm.datasets.gaussians(60, variance=0.5, random_state=0)
+    X, y = mm.datasets.separable(60, margin=0.2, random_state=0)  # for hard margins too
     fitted = clone(estimator).fit(X, y)
     again = pickle.loads(pickle.dumps(fitted))
     assert_array_equal(again.predict(X), fitted.predict(X))

@@ -99,6 +99,21 @@ def test_updates_never_exceed_the_bound_on_thousands_of_sets(
     check_the_bound(learner, **run)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_bound_is_that_of_the_best_separator_even_after_one_epoch(fit_intercept: bool) -> None:
+    """γ̃ is the hard margin through the origin of the lifted rows: HardMarginSVC knows it."""
+    for seed in range(5):
+        X, y = mm.datasets.separable(300, n_features=4, margin=0.1, random_state=seed)
+        lifted = np.hstack([X, np.ones((300, 1))]) if fit_intercept else X
+        best = mm.HardMarginSVC(intercept="none").fit(lifted, y)
+        bound = (lifted**2).sum(axis=1).max() / best.margin_**2
+        for learner in LINEAR:
+            model = learner(max_epochs=1, fit_intercept=fit_intercept).fit(X, y)
+            assert_allclose(model.mistake_bound_, bound, rtol=1e-5)
+            assert model.updates_ <= model.mistake_bound_
+
+
 @pytest.mark.parametrize("learner", LINEAR)
 def test_updates_never_exceed_the_bound_from_another_start(learner: Any) -> None:
     for seed in range(20):

@@ -14,6 +14,8 @@ from sklearn.datasets import load_iris
 
 import maxmargin as mm
 from maxmargin.separability import Overlap
+from maxmargin.separability.search import search
+from maxmargin.solvers.hulls import Hulls
 
 Floats = npt.NDArray[np.float64]
 
@@ -176,6 +178,77 @@ def test_large_data_in_a_moment() -> None:
     flipped = f > 0
     flipped[:50] = ~flipped[:50]
     assert mm.separate(X, flipped).separable is False
+
+
+def texts(n: int, d: int, seed: int) -> tuple[Any, npt.NDArray[np.bool_]]:
+    """Return sparse rows of unit length, fewer than columns, and labels by chance."""
+    rng = np.random.default_rng(seed)
+    where = (d * rng.random((n, 20)) ** 2).astype(int)
+    X = sp.csr_array((np.ones(n * 20), (np.repeat(np.arange(n), 20), where.ravel())), shape=(n, d))
+    X.sum_duplicates()
+    return sp.csr_array(sp.diags_array(X.multiply(X).sum(axis=1) ** -0.5) @ X), rng.random(n) < 0.4
+
+
+def test_wide_texts_are_decided() -> None:
+    X, positive = texts(500, 3000, 0)
+    found = mm.separate(X, positive)
+    assert found.separable is True
+    verify(found, X.toarray(), positive)
+    again = sp.vstack([X, X[[7]]], format="csr")
+    found = mm.separate(again, np.append(positive, not positive[7]))
+    assert isinstance(found.witness, Overlap)
+    assert_array_equal(found.witness.rows, [7, 500])
+    # No row twice, but one that is the mean of others: their hulls meet in it.
+    side = np.flatnonzero(positive)[:40]
+    mean = sp.csr_array(np.full((1, 40), 1 / 40) @ X[side])
+    found = mm.separate(sp.vstack([X, mean], format="csr"), np.append(positive, False))
+    assert found.separable is not True
+    if found.separable is False:
+        verify(found, sp.vstack([X, mean]).toarray(), np.append(positive, False))
+
+
+def test_hundreds_of_rows_that_meet_are_proved_to() -> None:
+    """Too many for fractions, and hulls that overlap too little to shrink: an enclosure does it."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1500, 200))
+    positive = rng.random(1500) < 0.5
+    found = mm.separate(X, positive)
+    assert found.separable is False
+    assert isinstance(found.witness, Overlap)
+    assert found.witness.exact
+    assert len(found.witness.rows) == 202
+    verify(found, X, positive)
+
+
+def test_near_duplicates_do_not_mislead_the_products() -> None:
+    """Rows that differ by less than products of rows can tell, in a corral too large for QR."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((150, 400))
+    X = np.vstack([X, X + 1e-9 * rng.standard_normal(X.shape)])
+    positive = np.tile(rng.random(150) < 0.5, 2)
+    found = mm.separate(X, positive)
+    assert found.separable is True
+    distance = 2 * found.margin
+    for hulls in (Hulls.of(X, positive, True), Hulls.of(X, positive, True).shrunk(1e-9)):
+        nearest, _ = search(hulls, accuracy=1e-10)
+        assert_allclose(np.linalg.norm(nearest.point), distance, rtol=1e-6)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_hulls_agree_with_their_vectors(form: Any) -> None:
+    rng = np.random.default_rng(2)
+    X = np.where(rng.random((30, 12)) < 0.4, rng.standard_normal((30, 12)), 0.0)
+    for intercept in (True, False):
+        hulls = Hulls.of(form(X), rng.random(30) < 0.5, intercept)
+        for each in (hulls, hulls.shrunk(0.1)):
+            Z = each.dense()
+            weights = rng.random(30)
+            assert_allclose(each.gram(each), Z @ Z.T, atol=1e-13)
+            assert_allclose(each.squares(), (Z * Z).sum(axis=1), atol=1e-13)
+            if Z.shape[1] == 12:
+                assert_allclose(each.combination(weights), weights @ Z, atol=1e-13)
+                assert_allclose(each.products(X[0]), Z @ X[0], atol=1e-13)
+                assert_allclose(each.means().sum(axis=0), hulls.means().sum(axis=0), atol=1e-13)
 
 
 def test_bad_input() -> None:

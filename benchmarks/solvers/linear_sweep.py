@@ -5,6 +5,7 @@ and objective, warms up, and prints a line for every fit: how long it took and w
 """
 
 import json
+import math
 import os
 import pickle
 import subprocess
@@ -49,7 +50,8 @@ class Sweep:
 
     def above(self, point: Point) -> float:
         """Return the relative suboptimality of a fit."""
-        return suboptimality(point.value, self.bound)
+        above = suboptimality(point.value, self.bound)
+        return above if math.isfinite(above) else math.inf
 
     @property
     def best(self) -> float | None:
@@ -138,9 +140,14 @@ def points(dataset: Dataset, objective: LinearObjective, name: str) -> Iterator[
     X = candidate.rows(dataset)
     for setting in candidate.settings:
         began = time.perf_counter(), time.process_time()
-        model = candidate.fit(X, dataset.y, objective, setting)
+        try:
+            model = candidate.fit(X, dataset.y, objective, setting)
+        except (ValueError, ArithmeticError):  # overflow: nothing was reached, the next may do
+            model = None
         wall, cpu = time.perf_counter() - began[0], time.process_time() - began[1]
-        value = objective.value(dataset, *candidate.weights(model))
+        value = math.inf
+        if model is not None:
+            value = objective.value(dataset, *candidate.weights(model))
         yield Point(setting, wall, cpu, value)
 
 

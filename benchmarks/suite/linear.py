@@ -49,6 +49,7 @@ def run(options: Options) -> Report:
             for objective in _objectives(dataset):
                 print(f"linear: {dataset.name} ({dataset.shape}), {objective}", flush=True)
                 races.append(race(dataset, objective, options))
+                print(_table(races[-1:]), flush=True)  # a run that is ended has said so much
     if races:
         report.tables += [_table(races), _fits(races), _certificates(races)]
         report.checks += [check for found in races for check in found.checks()]
@@ -86,10 +87,11 @@ def _datasets(names: list[str], options: Options) -> Iterator[Dataset]:
 
 
 def _loaded(name: str, options: Options) -> Dataset:
-    if name != NEWSGROUPS:
-        return load(name, options.data, options.quick)
-    dataset = one_against_rest(real("20newsgroups-bydate", options.data), name)
-    return sampled(dataset, 2000) if options.quick else dataset
+    if name == NEWSGROUPS:
+        dataset = one_against_rest(real("20newsgroups-bydate", options.data), name)
+    else:
+        dataset = load(name, options.data, options.quick)
+    return sampled(dataset, 1000) if options.quick else dataset
 
 
 def _objectives(dataset: Dataset) -> list[LinearObjective]:
@@ -218,8 +220,8 @@ def _notes(races: list[Race]) -> list[str]:
     present = [name for name in CANDIDATES if any(name in found.sweeps for found in races)]
     solvers = [described(CANDIDATES[name]) for name in (Ours.name, *present)]
     notes = [f"solvers: {', '.join(solvers)}"]
+    absent: dict[str, list[str]] = {}
     for found in races:
-        absent = "; ".join(f"{peer}: {why}" for peer, why in found.skipped.items())
-        if absent:
-            notes.append(f"{found.name}: took no part: {absent}")
-    return notes
+        for peer, why in found.skipped.items():
+            absent.setdefault(f"{peer} took no part ({why})", []).append(found.name)
+    return notes + [f"{said}: {'; '.join(names)}" for said, names in absent.items()]

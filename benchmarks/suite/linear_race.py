@@ -137,11 +137,11 @@ def race(dataset: Dataset, objective: LinearObjective, options: Options) -> Race
     most = 20.0 if options.quick else MOST
     us = Ours(max_time=most)
     warm_up(us, dataset, objective)
+    models = {target: _fit_of_ours(us, dataset, objective, target) for target in TARGETS}
+    own = {target: found for target, (found, _) in models.items()}
     tracing = Ours(max_time=5 * most, trace=True)
     reference = tracing.fit(dataset.X, dataset.y, objective, REFERENCE)
     certificate: Any = mm.certify(reference, dataset.X, dataset.y)
-    models = {target: _fit_of_ours(us, dataset, objective, target) for target in TARGETS}
-    own = {target: found for target, (found, _) in models.items()}
     slowest = max(found.wall for found in own.values())
     budget = 2.0 if options.quick else float(np.clip(FACTOR * slowest, LEAST, MOST))
     print(f"  ours took up to {slowest:.3g} s, others may take {budget:.3g} s a fit", flush=True)
@@ -187,7 +187,12 @@ def _sweeps(
             if refusal := candidate.refusal(dataset, objective):
                 skipped[name] = refusal
                 continue
-            found = sweep(file, name, bound, min(TARGETS), budget, options.threads or 1)
+            try:
+                found = sweep(file, name, bound, min(TARGETS), budget, options.threads or 1)
+            except RuntimeError as error:
+                skipped[name] = f"its process failed ({str(error).strip().splitlines()[-1]})"
+                print(f"  {name}: {skipped[name]}", flush=True)
+                continue
             sweeps[name] = found
             best = "no fit ended" if found.best is None else f"at best {found.best:.1e}"
             print(f"  {name}: {len(found.points)} fits, {best}", flush=True)

@@ -134,8 +134,10 @@ class Bracket:
 
 def relative_gap(primal: float, dual: float) -> float:
     """Return (P − D) / max(|P|, |D|), and 0 where both are 0."""
-    size = max(abs(primal), abs(dual))
-    return (primal - dual) / size if size > 0 else 0.0
+    if primal == dual:
+        return 0.0
+    gap = (primal - dual) / max(abs(primal), abs(dual))
+    return float(gap) if np.isfinite(gap) else np.inf  # what is not a number proves nothing
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,8 @@ def assembled(
     if intercept is Intercept.FREE:
         best = best_intercept(terms, primal.scores, primal.b)
     own = primal.b if keep_intercept else best
-    value, least = objective(own), objective(best)
+    value = objective(own)
+    least = value if own == best else objective(best)
     spread = (lift * float(dual.beta.sum())) ** 2 if penalized else 0.0
     bound = losses.dual_value(terms, dual.beta) - 0.5 * (dual.norm2 + spread)
     return Certificate(

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin import losses
+from maxmargin import loops, losses
 from maxmargin.loops.records import Terms
 
 Floats = npt.NDArray[np.float64]
@@ -45,18 +45,11 @@ class _Total:
 
     def slopes(self, b: float) -> tuple[float, float]:
         """Return the left and the right derivative."""
-        # The kinks themselves are compared with b: computed anew they would be off by rounding.
-        below, above = self.up - b, b - self.down
-        low, high, shift = self.terms.low, self.terms.high, self.terms.shift
-        curved = shift > 0
-        scale = np.where(curved, shift, 1.0)
-        rising = np.where(curved, np.minimum(np.maximum(below, 0.0) / scale, high), 0.0)
-        falling = np.where(curved, np.minimum(np.maximum(above, 0.0) / scale, -low), 0.0)
-        smooth = float((falling - rising).sum())
-        high, low = np.where(curved, 0.0, high), np.where(curved, 0.0, low)
-        left = -float(high[below >= 0].sum()) - float(low[above > 0].sum())
-        right = -float(high[below > 0].sum()) - float(low[above >= 0].sum())
-        return smooth + left, smooth + right
+        terms = self.terms
+        left, right = loops.intercepts.slopes(
+            self.up, self.down, terms.low, terms.high, terms.shift, b
+        )
+        return float(left), float(right)
 
 
 def _middle_of_flat(total: _Total, at: float, tiny: float) -> float:

@@ -15,6 +15,8 @@ __all__ = ["certify", "feasible", "kkt_violation"]
 
 Floats = npt.NDArray[np.float64]
 
+_FAR = 30.0  # from 0, in standard deviations of a column
+
 
 def certify(problem: Problem, point: Point, *, keep_intercept: bool = False) -> Certificate:
     """Return the certificate of a point (w, b, beta) for a problem with penalty ½‖w‖².
@@ -46,11 +48,13 @@ def _drift(w: Floats, implied: Floats) -> float:
 
 
 def _centre(problem: Problem) -> Floats:
-    """Return a point to measure rows from: far from 0, differences would drown in rounding."""
+    """Return a point to measure rows from: 0, unless differences would drown in rounding there."""
     X = problem.X
     if sp.issparse(X) or problem.intercept is not Intercept.FREE:
         return np.zeros(X.shape[1])
-    return np.asarray(X[: 1 << 12].mean(axis=0, dtype=np.float64))
+    some = np.asarray(X[:: max(1, X.shape[0] >> 12)], dtype=np.float64)
+    middle, spread = some.mean(axis=0), some.std(axis=0)
+    return middle if (np.abs(middle) > _FAR * spread).any() else np.zeros(X.shape[1])
 
 
 def _scores(X: npt.ArrayLike, w: Floats, centre: Floats) -> Floats:

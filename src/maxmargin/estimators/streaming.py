@@ -105,8 +105,9 @@ class ClassifierStream(Stream):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Visit the rows of one chunk once, in order, by subgradient steps, and go on from there.
 
-        ``solver`` is for ``fit``. The objective is that of all rows seen so far; the weights are means over the later visits,
-        and come without duals or a certificate. Several classes are learnt one against the rest.
+        ``solver`` is for ``fit``. The objective is that of all rows seen so far; the weights are
+        means over the later visits, without duals or a certificate. Several classes are learnt one
+        against the rest.
 
         Parameters
         ----------

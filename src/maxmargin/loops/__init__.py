@@ -11,6 +11,7 @@ _MODULES = (
     "columns",
     "crammer_singer",
     "dual_cd",
+    "intercepts",
     "kernel_tiles",
     "newton_pass",
     "perceptron",

@@ -1,5 +1,6 @@
 """The search for nearest points: in which coordinates, and when to stop."""
 
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -101,4 +102,6 @@ def search(
         callback=callback,
         verbose=verbose,
     )
+    if ended.status is Status.MAX_ITER and ended.iterations < max_iter:
+        ended = replace(ended, status=Status.NEAREST)  # no row is left to come nearer by
     return best[0], ended

@@ -42,7 +42,9 @@ def polished(problem: Problem, passes: Passes, beta: Floats, b: float) -> Polish
     """Return the point with these free duals, or None if they were not the right ones."""
     terms = problem.terms
     free = np.flatnonzero((beta > terms.low) & (beta < terms.high) & (beta != 0.0))
-    if not len(free) or len(free) > _MOST_FREE or len(free) * passes.d > _MOST_NUMBERS:
+    # In general position no more than d + 1 rows lie on the margin: many more are a wrong guess.
+    most = min(_MOST_FREE, _MOST_NUMBERS // passes.d, 50 + 4 * passes.d)
+    if not 0 < len(free) <= most:
         return None
     rows = _written_out(problem.X[free]) - passes.centre
     beta = beta.copy()

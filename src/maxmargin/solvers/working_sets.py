@@ -22,15 +22,10 @@ from maxmargin import loops
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.loops.records import Terms
 from maxmargin.problem import Bracket, Intercept, Problem, Start
+from maxmargin.solvers.column_models import ByColumns
 from maxmargin.solvers.designs import design_of
-from maxmargin.solvers.quadratic_models import (
-    ByColumns,
-    Gram,
-    Local,
-    Model,
-    Products,
-    minimised,
-)
+from maxmargin.solvers.gram_models import Gram, Products
+from maxmargin.solvers.quadratic_models import Local, Model, minimised
 from maxmargin.solvers.sparse_duals import balanced, best_scale, penalties
 
 Floats = npt.NDArray[np.float64]
