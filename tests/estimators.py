@@ -14,6 +14,8 @@ ESTIMATORS: list[BaseEstimator] = [
     mm.AveragedPerceptron(),
     mm.VotedPerceptron(),
     mm.KernelPerceptron(),
+    mm.LinearSVC(),
+    mm.LinearSVR(),
     mm.HardMarginSVC(),
 ]
 

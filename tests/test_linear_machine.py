@@ -6,6 +6,7 @@ import re
 import signal
 import time
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -100,10 +101,19 @@ FORMS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("solver", SOLVERS)
+COMPILED_APART = ("dense", "csr", "float32", "csr float32", "int64 indices")
+
+
+@pytest.mark.parametrize(
+    ("solver", "form"),
+    [
+        (solver, form)
+        for solver in SOLVERS
+        for form in (COMPILED_APART if solver == "subgradient" else FORMS)
+    ],
+)
 def test_closes_the_gap(solver: str, form: str, tmp_path: Path) -> None:
-    X, y, target, weight = rows()
+    X, y, target, weight = rows(n=40)
     X[np.abs(X) < 0.3] = 0.0
     given, tol = forms(X, tmp_path)[form], SOLVERS[solver]
     for loss in LOSSES:
@@ -153,9 +163,9 @@ def test_rows_are_left_as_they_were(tmp_path: Path) -> None:
 def test_optimal_is_said_exactly_if_the_certificate_holds(loss: str, solver: str) -> None:
     """However early a fit is ended; and whoever ends without, warns, with the gap in the words."""
     X, y, target, _ = rows(seed=1)
-    t, tol = answers(loss, y, target), 1e-3
+    t, tol = answers(loss, y, target), 2e-2 if solver == "subgradient" else 1e-3
     seen = set()
-    for max_iter in [*range(1, 13), 20, 200]:
+    for max_iter in (1, 2, 3, 4, 5, 7, 10, 14, 20, 300):
         model = estimator(loss, solver=solver, tol=tol, max_iter=max_iter)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -198,7 +208,8 @@ def test_kkt_conditions_of_the_hinge(C: float, intercept: str) -> None:
         f = model.decision_function(X)
         assert (alpha >= 0).all()
         assert (alpha <= cost * (1 + 1e-12)).all()
-        assert_allclose((alpha * y) @ X, model.coef_[0], rtol=1e-9, atol=1e-10)
+        rounding = 1e-12 * alpha @ np.abs(X).max(axis=1)
+        assert_allclose((alpha * y) @ X, model.coef_[0], rtol=1e-9, atol=rounding)
         if intercept == "free":
             assert abs(alpha @ y) <= 1e-9 * alpha.sum()
         elif intercept == "penalized":
@@ -304,7 +315,7 @@ def test_margin_distance_and_hyperplane() -> None:
     assert_array_equal(found.predict(X), model.predict(X))
     assert_allclose(found.signed_distance(X), model.distance(X), rtol=1e-12)
     assert_allclose(found.scaled(7.0).signed_distance(X), model.distance(X), rtol=1e-12)
-    assert_array_equal(mm.geometry.hyperplane(model).w, found.w)
+    assert_allclose(mm.geometry.hyperplane(model).decision_function(X), f, rtol=1e-12)
     regression = mm.LinearSVR().fit(X, target)
     assert_allclose(
         regression.distance(X), regression.predict(X) / np.linalg.norm(regression.coef_)
@@ -365,8 +376,6 @@ def test_weights_of_0_are_no_weights() -> None:
 
 
 # ------------------------------------------------------------------- several classes
-
-PLANES = 7
 
 
 def blobs(K: int = 4, n: int = 80, seed: int = 0) -> tuple[Floats, npt.NDArray[np.int64]]:
@@ -447,20 +456,27 @@ def test_one_against_one_is_the_binary_fit_on_two_classes() -> None:
     assert_array_equal(np.round(model.decision_function(X)), wins)
 
 
-@pytest.mark.parametrize("scheme", ["ovr", "ovo"])
-def test_an_exact_tie_goes_to_the_first_class(scheme: str) -> None:
-    """At the centre of three symmetric classes all scores are equal."""
-    angles = 2 * np.pi * np.arange(3) / 3
-    centres = np.column_stack([np.cos(angles), np.sin(angles)])
-    model = mm.LinearSVC(multi_class=scheme).fit(centres, [0, 1, 2])
-    model.coef_[:], model.intercept_[:] = 0.0, 0.0
-    assert model.predict([[0.0, 0.0]])[0] == 0 if scheme == "ovr" else True
-    scores = model.decision_function([[0.0, 0.0]])
-    assert model.predict([[0.0, 0.0]])[0] == model.classes_[scores.argmax()]
+def test_exact_ties() -> None:
+    """Of two classes the positive one needs f > 0; of equal scores the first class wins."""
+    X, labels = blobs(3)
+    at = np.zeros((1, 3))
+
+    def predicted(model: Any, *scores: float) -> Any:
+        model.coef_[:], model.intercept_[:] = 0.0, scores
+        best = int(model.decision_function(at)[0].argmax())
+        assert model.predict(at)[0] == model.classes_[best]
+        return model.predict(at)[0]
+
+    rest, pairs = (mm.LinearSVC(multi_class=scheme).fit(X, labels) for scheme in ("ovr", "ovo"))
+    assert predicted(rest, 0.0, 0.0, 0.0) == 0
+    assert predicted(rest, -1.0, 2.0, 2.0) == 1
+    # Pairs are (0, 1), (0, 2), (1, 2), the first of each positive.
+    assert predicted(pairs, 0.0, 0.0, 0.0) == 2
+    assert predicted(pairs, 1.0, -2.0, 0.5) == 2  # one win each: the sums are −1, −½, 1½
+    assert predicted(pairs, 1.0, -1.0, 1.0) == 0  # and here all 0
     binary = mm.LinearSVC().fit([[-1.0], [1.0]], ["a", "b"])
-    assert_allclose(binary.decision_function([[0.0]]), 0, atol=1e-15)
     binary.intercept_[:] = 0.0
-    assert binary.predict([[0.0]])[0] == "a"  # the second class needs f > 0
+    assert binary.predict([[0.0]])[0] == "a"
 
 
 @pytest.mark.parametrize("scheme", ["ovr", "ovo"])
@@ -476,7 +492,6 @@ def test_a_class_without_weight_is_kept_and_never_predicted(scheme: str) -> None
     without = clone(model).fit(X[labels != 2], labels[labels != 2])
     assert_array_equal(model.predict(new), without.predict(new))
     assert_array_equal(model.alpha_[:, labels == 2], 0)
-    assert_array_equal(model.predict(new[:0]), new[:0, 0]) if False else None
     by_class = clone(model).set_params(class_weight={2: 0.0}).fit(X, labels)
     assert_array_equal(by_class.predict(new), model.predict(new))
 
@@ -794,24 +809,22 @@ def same_bits(one: Any, two: Any) -> None:
 
 
 def shapes(kind: str) -> tuple[Any, Floats]:
-    rng = np.random.default_rng(3)
     if kind == "tall":
         return large(60_000)
     if kind == "broad":
-        X, y = large(4_000, 260)
-        return X, y
-    X = sp.random_array((20_000, 500), density=0.02, rng=rng, format="csr")
-    if kind == "sparse":
-        X = sp.random_array((30_000, 2_500), density=0.02, rng=rng, format="csr")
-    return X, np.where(X @ rng.standard_normal(X.shape[1]) + 0.3 > 0, 1.0, -1.0)
+        return large(8_000, 140)
+    rng = np.random.default_rng(3)
+    X = sp.random_array((30_000, 2_500), density=0.015, rng=rng, format="csr")
+    return X, np.where(X @ rng.standard_normal(2_500) + 0.3 > 0, 1.0, -1.0)
 
 
 @pytest.mark.parametrize("kind", ["tall", "broad", "sparse"])
 def test_threads_do_not_change_a_bit(kind: str) -> None:
     X, y = shapes(kind)
     assert (X.nnz if sp.issparse(X) else X.size) > 1e6
-    C = 0.01
-    one, two, usual = (quietly(mm.LinearSVC(C=C, n_jobs=jobs), X, y) for jobs in (1, 2, None))
+    one, two, usual = (
+        quietly(mm.LinearSVC(C=0.01, n_jobs=jobs, max_iter=8), X, y) for jobs in (1, 2, None)
+    )
     same_bits(one, two)
     same_bits(one, usual)
 
@@ -854,10 +867,9 @@ def growth(fits: int) -> int:
     given = sp.csr_array(X)
 
     def fit(k: int) -> None:
-        if k % 2:
-            mm.LinearSVC(C=0.1 + k % 7).fit(given if k % 4 == 1 else X, y)
-        else:
-            mm.LinearSVR(C=0.1 + k % 7, epsilon=0.1).fit(given if k % 4 == 0 else X, target)
+        loss = LOSSES[k % 4] if k % 16 < 4 else LOSSES[2 * (k % 2) + 1]  # squared ones are quick
+        model = estimator(loss, C=0.1 + k % 7)
+        model.fit(given if k % 3 else X, answers(loss, y, target))
 
     for k in range(100):
         fit(k)
@@ -899,7 +911,7 @@ def certified_or_explained(model: Any, X: Any, y: Any) -> None:
         assert re.search(r"[Cc]olumn \d", model.stop_reason_), model.stop_reason_
 
 
-SCALES = {
+SCALES: dict[str, Callable[[Floats], Floats]] = {
     "1e-8 … 1e8": lambda X: X * 10.0 ** np.array([-8, -4, 0, 4, 8]),
     "1e-4 … 1e4": lambda X: X * 10.0 ** np.array([-4, -2, 0, 2, 4]),
     "one huge": lambda X: X * np.array([1, 1, 1, 1, 1e8]),
@@ -915,17 +927,16 @@ SCALES = {
 }
 
 
-@pytest.mark.parametrize("form", ["dense", "csr", "float32"])
+@pytest.mark.parametrize("solver", ["newton", "dual_cd"])
 @pytest.mark.parametrize("scale", SCALES)
-def test_columns_of_any_scale(scale: str, form: str) -> None:
-    X, y, target, _ = rows(d=5, seed=5)
+def test_columns_of_any_scale(scale: str, solver: str) -> None:
+    X, y, target, _ = rows(n=40, d=5, seed=5)
     X = SCALES[scale](X)
-    given = {"dense": X, "csr": sp.csr_array(X), "float32": X.astype(np.float32)}[form]
     for loss in LOSSES:
-        for intercept in INTERCEPTS:
-            for solver in ("newton", "dual_cd"):
-                model = estimator(loss, intercept=intercept, solver=solver)
-                certified_or_explained(model, given, answers(loss, y, target))
+        for k, intercept in enumerate(INTERCEPTS):
+            given = (X, sp.csr_array(X), X.astype(np.float32))[(LOSSES.index(loss) + k) % 3]
+            model = estimator(loss, intercept=intercept, solver=solver)
+            certified_or_explained(model, given, answers(loss, y, target))
 
 
 @pytest.mark.parametrize("scale", [s for s in SCALES if "huge" not in s and "1e8" not in s])
@@ -936,6 +947,21 @@ def test_the_default_solver_needs_no_scaling(scale: str) -> None:
     for loss in LOSSES:
         model = estimator(loss).fit(X, answers(loss, y, target))
         assert model.status_ is Status.OPTIMAL
+
+
+def test_no_fit_is_worse_than_doing_nothing() -> None:
+    """Where the scales are too bad for any solver, at least w = 0 is not beaten by the answer."""
+    worse = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((12, 3)) * 10.0 ** rng.integers(-8, 9, 3)
+        y = np.where(np.arange(12) % 2, 1.0, -1.0)
+        for loss in ("hinge", "epsilon_insensitive"):
+            model = quietly(estimator(loss, C=10.0), X, y)
+            machine = asked(model, X, y)
+            if machine.objective(*plane(model)) > machine.objective(np.zeros(3), 0.0):
+                worse.append((seed, loss))
+    assert not worse
 
 
 @pytest.mark.parametrize("exponent", [-8, -4, 4, 6, 7, 8])
@@ -1032,7 +1058,7 @@ def test_bad_parameters_are_named_with_what_is_allowed(kind: Any) -> None:
     ids=str,
 )
 def test_what_does_not_go_together_is_told_with_what_does(parameters: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="is not supported: .*'squared_hinge'|hinge") as caught:
+    with pytest.raises(ValueError, match="is not supported: ") as caught:
         mm.LinearSVC(**parameters).fit(*blobs(3))
     for name, value in parameters.items():
         if name != "loss":
@@ -1060,7 +1086,6 @@ def test_targets_must_be_numbers() -> None:
         model.fit(X, target * 1j)
     with pytest.raises(ValueError, match="target y is None"):
         model.fit(X, None)
-    model.fit(X, [str(t) for t in target]) if False else None
     one = model.fit(X[:1], target[:1])
     assert_allclose(one.predict(X[:1]), target[:1])
 

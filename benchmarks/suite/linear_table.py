@@ -20,8 +20,10 @@ from threadpoolctl import threadpool_limits
 import maxmargin as mm
 from benchmarks import pictures
 from benchmarks.datasets import COLUMNS, Dataset, available, one_against_rest
+from benchmarks.objective import LinearObjective
 from benchmarks.options import Options
 from benchmarks.report import Cell, Check, Report, Table, plain
+from benchmarks.solvers.linear import Ours, warm_up
 from maxmargin.problem import Status
 
 REGRESSION = ("housing_scale", "abalone", "cpusmall", "casp")
@@ -61,6 +63,7 @@ def run(options: Options) -> Report:
     with threadpool_limits(options.threads):
         for dataset in available(names, options.data, options.quick):
             for scaled, problem in _versions(dataset):
+                warm_up(Ours(), problem, LinearObjective("free", epsilon=_epsilon(problem)))
                 for C in COSTS:
                     found = kept.get(dataset.name, scaled, C)
                     if found is None:
@@ -99,13 +102,18 @@ def scaled_by_largest(X: Any) -> Any:
     return X / np.where(largest > 0, largest, 1).astype(X.dtype)
 
 
+def _epsilon(dataset: Dataset) -> float | None:
+    return 0.1 * float(np.std(dataset.y)) if dataset.name in REGRESSION else None
+
+
 def cell(dataset: Dataset, scaled: bool, C: float, max_time: float) -> Found:
     """Fit once, and certify."""
     said: dict[str, Any] = {"C": C, "tol": TOL, "max_time": max_time}
-    if dataset.name in REGRESSION:
-        model: Any = mm.LinearSVR(epsilon=0.1 * float(np.std(dataset.y)), **said)
+    epsilon = _epsilon(dataset)
+    if epsilon is None:
+        model: Any = mm.LinearSVC(**said)
     else:
-        model = mm.LinearSVC(**said)
+        model = mm.LinearSVR(epsilon=epsilon, **said)
     began = time.perf_counter()
     try:
         with warnings.catch_warnings():
@@ -143,9 +151,10 @@ class Kept:
         self._cells: dict[tuple[str, bool, float], Found] = {}
         folder.mkdir(parents=True, exist_ok=True)
         lines = self._file.read_text("utf-8").splitlines() if self._file.exists() else []
+        self.forget()  # the last line may be half a line
         for said in (json.loads(line) for line in lines if line.endswith("}")):
             if said.pop("of") == of:
-                self._remember(Found(**said))
+                self.add(Found(**said))
         if self._cells:
             print(f"{len(self._cells)} cells are known from a run that was ended", flush=True)
 
@@ -155,7 +164,7 @@ class Kept:
 
     def add(self, found: Found) -> None:
         """Write a cell down."""
-        self._remember(found)
+        self._cells[found.data, found.scaled, found.C] = found
         with self._file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(plain({"of": self._of, **asdict(found)})) + "\n")
 
@@ -166,9 +175,6 @@ class Kept:
     def forget(self) -> None:
         """Start anew the next time: the run has ended."""
         self._file.unlink(missing_ok=True)
-
-    def _remember(self, found: Found) -> None:
-        self._cells[found.data, found.scaled, found.C] = found
 
 
 def fingerprint() -> str:

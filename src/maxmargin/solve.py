@@ -24,6 +24,9 @@ StopRule = Callable[[Step], Status | None]
 Callback = Callable[[Progress], Any]
 
 
+_POLISH_LEAST = 20
+
+
 class Solver(Protocol):
     """A way to solve a problem: settings, and a generator of ever better iterates."""
 
@@ -60,8 +63,9 @@ def solve(
     start : Start or None
         Where to start.
     polish : int
-        How many more iterations to make after ``tol`` is reached, unless the optimality conditions
-        hold to rounding before: fits then agree to many digits, whatever the order of rows.
+        How many more iterations to make at most after ``tol`` is reached, unless the optimality
+        conditions hold to rounding before: fits then agree to many digits, whatever the order of
+        rows. Beyond the first twenty, no more than it took to get there.
     trace : bool
         Whether to note seconds and gap after each iteration.
 
@@ -119,7 +123,8 @@ class _Watch:
         gap = iterate.relative_gap
         if gap <= self.tol:
             self._extra += 1
-            done = iterate.settled or self._extra > self.polish
+            most = min(self.polish, max(_POLISH_LEAST, len(self._marks)))
+            done = iterate.settled or self._extra > most
             return Status.OPTIMAL if done else None
         self._marks.append((iterate.primal, iterate.dual))
         if len(self._marks) <= self._PATIENCE:

@@ -70,8 +70,11 @@ def certify_hard(
     # Divided twice, never by a square, which may underflow.
     dual = 0.5 * (total / norm) ** 2 if norm > 0 else 0.0
     if not placing.smallest > 0:
-        return Certificate(np.inf, -np.inf, infeasibility, np.inf, np.inf, np.inf,
-                           placing.intercept, caveat="the plane does not separate the classes")  # fmt: skip
+        caveat = "the plane does not separate the classes"
+        lost = np.inf
+        return Certificate(
+            lost, -lost, infeasibility, lost, lost, lost, placing.intercept, caveat=caveat
+        )
     best = w / placing.smallest
     primal = 0.5 * float(best @ best)
     scale = total / norm / norm if norm > 0 else 0.0

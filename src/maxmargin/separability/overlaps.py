@@ -166,12 +166,10 @@ def _enclosed(weights: Floats, picked: Floats, sign: Floats, intercept: bool) ->
     contraction = float(away.sum(axis=1).max())
     left = np.abs(right - A @ weights) + rounding * (np.abs(A) @ np.abs(weights) + right)
     error = float((np.abs(inverse) @ left).max()) * (1 + rounding)
-    return contraction < 0.5 and error / (1 - contraction) < float(weights.min())
+    return bool(contraction < 0.5 and error / (1 - contraction) < weights.min())
 
 
-def _meets_when_shrunk(
-    X: Any, positive: Bools, intercept: bool, max_time: float | None
-) -> bool:
+def _meets_when_shrunk(X: Any, positive: Bools, intercept: bool, max_time: float | None) -> bool:
     """Return whether the hulls still meet after each class is drawn towards its mean.
 
     If a plane separated the classes at all, it would separate the smaller ones by a millionth of

@@ -3,10 +3,10 @@
     min ‖Zᵀα‖²    s.t. the weights α of each group sum to 1
 
 With E the groups' indicators and A = (cE, Z), the solution is α = (AAᵀ)⁻¹Eτ for the τ that makes
-the sums 1: a triangle R with RᵀR = AAᵀ gives it. Few rows have theirs by QR of Aᵀ; many by a
-Cholesky factor of their products, to which rows are added as blocks. Either is followed by steps of
-refinement against the rows themselves, and where those show that products were too coarse, QR takes
-over.
+the sums 1. A triangle R with RᵀR = AAᵀ gives it: α = R⁻¹Gτ, where G = R⁻ᵀE and GᵀGτ = 1. Few rows
+have theirs by QR of Aᵀ, which gives G as a part of Q; many by a Cholesky factor of their products,
+to which rows are added as blocks. Either is followed by steps of refinement against the rows
+themselves, and where those show that products were too coarse, QR takes over.
 """
 
 from typing import Any
@@ -27,6 +27,7 @@ _CHEAP = 2e5  # multiplications for which QR is always worth it
 _PIVOT = 1e-9  # a row this near to depending on others, in squares, is not taken by Cholesky
 _WAITING = 64  # rows that may wait to be dropped from a Cholesky factor
 _REFINEMENTS = 4
+_SUMS = 1e-6  # how far off sums of weights may be before they are moved to
 _EVEN = 1e-12  # how different the products with the point may be, relative to their size
 
 
@@ -51,10 +52,11 @@ class Corral:
     @property
     def size(self) -> float:
         """The largest norm of a vertex: a row of one group minus the point of the other."""
-        others = self.point - self.vectors.combinations(self.weights)
-        cross = sum(self.vectors.products(other) * side
-                    for other, side in zip(others, self.vectors.indicator.T, strict=True))  # fmt: skip
-        squares = self.vectors.squares() + 2 * cross + (others * others).sum(axis=1)[self.vectors.group]
+        vectors = self.vectors
+        others = self.point - vectors.combinations(self.weights)
+        cross = np.column_stack([vectors.products(other) for other in others])
+        squares = vectors.squares() + (others * others).sum(axis=1)[vectors.group]
+        squares += 2 * (cross * vectors.indicator).sum(axis=1)
         return float(np.sqrt(max(squares.max(), 0.0)))
 
     def admit(self, rows: Ints) -> None:
@@ -90,24 +92,36 @@ class Corral:
         except scipy.linalg.LinAlgError:
             self._factorize()
             return
-        self._triangle = np.asfortranarray(triangle)
+        squares = np.diagonal(triangle) ** 2
+        if squares.min() > _PIVOT * squares.max():
+            self._adopt(np.asfortranarray(triangle))
+        else:
+            self._factorize()
+
+    def _adopt(self, triangle: Floats) -> None:
+        self._triangle = triangle
         self._order = np.arange(len(self.rows))
+        self.half_indicator = self.half_solve(self.vectors.indicator)
 
     def _factorize(self) -> None:
         """Set R by QR with large columns first, so that tiny ones beside them still count."""
         self._products = None
         lifted = np.hstack([self._lift * self.vectors.indicator, self.vectors.dense()])
-        lifted = lifted[:, np.argsort(-np.abs(lifted).max(axis=0), kind="stable")]
-        m = len(self.rows)
-        triangle, order = scipy.linalg.qr(lifted.T, mode="r", pivoting=True, check_finite=False)
-        square = np.zeros((m, m), order="F")
-        square[: min(m, len(triangle))] = triangle[:m]
+        by_size = np.argsort(-np.abs(lifted).max(axis=0), kind="stable")
+        lifts = np.eye(lifted.shape[1])[: len(self.vectors.shift), by_size]
+        part, triangle, self._order = scipy.linalg.qr_multiply(
+            lifted[:, by_size].T, lifts, mode="right", pivoting=True
+        )
+        m, rank = len(self.rows), len(triangle)
+        self._triangle = np.zeros((m, m), order="F")
+        self._triangle[:rank] = triangle
+        self.half_indicator = np.zeros((m, len(lifts)))
+        self.half_indicator[:rank] = part.T / self._lift
         # Rows that depend on others leave 0 on the diagonal: any huge weights will do, as then one
         # of the rows is dropped at the first step towards them.
-        diagonal = np.diagonal(square)
+        diagonal = np.einsum("ii->i", self._triangle)
         least = 1e-30 * max(float(np.abs(diagonal).max()), 1e-270)
-        square[np.arange(m), np.arange(m)] = np.where(np.abs(diagonal) < least, least, diagonal)
-        self._triangle, self._order = square, order
+        diagonal[np.abs(diagonal) < least] = least
 
     def _extend(self, rows: Ints) -> bool:
         """Add to a Cholesky factor the rows that do not depend on others; False if none does."""
@@ -129,16 +143,15 @@ class Corral:
         triangle[:m, :m] = self._triangle
         triangle[:m, m:] = above[:, taken]
         triangle[m:, m:] = np.triu(rest[:rank, :rank])
-        self._triangle = triangle
         self._products = np.block([[self._products, cross[:, taken]],
                                    [cross[:, taken].T, own[np.ix_(taken, taken)]]])  # fmt: skip
         self._append(rows[taken])
-        self._order = np.arange(len(self.rows))
+        self._adopt(triangle)
         return True
 
     def _lifted_products(self, some: Hulls, others: Hulls) -> Floats:
         together = some.group[:, np.newaxis] == others.group
-        return some.gram(others) + self._lift**2 * together
+        return np.asarray(some.gram(others) + self._lift**2 * together)
 
     def _settle(self) -> None:
         """Move to the nearest point, dropping rows whose weight falls to 0 on the way."""
@@ -149,6 +162,9 @@ class Corral:
                 self._keep_by_qr(plan.live)
                 plan = _Plan(self)
                 continue
+            if not plan.adds_up(target):  # rounding rules: stay where we are
+                self._keep(self.weights > 0)
+                return
             falling = plan.live & (target <= _GONE)
             if not falling.any():
                 break
@@ -166,9 +182,7 @@ class Corral:
         self._products = None
         self._keep(kept)
 
-    def _approach(
-        self, target: Floats, falling: npt.NDArray[np.bool_]
-    ) -> npt.NDArray[np.bool_]:
+    def _approach(self, target: Floats, falling: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Move weights towards their target until one is 0; return which are."""
         fall = np.maximum(self.weights - target, 1e-300)
         room = float((self.weights[falling] / fall[falling]).min())
@@ -181,11 +195,14 @@ class Corral:
         self.weights /= self.vectors.sums(self.weights)[self.vectors.group]
         return gone
 
-    def solve(self, columns: Floats) -> Floats:
-        """Return (AAᵀ)⁻¹·columns."""
-        half = dtrsm(1.0, self._triangle, columns[self._order], trans_a=1)
-        solved = np.empty_like(columns)
-        solved[self._order] = dtrsm(1.0, self._triangle, half)
+    def half_solve(self, columns: Floats) -> Floats:
+        """Return R⁻ᵀ·columns."""
+        return np.asarray(dtrsm(1.0, self._triangle, columns[self._order], trans_a=1))
+
+    def other_half(self, columns: Floats) -> Floats:
+        """Return R⁻¹·columns."""
+        solved = np.empty(columns.shape)
+        solved[self._order] = dtrsm(1.0, self._triangle, columns)
         return solved
 
 
@@ -195,7 +212,7 @@ class _Plan:
     def __init__(self, corral: Corral) -> None:
         self._corral = corral
         self._indicator = corral.vectors.indicator
-        self._responses = corral.solve(self._indicator)
+        self._halves = corral.half_indicator  # R⁻ᵀ·(what is constrained)
         self.waiting: Ints = np.zeros(0, dtype=int)
         self.live = np.ones(len(corral.rows), dtype=bool)
 
@@ -203,7 +220,7 @@ class _Plan:
         """Keep the weights of these at 0."""
         units = np.zeros((len(self.live), len(rows)))
         units[rows, np.arange(len(rows))] = 1.0
-        self._responses = np.hstack([self._responses, self._corral.solve(units)])
+        self._halves = np.hstack([self._halves, self._corral.half_solve(units)])
         self.waiting = np.append(self.waiting, rows)
         self.live[rows] = False
 
@@ -215,7 +232,7 @@ class _Plan:
         weights = self._constrained(np.zeros(len(self.live)), self._sums_wanted())
         norms = [np.linalg.norm(self._corral.vectors.combination(each))
                  for each in (weights, self._corral.weights)]  # fmt: skip
-        if norms[0] < norms[1] and (weights[self.live] <= _GONE).any():
+        if norms[0] < norms[1] and (weights[self.live] <= _GONE).any() and self.adds_up(weights):
             return weights, True
         return self._refined(weights)
 
@@ -237,7 +254,11 @@ class _Plan:
             before = worst
             missing = self._sums_wanted() - self._sums(weights)
             weights = weights + self._constrained(-uneven, missing)
-        return weights, worst <= rounding
+        return weights, worst <= rounding and self.adds_up(weights)
+
+    def adds_up(self, weights: Floats) -> bool:
+        """Return whether the sums are what they must be, as they are unless rounding rules."""
+        return bool(np.abs(self._sums(weights) - self._sums_wanted()).max() <= _SUMS)
 
     def evened(self, point: Floats) -> Floats:
         """Return the point with its rounding removed, as far as the rows' products with it show.
@@ -271,9 +292,9 @@ class _Plan:
 
     def _constrained(self, right: Floats, sums: Floats) -> Floats:
         """Return the α with AAᵀα = right + anything constant in a group, and the sums wanted."""
-        alone = self._corral.solve(right[:, np.newaxis])[:, 0]
-        missing = sums - self._sums(alone)
-        shares = np.linalg.lstsq(self._sums(self._responses), missing, rcond=None)[0]
-        weights = alone + self._responses @ shares
+        alone = self._corral.half_solve(right[:, np.newaxis])
+        missing = sums - (self._halves.T @ alone)[:, 0]
+        shares = np.linalg.lstsq(self._halves.T @ self._halves, missing, rcond=None)[0]
+        weights = self._corral.other_half(alone + self._halves @ shares[:, np.newaxis])[:, 0]
         weights[self.waiting] = 0.0
         return weights

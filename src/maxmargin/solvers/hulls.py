@@ -53,8 +53,10 @@ class Hulls:
 
     def products(self, direction: Floats) -> Floats:
         """Return z·direction for each row."""
-        products = self.factor * np.asarray(self.X @ direction)
-        return products + (self.shift @ direction)[self.group] if self.shifted else products
+        products: Floats = self.factor * np.asarray(self.X @ direction)
+        if self.shifted:
+            products += (self.shift @ direction)[self.group]
+        return products
 
     def combination(self, weights: Floats) -> Floats:
         """Return Σ weight·z."""
@@ -67,7 +69,8 @@ class Hulls:
 
     def sums(self, values: Floats) -> Floats:
         """Return the sum of each group."""
-        return np.bincount(self.group, values, minlength=len(self.shift))
+        sums = np.bincount(self.group, values, minlength=len(self.shift))
+        return np.asarray(sums, dtype=np.float64)
 
     def lowest(self, values: Floats) -> Floats:
         """Return the smallest value of each group."""

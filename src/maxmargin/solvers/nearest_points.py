@@ -86,7 +86,9 @@ def nearest_points(hulls: Hulls, thorough: float = 0.1) -> Iterator[Nearest]:
         if not len(joining):
             return
         pool = np.union1d(pool, joining) if len(pool) < _POOL else joining
-        for _ in _within(corral, hulls.of_rows(pool), pool, thorough * float(excess[joining].max())):
+        for _ in _within(
+            corral, hulls.of_rows(pool), pool, thorough * float(excess[joining].max())
+        ):
             yield Nearest(corral.point, -np.inf, corral.rows, corral.weights, size, finished=False)
 
 

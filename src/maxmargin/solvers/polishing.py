@@ -43,7 +43,7 @@ def polished(problem: Problem, passes: Passes, beta: Floats, b: float) -> Polish
     terms = problem.terms
     free = np.flatnonzero((beta > terms.low) & (beta < terms.high) & (beta != 0.0))
     # In general position no more than d + 1 rows lie on the margin: many more are a wrong guess.
-    most = min(_MOST_FREE, _MOST_NUMBERS // passes.d, 50 + 4 * passes.d)
+    most = min(_MOST_FREE, _MOST_NUMBERS // passes.d, 50 + 10 * passes.d)
     if not 0 < len(free) <= most:
         return None
     rows = _written_out(problem.X[free]) - passes.centre

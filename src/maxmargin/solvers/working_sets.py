@@ -10,6 +10,11 @@ enter a quadratic model of the losses (the rows inside the margin count, the oth
 minimiser, found by coordinate descent, gives the direction of a line search. Free intercepts are
 eliminated exactly. Johnson & Guestrin (2015), "Blitz"; Massias et al. (2018), "Celer"; Yuan et al.
 (2012), "An improved GLMNET", for the quadratic model.
+
+Unless rows are many, few of them decide, and Newton's method would long guess which. The losses are
+then smoothed around anchors a: − ½ smoothing (β − a)² is added to each, which only changes target
+and shift. The duals reached become the next anchor and smoothing shrinks: the method of
+multipliers, so that the gap closes before smoothing is gone. Rockafellar (1976).
 """
 
 from collections.abc import Iterator
@@ -248,12 +253,12 @@ class _Run:
             return np.flatnonzero(usable)
         live = self.w != 0
         wanted = int(max(self.settings.least, self.settings.growth * np.count_nonzero(live)))
-        excess = np.where(usable & ~live, np.abs(self.v) - self.l1, 0.0)
-        excess = np.maximum(excess, 0.0) / np.sqrt(np.where(usable, self.masses, 1.0))
-        most = np.argpartition(excess, -wanted)[-wanted:] if wanted < len(excess) else slice(None)
+        outside = np.flatnonzero(usable & ~live & (np.abs(self.v) > self.l1))
+        if len(outside) > wanted:
+            excess = (np.abs(self.v[outside]) - self.l1[outside]) ** 2 / self.masses[outside]
+            outside = outside[np.argpartition(excess, -wanted)[-wanted:]]
         chosen = live.copy()
-        chosen[most] = True
-        chosen &= live | (excess > 0)
+        chosen[outside] = True
         # A set that still has all of these, and not much else, keeps its products of columns.
         size = np.count_nonzero(chosen)
         small = len(self.picked) <= 2 * size + self.settings.least
