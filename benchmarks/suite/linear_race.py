@@ -88,7 +88,8 @@ class Race:
             return "ours did not get there"
         if theirs is not None:
             return spread(ratio(theirs, ours))
-        return self._missed(peer, spread(ours).median)
+        # The budget is one of wall time: it says nothing about the other clock.
+        return self._missed(peer, spread(ours).median) if clock == "wall" else None
 
     def by_trace(self, target: float) -> float | None:
         """Return the solver's seconds until its own gap was so small, in one fit to the end."""

@@ -7,4 +7,12 @@ from maxmargin.estimators.linear_svr import LinearSVR
 from maxmargin.estimators.perceptron import AveragedPerceptron, Perceptron
 from maxmargin.estimators.voted_perceptron import VotedPerceptron
 
-__all__ = ["AveragedPerceptron", "HardMarginSVC", "KernelPerceptron", "LinearSVC", "LinearSVR", "Perceptron", "VotedPerceptron"]
+__all__ = [
+    "AveragedPerceptron",
+    "HardMarginSVC",
+    "KernelPerceptron",
+    "LinearSVC",
+    "LinearSVR",
+    "Perceptron",
+    "VotedPerceptron",
+]

@@ -64,8 +64,8 @@ class LinearSVC(ClassifierMixin, ClassifierStream, LinearMachine):
         By default chosen from the shape of the data; ``solver_`` says what it was. Penalties other
         than l2 and Crammer–Singer have a solver of their own.
     tol : float, default=1e-4
-        Relative duality gap at which the answer is good enough. Answers for up to twenty million
-        numbers in X are then polished to as many digits as there are.
+        Relative duality gap at which the answer is good enough. With up to 200,000 numbers in X it
+        is then polished to as many digits as there are, so that the order of rows does not matter.
     max_iter : int, default=1000
         Iterations allowed for each binary problem.
     max_time : float or None, default=None

@@ -45,8 +45,26 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         As in LinearSVC.
     intercept_scaling : float, default=1.0
         As in LinearSVC.
-    solver, tol, max_iter, max_time, warm_start, callback, verbose, trace, n_jobs, random_state :
+    solver : {"auto", "newton", "dual_cd", "subgradient"}, default="auto"
+        By default chosen from the shape of the data; ``solver_`` says what it was.
+    tol : float, default=1e-4
+        Relative duality gap at which the answer is good enough.
+    max_iter : int, default=1000
+        Iterations allowed.
+    max_time : float or None, default=None
+        Seconds allowed; the best answer so far is kept, with its gap.
+    warm_start : bool, default=False
+        Start from the last solution.
+    callback : callable or None, default=None
         As in LinearSVC.
+    verbose : int, default=0
+        Write a line per iteration.
+    trace : bool, default=False
+        Keep seconds and gap of each iteration in ``trace_``.
+    n_jobs : int or None, default=None
+        Threads; None or -1: as many as BLAS uses. The answer does not depend on it.
+    random_state : int, Generator, RandomState or None, default=0
+        For the order in which coordinate descent and subgradient steps visit rows.
 
     Attributes
     ----------
@@ -70,7 +88,7 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
     >>> X = np.arange(10.0)[:, np.newaxis]
     >>> model = mm.LinearSVR(C=10, epsilon=0.1).fit(X, 2 * X[:, 0] + 1)
     >>> model.predict([[20.0]]).round(1)
-    array([40.8])
+    array([40.7])
     """
 
     _losses = ("epsilon_insensitive", "squared_epsilon_insensitive")

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from maxmargin.certify import Certificate, certify
+from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.problem import MulticlassProblem, Problem, Run, Solution, Start, Status
 from maxmargin.solve import Callback, Solver, solve
 from maxmargin.solvers.choice import SOLVERS, choose, named
 from maxmargin.solvers.newton import Newton
 
-_POLISHED = 2e7  # numbers in X up to which an answer is polished beyond tol
-_POLISHED_WIDE = 2e5  # the same by coordinate descent, which takes longer
+_POLISHED = 2e5  # numbers in X up to which an answer is polished beyond tol
 _ATTEMPTS = 3
 _FINAL = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
 
@@ -58,16 +58,24 @@ class Budget:
 
 
 def solved(
+    problem: Problem | MulticlassProblem, settings: Settings, budget: Budget, start: Start
+) -> Outcome:
+    """Return the solution of a problem with its certificate.
+
+    The status is OPTIMAL only if the certificate, recomputed from the data, says so: a solver that
+    believes to be there and is not must go on, and one that stalls hands over to another. BLAS
+    stays on one thread: ours share out the rows, and its own would wait for each other.
+    """
+    with one_blas_thread():
+        return _solved(problem, settings, budget, start)
+
+
+def _solved(
     problem: Problem | MulticlassProblem,
     settings: Settings,
     budget: Budget,
     start: Start,
 ) -> Outcome:
-    """Return the solution of a problem with its certificate.
-
-    The status is OPTIMAL only if the certificate, recomputed from the data, says so: a solver that
-    believes to be there and is not must go on, and one that stalls hands over to another.
-    """
     used: list[str] = []
     iterations, seconds = 0, 0.0
     tol = settings.tol
@@ -85,7 +93,7 @@ def solved(
             callback=settings.callback,
             verbose=settings.verbose,
             start=start,
-            polish=_polish(problem, solver),
+            polish=_polish(problem),
             trace=settings.trace,
         )
         trace += [(seconds + at, gap) for at, gap in solution.trace]
@@ -122,9 +130,9 @@ def _others(first: Any, problem: Problem | MulticlassProblem, settings: Settings
     return [named(other, problem, threads=settings.threads, seed=settings.seed)]
 
 
-def _polish(problem: Problem | MulticlassProblem, solver: Solver) -> int:
+def _polish(problem: Problem | MulticlassProblem) -> int:
     size = problem.X.nnz if hasattr(problem.X, "nnz") else problem.X.size
-    return 100 if size <= (_POLISHED if isinstance(solver, Newton) else _POLISHED_WIDE) else 0
+    return 100 if size <= _POLISHED else 0
 
 
 def _judged(status: Status, certificate: Certificate, tol: float) -> Status:
