@@ -30,37 +30,59 @@ def scores(X: Any, begin: Any, end: Any, centre: Any, w: Any, offset: Any, out: 
 
 
 @compiled
-def smooth_dual(terms: Any, i: Any, residual: Any, anchor: Any, width: Any) -> Any:
-    """Return β, and the second derivative of the smoothed loss."""
-    spread = terms.high[i] - terms.low[i]
-    tau = width / spread if spread < np.inf else 0.0
-    curvature = terms.shift[i] + tau
+def smooth_dual(
+    low: float,
+    high: float,
+    shift: float,
+    slope: float,
+    residual: float,
+    anchor: float,
+    width: float,
+) -> Any:
+    """Return β, and the second derivative of the smoothed loss; without branches, for speed."""
+    tau = width / (high - low)  # 0 where there is no limit
     z = residual + tau * anchor
-    if z > terms.slope:
-        z -= terms.slope
-    elif z < -terms.slope:
-        z += terms.slope
-    else:
-        return 0.0, 0.0
-    if curvature <= 0.0:
-        return (terms.high[i], 0.0) if z > 0 else (terms.low[i], 0.0)
-    beta = z / curvature
-    if beta >= terms.high[i]:
-        return terms.high[i], 0.0
-    if beta <= terms.low[i]:
-        return terms.low[i], 0.0
-    return beta, 1.0 / curvature
+    z -= min(max(z, -slope), slope)
+    inverse = 1.0 / (shift + tau)
+    free = z * inverse
+    beta = min(max(free, low), high)
+    return beta, inverse if beta == free and z != 0.0 and low < free < high else 0.0
+
+
+@compiled
+def sharp_dual(low: float, high: float, shift: float, slope: float, residual: float) -> float:
+    """Return the β that attains the loss itself."""
+    z = residual - min(max(residual, -slope), slope)
+    if z == 0.0:
+        return 0.0
+    if shift > 0.0:
+        return min(max(z / shift, low), high)
+    return high if z > 0.0 else low
+
+
+@compiled
+def sharp_loss(low: float, high: float, shift: float, slope: float, residual: float) -> float:
+    """Return the loss itself."""
+    if shift > 0.0:
+        beta = sharp_dual(low, high, shift, slope, residual)
+        return beta * residual - slope * abs(beta) - 0.5 * shift * beta * beta
+    above = max(residual - slope, 0.0)
+    below = max(-residual - slope, 0.0)
+    return (high * above if above > 0.0 else 0.0) - (low * below if below > 0.0 else 0.0)
 
 
 @compiled
 def line(
-    terms: Any, begin: Any, end: Any, f: Any, q: Any, anchor: Any, width: Any, step: Any
+    terms: Any, begin: int, end: int, f: Any, q: Any, anchor: Any, width: float, step: float
 ) -> Any:
     """Return the first and second derivative along q of the smoothed losses at f + step·q."""
     slope = 0.0
     curve = 0.0
     for i in range(begin, end):
-        beta, h = smooth_dual(terms, i, terms.target[i] - f[i] - step * q[i], anchor[i], width)
+        r = terms.target[i] - f[i] - step * q[i]
+        beta, h = smooth_dual(
+            terms.low[i], terms.high[i], terms.shift[i], terms.slope, r, anchor[i], width
+        )
         slope -= beta * q[i]
         curve += h * q[i] * q[i]
     return slope, curve
@@ -72,9 +94,7 @@ def losses(terms: Any, begin: int, end: int, f: Any) -> float:
     total = 0.0
     for i in range(begin, end):
         r = terms.target[i] - f[i]
-        sharp, _ = smooth_dual(terms, i, r, 0.0, 0.0)
-        if sharp != 0.0:
-            total += sharp * r - terms.slope * abs(sharp) - 0.5 * terms.shift[i] * sharp * sharp
+        total += sharp_loss(terms.low[i], terms.high[i], terms.shift[i], terms.slope, r)
     return total
 
 
@@ -86,29 +106,23 @@ def duals(
     loss = 0.0
     gain = gain_value = gain_square = 0.0
     lost = lost_value = lost_square = 0.0
-    moved = 0.0
     active = 0
+    slope = terms.slope
     for i in range(begin, end):
-        r = terms.target[i] - f[i]
-        shift = terms.shift[i]
-        b, curve = smooth_dual(terms, i, r, anchor[i], width)
+        low, high, shift, t = terms.low[i], terms.high[i], terms.shift[i], terms.target[i]
+        b, curve = smooth_dual(low, high, shift, slope, t - f[i], anchor[i], width)
         beta[i] = b
         h[i] = curve
-        sharp, _ = smooth_dual(terms, i, r, 0.0, 0.0)
-        if sharp != 0.0:
-            loss += sharp * r - terms.slope * abs(sharp) - 0.5 * shift * sharp * sharp
-        if b > 0.0:
-            gain += b
-            gain_value += (terms.target[i] - terms.slope) * b
-            gain_square += 0.5 * shift * b * b
-        elif b < 0.0:
-            lost -= b
-            lost_value += (terms.target[i] + terms.slope) * b
-            lost_square += 0.5 * shift * b * b
-        moved += abs(b - anchor[i])
-        if curve > 0.0:
-            active += 1
-    return loss, gain, gain_value, gain_square, lost, lost_value, lost_square, moved, active
+        loss += sharp_loss(low, high, shift, slope, t - f[i])
+        up, down = max(b, 0.0), min(b, 0.0)
+        gain += up
+        gain_value += (t - slope) * up
+        gain_square += 0.5 * shift * up * up
+        lost -= down
+        lost_value += (t + slope) * down
+        lost_square += 0.5 * shift * down * down
+        active += curve > 0.0
+    return loss, gain, gain_value, gain_square, lost, lost_value, lost_square, active
 
 
 @compiled

@@ -16,7 +16,7 @@ from numba import types
 from numba.extending import overload
 
 from maxmargin.loops.compiled import FAST_SUMS, compiled
-from maxmargin.loops.newton_pass import smooth_dual
+from maxmargin.loops.newton_pass import sharp_dual
 from maxmargin.loops.rows import Csr
 
 _options: Any = {"fastmath": FAST_SUMS}
@@ -92,7 +92,8 @@ def visit(
     for k in range(begin, end):
         i = order[k]
         f = row_score(X, i, state.w) + lift * state.w[last]
-        beta, _ = smooth_dual(terms, i, terms.target[i] - f, 0.0, 0.0)
+        r = terms.target[i] - f
+        beta = sharp_dual(terms.low[i], terms.high[i], terms.shift[i], terms.slope, r)
         duals[i] += beta
         row_learn(X, i, beta, rounds, clock, state)
         if lift > 0.0:

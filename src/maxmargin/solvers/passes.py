@@ -12,14 +12,15 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin import loops
-from maxmargin.kernels.blas import one_blas_thread, usual_threads
+from maxmargin.kernels.blas import usual_threads
 from maxmargin.kernels.tiling import worker_pool
 from maxmargin.problem import Intercept, Problem
 
 Floats = npt.NDArray[np.float64]
 
 _LANES = 8
-_LANE_ENTRIES = 1 << 16  # numbers of X in a lane that are worth a thread
+_LANE_ENTRIES = 1 << 16  # numbers of X in a lane
+_WORTH_A_THREAD = 1 << 19  # numbers read in a pass
 _BUFFER_BYTES = 1 << 19
 
 
@@ -33,7 +34,6 @@ class Sums(NamedTuple):
     lost: float  # −Σβ over β < 0
     lost_value: float
     lost_square: float
-    moved: float  # Σ|β − anchor|
     active: int  # rows with h > 0
 
     def dual(self, gain_scale: float, lost_scale: float) -> float:
@@ -64,7 +64,8 @@ class Passes:
         lanes = int(min(_LANES, max(1, self.n * per_row // _LANE_ENTRIES)))
         edges = np.linspace(0, self.n, lanes + 1).astype(np.int64)
         self.lanes = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
-        self.threads = threads
+        self.threads = min(threads or usual_threads(), lanes)
+        self.numbers = self.n * per_row
 
     def scores(self, w: Floats, b: float, out: Floats) -> Floats:
         """Set out = (x − centre)·w + b for every row."""
@@ -72,13 +73,16 @@ class Passes:
         self._each(
             lambda begin, end: loops.newton_pass.scores(
                 self.rows, begin, end, self.centre, w, offset, out
-            )
+            ),
+            self.numbers,
         )
         return out
 
     def losses(self, f: Floats) -> float:
         """Return Σ ℓ at the scores f."""
-        parts = self._each(lambda begin, end: loops.newton_pass.losses(self.terms, begin, end, f))
+        parts = self._each(
+            lambda begin, end: loops.newton_pass.losses(self.terms, begin, end, f), 4 * self.n
+        )
         return float(sum(parts))
 
     def line(
@@ -88,7 +92,8 @@ class Passes:
         parts = self._each(
             lambda begin, end: loops.newton_pass.line(
                 self.terms, begin, end, f, q, anchor, width, step
-            )
+            ),
+            4 * self.n,
         )
         return sum(part[0] for part in parts), sum(part[1] for part in parts)
 
@@ -97,14 +102,18 @@ class Passes:
         parts = self._each(
             lambda begin, end: loops.newton_pass.duals(
                 self.terms, begin, end, f, anchor, width, beta, h
-            )
+            ),
+            4 * self.n,
         )
         return Sums(*(sum(column) for column in zip(*parts, strict=True)))
 
     def curvature(self, beta: Floats, h: Floats, sums: Sums) -> tuple[Floats, Floats, Floats]:
-        """Return Σβ(x − c) over β > 0 and over β < 0, and Σh(x − c, 1)(x − c, 1)ᵀ."""
+        """Return Σβ(x − c) over β > 0 and over β < 0, and Σh(x − c, 1)(x − c, 1)ᵀ.
+
+        Of the last only the upper triangle is sure to be there.
+        """
         work = self._outer if self.outer else self._gather
-        parts = self._each(lambda begin, end: work(begin, end, beta, h))
+        parts = self._each(lambda begin, end: work(begin, end, beta, h), self.numbers)
         gains, losses, hessian = parts[0]
         for more in parts[1:]:
             gains += more[0]
@@ -113,13 +122,11 @@ class Passes:
         if self.sparse and not self.outer:
             gains -= sums.gain * self.centre
             losses += sums.lost * self.centre
-        if self.outer:
-            hessian = np.triu(hessian) + np.triu(hessian, 1).T
         return gains, losses, hessian
 
     def combinations(self, beta: Floats, sums: Sums) -> tuple[Floats, Floats]:
         """Return Σβ(x − c) over β > 0 and over β < 0."""
-        parts = self._each(lambda begin, end: self._combine(begin, end, beta))
+        parts = self._each(lambda begin, end: self._combine(begin, end, beta), self.numbers)
         gains, losses = parts[0]
         for more in parts[1:]:
             gains += more[0]
@@ -131,7 +138,7 @@ class Passes:
 
     def combination(self, beta: Floats) -> Floats:
         """Return Σβ(x − c)."""
-        parts = self._each(lambda begin, end: self._combine(begin, end, beta))
+        parts = self._each(lambda begin, end: self._combine(begin, end, beta), self.numbers)
         total = np.zeros(self.d)
         for gains, losses in parts:
             total += gains
@@ -161,12 +168,23 @@ class Passes:
         loops.newton_pass.outer(self.rows, begin, end, beta, h, gains, losses, hessian)
         return gains, losses, hessian
 
-    def _each(self, work: Callable[[int, int], Any]) -> list[Any]:
-        threads = min(self.threads or usual_threads(), len(self.lanes))
-        if threads <= 1:
-            return [work(*lane) for lane in self.lanes]
-        with one_blas_thread():
-            return list(worker_pool(threads).map(lambda lane: work(*lane), self.lanes))
+    def _each(self, work: Callable[[int, int], Any], numbers: float) -> list[Any]:
+        """Return what the work gives for each lane, in order; little work is not shared out."""
+        lanes = self.lanes
+        if self.threads <= 1 or numbers < _WORTH_A_THREAD:
+            return [work(*lane) for lane in lanes]
+        share = -(-len(lanes) // self.threads)
+        groups = [lanes[k : k + share] for k in range(0, len(lanes), share)]
+        pool = worker_pool(self.threads)
+        waiting = [pool.submit(_all, work, group) for group in groups[1:]]
+        parts = _all(work, groups[0])
+        for later in waiting:
+            parts += later.result()
+        return parts
+
+
+def _all(work: Callable[[int, int], Any], lanes: list[tuple[int, int]]) -> list[Any]:
+    return [work(*lane) for lane in lanes]
 
 
 def repaired(problem: Problem, passes: Passes, beta: Floats) -> tuple[Floats, float]:
