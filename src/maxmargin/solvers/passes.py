@@ -169,10 +169,12 @@ class Passes:
         return gains, losses, hessian
 
     def _each(self, work: Callable[[int, int], Any], numbers: float) -> list[Any]:
-        """Return what the work gives for each lane, in order; little work is not shared out."""
+        """Return what the work gives for each lane, in order; little work is done in one go."""
+        if numbers < _WORTH_A_THREAD:
+            return [work(0, self.n)]
         lanes = self.lanes
-        if self.threads <= 1 or numbers < _WORTH_A_THREAD:
-            return [work(*lane) for lane in lanes]
+        if self.threads <= 1:
+            return _all(work, lanes)
         share = -(-len(lanes) // self.threads)
         groups = [lanes[k : k + share] for k in range(0, len(lanes), share)]
         pool = worker_pool(self.threads)
