@@ -491,3 +491,15 @@ def test_common_checks_fail_for_want_of_a_plane_only() -> None:
         while (before := chain[-1].__cause__ or chain[-1].__context__) is not None:
             chain.append(before)
         assert any(isinstance(each, mm.NotSeparableError) and each.witness for each in chain)
+
+
+def test_certify_reads_a_hard_margin_and_refuses_a_forged_one() -> None:
+    X, y = mm.datasets.separable(80, n_features=3, margin=0.2, random_state=5)
+    model = mm.HardMarginSVC().fit(X, y)
+    found = mm.certify(model, X, y)
+    assert isinstance(found, mm.Certificate)
+    assert found.holds(1e-8)
+    model.coef_ = model.coef_ + 0.01
+    forged = mm.certify(model, X, y)
+    assert isinstance(forged, mm.Certificate)
+    assert not forged.holds(1e-6)

@@ -1018,6 +1018,70 @@ def test_the_unit_of_measurement_does_not_matter(loss: str, exponent: int) -> No
     assert model.status_ is Status.OPTIMAL
 
 
+SINGULAR = "centred rows depend on each other: their products, all active, have no Cholesky factor"
+
+
+@pytest.mark.parametrize(
+    ("loss", "exponent"),
+    [
+        fails(loss, exponent, reason=SINGULAR) if loss == "epsilon_insensitive" and exponent else
+        fails(loss, exponent, reason=SINGULAR) if exponent == 8 else
+        (loss, exponent)
+        for loss in LOSSES
+        for exponent in (0, 3, 8)
+    ],
+)  # fmt: skip
+def test_more_columns_than_rows(loss: str, exponent: int) -> None:
+    """Whatever their unit: certified, or an end with a status, but no error."""
+    for n, d in ((2, 4), (10, 30), (40, 100)):
+        rng = np.random.default_rng(0)
+        X, y = rng.standard_normal((n, d)), np.where(np.arange(n) % 2, 1.0, -1.0)
+        model = quietly(estimator(loss), X * 10.0**exponent, y)
+        assert model.status_ is Status.OPTIMAL or exponent == 8
+
+
+@pytest.mark.parametrize(
+    "solver", ["newton", fails("dual_cd", reason="b moves by ‖x‖²·ΣC a round")]
+)
+def test_rows_that_are_all_the_same(solver: str) -> None:
+    """Nothing tells the classes apart: w = 0, and b goes to the majority."""
+    X, y = np.full((3, 1), -0.127), np.array([1.0, -1.0, -1.0])
+    model = mm.LinearSVC(C=0.0137, tol=1e-8, solver=solver).fit(X, y)
+    assert_allclose(model.coef_, 0, atol=1e-6)
+    assert_allclose(model.intercept_, -1.0, atol=1e-6)
+
+
+FAR_FROM_0 = "b starts at 0 and takes ever so many steps to the targets"
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e5, fails(1e6, reason=FAR_FROM_0)])
+def test_targets_far_from_0(offset: float) -> None:
+    """A free intercept takes up any shift of the targets."""
+    X, _, target, _ = rows(n=200)
+    plain, shifted = mm.LinearSVR().fit(X, target), mm.LinearSVR().fit(X, target + offset)
+    assert_allclose(shifted.certificate_.primal, plain.certificate_.primal, rtol=1e-4)
+    assert_allclose(shifted.coef_, plain.coef_, atol=1e-3)
+
+
+@pytest.mark.xfail(strict=True, reason="any gap below 0 is taken for a proof, however far below")
+def test_a_gap_below_0_proves_nothing() -> None:
+    """No dual value is above any primal one: where it is, it is by rounding that exceeds tol."""
+    X, _, target, _ = rows()
+    model = quietly(mm.LinearSVR(loss="squared_epsilon_insensitive"), X, target + 1e12)
+    assert model.status_ is not Status.OPTIMAL or abs(model.certificate_.relative_gap) <= 1e-4
+
+
+@pytest.mark.parametrize("loss", ["hinge", fails("squared_hinge", reason="‖x‖⁴ overflows")])
+def test_rows_near_the_end_of_numbers_are_refused_or_solved_in_silence(loss: str) -> None:
+    X, y, _, _ = rows()
+    model = estimator(loss)
+    try:
+        quietly(model, X * 1e140, y)
+    except ValueError as error:
+        refusal = str(error)
+        assert re.match(r"Column \d+ of X reaches", refusal)  # noqa: PT017
+
+
 @pytest.mark.parametrize("name", ["breast_cancer", "digits", "wine", "iris", "diabetes"])
 def test_raw_data_sets_need_no_scaling(name: str) -> None:
     from sklearn import datasets

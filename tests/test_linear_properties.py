@@ -365,9 +365,12 @@ def check_promise(
         assert proof.holds(tol * (1 + 1e-9))
         assert model.certificate_.holds(tol)
         machine = asked(model, X, y, weight)
-        rounding = 1e-13 * (1 + (np.abs(X) @ np.abs(plane(model)[0])).max())
-        if rounding < 0.01 * tol:  # else the plain formula below is not exact enough to say
-            gap = machine.relative_gap(*plane(model), duals(model, len(y)))
+        # Scores are off by this much, and the sum of losses by that times the costs: beside an
+        # objective that is smaller still, the plain formula below is not exact enough to say.
+        w, b = plane(model)
+        rounding = 1e-14 * (1 + abs(b) + (np.abs(X) @ np.abs(w)).max())
+        if rounding * (1 + machine.cost.sum() / proof.primal) < 0.01 * tol:
+            gap = machine.relative_gap(w, b, duals(model, len(y)))
             assert gap <= 1.01 * tol
     else:
         assert not proof.holds(tol)
@@ -375,7 +378,7 @@ def check_promise(
 
 
 @given(case=CASES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, derandomize=True)
 def test_no_fit_claims_too_much_and_none_fails_in_silence(case: Any) -> None:
     check_promise(*case)
 
@@ -399,7 +402,7 @@ WELL_SCALED = st.tuples(
 
 
 @given(case=WELL_SCALED)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100, deadline=None, derandomize=True)
 def test_rows_of_fair_scale_are_always_solved(case: Any) -> None:
     """Touching, conflicting or collinear rows are no excuse: without bad scales, tol is reached."""
     name, seed, loss, intercept, solver, tol, exponent = case

@@ -13,6 +13,7 @@ so P − D bounds how far w is from optimal, and ‖w − w*‖ ≤ √(2(P − 
 import numpy as np
 
 from maxmargin.certify.certificate import Certificate, together
+from maxmargin.certify.hard import certify_hard
 from maxmargin.certify.linear import certify as certify_ridge
 from maxmargin.certify.multiclass import certify_multiclass
 from maxmargin.certify.sparse import certify_sparse
@@ -30,5 +31,10 @@ def certify(
     """
     if isinstance(problem, MulticlassProblem):
         return certify_multiclass(problem, point.w, np.atleast_1d(point.b), point.beta)
+    if not problem.terms.shift.any() and np.isinf(problem.terms.high - problem.terms.low).all():
+        signs = problem.terms.target
+        return certify_hard(
+            problem.X, signs, point.w, point.b, signs * point.beta, problem.intercept
+        )
     by_penalty = certify_sparse if problem.l1_ratio > 0 else certify_ridge
     return by_penalty(problem, point, keep_intercept=keep_intercept)

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from maxmargin import losses
 from maxmargin.certify import together
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators.inputs import (
@@ -25,7 +26,7 @@ from maxmargin.estimators.parameters import check_choice, check_number
 from maxmargin.estimators.reductions import Task, binary_tasks, combined_scores
 from maxmargin.estimators.solving import ill_scaled
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
-from maxmargin.problem import Intercept, Status
+from maxmargin.problem import Intercept, Problem, Start, Status
 from maxmargin.separability import Overlap
 from maxmargin.separability.widest import NoPlane, Widest, widest
 from maxmargin.solve import Callback
@@ -272,6 +273,23 @@ point (see the witness). Use LinearSVC, which allows slack.
         two = len(self.classes_) == 2
         self.alpha_ = alpha[0] if two else alpha
         self.margin_ = float(margins[0]) if two else margins
+
+    def _problems(self, X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Problem, Start]]:
+        """Return what was solved, and the solution: for ``mm.certify``."""
+        X = check_rows(self, X, reset=False)
+        y = check_labels(y, X.shape[0])
+        kept = np.flatnonzero(check_weights(sample_weight, None, self.classes_, y) > 0)
+        X, labels = X[kept], class_indices(self.classes_, y[kept])
+        beta = np.zeros((len(self.coef_), len(y)))
+        if self.alpha_.shape[-1] == len(y):
+            beta[:, self.support_] = self.dual_coef_
+        pairs = []
+        for k, task in enumerate(binary_tasks(labels, len(self.classes_), self.multi_class)):
+            rows = np.arange(len(labels)) if task.rows is None else task.rows
+            problem = Problem(X[rows], losses.hard_margin(task.signs), Intercept(self.intercept))
+            duals = beta[k, kept[rows]]
+            pairs.append((problem, Start(self.coef_[k], float(self.intercept_[k]), duals)))
+        return pairs
 
     def _report(self, X: Any, found: list[Widest]) -> None:
         """Set what is said about the search, and warn when it ended without what was asked for."""

@@ -18,8 +18,8 @@ from maxmargin.solvers.hulls import Hulls
 
 Floats = npt.NDArray[np.float64]
 
-_ENTRIES = 2e6  # numbers in X up to which the search is short beside an estimator's other work
-_STEPS = 1000  # moves of the search: a limit by work, not by the clock, so that fits repeat
+_ENTRIES = 2e5  # numbers in X up to which the search is short beside an estimator's other work
+_STEPS = 300  # moves of the search: a limit by work, not by the clock, so that fits repeat
 _ACCURACY = 1e-6  # a bound need not have more digits
 
 
