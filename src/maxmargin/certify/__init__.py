@@ -10,6 +10,8 @@ so P − D bounds how far w is from optimal, and ‖w − w*‖ ≤ √(2(P − 
 ½μ‖w‖² (μ = 1, or 1 − l1_ratio; none for an ℓ1 penalty alone).
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from maxmargin.certify.certificate import Certificate, together
@@ -33,8 +35,10 @@ def certify(
         return certify_multiclass(problem, point.w, np.atleast_1d(point.b), point.beta)
     if not problem.terms.shift.any() and np.isinf(problem.terms.high - problem.terms.low).all():
         signs = problem.terms.target
-        return certify_hard(
+        hard = certify_hard(
             problem.X, signs, point.w, point.b, signs * point.beta, problem.intercept
         )
+        own = hard.primal + hard.intercept_cost
+        return replace(hard, primal=own) if keep_intercept else hard
     by_penalty = certify_sparse if problem.l1_ratio > 0 else certify_ridge
     return by_penalty(problem, point, keep_intercept=keep_intercept)
