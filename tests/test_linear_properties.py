@@ -369,7 +369,7 @@ def check_promise(
         # objective that is smaller still, the plain formula below is not exact enough to say.
         w, b = plane(model)
         rounding = 1e-14 * (1 + abs(b) + (np.abs(X) @ np.abs(w)).max())
-        if rounding * (1 + machine.cost.sum() / proof.primal) < 0.01 * tol:
+        if rounding * (proof.primal + machine.cost.sum()) < 0.01 * tol * proof.primal:
             gap = machine.relative_gap(w, b, duals(model, len(y)))
             assert gap <= 1.01 * tol
     else:
