@@ -90,6 +90,8 @@ def solve(
         callback=told,
         verbose=verbose,
     )
+    if watch.last is None:
+        raise KeyboardInterrupt("interrupted before there was anything to keep")
     status = ended.status
     if watch.last.relative_gap <= tol and status is not Status.INTERRUPTED:
         status = Status.OPTIMAL
@@ -107,7 +109,7 @@ class _Watch:
     def __init__(self, tol: float, polish: int) -> None:
         self.tol = tol
         self.polish = polish
-        self.last: Bracket
+        self.last: Bracket | None = None
         self.exhausted = False
         self._marks: list[tuple[float, float]] = []
         self._extra = 0

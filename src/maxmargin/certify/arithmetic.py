@@ -23,6 +23,7 @@ class Primal:
     scores: Floats
     norm2: float
     b: float
+    shift: float = 0.0  # what b has on top of the intercept that a model will store
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ def assembled(
     best = primal.b
     if intercept is Intercept.FREE:
         best = best_intercept(terms, primal.scores, primal.b)
+        best = (best - primal.shift) + primal.shift  # as it will be, once it was stored
     own = primal.b if keep_intercept else best
     value = objective(own)
     least = value if own == best else objective(best)

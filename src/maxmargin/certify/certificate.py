@@ -6,6 +6,7 @@ import numpy as np
 
 from maxmargin.problem import relative_gap
 
+_BELOW = 1e-9  # a negative gap up to this part is rounding
 _WORTH_SAYING = 0.01  # the part of the gap from which on its cause is named
 
 
@@ -62,7 +63,9 @@ class Certificate:
 
     def holds(self, tol: float) -> bool:
         """Return whether the relative gap, of every part too, is proved to be at most tol."""
-        return bool(self.relative_gap <= tol) and all(part.holds(tol) for part in self.parts)
+        # A gap far below 0 is no better than one above: then rounding has the say.
+        proved = -max(tol, _BELOW) <= self.relative_gap <= tol
+        return bool(proved) and all(part.holds(tol) for part in self.parts)
 
     def __str__(self) -> str:
         if not np.isfinite(self.dual):

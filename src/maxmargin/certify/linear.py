@@ -34,7 +34,7 @@ def certify(problem: Problem, point: Point, *, keep_intercept: bool = False) -> 
         problem.terms,
         problem.intercept,
         problem.lift,
-        Primal(_scores(problem.X, point.w, centre), float(point.w @ point.w), b),
+        Primal(_scores(problem.X, point.w, centre), float(point.w @ point.w), b, shift),
         Dual(beta, infeasibility, float(implied @ implied), _drift(point.w, implied)),
         keep_intercept=keep_intercept,
     )

@@ -14,6 +14,7 @@ Floats = npt.NDArray[np.float64]
 
 # Leaves room for 1e18 updates.
 _LARGEST_SQUARE = 1e290
+LARGEST_PRODUCT = 1e140  # of two rows, where products of such products are needed
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = True) -> Any:
@@ -213,9 +214,11 @@ def stacked(parts: list[Any]) -> Any:
     return np.concatenate(parts)
 
 
-def refuse_overflow(estimator: Any, X: Any, squared_radius: float) -> None:
+def refuse_overflow(
+    estimator: Any, X: Any, squared_radius: float, largest_square: float = _LARGEST_SQUARE
+) -> None:
     """Raise a ValueError naming the largest column if sums of many ‖x‖² overflow in float64."""
-    if squared_radius < _LARGEST_SQUARE:
+    if squared_radius < largest_square:
         return
     names = getattr(estimator, "feature_names_in_", None)
     largest = abs(X).max(axis=0)

@@ -29,6 +29,7 @@ class LinearMachine(TakesCallbacks, BaseEstimator):
     """Base of LinearSVC and LinearSVR: f(x) = w·x + b with a certificate."""
 
     _losses: ClassVar[tuple[str, ...]]
+    _without_slack: ClassVar[str] = ""
 
     def distance(self, X: Any) -> Floats:
         """Return the signed distance f/‖w‖ of each row from the plane(s); 0/0 is 0."""
@@ -81,8 +82,8 @@ class LinearMachine(TakesCallbacks, BaseEstimator):
         check_number(self, "max_time", above=0, optional=True)
         check_flag(self, "warm_start")
         check_flag(self, "trace")
-        if self.n_jobs is not None:
-            check_number(self, "n_jobs", at_least=-1, integer=True)
+        if self.n_jobs != -1:
+            check_number(self, "n_jobs", at_least=1, integer=True, optional=True)
         if not isinstance(self.verbose, Integral):
             raise TypeError(
                 f"verbose={self.verbose!r} is not valid: it must be an integer or bool."
@@ -96,12 +97,12 @@ class LinearMachine(TakesCallbacks, BaseEstimator):
         if isinstance(self.C, float | np.floating) and np.inf == self.C:
             raise ValueError(
                 f"C={self.C!r} is not valid for {type(self).__name__}: it must be a finite number "
-                "> 0. Without any slack, use HardMarginSVC."
+                f"> 0.{self._without_slack}"
             )
         check_number(self, "C", above=0)
 
     def _settings(self) -> Settings:
-        threads = None if self.n_jobs in (None, -1, 0) else int(self.n_jobs)
+        threads = None if self.n_jobs in (None, -1) else int(self.n_jobs)
         return Settings(
             self.solver,
             float(self.tol),

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin import losses
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.inputs import (
+    LARGEST_PRODUCT,
     check_classes,
     check_labels,
     check_rows,
@@ -115,6 +116,7 @@ class LinearSVC(ClassifierMixin, ClassifierStream, LinearMachine):
     """
 
     _losses = ("hinge", "squared_hinge")
+    _without_slack = " Without any slack, use HardMarginSVC."
 
     def __init__(
         self,
@@ -181,7 +183,7 @@ class LinearSVC(ClassifierMixin, ClassifierStream, LinearMachine):
         y = check_labels(y, X.shape[0])
         self.classes_ = check_classes(self, y)
         weight = check_weights(sample_weight, self.class_weight, self.classes_, y)
-        refuse_overflow(self, X, largest_squared_norm(X))
+        refuse_overflow(self, X, largest_squared_norm(X), LARGEST_PRODUCT)
         n_rows, kept = len(y), np.flatnonzero(weight > 0)
         if len(kept) < n_rows:
             X, y, weight = X[kept], y[kept], weight[kept]

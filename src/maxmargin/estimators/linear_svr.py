@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin import losses
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.inputs import (
+    LARGEST_PRODUCT,
     check_rows,
     check_targets,
     refuse_overflow,
@@ -151,7 +152,7 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         X = check_rows(self, X, reset=True)
         target = check_targets(y, X.shape[0])
         weight = regression_weights(sample_weight, len(target))
-        refuse_overflow(self, X, largest_squared_norm(X))
+        refuse_overflow(self, X, largest_squared_norm(X), LARGEST_PRODUCT)
         n_rows, kept = len(target), np.flatnonzero(weight > 0)
         if len(kept) < n_rows:
             X, target, weight = X[kept], target[kept], weight[kept]

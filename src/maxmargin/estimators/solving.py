@@ -8,13 +8,14 @@ import numpy as np
 
 from maxmargin.certify import Certificate, certify
 from maxmargin.kernels.blas import one_blas_thread
-from maxmargin.problem import MulticlassProblem, Problem, Run, Solution, Start, Status
+from maxmargin.problem import MulticlassProblem, Problem, Progress, Run, Solution, Start, Status
 from maxmargin.solve import Callback, Solver, solve
 from maxmargin.solvers.choice import SOLVERS, choose, named
 from maxmargin.solvers.newton import Newton
 
 _POLISHED = 2e5  # numbers in X up to which an answer is polished beyond tol
 _ATTEMPTS = 3
+_UNEVEN = 1e3  # ratio of sizes beyond which columns are named
 _FINAL = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
 
 
@@ -77,37 +78,69 @@ def _solved(
     start: Start,
 ) -> Outcome:
     used: list[str] = []
-    iterations, seconds = 0, 0.0
+    made = Run(Status.MAX_ITER, 0, 0.0)
     tol = settings.tol
     trace: list[tuple[float, float]] = []
+    best: tuple[Solution, Certificate] | None = None
     for solver in _attempts(problem, settings):
-        name = _name(solver)
-        if name not in used:
-            used.append(name)
+        used.append(_name(solver))
         solution = solve(
             problem,
             solver,
             tol=tol,
-            max_iter=max(1, settings.max_iter - iterations),
+            max_iter=max(1, settings.max_iter - made.iterations),
             max_time=budget.left,
-            callback=settings.callback,
+            callback=_going_on(settings.callback, made),
             verbose=settings.verbose,
             start=start,
             polish=_polish(problem),
             trace=settings.trace,
         )
-        trace += [(seconds + at, gap) for at, gap in solution.trace]
-        iterations += solution.run.iterations
-        seconds += solution.run.seconds
-        certificate = certify(problem, solution)
+        trace += [(made.seconds + at, gap) for at, gap in solution.trace]
+        solution, certificate = _better(problem, solution, best)
         status = _judged(solution.run.status, certificate, settings.tol)
-        solution = replace(solution, run=Run(status, iterations, seconds), trace=trace)
-        if status is Status.OPTIMAL or status in _FINAL or iterations >= settings.max_iter:
+        made = Run(
+            status,
+            made.iterations + solution.run.iterations,
+            made.seconds + solution.run.seconds,
+        )
+        best = solution, certificate
+        if status is Status.OPTIMAL or status in _FINAL or made.iterations >= settings.max_iter:
             break
         start, tol = Start(solution.w, solution.b, solution.beta), 0.1 * tol
-    if status in _FINAL:
-        budget.ended = status
-    return Outcome(solution, certificate, " and ".join(used))
+    if made.status in _FINAL:
+        budget.ended = made.status
+    names = " and ".join(dict.fromkeys(used))
+    return Outcome(replace(solution, run=made, trace=trace), certificate, names)
+
+
+def _better(
+    problem: Problem | MulticlassProblem,
+    solution: Solution,
+    before: tuple[Solution, Certificate] | None,
+) -> tuple[Solution, Certificate]:
+    """Return the solution, or what is better of an earlier one: its weights or its duals."""
+    certificate = certify(problem, solution)
+    if before is None or certificate.holds(0.0):
+        return solution, certificate
+    last, known = before
+    if known.primal < certificate.primal:
+        solution = replace(solution, w=last.w, b=last.b)
+    if known.dual > certificate.dual:
+        solution = replace(solution, beta=last.beta)
+    return solution, certify(problem, solution)
+
+
+def _going_on(callback: Callback | None, made: Run) -> Callback | None:
+    """Return a callback that counts on from what was made before."""
+    if callback is None or made.iterations == 0:
+        return callback
+
+    def tell(progress: Progress) -> Any:
+        iteration, seconds = made.iterations + progress.iteration, made.seconds + progress.seconds
+        return callback(Progress(iteration, seconds, progress.iterate))
+
+    return tell
 
 
 def _attempts(problem: Problem | MulticlassProblem, settings: Settings) -> list[Solver]:
@@ -144,18 +177,25 @@ def _judged(status: Status, certificate: Certificate, tol: float) -> Status:
 
 
 def ill_scaled(X: Any, names: Any) -> str:
-    """Return a clause that names the columns of largest and smallest size, or nothing."""
-    sizes = np.sqrt(np.asarray((X.multiply(X) if hasattr(X, "multiply") else X * X).mean(axis=0)))
-    sizes = sizes.ravel().astype(np.float64)
+    """Return a clause that names columns of very different size, or far from 0; or nothing."""
+    squares = X.multiply(X) if hasattr(X, "multiply") else np.multiply(X, X, dtype=np.float64)
+    sizes = np.sqrt(np.asarray(squares.mean(axis=0), dtype=np.float64).ravel())
+    means = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
     used = np.flatnonzero(sizes > 0)
-    if not len(used) or sizes[used].max() <= 1e3 * sizes[used].min():
+    if not len(used):
         return ""
-    largest, smallest = used[sizes[used].argmax()], used[sizes[used].argmin()]
 
     def name(column: int) -> str:
         return f"{column}" if names is None else f"{column} ({names[column]!r})"
 
-    return (
-        f" Column {name(largest)} is {sizes[largest] / sizes[smallest]:.1g} times the size of "
-        f"column {name(smallest)}: scaling them would help."
-    )
+    largest, smallest = used[sizes[used].argmax()], used[sizes[used].argmin()]
+    if sizes[largest] > _UNEVEN * sizes[smallest]:
+        return (
+            f" Column {name(largest)} is {sizes[largest] / sizes[smallest]:.1g} times the size of "
+            f"column {name(smallest)}: scaling them would help."
+        )
+    spreads = np.sqrt(np.maximum(sizes**2 - means**2, 0.0))
+    far = used[(spreads[used] * _UNEVEN < sizes[used]) & (spreads[used] > 0)]
+    if len(far):
+        return f" Column {name(far[0])} is far from 0 beside its spread: centring it would help."
+    return f" The columns are of size {sizes[largest]:.1g} (column {name(largest)}): scale them."

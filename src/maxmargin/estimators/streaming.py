@@ -35,6 +35,8 @@ class Stream(BaseEstimator):
 
     def _begin_stream(self, n_features: int, problems: int) -> None:
         """Start one learner a problem, unless they are there already."""
+        if self.trace:
+            raise ValueError("trace=True is for fit: partial_fit has no iterations to note.")
         if hasattr(self, "_learners"):
             return
         intercept = Intercept(self.intercept)
@@ -61,6 +63,8 @@ class Stream(BaseEstimator):
 
     def _learn(self, X: Any, terms: list[Terms]) -> None:
         """Visit the rows once, in order, for every problem, and adopt the mean weights."""
+        if not X.shape[0] and not hasattr(self, "status_"):
+            raise ValueError("The first chunk has no row with a weight above 0: start later.")
         order = np.arange(X.shape[0])
         rows = loops.rows.rows(X)
         for learner, losses in zip(self._learners, terms, strict=True):

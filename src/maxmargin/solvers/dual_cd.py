@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin import loops, losses
+from maxmargin.loops.records import Terms
 from maxmargin.problem import Bracket, Intercept, Problem, Start
 from maxmargin.solvers.passes import Passes, repaired
 
@@ -43,6 +44,12 @@ class DualCD:
                 return
 
 
+def _least_prox(terms: Terms) -> float:
+    """Return how far b should move at least for a unit of Σβ: all duals together move it by 1."""
+    total = float((terms.high - terms.low).sum())
+    return 1.0 / total if np.isfinite(total) else 1e-300
+
+
 class _State:
     def __init__(self, problem: Problem, passes: Passes, start: Start, seed: int) -> None:
         self.problem = problem
@@ -57,7 +64,7 @@ class _State:
         self.norms = np.empty(n)
         loops.dual_cd.squared_norms(passes.rows, self.norms)
         self.tau = {
-            Intercept.FREE: max(float(self.norms.mean()), 1e-300),
+            Intercept.FREE: max(float(self.norms.mean()), _least_prox(terms)),
             Intercept.PENALIZED: problem.lift**2,
             Intercept.NONE: 0.0,
         }[problem.intercept]

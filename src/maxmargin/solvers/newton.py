@@ -34,6 +34,7 @@ _NARROW = 1e-10
 _NEAR = 0.4  # the part of the gap that the inner problem may contribute when the anchor moves
 _LINE = 0.02  # how much of its slope a line search may leave
 _ROUNDING = 1e-15
+_ROUGHLY = 1e-9
 _EXACT = 1e-13  # relative gap that counts as none
 _POLISH = 1e-3  # relative gap from which it is worth trying to solve the conditions directly
 
@@ -90,7 +91,8 @@ class _State:
         self.passes = passes
         n, d = problem.X.shape
         self.w = np.zeros(d) if start.w is None else np.array(start.w, dtype=np.float64)
-        self.b = float(start.b) + float(passes.centre @ self.w)
+        b = _first_intercept(problem) if start.w is None else float(start.b)
+        self.b = b + float(passes.centre @ self.w)
         self.f = passes.scores(self.w, self.b, np.empty(n))
         self.q, self.h, self.beta = np.empty(n), np.empty(n), np.empty(n)
         self.system = system_for(problem, passes)
@@ -190,7 +192,8 @@ class _State:
         self.passes.scores(self.w, self.b, self.f)
         self._look()
         exact = _complementarity(self.problem.terms, self.f, point.beta)
-        if exact <= max(_EXACT * abs(self.primal), point.rounding):
+        rounded = self.at[0] - self.primal > _ROUGHLY * abs(self.primal)  # better ones are known
+        if exact <= max(_EXACT * abs(self.primal), point.rounding) and not rounded:
             self.best_w, self.best_b, self.best_beta = point[:3]
             self.primal = self.at[0]
             self.dual = self.primal - exact
@@ -231,8 +234,8 @@ class _State:
             low, high = (t, high) if slope < 0 else (low, t)
             t = t - slope / curve if curve > 0 else np.inf
             if not low < t < high:
-                t = 0.5 * (low + high) if high < np.inf else 2 * low
-        return t
+                t = _between(low, high)
+        return low or t
 
     def _tighten(self) -> None:
         """Take the duals reached as anchor, and smooth less."""
@@ -242,10 +245,28 @@ class _State:
         self.width = max(self.width / _SHRINK, _NARROW * self.scale)
 
 
+def _first_intercept(problem: Problem) -> float:
+    """Return where to start b: at the middle of the targets in regression, else at 0."""
+    terms = problem.terms
+    two_sided = bool(((terms.low < 0) & (terms.high > 0)).all())
+    return float(np.median(terms.target)) if _is_free(problem) and two_sided else 0.0
+
+
+def _is_free(problem: Problem) -> bool:
+    return problem.intercept is Intercept.FREE
+
+
 def _complementarity(terms: Terms, f: Floats, beta: Floats) -> float:
     """Return the duality gap where w = Σβx and Σβ = 0, as a sum of terms that are not negative."""
     each = losses.values(terms, f) + terms.slope * np.abs(beta) - beta * (terms.target - f)
     return float(np.maximum(each, 0.0).sum())
+
+
+def _between(low: float, high: float) -> float:
+    """Return a step to try next: steps may be right at any order of magnitude."""
+    if high == np.inf:
+        return 2 * low
+    return 0.5 * (low + high) if low > 0.01 * high else 0.05 * high
 
 
 def _first_anchor(terms: Terms, beta: Floats | None) -> Floats:

@@ -68,19 +68,7 @@ class ColumnSystem:
             H[d, :] = H[:, d] = 0.0
         if H[d, d] == 0.0:
             H[d, d] = 1.0  # no row is active: the line search bounds the step of b
-        unit = 1.0 / np.sqrt(np.diag(H))
-        H *= unit[:, np.newaxis]
-        H *= unit
-        ridge = _RIDGE
-        while True:
-            H[diagonal, diagonal] = 1.0 + ridge
-            try:
-                factor = scipy.linalg.cho_factor(H, check_finite=False)
-            except np.linalg.LinAlgError:
-                ridge *= 10
-            else:
-                solved = scipy.linalg.cho_solve(factor, unit * gradient, check_finite=False)
-                return np.asarray(-unit * solved)
+        return -_solved(H, gradient[:, np.newaxis])[:, 0]
 
 
 class RowSystem:
@@ -105,13 +93,10 @@ class RowSystem:
             return self._by_gradients(gradient)
         g, g_b = gradient[:-1], float(gradient[-1])
         K = self.cache.of(self.active)
-        diagonal = np.arange(len(K))
-        K[diagonal, diagonal] += 1.0 / self.h
+        K[np.arange(len(K)), np.arange(len(K))] += 1.0 / self.h
         free = self._intercept_ridge()
         products = self.cache.times(self.active, g)
-        right = np.column_stack([-products, np.ones(len(K))])
-        factor = scipy.linalg.cho_factor(K, overwrite_a=True, check_finite=False)
-        left, ones = scipy.linalg.cho_solve(factor, right, check_finite=False).T
+        left, ones = _solved(K, np.column_stack([-products, np.ones(len(K))])).T
         p_b = (-g_b - left.sum()) / (ones.sum() + free) if np.isfinite(free) else 0.0
         mu = left + p_b * ones
         return np.append(-g - self.cache.combined(self.active, mu), p_b)
@@ -207,6 +192,27 @@ class _Products:
         if not self.centre.any():
             return rows
         return _dense(rows) - self.centre  # few rows, or they would not be centred
+
+
+def _solved(matrix: Floats, right: Floats) -> Floats:
+    """Return the solution of a positive system (upper triangle given), from unit diagonal.
+
+    A ridge of 1e-13, or as much more as it takes, keeps rounding from making it indefinite.
+    """
+    diagonal = np.arange(len(matrix))
+    unit = 1.0 / np.sqrt(matrix[diagonal, diagonal])
+    matrix *= unit[:, np.newaxis]
+    matrix *= unit
+    ridge = _RIDGE
+    while True:
+        matrix[diagonal, diagonal] = 1.0 + ridge
+        try:
+            factor = scipy.linalg.cho_factor(matrix, check_finite=False)
+        except np.linalg.LinAlgError:
+            ridge *= 10
+        else:
+            solved = scipy.linalg.cho_solve(factor, unit[:, np.newaxis] * right, check_finite=False)
+            return np.asarray(unit[:, np.newaxis] * solved)
 
 
 def _dense(K: Any) -> Floats:

@@ -44,8 +44,10 @@ def polished(problem: Problem, passes: Passes, beta: Floats, b: float) -> Polish
     free = np.flatnonzero((beta > terms.low) & (beta < terms.high) & (beta != 0.0))
     # In general position no more than d + 1 rows lie on the margin: many more are a wrong guess.
     most = min(_MOST_FREE, _MOST_NUMBERS // passes.d, 50 + 10 * passes.d)
-    if not 0 < len(free) <= most:
+    if len(free) > most:
         return None
+    if not len(free):  # every dual is at a bound: nothing is left to solve for
+        return Polished(passes.combination(beta), b, beta, 0.0)
     rows = _written_out(problem.X[free]) - passes.centre
     beta = beta.copy()
     wanted = terms.target[free] - terms.slope * np.sign(beta[free])
