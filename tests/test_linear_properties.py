@@ -383,14 +383,16 @@ def test_no_fit_claims_too_much_and_none_fails_in_silence(case: Any) -> None:
     check_promise(*case)
 
 
-# What 20,000 examples found: centred rows without a Cholesky factor, and an intercept so large that
-# its rounding opens the gap.
+# What 20,000 examples found: centred rows without a Cholesky factor, an intercept so large that its
+# rounding opens the gap, free rows that are all zero.
 FOUND: list[tuple[Any, ...]] = [
     ("badly scaled", 215897951, "hinge", "free", "dual_cd", 1e-8, -0.6980533373550131),
     ("badly scaled", 746744506, "hinge", "free", "newton", 1e-4, -0.01980715044319225),
     ("badly scaled", 977002698, "squared_epsilon_insensitive", "free", "newton", 1e-8,
      -0.9789799183962749),
     ("badly scaled", 88423015, "hinge", "free", "dual_cd", 1e-8, 2.5721385163453263),
+    ("touching", 196804947, "hinge", "none", "auto", 1e-4, 2.996566688151371),
+    ("touching", 406182072, "epsilon_insensitive", "none", "newton", 1e-8, -0.08902912462160906),
 ]  # fmt: skip
 
 

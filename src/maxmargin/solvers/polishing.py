@@ -149,6 +149,8 @@ class _RowBorder:
 
 def _least(matrix: Floats, right: Floats) -> Floats:
     """Return the solution of a symmetric system, scaled to unit diagonal."""
+    if not len(right):
+        return right
     size = np.sqrt(np.maximum(np.abs(matrix).max(axis=1), 1e-300))
     scaled = matrix / size / size[:, np.newaxis]
     with warnings.catch_warnings():
