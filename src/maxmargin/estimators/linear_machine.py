@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 SOLVERS = ("auto", "newton", "dual_cd", "subgradient")
-_KEPT_BYTES = 1 << 26  # support vectors beyond this are not copied into the model
+_KEPT_BYTES = 1 << 24  # support vectors beyond this are not copied into the model
 
 
 class LinearMachine(TakesCallbacks, BaseEstimator):
@@ -41,7 +41,7 @@ class LinearMachine(TakesCallbacks, BaseEstimator):
     def support_vectors_(self) -> Any:
         """The rows with a positive dual variable, in the order of ``support_``.
 
-        They are kept up to 64 MB; beyond that take them from your data: ``X[model.support_]``.
+        They are kept up to 16 MB; beyond that take them from your data: ``X[model.support_]``.
         """
         check_is_fitted(self)
         if not hasattr(self, "_support_rows"):
