@@ -2,7 +2,6 @@
 
 import time
 import warnings
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -22,8 +21,8 @@ from maxmargin.estimators.inputs import (
     class_indices,
     refuse_overflow,
 )
-from maxmargin.estimators.parameters import check_choice, check_number
-from maxmargin.estimators.reductions import Task, binary_tasks, combined_scores
+from maxmargin.estimators.parameters import check_choice, check_number, check_progress
+from maxmargin.estimators.reductions import Task, best_classes, binary_tasks, combined_scores
 from maxmargin.estimators.solving import ill_scaled
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
 from maxmargin.problem import Intercept, Problem, Start, Status
@@ -176,9 +175,7 @@ point (see the witness). Use LinearSVC, which allows slack.
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of each row: the best score; with two classes the second iff f > 0."""
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        return best_classes(self.classes_, self.decision_function(X))
 
     def distance(self, X: Any) -> Floats:
         """Return the signed distance f/‖w‖ from the plane: (n,), or (n, m) for m of them."""
@@ -204,14 +201,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         check_number(self, "tol", above=0)
         check_number(self, "max_iter", at_least=1, integer=True)
         check_number(self, "max_time", above=0, optional=True)
-        if not isinstance(self.verbose, Integral):
-            raise TypeError(
-                f"verbose={self.verbose!r} is not valid: it must be an integer or bool."
-            )
-        if self.callback is not None and not callable(self.callback):
-            raise TypeError(
-                f"callback={self.callback!r} is not valid: it must be callable or None."
-            )
+        check_progress(self)
 
     def _solve(self, X: Any, tasks: list[Task], kept: Ints) -> list[Widest]:
         """Return the widest plane of each task; raise at the first that has none."""

@@ -1,7 +1,6 @@
 """What linear machines share: parameters, solving, and what is said about the answer."""
 
 import warnings
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.certify import together
 from maxmargin.estimators.callbacks import TakesCallbacks, announced
 from maxmargin.estimators.inputs import check_rows, generator
-from maxmargin.estimators.parameters import check_choice, check_flag, check_number
+from maxmargin.estimators.parameters import check_choice, check_flag, check_number, check_progress
 from maxmargin.estimators.solving import Budget, Outcome, Settings, ill_scaled, solved
 from maxmargin.geometry.inputs import row_products
 from maxmargin.problem import Intercept, Start, Status
@@ -62,7 +61,7 @@ class LinearMachine(TakesCallbacks, BaseEstimator):
         return tags
 
     def _forget(self) -> None:
-        for name in ("status_", "trace_", "_learners", "_means"):
+        for name in ("status_", "trace_", "_learners"):
             self.__dict__.pop(name, None)
 
     def _raw_scores(self, X: Any) -> Floats:
@@ -84,14 +83,7 @@ class LinearMachine(TakesCallbacks, BaseEstimator):
         check_flag(self, "trace")
         if self.n_jobs != -1:
             check_number(self, "n_jobs", at_least=1, integer=True, optional=True)
-        if not isinstance(self.verbose, Integral):
-            raise TypeError(
-                f"verbose={self.verbose!r} is not valid: it must be an integer or bool."
-            )
-        if self.callback is not None and not callable(self.callback):
-            raise TypeError(
-                f"callback={self.callback!r} is not valid: it must be callable or None."
-            )
+        check_progress(self)
 
     def _check_cost(self) -> None:
         if isinstance(self.C, float | np.floating) and np.inf == self.C:

@@ -21,7 +21,7 @@ from maxmargin.estimators.inputs import (
 from maxmargin.estimators.joint import joint_margin, joint_problem, joint_slacks
 from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.parameters import check_choice, check_number
-from maxmargin.estimators.reductions import Task, binary_tasks, combined_scores
+from maxmargin.estimators.reductions import Task, best_classes, binary_tasks, combined_scores
 from maxmargin.estimators.solving import Outcome
 from maxmargin.estimators.streaming import ClassifierStream
 from maxmargin.geometry import Hyperplane
@@ -344,9 +344,7 @@ class LinearSVC(ClassifierMixin, ClassifierStream, LinearMachine):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of each row: the best score; with two classes the second iff f > 0."""
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        return best_classes(self.classes_, self.decision_function(X))
 
     @property
     def hyperplane_(self) -> Hyperplane:

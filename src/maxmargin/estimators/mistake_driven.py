@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Iterable
-from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -22,7 +21,8 @@ from maxmargin.estimators.inputs import (
     row_weights,
     stream_classes,
 )
-from maxmargin.estimators.parameters import check_choice, check_flag, check_number
+from maxmargin.estimators.parameters import check_choice, check_flag, check_number, check_progress
+from maxmargin.estimators.reductions import best_classes
 from maxmargin.estimators.traces import accuracy, labelled_margins
 from maxmargin.geometry.bounds import update_bound
 from maxmargin.loops.records import Rule
@@ -212,9 +212,7 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of each row: the best score; with two classes the second iff f > 0."""
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        return best_classes(self.classes_, self.decision_function(X))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "status_")
@@ -238,14 +236,7 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
         check_number(self, "max_time", above=0, optional=True)
         check_flag(self, "warm_start")
         check_flag(self, "trace")
-        if not isinstance(self.verbose, Integral):
-            raise TypeError(
-                f"verbose={self.verbose!r} is not valid: it must be an integer or bool."
-            )
-        if self.callback is not None and not callable(self.callback):
-            raise TypeError(
-                f"callback={self.callback!r} is not valid: it must be callable or None."
-            )
+        check_progress(self)
 
     def _check_input(self, X: Any, reset: bool) -> Any:
         return check_rows(self, X, reset=reset)

@@ -68,3 +68,11 @@ def check_flag(owner: object, name: str) -> None:
         raise TypeError(
             f"{name}={value!r} is not valid for {type(owner).__name__}: it must be True or False."
         )
+
+
+def check_progress(owner: Any) -> None:
+    """Raise TypeError unless ``verbose`` is an integer and ``callback`` can be called, or None."""
+    if not isinstance(owner.verbose, Integral):
+        raise TypeError(f"verbose={owner.verbose!r} is not valid: it must be an integer or bool.")
+    if owner.callback is not None and not callable(owner.callback):
+        raise TypeError(f"callback={owner.callback!r} is not valid: it must be callable or None.")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,12 @@ def binary_tasks(labels: Ints, n_classes: int, scheme: str) -> list[Task]:
         rows = np.flatnonzero((labels == i) | (labels == j))
         tasks.append(Task(rows, np.where(labels[rows] == i, 1.0, -1.0), i, j))
     return tasks
+
+
+def best_classes(classes: npt.NDArray[Any], scores: Floats) -> npt.NDArray[Any]:
+    """Return the class with the best score; with two classes and one score the second iff f > 0."""
+    best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+    return np.asarray(classes[best])
 
 
 def combined_scores(scores: Floats, tasks: list[tuple[int, int]], n_classes: int) -> Floats:

@@ -61,8 +61,8 @@ class Stream(BaseEstimator):
                 moments = seen * np.append(mean, lift)
             learner.adopt(w, float(b), squares, moments, seen)
 
-    def _learn(self, X: Any, terms: list[Terms]) -> None:
-        """Visit the rows once, in order, for every problem, and adopt the mean weights."""
+    def _learn(self, X: Any, terms: list[Terms]) -> tuple[Floats, Floats]:
+        """Visit the rows once, in order, for every problem; return mean weights and intercepts."""
         if not X.shape[0] and not hasattr(self, "status_"):
             raise ValueError("The first chunk has no row with a weight above 0: start later.")
         order = np.arange(X.shape[0])
@@ -74,7 +74,6 @@ class Stream(BaseEstimator):
         for learner in self._learners:
             if learner.clock >= 2 * max(learner.counted_from, 1000.0):
                 learner.forget()
-        self._means = (np.array([w for w, _ in means]), np.array([b for _, b in means]))
         for name in _OF_A_FIT:
             self.__dict__.pop(name, None)
         self.status_ = Status.STREAM
@@ -84,6 +83,7 @@ class Stream(BaseEstimator):
             f"After {self._learners[0].clock:.15g} visits: {Status.STREAM.value}. How good that "
             "is, mm.certify(model, X, y) says for any rows."
         )
+        return np.array([w for w, _ in means]), np.array([b for _, b in means])
 
 
 def _streams(model: Any) -> bool:
@@ -142,8 +142,8 @@ class ClassifierStream(Stream):
         X, labels, weight = X[kept], labels[kept], weight[kept]
         tasks = [Task(None, np.where(labels == k, 1.0, -1.0), k, -1) for k in sides]
         self._pairs = [(task.positive, task.negative) for task in tasks]
-        self._learn(X, [self._problem(X, task, weight).terms for task in tasks])
-        self.coef_, self.intercept_ = self._means
+        problems = [self._problem(X, task, weight) for task in tasks]
+        self.coef_, self.intercept_ = self._learn(X, [problem.terms for problem in problems])
         return self
 
 
@@ -175,6 +175,8 @@ class RegressorStream(Stream):
         kept = np.flatnonzero(weight > 0)
         self._begin_stream(X.shape[1], 1)
         X = X[kept]
-        self._learn(X, [self._problem(X, target[kept], weight[kept]).terms])
-        self.coef_, self.intercept_ = self._means[0][0], self._means[1]
+        planes, self.intercept_ = self._learn(
+            X, [self._problem(X, target[kept], weight[kept]).terms]
+        )
+        self.coef_ = planes[0]
         return self

@@ -17,14 +17,9 @@ from numba.extending import overload
 
 from maxmargin.loops.compiled import FAST_SUMS, compiled
 from maxmargin.loops.newton_pass import sharp_dual
-from maxmargin.loops.rows import Csr
+from maxmargin.loops.rows import Csr, row_dot
 
 _options: Any = {"fastmath": FAST_SUMS}
-
-
-def row_score(X: Any, i: int, w: Any) -> float:
-    """Return xᵢ·w."""
-    raise NotImplementedError("compiled code only")
 
 
 def row_learn(X: Any, i: int, beta: float, rounds: float, clock: float, state: Any) -> None:
@@ -61,23 +56,6 @@ def _row_learn(X: Any, i: Any, beta: Any, rounds: Any, clock: Any, state: Any) -
     return csr if isinstance(X, types.NamedTuple) and X.instance_class is Csr else dense
 
 
-@overload(row_score, jit_options=_options)
-def _row_score(X: Any, i: Any, w: Any) -> Any:
-    def csr(X: Any, i: Any, w: Any) -> Any:
-        total = 0.0
-        for k in range(X.indptr[i], X.indptr[i + 1]):
-            total += X.data[k] * w[X.indices[k]]
-        return total
-
-    def dense(X: Any, i: Any, w: Any) -> Any:
-        total = 0.0
-        for j in range(X.values.shape[1]):
-            total += X.values[i, j] * w[j]
-        return total
-
-    return csr if isinstance(X, types.NamedTuple) and X.instance_class is Csr else dense
-
-
 @compiled
 def visit(
     X: Any, terms: Any, order: Any, begin: int, end: int, rounds: float, ridge: float,
@@ -91,7 +69,7 @@ def visit(
     last = state.w.shape[0] - 1
     for k in range(begin, end):
         i = order[k]
-        f = row_score(X, i, state.w) + lift * state.w[last]
+        f = row_dot(X, i, state.w) + lift * state.w[last]
         r = terms.target[i] - f
         beta = sharp_dual(terms.low[i], terms.high[i], terms.shift[i], terms.slope, r)
         duals[i] += beta
