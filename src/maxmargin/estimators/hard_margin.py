@@ -175,7 +175,7 @@ point (see the witness). Use LinearSVC, which allows slack.
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of each row: the best score; with two classes the second iff f > 0."""
-        return best_classes(self.classes_, self.decision_function(X))
+        return best_classes(self.decision_function(X), self.classes_)
 
     def distance(self, X: Any) -> Floats:
         """Return the signed distance f/‖w‖ from the plane: (n,), or (n, m) for m of them."""

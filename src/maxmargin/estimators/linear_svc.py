@@ -344,7 +344,7 @@ class LinearSVC(ClassifierMixin, ClassifierStream, LinearMachine):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of each row: the best score; with two classes the second iff f > 0."""
-        return best_classes(self.classes_, self.decision_function(X))
+        return best_classes(self.decision_function(X), self.classes_)
 
     @property
     def hyperplane_(self) -> Hyperplane:

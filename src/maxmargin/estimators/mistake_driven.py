@@ -212,7 +212,7 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of each row: the best score; with two classes the second iff f > 0."""
-        return best_classes(self.classes_, self.decision_function(X))
+        return best_classes(self.decision_function(X), self.classes_)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "status_")

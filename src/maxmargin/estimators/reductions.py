@@ -39,7 +39,7 @@ def binary_tasks(labels: Ints, n_classes: int, scheme: str) -> list[Task]:
     return tasks
 
 
-def best_classes(classes: npt.NDArray[Any], scores: Floats) -> npt.NDArray[Any]:
+def best_classes(scores: Floats, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the class with the best score; with two classes and one score the second iff f > 0."""
     best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
     return np.asarray(classes[best])
