@@ -1,14 +1,22 @@
 """A kernel bound to training rows: blocks by BLAS, rows kept within a memory cap."""
 
+import os
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from maxmargin import loops
 from maxmargin.kernels import Bound, Kernel
+from maxmargin.kernels.rows import FloatArray
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+_SHARE = 0.5  # of the memory that is free
+_LARGEST_SINGLE = 1e30  # kernel values beyond this are not put into float32
+_SMALL = 2000  # rows up to which float32 would save nothing worth having
 
 
 class Gram:
@@ -22,42 +30,187 @@ class Gram:
         The n rows.
     like : Bound, optional
         Other rows that these will be compared with.
-    memory : int, default=2**29
-        Bytes that kept rows may take; beyond that rows are computed anew each time.
+    memory : int, optional
+        Bytes that kept rows may take; by default half of what is free.
+    threads : int, optional
+        As in ``Kernel.between``.
     """
 
     def __init__(
-        self, kernel: Kernel, X: Any, like: Bound | None = None, memory: int = 2**29
+        self,
+        kernel: Kernel,
+        X: Any,
+        like: Bound | None = None,
+        memory: int | None = None,
+        threads: int | None = None,
     ) -> None:
-        self.kernel = kernel
-        self.bound = kernel.bind(X, like)
-        n = len(self.bound)
-        room = min(n, memory // (8 * max(1, n)))
-        self._store = np.empty((room, n))  # pages are taken only as rows are written
-        self._slot = np.full(n, -1)
-        self._used = 0
+        self.kernel, self.threads = kernel, threads
+        self.memory = free_memory() if memory is None else memory
+        self.bound = kernel.bind(X, like)  # in the type of X
+        self._X = X
 
     def __len__(self) -> int:
         return len(self.bound)
+
+    @cached_property
+    def exact(self) -> Bound:
+        """The rows bound in float64."""
+        if self.bound.dtype == np.float64 or self.kernel.takes_gram or self.kernel.takes_objects:
+            return self.bound
+        return self.kernel.bind(self._X.astype(np.float64))
+
+    @cached_property
+    def tiles(self) -> Bound:
+        """The rows bound for fast tiles: in float32 where its rounding does not show."""
+        if len(self) <= _SMALL or np.abs(self.diagonal).max() > _LARGEST_SINGLE:
+            return self.exact
+        return self.kernel.bind_single(self._X) or self.exact
+
+    @cached_property
+    def diagonal(self) -> Floats:
+        """K(xᵢ, xᵢ) of all rows."""
+        return self.kernel.diag(self.exact).astype(np.float64)
 
     def block(self, i: Ints, j: Ints) -> Floats:
         """Return K[i][:, j]."""
         return np.asarray(self.kernel.between(self.bound[i], self.bound[j]), np.float64)
 
-    def rows(self, i: Ints) -> Floats:
-        """Return K[i] for distinct rows i, keeping them for the next time while there is room."""
-        out = np.empty((len(i), len(self)))
-        kept = self._slot[i] >= 0
-        out[kept] = self._store[self._slot[i[kept]]]
-        missing = i[~kept]
+
+def free_memory() -> int:
+    """Return half of the bytes that are free, 1 GB where nobody knows."""
+    try:
+        with open("/proc/meminfo") as facts:
+            free = next(int(line.split()[1]) for line in facts if line.startswith("MemAvailable"))
+        return int(_SHARE * 1024 * free)
+    except (OSError, StopIteration, ValueError):
+        pass
+    try:
+        return int(_SHARE * os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        return 1 << 30
+
+
+class RowStore:
+    """Rows of a Gram matrix over some of its columns, computed once and kept while there is room.
+
+    Rows and columns go by their position among ``columns``.
+    """
+
+    def __init__(self, gram: Gram, bound: Bound, least: int = 64) -> None:
+        self.gram = gram
+        self.bound = bound
+        self._buffer = np.empty(0, self.bound.dtype)
+        self._least = least
+        self.computed = 0  # rows, for the record
+        self._empty()
+
+    def __len__(self) -> int:
+        return len(self.bound)
+
+    def _empty(self) -> None:
+        width = max(1, len(self))
+        self._lay_out(width)
+        self._slot = np.full(width, -1)
+        self._held = np.full(self.capacity, -1)
+        self._next = 0
+
+    def _lay_out(self, width: int) -> None:
+        """Set how many rows of this width there is room for."""
+        itemsize = self.bound.dtype.itemsize
+        room = max(self._least, self.gram.memory // (itemsize * width))
+        self.capacity = int(min(width, room))
+        if self._buffer.size < self.capacity * width:
+            self._buffer = np.empty(self.capacity * width, self.bound.dtype)
+        self.values = self._buffer[: self.capacity * width].reshape(self.capacity, width)
+
+    def has(self, positions: Ints) -> npt.NDArray[np.bool_]:
+        """Return which rows are here."""
+        return np.asarray(self._slot[positions] >= 0)
+
+    def slots(self, positions: Ints) -> Ints:
+        """Return where in ``values`` the rows are."""
+        return np.asarray(self._slot[positions])
+
+    def batches(self, positions: Ints) -> list[Ints]:
+        """Split rows into parts that can be here together."""
+        return [positions[i : i + self.capacity] for i in range(0, len(positions), self.capacity)]
+
+    def fetch(self, positions: Ints) -> Ints:
+        """Compute the rows that are not here, and return where all of them are."""
+        missing = positions[~self.has(positions)]
+        self.computed += len(missing)
+        while len(missing):
+            free = self._free_run(len(missing), positions)
+            part, missing = missing[: len(free)], missing[len(free) :]
+            run = self.values[free[0] : free[-1] + 1]
+            self.gram.kernel.between(
+                self.bound[part], self.bound, out=run, threads=self.gram.threads
+            )
+            self._slot[part] = free
+            self._held[free] = part
+        return self.slots(positions)
+
+    def _free_run(self, count: int, wanted: Ints) -> Ints:
+        """Return up to so many consecutive slots, taken from the oldest rows not wanted now."""
+        keep = np.zeros(self.capacity, bool)
+        keep[self._slot[wanted[self.has(wanted)]]] = True
+        if self._next >= self.capacity:
+            self._next = 0
+        while keep[self._next]:
+            self._next = (self._next + 1) % self.capacity
+        stop = min(self._next + count, self.capacity)
+        kept = np.flatnonzero(keep[self._next : stop])
+        if len(kept):
+            stop = self._next + int(kept[0])
+        run = np.arange(self._next, stop)
+        old = self._held[run]
+        self._slot[old[old >= 0]] = -1
+        self._next = stop
+        return run
+
+    def block(self, positions: Ints) -> FloatArray:
+        """Return the square of the matrix for some rows, from what is here where possible."""
+        size = len(positions)
+        here = self.has(positions)
+        out = np.empty((size, size), self.bound.dtype)
+        missing = np.flatnonzero(~here)
+        if len(missing) > size // 2:
+            part = self.bound[positions]
+            return self.gram.kernel.between(part, part, out=out, threads=self.gram.threads)
         if len(missing):
-            out[~kept] = self.kernel.between(self.bound[missing], self.bound)
-            self._keep(missing, out[~kept])
+            part = self.bound[positions[missing]]
+            inner = self.gram.kernel.between(part, part, threads=self.gram.threads)
+        else:
+            inner = np.empty((0, 0), self.bound.dtype)
+        known = np.flatnonzero(here)
+        loops.smo.gather_block(
+            self.values, self.slots(positions), positions, known, missing, inner, out
+        )
         return out
 
-    def _keep(self, i: Ints, values: Floats) -> None:
-        count = min(len(i), len(self._store) - self._used)
-        slots = np.arange(self._used, self._used + count)
-        self._store[slots] = values[:count]
-        self._slot[i[:count]] = slots
-        self._used += count
+    def narrow(self, keep: Ints) -> None:
+        """Forget all columns (and rows) but these, given in ascending order."""
+        width = len(self)
+        self.bound = self.bound[keep]
+        if not len(keep):
+            self._empty()
+            return
+        held, values = self._held, self.values
+        used = np.flatnonzero(held >= 0)
+        place = np.full(width, -1)
+        place[keep] = np.arange(len(keep))
+        stays = used[place[held[used]] >= 0]
+        loops.smo.compact(values, stays, keep, self._buffer)
+        self._lay_out(len(keep))
+        self._slot = np.full(len(keep), -1)
+        self._held = np.full(self.capacity, -1)
+        stays = stays[: self.capacity]
+        rows = place[held[stays]]
+        self._slot[rows] = np.arange(len(stays))
+        self._held[: len(stays)] = rows
+        self._next = len(stays)
+
+    def replace(self, bound: Bound) -> None:
+        """Start anew with other columns."""
+        self.bound = bound
+        self._empty()

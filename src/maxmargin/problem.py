@@ -7,9 +7,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from maxmargin.gram import Gram
 from maxmargin.loops.records import Terms
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 
 class Status(Enum):
@@ -18,6 +20,7 @@ class Status(Enum):
     OPTIMAL = "the duality gap is below tol"
     MAX_ITER = "stopped at max_iter before the gap closed; raise max_iter or loosen tol"
     STALLED = "the gap stopped shrinking at the limit of rounding; scale the columns or loosen tol"
+    STATIONARY = "stationary, not certified: an indefinite kernel has no dual bound"
     ALL_CORRECT = "every training row was passed without an update"
     EPOCHS = "all the epochs allowed were made"
     ONE_PASS = "one pass over the rows was made, as asked"
@@ -62,7 +65,10 @@ class Problem:
 
 
 class Point(Protocol):
-    """Where a solver stands: weights, intercept and signed duals."""
+    """Where a solver stands: weights, intercept and signed duals.
+
+    In a KernelProblem the weights are w = Σ wᵥ φ(xᵥ), by their coefficients wᵥ.
+    """
 
     @property
     def w(self) -> Floats:
@@ -71,7 +77,7 @@ class Point(Protocol):
 
     @property
     def b(self) -> Any:
-        """Intercept; one a class in a MulticlassProblem."""
+        """Intercept; one a class in a MulticlassProblem, one a group in a KernelProblem."""
         ...
 
     @property
@@ -187,3 +193,25 @@ class MulticlassProblem:
     cost: Floats
     intercept: Intercept = Intercept.FREE
     lift: float = 1.0
+
+
+@dataclass(frozen=True)
+class KernelProblem:
+    """A kernel machine by its dual variables, of which a row may have one or two.
+
+        min  ½‖w‖² + Σᵥ ℓᵥ(w·φ(xᵥ) + b[g(v)]) + Σ totals·b
+
+    with the losses of ``Terms``, where g(v) is the group of variable v (−1: it has no intercept)
+    and xᵥ its row. The dual is
+
+        max  Σ tβ − slope|β| − ½ shift β²  −  ½‖w‖²,    w = Σ βᵥ φ(xᵥ)
+        s.t. low ≤ β ≤ high,  and Σβ = totals[g] within each group g.
+
+    One group with total 0 is a free intercept, none is no intercept; the ν-forms have two.
+    """
+
+    gram: Gram
+    terms: Terms
+    rows: Ints  # of the Gram matrix: one for each variable
+    groups: Ints
+    totals: Floats

@@ -16,21 +16,27 @@ import numpy as np
 
 from maxmargin.certify.certificate import Certificate, together
 from maxmargin.certify.hard import certify_hard
+from maxmargin.certify.kernel import certify_kernel
 from maxmargin.certify.linear import certify as certify_ridge
 from maxmargin.certify.multiclass import certify_multiclass
 from maxmargin.certify.sparse import certify_sparse
-from maxmargin.problem import MulticlassProblem, Point, Problem
+from maxmargin.problem import KernelProblem, MulticlassProblem, Point, Problem
 
 __all__ = ["Certificate", "certify", "together"]
 
 
 def certify(
-    problem: Problem | MulticlassProblem, point: Point, *, keep_intercept: bool = False
+    problem: Problem | MulticlassProblem | KernelProblem,
+    point: Point,
+    *,
+    keep_intercept: bool = False,
 ) -> Certificate:
     """Return the certificate of a point (w, b, beta), whatever the problem.
 
     A free intercept is replaced by the best one for the weights, unless it is to be kept.
     """
+    if isinstance(problem, KernelProblem):
+        return certify_kernel(problem, point, keep_intercept=keep_intercept)
     if isinstance(problem, MulticlassProblem):
         return certify_multiclass(problem, point.w, np.atleast_1d(point.b), point.beta)
     if not problem.terms.shift.any() and np.isinf(problem.terms.high - problem.terms.low).all():

@@ -97,6 +97,39 @@ def feasible(terms: Terms, beta: Floats, intercept: Intercept) -> tuple[Floats, 
     return clipped, change / total if total > 0 else 0.0
 
 
+def within_groups(
+    terms: Terms, beta: Floats, groups: npt.NDArray[np.int64], totals: Floats
+) -> tuple[Floats, float]:
+    """Return β clipped to its box with the right sum in every group; and the change.
+
+    Where the sum is too large in one direction the variables of that direction are scaled down;
+    where there is nothing to scale down they share in the room that is left.
+    """
+    clipped = np.clip(np.nan_to_num(beta, posinf=0.0, neginf=0.0), terms.low, terms.high)
+    for g, total in enumerate(totals):
+        members = np.flatnonzero(groups == g)
+        low, high = terms.low[members], terms.high[members]
+        clipped[members] = _summing_to(float(total), clipped[members], low, high)
+    size = float(np.abs(beta).sum())
+    change = float(np.abs(clipped - beta).sum())
+    return clipped, change / size if size > 0 else float(change > 0)
+
+
+def _summing_to(total: float, beta: Floats, low: Floats, high: Floats) -> Floats:
+    excess = float(beta.sum()) - total
+    sign = 1.0 if excess > 0 else -1.0
+    heavier = sign * beta > 0
+    weight = float(np.abs(beta[heavier]).sum())
+    if weight >= abs(excess) > 0:
+        beta[heavier] *= 1.0 - abs(excess) / weight
+        return beta
+    room = beta - low if excess > 0 else high - beta
+    finite = float(room.sum())
+    if abs(excess) > 0 and np.isfinite(finite) and finite > 0:
+        beta -= sign * room * min(1.0, abs(excess) / finite)
+    return beta
+
+
 def kkt_violation(terms: Terms, scores: Floats, beta: Floats) -> float:
     """Return by how much, at worst, a residual t − f is outside what its β allows."""
     near = _AT_BOUND * float(np.abs(beta).max(initial=0.0))

@@ -36,6 +36,8 @@ class Certificate:
         How much lower the primal would be with that intercept in the place of the model's own.
     caveat : str
         What the bound rests on, or why there is none; empty if there is nothing to say.
+    intercepts : tuple of float
+        In a kernel machine: the best intercept of each group of dual variables.
     parts : tuple of Certificate
         With several classes: one for each binary problem; the sums are those of all.
     """
@@ -49,6 +51,7 @@ class Certificate:
     intercept: float = 0.0
     intercept_cost: float = 0.0
     caveat: str = ""
+    intercepts: tuple[float, ...] = ()
     parts: tuple["Certificate", ...] = ()
 
     @property

@@ -11,14 +11,14 @@ Floats = npt.NDArray[np.float64]
 _FLAT = 1e-12  # a slope below this part of all slopes is none: rounding of sums
 
 
-def best_intercept(terms: Terms, scores: Floats, near: float) -> float:
-    """Return the b that minimises Σ ℓ(s + b): the middle one where there are several.
+def best_intercept(terms: Terms, scores: Floats, near: float, pull: float = 0.0) -> float:
+    """Return the b that minimises Σ ℓ(s + b) + pull·b: the middle one where there are several.
 
     The sum is convex and piecewise linear or quadratic; its slope is found at the median of the
     kinks that are left until none is.
     """
     tiny = _FLAT * _slope_scale(terms, scores + near)
-    total = _Total(terms, scores)
+    total = _Total(terms, scores, pull)
     left, right = -np.inf, np.inf
     inside = total.kinks
     while len(inside):
@@ -37,11 +37,11 @@ def best_intercept(terms: Terms, scores: Floats, near: float) -> float:
 class _Total:
     """Σ ℓ(s + b) as a function of b: each row pulls b up from below ``up``, down from above."""
 
-    def __init__(self, terms: Terms, scores: Floats) -> None:
+    def __init__(self, terms: Terms, scores: Floats, pull: float) -> None:
         residual = terms.target - scores
         self.up, self.down = residual - terms.slope, residual + terms.slope
         self.kinks = np.concatenate([self.up[terms.high > 0], self.down[terms.low < 0]])
-        self.terms = terms
+        self.terms, self.pull = terms, pull
 
     def slopes(self, b: float) -> tuple[float, float]:
         """Return the left and the right derivative."""
@@ -49,7 +49,7 @@ class _Total:
         left, right = loops.intercepts.slopes(
             self.up, self.down, terms.low, terms.high, terms.shift, b
         )
-        return float(left), float(right)
+        return float(left) + self.pull, float(right) + self.pull
 
 
 def _middle_of_flat(total: _Total, at: float, tiny: float) -> float:

@@ -1,4 +1,4 @@
-"""Certificates of kernel machines, f = Σ βᵢ K(xᵢ, ·) + b: weights w = Σ βᵢ φ(xᵢ) in feature space.
+"""Certificates of kernel machines, f = Σ βᵥ K(xᵥ, ·) + b: weights w = Σ βᵥ φ(xᵥ) in feature space.
 
     scores Kβ,   ‖w‖² = βᵀKβ
 
@@ -12,62 +12,74 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from maxmargin.certify.arithmetic import Dual, Primal, assembled, feasible
+from maxmargin import losses
+from maxmargin.certify.arithmetic import kkt_violation, within_groups
 from maxmargin.certify.certificate import Certificate
+from maxmargin.certify.intercepts import best_intercept
 from maxmargin.geometry.inputs import BLOCK_SIZE
 from maxmargin.kernels import Bound, Kernel
 from maxmargin.kernels.precomputed import is_symmetric
 from maxmargin.loops.records import Terms
-from maxmargin.problem import Intercept
+from maxmargin.problem import KernelProblem, Point
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 _LOOKED_AT = 3000  # rows whose matrix is factorised to see whether it is a kernel's: a second
 
 
 def certify_kernel(
-    kernel: Kernel,
-    rows: Bound,
-    terms: Terms,
-    beta: Floats,
-    b: float,
-    *,
-    intercept: Intercept = Intercept.FREE,
-    lift: float = 1.0,
-    keep_intercept: bool = False,
+    problem: KernelProblem, point: Point, *, keep_intercept: bool = False
 ) -> Certificate:
-    """Return the certificate of a kernel machine.
+    """Return the certificate of a point (w, b, beta) of a kernel machine.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        With numbers for all its parameters.
-    rows : Bound
-        The n training rows, bound by the kernel in float64.
-    terms : Terms
-        Their losses.
-    beta : ndarray of shape (n,)
-        The coefficients, with the sign of the label.
-    b : float
-        The intercept.
-    intercept, lift
-        As in ``Problem``.
-    keep_intercept : bool
-        Take the primal at b, rather than at the best intercept if it is free.
+    The intercepts are replaced by the best ones for the weights, unless they are to be kept.
     """
-    repaired, infeasibility = feasible(terms, beta, intercept)
-    scores, implied = _products(kernel, rows, np.column_stack([beta, repaired])).T
-    norm2 = float(beta @ scores)
-    apart = float((beta - repaired) @ (scores - implied))
-    certificate = assembled(
-        terms,
-        intercept,
-        lift,
-        Primal(scores, norm2, 0.0 if intercept is Intercept.NONE else b),
-        Dual(repaired, infeasibility, float(repaired @ implied), _ratio(apart, norm2)),
-        keep_intercept=keep_intercept,
+    terms, totals = problem.terms, problem.totals
+    beta, infeasibility = within_groups(terms, point.beta, problem.groups, totals)
+    rows, at = np.unique(problem.rows, return_inverse=True)
+    coefficients = np.column_stack([np.bincount(at, c, len(rows)) for c in (point.w, beta)])
+    bound = problem.gram.exact[rows]
+    scores, implied = _products(problem.gram.kernel, bound, coefficients).T
+    norm2 = float(coefficients[:, 0] @ scores)
+    apart = float((coefficients[:, 0] - coefficients[:, 1]) @ (scores - implied))
+    own = np.broadcast_to(np.asarray(point.b, dtype=np.float64), totals.shape)
+    best = _best_intercepts(problem, scores[at], own)
+
+    def objective(b: Floats) -> float:
+        lifted = scores[at] + _spread(problem.groups, b)
+        return 0.5 * norm2 + float(losses.values(terms, lifted).sum()) + float(totals @ b)
+
+    value = objective(own if keep_intercept else best)
+    least = objective(best) if keep_intercept else value
+    dual = losses.dual_value(terms, beta) - 0.5 * float(coefficients[:, 1] @ implied)
+    taken = scores[at] + _spread(problem.groups, own if keep_intercept else best)
+    certificate = Certificate(
+        value,
+        dual,
+        infeasibility,
+        _ratio(apart, norm2),
+        kkt_violation(terms, taken, beta),
+        float(np.sqrt(2 * max(min(value, least) - dual, 0.0))),
+        float(best[0]) if len(best) else 0.0,
+        intercept_cost=max(value - least, 0.0) if np.isfinite(least) else 0.0,
+        intercepts=tuple(best.tolist()),
     )
-    return _doubted(certificate, kernel, rows)
+    return _doubted(certificate, problem.gram.kernel, bound)
+
+
+def _best_intercepts(problem: KernelProblem, scores: Floats, near: Floats) -> Floats:
+    best = near.copy()
+    for g, total in enumerate(problem.totals):
+        members = problem.groups == g
+        terms = Terms(*(part[members] for part in problem.terms[:4]), problem.terms.slope)
+        best[g] = best_intercept(terms, scores[members], float(near[g]), float(total))
+    return best
+
+
+def _spread(groups: Ints, b: Floats) -> Floats:
+    """Return the intercept of each variable: 0 for those in no group."""
+    return np.asarray(np.append(b, 0.0)[groups])
 
 
 def _products(kernel: Kernel, rows: Bound, coefficients: Floats) -> Floats:

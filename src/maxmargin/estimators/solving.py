@@ -8,8 +8,18 @@ import numpy as np
 
 from maxmargin.certify import Certificate, certify
 from maxmargin.kernels.blas import one_blas_thread
-from maxmargin.problem import MulticlassProblem, Problem, Progress, Run, Solution, Start, Status
+from maxmargin.problem import (
+    KernelProblem,
+    MulticlassProblem,
+    Problem,
+    Progress,
+    Run,
+    Solution,
+    Start,
+    Status,
+)
 from maxmargin.solve import Callback, Solver, solve
+from maxmargin.solvers.block_smo import BlockSMO
 from maxmargin.solvers.choice import SOLVERS, choose, named
 from maxmargin.solvers.newton import Newton
 
@@ -17,6 +27,9 @@ _POLISHED = 2e5  # numbers in X up to which an answer is polished beyond tol
 _ATTEMPTS = 3
 _UNEVEN = 1e3  # ratio of sizes beyond which columns are named
 _FINAL = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
+
+
+AnyProblem = Problem | MulticlassProblem | KernelProblem
 
 
 @dataclass(frozen=True)
@@ -58,9 +71,7 @@ class Budget:
         return None if self._end is None else max(0.0, self._end - time.perf_counter())
 
 
-def solved(
-    problem: Problem | MulticlassProblem, settings: Settings, budget: Budget, start: Start
-) -> Outcome:
+def solved(problem: AnyProblem, settings: Settings, budget: Budget, start: Start) -> Outcome:
     """Return the solution of a problem with its certificate.
 
     The status is OPTIMAL only if the certificate, recomputed from the data, says so: a solver that
@@ -72,7 +83,7 @@ def solved(
 
 
 def _solved(
-    problem: Problem | MulticlassProblem,
+    problem: AnyProblem,
     settings: Settings,
     budget: Budget,
     start: Start,
@@ -115,7 +126,7 @@ def _solved(
 
 
 def _better(
-    problem: Problem | MulticlassProblem,
+    problem: AnyProblem,
     solution: Solution,
     before: tuple[Solution, Certificate] | None,
 ) -> tuple[Solution, Certificate]:
@@ -143,8 +154,10 @@ def _going_on(callback: Callback | None, made: Run) -> Callback | None:
     return tell
 
 
-def _attempts(problem: Problem | MulticlassProblem, settings: Settings) -> list[Solver]:
+def _attempts(problem: AnyProblem, settings: Settings) -> list[Solver]:
     """Return the solvers to try in turn."""
+    if isinstance(problem, KernelProblem):
+        return [BlockSMO(wanted, settings.threads) for wanted in (settings.tol, 0.1 * settings.tol)]
     if settings.solver == "auto":
         first = choose(problem, threads=settings.threads, seed=settings.seed)
     else:
@@ -156,14 +169,16 @@ def _name(solver: Solver) -> str:
     return next(name for name, kind in SOLVERS.items() if isinstance(solver, kind))
 
 
-def _others(first: Any, problem: Problem | MulticlassProblem, settings: Settings) -> list[Solver]:
+def _others(first: Any, problem: AnyProblem, settings: Settings) -> list[Solver]:
     if isinstance(problem, MulticlassProblem) or problem.l1_ratio > 0:
         return [first]
     other = "dual_cd" if isinstance(first, Newton) else "newton"
     return [named(other, problem, threads=settings.threads, seed=settings.seed)]
 
 
-def _polish(problem: Problem | MulticlassProblem) -> int:
+def _polish(problem: AnyProblem) -> int:
+    if isinstance(problem, KernelProblem):
+        return 0
     size = problem.X.nnz if hasattr(problem.X, "nnz") else problem.X.size
     return 100 if size <= _POLISHED else 0
 

@@ -178,6 +178,9 @@ class Columns(Around):
         inner.width, inner.origin = source.width, source.origin
         return inner
 
+    def _single_error(self, source: Source) -> float:
+        return self.kernel._single_error(self._restricted(source))
+
     def _resolved(self, source: Source) -> Self:
         restricted = self._restricted(source)
         return self._rebuilt(lambda member: member._resolved(restricted))

@@ -106,6 +106,19 @@ class Kernel:
             source = source.measured_from(source.mean())
         return self._bind(source)
 
+    def bind_single(self, X: Any) -> Bound | None:
+        """Return rows bound in float32, or None where its rounding would show.
+
+        The origin of what comes from here is its own: compare it with itself only.
+        """
+        self._check()
+        source = Source.of(X)
+        if self._single_error(source) > tiling.SINGLE_ERROR or source.largest() > 1e15:
+            return None
+        if self.stationary:  # then a shift changes nothing, and takes no digits afterwards
+            source = source.about_mean()
+        return self.bind(source.cast(np.float32))
+
     def between(
         self, a: Bound, b: Bound, out: FloatArray | None = None, threads: int | None = None
     ) -> FloatArray:
@@ -193,6 +206,10 @@ class Kernel:
 
     def _check(self) -> None:
         """Raise for parameters that make no kernel."""
+
+    def _single_error(self, source: Source) -> float:
+        """Return what float32 would do to values beyond its own precision; inf: not for it."""
+        return np.inf
 
     def _refuse_widths(self, left: int | None, right: int | None) -> None:
         if left is not None and right is not None and left != right:

@@ -120,6 +120,15 @@ class Source:
         mean: FloatArray = values.mean(axis=0, dtype=np.float64).astype(values.dtype)
         return mean
 
+    def about_mean(self) -> "Source":
+        """Return dense rows measured from their mean; sparse ones as they are."""
+        mean = self.mean()
+        return self if mean is None else Source(self._shifted(self.rows.values, mean))
+
+    def largest(self) -> float:
+        """Return the largest |xᵢₖ|."""
+        return float(self.rows.largest().max(initial=0.0))
+
     @cached_property
     def centred(self) -> Rows:
         """The rows seen from the origin: ‖x − x′‖² keeps the digits that a large mean takes up."""

@@ -64,6 +64,9 @@ class Composed(Kernel):
         for member in self._members:
             member._check()
 
+    def _single_error(self, source: Source) -> float:
+        return max(member._single_error(source) for member in self._members)
+
 
 class Many(Composed):
     """A composition of a list of kernels, each reached by the name of its class.

@@ -9,11 +9,10 @@ from maxmargin.kernels.bound import Bound, Source
 from maxmargin.kernels.gamma import WithGamma
 from maxmargin.kernels.parameters import gamma_of
 from maxmargin.kernels.rows import DenseRows, FloatArray, Rows, matches, products, sums
-from maxmargin.kernels.tiling import scratch
+from maxmargin.kernels.tiling import SINGLE_ERROR, scratch
 
 # The loops raise 2, not e, to a power: it is cheaper and as accurate.
 LOG2_E = math.log2(math.e)
-SINGLE_ERROR = 1e-4
 
 
 class Stationary(WithGamma):
@@ -72,6 +71,10 @@ class RBF(Stationary):
             norms = rows.squared_norms()
         return Bound(source, rows, norms.dtype.type(factor) * norms)
 
+    def _single_error(self, source: Source) -> float:
+        norms = source.about_mean().rows.squared_norms()
+        return float(gamma_of(self) * np.finfo(np.float32).eps * norms.max(initial=0))
+
     def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
         (x, x_norms), (z, z_norms) = a.parts, b.parts
         if x_norms.dtype == z_norms.dtype == out.dtype:
@@ -107,6 +110,9 @@ class Laplacian(Stationary):
            [0.368, 1.   , 0.135],
            [0.05 , 0.135, 1.   ]])
     """
+
+    def _single_error(self, source: Source) -> float:
+        return 0.0
 
     def _bind(self, source: Source) -> Bound:
         factor = source.dtype.type(gamma_of(self) * LOG2_E)

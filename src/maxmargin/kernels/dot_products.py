@@ -26,6 +26,9 @@ class Linear(Kernel):
         """True."""
         return True
 
+    def _single_error(self, source: Source) -> float:
+        return 0.0
+
     def _bind(self, source: Source) -> Bound:
         return Bound(source, source.rows)
 

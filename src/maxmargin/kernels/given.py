@@ -46,6 +46,9 @@ class Constant(Kernel):
     def _check(self) -> None:
         nonnegative(self, "value")
 
+    def _single_error(self, source: Source) -> float:
+        return 0.0
+
     def _bind(self, source: Source) -> Bound:
         return Bound(source)
 

@@ -37,6 +37,9 @@ class ChiSquared(WithGamma):
         """True."""
         return True
 
+    def _single_error(self, source: Source) -> float:
+        return 0.0
+
     def _bind(self, source: Source) -> Bound:
         rows = _nonnegative(self, source.rows)
         factor = source.dtype.type(gamma_of(self) * LOG2_E)
@@ -73,6 +76,9 @@ class Intersection(Kernel):
     def psd(self) -> bool:
         """True."""
         return True
+
+    def _single_error(self, source: Source) -> float:
+        return 0.0
 
     def _bind(self, source: Source) -> Bound:
         return Bound(source, _nonnegative(self, source.rows))

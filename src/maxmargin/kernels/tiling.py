@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 TILE_COLUMNS = 512
 TILE_BYTES = 1024 * 1024
 
+# The part of a kernel value that float32 may get wrong before float64 takes its place.
+SINGLE_ERROR = 1e-4
+
 # Below so many multiplications BLAS stays on one thread by itself.
 SMALL_PRODUCT = 2**17
 

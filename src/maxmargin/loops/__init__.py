@@ -16,6 +16,7 @@ _MODULES = (
     "newton_pass",
     "perceptron",
     "rows",
+    "smo",
     "subgradient",
     "working_sets",
 )

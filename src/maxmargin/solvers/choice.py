@@ -3,6 +3,7 @@
 from typing import Any
 
 from maxmargin.problem import MulticlassProblem, Problem
+from maxmargin.solvers.block_smo import BlockSMO
 from maxmargin.solvers.crammer_singer import SequentialDual
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.subgradient import Subgradient
@@ -12,15 +13,16 @@ from maxmargin.solvers.working_sets import WorkingSets
 _MANY_COLUMNS = 2000
 _FEW_ROWS = 2000
 
-LinearSolver = Newton | DualCDThenNewton | Subgradient | WorkingSets | SequentialDual
+AnySolver = Newton | DualCDThenNewton | Subgradient | WorkingSets | SequentialDual | BlockSMO
 
 
-SOLVERS: dict[str, type[LinearSolver]] = {
+SOLVERS: dict[str, type[AnySolver]] = {
     "newton": Newton,
     "dual_cd": DualCDThenNewton,
     "subgradient": Subgradient,
     "working_sets": WorkingSets,
     "sequential_dual": SequentialDual,
+    "block_smo": BlockSMO,
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin import loops
-from maxmargin.gram import Gram
+from maxmargin.gram import Gram, RowStore
 from maxmargin.kernels import Kernel
 from maxmargin.loops.records import Rule
 from maxmargin.solvers.epochs import Counts, relative
@@ -20,6 +20,8 @@ Ints = npt.NDArray[np.int64]
 
 # Kernel values of a slab of rows with all support vectors: 32 MB.
 _VALUES_PER_SLAB = 2**22
+_LARGEST_BLOCK = 256
+_KEPT_BYTES = 2**29  # for rows of the Gram matrix
 
 
 class Expansion(NamedTuple):
@@ -80,6 +82,8 @@ class KernelLearner:
         self.start_norm = 0.0 if start is None else start.norm()
         self.squared_radius = np.inf  # until somebody who knows the kernel says otherwise
         self.gram = Gram(kernel, X, like=None if start is None else start.support)
+        self.gram.memory = min(self.gram.memory, _KEPT_BYTES)
+        self._store = RowStore(self.gram, self.gram.bound, least=_LARGEST_BLOCK)
         nothing = np.zeros((len(self.gram), outputs))
         self._start_scores = nothing if start is None else start.scores(self.gram.bound)
         self.now = KernelState(
@@ -89,7 +93,7 @@ class KernelLearner:
             counts or Counts(),
         )
         # So many rows that their kernel values with all others take about 32 MB.
-        self._block = int(np.clip(_VALUES_PER_SLAB // len(self.gram), 16, 256))
+        self._block = int(np.clip(_VALUES_PER_SLAB // len(self.gram), 16, _LARGEST_BLOCK))
 
     @property
     def counts(self) -> Counts:
@@ -114,10 +118,13 @@ class KernelLearner:
         if not changed.any():
             return self.now._replace(counts=counts)
         lift = steps.sum(axis=0) * self.rule.fit_intercept
-        scores = self.now.scores + self.gram.rows(block[changed]).T @ steps[changed] + lift
+        scores = self.now.scores + self._rows(block[changed]).T @ steps[changed] + lift
         coefficients = self.now.coefficients.copy()
         coefficients[block] += steps
         return KernelState(coefficients, scores, self.now.intercept + lift, counts)
+
+    def _rows(self, i: Ints) -> Floats:
+        return np.asarray(self._store.values[self._store.fetch(i)], np.float64)
 
     def training_scores(self) -> Floats:
         """Return f on the training rows: (n, 1) for two classes, else (n, K)."""

@@ -8,7 +8,6 @@ import numpy as np
 
 from maxmargin import losses
 from maxmargin.certify import Certificate, certify, together
-from maxmargin.certify.kernel import certify_kernel
 from maxmargin.estimators.foreign.training import (
     Fitted,
     Floats,
@@ -18,9 +17,10 @@ from maxmargin.estimators.foreign.training import (
     positions,
 )
 from maxmargin.estimators.inputs import check_targets
+from maxmargin.gram import Gram
 from maxmargin.kernels import Kernel, as_kernel
 from maxmargin.loops.records import Terms
-from maxmargin.problem import Problem
+from maxmargin.problem import KernelProblem, Problem
 
 _SAME = 1e-6  # difference of rows and support vectors, relative to the largest, that is rounding
 
@@ -78,13 +78,15 @@ def _together(model: Any, data: Training, machines: Iterator[_Machine]) -> Certi
     kernel = _kernel(model, data.X)
     # Rows are widened as scikit-learn does; a given matrix stays, to show its own rounding.
     X = data.X if kernel.takes_gram else data.X.astype(np.float64, copy=False)
-    bound = kernel.bind(X)
-    return together(
-        [
-            certify_kernel(kernel, bound[rows], terms, beta, b, keep_intercept=True)
-            for rows, terms, beta, b in machines
-        ]
-    )
+    gram = Gram(kernel, X)
+    return together([_certified(gram, machine) for machine in machines])
+
+
+def _certified(gram: Gram, machine: _Machine) -> Certificate:
+    one_group = np.zeros(len(machine.rows), dtype=np.int64)
+    problem = KernelProblem(gram, machine.terms, machine.rows, one_group, np.zeros(1))
+    point = Fitted(machine.beta, machine.b, machine.beta)
+    return certify(problem, point, keep_intercept=True)
 
 
 def _linear(X: Any, machine: _Machine) -> Certificate:
