@@ -21,6 +21,14 @@ class Options:
         Small sizes: shows that everything runs, measures nothing worth quoting.
     threads : int or None
         Threads allowed to BLAS and to us; None leaves the choice to the benchmark.
+    limit : float or None
+        Seconds allowed for one fit of a kernel machine; None leaves the choice to the benchmark.
+    rows : int or None
+        At most so many rows of each set a kernel machine learns from; None: as each case says.
+    compare : bool
+        Whether kernel-table lets LIBSVM fit each cell too.
+    out : Path or None
+        Where results go; a benchmark of kernel machines writes there what is known so far.
     """
 
     data: Path | None = None
@@ -28,6 +36,10 @@ class Options:
     repeats: int = 5
     quick: bool = False
     threads: int | None = None
+    limit: float | None = None
+    rows: int | None = None
+    compare: bool = False
+    out: Path | None = None
 
     def chosen(self, cases: Iterable[str]) -> list[str]:
         """Return the cases asked for, in the benchmark's order; refuse names it does not have."""

@@ -18,6 +18,8 @@ BENCHMARKS = {
     "startup": "benchmarks.suite.startup",
     "linear": "benchmarks.suite.linear",
     "linear-table": "benchmarks.suite.linear_table",
+    "kernel": "benchmarks.suite.kernel",
+    "kernel-table": "benchmarks.suite.kernel_table",
 }
 RESULTS = Path(__file__).parent / "results"
 
@@ -25,7 +27,17 @@ RESULTS = Path(__file__).parent / "results"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run, print and save; return 1 if the candidates did not solve the same problem."""
     given = parser().parse_args(arguments)
-    options = Options(given.data, tuple(given.only), given.repeats, given.quick, given.threads)
+    options = Options(
+        given.data,
+        tuple(given.only),
+        given.repeats,
+        given.quick,
+        given.threads,
+        given.limit,
+        given.rows,
+        given.compare,
+        given.out,
+    )
     before = machine.facts()
     report: Report = importlib.import_module(BENCHMARKS[given.name]).run(options)
     if options.quick:
@@ -56,6 +68,9 @@ def parser() -> argparse.ArgumentParser:
     said.add_argument("--out", type=Path, default=RESULTS, help="where JSON and PNG go")
     said.add_argument("--quick", action="store_true", help="small sizes: a trial, not a figure")
     said.add_argument("--threads", type=_count, help="threads for BLAS and for us")
+    said.add_argument("--limit", type=float, help="kernel: seconds allowed for one fit")
+    said.add_argument("--rows", type=_count, help="kernel: at most so many rows of each set")
+    said.add_argument("--compare", action="store_true", help="kernel-table: beside LIBSVM")
     return said
 
 
