@@ -17,6 +17,11 @@ ESTIMATORS: list[BaseEstimator] = [
     mm.LinearSVC(),
     mm.LinearSVR(),
     mm.HardMarginSVC(),
+    mm.SVC(),
+    mm.NuSVC(),
+    mm.SVR(),
+    mm.NuSVR(),
+    mm.OneClassSVM(),
 ]
 
 # tests/test_contract.py::test_weight_equivalence_cannot_hold_for_order_dependent_learners is the

@@ -11,11 +11,16 @@ from maxmargin import data, datasets, geometry, kernels
 from maxmargin.certify import Certificate
 from maxmargin.errors import DataFileError, NotSeparableError
 from maxmargin.estimators import (
+    SVC,
+    SVR,
     AveragedPerceptron,
     HardMarginSVC,
     KernelPerceptron,
     LinearSVC,
     LinearSVR,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
     Perceptron,
     VotedPerceptron,
 )
@@ -26,6 +31,8 @@ from maxmargin.separability import Separation, separate
 __version__ = "0.1.0"
 
 __all__ = [
+    "SVC",
+    "SVR",
     "AveragedPerceptron",
     "Certificate",
     "DataFileError",
@@ -34,6 +41,9 @@ __all__ = [
     "LinearSVC",
     "LinearSVR",
     "NotSeparableError",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
     "Perceptron",
     "Separation",
     "VotedPerceptron",

@@ -4,15 +4,25 @@ from maxmargin.estimators.hard_margin import HardMarginSVC
 from maxmargin.estimators.kernel_perceptron import KernelPerceptron
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svr import LinearSVR
+from maxmargin.estimators.nu_svc import NuSVC
+from maxmargin.estimators.nu_svr import NuSVR
+from maxmargin.estimators.one_class import OneClassSVM
 from maxmargin.estimators.perceptron import AveragedPerceptron, Perceptron
+from maxmargin.estimators.svc import SVC
+from maxmargin.estimators.svr import SVR
 from maxmargin.estimators.voted_perceptron import VotedPerceptron
 
 __all__ = [
+    "SVC",
+    "SVR",
     "AveragedPerceptron",
     "HardMarginSVC",
     "KernelPerceptron",
     "LinearSVC",
     "LinearSVR",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
     "Perceptron",
     "VotedPerceptron",
 ]

@@ -9,6 +9,7 @@ from maxmargin.certify import certify as certify_point
 from maxmargin.estimators.foreign import READERS, PerceptronFacts, Reader, Training
 from maxmargin.estimators.foreign.linear_machines import bounded
 from maxmargin.estimators.inputs import check_rows, regression_weights
+from maxmargin.problem import KernelProblem
 
 
 def certify(
@@ -71,6 +72,8 @@ def certify(
 
 def _certified(problem: Any, point: Any, max_time: float | None) -> Certificate:
     """Return the certificate of a point of ours; without duals for these rows it gets a bound."""
+    if isinstance(problem, KernelProblem):
+        return certify_point(problem, point, keep_intercept=True)
     if point.beta is None or len(point.beta) != problem.X.shape[0]:
         return bounded(problem, point.w, float(point.b), max_time)
     return certify_point(problem, point, keep_intercept=True)

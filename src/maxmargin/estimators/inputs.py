@@ -168,13 +168,22 @@ def row_weights(
     weight = np.ones(len(y)) if sample_weight is None else _sample_weight(sample_weight, len(y))
     if class_weight is None:
         return weight
+    return weight * class_factors(class_weight, classes, y, weight)[class_indices(classes, y)]
+
+
+def class_factors(
+    class_weight: Any, classes: npt.NDArray[Any], y: npt.NDArray[Any], weight: Floats
+) -> Floats:
+    """Return the factor that class_weight puts on the weights of each class."""
+    if class_weight is None:
+        return np.ones(len(classes))
     if isinstance(class_weight, str) and class_weight == "balanced":
         index = class_indices(classes, y)
         totals = np.bincount(index, weights=weight, minlength=len(classes))
         present = totals > 0  # "balanced" over what is there: weights are repetitions
         per_class = np.zeros(len(classes))
         per_class[present] = totals.sum() / (present.sum() * totals[present])
-        return weight * per_class[index]
+        return per_class
     if not isinstance(class_weight, dict):
         raise ValueError(
             f"class_weight={class_weight!r} is not valid: it must be None, 'balanced' or a dict "
@@ -183,7 +192,7 @@ def row_weights(
     factors = compute_class_weight(class_weight, classes=classes, y=y)
     if not (np.isfinite(factors).all() and (factors >= 0).all()):
         raise ValueError(f"class_weight={class_weight!r} is not valid: weights must be >= 0.")
-    return np.asarray(weight * factors[class_indices(classes, y)])
+    return np.asarray(factors, dtype=np.float64)
 
 
 def _sample_weight(sample_weight: Any, n_rows: int) -> Floats:

@@ -27,6 +27,7 @@ _POLISHED = 2e5  # numbers in X up to which an answer is polished beyond tol
 _ATTEMPTS = 3
 _UNEVEN = 1e3  # ratio of sizes beyond which columns are named
 _FINAL = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
+_ENDS = (Status.OPTIMAL, Status.STATIONARY, *_FINAL)
 
 
 AnyProblem = Problem | MulticlassProblem | KernelProblem
@@ -116,7 +117,7 @@ def _solved(
             made.seconds + solution.run.seconds,
         )
         best = solution, certificate
-        if status is Status.OPTIMAL or status in _FINAL or made.iterations >= settings.max_iter:
+        if status in _ENDS or made.iterations >= settings.max_iter:
             break
         start, tol = Start(solution.w, solution.b, solution.beta), 0.1 * tol
     if made.status in _FINAL:
@@ -169,7 +170,7 @@ def _name(solver: Solver) -> str:
     return next(name for name, kind in SOLVERS.items() if isinstance(solver, kind))
 
 
-def _others(first: Any, problem: AnyProblem, settings: Settings) -> list[Solver]:
+def _others(first: Any, problem: Problem | MulticlassProblem, settings: Settings) -> list[Solver]:
     if isinstance(problem, MulticlassProblem) or problem.l1_ratio > 0:
         return [first]
     other = "dual_cd" if isinstance(first, Newton) else "newton"
@@ -188,6 +189,8 @@ def _judged(status: Status, certificate: Certificate, tol: float) -> Status:
         return status
     if certificate.holds(tol):
         return Status.OPTIMAL
+    if certificate.dual == -np.inf and status is Status.OPTIMAL:
+        return Status.STATIONARY
     return Status.STALLED if status is Status.OPTIMAL else status
 
 

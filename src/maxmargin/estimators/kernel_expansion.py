@@ -1,0 +1,137 @@
+"""A function by its support vectors, f(x) = Σ aᵢ K(xᵢ, x) + b, and the rows it is asked about."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin.estimators.callbacks import TakesCallbacks
+from maxmargin.estimators.inputs import LARGEST_PRODUCT, check_rows, refuse_overflow
+from maxmargin.estimators.kernel_models import BoundRows, expanded, is_numeric
+from maxmargin.estimators.kernel_parameters import KernelParameters
+from maxmargin.estimators.kernel_perceptron import _checked_gram, _objects
+from maxmargin.geometry.inputs import largest_squared_norm, row_products
+from maxmargin.kernels import Kernel, Linear, Precomputed
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_BOUND = BoundRows()
+
+
+class KernelExpansion(TakesCallbacks, KernelParameters, BaseEstimator):
+    """The part of a kernel machine that predicts."""
+
+    # Whether with the linear kernel the linear machine solves the same problem.
+    _has_linear_machine: ClassVar[bool] = False
+    support_vectors_: Any
+    _lengths: Floats  # ‖w‖ of each score
+    _weights: Floats  # w of the linear machine
+    _weights_of: Floats  # and the coefficients it belongs to
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "status_")
+
+    def _coefficients(self) -> Floats:
+        """Return the coefficients of the support vectors in each score, a column each."""
+        return np.asarray(self.dual_coef_, dtype=np.float64).T
+
+    def _by_linear_machine(self, kernel: Kernel) -> bool:
+        return self._has_linear_machine and type(kernel) is Linear
+
+    # ------------------------------------------------------------ input
+
+    def _check_input(self, X: Any, *, reset: bool) -> Any:
+        """Return rows, kernel values or objects."""
+        objects = self.kernel_.takes_objects if not reset else self._of_objects(X)
+        kernel = self._named_kernel(objects)
+        if kernel.takes_objects:
+            return _objects(X)
+        if not isinstance(kernel, Precomputed):
+            X = check_rows(self, X, reset=reset)
+            largest = (LARGEST_PRODUCT,) if self._by_linear_machine(kernel) else ()
+            refuse_overflow(self, X, largest_squared_norm(X), *largest)
+            return X
+        if sp.issparse(X):
+            raise TypeError(
+                "Sparse precomputed kernels are not supported, as dense data is required: pass "
+                "X.toarray()."
+            )
+        if reset:
+            return _checked_gram(check_rows(self, X, reset=True))
+        narrow = getattr(X, "shape", (0, 0))[1:] == (len(self.support_),)
+        if narrow and len(self.support_) != self.n_features_in_:
+            return check_array(X, dtype=[np.float64, np.float32])
+        return check_rows(self, X, reset=False)
+
+    def _of_objects(self, X: Any) -> bool:
+        return not isinstance(self.kernel, str | Kernel) and not is_numeric(X)
+
+    # ------------------------------------------------------------ prediction
+
+    @property
+    def coef_(self) -> Floats:
+        """The weights w, which exist for the linear kernel only."""
+        check_is_fitted(self)
+        if type(self.kernel_) is not Linear:
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        if hasattr(self, "_weights") and np.array_equal(self._weights_of, self.dual_coef_):
+            w = self._weights.view()
+        else:
+            w = np.asarray((self.support_vectors_.T @ self._coefficients()).T)
+        w.flags.writeable = False
+        return w
+
+    def distance(self, X: Any) -> Floats:
+        """Return the signed distance f/‖w‖ of each row in feature space; 0/0 is 0.
+
+        Of shape (n,), or (n, K(K − 1)/2) for the pairs of more than two classes.
+        """
+        scores = self._plane_scores(X)
+        distances = scores / np.where(self._lengths > 0, self._lengths, 1.0)
+        return np.asarray(distances[:, 0] if distances.shape[1] == 1 else distances)
+
+    def _plane_scores(self, X: Any) -> Floats:
+        """Return f of each problem, a column each."""
+        check_is_fitted(self)
+        self._refuse_altered()
+        X = self._check_input(X, reset=False)
+        if type(self.kernel_) is Linear:
+            w = np.ascontiguousarray(self.coef_.T)
+            return np.asarray(row_products(X, w) + self.intercept_)
+        a = self._coefficients()
+        if isinstance(self.kernel_, Precomputed):
+            columns = X if X.shape[1] == len(a) != self.n_features_in_ else X[:, self.support_]
+            return np.asarray(columns @ a + self.intercept_)
+        if not self.kernel_.takes_objects:
+            X = X.astype(np.promote_types(X.dtype, self.support_vectors_.dtype), copy=False)
+        right = _BOUND.of(self, X.dtype)
+        return np.asarray(expanded(self.kernel_, X, right, a, self._threads()) + self.intercept_)
+
+    def _refuse_altered(self) -> None:
+        n = len(self.support_)
+        whole = isinstance(self.kernel_, Precomputed) or self.support_vectors_.shape[0] == n
+        shape = np.shape(self.dual_coef_)
+        if not (whole and shape[1:] == (n,) and int(np.sum(self.n_support_)) == n):
+            raise ValueError(
+                f"The internal representation of {type(self).__name__} was altered: dual_coef_, "
+                "support_, support_vectors_ and n_support_ do not belong together. Fit it again."
+            )
+
+    # ------------------------------------------------------------ lengths
+
+    def _margins(self) -> Floats:
+        lengths = self._lengths
+        margins = np.full(len(lengths), np.inf)
+        np.divide(1.0, lengths, out=margins, where=lengths > 0)
+        return margins
+
+    def _among_rows(self, values: Floats) -> Floats:
+        """Return values of the support vectors as values of all rows, 0 for the others."""
+        out = np.zeros((*values.shape[:-1], self.shape_fit_[0]), dtype=values.dtype)
+        out[..., self.support_] = values
+        return out

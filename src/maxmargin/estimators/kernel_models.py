@@ -1,0 +1,229 @@
+"""What a kernel machine is made of: its problems, its sum over support vectors, its pairs."""
+
+import hashlib
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from maxmargin.kernels import Bound, Kernel
+from maxmargin.kernels.bound import Objects, Source
+from maxmargin.kernels.given import FromFunction
+from maxmargin.kernels.rows import FloatArray
+from maxmargin.loops.records import Terms
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_BLOCK_VALUES = 1 << 22  # kernel values held at a time when predicting: 32 MB
+
+
+@dataclass(frozen=True)
+class Training:
+    """The rows that take part in a fit, those of one class side by side if there are several."""
+
+    X: Any
+    answers: Any  # labels 0 … K − 1, or targets
+    weight: Floats
+    kept: Ints  # their numbers among the rows given
+    n_rows: int  # given
+    kernel: Kernel
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the problems of a machine: its dual variables, and what they are about.
+
+    A row may have several duals: one for each pair of classes that its own is in, or one for each
+    side of a tube. ``sides`` says which of them a variable is.
+    """
+
+    terms: Terms
+    rows: Ints
+    sides: Ints
+    groups: Ints
+    totals: Floats
+
+
+class Found(NamedTuple):
+    """What solving the parts gave.
+
+    The best weights and the best duals may come from different iterates; in feature space both are
+    sums over rows, and both are kept by (side, row).
+    """
+
+    problems: list[Any]
+    outcomes: list[Any]
+    weights: Floats
+    duals: Floats
+
+
+# ------------------------------------------------------------------- f = Σ aᵢK(xᵢ, ·)
+
+
+class BoundRows:
+    """Support vectors as their kernel sees them, computed once for each model."""
+
+    def __init__(self) -> None:
+        # Not in the models: there it would be pickled, and prediction would change them.
+        self._kept: WeakKeyDictionary[Any, tuple[Any, Any, Bound]] = WeakKeyDictionary()
+
+    def of(self, model: Any, dtype: Any) -> Bound:
+        """Return the support vectors of a model in a number type."""
+        vectors, kernel = model.support_vectors_, model.kernel_
+        known = self._kept.get(model)
+        if known and known[0] is vectors and known[1] is kernel and known[2].dtype == dtype:
+            return known[2]
+        if not kernel.takes_objects:
+            vectors = vectors.astype(dtype, copy=False)
+        bound: Bound = kernel.bind(vectors)
+        self._kept[model] = model.support_vectors_, kernel, bound
+        return bound
+
+
+def expanded(
+    kernel: Kernel, X: Any, right: Bound, coefficients: Floats, threads: int | None
+) -> Floats:
+    """Return Σⱼ K(xᵢ, zⱼ) aⱼₖ of rows X over support vectors z: a column for each column of a."""
+    n = X.shape[0]
+    scores = np.zeros((n, coefficients.shape[1]))
+    if not len(right):
+        return scores
+    step = max(1, _BLOCK_VALUES // len(right))
+    for start in range(0, n, step):
+        part = slice(start, start + step)
+        left = kernel.bind(X[part], like=right)
+        scores[part] = kernel.between(left, right, threads=threads) @ coefficients
+    return scores
+
+
+def self_products(kernel: Kernel, bound: Bound, coefficients: Floats) -> Floats:
+    """Return K · coefficients for the rows that have them, a block at a time."""
+    n = len(bound)
+    out = np.zeros(coefficients.shape)
+    step = max(1, _BLOCK_VALUES // max(1, n))
+    for start in range(0, n, step):
+        part = slice(start, start + step)
+        out[part] = kernel.between(bound[part], bound) @ coefficients
+    return out
+
+
+# ------------------------------------------------------------------- pairs of classes
+
+
+class Pairs:
+    """One against one: each class is in K − 1 of the pairs (i, j), i < j, and i is positive.
+
+    Side r of class c is its pair with class r, or r + 1 if r ≥ c; of two classes the second is
+    positive. This is how scikit-learn lays out ``dual_coef_``.
+    """
+
+    def __init__(self, n_classes: int) -> None:
+        self.pairs = list(combinations(range(n_classes), 2))
+        self._n_classes = n_classes
+
+    @cached_property
+    def number(self) -> Ints:
+        """Which pair side r of class c is, by (c, r)."""
+        number = np.zeros((self._n_classes, self._n_classes - 1), dtype=np.int64)
+        for k, (i, j) in enumerate(self.pairs):
+            number[i, j - 1] = number[j, i] = k
+        return number
+
+    @cached_property
+    def sign(self) -> Floats:
+        """Which side of the plane class c is on, by (c, r)."""
+        sign = np.where(
+            np.arange(self._n_classes - 1) >= np.arange(self._n_classes)[:, None], 1, -1
+        )
+        return (-sign if self._n_classes == 2 else sign).astype(np.float64)
+
+    def spread(self, values: npt.NDArray[Any], labels: Ints) -> npt.NDArray[Any]:
+        """Return values by (side, row) as values by (pair, row); 0 where a row has no part."""
+        out = np.zeros((len(self.pairs), len(labels)), dtype=values.dtype)
+        for side in range(len(values)):
+            out[self.number[labels, side], np.arange(len(labels))] = values[side]
+        return out
+
+    def gathered(self, values: npt.NDArray[Any], labels: Ints) -> npt.NDArray[Any]:
+        """Return values by (pair, row) as values by (side, row)."""
+        each = np.arange(len(labels))
+        return np.stack([values[number[labels], each] for number in self.number.T])
+
+
+# ------------------------------------------------------------------- the same rows again
+
+
+def matches(old: Any, old_labels: Any, new: Any, new_labels: Any) -> tuple[Ints, Ints]:
+    """Return where rows with the same content and label are in the one and in the other."""
+    waiting: dict[bytes, list[int]] = defaultdict(list)
+    for i, mark in enumerate(_marks(old, old_labels)):
+        waiting[mark].append(i)
+    pairs = [
+        (waiting[mark].pop(0), j)
+        for j, mark in enumerate(_marks(new, new_labels))
+        if waiting.get(mark)
+    ]
+    found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
+
+
+def _marks(X: Any, labels: Ints) -> list[bytes]:
+    """Return a digest of each row and its label."""
+    n = X.shape[0]
+    tails = [label.tobytes() for label in np.asarray(labels, dtype=np.int64)]
+    if sp.issparse(X):
+        ends = X.indptr
+        contents = [
+            X.indices[ends[i] : ends[i + 1]].astype(np.int64).tobytes()
+            + X.data[ends[i] : ends[i + 1]].tobytes()
+            for i in range(n)
+        ]
+    else:
+        contents = [np.ascontiguousarray(row).tobytes() for row in X]
+    return [
+        hashlib.blake2b(content + tail, digest_size=16).digest()
+        for content, tail in zip(contents, tails, strict=True)
+    ]
+
+
+# ------------------------------------------------------------------- objects
+
+
+class OnObjects(FromFunction):
+    """A function of two blocks of any objects, such as lists of strings."""
+
+    @property
+    def takes_objects(self) -> bool:
+        """True."""
+        return True
+
+    def _bind(self, source: Source) -> Bound:
+        return Bound(source, Objects(list(source.given)))
+
+    def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
+        out[...] = self._block(a.parts[0].items, b.parts[0].items, out.shape)
+
+    def _diag(self, a: Bound) -> FloatArray:
+        items = a.parts[0].items
+        return np.array([self._block([x], [x], (1, 1))[0, 0] for x in items], a.dtype)
+
+
+def is_numeric(X: Any) -> bool:
+    """Return whether X is a matrix of numbers, or is meant to be one."""
+    if sp.issparse(X) or hasattr(X, "columns"):
+        return True
+    try:
+        values = np.asarray(X)
+    except ValueError:  # ragged
+        return False
+    return values.ndim >= 2 or values.dtype.kind in "biuf"

@@ -1,0 +1,211 @@
+"""The support vector classifier with any kernel."""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from maxmargin import losses
+from maxmargin.estimators.callbacks import with_callbacks
+from maxmargin.estimators.kernel_classifier import KernelClassifier
+from maxmargin.estimators.kernel_models import Part
+from maxmargin.estimators.parameters import check_flag
+from maxmargin.estimators.reductions import Task
+from maxmargin.solve import Callback
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class SVC(KernelClassifier):
+    """Support vector classifier with any kernel, and a proof of how good it is.
+
+    Minimises ½‖w‖² + C Σ ξ with ξ = max(0, 1 − y f(x)) and f(x) = w·φ(x) + b, for every pair of
+    classes. Parameters and attributes are those of ``sklearn.svm.SVC``, and more; ``tol`` is a
+    relative duality gap here, and ``max_iter`` is finite.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of slack, > 0.
+    kernel : str, Kernel or callable, default="rbf"
+        "linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "chi2", "intersection",
+        "precomputed", any object of ``mm.kernels``, or a function of two blocks of rows (or of two
+        lists of whatever X holds: strings, graphs) that returns the matrix of kernel values.
+        "linear" is solved by the method of ``LinearSVC``.
+    degree : int, default=3
+        For "poly", ≥ 0.
+    gamma : float, "scale" or "auto", default="scale"
+        For kernels given by name: γ ≥ 0, or 1/(d·Var X), or 1/d. Rows count in the variance as
+        often as their weight says. A Kernel object has its own.
+    coef0 : float, default=0.0
+        For "poly" and "sigmoid".
+    shrinking : bool, default=True
+        Taken for the sake of scikit-learn's signature: it has no effect on the answer.
+    probability : False, default=False
+        Scores are not probabilities: True is refused with the advice to use
+        ``CalibratedClassifierCV(SVC(), ensemble=False)``.
+    tol : float, default=1e-4
+        Relative duality gap at which the answer is good enough, ≥ 0.
+    cache_size : float or None, default=None
+        Megabytes for kernel values, > 0; used if memory="auto". None: free memory decides.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C by class.
+    verbose : int or bool, default=False
+        Write a line per iteration.
+    max_iter : int, default=10000
+        Iterations allowed for each pair of classes; -1 stands for the default.
+    decision_function_shape : {"ovr", "ovo"}, default="ovr"
+        With more than two classes, what ``decision_function`` returns: a score for each class, or
+        for each pair. It has no effect on ``predict``.
+    break_ties : bool, default=False
+        Has no effect: ties between classes are always broken by the sums of their scores.
+    random_state : int, Generator, RandomState or None, default=None
+        For the linear kernel, where rows may be visited in random order. None is a fixed seed.
+    fit_intercept : bool, default=True
+        Whether there is an intercept b, which costs nothing, or b = 0.
+    memory : int or "auto", default="auto"
+        Bytes that kept kernel values may take; "auto": cache_size, or half of what is free.
+    max_time : float or None, default=None
+        Seconds allowed for the fit; the best answer so far is kept, with its gap.
+    warm_start : bool, default=False
+        Start from the last solution: the duals of the rows that are the same as then.
+    callback : callable or None, default=None
+        Called with a Progress (``iteration``, ``seconds``, ``iterate.relative_gap``) after each
+        iteration; returning True ends the fit. scikit-learn's callbacks: ``set_callbacks``.
+    trace : bool, default=False
+        Keep seconds and gap of each iteration in ``trace_``.
+    n_jobs : int or None, default=None
+        Threads; None or -1: as many as BLAS uses. The answer does not depend on it.
+
+    Attributes
+    ----------
+    classes_, class_weight_ : ndarray of shape (n_classes,)
+        The labels, and the factors of C. A class whose rows all have weight 0 stays among them and
+        is never predicted.
+    support_ : ndarray of shape (n_support,)
+        Rows with a positive dual, those of the first class first.
+    support_vectors_ : array, CSR matrix or array of objects
+        Those rows; empty for kernel="precomputed".
+    n_support_ : ndarray of shape (n_classes,)
+        How many there are in each class.
+    dual_coef_ : ndarray of shape (n_classes − 1, n_support)
+        Their duals times ±1. Row r is about the pair of a vector's own class c with class r, or
+        with class r + 1 if r ≥ c.
+    intercept_ : ndarray of shape (n_classes·(n_classes − 1)/2,)
+        b of each pair. Of two classes the second is positive, of a pair of more the first.
+    coef_ : ndarray of shape (n_classes·(n_classes − 1)/2, n_features)
+        w of each pair, for the linear kernel only.
+    certificate_ : Certificate
+        Bounds on the optimum, recomputed from the data; with several pairs their sums, and the
+        single ones in ``certificate_.parts``.
+    status_, stop_reason_, solver_, n_iter_, fit_status_ :
+        Why the fit stopped (an enum and a sentence), what solved it, in how many iterations for
+        each pair; 0 if optimal, else 1. An indefinite kernel is at best "stationary, not
+        certified".
+    alpha_, slack_ : ndarray of shape (n_samples,) or (n_pairs, n_samples)
+        Dual variables ≥ 0, and slacks ξ of the support vectors (other rows have none at the
+        optimum).
+    support_kind_ : ndarray of str, of shape (n_support,) or (n_pairs, n_support)
+        "margin" (ξ ≤ 1e-5), "inside" (ξ ≤ 1) or "wrong side" (ξ > 1); "" where it has no part.
+    margin_ : float or ndarray of shape (n_pairs,)
+        1/‖w‖ in feature space: the distance from f = 0 to f = ±1.
+    kernel_ : Kernel
+        The kernel with numbers for all its parameters.
+    trace_ : list
+        If asked for.
+    shape_fit_ : tuple
+        The shape of X.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.circles(200, random_state=0)
+    >>> model = mm.SVC(C=10.0).fit(X, y)
+    >>> model.certificate_.holds(1e-4)
+    True
+    >>> model.score(X, y)
+    1.0
+    """
+
+    _has_linear_machine = True
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        probability: Any = False,
+        tol: float = 1e-4,
+        cache_size: float | None = None,
+        class_weight: Any = None,
+        verbose: int | bool = False,
+        max_iter: int = 10_000,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        fit_intercept: bool = True,
+        memory: int | str = "auto",
+        max_time: float | None = None,
+        warm_start: bool = False,
+        callback: Callback | None = None,
+        trace: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.fit_intercept = fit_intercept
+        self.memory = memory
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.callback = callback
+        self.trace = trace
+        self.n_jobs = n_jobs
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows X with labels y.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; float32 stays float32, sparse stays sparse. With kernel="precomputed" the square
+            matrix of kernel values; with a function, whatever it takes.
+        y : array-like of shape (n_samples,)
+            Labels of any kind; two or more classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            How many times each row counts; a row of weight 0 is absent.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._check_cost()
+        check_flag(self, "fit_intercept")
+
+    def _binary(self, task: Task, weight: Floats, rows: Ints, sides: Ints) -> Part:
+        terms = losses.hinge(task.signs, float(self.C) * weight)
+        groups = np.full(len(rows), 0 if self.fit_intercept else -1)
+        return Part(terms, rows, sides, groups, np.zeros(int(self.fit_intercept)))
