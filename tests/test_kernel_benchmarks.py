@@ -209,8 +209,11 @@ def test_a_run_that_was_ended_goes_on(tmp_path: Path) -> None:
         assert kept.get(KEY, "this") == found
     assert kept.get(KEY, "another source") is None
     assert Kept(tmp_path, "few rows").get(KEY, "this") is None
-    kept.add(replace(found, source="another source"))
-    assert len(kept.cells("this")) == kept.of_other_sources() == 1
+    newer = replace(found, source="another source")
+    kept.add(newer)
+    assert kept.cells() == Kept(tmp_path, "all rows").cells() == [newer]
+    assert kept.get(KEY, "this") == found
+    assert kept.cells() == [found]  # it is taken over: the source is that of before again
 
 
 def test_a_claim_without_proof_is_found() -> None:

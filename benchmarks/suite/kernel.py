@@ -102,7 +102,7 @@ def _report(races: list[Race], counts: Sequence[int]) -> Report:
     report = Report("kernel")
     if not races:
         return report
-    report.tables += [
+    tables = [
         _means(races, counts),
         _fits(races),
         _clocks(races),
@@ -110,6 +110,7 @@ def _report(races: list[Race], counts: Sequence[int]) -> Report:
         _ours(races),
         _predictions(races),
     ]
+    report.tables += [table for table in tables if table.rows]  # nobody may have answered
     for found in races:
         report.checks += found.checks()
     for threads in counts:

@@ -61,13 +61,14 @@ class Found:
 
 
 class Kept:
-    """All cells ever found with the same sizes, the last of each key and source."""
+    """All cells ever found with the same sizes; the last of each key is shown."""
 
     def __init__(self, folder: Path, of: str) -> None:
         self._of = of
         self._file = folder / f"{NAME}.cells.jsonl"
         self._table = folder / f"{NAME}.md"
         self._cells: dict[tuple[str, Key], Found] = {}
+        self._last: dict[Key, Found] = {}
         folder.mkdir(parents=True, exist_ok=True)
         text = self._file.read_text("utf-8") if self._file.exists() else ""
         if text and not text.endswith("\n"):  # a run was killed while it wrote
@@ -75,29 +76,29 @@ class Kept:
             self._file.write_text(text, encoding="utf-8")
         for said in map(json.loads, text.splitlines()):
             if said.pop("of") == of:
-                found = Found(**said)
-                self._cells[found.source, found.key] = found
-        self._source = ""
+                self._know(Found(**said))
 
     def get(self, key: Key, source: str) -> Found | None:
-        """Return a cell if it is known for this source."""
-        return self._cells.get((source, key))
+        """Return a cell if it is known for this source; from now on it is the last of its key."""
+        found = self._cells.get((source, key))
+        if found is not None:
+            self._last[key] = found
+        return found
 
     def add(self, found: Found) -> None:
         """Write a cell down."""
-        self._cells[found.source, found.key] = found
+        self._know(found)
         with self._file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(plain({"of": self._of, **asdict(found)})) + "\n")
 
-    def cells(self, source: str) -> list[Found]:
-        """Return all that is known of a source."""
-        self._source = source
-        return [found for (of, _), found in self._cells.items() if of == source]
-
-    def of_other_sources(self) -> int:
-        """Return how many cells there are that were not among the last ones returned."""
-        return sum(of != self._source for of, _ in self._cells)
+    def cells(self) -> list[Found]:
+        """Return the last of each key, whatever version of the package it is of."""
+        return list(self._last.values())
 
     def write_table(self, table: Table) -> None:
         """Write what is known as a table to read."""
         self._table.write_text(f"{table}\n", encoding="utf-8")
+
+    def _know(self, found: Found) -> None:
+        self._cells[found.source, found.key] = found
+        self._last[found.key] = found

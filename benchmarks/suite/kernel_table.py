@@ -2,11 +2,13 @@
 
 A cell is one fit within 300 s; with ``--compare`` LIBSVM fits it too, at its tol=1e-6 and within
 60 s, and the dual objectives are compared. ``--only`` takes sets and tolerances ("tol=1e-6").
-A cell is on disk as soon as it is known: later runs take over what is known of the same source.
+A cell is on disk as soon as it is known: later runs do not fit again what is known of the same
+source, and show all that is known.
 """
 
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -59,14 +61,16 @@ def run(options: Options) -> Report:
                 for key in keys(dataset.name, version, chosen):
                     _fill(bench, key, kept, options)
     report = Report(NAME)
-    cells = kept.cells(fingerprint())
+    cells = kept.cells()
     if cells:
         report.tables.append(table(cells))
         report.checks += checks(cells)
         report.draw = lambda: picture(cells)
         report.notes.append("several classes: the gap is that of the worst pair of them")
-    if old := kept.of_other_sources():
-        report.notes.append(f"{old} cells of other versions of the source are not shown")
+    sources = Counter(found.source for found in cells)
+    if len(sources) > 1:
+        said = ", ".join(f"{count} of {source[:8]}" for source, count in sources.items())
+        report.notes.append(f"the cells are of several versions of the source: {said}")
     return report
 
 
@@ -185,7 +189,7 @@ def _fill(bench: Bench, key: Key, kept: Kept, options: Options) -> None:
         found, fresh = compared(bench, key, found), True
     if fresh:
         kept.add(found)
-        kept.write_table(table(kept.cells(bench.source)))
+        kept.write_table(table(kept.cells()))
     print(f"  {line(found)}", flush=True)
 
 
@@ -272,6 +276,7 @@ def table(cells: list[Found]) -> Table:
             found.vectors,
             "–" if found.lead is None else f"{found.lead:+.1e}",
             found.compared or "–",
+            found.source[:8],
         ]
         for found in cells
     ]
@@ -294,6 +299,7 @@ def table(cells: list[Found]) -> Table:
             "support vectors",
             "lead",
             "LIBSVM",
+            "source",
         ),
         rows,
     )
