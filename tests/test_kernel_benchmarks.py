@@ -270,7 +270,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
         (tmp_path / f"{name}.svm.xz").write_bytes(lzma.compress("".join(lines).encode()))
 
     def run(name: str, *arguments: str) -> Any:
-        given = ["--quick", "--data", str(tmp_path), "--out", str(tmp_path), "--repeats", "2"]
+        given = ["--quick", "--data", str(tmp_path), "--out", str(tmp_path), "--repeats", "1"]
         comparable = main([name, *given, *arguments]) == 0
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert "| data" in (tmp_path / f"{name}.md").read_text("utf-8")
