@@ -14,6 +14,7 @@ from maxmargin.kernels.rows import FloatArray
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+_MOST_ADDED = 0.5  # columns, as a part of those there, beyond which rows are computed anew
 _SHARE = 0.5  # of the memory that is free
 _LARGEST_SINGLE = 1e30  # kernel values beyond this are not put into float32
 _SMALL = 2000  # rows up to which float32 would save nothing worth having
@@ -131,10 +132,6 @@ class RowStore:
         """Return where in ``values`` the rows are."""
         return np.asarray(self._slot[positions])
 
-    def batches(self, positions: Ints) -> list[Ints]:
-        """Split rows into parts that can be here together."""
-        return [positions[i : i + self.capacity] for i in range(0, len(positions), self.capacity)]
-
     def fetch(self, positions: Ints) -> Ints:
         """Compute the rows that are not here, and return where all of them are."""
         missing = positions[~self.has(positions)]
@@ -149,6 +146,11 @@ class RowStore:
             self._slot[part] = free
             self._held[free] = part
         return self.slots(positions)
+
+    def add_to(self, f: Floats, positions: Ints, weights: Floats) -> None:
+        """Do f += Σ weights · rows, for at most ``capacity`` rows."""
+        slots = self.fetch(positions)
+        loops.smo.accumulate(self.values, slots, weights, 0, len(f), f)
 
     def _free_run(self, count: int, wanted: Ints) -> Ints:
         """Return up to so many consecutive slots, taken from the oldest rows not wanted now."""
@@ -210,7 +212,21 @@ class RowStore:
         self._held[: len(stays)] = rows
         self._next = len(stays)
 
-    def replace(self, bound: Bound) -> None:
-        """Start anew with other columns."""
-        self.bound = bound
+    def widen(self, bound: Bound, place: Ints) -> None:
+        """Add columns: ``bound`` has them all, those from before at the positions ``place``."""
+        held, values = self._held, self.values
+        used = np.flatnonzero(held >= 0)
+        added = np.setdiff1d(np.arange(len(bound)), place, assume_unique=True)
+        before, self.bound = self.bound, bound
+        if len(added) > _MOST_ADDED * len(place) or not len(used):
+            self._empty()
+            return
+        rest = self.gram.kernel.between(before[held[used]], bound[added], threads=self.gram.threads)
+        self._buffer = np.empty(0, bound.dtype)
         self._empty()
+        used = used[: self.capacity]
+        loops.smo.merge(values, used, place, rest, added, self.values)
+        rows = place[held[used]]
+        self._slot[rows] = np.arange(len(used))
+        self._held[: len(used)] = rows
+        self._next = len(used)

@@ -114,7 +114,7 @@ class Bracket:
     primal: float
     dual: float
     w: Floats
-    b: float
+    b: Any  # a number; one a group in a KernelProblem
     beta: Floats
     finished: bool = True
     settled: bool = False  # nothing more to gain: the optimality conditions hold to rounding

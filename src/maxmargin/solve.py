@@ -10,6 +10,7 @@ import numpy as np
 from maxmargin.problem import (
     Bracket,
     Iterate,
+    KernelProblem,
     MulticlassProblem,
     Problem,
     Progress,
@@ -36,7 +37,7 @@ class Solver(Protocol):
 
 
 def solve(
-    problem: Problem | MulticlassProblem,
+    problem: Problem | MulticlassProblem | KernelProblem,
     solver: Solver,
     *,
     tol: float,
@@ -52,7 +53,7 @@ def solve(
 
     Parameters
     ----------
-    problem : Problem or MulticlassProblem
+    problem : Problem, MulticlassProblem or KernelProblem
         What to solve.
     solver : Solver
         How.

@@ -16,7 +16,6 @@ from maxmargin import losses
 from maxmargin.certify.arithmetic import kkt_violation, within_groups
 from maxmargin.certify.certificate import Certificate
 from maxmargin.certify.intercepts import best_intercept
-from maxmargin.geometry.inputs import BLOCK_SIZE
 from maxmargin.kernels import Bound, Kernel
 from maxmargin.kernels.precomputed import is_symmetric
 from maxmargin.loops.records import Terms
@@ -38,7 +37,8 @@ def certify_kernel(
     terms, totals = problem.terms, problem.totals
     beta, infeasibility = within_groups(terms, point.beta, problem.groups, totals)
     rows, at = np.unique(problem.rows, return_inverse=True)
-    coefficients = np.column_stack([np.bincount(at, c, len(rows)) for c in (point.w, beta)])
+    coefficients = np.zeros((len(rows), 2))
+    np.add.at(coefficients, at, np.column_stack([point.w, beta]))
     bound = problem.gram.exact[rows]
     scores, implied = _products(problem.gram.kernel, bound, coefficients).T
     norm2 = float(coefficients[:, 0] @ scores)
@@ -72,7 +72,8 @@ def _best_intercepts(problem: KernelProblem, scores: Floats, near: Floats) -> Fl
     best = near.copy()
     for g, total in enumerate(problem.totals):
         members = problem.groups == g
-        terms = Terms(*(part[members] for part in problem.terms[:4]), problem.terms.slope)
+        target, low, high, shift = (part[members] for part in problem.terms[:4])
+        terms = Terms(target, low, high, shift, problem.terms.slope)
         best[g] = best_intercept(terms, scores[members], float(near[g]), float(total))
     return best
 
@@ -83,16 +84,11 @@ def _spread(groups: Ints, b: Floats) -> Floats:
 
 
 def _products(kernel: Kernel, rows: Bound, coefficients: Floats) -> Floats:
-    """Return K · coefficients, computing only columns that have some, a block of rows at a time."""
+    """Return K · coefficients, computing only columns that have some."""
     used = np.flatnonzero(coefficients.any(axis=1))
-    total = np.zeros(coefficients.shape)
     if not len(used):
-        return total
-    columns, weights = rows[used], coefficients[used]
-    step = max(1, BLOCK_SIZE // len(used))
-    for start in range(0, len(rows), step):
-        block = kernel.between(rows[start : start + step], columns)
-        total[start : start + step] = block @ weights
+        return np.zeros(coefficients.shape)
+    total: Floats = kernel.combine(rows, rows[used], coefficients[used])
     return total
 
 

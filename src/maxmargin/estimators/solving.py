@@ -24,6 +24,7 @@ from maxmargin.solvers.choice import SOLVERS, choose, named
 from maxmargin.solvers.newton import Newton
 
 _POLISHED = 2e5  # numbers in X up to which an answer is polished beyond tol
+_POLISHED_DUALS = 1000  # the same of a kernel machine, by its dual variables
 _ATTEMPTS = 3
 _UNEVEN = 1e3  # ratio of sizes beyond which columns are named
 _FINAL = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
@@ -158,7 +159,7 @@ def _going_on(callback: Callback | None, made: Run) -> Callback | None:
 def _attempts(problem: AnyProblem, settings: Settings) -> list[Solver]:
     """Return the solvers to try in turn."""
     if isinstance(problem, KernelProblem):
-        return [BlockSMO(wanted, settings.threads) for wanted in (settings.tol, 0.1 * settings.tol)]
+        return [BlockSMO(wanted) for wanted in (settings.tol, 0.1 * settings.tol)]
     if settings.solver == "auto":
         first = choose(problem, threads=settings.threads, seed=settings.seed)
     else:
@@ -179,7 +180,7 @@ def _others(first: Any, problem: Problem | MulticlassProblem, settings: Settings
 
 def _polish(problem: AnyProblem) -> int:
     if isinstance(problem, KernelProblem):
-        return 0
+        return 100 if len(problem.rows) <= _POLISHED_DUALS else 0
     size = problem.X.nnz if hasattr(problem.X, "nnz") else problem.X.size
     return 100 if size <= _POLISHED else 0
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from maxmargin.kernels import tiling
 from maxmargin.kernels.bound import Bound, Source
@@ -135,11 +136,7 @@ class Kernel:
             How many threads may work; by default as many as BLAS would use. The result does not
             depend on it.
         """
-        self._refuse_widths(a.width, b.width)
-        if a.dtype != b.dtype:
-            raise ValueError(f"both sides must be bound in one type, got {a.dtype} and {b.dtype}")
-        if not _same(a.origin, b.origin):
-            raise ValueError("both sides must be measured from one origin: bind(X, like=the other)")
+        self._refuse_unequal(a, b)
         shape = (len(a), len(b))
         if out is None:
             out = np.empty(shape, a.dtype)
@@ -149,6 +146,28 @@ class Kernel:
             )
         tiling.fill(self, a, b, out, threads)
         return out
+
+    def combine(
+        self, a: Bound, b: Bound, weights: FloatArray, threads: int | None = None
+    ) -> npt.NDArray[np.float64]:
+        """Return K(a, b) @ weights, without ever having K: the scores of an expansion.
+
+        Parameters
+        ----------
+        a, b : Bound
+            As in ``between``.
+        weights : ndarray of shape (len(b), m)
+            Coefficients, a column for each function.
+        threads : int, optional
+            As in ``between``.
+
+        Returns
+        -------
+        ndarray of shape (len(a), m)
+            In float64.
+        """
+        self._refuse_unequal(a, b)
+        return tiling.combine(self, a, b, weights, threads)
 
     def resolved(self, X: Any, weight: Any = None) -> Self:
         """Return a copy with numbers in the place of gamma="scale" and gamma="auto".
@@ -210,6 +229,13 @@ class Kernel:
     def _single_error(self, source: Source) -> float:
         """Return what float32 would do to values beyond its own precision; inf: not for it."""
         return np.inf
+
+    def _refuse_unequal(self, a: Bound, b: Bound) -> None:
+        self._refuse_widths(a.width, b.width)
+        if a.dtype != b.dtype:
+            raise ValueError(f"both sides must be bound in one type, got {a.dtype} and {b.dtype}")
+        if not _same(a.origin, b.origin):
+            raise ValueError("both sides must be measured from one origin: bind(X, like=the other)")
 
     def _refuse_widths(self, left: int | None, right: int | None) -> None:
         if left is not None and right is not None and left != right:

@@ -15,6 +15,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from maxmargin import loops
 from maxmargin.kernels.blas import one_blas_thread, usual_threads
@@ -71,7 +72,46 @@ def fill(kernel: "Kernel", a: Bound, b: Bound, out: FloatArray, threads: int | N
         _share(work, todo, min(_thread_count(kernel, threads), len(todo)))
 
 
-def _share(work: Any, todo: deque[Tile], threads: int) -> None:
+def combine(
+    kernel: "Kernel", a: Bound, b: Bound, weights: FloatArray, threads: int | None
+) -> npt.NDArray[np.float64]:
+    """Return K(a, b) @ weights in float64, each tile used while it is in cache and not kept.
+
+    Sums over a tile are made in its type, sums over tiles in float64.
+    """
+    out = np.zeros((len(a), weights.shape[1]))
+    typed = np.ascontiguousarray(weights, a.dtype)
+    height = min(kernel._tile_rows, TILE_BYTES // (TILE_COLUMNS * a.dtype.itemsize))
+    todo = deque(range(0, len(a), height))
+
+    def work() -> None:
+        with _working():
+            while todo:
+                try:
+                    top = todo.popleft()
+                except IndexError:  # another thread took the last one
+                    return
+                panel(top)
+
+    def panel(top: int) -> None:
+        rows = a[top : top + height]
+        for left in range(0, len(b), TILE_COLUMNS):
+            columns = b[left : left + TILE_COLUMNS]
+            with scratch((len(rows), len(columns)), a.dtype) as tile:
+                kernel._tile(rows, columns, tile)
+                out[top : top + height] += tile @ typed[left : left + TILE_COLUMNS]
+
+    with one_blas_thread():
+        if todo:
+            with _working():
+                panel(todo.popleft())
+        _share(work, todo, min(_thread_count(kernel, threads), len(todo)))
+    if not np.isfinite(out).all():
+        raise ValueError(overflow_message(kernel))
+    return out
+
+
+def _share(work: Any, todo: deque[Any], threads: int) -> None:
     helpers = [worker_pool(threads - 1).submit(work) for _ in range(threads - 1)]
     try:
         work()

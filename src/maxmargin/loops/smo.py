@@ -19,13 +19,66 @@ _LEAST_CURVATURE = 1e-12
 
 
 @compiled
-def directions(target: Any, shift: Any, x: Any, low: Any, high: Any, row: Any, f: Any,
+def directions(target: Any, low: Any, high: Any, shift: Any, group: Any, x: Any, row: Any, f: Any,
                up: Any, down: Any) -> None:  # fmt: skip
     """Set up = r where β may grow (else −∞), down = r where it may shrink (else ∞)."""
     for v in range(x.shape[0]):
         r = target[v] - f[row[v]] - shift[v] * x[v]
         up[v] = r if x[v] < high[v] else -np.inf
         down[v] = r if x[v] > low[v] else np.inf
+
+
+# Reductions over floats are not vectorised where NaN must keep its meaning; over integers they are.
+# The bits of a float, all but the sign turned round where it is negative, are ordered as it is.
+_BUT_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
+
+
+@compiled
+def _extremes(r: Any, closed_up: Any, closed_down: Any) -> Any:
+    """Return max(r + closed_up) and min(r + closed_down)."""
+    most, least = -_BUT_SIGN, _BUT_SIGN
+    for k in range(r.shape[0]):
+        up = np.float64(r[k] + closed_up[k]).view(np.int64)
+        most = max(most, up ^ ((up >> np.int64(63)) & _BUT_SIGN))
+        down = np.float64(r[k] + closed_down[k]).view(np.int64)
+        least = min(least, down ^ ((down >> np.int64(63)) & _BUT_SIGN))
+    most ^= (most >> np.int64(63)) & _BUT_SIGN
+    least ^= (least >> np.int64(63)) & _BUT_SIGN
+    return np.int64(most).view(np.float64), np.int64(least).view(np.float64)
+
+
+@compiled
+def _where(r: Any, closed: Any, value: float) -> Any:
+    """Return the last k with r[k] + closed[k] = value."""
+    at = np.int64(-1)
+    for k in range(r.shape[0]):
+        here = np.int64(k) if r[k] + closed[k] == value else np.int64(-1)
+        at = max(at, here)
+    return at
+
+
+@compiled
+def _partner(r: Any, closed_down: Any, row: Any, curvatures: Any, own: Any, top: float,
+             per_violation: float, per_curvature: float, gains: Any) -> Any:  # fmt: skip
+    """Return the k with the most gain, (top − r[k])² / curvature, among those that may shrink.
+
+    In float32, so that both are measured in units of their own.
+    """
+    least, twice = np.float32(_LEAST_CURVATURE), 2.0 * per_curvature
+    for k in range(r.shape[0]):
+        ahead = np.float32((top - r[k] - closed_down[k]) * per_violation)
+        ahead = ahead if ahead > np.float32(0.0) else np.float32(0.0)
+        curvature = own + curvatures[k] - np.float32(twice * row[k])
+        curvature = curvature if curvature > least else least
+        gains[k] = np.divide(ahead * ahead, curvature)
+    best = np.int32(0)
+    for k in range(r.shape[0]):
+        best = max(best, np.float32(gains[k]).view(np.int32))
+    at = np.int32(-1)
+    for k in range(r.shape[0]):
+        here = np.int32(k) if np.float32(gains[k]).view(np.int32) == best else np.int32(-1)
+        at = max(at, here)
+    return np.int64(at)
 
 
 @compiled
@@ -36,66 +89,59 @@ def pairs(K: Any, diagonal: Any, r: Any, x: Any, low: Any, high: Any, ends: Any,
     The diagonal, with the shift, is given apart; r and x change in place.
     """
     q = x.shape[0]
-    closed_up = np.empty(q)
-    closed_down = np.empty(q)
-    curvatures = np.empty(q, np.float32)
+    closed_up, closed_down = np.empty(q), np.empty(q)
+    curvatures, gains = np.empty(q, np.float32), np.empty(q, np.float32)
+    largest = 0.0
     for k in range(q):
-        closed_up[k] = 0.0 if x[k] < high[k] else -_FAR
-        closed_down[k] = 0.0 if x[k] > low[k] else _FAR
-        curvatures[k] = diagonal[k]
-    gains = np.empty(q, np.float32)
-    made = 0
-    while made < steps:
-        # The group with the largest violation.
-        worst = top = 0.0
+        _close(k, x, low, high, closed_up, closed_down)
+        largest = max(largest, diagonal[k])
+    scale = 1.0 / largest if largest > 0.0 else 1.0
+    flat = _LEAST_CURVATURE / scale
+    for k in range(q):
+        curvatures[k] = scale * diagonal[k]
+    for made in range(steps):
+        worst = top = 0.0  # of the group with the largest violation
         first = stop = begin = 0
         for g in range(ends.shape[0]):
-            most, least = -_FAR, _FAR
-            for k in range(begin, ends[g]):
-                most = max(most, r[k] + closed_up[k])
-                least = min(least, r[k] + closed_down[k])
+            end = ends[g]
+            most, least = _extremes(r[begin:end], closed_up[begin:end], closed_down[begin:end])
             if most - least > worst and most > -0.5 * _FAR and least < 0.5 * _FAR:
-                worst, top, first, stop = most - least, most, begin, ends[g]
-            begin = ends[g]
+                worst, top, first, stop = most - least, most, begin, end
+            begin = end
         if worst <= tol:
-            break
-        made += 1
-        at = np.int32(-1)
-        for k in range(first, stop):
-            at = max(at, np.int32(k) if r[k] + closed_up[k] == top else np.int32(-1))
-        i = np.int64(at)
-        # Its partner: the most gain, (r(i) − r(k))² / curvature, among those that may shrink.
-        own = curvatures[i]
-        best = np.float32(0.0)
-        for k in range(first, stop):
-            ahead = np.float32(max(top - r[k] - closed_down[k], 0.0))
-            curvature = own + curvatures[k] - np.float32(2.0) * np.float32(K[i, k])
-            gain = np.divide(ahead * ahead, max(curvature, np.float32(_LEAST_CURVATURE)))
-            gains[k] = gain
-            best = max(best, gain)
-        at = np.int32(-1)
-        for k in range(first, stop):
-            at = max(at, np.int32(k) if gains[k] == best else np.int32(-1))
-        j = np.int64(at)
-        curvature = max(diagonal[i] + diagonal[j] - 2.0 * K[i, j], _LEAST_CURVATURE)
+            return made
+        i = first + _where(r[first:stop], closed_up[first:stop], top)
+        j = first + _partner(
+            r[first:stop], closed_down[first:stop], K[i, first:stop], curvatures[first:stop],
+            curvatures[i], top, 1.0 / worst, scale, gains,
+        )  # fmt: skip
+        curvature = max(diagonal[i] + diagonal[j] - 2.0 * K[i, j], flat)
         room_i, room_j = high[i] - x[i], x[j] - low[j]
         step = min((top - r[j]) / curvature, room_i, room_j)
         x[i] = high[i] if step == room_i else x[i] + step
         x[j] = low[j] if step == room_j else x[j] - step
+        row_i, row_j = K[i], K[j]
         for k in range(q):
-            r[k] -= step * (K[i, k] - K[j, k])
+            r[k] -= step * (row_i[k] - row_j[k])
         r[i] += step * (K[i, i] - diagonal[i])
         r[j] -= step * (K[j, j] - diagonal[j])
-        for k in (i, j):
-            closed_up[k] = 0.0 if x[k] < high[k] else -_FAR
-            closed_down[k] = 0.0 if x[k] > low[k] else _FAR
-    return made
+        _close(i, x, low, high, closed_up, closed_down)
+        _close(j, x, low, high, closed_up, closed_down)
+    return steps
+
+
+@compiled
+def _close(k: int, x: Any, low: Any, high: Any, closed_up: Any, closed_down: Any) -> None:
+    """Move the directions that a bound closes out of the way."""
+    closed_up[k] = 0.0 if x[k] < high[k] else -_FAR
+    closed_down[k] = 0.0 if x[k] > low[k] else _FAR
 
 
 @compiled
 def singles(K: Any, diagonal: Any, r: Any, x: Any, low: Any, high: Any, tol: float,
             steps: int) -> int:  # fmt: skip
     """Solve a block of variables that are in no group, each by itself; return the steps made."""
+    flat = _LEAST_CURVATURE * max(1e-300, np.max(diagonal))
     made = 0
     while made < steps:
         best = 0.0
@@ -105,7 +151,7 @@ def singles(K: Any, diagonal: Any, r: Any, x: Any, low: Any, high: Any, tol: flo
             value = (
                 r[j] if (r[j] > 0.0 and x[j] < high[j]) or (r[j] < 0.0 and x[j] > low[j]) else 0.0
             )
-            gain = value * value / max(diagonal[j], _LEAST_CURVATURE)
+            gain = value * value / max(diagonal[j], flat)
             worst = max(worst, abs(value))
             if gain > best:
                 best = gain
@@ -113,7 +159,7 @@ def singles(K: Any, diagonal: Any, r: Any, x: Any, low: Any, high: Any, tol: flo
         if worst <= tol or k < 0:
             break
         made += 1
-        value = x[k] + r[k] / max(diagonal[k], _LEAST_CURVATURE)
+        value = x[k] + r[k] / max(diagonal[k], flat)
         value = min(max(value, low[k]), high[k])
         step = value - x[k]
         x[k] = value
@@ -147,7 +193,7 @@ def accumulate(values: Any, slots: Any, steps: Any, begin: int, end: int, f: Any
 
 
 @compiled
-def gap_terms(target: Any, low: Any, high: Any, shift: Any, x: Any, row: Any, group: Any, f: Any,
+def gap_terms(target: Any, low: Any, high: Any, shift: Any, group: Any, x: Any, row: Any, f: Any,
               b: Any, terms: Any, slopes: Any) -> float:  # fmt: skip
     """Set what each variable adds to the duality gap at intercepts b, and return the sum.
 
@@ -179,7 +225,7 @@ def gap_terms(target: Any, low: Any, high: Any, shift: Any, x: Any, row: Any, gr
 @compiled
 def gather_block(values: Any, slots: Any, positions: Any, known: Any, missing: Any, inner: Any,
                  out: Any) -> None:  # fmt: skip
-    """Assemble a square of the matrix from rows that are there and a block of those that are not."""
+    """Assemble a square of the matrix from rows that are there and the block of the others."""
     for a in range(known.shape[0]):
         i = known[a]
         row = values[slots[i]]
@@ -202,3 +248,14 @@ def compact(values: Any, stays: Any, keep: Any, buffer: Any) -> None:
         for k in range(keep.shape[0]):
             buffer[to] = row[keep[k]]
             to += 1
+
+
+@compiled
+def merge(values: Any, rows: Any, place: Any, rest: Any, added: Any, out: Any) -> None:
+    """Spread rows over wider ones, with what the added columns have."""
+    for a in range(rows.shape[0]):
+        row, to = values[rows[a]], out[a]
+        for k in range(place.shape[0]):
+            to[place[k]] = row[k]
+        for k in range(added.shape[0]):
+            to[added[k]] = rest[a, k]

@@ -1,4 +1,4 @@
-"""f = Σ βK(x, ·) on rows of a Gram matrix, block by block, nothing kept."""
+"""f = Σ βK(x, ·) on rows of a Gram matrix."""
 
 from typing import Any
 
@@ -10,8 +10,6 @@ from maxmargin.gram import Gram
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_VALUES = 1 << 22  # of a block
-
 
 def expansion_scores(
     gram: Gram, rows: Ints, beta: Floats, columns: Ints | None = None, *, fast: bool = False
@@ -22,14 +20,9 @@ def expansion_scores(
     """
     columns = rows if columns is None else columns
     used = np.flatnonzero(beta)
-    out = np.zeros(len(rows))
     if not len(used):
-        return out
+        return np.zeros(len(rows))
     bound: Any = gram.tiles if fast else gram.exact
-    right, weights = bound[columns[used]], beta[used]
-    step = max(64, _VALUES // len(used))
-    for begin in range(0, len(rows), step):
-        part = rows[begin : begin + step]
-        block = gram.kernel.between(bound[part], right, threads=gram.threads)
-        out[begin : begin + step] = block @ weights.astype(block.dtype)
-    return out
+    left = bound if len(rows) == len(gram) else bound[rows]
+    right = bound[columns[used]]
+    return gram.kernel.combine(left, right, beta[used][:, np.newaxis], gram.threads)[:, 0]
