@@ -88,12 +88,13 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         pairs = zip(self._planes_solved(), found.problems, found.outcomes, strict=True)
         for plane, problem, outcome in pairs:
             self._scales[plane], self.intercept_[plane] = self._placed(problem, outcome)
-        per_side = self._scales[layout.number[data.answers]].T
+        divisors = np.where(self._scales > 0, self._scales, 1.0)
+        per_side = divisors[layout.number[data.answers]].T
         labels = self._keep_support(data, found.duals, found.weights / per_side)
         self.n_support_ = np.bincount(labels, minlength=len(self.classes_)).astype(np.int32)
 
     def _placed(self, _problem: Any, outcome: Outcome) -> tuple[float, float]:
-        """Return by what to divide a solution, and its intercept afterwards."""
+        """Return by what to divide a solution (0: by nothing), and its intercept afterwards."""
         return 1.0, outcome.certificate.intercept
 
     def _support_labels(self) -> Ints:

@@ -107,6 +107,8 @@ class KernelExpansion(TakesCallbacks, KernelParameters, BaseEstimator):
         if isinstance(self.kernel_, Precomputed):
             columns = X if X.shape[1] == len(a) != self.n_features_in_ else X[:, self.support_]
             return np.asarray(columns @ a + self.intercept_)
+        if not len(a):
+            return np.tile(self.intercept_, (X.shape[0], 1))
         if not self.kernel_.takes_objects:
             X = X.astype(np.promote_types(X.dtype, self.support_vectors_.dtype), copy=False)
         right = _BOUND.of(self, X.dtype)

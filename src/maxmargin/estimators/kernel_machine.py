@@ -253,8 +253,15 @@ class KernelMachine(KernelExpansion):
             f"After {most} iteration{'' if most == 1 else 's'} ({self.solver_}): "
             f"{self.status_.value}."
         )
+        self.stop_reason_ += self._remark()
         if self.status_ is not Status.OPTIMAL:
             self._warn(data)
+        elif self._remark():
+            warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=5)
+
+    def _remark(self) -> str:
+        """Return a sentence on what is wrong with the optimum itself, or nothing."""
+        return ""
 
     def _iterations(self, counts: list[int]) -> Any:
         return counts[0]

@@ -96,8 +96,6 @@ def expanded(
     """Return Σⱼ K(xᵢ, zⱼ) aⱼₖ of rows X over support vectors z: a column for each column of a."""
     n = X.shape[0]
     scores = np.zeros((n, coefficients.shape[1]))
-    if not len(right):
-        return scores
     step = max(1, _BLOCK_VALUES // len(right))
     for start in range(0, n, step):
         part = slice(start, start + step)

@@ -64,9 +64,12 @@ class KernelParameters:
         """Raise unless C is a finite number above 0."""
         C: Any = getattr(self, "C", None)
         if isinstance(C, float | np.floating) and np.isposinf(C):
+            way_out = "Without any slack, use HardMarginSVC."
+            if not hasattr(self, "decision_function_shape"):
+                way_out = "A large one comes as near as rounding allows."
             raise ValueError(
                 f"C={C!r} is not valid for {type(self).__name__}: it must be a finite number > 0. "
-                "Without any slack, use HardMarginSVC."
+                f"{way_out}"
             )
         check_number(self, "C", above=0)
 

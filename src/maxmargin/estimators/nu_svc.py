@@ -1,6 +1,5 @@
 """The support vector classifier that is told a share of margin errors in the place of C."""
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -196,17 +195,19 @@ class NuSVC(KernelClassifier):
         above, below = outcome.certificate.intercepts
         b, rho = 0.5 * (above + below), 0.5 * (below - above)
         sums = float(np.abs(outcome.solution.beta).sum()) * float(problem.gram.diagonal.max())
-        if rho > _NOTHING * sums:
-            return rho, b / rho
-        warnings.warn(
-            f"nu={self.nu!r} is so large that the classes meet once they are shrunk as it asks: "
-            "the margin is 0 and scores say nothing. Lower nu.",
-            UserWarning,
-            stacklevel=7,
+        # 0 stands for a margin of nothing, by which nothing is divided.
+        return (rho, b / rho) if rho > _NOTHING * sums else (0.0, b)
+
+    def _remark(self) -> str:
+        if (self._scales > 0).all():
+            return ""
+        return (
+            f" nu={self.nu!r} is so small that the classes meet even when they are shrunk as it "
+            "asks: the margin is 0 and scores say nothing. Raise nu, or take another kernel."
         )
-        return 1.0, b
 
     def _point(self, plane: int) -> tuple[float, Any]:
         rho = float(self._scales[plane])
-        b = rho * float(self.intercept_[plane])
-        return rho, np.array([b - rho, b + rho])
+        scale = rho or 1.0
+        b = scale * float(self.intercept_[plane])
+        return scale, np.array([b - rho, b + rho])

@@ -17,6 +17,8 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _ON_MARGIN = 1e-5  # slack, in units of ρ, up to which a row counts as lying on the boundary
+_ROUNDING = 1e-12  # of ρ, in scores
+_LIFT, _LIFT_OF_TOL = 1e-9, 0.01  # the largest part of ρ that counts as rounding, or of tol
 
 
 class OneClassSVM(OutlierMixin, KernelMachine):
@@ -180,15 +182,32 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
 
     def _judge(self, data: Training, used: Ints, scores: Floats) -> None:
+        scores = scores + self._raised(data.weight[used], scores[:, 0])
         self._slacks = np.maximum(0.0, -scores[:, 0])
         near = self._slacks <= _ON_MARGIN * abs(float(self.intercept_[0]))
         self.support_kind_ = np.where(near, "margin", "outside")
         self.margin_ = float(self._margins()[0])
         weight, total = data.weight[used], float(data.weight.sum())
-        # Rounding puts rows of the boundary itself on either side; outliers have a full dual.
+        # Of rows on the boundary itself some may be a rounding error below; outliers have a full
+        # dual.
         beyond = (self._slacks > 0) & (self.dual_coef_[0] >= weight)
         self.outlier_fraction_ = float(weight[beyond].sum()) / total
         self.support_fraction_ = float(weight.sum()) / total
+
+    def _raised(self, weight: Floats, scores: Floats) -> float:
+        """Raise the intercept by what rounding leaves below 0 of rows on the boundary itself.
+
+        They count as usual; so no more than a share ν of the training rows do not.
+        """
+        free = (self.dual_coef_[0] > 0) & (self.dual_coef_[0] < weight)
+        if not free.any():
+            return 0.0
+        rho = abs(float(self.intercept_[0]))
+        lift = max(0.0, -float(scores[free].min())) + _ROUNDING * rho
+        if lift > max(_LIFT, _LIFT_OF_TOL * float(self.tol)) * rho:
+            return 0.0  # that is not rounding
+        self.intercept_ += lift
+        return lift
 
     @property
     def offset_(self) -> Floats:

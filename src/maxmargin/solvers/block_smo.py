@@ -20,6 +20,7 @@ from maxmargin import loops
 from maxmargin.gram import RowStore
 from maxmargin.kernels import Bound
 from maxmargin.problem import Bracket, KernelProblem, Start
+from maxmargin.solvers.kernel_leaps import leap
 from maxmargin.solvers.kernel_variables import (
     Variables,
     dual_value,
@@ -40,6 +41,8 @@ _SHRINK_EVERY = 4  # rounds
 _WORTH = 0.2  # of the active variables, if that many can be set aside
 _ROUNDS = 50  # without a look at all variables
 _ROUGH, _FALL = 1e-2, 0.02  # gap of the active variables that calls for a look: first, then each
+_POLISHED = 3000  # rows up to which free variables leap
+_ROUNDING = 1e-14
 _STILL = 3  # rounds without any gain that end it
 
 
@@ -54,6 +57,8 @@ class BlockSMO:
         state = _State(problem, start)
         while not state.at_rest:
             yield state.bracket
+            if state.last_gap <= self.wanted and state.polish():
+                break
             for _ in range(_ROUNDS):
                 state.round()
                 if state.worth_a_look(self.wanted):
@@ -238,6 +243,32 @@ class _State:
         self.at_rest = complete and self.still >= _STILL
         if not complete:
             self._widen((each > 0) | near_violation(self.all, self.b, change))
+
+    def polish(self) -> bool:
+        """Leap to where the free variables belong; return whether nothing is left to gain."""
+        if len(self.used) > _POLISHED:
+            return False
+        leapt = leap(self.problem, self.all)
+        if leapt is not None:
+            self.all.x[leapt.variables] = leapt.x
+        self.coefficients = summed(self.all.at, self.all.x, len(self.used))
+        self.all.f[:] = expansion_scores(self.gram, self.used, self.coefficients)
+        self._activate(self.variables)
+        self.look()
+        up, down = self.all.directions()
+        violation = max(
+            float(up[members].max(initial=-np.inf) - down[members].min(initial=np.inf))
+            for members in self.all.members(len(self.b))
+        )
+        return leapt is None or (leapt.whole and violation <= _ROUNDING * self._size())
+
+    def _size(self) -> float:
+        """Return how large the numbers are whose differences residuals are."""
+        largest = float(np.sqrt(self.diagonal.max(initial=0.0)))
+        weights = float(
+            np.abs(self.coefficients) @ np.sqrt(np.maximum(self.gram.diagonal[self.used], 0.0))
+        )
+        return float(np.abs(self.all.target).max(initial=0.0)) + largest * weights
 
     def _widen(self, wanted: npt.NDArray[np.bool_]) -> None:
         """Make more variables active."""

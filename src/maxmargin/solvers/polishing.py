@@ -111,9 +111,9 @@ class _Border:
         """Return the changes that make the residuals vanish, and Σβ with a free intercept."""
         right = self.basis.T @ residual
         if not self.free:
-            return self.basis @ _least(self.matrix, right), 0.0
+            return self.basis @ least_solution(self.matrix, right), 0.0
         matrix = np.block([[self.matrix, self.ones[:, np.newaxis]], [self.ones, np.zeros(1)]])
-        solution = _least(matrix, np.append(right, -total))
+        solution = least_solution(matrix, np.append(right, -total))
         return self.basis @ solution[:-1], float(solution[-1])
 
     def corrected(self, residual: Floats) -> tuple[Floats, float]:
@@ -136,18 +136,18 @@ class _RowBorder:
     def solve(self, residual: Floats, total: float) -> tuple[Floats, float]:
         """Return the changes that make the residuals vanish, and Σβ with a free intercept."""
         if not self.free:
-            return _least(self.products, residual), 0.0
+            return least_solution(self.products, residual), 0.0
         ones = np.ones(len(residual))
         matrix = np.block([[self.products, ones[:, np.newaxis]], [ones, np.zeros(1)]])
-        solution = _least(matrix, np.append(residual, -total))
+        solution = least_solution(matrix, np.append(residual, -total))
         return solution[:-1], float(solution[-1])
 
     def corrected(self, residual: Floats) -> tuple[Floats, float]:
         """Return small changes of w that make the residuals vanish."""
-        return self.rows.T @ _least(self.products, residual), 0.0
+        return self.rows.T @ least_solution(self.products, residual), 0.0
 
 
-def _least(matrix: Floats, right: Floats) -> Floats:
+def least_solution(matrix: Floats, right: Floats) -> Floats:
     """Return the solution of a symmetric system, scaled to unit diagonal."""
     if not len(right):
         return right
