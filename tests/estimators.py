@@ -18,7 +18,7 @@ ESTIMATORS: list[BaseEstimator] = [
     mm.LinearSVR(),
     mm.HardMarginSVC(),
     mm.SVC(),
-    mm.NuSVC(),
+    mm.NuSVC(nu=0.35),  # the default 0.5 is infeasible with the weights of some common checks
     mm.SVR(),
     mm.NuSVR(),
     mm.OneClassSVM(),
@@ -56,6 +56,10 @@ FED_INSEPARABLE = [
     "check_supervised_y_2d",
 ]
 
+# tests/test_kernel_machine.py::test_no_nu_is_feasible_with_extreme_class_weights is the proof. (The
+# same check is an expected failure of scikit-learn's NuSVC, which ignores class_weight.)
+INFEASIBLE = "its class weights of 1000 and 0.0001 allow no nu above 2e-7: NuSVC must refuse"
+
 
 def expected_failures(estimator: Any) -> dict[str, str]:
     """Return the common checks that this estimator cannot pass, with the reason."""
@@ -66,4 +70,6 @@ def expected_failures(estimator: Any) -> dict[str, str]:
         }
     if isinstance(estimator, mm.HardMarginSVC):
         return dict.fromkeys(FED_INSEPARABLE, INSEPARABLE)
+    if isinstance(estimator, mm.NuSVC):
+        return {"check_class_weight_classifiers": INFEASIBLE}
     return {}
