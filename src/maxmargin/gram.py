@@ -2,6 +2,7 @@
 
 import os
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ Ints = npt.NDArray[np.int64]
 _MOST_ADDED = 0.5  # columns, as a part of those there, beyond which rows are computed anew
 _SHARE = 0.5  # of the memory that is free
 _LARGEST_SINGLE = 1e30  # kernel values beyond this are not put into float32
+_MOST_SHARED = 12000  # rows whose matrix is computed whole for the problems that share it
 _SMALL = 2000  # rows up to which float32 would save nothing worth having
 
 
@@ -49,6 +51,7 @@ class Gram:
         self.memory = free_memory() if memory is None else memory
         self.bound = kernel.bind(X, like)  # in the type of X
         self._X = X
+        self._lock = Lock()
 
     def __len__(self) -> int:
         return len(self.bound)
@@ -66,6 +69,29 @@ class Gram:
         if len(self) <= _SMALL or np.abs(self.diagonal).max() > _LARGEST_SINGLE:
             return self.exact
         return self.kernel.bind_single(self._X) or self.exact
+
+    def square(self, rows: Ints) -> FloatArray:
+        """Return K[rows][:, rows], in the type of the tiles.
+
+        Where problems share the rows, and the matrix is small enough, it is computed once.
+        """
+        if len(rows) == len(self):
+            return self.kernel.between(self.tiles, self.tiles, threads=self.threads)
+        with self._lock:
+            shared = self._shared
+        if shared is None:
+            part = self.tiles[rows]
+            return self.kernel.between(part, part, threads=self.threads)
+        out = np.empty((len(rows), len(rows)), shared.dtype)
+        loops.smo.take(shared, rows, rows, out)
+        return out
+
+    @cached_property
+    def _shared(self) -> FloatArray | None:
+        size = len(self) ** 2 * self.tiles.dtype.itemsize
+        if len(self) > _MOST_SHARED or size > self.memory:
+            return None
+        return self.kernel.between(self.tiles, self.tiles, threads=self.threads)
 
     @cached_property
     def diagonal(self) -> Floats:

@@ -259,3 +259,18 @@ def merge(values: Any, rows: Any, place: Any, rest: Any, added: Any, out: Any) -
             to[place[k]] = row[k]
         for k in range(added.shape[0]):
             to[added[k]] = rest[a, k]
+
+
+@compiled
+def take(values: Any, rows: Any, columns: Any, out: Any) -> None:
+    """Do out = values[rows][:, columns], runs of consecutive columns at a time."""
+    for i in range(rows.shape[0]):
+        row, to = values[rows[i]], out[i]
+        k = 0
+        while k < columns.shape[0]:
+            first = columns[k]
+            run = 1
+            while k + run < columns.shape[0] and columns[k + run] == first + run:
+                run += 1
+            to[k : k + run] = row[first : first + run]
+            k += run

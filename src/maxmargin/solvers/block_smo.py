@@ -19,6 +19,7 @@ import numpy.typing as npt
 from maxmargin import loops
 from maxmargin.gram import RowStore
 from maxmargin.kernels import Bound
+from maxmargin.kernels.rows import FloatArray
 from maxmargin.problem import Bracket, KernelProblem, Start
 from maxmargin.solvers.kernel_leaps import leap
 from maxmargin.solvers.kernel_variables import (
@@ -36,6 +37,9 @@ Ints = npt.NDArray[np.int64]
 
 _BLOCK = 1024
 _INNER = 0.05  # part of the violation down to which a block is solved
+_MOST_WHOLE = 2048  # variables that are solved as one block
+_INNER_WHOLE = 1e-3
+_GAIN = 1e-14  # of the objective, below which a round has gained nothing
 _STEPS = 20  # in a block, for each of its variables
 _SHRINK_EVERY = 4  # rounds
 _WORTH = 0.2  # of the active variables, if that many can be set aside
@@ -81,7 +85,11 @@ class _State:
         self.diagonal = self.gram.diagonal[problem.rows] + problem.terms.shift
         self.aside: list[tuple[Ints, Floats]] = []  # rows, and all coefficients at that time
         self.rows = np.arange(len(self.used))
-        self.store = RowStore(self.gram, self._bound(self.rows))
+        self.whole: _Whole | None = None
+        if len(beta) <= _MOST_WHOLE:
+            self.whole = _Whole(self.gram.square(self.used), self.all, len(problem.totals))
+        else:
+            self.store = RowStore(self.gram, self._bound(self.rows))
         self.b = np.zeros(len(problem.totals))
         self.bracket = Bracket(np.inf, -np.inf, beta, self.b, beta)
         self.violation = self.last_gap = self.last_violation = np.inf
@@ -113,27 +121,49 @@ class _State:
     def round(self) -> None:
         """Solve the block of the worst variables, and carry what moved to all active scores."""
         part = self.part
-        chosen, ends = self._chosen()
         self.rounds += 1
+        if self.whole is not None:
+            self._advance(self.whole)
+            return
+        chosen, ends = self._chosen()
         if not len(chosen):
             self.still = _STILL
             return
         at, x, r = part.at[chosen], part.x[chosen], part.residuals(chosen)
         before, began = x.copy(), r.copy()
         block = self.store.block(at)
-        tol, steps = _INNER * self.violation, _STEPS * len(chosen)
-        limits = part.low[chosen], part.high[chosen]
-        if len(self.b):
-            loops.smo.pairs(block, self.own[chosen], r, x, *limits, ends, tol, steps)
-        else:
-            loops.smo.singles(block, self.own[chosen], r, x, *limits, tol, steps)
-        gain = 0.5 * float((began + r) @ (x - before))
-        self.still = 0 if gain > 1e-14 * abs(self.dual) else self.still + 1
-        self.dual += gain
+        self._solve(block, chosen, r, x, ends, _INNER)
+        self._count(0.5 * float((began + r) @ (x - before)))
         part.x[chosen] = x
         self._carry(at, x - before)
         if self.rounds % _SHRINK_EVERY == 0 and len(part.x) >= 2 * _BLOCK:
             self._shrink()
+
+    def _advance(self, whole: "_Whole") -> None:
+        """Solve all variables as one block."""
+        part, order = self.part, whole.order
+        up, down = part.directions()
+        self.violation = _violation(part, up, down, len(self.b))
+        x, r = part.x[order], part.residuals(order)
+        before, began = x.copy(), r.copy()
+        self._solve(whole.K, order, r, x, whole.ends, _INNER_WHOLE)
+        self._count(0.5 * float((began + r) @ (x - before)))
+        part.x[order] = x
+        part.f[part.at[order]] = part.target[order] - part.shift[order] * x - r
+
+    def _solve(
+        self, K: FloatArray, chosen: Ints, r: Floats, x: Floats, ends: Ints, precision: float
+    ) -> None:
+        own, low, high = self.own[chosen], self.part.low[chosen], self.part.high[chosen]
+        tol, steps = precision * self.violation, _STEPS * len(chosen)
+        if len(self.b):
+            loops.smo.pairs(K, own, r, x, low, high, ends, tol, steps)
+        else:
+            loops.smo.singles(K, own, r, x, low, high, tol, steps)
+
+    def _count(self, gain: float) -> None:
+        self.still = 0 if gain > _GAIN * abs(self.dual) else self.still + 1
+        self.dual += gain
 
     def _chosen(self) -> tuple[Ints, Ints]:
         """Return the variables of the next block, by group, and where the groups end."""
@@ -255,11 +285,7 @@ class _State:
         self.all.f[:] = expansion_scores(self.gram, self.used, self.coefficients)
         self._activate(self.variables)
         self.look()
-        up, down = self.all.directions()
-        violation = max(
-            float(up[members].max(initial=-np.inf) - down[members].min(initial=np.inf))
-            for members in self.all.members(len(self.b))
-        )
+        violation = _violation(self.all, *self.all.directions(), len(self.b))
         return leapt is None or (leapt.whole and violation <= _ROUNDING * self._size())
 
     def _size(self) -> float:
@@ -281,6 +307,29 @@ class _State:
         self.aside = [(idle, self.coefficients.copy())] if len(idle) else []
         self.still = 0
         self._activate(np.flatnonzero(wanted))
+
+
+class _Whole:
+    """The matrix of a problem that is small enough to be one block, its variables by group."""
+
+    def __init__(self, square: FloatArray, variables: Variables, groups: int) -> None:
+        self.order = np.argsort(variables.group, kind="stable")
+        self.ends = np.searchsorted(variables.group[self.order], np.arange(groups), side="right")
+        at = variables.at[self.order]
+        self.K = square
+        if not np.array_equal(at, np.arange(len(square))):
+            self.K = np.empty((len(at), len(at)), square.dtype)
+            loops.smo.take(square, at, at, self.K)
+
+
+def _violation(part: Variables, up: Floats, down: Floats, groups: int) -> float:
+    """Return by how much, at worst, two variables of a group (or one of none) could gain."""
+    if not groups:
+        return max(float(up.max(initial=0.0)), -float(down.min(initial=0.0)), 0.0)
+    return max(
+        float(up[members].max(initial=-np.inf) - down[members].min(initial=np.inf))
+        for members in part.members(groups)
+    )
 
 
 def _largest(values: Floats, count: int) -> Ints:
