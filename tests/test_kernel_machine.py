@@ -99,6 +99,22 @@ def test_certificates_hold_and_certify_finds_them_again(name: str) -> None:
         assert certified(model, X, t, weight).gap > 10 * again.gap
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+@pytest.mark.parametrize("name", NAMES)
+def test_certify_reads_scikit_learns(name: str, kernel: str) -> None:
+    X, y, target = rows(classes=3)
+    t = answers(name, y, target)
+    weight = np.random.default_rng(1).uniform(0.5, 1.5, len(t))
+    loose, tight = (
+        machine(name, sklearn.svm, kernel=kernel, coef0=1.0, gamma=0.7, tol=tol).fit(X, t, weight)
+        for tol in (1e-1, 1e-6)
+    )
+    assert certified(tight, X, t, weight).holds(1e-4)
+    assert certified(loose, X, t, weight).gap > certified(tight, X, t, weight).gap > 0
+    ours = machine(name, kernel=kernel, coef0=1.0, gamma=0.7, tol=1e-7).fit(X, t, weight)
+    assert_allclose(ours.certificate_.primal, certified(tight, X, t, weight).primal, rtol=1e-4)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_certify_needs_the_training_rows(name: str) -> None:
     X, y, target = rows()

@@ -24,13 +24,13 @@ def certify(
     Parameters
     ----------
     model : fitted estimator
-        Of maxmargin; or SVC, SVR, LinearSVC, LinearSVR, SGDClassifier (with a hinge loss) or
-        Perceptron of scikit-learn or sklearn-intelex.
+        Of maxmargin; or SVC, SVR, NuSVC, NuSVR, OneClassSVM, LinearSVC, LinearSVR, SGDClassifier
+        (with a hinge loss) or Perceptron of scikit-learn or sklearn-intelex.
     X : array-like or sparse matrix of shape (n, d)
         The rows the model was fitted to, in the same order; for kernel="precomputed" the square
         matrix of kernel values.
     y : array-like of shape (n,)
-        Their labels or targets.
+        Their labels or targets; of an outlier detector, anything.
     sample_weight : array-like of shape (n,), optional
         Their weights, if the model was given some. (class_weight it remembers.)
     max_time : float or None, default=60.0

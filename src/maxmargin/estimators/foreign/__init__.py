@@ -6,6 +6,7 @@ from typing import Any
 from maxmargin.certify import Certificate
 from maxmargin.estimators.foreign.kernel_machines import svc, svr
 from maxmargin.estimators.foreign.linear_machines import linear_svc, linear_svr, sgd_classifier
+from maxmargin.estimators.foreign.nu_machines import nu_svc, nu_svr, one_class
 from maxmargin.estimators.foreign.perceptrons import PerceptronFacts, perceptron
 from maxmargin.estimators.foreign.training import Training
 
@@ -16,6 +17,9 @@ Reader = Callable[[Any, Training], Certificate | PerceptronFacts]
 _SKLEARN: dict[str, Reader] = {
     "SVC": svc,
     "SVR": svr,
+    "NuSVC": nu_svc,
+    "NuSVR": nu_svr,
+    "OneClassSVM": one_class,
     "LinearSVC": linear_svc,
     "LinearSVR": linear_svr,
     "SGDClassifier": sgd_classifier,

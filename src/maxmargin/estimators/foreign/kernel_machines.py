@@ -25,56 +25,78 @@ from maxmargin.problem import KernelProblem, Problem
 _SAME = 1e-6  # difference of rows and support vectors, relative to the largest, that is rounding
 
 
-class _Machine(NamedTuple):
+class Machine(NamedTuple):
     """One f = Σ βK(x, ·) + b and the losses it was fitted to, on certain rows."""
 
     rows: Ints
     terms: Terms
     beta: Floats
-    b: float
+    b: Any  # one for each group of duals
+    groups: Ints | None = None  # None: all are in one
+    totals: Any = (0.0,)
 
 
 def svc(model: Any, data: Training) -> Certificate:
     """Certify an SVC, every pair of classes by itself."""
-    return _together(model, data, _pairs(model, data))
+    return _together(model, data, _hinges(model, data))
 
 
 def svr(model: Any, data: Training) -> Certificate:
     """Certify an SVR."""
-    _refuse_altered(model, sides=1, planes=1)
+    refuse_altered(model, sides=1, planes=1)
     target = check_targets(data.y, data.X.shape[0])
     beta = np.zeros(len(target))
-    beta[_support(model, data)] = dense(model.dual_coef_)[0]
+    beta[support(model, data)] = dense(model.dual_coef_)[0]
     terms = losses.epsilon_insensitive(target, model.C * data.weight, model.epsilon)
-    machine = _Machine(np.arange(len(target)), terms, beta, float(model.intercept_[0]))
+    machine = Machine(np.arange(len(target)), terms, beta, float(model.intercept_[0]))
     return _together(model, data, iter([machine]))
 
 
-def _pairs(model: Any, data: Training) -> Iterator[_Machine]:
-    codes = positions(model, data)
+class Pair(NamedTuple):
+    """Two classes: the rows that have a part, labels ±1, weights (0: of another class), β and b."""
+
+    rows: Ints
+    signs: Floats
+    weight: Floats
+    beta: Floats
+    b: float
+
+
+def pairs(model: Any, data: Training, weight: Floats, codes: Ints) -> Iterator[Pair]:
+    """Yield what a classifier says of each pair of its classes."""
     K = len(model.classes_)
-    _refuse_altered(model, sides=K - 1, planes=K * (K - 1) // 2)
-    support = _support(model, data)
-    cost = model.C * model.class_weight_[codes] * data.weight
+    refuse_altered(model, sides=K - 1, planes=K * (K - 1) // 2)
+    rows_of_support = support(model, data)
     coefficients = dense(model.dual_coef_)
     owner = np.repeat(np.arange(K), model.n_support_)
     for (i, j), b in zip(combinations(range(K), 2), model.intercept_, strict=True):
         # The coefficients of class i against class j are in row j − 1, those of j against i in i.
         beta = np.zeros(len(codes))
-        beta[support[owner == i]] = coefficients[j - 1, owner == i]
-        beta[support[owner == j]] = coefficients[i, owner == j]
+        beta[rows_of_support[owner == i]] = coefficients[j - 1, owner == i]
+        beta[rows_of_support[owner == j]] = coefficients[i, owner == j]
         # LIBSVM calls the first class positive; for two classes scikit-learn turns that round.
         sign = np.where(codes == (j if K == 2 else i), 1.0, -1.0)
         concerned = (codes == i) | (codes == j)
         # A row of another class has no loss here; with a coefficient it is part of w all the same.
         rows = np.flatnonzero(concerned | (beta != 0))
-        terms = losses.hinge(sign[rows], np.where(concerned, cost, 0.0)[rows])
-        yield _Machine(rows, terms, beta[rows], float(b))
+        yield Pair(rows, sign[rows], np.where(concerned, weight, 0.0)[rows], beta[rows], float(b))
 
 
-def _together(model: Any, data: Training, machines: Iterator[_Machine]) -> Certificate:
+def _hinges(model: Any, data: Training) -> Iterator[Machine]:
+    codes = positions(model, data)
+    cost = model.C * model.class_weight_[codes] * data.weight
+    for pair in pairs(model, data, cost, codes):
+        yield Machine(pair.rows, losses.hinge(pair.signs, pair.weight), pair.beta, pair.b)
+
+
+def _together(model: Any, data: Training, machines: Iterator[Machine]) -> Certificate:
     if isinstance(model.kernel, str) and model.kernel == "linear":
         return together([_linear(data.X, machine) for machine in machines])
+    return by_gram(model, data, machines)
+
+
+def by_gram(model: Any, data: Training, machines: Iterator[Machine]) -> Certificate:
+    """Certify machines that share a Gram matrix."""
     kernel = _kernel(model, data.X)
     # Rows are widened as scikit-learn does; a given matrix stays, to show its own rounding.
     X = data.X if kernel.takes_gram else data.X.astype(np.float64, copy=False)
@@ -82,14 +104,18 @@ def _together(model: Any, data: Training, machines: Iterator[_Machine]) -> Certi
     return together([_certified(gram, machine) for machine in machines])
 
 
-def _certified(gram: Gram, machine: _Machine) -> Certificate:
-    one_group = np.zeros(len(machine.rows), dtype=np.int64)
-    problem = KernelProblem(gram, machine.terms, machine.rows, one_group, np.zeros(1))
+def _certified(gram: Gram, machine: Machine) -> Certificate:
+    groups = machine.groups
+    if groups is None:
+        groups = np.zeros(len(machine.rows), dtype=np.int64)
+    problem = KernelProblem(
+        gram, machine.terms, machine.rows, groups, np.asarray(machine.totals, dtype=np.float64)
+    )
     point = Fitted(machine.beta, machine.b, machine.beta)
     return certify(problem, point, keep_intercept=True)
 
 
-def _linear(X: Any, machine: _Machine) -> Certificate:
+def _linear(X: Any, machine: Machine) -> Certificate:
     X = X[machine.rows]
     w = np.asarray(X.T @ machine.beta)
     return certify(
@@ -106,7 +132,7 @@ def _kernel(model: Any, X: Any) -> Kernel:
     return kernel.resolved(X)
 
 
-def _refuse_altered(model: Any, *, sides: int, planes: int) -> None:
+def refuse_altered(model: Any, *, sides: int, planes: int) -> None:
     """Raise unless the attributes fit together."""
     coefficients, support = dense(model.dual_coef_), np.asarray(model.support_)
     consistent = (
@@ -123,7 +149,7 @@ def _refuse_altered(model: Any, *, sides: int, planes: int) -> None:
         )
 
 
-def _support(model: Any, data: Training) -> Ints:
+def support(model: Any, data: Training) -> Ints:
     """Return which rows the coefficients belong to."""
     name, n = type(model).__name__, data.X.shape[0]
     support = np.asarray(model.support_)
