@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from maxmargin import loops
 from maxmargin.kernels import Bound, Kernel
-from maxmargin.kernels.rows import FloatArray
+from maxmargin.kernels.rows import DenseRows, FloatArray
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -19,6 +19,7 @@ _MOST_ADDED = 0.5  # columns, as a part of those there, beyond which rows are co
 _SHARE = 0.5  # of the memory that is free
 _LARGEST_SINGLE = 1e30  # kernel values beyond this are not put into float32
 _MOST_SHARED = 12000  # rows whose matrix is computed whole for the problems that share it
+_FEW_COLUMNS = 64  # for which a kernel value costs no more than a copy of it
 _SMALL = 2000  # rows up to which float32 would save nothing worth having
 
 
@@ -86,10 +87,16 @@ class Gram:
         loops.smo.take(shared, rows, rows, out)
         return out
 
+    @property
+    def _cheap(self) -> bool:
+        """Whether values are computed about as fast as they are copied."""
+        dense = isinstance(self.bound.parts[0], DenseRows) if self.bound.parts else False
+        return dense and (self.bound.width or 0) <= _FEW_COLUMNS
+
     @cached_property
     def _shared(self) -> FloatArray | None:
         size = len(self) ** 2 * self.tiles.dtype.itemsize
-        if len(self) > _MOST_SHARED or size > self.memory:
+        if len(self) > _MOST_SHARED or size > self.memory or self._cheap:
             return None
         return self.kernel.between(self.tiles, self.tiles, threads=self.threads)
 

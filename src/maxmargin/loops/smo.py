@@ -264,13 +264,19 @@ def merge(values: Any, rows: Any, place: Any, rest: Any, added: Any, out: Any) -
 @compiled
 def take(values: Any, rows: Any, columns: Any, out: Any) -> None:
     """Do out = values[rows][:, columns], runs of consecutive columns at a time."""
+    count = columns.shape[0]
+    starts = np.empty(count + 1, np.int64)
+    runs = 0
+    for k in range(count):
+        if k == 0 or columns[k] != columns[k - 1] + 1:
+            starts[runs] = k
+            runs += 1
+    starts[runs] = count
     for i in range(rows.shape[0]):
         row, to = values[rows[i]], out[i]
-        k = 0
-        while k < columns.shape[0]:
-            first = columns[k]
-            run = 1
-            while k + run < columns.shape[0] and columns[k + run] == first + run:
-                run += 1
-            to[k : k + run] = row[first : first + run]
-            k += run
+        for run in range(runs):
+            first, length = starts[run], starts[run + 1] - starts[run]
+            source = row[columns[first] : columns[first] + length]
+            target = to[first : first + length]
+            for k in range(target.shape[0]):
+                target[k] = source[k]

@@ -35,9 +35,9 @@ from maxmargin.solvers.scores import expansion_scores
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_BLOCK = 1024
+_BLOCK, _FIRST_BLOCK = 1024, 64  # variables; it doubles every round until it is full
 _INNER = 0.05  # part of the violation down to which a block is solved
-_MOST_WHOLE = 2048  # variables that are solved as one block
+_MOST_WHOLE = 700  # variables that are solved as one block
 _INNER_WHOLE = 1e-3
 _GAIN = 1e-14  # of the objective, below which a round has gained nothing
 _STEPS = 20  # in a block, for each of its variables
@@ -169,7 +169,8 @@ class _State:
         """Return the variables of the next block, by group, and where the groups end."""
         part = self.part
         up, down = part.directions()
-        size = _BLOCK // 2 if len(self.newest) else _BLOCK
+        size = min(_BLOCK, _FIRST_BLOCK << min(self.rounds, 10))
+        size = size // 2 if len(self.newest) else size
         fresh, self.violation = [], 0.0
         for members in part.members(len(self.b)):
             if len(self.b):
