@@ -159,7 +159,9 @@ def _going_on(callback: Callback | None, made: Run) -> Callback | None:
 def _attempts(problem: AnyProblem, settings: Settings) -> list[Solver]:
     """Return the solvers to try in turn."""
     if isinstance(problem, KernelProblem):
-        return [BlockSMO(wanted) for wanted in (settings.tol, 0.1 * settings.tol)]
+        # What float32 cannot settle float64 goes on with.
+        precise = [BlockSMO(0.1 * settings.tol, True), BlockSMO(0.01 * settings.tol, True)]
+        return [BlockSMO(settings.tol), *precise]
     if settings.solver == "auto":
         first = choose(problem, threads=settings.threads, seed=settings.seed)
     else:

@@ -55,10 +55,11 @@ class BlockSMO:
     """Settings of the method."""
 
     wanted: float = 1e-4  # relative gap at which variables set aside are looked at again
+    precise: bool = False  # kernel values in float64 throughout
 
     def iterates(self, problem: KernelProblem, start: Start) -> Iterator[Bracket]:
         """Yield a bracket after each look at all variables, unfinished ones in between."""
-        state = _State(problem, start)
+        state = _State(problem, start, self.precise)
         while not state.at_rest:
             yield state.bracket
             if state.last_gap <= self.wanted and state.polish():
@@ -75,8 +76,8 @@ class BlockSMO:
 class _State:
     """All variables, and the active ones among them (in ``part``) with their rows."""
 
-    def __init__(self, problem: KernelProblem, start: Start) -> None:
-        self.problem, self.gram = problem, problem.gram
+    def __init__(self, problem: KernelProblem, start: Start, precise: bool) -> None:
+        self.problem, self.gram, self.precise = problem, problem.gram, precise
         self.used, row = np.unique(problem.rows, return_inverse=True)
         beta = feasible_start(problem) if start.beta is None else start.beta.copy()
         self.coefficients = summed(row, beta, len(self.used))
@@ -87,7 +88,7 @@ class _State:
         self.rows = np.arange(len(self.used))
         self.whole: _Whole | None = None
         if len(beta) <= _MOST_WHOLE:
-            self.whole = _Whole(self.gram.square(self.used), self.all, len(problem.totals))
+            self.whole = _Whole(self._square(), self.all, len(problem.totals))
         else:
             self.store = RowStore(self.gram, self._bound(self.rows))
         self.b = np.zeros(len(problem.totals))
@@ -97,10 +98,18 @@ class _State:
         self.at_rest = False
         self._activate(np.arange(len(beta)))
         self.look()
+        if start.beta is not None and self.whole is None:
+            self._shrink()
 
     def _bound(self, rows: Ints) -> Bound:
-        tiles = self.gram.tiles
+        tiles = self.gram.exact if self.precise else self.gram.tiles
         return tiles if len(rows) == len(self.gram) else tiles[self.used[rows]]
+
+    def _square(self) -> FloatArray:
+        if not self.precise:
+            return self.gram.square(self.used)
+        rows = self._bound(self.rows)
+        return self.gram.kernel.between(rows, rows, threads=self.gram.threads)
 
     def _activate(self, variables: Ints) -> None:
         """Make these the active variables; their rows are those in ``rows``."""
@@ -233,7 +242,7 @@ class _State:
             change = self.coefficients - then
             moved = np.flatnonzero(change)
             step = expansion_scores(
-                self.gram, self.used[rows], change[moved], self.used[moved], fast=True
+                self.gram, self.used[rows], change[moved], self.used[moved], fast=not self.precise
             )
             self.all.f[rows] += step
             total += float(step @ step)
