@@ -536,7 +536,7 @@ def test_what_cannot_be_certified_says_why() -> None:
     model = SVC().fit(X, Y)
     for unknown in (LogisticRegression().fit(X, Y), 3, None,
                     make_pipeline(model)):  # fmt: skip
-        with pytest.raises(TypeError, match="NuSVR, OneClassSVM, LinearSVC, LinearSVR, SGDClassifier"):
+        with pytest.raises(TypeError, match="OneClassSVM, LinearSVC, LinearSVR, SGDClassifier"):
             mm.certify(unknown, X, Y)
     for rows, labels, words in (
         (X[:, :2], Y, "2 features, but SVC is expecting 3"),

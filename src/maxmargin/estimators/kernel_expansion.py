@@ -53,8 +53,9 @@ class KernelExpansion(TakesCallbacks, KernelParameters, BaseEstimator):
             return _objects(X)
         if not isinstance(kernel, Precomputed):
             X = check_rows(self, X, reset=reset)
-            largest = (LARGEST_PRODUCT,) if self._by_linear_machine(kernel) else ()
-            refuse_overflow(self, X, largest_squared_norm(X), *largest)
+            if reset:  # later on the kernel itself refuses what is not finite
+                largest = (LARGEST_PRODUCT,) if self._by_linear_machine(kernel) else ()
+                refuse_overflow(self, X, largest_squared_norm(X), *largest)
             return X
         if sp.issparse(X):
             raise TypeError(

@@ -1,5 +1,6 @@
 """The parameters of kernel machines: which they allow, and what they mean for kernel and solver."""
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ class KernelParameters:
     def _check_parameters(self) -> None:
         self._named_kernel()
         check_number(self, "tol", at_least=0)
-        if not (isinstance(self.max_iter, int) and self.max_iter == -1):
+        if not (isinstance(self.max_iter, Integral) and self.max_iter == -1):
             check_number(self, "max_iter", at_least=1, integer=True)
         check_number(self, "max_time", above=0, optional=True)
         check_number(self, "cache_size", above=0, optional=True)
