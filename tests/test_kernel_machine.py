@@ -224,6 +224,27 @@ def test_slack_gives_the_objective() -> None:
     assert model.alpha_.shape == model.slack_.shape == (len(y),)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_computed_on_demand_belongs_to_the_last_fit(name: str) -> None:
+    X, y, target = rows()
+    t = answers(name, y, target)
+    model = machine(name, kernel="rbf", gamma=1.0).fit(X, t)
+    before = model.margin_, model.slack_
+    model.fit(2 * X, t)
+    fresh = machine(name, kernel="rbf", gamma=1.0).fit(2 * X, t)
+    assert before[0] != model.margin_ == fresh.margin_
+    assert_array_equal(model.slack_, fresh.slack_)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.margin_ == model.margin_
+
+
+def test_an_outlier_detector_with_the_linear_kernel() -> None:
+    X, _, _ = rows()
+    model = mm.OneClassSVM(kernel="linear", nu=0.3).fit(X + 5.0)
+    assert_allclose(model.score_samples(X), X @ model.coef_[0], rtol=1e-9, atol=1e-9)
+    assert model.outlier_fraction_ <= 0.3 <= model.support_fraction_
+
+
 def test_distance_is_that_of_an_explicit_map() -> None:
     X, y, _ = rows()
     X = X[:, :2]

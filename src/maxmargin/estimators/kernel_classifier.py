@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.estimators.inputs import (
     check_classes,
@@ -104,10 +105,12 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         coefficients = np.asarray(self.dual_coef_, dtype=np.float64)
         return self._layout().spread(coefficients, self._support_labels()).T
 
-    def _judge(self, data: Training, used: Ints, scores: Floats) -> None:
+    @property
+    def _slacks(self) -> Floats:
+        """ξ by (side, support vector)."""
         layout, labels = self._layout(), self._support_labels()
-        by_side = layout.gathered(scores.T, labels)
-        self._slacks = np.maximum(0.0, 1 - layout.sign[labels].T * by_side)
+        by_side = layout.gathered((self._products() + self.intercept_).T, labels)
+        return np.asarray(np.maximum(0.0, 1 - layout.sign[labels].T * by_side))
 
     def _iterations(self, counts: list[int]) -> Any:
         iterations = np.zeros(len(self.intercept_), dtype=np.int64)
@@ -122,18 +125,22 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     @property
     def alpha_(self) -> Floats:
         """Dual variables ≥ 0 of all rows, in each problem."""
+        check_is_fitted(self)
         return self._among_rows(self._by_pair(np.abs(self.dual_coef_)))
 
     @property
     def slack_(self) -> Floats:
         """Slacks ξ of the support vectors, 0 for other rows, in each problem."""
+        check_is_fitted(self)
         return self._among_rows(self._by_pair(self._slacks))
 
     @property
     def support_kind_(self) -> npt.NDArray[np.str_]:
         """What kind of support vector each is, in each problem."""
+        check_is_fitted(self)
+        slacks = self._slacks
         kinds = np.select(
-            [self.dual_coef_ == 0, self._slacks <= _ON_MARGIN, self._slacks <= 1.0],
+            [self.dual_coef_ == 0, slacks <= _ON_MARGIN, slacks <= 1.0],
             ["", "margin", "inside"],
             "wrong side",
         )
@@ -142,6 +149,7 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
     @property
     def margin_(self) -> Any:
         """1/‖w‖ in feature space, in each problem."""
+        check_is_fitted(self)
         return float(self._margins()[0]) if len(self.classes_) == 2 else self._margins()
 
     # ------------------------------------------------------------ prediction

@@ -1,6 +1,7 @@
 """A function by its support vectors, f(x) = Σ aᵢ K(xᵢ, x) + b, and the rows it is asked about."""
 
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,8 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _BOUND = BoundRows()
+# By model, but not in it: looking at a model does not change it.
+_PRODUCTS: WeakKeyDictionary[Any, tuple[Any, Floats, Floats]] = WeakKeyDictionary()
 
 
 class KernelExpansion(TakesCallbacks, KernelParameters, BaseEstimator):
@@ -29,7 +32,7 @@ class KernelExpansion(TakesCallbacks, KernelParameters, BaseEstimator):
     # Whether with the linear kernel the linear machine solves the same problem.
     _has_linear_machine: ClassVar[bool] = False
     support_vectors_: Any
-    _lengths: Floats  # ‖w‖ of each score
+    _given_products: Floats  # of a precomputed matrix, which is not kept
     _weights: Floats  # w of the linear machine
     _weights_of: Floats  # and the coefficients it belongs to
 
@@ -80,6 +83,9 @@ class KernelExpansion(TakesCallbacks, KernelParameters, BaseEstimator):
         check_is_fitted(self)
         if type(self.kernel_) is not Linear:
             raise AttributeError("coef_ is only available when using a linear kernel")
+        return self._linear_weights()
+
+    def _linear_weights(self) -> Floats:
         if hasattr(self, "_weights") and np.array_equal(self._weights_of, self.dual_coef_):
             w = self._weights.view()
         else:
@@ -93,7 +99,8 @@ class KernelExpansion(TakesCallbacks, KernelParameters, BaseEstimator):
         Of shape (n,), or (n, K(K − 1)/2) for the pairs of more than two classes.
         """
         scores = self._plane_scores(X)
-        distances = scores / np.where(self._lengths > 0, self._lengths, 1.0)
+        lengths = self._lengths
+        distances = scores / np.where(lengths > 0, lengths, 1.0)
         return np.asarray(distances[:, 0] if distances.shape[1] == 1 else distances)
 
     def _plane_scores(self, X: Any) -> Floats:
@@ -127,7 +134,40 @@ class KernelExpansion(TakesCallbacks, KernelParameters, BaseEstimator):
 
     # ------------------------------------------------------------ lengths
 
+    def _products(self) -> Floats:
+        """Return w·φ(x) of the support vectors, a column for each score.
+
+        As dear as a prediction, they are computed when somebody asks for them, and then kept.
+        """
+        known = _PRODUCTS.get(self)
+        same = known and known[0] is self.support_vectors_
+        if known and same and np.array_equal(known[1], self.dual_coef_):
+            return known[2]
+        products = self._computed_products()
+        _PRODUCTS[self] = self.support_vectors_, self.dual_coef_.copy(), products
+        return products
+
+    def _computed_products(self) -> Floats:
+        a, vectors = self._coefficients(), self.support_vectors_
+        if isinstance(self.kernel_, Precomputed) or not len(a):
+            return self._given_products
+        if type(self.kernel_) is Linear:
+            return row_products(vectors, np.ascontiguousarray(self._linear_weights().T))
+        if not self.kernel_.takes_objects:
+            vectors = vectors.astype(np.float64, copy=False)
+        right = _BOUND.of(self, vectors.dtype)
+        return expanded(self.kernel_, vectors, right, a, self._threads())
+
+    @property
+    def _lengths(self) -> Floats:
+        """‖w‖ of each score."""
+        if type(self.kernel_) is Linear:
+            return np.asarray(np.linalg.norm(self._linear_weights(), axis=1))
+        squares = (self._coefficients() * self._products()).sum(axis=0)
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+
     def _margins(self) -> Floats:
+        check_is_fitted(self)
         lengths = self._lengths
         margins = np.full(len(lengths), np.inf)
         np.divide(1.0, lengths, out=margins, where=lengths > 0)
@@ -135,6 +175,7 @@ class KernelExpansion(TakesCallbacks, KernelParameters, BaseEstimator):
 
     def _among_rows(self, values: Floats) -> Floats:
         """Return values of the support vectors as values of all rows, 0 for the others."""
+        check_is_fitted(self)
         out = np.zeros((*values.shape[:-1], self.shape_fit_[0]), dtype=values.dtype)
         out[..., self.support_] = values
         return out

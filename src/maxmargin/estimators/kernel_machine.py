@@ -18,7 +18,6 @@ from maxmargin.estimators.kernel_expansion import KernelExpansion
 from maxmargin.estimators.kernel_models import Found, Part, Training, self_products
 from maxmargin.estimators.kernel_starts import Last, known_duals
 from maxmargin.estimators.solving import Budget, Outcome, ill_scaled, solved
-from maxmargin.geometry.inputs import row_products
 from maxmargin.gram import Gram
 from maxmargin.kernels import Kernel, Linear
 from maxmargin.problem import Intercept, KernelProblem, Problem, Start, Status
@@ -101,7 +100,7 @@ class KernelMachine(KernelExpansion):
         self._gamma = float(getattr(data.kernel, "gamma", 0.0))
         found = self._found(data, parts, problems, outcomes)
         self._adopt(data, found)
-        self._measure(data, found)
+        self._keep_weights(data, found)
         self._report(outcomes, data)
 
     def _found(
@@ -205,34 +204,25 @@ class KernelMachine(KernelExpansion):
         self._places = used
         return np.asarray(labels[used])
 
-    def _measure(self, data: Training, found: Found) -> None:
-        """Set what the scores of the support vectors tell: lengths, slacks, kinds.
-
-        At the optimum no other row has slack.
-        """
+    def _keep_weights(self, data: Training, found: Found) -> None:
+        """Keep what support vectors and duals do not give back."""
         used = self.__dict__.pop("_places")
         self.__dict__.pop("_weights", None)
         a = self._coefficients()
-        if isinstance(found.problems[0], KernelProblem):
-            bound = found.problems[0].gram.exact[used]
-            products = self_products(data.kernel, bound, a)
-            squares = np.maximum((a * products).sum(axis=0), 0.0)
-        else:
+        if self._by_linear_machine(data.kernel):
             # The weights that were certified; the duals give them back up to the gap.
             self._weights = np.zeros((a.shape[1], data.X.shape[1]))
             self._weights[self._planes_solved()] = [one.solution.w for one in found.outcomes]
             self._weights_of = self.dual_coef_.copy()
-            products = row_products(data.X[used], np.ascontiguousarray(self._weights.T))
-            squares = (self._weights**2).sum(axis=1)
-        self._lengths = np.sqrt(squares)
-        self._judge(data, used, products + self.intercept_)
+        elif data.kernel.takes_gram or not len(used):
+            self._given_products = self_products(data.kernel, found.problems[0].gram.exact[used], a)
+        self._keep_answers(data, used)
 
     def _planes_solved(self) -> Any:
         return slice(None)
 
-    def _judge(self, data: Training, used: Ints, scores: Floats) -> None:
-        """Set slacks and kinds of the support vectors from their scores."""
-        raise NotImplementedError
+    def _keep_answers(self, data: Training, used: Ints) -> None:
+        """Keep what else is asked about support vectors later."""
 
     def _report(self, outcomes: list[Outcome], data: Training) -> None:
         """Set what is said about solving, and warn when it ended without what was asked for."""

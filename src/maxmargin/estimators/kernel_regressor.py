@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.estimators.inputs import check_targets, regression_weights
 from maxmargin.estimators.kernel_machine import KernelMachine
@@ -36,17 +37,30 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         self._keep_support(data, found.duals, found.weights.sum(axis=0, keepdims=True))
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
 
-    def _judge(self, data: Training, used: Ints, scores: Floats) -> None:
-        errors = np.abs(data.answers[used] - scores[:, 0])
-        self._slacks = np.maximum(0.0, errors - self._half_width())
-        scale = float(data.answers.std()) or 1.0
-        on_tube = self._slacks <= _ON_TUBE * scale
-        self.support_kind_ = np.where(on_tube, "on the tube", "outside")
-        self.margin_ = float(self._margins()[0])
+    def _keep_answers(self, data: Training, used: Ints) -> None:
+        self._support_targets = data.answers[used]
+        self._spread = float(data.answers.std()) or 1.0
+
+    @property
+    def _slacks(self) -> Floats:
+        check_is_fitted(self)
+        errors = np.abs(self._support_targets - self._products()[:, 0] - self.intercept_[0])
+        return np.asarray(np.maximum(0.0, errors - self._half_width()))
+
+    @property
+    def support_kind_(self) -> npt.NDArray[np.str_]:
+        """What kind of support vector each is."""
+        return np.where(self._slacks <= _ON_TUBE * self._spread, "on the tube", "outside")
+
+    @property
+    def margin_(self) -> float:
+        """1/‖w‖ in feature space."""
+        return float(self._margins()[0])
 
     @property
     def alpha_(self) -> Floats:
         """Dual variables |β| of all rows."""
+        check_is_fitted(self)
         return self._among_rows(np.abs(self.dual_coef_[0]))
 
     @property

@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import OutlierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.inputs import regression_weights
@@ -17,6 +18,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _ON_MARGIN = 1e-5  # slack, in units of ρ, up to which a row counts as lying on the boundary
+_SMALL = 1000  # rows up to which the boundary is found to rounding
 _ROUNDING = 1e-12  # of ρ, in scores
 _LIFT, _LIFT_OF_TOL = 1e-9, 0.01  # the largest part of ρ that counts as rounding, or of tol
 
@@ -181,42 +183,60 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         self._keep_support(data, found.duals, found.weights)
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
 
-    def _judge(self, data: Training, used: Ints, scores: Floats) -> None:
-        scores = scores + self._raised(data.weight[used], scores[:, 0])
-        self._slacks = np.maximum(0.0, -scores[:, 0])
-        near = self._slacks <= _ON_MARGIN * abs(float(self.intercept_[0]))
-        self.support_kind_ = np.where(near, "margin", "outside")
-        self.margin_ = float(self._margins()[0])
+    def _keep_answers(self, data: Training, used: Ints) -> None:
         weight, total = data.weight[used], float(data.weight.sum())
-        # Of rows on the boundary itself some may be a rounding error below; outliers have a full
-        # dual.
-        beyond = (self._slacks > 0) & (self.dual_coef_[0] >= weight)
-        self.outlier_fraction_ = float(weight[beyond].sum()) / total
         self.support_fraction_ = float(weight.sum()) / total
+        # Outliers have a full dual; of rows on the boundary itself some may be a rounding error
+        # below, but they do not.
+        self._full = self.dual_coef_[0] >= weight
+        self._shares = weight / total
+        if len(data) <= _SMALL:
+            self._raise(~self._full)
 
-    def _raised(self, weight: Floats, scores: Floats) -> float:
+    @property
+    def _slacks(self) -> Floats:
+        check_is_fitted(self)
+        return np.asarray(np.maximum(0.0, -self._products()[:, 0] - self.intercept_[0]))
+
+    @property
+    def outlier_fraction_(self) -> float:
+        """Share of the training rows beyond the boundary, by their weights."""
+        return float(self._shares[self._full & (self._slacks > 0)].sum())
+
+    @property
+    def support_kind_(self) -> npt.NDArray[np.str_]:
+        """What kind of support vector each is."""
+        near = self._slacks <= _ON_MARGIN * abs(float(self.intercept_[0]))
+        return np.where(near, "margin", "outside")
+
+    @property
+    def margin_(self) -> float:
+        """1/‖w‖ in feature space."""
+        return float(self._margins()[0])
+
+    def _raise(self, free: npt.NDArray[np.bool_]) -> None:
         """Raise the intercept by what rounding leaves below 0 of rows on the boundary itself.
 
         They count as usual; so no more than a share ν of the training rows do not.
         """
-        free = (self.dual_coef_[0] > 0) & (self.dual_coef_[0] < weight)
         if not free.any():
-            return 0.0
+            return
         rho = abs(float(self.intercept_[0]))
-        lift = max(0.0, -float(scores[free].min())) + _ROUNDING * rho
-        if lift > max(_LIFT, _LIFT_OF_TOL * float(self.tol)) * rho:
-            return 0.0  # that is not rounding
-        self.intercept_ += lift
-        return lift
+        lowest = float(self._products()[free, 0].min()) + float(self.intercept_[0])
+        lift = max(0.0, -lowest) + _ROUNDING * rho
+        if lift <= max(_LIFT, _LIFT_OF_TOL * float(self.tol)) * rho:  # more is not rounding
+            self.intercept_ += lift
 
     @property
     def offset_(self) -> Floats:
         """Minus the intercept: ρ."""
+        check_is_fitted(self)
         return np.asarray(-self.intercept_)
 
     @property
     def alpha_(self) -> Floats:
         """Dual variables of all rows."""
+        check_is_fitted(self)
         return self._among_rows(self.dual_coef_[0])
 
     @property
