@@ -135,6 +135,7 @@ class RowStore:
         self.bound = bound
         self._buffer = np.empty(0, self.bound.dtype)
         self._least = least
+        self._chance = np.random.default_rng(0)
         self.computed = 0  # rows, for the record
         self._empty()
 
@@ -146,7 +147,7 @@ class RowStore:
         self._lay_out(width)
         self._slot = np.full(width, -1)
         self._held = np.full(self.capacity, -1)
-        self._next = 0
+        self._next, self._full = 0, False
 
     def _lay_out(self, width: int) -> None:
         """Set how many rows of this width there is room for."""
@@ -186,11 +187,13 @@ class RowStore:
         loops.smo.accumulate(self.values, slots, weights, 0, len(f), f)
 
     def _free_run(self, count: int, wanted: Ints) -> Ints:
-        """Return up to so many consecutive slots, taken from the oldest rows not wanted now."""
+        """Return up to so many consecutive slots: free ones, then those of rows not wanted now."""
         keep = np.zeros(self.capacity, bool)
         keep[self._slot[wanted[self.has(wanted)]]] = True
-        if self._next >= self.capacity:
-            self._next = 0
+        if self._next >= self.capacity or self._full:
+            # Anywhere: in turn would throw out each row just before it is needed again.
+            self._full = True
+            self._next = int(self._chance.integers(self.capacity))
         while keep[self._next]:
             self._next = (self._next + 1) % self.capacity
         stop = min(self._next + count, self.capacity)
@@ -223,8 +226,8 @@ class RowStore:
         )
         return out
 
-    def narrow(self, keep: Ints) -> None:
-        """Forget all columns (and rows) but these, given in ascending order."""
+    def narrow(self, keep: Ints, useful: Ints) -> None:
+        """Forget all columns but ``keep`` (ascending), and all rows but the useful among them."""
         width = len(self)
         self.bound = self.bound[keep]
         if not len(keep):
@@ -234,7 +237,7 @@ class RowStore:
         used = np.flatnonzero(held >= 0)
         place = np.full(width, -1)
         place[keep] = np.arange(len(keep))
-        stays = used[place[held[used]] >= 0]
+        stays = used[np.isin(held[used], useful)]
         loops.smo.compact(values, stays, keep, self._buffer)
         self._lay_out(len(keep))
         self._slot = np.full(len(keep), -1)
@@ -243,12 +246,15 @@ class RowStore:
         rows = place[held[stays]]
         self._slot[rows] = np.arange(len(stays))
         self._held[: len(stays)] = rows
-        self._next = len(stays)
+        self._next, self._full = len(stays), False
 
-    def widen(self, bound: Bound, place: Ints) -> None:
-        """Add columns: ``bound`` has them all, those from before at the positions ``place``."""
+    def widen(self, bound: Bound, place: Ints, useful: Ints) -> None:
+        """Add columns: ``bound`` has them all, those from before at the positions ``place``.
+
+        Rows that were not useful (by their old position) are forgotten.
+        """
         held, values = self._held, self.values
-        used = np.flatnonzero(held >= 0)
+        used = np.flatnonzero(np.isin(held, useful))
         added = np.setdiff1d(np.arange(len(bound)), place, assume_unique=True)
         before, self.bound = self.bound, bound
         if len(added) > _MOST_ADDED * len(place) or not len(used):
@@ -262,4 +268,4 @@ class RowStore:
         rows = place[held[used]]
         self._slot[rows] = np.arange(len(used))
         self._held[: len(used)] = rows
-        self._next = len(used)
+        self._next, self._full = len(used), False

@@ -226,9 +226,15 @@ class _State:
         gone = np.setdiff1d(self.rows, rows, assume_unique=True)
         if len(gone):
             self.aside.append((gone, self.coefficients.copy()))
-            self.store.narrow(np.searchsorted(self.rows, rows))
+            self.store.narrow(np.searchsorted(self.rows, rows), self._useful(rows))
         self.rows = rows
         self._activate(stay)
+
+    def _useful(self, rows: Ints) -> Ints:
+        """Return the places of those active rows among ``rows`` that are likely to move again."""
+        part = self.all
+        free = np.unique(part.at[(part.x > part.low) & (part.x < part.high)])
+        return np.searchsorted(self.rows, np.intersect1d(free, rows, assume_unique=True))
 
     def _put_back(self) -> None:
         self.all.x[self.variables] = self.part.x
@@ -311,7 +317,8 @@ class _State:
         wanted[self.variables] = True
         rows = np.unique(self.all.at[wanted])
         if len(rows) > len(self.rows):
-            self.store.widen(self._bound(rows), np.searchsorted(rows, self.rows))
+            place = np.searchsorted(rows, self.rows)
+            self.store.widen(self._bound(rows), place, self._useful(self.rows))
             self.rows = rows
         idle = np.setdiff1d(np.arange(len(self.used)), rows, assume_unique=True)
         self.aside = [(idle, self.coefficients.copy())] if len(idle) else []
