@@ -50,9 +50,11 @@ def certify_kernel(
         lifted = scores[at] + _spread(problem.groups, b)
         return 0.5 * norm2 + float(losses.values(terms, lifted).sum()) + float(totals @ b)
 
-    value = objective(own if keep_intercept else best)
-    least = objective(best) if keep_intercept else value
+    rounding = _rounding(problem, bound, coefficients)
+    value = _cleaned(objective(own if keep_intercept else best), rounding)
+    least = _cleaned(objective(best), rounding) if keep_intercept else value
     dual = losses.dual_value(terms, beta) - 0.5 * float(coefficients[:, 1] @ implied)
+    dual = _cleaned(dual, rounding)
     taken = scores[at] + _spread(problem.groups, own if keep_intercept else best)
     certificate = Certificate(
         value,
@@ -66,6 +68,19 @@ def certify_kernel(
         intercepts=tuple(best.tolist()),
     )
     return _doubted(certificate, problem.gram.kernel, bound)
+
+
+def _rounding(problem: KernelProblem, bound: Bound, coefficients: Floats) -> float:
+    """Return how far an objective may be from 0 by rounding alone: sums of β(t − Kβ)."""
+    lengths = np.sqrt(np.maximum(problem.gram.kernel.diag(bound), 0.0))
+    longest = float(lengths.max(initial=0.0)) * float(np.abs(coefficients).max(axis=1) @ lengths)
+    size = longest + float(np.abs(problem.terms.target).max(initial=0.0))
+    return float(4 * np.finfo(np.float64).eps * np.abs(coefficients).sum() * size)
+
+
+def _cleaned(value: float, rounding: float) -> float:
+    """Return a value, or 0 where rounding is all there is."""
+    return value if abs(value) > rounding else 0.0
 
 
 def _best_intercepts(problem: KernelProblem, scores: Floats, near: Floats) -> Floats:

@@ -282,6 +282,8 @@ class _State:
             change = self._bring_back()
         gap, self.b, each = duality_gap(self.all, self.b)
         self.dual = dual_value(self.all)
+        if max(gap, abs(self.dual)) <= self._rounding():
+            gap = self.dual = 0.0  # as where the best w is 0
         self.last_gap, self.since_look = gap / max(abs(self.dual), 1e-300), 0
         x = self.all.x.copy()
         seen = Bracket(self.dual + gap, self.dual, x, self.b.copy(), x)
@@ -306,11 +308,15 @@ class _State:
 
     def _size(self) -> float:
         """Return how large the numbers are whose differences residuals are."""
-        largest = float(np.sqrt(self.diagonal.max(initial=0.0)))
-        weights = float(
-            np.abs(self.coefficients) @ np.sqrt(np.maximum(self.gram.diagonal[self.used], 0.0))
+        lengths = np.sqrt(np.maximum(self.gram.diagonal[self.used], 0.0))
+        largest = float(np.abs(self.all.target).max(initial=0.0))
+        return largest + float(lengths.max(initial=0.0)) * float(
+            np.abs(self.coefficients) @ lengths
         )
-        return float(np.abs(self.all.target).max(initial=0.0)) + largest * weights
+
+    def _rounding(self) -> float:
+        """Return how far an objective may be from 0 by rounding alone."""
+        return 4 * np.finfo(np.float64).eps * float(np.abs(self.all.x).sum()) * self._size()
 
     def _widen(self, wanted: npt.NDArray[np.bool_]) -> None:
         """Make more variables active."""
