@@ -17,9 +17,11 @@ import numpy as np
 from maxmargin.certify.certificate import Certificate, together
 from maxmargin.certify.hard import certify_hard
 from maxmargin.certify.kernel import certify_kernel
+from maxmargin.certify.kernel_hard import certify_kernel_hard
 from maxmargin.certify.linear import certify as certify_ridge
 from maxmargin.certify.multiclass import certify_multiclass
 from maxmargin.certify.sparse import certify_sparse
+from maxmargin.loops.records import Terms
 from maxmargin.problem import KernelProblem, MulticlassProblem, Point, Problem
 
 __all__ = ["Certificate", "certify", "together"]
@@ -36,15 +38,25 @@ def certify(
     A free intercept is replaced by the best one for the weights, unless it is to be kept.
     """
     if isinstance(problem, KernelProblem):
+        if _is_hard(problem.terms):
+            return _kept(certify_kernel_hard(problem, point), keep_intercept)
         return certify_kernel(problem, point, keep_intercept=keep_intercept)
     if isinstance(problem, MulticlassProblem):
         return certify_multiclass(problem, point.w, np.atleast_1d(point.b), point.beta)
-    if not problem.terms.shift.any() and np.isinf(problem.terms.high - problem.terms.low).all():
+    if _is_hard(problem.terms):
         signs = problem.terms.target
         hard = certify_hard(
             problem.X, signs, point.w, point.b, signs * point.beta, problem.intercept
         )
-        own = hard.primal + hard.intercept_cost
-        return replace(hard, primal=own) if keep_intercept else hard
+        return _kept(hard, keep_intercept)
     by_penalty = certify_sparse if problem.l1_ratio > 0 else certify_ridge
     return by_penalty(problem, point, keep_intercept=keep_intercept)
+
+
+def _is_hard(terms: Terms) -> bool:
+    return not terms.shift.any() and bool(np.isinf(terms.high - terms.low).all())
+
+
+def _kept(hard: Certificate, keep_intercept: bool) -> Certificate:
+    """Return the certificate with the primal at the plane's own intercept, if that is kept."""
+    return replace(hard, primal=hard.primal + hard.intercept_cost) if keep_intercept else hard

@@ -5,6 +5,7 @@ any (w, b). Duals α ≥ 0 with Σαy = 0 (if the intercept is free) may be scal
 scale s maximises D(sα) = sΣα − ½s²‖Σαyx‖², so D = ½(Σα)²/‖Σαyx‖².
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,11 +33,17 @@ def placed(X: Any, signs: Floats, w: Floats, intercept: Intercept) -> Placed:
     """Return where weights put the plane best: midway between the classes, or through 0."""
     centre = _centre(X, intercept)
     scores = np.concatenate([np.asarray(block @ w) for block in _centred(X, centre)])
+    placing = placed_scores(scores, signs, intercept)
+    return placing._replace(intercept=placing.intercept - float(centre @ w))
+
+
+def placed_scores(scores: Floats, signs: Floats, intercept: Intercept) -> Placed:
+    """Return where scores w·x put the plane best."""
     b = 0.0
     if intercept is Intercept.FREE:
         b = 0.0 - 0.5 * (scores[signs > 0].min() + scores[signs < 0].max())
     margins = signs * (scores + b)
-    return Placed(b - float(centre @ w), float(margins.min()), margins)
+    return Placed(b, float(margins.min()), margins)
 
 
 def certify_hard(
@@ -64,40 +71,83 @@ def certify_hard(
         A plane that does not separate has an infinite objective and an infinite gap.
     """
     placing = placed(X, signs, w, intercept)
-    repaired, infeasibility = _feasible(alpha, signs, intercept)
+    repaired, infeasibility = feasible(alpha, signs, intercept)
     implied = _combination(X, repaired * signs, _centre(X, intercept))
-    norm, total = float(np.linalg.norm(implied)), float(repaired.sum())
-    # Divided twice, never by a square, which may underflow.
-    dual = 0.5 * (total / norm) ** 2 if norm > 0 else 0.0
-    if not placing.smallest > 0:
-        caveat = "the plane does not separate the classes"
-        lost = np.inf
-        return Certificate(
-            lost, -lost, infeasibility, lost, lost, lost, placing.intercept, caveat=caveat
-        )
-    best = w / placing.smallest
-    primal = 0.5 * float(best @ best)
-    scale = total / norm / norm if norm > 0 else 0.0
-    active = repaired > _ACTIVE * repaired.max(initial=0.0)
-    uneven = np.abs(placing.scores[active] / placing.smallest - 1.0)
-    own = placing.smallest - abs(b - placing.intercept) if intercept is Intercept.FREE else None
-    return Certificate(
-        primal,
-        dual,
-        infeasibility,
-        float(np.linalg.norm(best - scale * implied) / np.linalg.norm(best)),
-        float(uneven.max(initial=0.0)),
-        float(np.sqrt(2 * max(primal - dual, 0.0))),
-        placing.intercept / placing.smallest,
-        intercept_cost=0.0 if own is None else _cost(primal, placing.smallest, own),
+    lengths = float(np.linalg.norm(w)), float(np.linalg.norm(implied))
+    own = b if intercept is Intercept.FREE else placing.intercept
+    duals = Duals(repaired, infeasibility, lengths[1])
+    return assembled(
+        placing, own, lengths[0], duals, lambda p, q: float(np.linalg.norm(p * w - q * implied))
     )
 
 
-def _cost(primal: float, smallest: float, own: float) -> float:
+class Duals(NamedTuple):
+    """Feasible α, how much they had to be changed for that, and ‖Σαyx‖."""
+
+    alpha: Floats
+    infeasibility: float
+    length: float
+
+
+def assembled(
+    placing: Placed,
+    b: float,
+    length: float,
+    duals: Duals,
+    apart: Callable[[float, float], float],
+) -> Certificate:
+    """Return the certificate, whatever space the weights live in.
+
+    Parameters
+    ----------
+    placing : Placed
+        Where the weights w put the plane best.
+    b : float
+        The plane's own intercept, in the scale of w.
+    length : float
+        ‖w‖.
+    duals : Duals
+        The duals.
+    apart : callable
+        Returns ‖p·w − q·Σαyx‖ for p and q.
+    """
+    total = float(duals.alpha.sum())
+    # Divided twice, never by a square, which may underflow.
+    dual = 0.5 * (total / duals.length) ** 2 if duals.length > 0 else 0.0
+    if not placing.smallest > 0:
+        return refused(placing, duals.infeasibility, "the plane does not separate the classes")
+    primal = 0.5 * (length / placing.smallest) ** 2
+    scale = total / duals.length / duals.length if duals.length > 0 else 0.0
+    active = duals.alpha > _ACTIVE * duals.alpha.max(initial=0.0)
+    uneven = np.abs(placing.scores[active] / placing.smallest - 1.0)
+    drift = apart(1.0 / placing.smallest, scale) / (length / placing.smallest)
+    return Certificate(
+        primal,
+        dual,
+        duals.infeasibility,
+        drift,
+        float(uneven.max(initial=0.0)),
+        float(np.sqrt(2 * max(primal - dual, 0.0))),
+        placing.intercept / placing.smallest,
+        intercept_cost=_cost(primal, placing.smallest, abs(b - placing.intercept)),
+    )
+
+
+def refused(placing: Placed, infeasibility: float, caveat: str) -> Certificate:
+    """Return the certificate of what is no solution at all."""
+    lost = np.inf
+    return Certificate(
+        lost, -lost, infeasibility, lost, lost, lost, placing.intercept, caveat=caveat
+    )
+
+
+def _cost(primal: float, smallest: float, off: float) -> float:
+    """Return what it costs that the intercept is off by so much."""
+    own = smallest - off
     return primal * ((smallest / own) ** 2 - 1.0) if own > 0 else np.inf
 
 
-def _feasible(alpha: Floats, signs: Floats, intercept: Intercept) -> tuple[Floats, float]:
+def feasible(alpha: Floats, signs: Floats, intercept: Intercept) -> tuple[Floats, float]:
     """Return α ≥ 0 with the heavier class scaled down until Σαy = 0, and the relative change."""
     mended = np.maximum(np.nan_to_num(alpha, posinf=0.0, neginf=0.0), 0.0)
     if intercept is Intercept.FREE:

@@ -71,10 +71,14 @@ def certify_kernel(
 
 
 def _rounding(problem: KernelProblem, bound: Bound, coefficients: Floats) -> float:
-    """Return how far an objective may be from 0 by rounding alone: sums of β(t − Kβ)."""
+    """Return how far objectives are from 0 by rounding alone, where the best w may be 0.
+
+    Only without targets, as in the ν-forms, can that be: then objectives are sums of βKβ.
+    """
+    if problem.terms.target.any():
+        return 0.0
     lengths = np.sqrt(np.maximum(problem.gram.kernel.diag(bound), 0.0))
-    longest = float(lengths.max(initial=0.0)) * float(np.abs(coefficients).max(axis=1) @ lengths)
-    size = longest + float(np.abs(problem.terms.target).max(initial=0.0))
+    size = float(lengths.max(initial=0.0)) * float(np.abs(coefficients).max(axis=1) @ lengths)
     return float(4 * np.finfo(np.float64).eps * np.abs(coefficients).sum() * size)
 
 

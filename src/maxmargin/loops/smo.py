@@ -280,3 +280,27 @@ def take(values: Any, rows: Any, columns: Any, out: Any) -> None:
             target = to[first : first + length]
             for k in range(target.shape[0]):
                 target[k] = source[k]
+
+
+@compiled
+def with_sum(x: Any, low: Any, high: Any, total: float) -> Any:
+    """Return clip(x − λ, low, high) for the λ with which it has this sum, found by bisection."""
+    size = abs(total) + 1.0
+    left, right = np.inf, -np.inf
+    for k in range(x.shape[0]):
+        size = max(size, abs(x[k]))
+        left, right = min(left, x[k] - high[k]), max(right, x[k] - low[k])
+    left, right = max(left, -2.0 * size), min(right, 2.0 * size)
+    for _ in range(60):
+        middle = 0.5 * (left + right)
+        reached = 0.0
+        for k in range(x.shape[0]):
+            reached += min(max(x[k] - middle, low[k]), high[k])
+        if reached > total:
+            left = middle
+        else:
+            right = middle
+    out = np.empty(x.shape[0])
+    for k in range(x.shape[0]):
+        out[k] = min(max(x[k] - 0.5 * (left + right), low[k]), high[k])
+    return out

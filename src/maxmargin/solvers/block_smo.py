@@ -47,6 +47,7 @@ _ROUNDS = 50  # without a look at all variables
 _ROUGH, _FALL = 1e-2, 0.02  # gap of the active variables that calls for a look: first, then each
 _POLISHED = 3000  # rows up to which free variables leap
 _ROUNDING = 1e-14
+_SLOW = 0.5  # of the gap before, above which a look calls for a leap
 _STILL = 3  # rounds without any gain that end it
 
 
@@ -64,6 +65,9 @@ class BlockSMO:
             yield state.bracket
             if state.last_gap <= self.wanted and state.polish():
                 break
+            if state.slow:
+                state.leap()
+                yield state.bracket
             for _ in range(_ROUNDS):
                 state.round()
                 if state.worth_a_look(self.wanted):
@@ -93,7 +97,7 @@ class _State:
             self.store = RowStore(self.gram, self._bound(self.rows))
         self.b = np.zeros(len(problem.totals))
         self.bracket = Bracket(np.inf, -np.inf, beta, self.b, beta)
-        self.violation = self.last_gap = self.last_violation = np.inf
+        self.violation = self.last_gap = self.last_violation = self.gap_before = np.inf
         self.rounds = self.since_look = self.still = 0
         self.at_rest = False
         self._activate(np.arange(len(beta)))
@@ -282,8 +286,9 @@ class _State:
             change = self._bring_back()
         gap, self.b, each = duality_gap(self.all, self.b)
         self.dual = dual_value(self.all)
-        if max(gap, abs(self.dual)) <= self._rounding():
-            gap = self.dual = 0.0  # as where the best w is 0
+        if not self.all.target.any() and max(gap, abs(self.dual)) <= self._rounding():
+            gap = self.dual = 0.0  # only there can the best w be 0 and cost nothing
+        self.gap_before = self.last_gap
         self.last_gap, self.since_look = gap / max(abs(self.dual), 1e-300), 0
         x = self.all.x.copy()
         seen = Bracket(self.dual + gap, self.dual, x, self.b.copy(), x)
@@ -292,19 +297,40 @@ class _State:
         if not complete:
             self._widen((each > 0) | near_violation(self.all, self.b, change))
 
+    @property
+    def slow(self) -> bool:
+        """Whether the gap has hardly become smaller since the look before."""
+        return self.last_gap > _SLOW * self.gap_before
+
+    def leap(self) -> bool:
+        """Move the free variables to where they belong; return whether they are there."""
+        leapt = leap(self.problem, self.all)
+        if leapt is None:
+            return False
+        before = self.coefficients
+        self.all.x[leapt.variables] = leapt.x
+        self.coefficients = summed(self.all.at, self.all.x, len(self.used))
+        if len(self.used) <= _POLISHED:
+            self.all.f[:] = expansion_scores(self.gram, self.used, self.coefficients)
+        else:
+            change = self.coefficients - before
+            moved = np.flatnonzero(change)
+            self.all.f[:] += expansion_scores(
+                self.gram, self.used, change[moved], self.used[moved], fast=not self.precise
+            )
+        self.part.x[:], self.part.f[:] = self.all.x[self.variables], self.all.f[self.rows]
+        self.aside = [(rows, self.coefficients.copy()) for rows, _ in self.aside]
+        self.look()
+        return leapt.whole
+
     def polish(self) -> bool:
-        """Leap to where the free variables belong; return whether nothing is left to gain."""
+        """Leap; return whether nothing is left to gain."""
         if len(self.used) > _POLISHED:
             return False
-        leapt = leap(self.problem, self.all)
-        if leapt is not None:
-            self.all.x[leapt.variables] = leapt.x
-        self.coefficients = summed(self.all.at, self.all.x, len(self.used))
-        self.all.f[:] = expansion_scores(self.gram, self.used, self.coefficients)
-        self._activate(self.variables)
-        self.look()
+        whole = self.leap()
+        free = (self.all.x > self.all.low) & (self.all.x < self.all.high)
         violation = _violation(self.all, *self.all.directions(), len(self.b))
-        return leapt is None or (leapt.whole and violation <= _ROUNDING * self._size())
+        return (whole or not free.any()) and violation <= _ROUNDING * self._size()
 
     def _size(self) -> float:
         """Return how large the numbers are whose differences residuals are."""

@@ -1,30 +1,35 @@
 """Leaps: the optimality conditions of the free variables of a kernel machine as linear equations.
 
-Between their bounds (F) variables satisfy
+Between their bounds (F) the best variables satisfy
 
     K_FF δ + shift δ + b = r   on F,      Σδ = what the group lacks
 
-A solution inside the bounds is where pairs would end after many steps; one that is not is followed
-to the first bound, where that variable stays. Where rows depend on each other the equations have
-many solutions: the smallest is taken.
+If the solution is inside the bounds it is where pairs would end after many steps. If not, the best
+of several points on the way there, projected onto the bounds and the sums, is taken; what is at a
+bound then stays there, and the others leap again. Where rows depend on each other the equations
+have many solutions: a little is added to the diagonal, and the rest is left to the next leap.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.linalg
 
+from maxmargin import loops
 from maxmargin.gram import Gram
 from maxmargin.problem import KernelProblem
-from maxmargin.solvers.kernel_variables import Variables
-from maxmargin.solvers.polishing import least_solution
+from maxmargin.solvers.kernel_variables import Variables, summed
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
-MOST_FREE = 2000
-_TRIES = 30
-_STRETCHED = 1e-9  # of the range of a variable, by which it may be beyond a bound
+MOST_FREE = 2500
+_WORK = 2e9  # multiplications in a leap, above which it is tried once only
+_MOST_TRIES = 40
+_WAYS = (1.0, 0.5, 0.2, 0.05, 0.01)
+_FIRST_RIDGE, _LAST_RIDGE = 1e-15, 1e-3  # of the largest diagonal entry
 
 
 class Leap(NamedTuple):
@@ -41,27 +46,72 @@ def leap(problem: KernelProblem, all_: Variables) -> Leap | None:
     if not 0 < len(free) <= MOST_FREE:
         return None
     K = _block(problem.gram, problem.rows[free]) + np.diag(all_.shift[free])
-    x, r = all_.x[free].copy(), all_.residuals(free)
-    low, high, group = all_.low[free], all_.high[free], all_.group[free]
-    lacking = problem.totals - np.bincount(all_.group + 1, all_.x, len(problem.totals) + 1)[1:]
-    inside = np.arange(len(free))
-    for _ in range(_TRIES):
-        step = _step(K[np.ix_(inside, inside)], r[inside], group[inside], lacking)
-        if not np.isfinite(step).all():
-            break
-        reach = _reach(x[inside], step, low[inside], high[inside])
-        taken = min(1.0, float(reach.min(initial=1.0)))
-        moved = np.zeros(len(free))
-        moved[inside] = taken * step
-        x = np.clip(x + moved, low, high)
-        r -= K @ moved
-        lacking = (1.0 - taken) * lacking
-        if taken == 1.0:
-            return Leap(free, x, True)
-        inside = inside[reach > taken * (1 + 1e-12)]
+    lacking = problem.totals - summed(all_.group + 1, all_.x, len(problem.totals) + 1)[1:]
+    point = _Point(K, all_, free)
+    tries = int(np.clip(_WORK / float(len(free)) ** 3, 1, _MOST_TRIES))
+    for _ in range(tries):
+        inside = np.flatnonzero((point.x > point.low) & (point.x < point.high))
         if not len(inside):
             break
-    return Leap(free, x, False)
+        step = np.zeros(len(free))
+        step[inside] = _step(K[np.ix_(inside, inside)], point.r[inside],
+                             point.group[inside], lacking)  # fmt: skip
+        if point.goes(step, whole=True):
+            return Leap(free, point.x, True)
+        if not point.goes_part_of(step):
+            break
+        lacking = np.zeros(len(lacking))
+    return Leap(free, point.x, False)
+
+
+class _Point:
+    """The free variables with the derivative r of the objective in them."""
+
+    def __init__(self, K: Floats, all_: Variables, free: Ints) -> None:
+        self.K, self.x, self.r = K, all_.x[free].copy(), all_.residuals(free)
+        self.low, self.high, self.group = all_.low[free], all_.high[free], all_.group[free]
+
+    def goes(self, step: Floats, *, whole: bool = False) -> bool:
+        """Make a step, if it stays within the bounds (``whole``) and gains; say whether."""
+        to = self.x + step
+        slack = 1e-12 * np.abs(self.x).max()
+        if whole and ((to < self.low - slack) | (to > self.high + slack)).any():
+            return False
+        to = np.clip(to, self.low, self.high)
+        change = to - self.x
+        product = self.K @ change
+        if not np.isfinite(product).all() or (not whole and self._gain(change, product) <= 0):
+            return False
+        self.x, self.r = to, self.r - product
+        return True
+
+    def _gain(self, change: Floats, product: Floats) -> float:
+        return float(change @ (self.r - 0.5 * product))
+
+    def goes_part_of(self, step: Floats) -> bool:
+        """Go to the best of some points on the way, projected onto bounds and sums."""
+        best, most = None, 0.0
+        for part in (*_WAYS, self._reach(step)):
+            change = self._projected(self.x + part * step) - self.x
+            gain = self._gain(change, self.K @ change)
+            if gain > most:
+                best, most = change, gain
+        return best is not None and self.goes(best)
+
+    def _reach(self, step: Floats) -> float:
+        """Return what part of the step is possible before the first bound."""
+        room = np.where(step > 0, self.high - self.x, self.x - self.low)
+        far = np.abs(step) > room
+        return float((room[far] / np.abs(step[far])).min(initial=1.0))
+
+    def _projected(self, x: Floats) -> Floats:
+        """Return the nearest point within the bounds whose groups have the sums of ``x`` now."""
+        out = np.clip(x, self.low, self.high)
+        for g in np.unique(self.group[self.group >= 0]):
+            mine = self.group == g
+            total = float(self.x[mine].sum())
+            out[mine] = loops.smo.with_sum(x[mine], self.low[mine], self.high[mine], total)
+        return out
 
 
 def _block(gram: Gram, rows: Ints) -> Floats:
@@ -73,14 +123,26 @@ def _step(K: Floats, r: Floats, group: Ints, lacking: Floats) -> Floats:
     """Return the changes δ that solve the equations for these variables."""
     here = np.unique(group[group >= 0])
     member = (group[:, np.newaxis] == here).astype(np.float64)
-    matrix = np.block([[K, member], [member.T, np.zeros((len(here), len(here)))]])
-    solution = least_solution(matrix, np.concatenate([r, lacking[here]]))
-    return solution[: len(r)]
+    solved = _solution(K, np.column_stack([r, member]))
+    alone, by_group = solved[:, 0], solved[:, 1:]
+    if not len(here):
+        return alone
+    b = np.linalg.lstsq(member.T @ by_group, member.T @ alone - lacking[here], rcond=None)[0]
+    step: Floats = alone - by_group @ b
+    return step
 
 
-def _reach(x: Floats, step: Floats, low: Floats, high: Floats) -> Floats:
-    """Return what part of its step each variable can make, a little beyond its bounds allowed."""
-    slack = np.where(np.isfinite(high - low), _STRETCHED * (high - low), 0.0)
-    room = np.where(step > 0, high - x + slack, x - low + slack)
-    far = np.abs(step) > room
-    return np.where(far, room / np.where(far, np.abs(step), 1.0), np.inf)
+def _solution(K: Floats, right: Floats) -> Floats:
+    """Return K⁻¹ right, with as little added to the diagonal as it takes."""
+    size = float(np.diag(K).max(initial=0.0)) or 1.0
+    ridge = _FIRST_RIDGE
+    while ridge <= _LAST_RIDGE:
+        lifted = K.copy()
+        lifted[np.diag_indices(len(K))] += ridge * size * len(K)
+        try:
+            factor = scipy.linalg.cho_factor(lifted, overwrite_a=True, check_finite=False)
+        except scipy.linalg.LinAlgError:
+            ridge *= 30.0
+            continue
+        return np.asarray(scipy.linalg.cho_solve(factor, right, check_finite=False))
+    return np.zeros(right.shape)
