@@ -6,43 +6,54 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
-from maxmargin import losses
 from maxmargin.certify import together
 from maxmargin.errors import NotSeparableError
-from maxmargin.estimators.inputs import (
-    check_classes,
-    check_labels,
-    check_rows,
-    check_weights,
-    class_indices,
-    refuse_overflow,
-)
+from maxmargin.estimators.callbacks import announced, with_callbacks
+from maxmargin.estimators.hard_margin_planes import KernelPlanes, LinearPlanes, Planes
+from maxmargin.estimators.hard_margin_problems import hard_problems
+from maxmargin.estimators.inputs import check_classes, check_labels, check_weights, class_indices
+from maxmargin.estimators.kernel_expansion import KernelExpansion
 from maxmargin.estimators.parameters import check_choice, check_number, check_progress
 from maxmargin.estimators.reductions import Task, best_classes, binary_tasks, combined_scores
 from maxmargin.estimators.solving import ill_scaled
-from maxmargin.geometry.inputs import largest_squared_norm, row_products
-from maxmargin.problem import Intercept, Problem, Start, Status
+from maxmargin.gram import Gram
+from maxmargin.kernels import Kernel, Linear
+from maxmargin.problem import Intercept, Start, Status
 from maxmargin.separability import Overlap
-from maxmargin.separability.widest import NoPlane, Widest, widest
+from maxmargin.separability.widest import NoPlane, Widest
 from maxmargin.solve import Callback
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-class HardMarginSVC(ClassifierMixin, BaseEstimator):
-    """The separating plane of largest margin: min ½‖w‖² such that y(w·x + b) ≥ 1 for every row.
+class HardMarginSVC(ClassifierMixin, KernelExpansion):
+    """The separating plane of largest margin: min ½‖w‖² such that y(w·φ(x) + b) ≥ 1 for every row.
 
     It is found from the nearest points of the classes' convex hulls, not by a huge C, and certified
     by its dual. If no plane separates the classes, ``fit`` raises ``NotSeparableError``, whose
     ``witness`` proves it: rows of both classes with convex weights that meet in one point.
 
+    With a kernel, φ(x) lies in its feature space, and everything is told from the Gram matrix of
+    all rows. As its values are rounded, planes whose margin is below about 1e-7 of the rows' size
+    cannot be told from none: then the error says which margin is out of the question, and the
+    witness how near the classes come to each other there (its ``point`` is given by its products
+    with the witness's own rows).
+
     Parameters
     ----------
+    kernel : str, Kernel or callable, default="linear"
+        As in ``SVC``. It must be positive semidefinite: others are refused. "linear" needs no Gram
+        matrix.
+    gamma : float, "scale" or "auto", default="scale"
+        For kernels given by name: γ ≥ 0, or 1/(d·Var X), or 1/d.
+    degree : int, default=3
+        For "poly".
+    coef0 : float, default=0.0
+        For "poly" and "sigmoid".
     intercept : {"free", "none"}, default="free"
         Whether the plane may miss the origin.
     multi_class : {"ovo", "ovr"}, default="ovo"
@@ -61,22 +72,28 @@ class HardMarginSVC(ClassifierMixin, BaseEstimator):
         iteration; returning True ends the fit.
     verbose : int, default=0
         Write a line per iteration.
+    memory : int or "auto", default="auto"
+        Bytes that the Gram matrix and its factor may take, five matrices of its size in all; more
+        rows than that are refused. "auto": half of what is free.
+    n_jobs : int or None, default=None
+        Threads that compute kernel values; None or -1: as many as BLAS uses.
 
     Attributes
     ----------
     coef_, intercept_ : ndarray of shape (m, n_features) and (m,)
-        Weights and intercept of each of the m binary problems, scaled to min y f = 1. There is one
-        for two classes, and then ``classes_[1]`` is positive; in a pair (i, j) class i is.
+        Weights (for the linear kernel only) and intercept of each of the m binary problems, scaled
+        to min y f = 1. There is one for two classes, and then ``classes_[1]`` is positive; in a
+        pair (i, j) class i is.
     margin_ : float or ndarray of shape (m,)
         1/‖w‖, the distance of the nearest rows: half the distance of the hulls (from 0, without an
         intercept).
     certificate_ : Certificate
         Proof of how near ½‖w‖² is to the smallest possible.
     alpha_ : ndarray of shape (n,) or (m, n)
-        Dual variables: w = Σ αyx.
+        Dual variables: w = Σ αyφ(x).
     support_, support_vectors_ : ndarray
-        The rows with a positive dual variable, by number and as vectors. The others could be left
-        out without changing the plane.
+        The rows with a positive dual variable, by number and as vectors (none for
+        kernel="precomputed"). The others could be left out without changing the plane.
     dual_coef_ : ndarray of shape (m, n_support)
         α·y of the support vectors.
     n_support_ : ndarray of shape (n_classes,)
@@ -87,6 +104,10 @@ class HardMarginSVC(ClassifierMixin, BaseEstimator):
         Why it stopped, as a word and as a sentence.
     n_iter_ : int
         How many times all rows were looked at; the most of all binary problems.
+    kernel_ : Kernel
+        The kernel with numbers for all its parameters.
+    shape_fit_ : tuple
+        The shape of X.
     classes_ : ndarray
         The labels.
 
@@ -102,11 +123,18 @@ class HardMarginSVC(ClassifierMixin, BaseEstimator):
     ...
     maxmargin.errors.NotSeparableError: No plane separates 0 from 1: 3 rows of both meet in one \
 point (see the witness). Use LinearSVC, which allows slack.
+    >>> model = mm.HardMarginSVC(kernel="rbf").fit([[0], [1], [2]], [0, 1, 0])
+    >>> model.predict([[0.9], [1.9]])
+    array([1, 0])
     """
 
     def __init__(
         self,
         *,
+        kernel: Any = "linear",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
         intercept: str = "free",
         multi_class: str = "ovo",
         tol: float = 1e-8,
@@ -114,7 +142,13 @@ point (see the witness). Use LinearSVC, which allows slack.
         max_time: float | None = None,
         callback: Callback | None = None,
         verbose: int = 0,
+        memory: int | str = "auto",
+        n_jobs: int | None = None,
     ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
         self.intercept = intercept
         self.multi_class = multi_class
         self.tol = tol
@@ -122,14 +156,18 @@ point (see the witness). Use LinearSVC, which allows slack.
         self.max_time = max_time
         self.callback = callback
         self.verbose = verbose
+        self.memory = memory
+        self.n_jobs = n_jobs
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the plane(s) of largest margin.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
+            Rows. With kernel="precomputed" the square matrix of kernel values; with a function,
+            whatever it takes.
         y : array-like of shape (n_samples,)
             Labels of any kind; two or more classes.
         sample_weight : array-like of shape (n_samples,), optional
@@ -148,17 +186,19 @@ point (see the witness). Use LinearSVC, which allows slack.
         """
         self._check_parameters()
         self.__dict__.pop("status_", None)  # whatever fails from here on leaves it unfitted
-        X = check_rows(self, X, reset=True)
+        X = self._check_input(X, reset=True)
         y = check_labels(y, X.shape[0])
         self.classes_ = check_classes(self, y)
         weight = check_weights(sample_weight, None, self.classes_, y)
         kept = np.flatnonzero(weight > 0)
         check_classes(self, y[kept])
-        refuse_overflow(self, X, largest_squared_norm(X))
         labels = class_indices(self.classes_, y)
+        self.shape_fit_ = tuple(X.shape)
+        kernel = self._settled(X, kept)
         tasks = binary_tasks(labels[kept], len(self.classes_), self.multi_class)
-        found = self._solve(X if len(kept) == len(y) else X[kept], tasks, kept)
+        found = self._solve(taken(X, kept, kernel), kernel, tasks, kept)
         self._adopt(X, labels, kept, tasks, found)
+        self._keep_weights(X, kernel, found)
         self._report(X, found)
         return self
 
@@ -168,7 +208,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         With ``multi_class="ovo"`` a class scores the number of pairs it wins, plus less than a half
         that breaks ties by the sum of its scores. ``distance`` has distances.
         """
-        scores = self._scores(X)
+        scores = self._plane_scores(X)
         if len(self.classes_) == 2:
             return scores[:, 0]
         return combined_scores(scores, self._tasks, len(self.classes_))
@@ -179,53 +219,75 @@ point (see the witness). Use LinearSVC, which allows slack.
 
     def distance(self, X: Any) -> Floats:
         """Return the signed distance f/‖w‖ from the plane: (n,), or (n, m) for m of them."""
-        scores = self._scores(X) / np.linalg.norm(self.coef_, axis=1)
+        scores = self._plane_scores(X) / self._lengths
         return np.asarray(scores[:, 0] if len(self.classes_) == 2 else scores)
 
-    def _scores(self, X: Any) -> Floats:
-        check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
-        return np.asarray(row_products(X, np.ascontiguousarray(self.coef_.T)) + self.intercept_)
+    @property
+    def coef_(self) -> Floats:
+        """The weights w, which exist for the linear kernel only."""
+        return super().coef_
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "status_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    @coef_.setter
+    def coef_(self, w: Any) -> None:
+        self._weights, self._weights_of = np.array(w, dtype=np.float64), self.dual_coef_.copy()
 
     def _check_parameters(self) -> None:
+        self._named_kernel()
         check_choice(self, "intercept", ("free", "none"))
         check_choice(self, "multi_class", ("ovo", "ovr"))
         check_number(self, "tol", above=0)
         check_number(self, "max_iter", at_least=1, integer=True)
         check_number(self, "max_time", above=0, optional=True)
+        if not (isinstance(self.memory, str) and self.memory == "auto"):
+            self._check_memory()
+        if self.n_jobs != -1:
+            check_number(self, "n_jobs", at_least=1, integer=True, optional=True)
         check_progress(self)
 
-    def _solve(self, X: Any, tasks: list[Task], kept: Ints) -> list[Widest]:
+    def _bytes(self) -> int | None:
+        return None if isinstance(self.memory, str) else int(self.memory)
+
+    def _settled(self, X: Any, kept: Ints) -> Kernel:
+        """Return the kernel with numbers for all its parameters; refuse one that is none."""
+        kernel = self._named_kernel(self._of_objects(X))
+        if kernel.psd is False:
+            raise ValueError(
+                f"kernel={kernel!r} is not positive semidefinite: there is no feature space in "
+                "which a plane could separate. SVC takes such kernels, without a certificate."
+            )
+        if kernel.takes_gram or kernel.takes_objects:
+            return kernel
+        return kernel.resolved(X if len(kept) == X.shape[0] else X[kept])
+
+    def _planes(self, X: Any, kernel: Kernel) -> Planes:
+        if type(kernel) is Linear:
+            return LinearPlanes(X)
+        return KernelPlanes(Gram(kernel, X, memory=self._bytes(), threads=self._threads()), X)
+
+    def _solve(self, X: Any, kernel: Kernel, tasks: list[Task], kept: Ints) -> list[Widest]:
         """Return the widest plane of each task; raise at the first that has none."""
         end = None if self.max_time is None else time.perf_counter() + self.max_time
+        callback = announced(self, self.callback)
+        planes = self._planes(X, kernel)
         found = []
         for task in tasks:
-            rows = np.arange(X.shape[0]) if task.rows is None else task.rows
-            answer = widest(
-                X if task.rows is None else X[task.rows],
-                task.signs,
+            answer = planes.find(
+                task,
                 Intercept(self.intercept),
                 tol=self.tol,
                 max_iter=self.max_iter,
                 max_time=None if end is None else max(end - time.perf_counter(), 0.0),
-                callback=self.callback,
+                callback=callback,
                 verbose=bool(self.verbose),
             )
             if isinstance(answer, NoPlane):
-                self._refuse(task, answer, kept[rows])
+                rows = kept if task.rows is None else kept[task.rows]
+                self._refuse(task, answer, rows, "LinearSVC" if type(kernel) is Linear else "SVC")
             else:
                 found.append(answer)
         return found
 
-    def _refuse(self, task: Task, answer: NoPlane, rows: Ints) -> None:
+    def _refuse(self, task: Task, answer: NoPlane, rows: Ints, softer: str) -> None:
         """Raise what says which classes no plane separates, with the rows that prove it."""
         names = self.classes_.tolist()
         first = names[task.positive]
@@ -237,9 +299,13 @@ point (see the witness). Use LinearSVC, which allows slack.
                                     f"{answer.reason}.")  # fmt: skip
         meet = answer.witness
         witness = Overlap(rows[meet.rows], meet.weights, meet.point, meet.residual, meet.exact)
+        above, where = "", "in one point"
+        if answer.reason:
+            above = f" with a margin above {answer.reason}"
+            where = "as nearly as kernel values tell"
         raise NotSeparableError(
-            f"No plane separates {first} from {second}: {len(witness.rows)} rows of both meet in "
-            "one point (see the witness). Use LinearSVC, which allows slack.",
+            f"No plane separates {first} from {second}{above}: {len(witness.rows)} rows of both "
+            f"meet {where} (see the witness). Use {softer}, which allows slack.",
             witness,
         )
 
@@ -247,7 +313,6 @@ point (see the witness). Use LinearSVC, which allows slack.
         self, X: Any, labels: Ints, kept: Ints, tasks: list[Task], found: list[Widest]
     ) -> None:
         self._tasks = [(task.positive, task.negative) for task in tasks]
-        self.coef_ = np.array([plane.w for plane in found])
         self.intercept_ = np.array([plane.b for plane in found])
         alpha, beta = np.zeros((2, len(tasks), len(labels)))
         for k, (task, plane) in enumerate(zip(tasks, found, strict=True)):
@@ -255,31 +320,31 @@ point (see the witness). Use LinearSVC, which allows slack.
             alpha[k, rows] = plane.alpha
             beta[k, rows] = plane.alpha * task.signs
         self.support_ = np.flatnonzero(alpha.any(axis=0))
-        self.support_vectors_ = X[self.support_]
         self.dual_coef_ = beta[:, self.support_]
         self.n_support_ = np.bincount(labels[self.support_], minlength=len(self.classes_))
         self.support_kind_ = np.full(len(self.support_), "margin")
-        margins = 1.0 / np.linalg.norm(self.coef_, axis=1)
-        two = len(self.classes_) == 2
-        self.alpha_ = alpha[0] if two else alpha
-        self.margin_ = float(margins[0]) if two else margins
+        self.alpha_ = alpha[0] if len(self.classes_) == 2 else alpha
 
-    def _problems(self, X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Problem, Start]]:
+    def _keep_weights(self, X: Any, kernel: Kernel, found: list[Widest]) -> None:
+        self.kernel_ = kernel
+        self.support_vectors_ = X[:0] if kernel.takes_gram else X[self.support_]
+        if type(kernel) is Linear:
+            self.coef_ = np.array([plane.w for plane in found])
+        elif kernel.takes_gram:
+            rows = kernel.bind(X)[self.support_]
+            self._given_products = kernel.combine(rows, rows[:], self._coefficients())
+        margins = 1.0 / self._lengths
+        self.margin_ = float(margins[0]) if len(self.classes_) == 2 else margins
+
+    def _problems(self, X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Any, Start]]:
         """Return what was solved, and the solution: for ``mm.certify``."""
-        X = check_rows(self, X, reset=False)
+        self._refuse_altered()
+        X = self._check_input(X, reset=False)
         y = check_labels(y, X.shape[0])
         kept = np.flatnonzero(check_weights(sample_weight, None, self.classes_, y) > 0)
-        X, labels = X[kept], class_indices(self.classes_, y[kept])
-        beta = np.zeros((len(self.coef_), len(y)))
-        if self.alpha_.shape[-1] == len(y):
-            beta[:, self.support_] = self.dual_coef_
-        pairs = []
-        for k, task in enumerate(binary_tasks(labels, len(self.classes_), self.multi_class)):
-            rows = np.arange(len(labels)) if task.rows is None else task.rows
-            problem = Problem(X[rows], losses.hard_margin(task.signs), Intercept(self.intercept))
-            duals = beta[k, kept[rows]]
-            pairs.append((problem, Start(self.coef_[k], float(self.intercept_[k]), duals)))
-        return pairs
+        labels = class_indices(self.classes_, y[kept])
+        tasks = binary_tasks(labels, len(self.classes_), self.multi_class)
+        return hard_problems(self, X, kept, tasks)
 
     def _report(self, X: Any, found: list[Widest]) -> None:
         """Set what is said about the search, and warn when it ended without what was asked for."""
@@ -293,12 +358,13 @@ point (see the witness). Use LinearSVC, which allows slack.
             return
         gap = max(plane.certificate.relative_gap for plane in found)
         self.stop_reason_ += f" The relative duality gap is {gap:.3g}, tol={self.tol:g}."
-        if self.status_ is Status.STALLED:
+        vectors = not (self.kernel_.takes_gram or self.kernel_.takes_objects)
+        if self.status_ is Status.STALLED and vectors:
             self.stop_reason_ += ill_scaled(X, getattr(self, "feature_names_in_", None))
         if self.status_ is Status.INTERRUPTED:
             raise KeyboardInterrupt(self.stop_reason_)
         if self.status_ is not Status.CALLBACK:
-            warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=3)
+            warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=4)
 
 
 _SENTENCES = {
@@ -306,3 +372,10 @@ _SENTENCES = {
     Status.STALLED: "the plane separates, but its margin is so small beside the rows that rounding "
     "hides whether it is the widest",
 }
+
+
+def taken(X: Any, kept: Ints, kernel: Kernel) -> Any:
+    """Return some of the rows; of a matrix of kernel values, their columns too."""
+    if len(kept) == X.shape[0]:
+        return X
+    return X[np.ix_(kept, kept)] if kernel.takes_gram else X[kept]

@@ -52,7 +52,7 @@ def verified_overlap(
     """Return the common point if it is exact, or robust against shrinking the classes."""
     if found.squared_norm > (MET * max(found.size, 1e-300)) ** 2:
         return None
-    rows, weights = _fewest(found.rows, found.weights, scaled, positive, intercept)
+    rows, weights = fewest(found.rows, found.weights, scaled, positive, intercept)
     sign = np.where(positive[rows], 1.0, -1.0)
     picked = _dense(X[rows])
     exact = _exact_weights(picked, sign, intercept)
@@ -67,7 +67,7 @@ def verified_overlap(
     return Overlap(rows, weights, point, float(apart / largest), proved)
 
 
-def _fewest(
+def fewest(
     rows: Ints, weights: Floats, X: Any, positive: Bools, intercept: bool
 ) -> tuple[Ints, Floats]:
     """Return the same point from at most d + 2 rows: Carathéodory's theorem at work.

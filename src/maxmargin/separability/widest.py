@@ -28,8 +28,8 @@ from maxmargin.solvers.nearest_points import Nearest
 
 Floats = npt.NDArray[np.float64]
 
-_ACCURACY = 1e-12  # how much lower than the nearest points the hulls may reach, relative
-_BUDGETS = (Status.MAX_TIME, Status.MAX_ITER, Status.CALLBACK)
+ACCURACY = 1e-12  # how much lower than the nearest points the hulls may reach, relative
+BUDGETS = (Status.MAX_TIME, Status.MAX_ITER, Status.CALLBACK)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def widest(
     scale = common_scale(moved)
     found, run = search(
         Hulls.of(moved / scale, positive, free),
-        accuracy=min(_ACCURACY, 0.1 * tol),
+        accuracy=min(ACCURACY, 0.1 * tol),
         max_iter=max_iter,
         max_time=max_time,
         callback=callback,
@@ -98,15 +98,15 @@ def widest(
         plane = _plane(found.point, _duals(found, scale, len(signs)), X, signs, intercept, tol, run)
     if plane is None and run.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
-    if plane is None and run.status not in _BUDGETS:
+    if plane is None and run.status not in BUDGETS:
         left = None if max_time is None else max(max_time - (time.perf_counter() - began), 0.01)
         every = np.arange(len(signs))
         answer = decide(X, positive, (-1, 1), every, free, left)
         return _second(answer, _duals(found, scale, len(signs)), X, signs, intercept, tol, run)
-    return plane or NoPlane(None, f"undecided: {_REASONS[run.status]}", run)
+    return plane or NoPlane(None, f"undecided: {REASONS[run.status]}", run)
 
 
-_REASONS = {
+REASONS = {
     Status.MAX_TIME: "max_time ran out before a plane or a proof that there is none was found",
     Status.MAX_ITER: "max_iter was reached before a plane or a proof that there is none was found",
     Status.CALLBACK: "the callback ended the search before it found a plane or a proof that there "
@@ -143,7 +143,7 @@ def _plane(
     certificate = certify_hard(X, signs, w, b, alpha, intercept)
     if certificate.dual == -np.inf or not np.isfinite(w).all():
         return None
-    status = run.status if run.status in (*_BUDGETS, Status.INTERRUPTED) else Status.STALLED
+    status = run.status if run.status in (*BUDGETS, Status.INTERRUPTED) else Status.STALLED
     if certificate.holds(tol) and status is not Status.INTERRUPTED:
         status = Status.OPTIMAL
     return Widest(w, b, alpha, certificate, Run(status, run.iterations, run.seconds))
