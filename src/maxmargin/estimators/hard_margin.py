@@ -171,8 +171,8 @@ point (see the witness). Use LinearSVC, which allows slack.
         y : array-like of shape (n_samples,)
             Labels of any kind; two or more classes.
         sample_weight : array-like of shape (n_samples,), optional
-            A row of weight 0 is absent. Any other weight changes nothing: a constraint holds or
-            does not, however often it is stated.
+            A row of weight 0 is absent. Any other weight changes nothing, as a constraint holds or
+            does not, however often it is stated; only gamma="scale" counts rows by it.
 
         Returns
         -------
@@ -194,7 +194,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         check_classes(self, y[kept])
         labels = class_indices(self.classes_, y)
         self.shape_fit_ = tuple(X.shape)
-        kernel = self._settled(X, kept)
+        kernel = self._settled(X, weight)
         tasks = binary_tasks(labels[kept], len(self.classes_), self.multi_class)
         found = self._solve(taken(X, kept, kernel), kernel, tasks, kept)
         self._adopt(X, labels, kept, tasks, found)
@@ -247,7 +247,7 @@ point (see the witness). Use LinearSVC, which allows slack.
     def _bytes(self) -> int | None:
         return None if isinstance(self.memory, str) else int(self.memory)
 
-    def _settled(self, X: Any, kept: Ints) -> Kernel:
+    def _settled(self, X: Any, weight: Floats) -> Kernel:
         """Return the kernel with numbers for all its parameters; refuse one that is none."""
         kernel = self._named_kernel(self._of_objects(X))
         if kernel.psd is False:
@@ -257,7 +257,10 @@ point (see the witness). Use LinearSVC, which allows slack.
             )
         if kernel.takes_gram or kernel.takes_objects:
             return kernel
-        return kernel.resolved(X if len(kept) == X.shape[0] else X[kept])
+        kept = np.flatnonzero(weight > 0)
+        even = bool((weight[kept] == weight[kept[0]]).all())
+        rows = X if len(kept) == X.shape[0] else X[kept]
+        return kernel.resolved(rows, None if even else weight[kept])
 
     def _planes(self, X: Any, kernel: Kernel) -> Planes:
         if type(kernel) is Linear:

@@ -21,7 +21,7 @@ from maxmargin.loops.records import Terms
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_BLOCK_VALUES = 1 << 22  # kernel values held at a time when predicting: 32 MB
+_ROWS_AT_A_TIME = 1 << 14  # bound for a prediction
 
 
 @dataclass(frozen=True)
@@ -95,24 +95,17 @@ def expanded(
 ) -> Floats:
     """Return Σⱼ K(xᵢ, zⱼ) aⱼₖ of rows X over support vectors z: a column for each column of a."""
     n = X.shape[0]
-    scores = np.zeros((n, coefficients.shape[1]))
-    step = max(1, _BLOCK_VALUES // len(right))
-    for start in range(0, n, step):
-        part = slice(start, start + step)
+    scores = np.empty((n, coefficients.shape[1]))
+    for start in range(0, n, _ROWS_AT_A_TIME):
+        part = slice(start, start + _ROWS_AT_A_TIME)
         left = kernel.bind(X[part], like=right)
-        scores[part] = kernel.between(left, right, threads=threads) @ coefficients
+        scores[part] = kernel.combine(left, right, coefficients, threads)
     return scores
 
 
 def self_products(kernel: Kernel, bound: Bound, coefficients: Floats) -> Floats:
-    """Return K · coefficients for the rows that have them, a block at a time."""
-    n = len(bound)
-    out = np.zeros(coefficients.shape)
-    step = max(1, _BLOCK_VALUES // max(1, n))
-    for start in range(0, n, step):
-        part = slice(start, start + step)
-        out[part] = kernel.between(bound[part], bound) @ coefficients
-    return out
+    """Return K · coefficients for the rows that have them."""
+    return kernel.combine(bound, bound, coefficients)
 
 
 # ------------------------------------------------------------------- pairs of classes

@@ -1,6 +1,7 @@
 """Kernels of a distance: Gaussian (RBF) and Laplacian. Both are stationary."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from maxmargin.kernels.tiling import SINGLE_ERROR, scratch
 
 # The loops raise 2, not e, to a power: it is cheaper and as accurate.
 LOG2_E = math.log2(math.e)
+DOUBLE_ERROR = 1e-9  # in γ‖x − x′‖², beyond which float64 takes differences in the place of norms
 
 
 class Stationary(WithGamma):
@@ -69,13 +71,24 @@ class RBF(Stationary):
         if gamma_of(self) * np.finfo(norms.dtype).eps * norms.max(initial=0) > SINGLE_ERROR:
             rows = source.centred_in_double()
             norms = rows.squared_norms()
+        if self._drowned(rows, norms):
+            return Bound(source, rows)  # without norms: then distances come from differences
         return Bound(source, rows, norms.dtype.type(factor) * norms)
+
+    def _drowned(self, rows: Rows, norms: FloatArray) -> bool:
+        """Return whether distances, taken from norms, would drown in rounding even in float64."""
+        if norms.dtype != np.float64 or not isinstance(rows, DenseRows):
+            return False
+        return bool(gamma_of(self) * np.finfo(np.float64).eps * norms.max(initial=0) > DOUBLE_ERROR)
 
     def _single_error(self, source: Source) -> float:
         norms = source.about_mean().rows.squared_norms()
         return float(gamma_of(self) * np.finfo(np.float32).eps * norms.max(initial=0))
 
     def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
+        if min(len(a.parts), len(b.parts)) < 2:
+            self._fill_by_differences(a.parts[0], b.parts[0], out)
+            return
         (x, x_norms), (z, z_norms) = a.parts, b.parts
         if x_norms.dtype == z_norms.dtype == out.dtype:
             self._fill(x, x_norms, z, z_norms, out)
@@ -91,6 +104,12 @@ class RBF(Stationary):
         products(x, z, out)
         factor = out.dtype.type(2 * gamma_of(self) * LOG2_E)
         loops.kernel_tiles.exponential_of_sums(out, factor, x_norms, z_norms)
+
+    def _fill_by_differences(self, x: Any, z: Any, out: FloatArray) -> None:
+        with scratch(out.shape, np.float64) as wide:
+            sums(loops.kernel_tiles.Squares(), x.widened(), z.widened(), wide)
+            loops.kernel_tiles.exponential(wide, -gamma_of(self) * LOG2_E)
+            out[...] = wide
 
 
 class Laplacian(Stationary):

@@ -136,6 +136,10 @@ class Differences(NamedTuple):
     """Σ |a − b|; over matches, what the common columns add to ‖a‖₁ + ‖b‖₁."""
 
 
+class Squares(NamedTuple):
+    """Σ (a − b)²."""
+
+
 class Minima(NamedTuple):
     """Σ min(a, b), for values ≥ 0."""
 
@@ -159,6 +163,9 @@ def _term_of(measure: Any, a: Any, b: Any) -> Any:
     def difference(measure: Any, a: Any, b: Any) -> Any:
         return abs(a - b)
 
+    def square(measure: Any, a: Any, b: Any) -> Any:
+        return (a - b) * (a - b)
+
     def minimum(measure: Any, a: Any, b: Any) -> Any:
         return min(a, b)
 
@@ -168,7 +175,12 @@ def _term_of(measure: Any, a: Any, b: Any) -> Any:
         # has no check for zero that would keep the loop from being vectorised.
         return np.divide((a - b) * (a - b), total if total > 0 else one)
 
-    bodies = {Differences: difference, Minima: minimum, ChiSquares: chi_square}
+    bodies = {
+        Differences: difference,
+        Squares: square,
+        Minima: minimum,
+        ChiSquares: chi_square,
+    }
     return bodies[measure.instance_class]
 
 

@@ -47,6 +47,7 @@ _ROUNDS = 50  # without a look at all variables
 _ROUGH, _FALL = 1e-2, 0.02  # gap of the active variables that calls for a look: first, then each
 _POLISHED = 3000  # rows up to which free variables leap
 _ROUNDING = 1e-14
+_BEFORE_LEAP = 40  # rounds
 _SLOW = 0.5  # of the gap before, above which a look calls for a leap
 _STILL = 3  # rounds without any gain that end it
 
@@ -83,11 +84,12 @@ class _State:
     def __init__(self, problem: KernelProblem, start: Start, precise: bool) -> None:
         self.problem, self.gram, self.precise = problem, problem.gram, precise
         self.used, row = np.unique(problem.rows, return_inverse=True)
+        # First of all: it says so if values overflow.
+        self.diagonal = self.gram.diagonal[problem.rows] + problem.terms.shift
         beta = feasible_start(problem) if start.beta is None else start.beta.copy()
         self.coefficients = summed(row, beta, len(self.used))
         scores = expansion_scores(self.gram, self.used, self.coefficients)
         self.all = Variables.of(problem, row, beta, scores)
-        self.diagonal = self.gram.diagonal[problem.rows] + problem.terms.shift
         self.aside: list[tuple[Ints, Floats]] = []  # rows, and all coefficients at that time
         self.rows = np.arange(len(self.used))
         self.whole: _Whole | None = None
@@ -98,7 +100,7 @@ class _State:
         self.b = np.zeros(len(problem.totals))
         self.bracket = Bracket(np.inf, -np.inf, beta, self.b, beta)
         self.violation = self.last_gap = self.last_violation = self.gap_before = np.inf
-        self.rounds = self.since_look = self.still = 0
+        self.rounds = self.since_look = self.still = self.leapt_at = 0
         self.at_rest = False
         self._activate(np.arange(len(beta)))
         self.look()
@@ -299,11 +301,13 @@ class _State:
 
     @property
     def slow(self) -> bool:
-        """Whether the gap has hardly become smaller since the look before."""
-        return self.last_gap > _SLOW * self.gap_before
+        """Whether the gap has hardly become smaller since the look before, after many rounds."""
+        enough = self.rounds - self.leapt_at >= (1 if self.whole else _BEFORE_LEAP)
+        return enough and self.last_gap > _SLOW * self.gap_before
 
     def leap(self) -> bool:
         """Move the free variables to where they belong; return whether they are there."""
+        self.leapt_at = self.rounds
         leapt = leap(self.problem, self.all)
         if leapt is None:
             return False

@@ -38,13 +38,8 @@ class Expansion(NamedTuple):
         return float(np.hypot(np.sqrt(self.squared_norm), np.linalg.norm(self.intercept)))
 
     def scores(self, bound: Any) -> Floats:
-        """Return f on rows bound by the kernel, a slab at a time: (n, K)."""
-        slab = max(1, _VALUES_PER_SLAB // max(1, len(self.support)))
-        out = np.empty((len(bound), len(self.intercept)))
-        for i in range(0, len(bound), slab):
-            values = self.kernel.between(bound[i : i + slab], self.support)
-            out[i : i + slab] = values @ self.coefficients
-        return out + self.intercept
+        """Return f on rows bound by the kernel: (n, K)."""
+        return self.kernel.combine(bound, self.support, self.coefficients) + self.intercept
 
 
 class KernelState(NamedTuple):
