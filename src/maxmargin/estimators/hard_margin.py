@@ -66,7 +66,8 @@ class HardMarginSVC(ClassifierMixin, KernelExpansion):
         How many times all rows may be looked at, for each binary problem.
     max_time : float or None, default=None
         Seconds allowed for the fit. If a plane was found by then it is kept, with its gap;
-        otherwise NotSeparableError says that it is undecided.
+        otherwise NotSeparableError says that it is undecided. (A Gram matrix and its factor, n³/3
+        multiplications, are finished once begun.)
     callback : callable or None, default=None
         Called with a Progress (``iteration``, ``seconds``, ``iterate.relative_gap``) after each
         iteration; returning True ends the fit.
@@ -329,6 +330,8 @@ point (see the witness). Use LinearSVC, which allows slack.
         self.alpha_ = alpha[0] if len(self.classes_) == 2 else alpha
 
     def _keep_weights(self, X: Any, kernel: Kernel, found: list[Widest]) -> None:
+        for name in ("_weights", "_given_products"):
+            self.__dict__.pop(name, None)
         self.kernel_ = kernel
         self.support_vectors_ = X[:0] if kernel.takes_gram else X[self.support_]
         if type(kernel) is Linear:

@@ -91,8 +91,12 @@ class FeatureRows:
             left = (self.K[part] - Z[part] @ Z.T) / unit / unit[part, np.newaxis]
             worst = max(worst, float(np.abs(left).max()))
         if worst > _DOUBT * self.precision:
-            raise ValueError(
-                f"{self.kernel!r} is not positive semidefinite on these rows (by {worst:.2g} of "
-                "its diagonal), so that there is no space to find a plane in: mm.check_kernel "
-                "tells more and can repair a matrix. SVC takes such kernels, uncertified."
-            )
+            raise self.indefinite(f" (by {worst:.2g} of its diagonal)")
+
+    def indefinite(self, how: str = "") -> ValueError:
+        """Return the error for kernel values that are not those of a kernel."""
+        return ValueError(
+            f"{self.kernel!r} is not positive semidefinite on these rows{how}, so that there is no "
+            "space to find a plane in: mm.check_kernel tells more and can repair a matrix. SVC "
+            "takes such kernels, uncertified."
+        )

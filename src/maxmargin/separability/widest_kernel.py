@@ -86,8 +86,10 @@ def _plane(
         return None
     a, b = beta / placing.smallest, placing.intercept / placing.smallest
     certificate = certify_kernel_hard(hard_problem(rows, signs, intercept), Solution(a, b, a, run))
-    if certificate.dual == -np.inf or not np.isfinite(a).all():
+    if not (np.isfinite(certificate.primal) and np.isfinite(a).all()):
         return None
+    if certificate.dual == -np.inf:  # looked at more closely, it is no kernel
+        raise rows.indefinite()
     status = run.status if run.status in (*BUDGETS, Status.INTERRUPTED) else Status.STALLED
     if certificate.holds(tol) and status is not Status.INTERRUPTED:
         status = Status.OPTIMAL
