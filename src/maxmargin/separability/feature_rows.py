@@ -75,10 +75,15 @@ class FeatureRows:
     def vectors(self) -> Floats:
         """Z, one row each."""
         unit = np.where(self.sizes > 0, self.sizes, 1.0)
-        scaled = np.asfortranarray(self.K / unit / unit[:, np.newaxis])
-        factor, pivots, rank, _ = dpstrf(scaled, tol=self.precision, lower=1, overwrite_a=1)
+        scaled = self.K / unit
+        scaled /= unit[:, np.newaxis]
+        # It is symmetric, so that its transpose is the same in the order that LAPACK works in.
+        factor, pivots, rank, _ = dpstrf(scaled.T, tol=self.precision, lower=1, overwrite_a=1)
+        triangle = np.tril(factor[:, :rank])
+        del scaled, factor  # large
+        triangle *= unit[pivots - 1, np.newaxis]
         Z = np.zeros((len(self), max(rank, 1)))
-        Z[pivots - 1, :rank] = np.tril(factor)[:, :rank] * unit[pivots - 1, np.newaxis]
+        Z[pivots - 1, :rank] = triangle
         if not self.kernel.psd:
             self._refuse_indefinite(Z, unit)
         return Z
