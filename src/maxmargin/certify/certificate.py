@@ -36,6 +36,8 @@ class Certificate:
         How much lower the primal would be with that intercept in the place of the model's own.
     caveat : str
         What the bound rests on, or why there is none; empty if there is nothing to say.
+    rounding : float
+        In a kernel machine: the part of the objective that float64 cannot resolve, about.
     intercepts : tuple of float
         In a kernel machine: the best intercept of each group of dual variables.
     parts : tuple of Certificate
@@ -52,6 +54,7 @@ class Certificate:
     intercept_cost: float = 0.0
     caveat: str = ""
     intercepts: tuple[float, ...] = ()
+    rounding: float = 0.0
     parts: tuple["Certificate", ...] = ()
 
     @property
@@ -67,7 +70,7 @@ class Certificate:
     def holds(self, tol: float) -> bool:
         """Return whether the relative gap, of every part too, is proved to be at most tol."""
         # A gap far below 0 is no better than one above: then rounding has the say.
-        proved = -max(tol, _BELOW) <= self.relative_gap <= tol
+        proved = -max(tol, _BELOW) <= self.relative_gap <= tol and self.rounding <= tol
         return bool(proved) and all(part.holds(tol) for part in self.parts)
 
     def __str__(self) -> str:
@@ -95,6 +98,7 @@ def together(parts: list[Certificate]) -> Certificate:
         max(part.max_kkt_violation for part in parts),
         float(np.sqrt(sum(part.distance_bound**2 for part in parts))),
         intercept_cost=sum(part.intercept_cost for part in parts),
+        rounding=max(part.rounding for part in parts),
         caveat=next((part.caveat for part in parts if part.caveat), ""),
         parts=tuple(parts),
     )

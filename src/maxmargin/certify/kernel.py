@@ -66,6 +66,8 @@ def certify_kernel(
         float(best[0]) if len(best) else 0.0,
         intercept_cost=max(value - least, 0.0) if np.isfinite(least) else 0.0,
         intercepts=tuple(best.tolist()),
+        rounding=_unresolved(problem, bound, coefficients[:, 1])
+        / (max(abs(value), abs(dual)) or 1.0),
     )
     return _doubted(certificate, problem.gram.kernel, bound)
 
@@ -80,6 +82,12 @@ def _rounding(problem: KernelProblem, bound: Bound, coefficients: Floats) -> flo
     lengths = np.sqrt(np.maximum(problem.gram.kernel.diag(bound), 0.0))
     size = float(lengths.max(initial=0.0)) * float(np.abs(coefficients).max(axis=1) @ lengths)
     return float(4 * np.finfo(np.float64).eps * np.abs(coefficients).sum() * size)
+
+
+def _unresolved(problem: KernelProblem, bound: Bound, beta: Floats) -> float:
+    """Return about how far rounding moves βKβ, as errors of either sign add up."""
+    largest = float(np.abs(problem.gram.kernel.diag(bound)).max(initial=0.0))
+    return float(np.finfo(np.float64).eps * largest * (beta @ beta))
 
 
 def _cleaned(value: float, rounding: float) -> float:

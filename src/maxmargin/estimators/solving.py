@@ -153,7 +153,8 @@ def _solved(
             made.seconds + solution.run.seconds,
         )
         best = solution, certificate
-        if status in _ENDS or made.iterations >= settings.max_iter:
+        hopeless = certificate.rounding > settings.tol
+        if status in _ENDS or hopeless or made.iterations >= settings.max_iter:
             break
         start, tol = Start(solution.w, solution.b, solution.beta), 0.1 * tol
     if made.status in _FINAL:
