@@ -2,6 +2,7 @@
 
 import os
 from functools import cached_property
+from itertools import pairwise
 from threading import Lock
 from typing import Any
 
@@ -10,7 +11,9 @@ import numpy.typing as npt
 
 from maxmargin import loops
 from maxmargin.kernels import Bound, Kernel
+from maxmargin.kernels.blas import usual_threads
 from maxmargin.kernels.rows import DenseRows, FloatArray
+from maxmargin.kernels.tiling import worker_pool
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -20,6 +23,7 @@ _SHARE = 0.5  # of the memory that is free
 _LARGEST_SINGLE = 1e30  # kernel values beyond this are not put into float32
 _MOST_SHARED = 12000  # rows whose matrix is computed whole for the problems that share it
 _FEW_COLUMNS = 64  # for which a kernel value costs no more than a copy of it
+_WORTH_THREADS = 1 << 21  # values to be summed
 _SMALL = 2000  # rows up to which float32 would save nothing worth having
 
 
@@ -184,7 +188,19 @@ class RowStore:
     def add_to(self, f: Floats, positions: Ints, weights: Floats) -> None:
         """Do f += Σ weights · rows, for at most ``capacity`` rows."""
         slots = self.fetch(positions)
-        loops.smo.accumulate(self.values, slots, weights, 0, len(f), f)
+        threads = self.gram.threads or usual_threads()
+        parts = threads if len(slots) * len(f) > _WORTH_THREADS else 1
+        cuts = np.linspace(0, len(f), parts + 1).astype(int).tolist()
+        first, *rest = pairwise(cuts)
+        others = [
+            worker_pool(threads).submit(
+                loops.smo.accumulate, self.values, slots, weights, begin, end, f
+            )
+            for begin, end in rest
+        ]
+        loops.smo.accumulate(self.values, slots, weights, *first, f)
+        for other in others:
+            other.result()
 
     def _free_run(self, count: int, wanted: Ints) -> Ints:
         """Return up to so many consecutive slots: free ones, then those of rows not wanted now."""

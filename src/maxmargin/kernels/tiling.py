@@ -50,7 +50,7 @@ def fill(kernel: "Kernel", a: Bound, b: Bound, out: FloatArray, threads: int | N
     """Fill ``out`` with K(a, b); symmetric to the last bit if a is b."""
     diagonal = kernel._diag(a) if a is b else None
     height = min(kernel._tile_rows, TILE_BYTES // (TILE_COLUMNS * out.itemsize))
-    todo = deque(_grid(len(a), len(b), height, upper=a is b))
+    todo = deque(_grid(len(a), len(b), height, out.itemsize, upper=a is b))
 
     def work() -> None:
         with _working():
@@ -150,7 +150,10 @@ def overflow_message(kernel: "Kernel") -> str:
     )
 
 
-def _grid(rows: int, columns: int, height: int, *, upper: bool) -> Iterator[Tile]:
+def _grid(rows: int, columns: int, height: int, itemsize: int, *, upper: bool) -> Iterator[Tile]:
+    if rows * columns * itemsize <= TILE_BYTES and 0 < rows <= min(height, columns):
+        yield Tile(0, rows, 0, columns)  # small enough to be one, straight into its place
+        return
     for top in range(0, rows, height):
         for left in range(top if upper else 0, columns, TILE_COLUMNS):
             yield Tile(top, min(top + height, rows), left, min(left + TILE_COLUMNS, columns))
