@@ -23,11 +23,13 @@ from maxmargin.problem import (
 from maxmargin.solve import Callback, Solver, solve
 from maxmargin.solvers.block_smo import BlockSMO
 from maxmargin.solvers.choice import SOLVERS, choose, named
+from maxmargin.solvers.factor_newton import FactorNewton
 from maxmargin.solvers.newton import Newton
 
 _POLISHED = 2e5  # numbers in X up to which an answer is polished beyond tol
 _POLISHED_DUALS = 1000  # the same of a kernel machine, by its dual variables
 _ATTEMPTS = 3
+_LOOKS = 50  # that pairs have at a small problem before Newton's method takes over
 _UNEVEN = 1e3  # ratio of sizes beyond which columns are named
 _FINAL = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
 _ENDS = (Status.OPTIMAL, Status.STATIONARY, *_FINAL)
@@ -195,14 +197,23 @@ def _going_on(callback: Callback | None, made: Run) -> Callback | None:
 def _attempts(problem: AnyProblem, settings: Settings) -> list[Solver]:
     """Return the solvers to try in turn."""
     if isinstance(problem, KernelProblem):
-        # What float32 cannot settle float64 goes on with.
-        precise = [BlockSMO(0.1 * settings.tol, True), BlockSMO(0.01 * settings.tol, True)]
-        return [BlockSMO(settings.tol), *precise]
+        return _kernel_attempts(problem, settings)
     if settings.solver == "auto":
         first = choose(problem, threads=settings.threads, seed=settings.seed)
     else:
         first = named(settings.solver, problem, threads=settings.threads, seed=settings.seed)
     return [first, first, *_others(first, problem, settings)][:_ATTEMPTS]
+
+
+def _kernel_attempts(problem: KernelProblem, settings: Settings) -> list[Solver]:
+    if FactorNewton.takes(problem):
+        return [BlockSMO(settings.tol, looks=_LOOKS), FactorNewton(settings.threads)]
+    # What float32 cannot settle float64 goes on with.
+    return [
+        BlockSMO(settings.tol),
+        BlockSMO(0.1 * settings.tol, precise=True),
+        BlockSMO(0.01 * settings.tol, precise=True),
+    ]
 
 
 def _name(solver: Solver) -> str:

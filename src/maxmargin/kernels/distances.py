@@ -9,7 +9,7 @@ from maxmargin import loops
 from maxmargin.kernels.bound import Bound, Source
 from maxmargin.kernels.gamma import WithGamma
 from maxmargin.kernels.parameters import gamma_of
-from maxmargin.kernels.rows import DenseRows, FloatArray, Rows, matches, products, sums
+from maxmargin.kernels.rows import DenseRows, FloatArray, Rows, matches, products, sums, written_out
 from maxmargin.kernels.tiling import SINGLE_ERROR, scratch
 
 # The loops raise 2, not e, to a power: it is cheaper and as accurate.
@@ -71,13 +71,13 @@ class RBF(Stationary):
         if gamma_of(self) * np.finfo(norms.dtype).eps * norms.max(initial=0) > SINGLE_ERROR:
             rows = source.centred_in_double()
             norms = rows.squared_norms()
-        if self._drowned(rows, norms):
+        if self._drowned(norms):
             return Bound(source, rows)  # without norms: then distances come from differences
         return Bound(source, rows, norms.dtype.type(factor) * norms)
 
-    def _drowned(self, rows: Rows, norms: FloatArray) -> bool:
+    def _drowned(self, norms: FloatArray) -> bool:
         """Return whether distances, taken from norms, would drown in rounding even in float64."""
-        if norms.dtype != np.float64 or not isinstance(rows, DenseRows):
+        if norms.dtype != np.float64:
             return False
         return bool(gamma_of(self) * np.finfo(np.float64).eps * norms.max(initial=0) > DOUBLE_ERROR)
 
@@ -107,7 +107,7 @@ class RBF(Stationary):
 
     def _fill_by_differences(self, x: Any, z: Any, out: FloatArray) -> None:
         with scratch(out.shape, np.float64) as wide:
-            sums(loops.kernel_tiles.Squares(), x.widened(), z.widened(), wide)
+            sums(loops.kernel_tiles.Squares(), written_out(x), written_out(z), wide)
             loops.kernel_tiles.exponential(wide, -gamma_of(self) * LOG2_E)
             out[...] = wide
 

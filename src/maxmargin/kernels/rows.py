@@ -158,6 +158,13 @@ def sums(measure: Any, a: DenseRows, b: DenseRows, out: FloatArray) -> None:
     loops.kernel_tiles.dense_sums(measure, a.values, columns.values, out)
 
 
+def written_out(rows: Rows) -> DenseRows:
+    """Return rows in float64 with their zeros."""
+    if isinstance(rows, DenseRows):
+        return rows.widened()
+    return DenseRows(rows.values.toarray().astype(np.float64, copy=False))
+
+
 def matches(measure: Any, a: Rows, b: Rows, out: FloatArray) -> None:
     """Fill a tile with sums over the columns that both rows store; one side at least is sparse."""
     left, right = a.as_sparse(), b.as_sparse()

@@ -58,12 +58,15 @@ class BlockSMO:
 
     wanted: float = 1e-4  # relative gap at which variables set aside are looked at again
     precise: bool = False  # kernel values in float64 throughout
+    looks: int | None = None  # at all variables, after which it gives up
 
     def iterates(self, problem: KernelProblem, start: Start) -> Iterator[Bracket]:
         """Yield a bracket after each look at all variables, unfinished ones in between."""
         state = _State(problem, start, self.precise)
         while not state.at_rest:
             yield state.bracket
+            if self.looks is not None and state.looks > self.looks:
+                return
             if state.last_gap <= self.wanted and state.polish():
                 break
             if state.slow:
@@ -100,7 +103,7 @@ class _State:
         self.b = np.zeros(len(problem.totals))
         self.bracket = Bracket(np.inf, -np.inf, beta, self.b, beta)
         self.violation = self.last_gap = self.last_violation = self.gap_before = np.inf
-        self.rounds = self.since_look = self.still = self.leapt_at = 0
+        self.rounds = self.since_look = self.still = self.leapt_at = self.looks = 0
         self.at_rest = False
         self._activate(np.arange(len(beta)))
         self.look()
@@ -281,6 +284,7 @@ class _State:
     def look(self) -> None:
         """Compute both bounds from all variables; those that violate anything become active."""
         change = 0.0
+        self.looks += 1
         complete = self.complete
         if complete:
             self._put_back()

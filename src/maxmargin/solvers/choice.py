@@ -5,6 +5,7 @@ from typing import Any
 from maxmargin.problem import MulticlassProblem, Problem
 from maxmargin.solvers.block_smo import BlockSMO
 from maxmargin.solvers.crammer_singer import SequentialDual
+from maxmargin.solvers.factor_newton import FactorNewton
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.subgradient import Subgradient
 from maxmargin.solvers.wide import DualCDThenNewton
@@ -13,7 +14,9 @@ from maxmargin.solvers.working_sets import WorkingSets
 _MANY_COLUMNS = 2000
 _FEW_ROWS = 2000
 
-AnySolver = Newton | DualCDThenNewton | Subgradient | WorkingSets | SequentialDual | BlockSMO
+AnySolver = (
+    Newton | DualCDThenNewton | Subgradient | WorkingSets | SequentialDual | BlockSMO | FactorNewton
+)
 
 
 SOLVERS: dict[str, type[AnySolver]] = {
@@ -23,6 +26,7 @@ SOLVERS: dict[str, type[AnySolver]] = {
     "working_sets": WorkingSets,
     "sequential_dual": SequentialDual,
     "block_smo": BlockSMO,
+    "factor_newton": FactorNewton,
 }
 
 
