@@ -185,8 +185,23 @@ class RowStore:
             self._held[free] = part
         return self.slots(positions)
 
-    def add_to(self, f: Floats, positions: Ints, weights: Floats) -> None:
-        """Do f += Σ weights · rows, for at most ``capacity`` rows."""
+    def add_to(
+        self, f: Floats, positions: Ints, weights: Floats, keep: npt.NDArray[np.bool_]
+    ) -> None:
+        """Do f += Σ weights · rows, keeping those rows that are here and those that are to be kept.
+
+        Most rows are needed once: memory for them would cost more than to compute them.
+        """
+        kept = keep | self.has(positions)
+        passing = self.bound[positions[~kept]]
+        if len(passing):
+            some = weights[~kept][:, np.newaxis]
+            f += self.gram.kernel.combine(self.bound, passing, some, self.gram.threads)[:, 0]
+        for begin in range(0, int(kept.sum()), self.capacity):
+            part = slice(begin, begin + self.capacity)
+            self._add_stored(f, positions[kept][part], weights[kept][part])
+
+    def _add_stored(self, f: Floats, positions: Ints, weights: Floats) -> None:
         slots = self.fetch(positions)
         threads = self.gram.threads or usual_threads()
         parts = threads if len(slots) * len(f) > _WORTH_THREADS else 1

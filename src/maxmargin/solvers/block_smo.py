@@ -218,9 +218,9 @@ class _State:
         rows, which = np.unique(at[moved], return_inverse=True)
         weights = summed(which, steps[moved], len(rows))
         self.coefficients[self.rows[rows]] += weights
-        for begin in range(0, len(rows), self.store.capacity):
-            some = slice(begin, begin + self.store.capacity)
-            self.store.add_to(self.part.f, rows[some], weights[some])
+        free = np.zeros(len(self.rows), bool)
+        free[self.part.at[(self.part.x > self.part.low) & (self.part.x < self.part.high)]] = True
+        self.store.add_to(self.part.f, rows, weights, free[rows])
 
     # ------------------------------------------------------------ setting aside
 
