@@ -55,15 +55,16 @@ class Case:
     source: str
     rows: int | None = None
     epsilon: float | None = None
+    tol: float = 1e-4  # of ours: its default, or what it takes not to be worse than the others
 
     @property
     def machine(self) -> Machine:
         """What is minimised."""
-        return Machine(self.C, self.gamma, self.epsilon)
+        return Machine(self.C, self.gamma, self.epsilon, self.tol)
 
 
 CASES = (
-    Case("a9a", "as published", 1.0, 0.05, "Platt 1999"),
+    Case("a9a", "as published", 1.0, 0.05, "Platt 1999", tol=1e-5),
     Case("ijcnn1", "as published", 32.0, 2.0, "Hsieh et al. 2014"),
     Case("usps", "as published", 10.0, 1 / 128, "Schölkopf et al. 1997"),
     Case("mnist", "/255", 10.0, 0.02, "customary", rows=10_000),
