@@ -92,7 +92,7 @@ class Gram:
         return out
 
     @property
-    def _cheap(self) -> bool:
+    def cheap(self) -> bool:
         """Whether values are computed about as fast as they are copied."""
         dense = isinstance(self.bound.parts[0], DenseRows) if self.bound.parts else False
         return dense and (self.bound.width or 0) <= _FEW_COLUMNS
@@ -100,7 +100,7 @@ class Gram:
     @cached_property
     def _shared(self) -> FloatArray | None:
         size = len(self) ** 2 * self.tiles.dtype.itemsize
-        if len(self) > _MOST_SHARED or size > self.memory or self._cheap:
+        if len(self) > _MOST_SHARED or size > self.memory or self.cheap:
             return None
         return self.kernel.between(self.tiles, self.tiles, threads=self.threads)
 

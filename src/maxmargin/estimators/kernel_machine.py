@@ -17,7 +17,7 @@ from maxmargin.certify.arithmetic import within_groups
 from maxmargin.estimators.kernel_expansion import KernelExpansion
 from maxmargin.estimators.kernel_models import Found, Part, Training, self_products
 from maxmargin.estimators.kernel_starts import Last, known_duals
-from maxmargin.estimators.solving import Budget, Outcome, all_solved, ill_scaled
+from maxmargin.estimators.solving import Budget, Outcome, ill_scaled, solved
 from maxmargin.gram import Gram
 from maxmargin.kernels import Kernel, Linear
 from maxmargin.problem import Intercept, KernelProblem, Problem, Start, Status
@@ -119,9 +119,7 @@ class KernelMachine(KernelExpansion):
         """Return the parts as problems that can be solved; they share one Gram matrix."""
         if self._by_linear_machine(data.kernel):
             return [self._linear_problem(data, part) for part in parts]
-        # Many problems are solved side by side, a thread each; threads share the tiles of a few.
-        threads = 1 if len(parts) > 2 else self._threads()
-        gram = Gram(data.kernel, data.X, memory=self._bytes(), threads=threads)
+        gram = Gram(data.kernel, data.X, memory=self._bytes(), threads=self._threads())
         return [
             KernelProblem(gram, part.terms, part.rows, part.groups, part.totals) for part in parts
         ]
@@ -139,7 +137,15 @@ class KernelMachine(KernelExpansion):
         return beta
 
     def _solve(self, problems: list[Any], starts: list[Start]) -> list[Outcome]:
-        return all_solved(problems, self._settings(), Budget(self.max_time), starts)
+        """Solve independent problems one after the other within one budget.
+
+        Side by side, a thread each, they took longer: Python's lock is held too often.
+        """
+        settings, budget = self._settings(), Budget(self.max_time)
+        return [
+            solved(problem, settings, budget, start)
+            for problem, start in zip(problems, starts, strict=True)
+        ]
 
     def _forget(self) -> None:
         for name in ("status_", "trace_"):

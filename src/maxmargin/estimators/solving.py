@@ -1,15 +1,13 @@
 """From a problem to a certified answer: solve, check, and go on if the check says so."""
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from threading import Event
 from typing import Any
 
 import numpy as np
 
 from maxmargin.certify import Certificate, certify
-from maxmargin.kernels.blas import one_blas_thread, usual_threads
+from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.problem import (
     KernelProblem,
     MulticlassProblem,
@@ -29,6 +27,7 @@ from maxmargin.solvers.newton import Newton
 _POLISHED = 2e5  # numbers in X up to which an answer is polished beyond tol
 _POLISHED_DUALS = 1000  # the same of a kernel machine, by its dual variables
 _ATTEMPTS = 3
+_SINGLE_MARGIN = 0.6  # of tol, aimed at by float32, so that the certificate in float64 holds
 _LOOKS = 50  # that pairs have at a small problem before Newton's method takes over
 _UNEVEN = 1e3  # ratio of sizes beyond which columns are named
 _FINAL = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
@@ -77,39 +76,6 @@ class Budget:
         return None if self._end is None else max(0.0, self._end - time.perf_counter())
 
 
-def all_solved(
-    problems: list[Any], settings: Settings, budget: Budget, starts: list[Start]
-) -> list[Outcome]:
-    """Solve independent problems within one budget: side by side if nobody listens, else in turn.
-
-    The answers do not depend on which: a problem is solved by one thread, the same way.
-    """
-    each = list(zip(problems, starts, strict=True))
-    threads = min(settings.threads or usual_threads(), len(problems))
-    if threads <= 1 or settings.callback is not None or settings.verbose:
-        return [solved(problem, settings, budget, start) for problem, start in each]
-    stopped = Event()
-    quiet = replace(settings, threads=1, callback=lambda _: stopped.is_set())
-    with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(solved, problem, quiet, budget, start) for problem, start in each]
-        try:
-            return [future.result() for future in futures]
-        except KeyboardInterrupt:
-            stopped.set()
-            return [_interrupted(future.result()) for future in futures]
-        except BaseException:
-            stopped.set()
-            raise
-
-
-def _interrupted(outcome: Outcome) -> Outcome:
-    """Return an outcome that says who stopped it."""
-    if outcome.solution.run.status is not Status.CALLBACK:
-        return outcome
-    run = replace(outcome.solution.run, status=Status.INTERRUPTED)
-    return replace(outcome, solution=replace(outcome.solution, run=run))
-
-
 def solved(problem: AnyProblem, settings: Settings, budget: Budget, start: Start) -> Outcome:
     """Return the solution of a problem with its certificate.
 
@@ -130,6 +96,8 @@ def _solved(
     used: list[str] = []
     made = Run(Status.MAX_ITER, 0, 0.0)
     tol = settings.tol
+    if isinstance(problem, KernelProblem):
+        tol *= _SINGLE_MARGIN
     trace: list[tuple[float, float]] = []
     best: tuple[Solution, Certificate] | None = None
     for solver in _attempts(problem, settings):

@@ -42,6 +42,7 @@ _INNER_WHOLE = 1e-3
 _GAIN = 1e-14  # of the objective, below which a round has gained nothing
 _STEPS = 20  # in a block, for each of its variables
 _SHRINK_EVERY = 4  # rounds
+_UNKEPT = 30  # rounds at all columns, in which rows that are cheap to compute are not kept
 _WORTH = 0.2  # of the active variables, if that many can be set aside
 _ROUNDS = 50  # without a look at all variables
 _ROUGH, _FALL = 1e-2, 0.02  # gap of the active variables that calls for a look: first, then each
@@ -218,9 +219,11 @@ class _State:
         rows, which = np.unique(at[moved], return_inverse=True)
         weights = summed(which, steps[moved], len(rows))
         self.coefficients[self.rows[rows]] += weights
-        free = np.zeros(len(self.rows), bool)
-        free[self.part.at[(self.part.x > self.part.low) & (self.part.x < self.part.high)]] = True
-        self.store.add_to(self.part.f, rows, weights, free[rows])
+        keep = np.zeros(len(self.rows), bool)
+        if not (self.gram.cheap and self.complete and self.rounds < _UNKEPT):
+            part = self.part
+            keep[part.at[(part.x > part.low) & (part.x < part.high)]] = True
+        self.store.add_to(self.part.f, rows, weights, keep[rows])
 
     # ------------------------------------------------------------ setting aside
 
