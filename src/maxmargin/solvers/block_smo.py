@@ -49,7 +49,7 @@ _ROUGH, _FALL = 1e-2, 0.02  # gap of the active variables that calls for a look:
 _POLISHED = 3000  # rows up to which free variables leap
 _ROUNDING = 1e-14
 _BEFORE_LEAP = 40  # rounds
-_SLOW = 0.5  # of the gap before, above which a look calls for a leap
+_SLOW, _SLOW_WHOLE = 0.5, 0.1  # of the gap before, above which a look calls for a leap
 _STILL = 3  # rounds without any gain that end it
 
 
@@ -309,7 +309,9 @@ class _State:
     @property
     def slow(self) -> bool:
         """Whether the gap has hardly become smaller since the look before, after many rounds."""
-        enough = self.rounds - self.leapt_at >= (1 if self.whole else _BEFORE_LEAP)
+        if self.whole:
+            return self.last_gap > _SLOW_WHOLE * self.gap_before
+        enough = self.rounds - self.leapt_at >= _BEFORE_LEAP
         return enough and self.last_gap > _SLOW * self.gap_before
 
     def leap(self) -> bool:
