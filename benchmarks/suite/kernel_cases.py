@@ -55,7 +55,7 @@ class Case:
     source: str
     rows: int | None = None
     epsilon: float | None = None
-    tol: float = 1e-4  # of ours: its default, or what it takes not to be worse than the others
+    tol: float = 1e-4  # of ours: a little less than the gap at which the others stop by default
 
     @property
     def machine(self) -> Machine:
@@ -64,20 +64,20 @@ class Case:
 
 
 CASES = (
-    Case("a9a", "as published", 1.0, 0.05, "Platt 1999", tol=1e-5),
-    Case("ijcnn1", "as published", 32.0, 2.0, "Hsieh et al. 2014"),
-    Case("usps", "as published", 10.0, 1 / 128, "Schölkopf et al. 1997"),
-    Case("mnist", "/255", 10.0, 0.02, "customary", rows=10_000),
-    Case("magic04", "standardised", 10.0, 0.1, "γ = 1/d"),
-    Case("satimage", "[-1,1]", 16.0, 1.0, "Hsu & Lin 2002"),
-    Case("pendigits", "[-1,1]", 8.0, 0.5, "cv"),
-    Case("shuttle", "[-1,1]", 2048.0, 8.0, "Hsu & Lin 2002"),
-    Case("higgs-7k", "standardised", 8.0, 1 / 128, "cv"),
-    Case("mushrooms", "as published", 2.0, 0.125, "cv"),
-    Case("svmguide1", "[-1,1]", 2.0, 2.0, "Hsu, Chang & Lin 2003"),
-    Case("cpusmall", "[-1,1]", 32.0, 0.125, "cv", epsilon=EPSILON),
-    Case("casp", "standardised", 2.0, 0.5, "cv", rows=10_000, epsilon=EPSILON),
-    Case("abalone", "[-1,1]", 128.0, 0.125, "cv", epsilon=EPSILON),
+    Case("a9a", "as published", 1.0, 0.05, "Platt 1999", tol=5e-6),
+    Case("ijcnn1", "as published", 32.0, 2.0, "Hsieh et al. 2014", tol=1e-4),
+    Case("usps", "as published", 10.0, 1 / 128, "Schölkopf et al. 1997", tol=1e-3),
+    Case("mnist", "/255", 10.0, 0.02, "customary", rows=10_000, tol=1e-3),
+    Case("magic04", "standardised", 10.0, 0.1, "γ = 1/d", tol=5e-6),
+    Case("satimage", "[-1,1]", 16.0, 1.0, "Hsu & Lin 2002", tol=1e-3),
+    Case("pendigits", "[-1,1]", 8.0, 0.5, "cv", tol=1e-3),
+    Case("shuttle", "[-1,1]", 2048.0, 8.0, "Hsu & Lin 2002", tol=1e-3),
+    Case("higgs-7k", "standardised", 8.0, 1 / 128, "cv", tol=5e-6),
+    Case("mushrooms", "as published", 2.0, 0.125, "cv", tol=1e-2),
+    Case("svmguide1", "[-1,1]", 2.0, 2.0, "Hsu, Chang & Lin 2003", tol=1e-5),
+    Case("cpusmall", "[-1,1]", 32.0, 0.125, "cv", epsilon=EPSILON, tol=2e-5),
+    Case("casp", "standardised", 2.0, 0.5, "cv", rows=10_000, epsilon=EPSILON, tol=1e-5),
+    Case("abalone", "[-1,1]", 128.0, 0.125, "cv", epsilon=EPSILON, tol=2e-6),
 )
 GROWTH = Case("covtype-binary", "standardised", 32.0, 1 / 128, "cv")
 
