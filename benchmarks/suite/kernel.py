@@ -1,8 +1,8 @@
 """Kernel SVMs: fits and predictions beside LIBSVM and oneDAL, the limit line, growth, memory.
 
-Others have the tolerance they come with; ours, a relative duality gap, is a little less than the gap
-that this leaves them (it is by default 1e-4). How good an answer is says ``mm.certify``, after the
-clock has stopped. A fit of ours is timed with its certificate.
+Others have the tolerance they come with; ours, a relative duality gap, is a little less than the
+gap that this leaves them (it is by default 1e-4). How good an answer is says ``mm.certify``, after
+the clock has stopped. A fit of ours is timed with its certificate.
 """
 
 import os
