@@ -3,7 +3,6 @@
 import os
 from functools import cached_property
 from itertools import pairwise
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -56,7 +55,6 @@ class Gram:
         self.memory = free_memory() if memory is None else memory
         self.bound = kernel.bind(X, like)  # in the type of X
         self._X = X
-        self._lock = Lock()
 
     def __len__(self) -> int:
         return len(self.bound)
@@ -82,8 +80,7 @@ class Gram:
         """
         if len(rows) == len(self):
             return self.kernel.between(self.tiles, self.tiles, threads=self.threads)
-        with self._lock:
-            shared = self._shared
+        shared = self._shared
         if shared is None:
             part = self.tiles[rows]
             return self.kernel.between(part, part, threads=self.threads)
@@ -140,7 +137,6 @@ class RowStore:
         self._buffer = np.empty(0, self.bound.dtype)
         self._least = least
         self._chance = np.random.default_rng(0)
-        self.computed = 0  # rows, for the record
         self._empty()
 
     def __len__(self) -> int:
@@ -173,7 +169,6 @@ class RowStore:
     def fetch(self, positions: Ints) -> Ints:
         """Compute the rows that are not here, and return where all of them are."""
         missing = positions[~self.has(positions)]
-        self.computed += len(missing)
         while len(missing):
             free = self._free_run(len(missing), positions)
             part, missing = missing[: len(free)], missing[len(free) :]

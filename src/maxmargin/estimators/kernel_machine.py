@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.certify import together
 from maxmargin.certify.arithmetic import within_groups
 from maxmargin.estimators.kernel_expansion import KernelExpansion
-from maxmargin.estimators.kernel_models import Found, Part, Training, self_products
+from maxmargin.estimators.kernel_models import Found, Part, Training
 from maxmargin.estimators.kernel_starts import Last, known_duals
 from maxmargin.estimators.solving import Budget, Outcome, ill_scaled, solved
 from maxmargin.gram import Gram
@@ -218,7 +218,8 @@ class KernelMachine(KernelExpansion):
             self._weights[self._planes_solved()] = [one.solution.w for one in found.outcomes]
             self._weights_of = self.dual_coef_.copy()
         elif data.kernel.takes_gram or not len(used):
-            self._given_products = self_products(data.kernel, found.problems[0].gram.exact[used], a)
+            support = found.problems[0].gram.exact[used]
+            self._given_products = data.kernel.combine(support, support, a)
         self._keep_answers(data, used)
 
     def _planes_solved(self) -> Any:

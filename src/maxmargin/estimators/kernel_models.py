@@ -103,11 +103,6 @@ def expanded(
     return scores
 
 
-def self_products(kernel: Kernel, bound: Bound, coefficients: Floats) -> Floats:
-    """Return K · coefficients for the rows that have them."""
-    return kernel.combine(bound, bound, coefficients)
-
-
 # ------------------------------------------------------------------- pairs of classes
 
 

@@ -10,11 +10,11 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.lapack import dpstrf
 
 from maxmargin.gram import Gram
 from maxmargin.kernels import Kernel, Precomputed
 from maxmargin.kernels.precomputed import asymmetry, is_symmetric
+from maxmargin.solvers.pivoted_factor import pivoted_factor
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -74,21 +74,13 @@ class FeatureRows:
     @cached_property
     def vectors(self) -> Floats:
         """Z, one row each."""
-        unit = np.where(self.sizes > 0, self.sizes, 1.0)
-        scaled = self.K / unit
-        scaled /= unit[:, np.newaxis]
-        # It is symmetric, so that its transpose is the same in the order that LAPACK works in.
-        factor, pivots, rank, _ = dpstrf(scaled.T, tol=self.precision, lower=1, overwrite_a=1)
-        triangle = np.tril(factor[:, :rank])
-        del scaled, factor  # large
-        triangle *= unit[pivots - 1, np.newaxis]
-        Z = np.zeros((len(self), max(rank, 1)))
-        Z[pivots - 1, :rank] = triangle
+        Z = pivoted_factor(self.K, self.precision)
         if not self.kernel.psd:
-            self._refuse_indefinite(Z, unit)
+            self._refuse_indefinite(Z)
         return Z
 
-    def _refuse_indefinite(self, Z: Floats, unit: Floats) -> None:
+    def _refuse_indefinite(self, Z: Floats) -> None:
+        unit = np.where(self.sizes > 0, self.sizes, 1.0)
         worst = 0.0
         step = max(1, _BLOCK // len(self))
         for start in range(0, len(self), step):

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.lapack import dpstrf
 
 from maxmargin.problem import Bracket, Intercept, KernelProblem, Problem, Start
 from maxmargin.solvers.newton import Newton
+from maxmargin.solvers.pivoted_factor import pivoted_factor
 
 Floats = npt.NDArray[np.float64]
 
@@ -53,12 +53,5 @@ class FactorNewton:
 
 def _factor(K: Floats) -> tuple[Floats, Floats]:
     """Return Z with ZZᵀ = K up to rounding, and C with ZᵀC = 1: w = Zᵀ(Cw)."""
-    unit = np.sqrt(np.maximum(K.diagonal(), 0.0))
-    unit[unit == 0.0] = 1.0
-    scaled = K / unit / unit[:, np.newaxis]
-    precision = max(len(K), 100) * float(np.finfo(np.float64).eps)
-    factor, pivots, rank, _ = dpstrf(scaled, tol=precision, lower=1)
-    order = pivots - 1
-    Z = np.zeros((len(K), max(1, rank)))
-    Z[order, :rank] = np.tril(factor[:, :rank]) * unit[order, np.newaxis]
-    return Z, np.linalg.pinv(Z).T
+    Z = pivoted_factor(K, max(len(K), 100) * float(np.finfo(np.float64).eps))
+    return Z, np.asarray(np.linalg.pinv(Z).T, np.float64)
