@@ -7,6 +7,9 @@
 True
 """
 
+from importlib import import_module
+from typing import Any
+
 from maxmargin import data, datasets, geometry, kernels
 from maxmargin.certify import Certificate
 from maxmargin.errors import DataFileError, NotSeparableError
@@ -29,6 +32,17 @@ from maxmargin.kernels import check_kernel
 from maxmargin.separability import Separation, separate
 
 __version__ = "0.1.0"
+
+# Loaded when it is asked for: it takes more of scikit-learn than most programs need.
+_CHOOSING = ("SVCSearchCV", "compare_gp", "regularization_path")
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("model_selection", *_CHOOSING):
+        room = import_module("maxmargin.model_selection")
+        return getattr(room, name) if name in _CHOOSING else room
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "SVC",

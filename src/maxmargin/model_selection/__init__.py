@@ -1,0 +1,1 @@
+"""Which parameters: paths along C, searches over grids, criteria from one fit."""
