@@ -12,6 +12,7 @@ from typing import Any
 
 from maxmargin import data, datasets, geometry, kernels
 from maxmargin.certify import Certificate
+from maxmargin.diagnose import Diagnosis, diagnose
 from maxmargin.errors import DataFileError, NotSeparableError
 from maxmargin.estimators import (
     SVC,
@@ -50,6 +51,7 @@ __all__ = [
     "AveragedPerceptron",
     "Certificate",
     "DataFileError",
+    "Diagnosis",
     "HardMarginSVC",
     "KernelPerceptron",
     "LinearSVC",
@@ -65,6 +67,7 @@ __all__ = [
     "check_kernel",
     "data",
     "datasets",
+    "diagnose",
     "geometry",
     "kernels",
     "separate",

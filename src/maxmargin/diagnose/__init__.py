@@ -1,1 +1,12 @@
-"""Which model the data need: the ladder of separability, with evidence for every rung."""
+"""Which learner suits these data? A ladder of questions, each answered with evidence.
+
+Do equal rows contradict each other? Does a plane separate the classes, or all but a few rows? Does
+a kernel predict better than a plane, a network better than a kernel, and does anything predict
+better than always naming the largest class? ``diagnose`` asks in this order and returns a
+``Diagnosis``: a verdict, what proves it, and an estimator to use.
+"""
+
+from maxmargin.diagnose.ladder import diagnose
+from maxmargin.diagnose.result import Diagnosis, Rung
+
+__all__ = ["Diagnosis", "Rung", "diagnose"]

@@ -9,10 +9,12 @@ from types import ModuleType
 
 _MODULES = (
     "columns",
+    "cost_path",
     "crammer_singer",
     "dual_cd",
     "intercepts",
     "kernel_tiles",
+    "leaps",
     "newton_pass",
     "perceptron",
     "rows",

@@ -1,0 +1,101 @@
+"""Second rung: does a plane separate every two classes? With many rows, some of them first."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from maxmargin.diagnose.clock import Clock
+from maxmargin.diagnose.inputs import Table, draw_rows
+from maxmargin.geometry import Hyperplane, mistake_bound, radius
+from maxmargin.separability import Separation
+from maxmargin.separability.deciding import decide, verified_plane
+
+Ints = npt.NDArray[np.int64]
+
+_ENOUGH = 4000  # rows of a pair of classes that are asked before all are
+
+
+@dataclass(frozen=True)
+class Planes:
+    """What was found about every two classes.
+
+    Attributes
+    ----------
+    separable : bool or None
+        Whether planes separate all pairs; None if some pair is undecided and none overlaps.
+    pairs : dict
+        The Separation of each pair of class numbers that was looked at.
+    rows_seen : int
+        How many rows were looked at.
+    """
+
+    separable: bool | None
+    pairs: dict[tuple[int, int], Separation]
+    rows_seen: int
+
+    @property
+    def decisive(self) -> Separation | None:
+        """The pair that decided: the least margin, or the first that overlaps."""
+        found = [pair for pair in self.pairs.values() if pair.separable is self.separable]
+        if not found:
+            return None
+        return min(found, key=lambda pair: pair.margin) if self.separable else found[0]
+
+    @property
+    def margin(self) -> float:
+        """The least margin of any pair, NaN if some pair has none."""
+        return min((pair.margin for pair in self.pairs.values()), default=np.nan)
+
+
+def pairs_of(table: Table) -> Iterator[tuple[int, int, Ints]]:
+    """Yield every two classes, with the numbers of their rows."""
+    for i, j in combinations(range(table.n_classes), 2):
+        yield i, j, np.flatnonzero((table.y == i) | (table.y == j))
+
+
+def find_planes(table: Table, clock: Clock, rng: np.random.Generator, every: bool) -> Planes:
+    """Ask about every two classes; unless ``every``, stop at the first that no plane separates."""
+    clock = Clock(clock.left / 2)  # the rest of the time is for cross-validation
+    pairs: dict[tuple[int, int], Separation] = {}
+    seen = np.zeros(len(table.y), dtype=bool)
+    separable: bool | None = True
+    for i, j, rows in pairs_of(table):
+        if clock.over:
+            separable = None if separable else separable
+            break
+        found, looked_at = _pair(table, i, j, rows, clock, rng)
+        pairs[i, j] = found
+        seen[looked_at] = True
+        if found.separable is False:
+            separable = False
+            if not every:
+                break
+        elif found.separable is None and separable:
+            separable = None
+    return Planes(separable, pairs, int(seen.sum()))
+
+
+def _pair(
+    table: Table, i: int, j: int, rows: Ints, clock: Clock, rng: np.random.Generator
+) -> tuple[Separation, Ints]:
+    labels = (table.label(i), table.label(j))
+    some = rows[draw_rows((table.y[rows] == j).astype(np.int64), _ENOUGH, rng)]
+    found = decide(table.X[some], table.y[some] == j, labels, some, True, clock.left / 2)
+    if len(some) == len(rows) or found.separable is False:
+        # What some rows cannot do, all rows cannot do.
+        return found, some
+    X, sign = table.X[rows], np.where(table.y[rows] == j, 1, -1)
+    if isinstance(found.witness, Hyperplane):
+        plane = verified_plane(found.witness.w, X, sign, True)
+        if plane is not None:
+            return _with_plane(plane, X, sign, labels), rows
+    return decide(X, sign > 0, labels, rows, True, clock.left / 2), rows
+
+
+def _with_plane(plane: Hyperplane, X: Any, sign: Ints, labels: tuple[Any, Any]) -> Separation:
+    margin = float(plane.geometric_margin(X, sign).min())
+    return Separation(True, plane, labels, margin, radius(X), mistake_bound(plane, X, sign))

@@ -1,0 +1,312 @@
+"""The entire path of a two-class machine with hinge loss: its duals, piecewise linear in C.
+
+    min_α  ½αᵀQα − Σα    s.t.  0 ≤ α ≤ C c,  Σαy = 0 with a free intercept,    Qᵢⱼ = yᵢyⱼKᵢⱼ
+
+Rows inside the margin have α = C c, rows beyond it α = 0, and for rows on it y f = 1 is a linear
+equation. So α, b and f are linear in C until a row changes its kind. Hastie, Rosset, Tibshirani &
+Zhu (2004), "The entire regularization path for the support vector machine", JMLR 5.
+
+Where several rows change at once, or rows depend on each other, the direction d = dα/dC is what
+solves
+
+    min_d  ½dᵀQd    s.t.  d = c inside, d = 0 beyond, d ≥ 0 and d ≤ c for rows just at their bounds,
+                          Σdy = 0
+
+(``exact_directions``). Every breakpoint is checked; a path that cannot be continued says why.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from maxmargin import loops
+from maxmargin.kernels.blas import one_blas_thread
+from maxmargin.model_selection.exact_directions import (
+    BEYOND,
+    INSIDE,
+    ON_MARGIN,
+    Kinds,
+    Machine,
+    Tight,
+    direction,
+)
+
+Floats = npt.NDArray[np.float64]
+
+_NEAR = 1e-10  # of the size of scores and of C c: nearer than this is there
+_WRONG = 1e-8  # a relative duality gap that ends the path
+_EVENTS = 30  # for each row, at most
+_BETWEEN = 1e-7  # of its bound: a dual of the first guess this far from its limits is free
+_START_STEPS = 400_000
+_FAR = 100.0  # times the last breakpoint, where the segment without an end is checked
+_ROUNDING = "rounding hides which row comes next"
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A stretch on which duals and intercept are linear: α + (C − start)·slope, likewise b."""
+
+    start: float
+    alpha: Floats
+    slope: Floats
+    b: float
+    b_slope: float
+
+    def at(self, C: float) -> tuple[Floats, float]:
+        """Return the duals ≥ 0 and the intercept at a C of this stretch."""
+        step = C - self.start
+        return np.maximum(self.alpha + step * self.slope, 0.0), self.b + step * self.b_slope
+
+
+@dataclass(frozen=True)
+class ExactPath:
+    """The path from C = 0 to ``end``, by its segments; ``reason`` says why it ends there."""
+
+    segments: tuple[Segment, ...]
+    end: float
+    reason: str
+    hard: bool  # on the last segment no row is inside the margin: soft is hard
+
+    @property
+    def breakpoints(self) -> Floats:
+        """Where segments meet."""
+        return np.array([segment.start for segment in self.segments[1:]])
+
+    def at(self, C: float) -> tuple[Floats, float]:
+        """Return the duals ≥ 0 and an intercept at C."""
+        if not 0 < C <= self.end:
+            raise ValueError(f"C={C!r} is not on the path, which ends at {self.end:g}: "
+                             f"{self.reason}.")  # fmt: skip
+        k = int(np.searchsorted(self.breakpoints, C, side="right"))
+        return self.segments[k].at(C)
+
+
+def exact_path(K: Floats, signs: Floats, weight: Floats, free: bool, last: float) -> ExactPath:
+    """Return the path of a machine up to C = last.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Kernel values.
+    signs, weight : ndarray of shape (n,)
+        Labels ±1 and factors of C > 0.
+    free : bool
+        Whether there is an intercept, at no cost.
+    last : float
+        Where to stop; it may be infinite.
+    """
+    with one_blas_thread():  # the systems are small: threads would wait for each other
+        return _Walk(Machine(K, signs, weight, free)).walked(last)
+
+
+class _Walk:
+    """Where the walk stands: C, duals, intercept, and the kind of each row."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.m = machine
+        n = len(machine.y)
+        self.C, self.alpha, self.b = 0.0, np.zeros(n), 0.0
+        self.kinds: Kinds = np.full(n, INSIDE)
+        self.hit = np.zeros(n, dtype=bool)  # which rows a segment ends for
+        self.segments: list[Segment] = []
+
+    def walked(self, last: float) -> ExactPath:
+        """Return the path."""
+        moving = self._begin()
+        for _ in range(_EVENTS * len(self.alpha) + 100):
+            if moving is None:
+                return self._ended(self.C, "a direction that keeps all conditions was not found")
+            slope, b_slope = moving
+            step = self._room(slope, b_slope)
+            self.segments.append(Segment(self.C, self.alpha, slope, self.b, b_slope))
+            if self.C + step >= last:
+                return self._last(last, step == np.inf)
+            self._go(step, slope, b_slope)
+            if self._violation() > _WRONG:
+                return self._ended(self.segments[-1].start, _ROUNDING, drop=True)
+            moving = self._turn()
+            if self._violation() > _WRONG:
+                return self._ended(self.C, _ROUNDING)
+        return self._ended(self.C, "there are too many breakpoints")
+
+    def _last(self, last: float, open_ended: bool) -> ExactPath:
+        """End on the segment that leads to the last C, once it is seen to hold far out."""
+        far = _FAR * max(self.C, 1.0) if last == np.inf else last
+        begun = self.C, self.alpha, self.b
+        self._go(far - self.C, self.segments[-1].slope, self.segments[-1].b_slope)
+        wrong = self._violation() > _WRONG
+        self.C, self.alpha, self.b = begun
+        if wrong:
+            return self._ended(self.C, _ROUNDING, drop=True)
+        return self._ended(
+            last, "no breakpoint is left" if open_ended else "no larger C was asked for"
+        )
+
+    def _ended(self, end: float, reason: str, drop: bool = False) -> ExactPath:
+        segments = self.segments[:-1] if drop else self.segments
+        return ExactPath(tuple(segments), end, reason, not (self.kinds == INSIDE).any())
+
+    # ------------------------------------------------------------ the small end
+
+    def _begin(self) -> tuple[Floats, float] | None:
+        """Return the direction at C = 0: every dual of the lighter class grows with its bound."""
+        m = self.m
+        excess = float(m.c @ m.y)
+        if not m.free or abs(excess) <= 1e-12 * float(m.c.sum()):
+            return self._onwards(m.c.copy())
+        heavier = np.sign(excess)
+        self.b = float(heavier)
+        some = np.flatnonzero(m.y == heavier)
+        d = m.c.copy()
+        d[some] = _nearest(m, some)
+        middle = (d > _BETWEEN * m.c) & (d < (1 - _BETWEEN) * m.c)
+        kinds = np.where(middle, ON_MARGIN, np.where(d > 0.5 * m.c, INSIDE, BEYOND))
+        self.kinds[some] = kinds[some]
+        either = m.y == heavier
+        return self._settle(Tight(either, either), box=True)
+
+    # ------------------------------------------------------------ one segment
+
+    def _room(self, slope: Floats, b_slope: float) -> float:
+        """Return how far C may grow before a row changes its kind."""
+        m, kinds = self.m, self.kinds
+        gain = m.y * (m.K @ (m.y * slope) + b_slope)  # of y f
+        still = _NEAR * m.scale * float(np.abs(slope).sum())
+        gap = 1 - m.y * self._scores()
+        on, inside, beyond = kinds == ON_MARGIN, kinds == INSIDE, kinds == BEYOND
+        relative = slope - m.c
+        small = _NEAR * m.c
+        steps = np.full((3, len(slope)), np.inf)
+        np.divide(-self.alpha, slope, out=steps[0], where=on & (slope < -small))
+        np.divide(self.C * m.c - self.alpha, relative, out=steps[1], where=on & (relative > small))
+        leaves = (inside & (gain > still)) | (beyond & (gain < -still))
+        np.divide(gap, gain, out=steps[2], where=leaves)
+        if m.free and not on.any():
+            return self._closing()
+        steps = np.maximum(steps, 0.0).min(axis=0)
+        self.hit = steps <= (1 + _NEAR) * steps.min()
+        return float(steps.min())
+
+    def _closing(self) -> float:
+        """Return how far C may grow while some intercept suits all rows, none on the margin."""
+        lower, upper, slopes = self._limits()
+        i, j = np.flatnonzero(lower), np.flatnonzero(upper)
+        apart = self.m.y - self.C * slopes  # where f = y
+        rate = slopes[j][np.newaxis] - slopes[i][:, np.newaxis]
+        room = apart[j][np.newaxis] - apart[i][:, np.newaxis]
+        closing = rate > _NEAR * self.m.scale * float(np.abs(slopes).max(initial=0.0))
+        steps = np.full(rate.shape, np.inf)
+        np.divide(np.maximum(room, 0.0), rate, out=steps, where=closing)
+        self.hit = np.zeros(len(slopes), dtype=bool)
+        if steps.size:
+            first = steps <= (1 + _NEAR) * steps.min()
+            self.hit[i[first.any(axis=1)]] = self.hit[j[first.any(axis=0)]] = True
+        return float(steps.min(initial=np.inf))
+
+    def _limits(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], Floats]:
+        """Return which rows bound b from below, which from above, and the slopes of their w·φ."""
+        m = self.m
+        inside = self.kinds == INSIDE
+        lower = (m.y > 0) ^ inside
+        return lower, ~lower, m.K @ (m.y * np.where(inside, m.c, 0.0))
+
+    def _go(self, step: float, slope: Floats, b_slope: float) -> None:
+        """Go to the next breakpoint, and solve the equations of the rows on the margin again."""
+        m, on = self.m, self.kinds == ON_MARGIN
+        self.C += step
+        self.b += step * b_slope
+        self.alpha = np.where(self.kinds == INSIDE, self.C * m.c, 0.0) + np.where(
+            on, self.alpha + step * slope, 0.0
+        )
+        self._solve_margin()
+        if m.free and not on.any():
+            lower, upper, slopes = self._limits()
+            apart = m.y - self.C * slopes
+            self.b = 0.5 * (apart[lower].max(initial=-np.inf) + apart[upper].min(initial=np.inf))
+
+    def _solve_margin(self) -> None:
+        """Solve y f = 1 for the duals of the rows on the margin, and for b."""
+        m, on = self.m, self.kinds == ON_MARGIN
+        if on.any():
+            missing = (m.y - self._scores())[on]
+            change, b_change = m.solved(on, missing, -float(m.y @ self.alpha))
+            self.alpha[on] += change
+            self.b += b_change
+
+    def _turn(self) -> tuple[Floats, float] | None:
+        """Return the direction from a breakpoint on."""
+        m, kinds = self.m, self.kinds
+        near = _NEAR * (1 + m.scale * float(self.alpha.sum()))
+        gap = 1 - m.y * self._scores()
+        top = self.C * m.c
+        on = kinds == ON_MARGIN
+        low, hit = self.alpha < 0.5 * top, self.hit
+        bound = hit | (np.minimum(self.alpha, top - self.alpha) <= _NEAR * top)
+        at_zero = (on & low & bound) | ((kinds == BEYOND) & (hit | (gap >= -near)))
+        at_upper = (on & ~low & bound) | ((kinds == INSIDE) & (hit | (gap <= near)))
+        self.alpha = np.where(at_zero, 0.0, np.where(at_upper, top, self.alpha))
+        left = (at_zero | at_upper) & on
+        self.kinds = np.where(at_zero | at_upper, ON_MARGIN, kinds)
+        # First guess: what came to the margin stays there, what came to a bound stays at it.
+        self.kinds[left & at_zero], self.kinds[left & at_upper] = BEYOND, INSIDE
+        moving = self._settle(Tight(at_zero, at_upper))
+        self._solve_margin()
+        return moving
+
+    def _settle(self, tight: Tight, box: bool = False) -> tuple[Floats, float] | None:
+        found = direction(self.m, self.kinds, tight, box=box)
+        if found is None:
+            return None
+        self.kinds = found.kinds
+        return self._onwards(found.slope, found.b_slope)
+
+    def _onwards(self, slope: Floats, b_slope: float = 0.0) -> tuple[Floats, float]:
+        """Return the direction; where b is not settled, one on which it suits all rows."""
+        m = self.m
+        if not m.free or (self.kinds == ON_MARGIN).any():
+            return slope, b_slope
+        step = self._closing()
+        step = step if np.isfinite(step) else max(self.C, 1.0)
+        lower, upper, slopes = self._limits()
+        middles = []
+        for C in (self.C, self.C + step):
+            apart = m.y - C * slopes
+            low, high = apart[lower].max(initial=-np.inf), apart[upper].min(initial=np.inf)
+            middles.append(_middle(low, high))
+        self.b = middles[0]
+        return slope, (middles[1] - middles[0]) / step
+
+    def _scores(self) -> Floats:
+        return np.asarray(self.m.K @ (self.m.y * self.alpha) + self.b)
+
+    def _violation(self) -> float:
+        """Return the relative duality gap, or by how much the duals are not feasible if more."""
+        m, top = self.m, self.C * self.m.c
+        gap = 1 - m.y * self._scores()
+        alpha = np.clip(self.alpha, 0.0, top)
+        terms = top * np.maximum(gap, 0.0) - alpha * gap  # each is 0 at the optimum
+        size = max(float(alpha.sum()) - 0.5 * float(alpha @ (1 - gap)), 1e-300)
+        outside = float(np.maximum(-self.alpha, self.alpha - top).max())
+        loose = abs(float(m.y @ self.alpha)) if m.free else 0.0
+        return max(float(terms.sum()) / size, (outside + loose) / float(top.sum()))
+
+
+def _middle(low: float, high: float) -> float:
+    if np.isfinite(low) and np.isfinite(high):
+        return float(0.5 * (low + high))
+    return float(low if np.isfinite(low) else high)
+
+
+def _nearest(m: Machine, some: npt.NDArray[np.int64]) -> Floats:
+    """Return the weights ≤ c of the heavier class with a sum nearest to the lighter one's."""
+    others = np.setdiff1d(np.arange(len(m.y)), some)
+    K = np.ascontiguousarray(m.K[np.ix_(some, some)])
+    x: Floats = m.c[some] * (m.c[others].sum() / m.c[some].sum())
+    r = m.K[np.ix_(some, others)] @ m.c[others] - K @ x
+    tol = 1e-11 * m.scale * float(m.c.sum())
+    ends = np.array([len(some)])
+    loops.smo.pairs(
+        K, K.diagonal().copy(), r, x, np.zeros(len(x)), m.c[some].copy(), ends, tol, _START_STEPS
+    )
+    return x

@@ -1,0 +1,256 @@
+"""From C to C: the problems of an estimator solved along a path, and models made of solutions."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from maxmargin.certify import Certificate, certify
+from maxmargin.certify.arithmetic import within_groups
+from maxmargin.estimators.solving import Budget, Outcome, Settings, solved
+from maxmargin.geometry.inputs import row_products
+from maxmargin.kernels.blas import one_blas_thread
+from maxmargin.loops.records import Terms
+from maxmargin.model_selection.path_blocks import SharedBlocks
+from maxmargin.model_selection.path_products import with_products
+from maxmargin.problem import KernelProblem, MulticlassProblem, Problem, Solution, Start, Status
+from maxmargin.solve import solve
+from maxmargin.solvers.choice import choose, named
+
+Floats = npt.NDArray[np.float64]
+
+_ROUNDING = 1e-12  # of the box
+_POLISHED = 2e4  # numbers in X up to which linear machines are polished beyond tol
+_AIM = 0.7  # of tol, aimed at on values of float32, so that the certificate in float64 holds
+
+
+class Data(NamedTuple):
+    """What an estimator is fitted to."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+
+
+class Step(NamedTuple):
+    """A problem solved at one C: the outcome, and w·φ(x) of its variables."""
+
+    problem: Any
+    outcome: Outcome
+    scores: Floats
+
+
+Answer = Callable[[list[Any]], list[Outcome]]
+
+
+class _EnoughError(Exception):
+    """The problems are stated: nothing more is wanted of the fit."""
+
+
+def stated(estimator: Any, data: Data) -> tuple[Any, list[Any]]:
+    """Return a clone of the estimator, all its input checked, and its problems."""
+    model = clone(estimator).set_params(warm_start=False)
+    found: list[Any] = []
+
+    def keep(problems: list[Any], _starts: list[Start]) -> list[Outcome]:
+        found.extend(problems)
+        raise _EnoughError
+
+    vars(model)["_solve"] = keep
+    try:
+        model.fit(data.X, data.y, sample_weight=data.sample_weight)
+    except _EnoughError:
+        pass
+    finally:
+        vars(model).pop("_solve", None)
+    return model, found
+
+
+def fitted(estimator: Any, C: float, data: Data, answer: Answer) -> Any:
+    """Return a clone of the estimator fitted at C, its problems solved by ``answer``.
+
+    Everything else is the estimator's own: checks, classes and pairs, attributes.
+    """
+    model = clone(estimator).set_params(C=float(C), warm_start=False)
+    vars(model)["_solve"] = lambda problems, starts: answer(problems)
+    try:
+        with _quiet():
+            model.fit(data.X, data.y, sample_weight=data.sample_weight)
+    finally:
+        vars(model).pop("_solve", None)
+    return model
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Leave out what fits say about solving: the path says it of every C."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", message="(?s).*not certified")
+        yield
+
+
+def at_cost(problem: Any, ratio: float) -> Any:
+    """Return a problem with C times ``ratio``."""
+    if isinstance(problem, MulticlassProblem):
+        return replace(problem, cost=problem.cost * ratio)
+    t = problem.terms
+    return replace(
+        problem, terms=Terms(t.target, t.low * ratio, t.high * ratio, t.shift / ratio, t.slope)
+    )
+
+
+class Point(NamedTuple):
+    """A solution at a C."""
+
+    C: float
+    solution: Solution
+
+
+def start_from(problem: Any, C: float, last: Point | None) -> Start:
+    """Return where to start at C: the last weights, and its duals grown with C.
+
+    So duals at their bounds stay there, and Σβ stays as it is.
+    """
+    if last is None:
+        return Start()
+    solution = last.solution
+    if isinstance(problem, MulticlassProblem):
+        return Start(None, solution.b, solution.beta)
+    beta = solution.beta * (C / last.C)
+    if isinstance(problem, KernelProblem):
+        beta, _ = within_groups(problem.terms, beta, problem.groups, problem.totals)
+        return Start(beta=_snapped(problem.terms, beta))
+    return Start(solution.w, float(solution.b), _snapped(problem.terms, beta))
+
+
+def _snapped(terms: Terms, beta: Floats) -> Floats:
+    """Return β within its limits, and at a limit where rounding alone keeps it from that."""
+    near = _ROUNDING * (terms.high - terms.low)
+    near[~np.isfinite(near)] = 0.0
+    beta = np.where(beta > terms.high - near, terms.high, beta)
+    return np.where(beta < terms.low + near, terms.low, beta)
+
+
+class Walker:
+    """Solves the problems of one fit for one C after the other."""
+
+    def __init__(self, problems: list[Any], C: float, settings: Settings, budget: Budget) -> None:
+        self.problems, self.C, self.settings, self.budget = problems, C, settings, budget
+        gram: Any = getattr(problems[0], "gram", None)
+        shared = gram is not None and all(map(SharedBlocks.takes, problems))
+        self.shared: SharedBlocks | None = SharedBlocks(gram) if gram and shared else None
+
+    def walk(self, Cs: Floats) -> list[list[Step]]:
+        """Return the steps of each problem, one for each C (ascending)."""
+        with one_blas_thread():
+            steps = [self._walk(problem, Cs) for problem in self.problems]
+        self.shared = None  # it holds kernel values: gigabytes, maybe
+        return steps
+
+    def again(self, k: int, C: float, near: Point | None = None) -> Step:
+        """Return a step of one problem at one C, from a solution near it."""
+        problem = at_cost(self.problems[k], C / self.C)
+        start = start_from(problem, C, near)
+        outcome = solved(problem, self.settings, self.budget, start)
+        return Step(problem, outcome, scores_of(problem, outcome.solution))
+
+    def _walk(self, problem: Any, Cs: Floats) -> list[Step]:
+        problems = [at_cost(problem, C / self.C) for C in Cs]
+        points: list[Point] = []
+        for C, here in zip(Cs.tolist(), problems, strict=True):
+            start = start_from(here, C, points[-1] if points else None)
+            points.append(Point(C, self._solution(here, start)))
+        solutions = [point.solution for point in points]
+        if self.budget.ended is Status.INTERRUPTED:
+            raise KeyboardInterrupt("interrupted on the way along the path")
+        judged, scores = problems, None
+        if isinstance(problem, KernelProblem):
+            judged, scores = with_products(problems, solutions)
+        steps = []
+        for k, solution in enumerate(solutions):
+            certificate = certify(judged[k], solution)
+            outcome = self._accepted(problems[k], solution, certificate)
+            same = scores is not None and outcome.solution.w is solution.w
+            known = scores[k] if scores is not None and same else None
+            if known is None:
+                known = scores_of(problems[k], outcome.solution)
+            steps.append(Step(problems[k], outcome, known))
+        return steps
+
+    def _solution(self, problem: Any, start: Start) -> Solution:
+        settings = self.settings
+        solver: Any = self.shared
+        tol = settings.tol * (1.0 if solver is None else _AIM)
+        if solver is None:
+            plain = isinstance(problem, Problem) and problem.l1_ratio == 0
+            if not plain:
+                return solved(problem, settings, self.budget, start).solution
+            solver = self._chosen(problem)
+        solution = solve(
+            problem,
+            solver,
+            tol=tol,
+            max_iter=settings.max_iter,
+            max_time=self.budget.left,
+            callback=settings.callback,
+            verbose=settings.verbose,
+            start=start,
+            polish=_polish(problem),
+        )
+        if solution.run.status in (Status.INTERRUPTED, Status.CALLBACK, Status.MAX_TIME):
+            self.budget.ended = solution.run.status
+        return solution
+
+    def _chosen(self, problem: Problem) -> Any:
+        name, threads, seed = self.settings.solver, self.settings.threads, self.settings.seed
+        if name == "auto":
+            return choose(problem, threads=threads, seed=seed)
+        return named(name, problem, threads=threads, seed=seed)
+
+    def _accepted(self, problem: Any, solution: Solution, certificate: Certificate) -> Outcome:
+        """Return the solution if its certificate holds; otherwise go on from there."""
+        name = "path" if self.shared is None else "path, shared Gram matrix"
+        if certificate.holds(self.settings.tol):
+            run = replace(solution.run, status=Status.OPTIMAL)
+            return Outcome(replace(solution, run=run), certificate, name)
+        if self.budget.ended is not None:
+            run = replace(solution.run, status=self.budget.ended)
+            return Outcome(replace(solution, run=run), certificate, name)
+        start = Start(None if self.shared is not None else solution.w, solution.b, solution.beta)
+        return solved(problem, self.settings, self.budget, start)
+
+
+def _polish(problem: Any) -> int:
+    """Return how many iterations a small problem is worth beyond tol: digits cost little there."""
+    if isinstance(problem, KernelProblem):
+        return 0
+    size = problem.X.nnz if hasattr(problem.X, "nnz") else problem.X.size
+    return 100 if size <= _POLISHED else 0
+
+
+def scores_of(problem: Any, solution: Solution) -> Floats:
+    """Return w·φ(x) of each variable of a problem; of classes together, a column each."""
+    if not isinstance(problem, KernelProblem):
+        columns = solution.w[:, np.newaxis] if solution.w.ndim == 1 else solution.w
+        scores = row_products(problem.X, np.ascontiguousarray(columns))
+        return np.asarray(scores[:, 0] if solution.w.ndim == 1 else scores)
+    return expanded_scores(problem, solution.w)
+
+
+def expanded_scores(problem: KernelProblem, coefficients: Floats) -> Floats:
+    """Return Σ aᵥ K(xᵥ, x) of each variable, in float64."""
+    rows, at = np.unique(problem.rows, return_inverse=True)
+    by_row = np.bincount(at, coefficients, minlength=len(rows)).astype(np.float64)
+    used = np.flatnonzero(by_row)
+    if not len(used):
+        return np.zeros(len(at))
+    bound, gram = problem.gram.exact[rows], problem.gram
+    column = by_row[used][:, np.newaxis]
+    return np.asarray(gram.kernel.combine(bound, bound[used], column, gram.threads)[at, 0])

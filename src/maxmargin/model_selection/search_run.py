@@ -1,0 +1,200 @@
+"""Running a search: which candidates in which splits, by what route, and which are given up."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from maxmargin.model_selection.search_cells import Cell, Judge, Rows
+from maxmargin.model_selection.search_chains import chain, whole
+from maxmargin.model_selection.search_matrix import SharedMatrix, Solved, jobs_of, takes
+from maxmargin.model_selection.search_plan import (
+    Family,
+    NotSharedError,
+    Split,
+    View,
+    last_step,
+    stages,
+    views,
+    weight_name,
+)
+
+Floats = npt.NDArray[np.float64]
+Result = dict[str, Any]
+
+
+class Means(NamedTuple):
+    """What a search may use."""
+
+    threads: int
+    memory: int
+    pool: Executor
+
+
+class Race:
+    """Which candidates can still win: their mean score, if the rest of it were the best possible.
+
+    Only a candidate that is judged in all splits puts others out of the race.
+    """
+
+    def __init__(self, n_splits: int, limit: float | None) -> None:
+        self._n_splits, self._limit = n_splits, limit
+        self._scores: dict[int, list[float]] = {}
+        self._best = -np.inf
+
+    @property
+    def on(self) -> bool:
+        """Whether candidates are given up at all."""
+        return self._limit is not None
+
+    def enter(self, candidate: int, score: Any) -> None:
+        """Note a score."""
+        if self._limit is None:
+            return
+        scores = self._scores.setdefault(candidate, [])
+        scores.append(float(score))
+        if len(scores) == self._n_splits and np.isfinite(scores).all():
+            self._best = max(self._best, float(np.mean(scores)))
+
+    def lost(self, candidate: int) -> bool:
+        """Return whether a candidate cannot win any more."""
+        if self._limit is None:
+            return False
+        scores = self._scores.get(candidate, [])
+        rest = self._limit * (self._n_splits - len(scores))
+        return (sum(scores) + rest) / self._n_splits < self._best - 1e-12
+
+
+class SearchRun:
+    """The candidates of a search in all its splits."""
+
+    def __init__(
+        self,
+        estimator: Any,
+        candidates: list[dict[str, Any]],
+        splits: list[Split],
+        judge: Judge,
+        race: Race,
+        tell: Callable[[int, int, Result], None],
+    ) -> None:
+        self._estimator, self._candidates, self._splits = estimator, candidates, splits
+        self._judge, self._race, self._tell = judge, race, tell
+        self.results: dict[tuple[int, int], Result] = {}
+        self.matrices = self.chains = 0
+        self.why_chains = ""
+
+    def run(self, X: Any, y: Any, fit_params: dict[str, Any], means: Means) -> None:
+        """Judge every candidate in every split."""
+        weight = fit_params.get(weight_name(self._estimator))
+        weight = None if weight is None else np.asarray(weight, dtype=np.float64)
+        self._rows = {split.number: Rows(X, y, split, fit_params) for split in self._splits}
+        for stage in stages(self._estimator, self._candidates):
+            for view, before in views(stage, X, y, weight, self._splits):
+                shared = [family for family in stage.families if takes(family.machine)]
+                others = [family for family in stage.families if not takes(family.machine)]
+                try:
+                    self._by_matrix(view, shared, means)
+                except NotSharedError as why:
+                    self.why_chains, others = str(why), stage.families
+                self._by_chains(view, others, before, means)
+
+    # ------------------------------------------------------------ one matrix for all
+
+    def _by_matrix(self, view: View, families: list[Family], means: Means) -> None:
+        if not families:
+            return
+        labels = None
+        if hasattr(families[0].machine, "class_weight"):
+            labels = np.unique(view.y, return_inverse=True)[1]
+        matrix = SharedMatrix(view, labels, means.memory, means.threads)
+        for kernel, jobs in jobs_of(view, families):
+            self.matrices += 1
+            for some in self._rounds(jobs):
+                train_scores = self._judge.train_scores
+                for solved in matrix.solved(kernel, some, means.pool, train_scores):
+                    self._judge_all(solved)
+
+    def _rounds(self, jobs: list[Any]) -> Iterator[list[Any]]:
+        """Yield the jobs all at once, or split by split with what is still in the race."""
+        if not self._race.on:
+            yield jobs
+            return
+        for split in self._splits:
+            here = [job for job in jobs if job.split.number == split.number]
+            some = [job.limited_to(self._running(job.family, split)) for job in here]
+            some = [job for job in some if len(job.family.costs)]
+            if some:
+                yield some
+
+    def _running(self, family: Family, split: Split) -> list[int]:
+        """Return the places in a family of candidates that can win; give up the others."""
+        places = []
+        for place, candidate in enumerate(family.candidates):
+            if self._race.lost(candidate):
+                self._enter(candidate, split, self._judge.abandoned())
+            else:
+                places.append(place)
+        return places
+
+    def _judge_all(self, solved: Solved) -> None:
+        rows = self._rows[solved.split.number]
+        for place, candidate in enumerate(solved.family.candidates):
+            model = self._model(candidate)
+            gap, seconds = float(solved.gaps[place]), float(solved.seconds[place])
+            cell: Any = Cell(model, solved, place, rows)
+            if gap > solved.machine.tol:  # the estimator has more ways to get there
+                cell = cell.fitted()
+                gap = float(last_step(cell).certificate_.relative_gap)
+            self._enter(candidate, solved.split, self._judge.result(cell, rows, seconds, gap))
+
+    def _model(self, candidate: int) -> Any:
+        params = clone(self._candidates[candidate], safe=False)
+        return clone(self._estimator).set_params(**params)
+
+    # ------------------------------------------------------------ one after the other
+
+    def _by_chains(self, view: View, families: list[Family], before: Any, means: Means) -> None:
+        self.chains += len(families) * len(view.splits)
+        name = self._estimator.steps[-1][0] if isinstance(self._estimator, Pipeline) else ""
+
+        def run(task: tuple[Family, Split, list[int]]) -> list[tuple[int, Result]]:
+            family, split, places = task
+            rows = self._rows[split.number]
+            return [
+                (
+                    family.candidates[place],
+                    self._judge.result(whole(before, name, machine), rows, seconds, gap),
+                )
+                for place, machine, seconds, gap in chain(view, family, split, places)
+            ]
+
+        for family in families:
+            groups = [[split] for split in view.splits] if self._race.on else [view.splits]
+            for splits in groups:
+                tasks = [(family, split, self._running(family, split)) for split in splits]
+                for (_, split, _), found in zip(tasks, means.pool.map(run, tasks), strict=True):
+                    for candidate, result in found:
+                        self._enter(candidate, split, result)
+
+    def _enter(self, candidate: int, split: Split, result: Result) -> None:
+        self.results[candidate, split.number] = result
+        if not result["abandoned"]:
+            self._race.enter(candidate, result["test_scores"])
+            self._tell(candidate, split.number, result)
+
+    @property
+    def sharing(self) -> str:
+        """A sentence on what was shared."""
+        parts = []
+        if self.matrices:
+            folds = len(self._splits)
+            parts.append(f"{self.matrices} kernel matrices served {folds} splits and all costs")
+        if self.chains:
+            parts.append(f"{self.chains} chains of fits by rising C, each from the last")
+            if self.why_chains:
+                parts[-1] += f" ({self.why_chains})"
+        return "; ".join(parts)

@@ -1,0 +1,421 @@
+"""Diagnosis: every claim is checked against brute force, a linear program or scipy."""
+
+import json
+import pickle
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from scipy.stats import binomtest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.neighbors import KNeighborsClassifier
+
+import maxmargin as mm
+from maxmargin.diagnose.candidates import Candidate
+from maxmargin.diagnose.clock import Clock
+from maxmargin.diagnose.conflicts import find_conflicts
+from maxmargin.diagnose.folds import inner_scores, make_folds, nested
+from maxmargin.diagnose.giving_up import give_up
+from maxmargin.diagnose.inputs import Table
+from maxmargin.diagnose.rows import equal_rows
+from maxmargin.diagnose.sample import Sample
+from maxmargin.diagnose.scores import Neighbours
+from maxmargin.diagnose.significance import bayes_bracket, chance_separable, compare, mid_p
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+def separable(X: Floats, y: Ints) -> bool:
+    """Ask HiGHS whether planes separate every two classes."""
+    for i, j in combinations(np.unique(y), 2):
+        pair = (y == i) | (y == j)
+        sign = np.where(y[pair] == j, 1.0, -1.0)[:, np.newaxis]
+        rows = np.hstack([X[pair], np.ones((int(pair.sum()), 1))]) * sign
+        found = linprog(np.zeros(rows.shape[1]), -rows, -np.ones(len(rows)), bounds=(None, None))
+        if found.status != 0:
+            return False
+    return True
+
+
+def table(X: Any, y: Ints) -> Table:
+    return Table(X, y, np.unique(y), None)
+
+
+@given(
+    n=st.integers(1, 30), d=st.integers(1, 3), seed=st.integers(0, 10**6), sparse=st.booleans(),
+    single=st.booleans(),
+)  # fmt: skip
+@settings(max_examples=150, deadline=None)
+def test_equal_rows_are_those_numpy_finds(
+    n: int, d: int, seed: int, sparse: bool, single: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-1, 2, (n, d)) * rng.choice([-0.0, 0.5, 1.0])
+    X = X.astype(np.float32 if single else np.float64)
+    group = equal_rows(sp.csr_array(X) if sparse else X)
+    same = (X[:, np.newaxis] == X[np.newaxis]).all(axis=2)
+    assert ((group[:, np.newaxis] == group[np.newaxis]) == same).all()
+
+
+def test_stored_zeros_are_zeros() -> None:
+    X = sp.csr_array((np.array([0.0, 1.0, 1.0]), ([0, 0, 1], [0, 1, 1])), shape=(2, 2))
+    assert X.nnz == 3
+    assert equal_rows(X).tolist() == [0, 0]
+
+
+@given(n=st.integers(1, 40), k=st.integers(2, 4), seed=st.integers(0, 10**6))
+@settings(max_examples=100, deadline=None)
+def test_conflicts_force_as_many_errors_as_the_best_table_makes(n: int, k: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    group, y = rng.integers(0, 6, n), rng.integers(0, k, n)
+    group = np.unique(group, return_inverse=True)[1]
+    found = find_conflicts(group, y, k)
+    best = sum(np.bincount(y[group == g]).max() for g in np.unique(group))
+    assert found.errors == n - best
+    listed = {tuple(rows) for rows in found.groups}
+    assert listed == {
+        tuple(np.flatnonzero(group == g))
+        for g in np.unique(group)
+        if len(np.unique(y[group == g])) > 1
+    }
+    assert found.rows == sum(map(len, found.groups))
+
+
+@given(wins=st.integers(0, 60), losses=st.integers(0, 60))
+@settings(deadline=None)
+def test_mid_p_lies_between_two_exact_tests(wins: int, losses: int) -> None:
+    if wins + losses == 0:
+        assert mid_p(0, 0) == 1.0
+        return
+    exact = binomtest(wins, wins + losses, alternative="greater").pvalue
+    next_one = binomtest(min(wins + 1, wins + losses), wins + losses, alternative="greater").pvalue
+    beyond = next_one if wins < wins + losses and losses > 0 else 0.0
+    assert mid_p(wins, losses) == pytest.approx((exact + beyond) / 2, rel=1e-9, abs=1e-300)
+
+
+def test_comparisons_count_discordant_rows_only() -> None:
+    right = np.array([1, 1, 1, 0, 0], dtype=bool)
+    rival = np.array([1, 0, 0, 1, 0], dtype=bool)
+    found = compare("a", right, "b", rival, tests=3)
+    assert (found.wins, found.losses) == (2, 1)
+    assert found.p_value == min(1.0, 3 * mid_p(2, 1))
+
+
+@pytest.mark.parametrize(("n", "d"), [(4, 1), (5, 2), (7, 2), (6, 3), (7, 3)])
+def test_covers_count_is_that_of_all_labellings(n: int, d: int) -> None:
+    X = np.random.default_rng(0).standard_normal((n, d))
+    labellings = np.array(list(product([0, 1], repeat=n)))
+    count = sum(len(np.unique(y)) < 2 or separable(X, y) for y in labellings)
+    assert chance_separable(n, d) == pytest.approx(count / 2**n)
+
+
+@given(least=st.floats(0, 1), classes=st.integers(2, 20))
+def test_the_bracket_inverts_cover_and_hart(least: float, classes: int) -> None:
+    least *= (classes - 1) / classes
+    nearest = least * (2 - least * classes / (classes - 1))
+    low, high = bayes_bracket(nearest, classes)
+    assert low == pytest.approx(least, abs=1e-6)
+    assert low <= high + 1e-12
+
+
+class Memory:
+    """Knows the labels of the rows it was given, and answers at random elsewhere."""
+
+    def __init__(self, y: Ints) -> None:
+        self.y = y
+        self.calls: list[tuple[set[int], set[int]]] = []
+
+    def predictions(self, settings: Any, train: Ints, test: Ints) -> list[Ints]:
+        self.calls.append((set(train.tolist()), set(test.tolist())))
+        return [np.full(len(test), setting.get("C")) for setting in settings]
+
+
+@pytest.mark.parametrize("ring", [False, True])
+def test_no_fold_has_a_part_in_what_predicts_it(ring: bool) -> None:
+    """Flip all labels of one fold: what is predicted for its rows stays the same."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    folds = make_folds(y, np.arange(60), rng)
+    settings_ = [Candidate("linear", (("C", 0),)), Candidate("linear", (("C", 1),))]
+    for k in range(5):
+        other = np.where(folds == k, 1 - y, y)
+        first = nested("", Memory(y), settings_, y, folds, bool, bool, ring)
+        second = nested("", Memory(other), settings_, other, folds, bool, bool, ring)
+        assert first is not None
+        assert second is not None
+        assert (first.predicted[folds == k] == second.predicted[folds == k]).all()
+
+
+def test_training_and_test_rows_are_apart_and_settings_are_counted() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    folds = make_folds(y, np.arange(60), rng)
+    memory = Memory(y)
+    settings_ = [Candidate("linear", (("C", 0),)), Candidate("linear", (("C", 1),))]
+    counts = inner_scores(memory, settings_, y, folds, bool, False)
+    assert all(not train & test for train, test in memory.calls)
+    assert (counts.sum(axis=0) == 4 * np.array([(y == 0).sum(), (y == 1).sum()])).all()
+
+
+def test_in_a_hurry_the_rest_of_the_settings_is_left_out() -> None:
+    y = np.arange(50) % 2
+    folds = make_folds(y, np.arange(50), np.random.default_rng(0))
+    settings_ = [Candidate("kernel", (("gamma", g), ("C", 1))) for g in (1, 2, 3)]
+    answers = iter([False] * 15 + [True])
+    counts = inner_scores(Memory(y), settings_, y, folds, lambda: next(answers), False)
+    assert (counts[0] >= 0).tolist() == [True, False, False]
+
+
+def test_equal_rows_share_a_fold_and_classes_are_spread() -> None:
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 40, 200)
+    y = group % 2
+    folds = make_folds(y, group, rng)
+    assert all(len(np.unique(folds[group == g])) == 1 for g in np.unique(group))
+    assert set(folds) == set(range(5))
+    folds = make_folds(np.arange(100) % 2, np.arange(100), rng)
+    assert all((folds[np.arange(100) % 2 == k] == j).sum() == 10 for k in (0, 1) for j in range(5))
+
+
+def test_neighbours_vote_as_scikit_learns_do() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((90, 3)), rng.integers(0, 3, 90)
+    sample = Sample(np.arange(90), X, y, y, 3, False, False, False, bool, bool)
+    train, test = np.arange(60), np.arange(60, 90)
+    ks = (1, 3, 5, 60)
+    found = Neighbours(sample).predictions(
+        [Candidate("k-NN", (("n_neighbors", k),)) for k in ks], train, test
+    )
+    for k, predicted in zip(ks, found, strict=True):
+        theirs = KNeighborsClassifier(k).fit(X[train], y[train]).predict(X[test])
+        assert (predicted == theirs).all()
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("sparse", [False, True])
+def test_bounds_on_rows_to_give_up_hold(seed: int, sparse: bool) -> None:
+    """Against every subset; and the rest is separable, the witnesses disjoint."""
+    rng = np.random.default_rng(seed)
+    n, classes = int(rng.integers(8, 13)), int(rng.integers(2, 4))
+    X = rng.standard_normal((n, 2))
+    y = np.append(np.arange(classes), rng.integers(0, classes, n - classes))
+    given_rows = sp.csr_array(X) if sparse else X
+    found = give_up(table(given_rows, y), Clock(60), np.random.default_rng(0))
+    assert found is not None
+    truth = next(
+        m
+        for m in range(n)
+        for gone in combinations(range(n), m)
+        if separable(np.delete(X, gone, axis=0), np.delete(y, gone))
+    )
+    assert found.at_least <= truth <= found.at_most == len(found.rows)
+    assert separable(np.delete(X, found.rows, axis=0), np.delete(y, found.rows))
+    rows = [row for overlap in found.overlaps for row in overlap.rows.tolist()]
+    assert len(rows) == len(set(rows))
+    assert all(not separable(X[overlap.rows], y[overlap.rows]) for overlap in found.overlaps)
+
+
+def test_one_flipped_row_is_found_exactly() -> None:
+    X, y = mm.datasets.gaussians(200, variance=0.02, random_state=0)
+    deep = int(np.argmax(X.sum(axis=1) * (y > 0) - 10 * (np.abs(X - 2).max(axis=1) > 0.1)))
+    y[deep] *= -1
+    found = mm.diagnose(X, y)
+    assert found.verdict == "almost linearly separable"
+    assert found.witness.at_least == found.witness.at_most == 1
+    assert found.witness.rows.tolist() == [deep]
+
+
+def test_a_lucky_plane_is_called_one() -> None:
+    rng = np.random.default_rng(0)
+    found = mm.diagnose(rng.standard_normal((12, 20)), np.arange(12) % 2)
+    assert found.verdict == "linearly separable"
+    assert found.evidence["separability"]["chance_if_labels_were_random"] == 1.0
+    assert any("Cover" in warning for warning in found.warnings)
+
+
+def test_the_plane_comes_with_margin_and_bound() -> None:
+    X, y = mm.datasets.separable(100, margin=0.5, random_state=0)
+    found = mm.diagnose(X, y)
+    assert found.verdict == "linearly separable"
+    evidence = found.evidence["separability"]
+    plane = found.witness.witness
+    assert evidence["margin"] == pytest.approx(0.5)
+    assert evidence["mistake_bound"] == mm.geometry.mistake_bound(plane, X, y)
+    assert mm.Perceptron().fit(X, y).updates_ <= evidence["mistake_bound"]
+    assert not found.rungs[-1].ran
+    assert "no row has to be given up" in found.rungs[-1].answer
+
+
+def test_many_rows_are_decided_by_a_witness_for_all() -> None:
+    X, y = mm.datasets.separable(5000, 3, margin=0.05, random_state=0)
+    found = mm.diagnose(X, y, max_time=1)
+    assert found.witness.margin > 0
+    assert found.rungs[2].rows_seen == 5000
+    assert any("Cross-validation saw" in warning for warning in found.warnings)
+    y[:100] *= -1
+    found = mm.diagnose(X, y, max_time=1)
+    rows = found.rungs[2].witness.witness.rows
+    assert found.rungs[2].rows_seen < 5000
+    assert not separable(X[rows], y[rows])
+
+
+def without_time(found: mm.Diagnosis) -> str:
+    return json.dumps({**found.to_dict(), "seconds": 0}, allow_nan=False, sort_keys=True)
+
+
+@pytest.mark.parametrize("thorough", [False, True])
+def test_the_same_seed_gives_the_same_diagnosis(thorough: bool) -> None:
+    X, y = mm.datasets.moons(60, 0.4, random_state=0)
+    first, second = (mm.diagnose(X, y, thorough=thorough, random_state=3) for _ in range(2))
+    assert without_time(first) == without_time(second)
+    assert all(rung.ran for rung in first.rungs) or not thorough
+
+
+@pytest.mark.parametrize("kind", ["frame", "csr", "float32"])
+def test_every_kind_of_rows_gets_the_same_verdict(kind: str) -> None:
+    X, y = mm.datasets.circles(60, random_state=0)
+    convert: dict[str, Any] = {
+        "frame": pd.DataFrame, "csr": sp.csr_array, "float32": lambda X: X.astype(np.float32),
+    }  # fmt: skip
+    given_rows = convert[kind](X)
+    found = mm.diagnose(given_rows, np.where(y > 0, "in", "out"))
+    assert found.verdict == "non-linearly separable"
+    assert found.classes == ("in", "out")
+    model = found.recommend()
+    assert not hasattr(model, "classes_")
+    assert clone(model).fit(given_rows, y).score(given_rows, y) == 1.0
+
+
+def test_several_classes() -> None:
+    X, y = load_iris(return_X_y=True)
+    found = mm.diagnose(X, y)
+    assert found.verdict == "almost linearly separable"
+    rest = np.delete(np.arange(150), found.witness.rows)
+    assert separable(X[rest], y[rest])
+    assert found.recommend().fit(X, y).score(X, y) > 0.93
+
+
+def test_wide_sparse_rows() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 3
+    X = sp.random_array((200, 3000), density=0.01, rng=rng, format="csr")
+    X = sp.csr_array(X + sp.csr_array((np.ones(200), (np.arange(200), y)), shape=X.shape))
+    found = mm.diagnose(X, y)
+    assert found.verdict == "linearly separable"
+    assert "planes" in found.evidence
+    assert found.recommend().fit(X, y).score(X, y) == 1.0
+
+
+def test_scaling_is_explicit_and_only_where_it_helps() -> None:
+    X, y = mm.datasets.moons(120, random_state=0)
+    even = mm.diagnose(X, y).recommend()
+    assert not hasattr(even, "steps")
+    found = mm.diagnose(X * [1, 1e5], y)
+    assert found.verdict == "non-linearly separable"
+    assert any("uneven" in warning for warning in found.warnings)
+    assert "StandardScaler()" in found.advice
+    assert found.recommend().fit(X * [1, 1e5], y).score(X * [1, 1e5], y) > 0.98
+
+
+def test_rungs_that_cannot_matter_are_skipped_and_say_why() -> None:
+    X, y = mm.datasets.conflicts(60, 0.2, random_state=0)
+    found = mm.diagnose(X, y)
+    skipped = {rung.name: rung.answer for rung in found.rungs if not rung.ran}
+    assert "separability" in skipped
+    assert "networks" in skipped
+    assert all(answer.startswith("not asked: ") for answer in skipped.values())
+    every = mm.diagnose(X, y, thorough=True)
+    assert all(rung.ran for rung in every.rungs)
+    assert every.verdict == found.verdict == "inseparable"
+    assert found.witness.errors == 6
+
+
+def test_remarks_have_numbers() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 5))
+    X[:, 1] = 7.0
+    X[:, 2] = 3 * X[:, 0]
+    X[:, 3] *= 1000
+    y = (np.arange(200) < 10).astype(int)
+    evidence = mm.diagnose(X, y).evidence["columns"]
+    assert evidence["constant"] == [1]
+    assert evidence["nearly"] == [(0, 2)]
+    assert evidence["rank"] == 3
+    assert evidence["ratio"] > 300
+    assert evidence["class_counts"].tolist() == [190, 10]
+
+
+HOSTILE = ["<script>alert('x')</script>", '"onload="', "א" * 10_000, "\u202eevil", "a&b"]
+
+
+def test_hostile_names_are_harmless() -> None:
+    X, y = mm.datasets.moons(100, random_state=0)
+    rows = np.column_stack([np.zeros(100), np.ones(100), X[:, 0], 1e6 * X[:, 1], np.full(100, 2)])
+    found = mm.diagnose(pd.DataFrame(rows, columns=HOSTILE), np.where(y > 0, "<b>", "&amp;"))
+    page = found._repr_html_()
+    assert "<script" not in page
+    assert "<b>&" not in page
+    assert "&lt;script&gt;" in page
+    assert "\u202e" not in page + str(found)
+    assert len(page) < 20_000
+    assert len(str(found)) < 2000
+
+
+def test_it_prints_pickles_and_becomes_json() -> None:
+    found = mm.diagnose(*mm.datasets.circles(60, random_state=0))
+    lines = str(found).splitlines()
+    assert lines[0] == "Verdict: non-linearly separable"
+    assert lines[1].startswith("Why: ")
+    assert lines[2].startswith("Use: SVC(")
+    assert len(lines) <= 6
+    assert "non-linearly separable" in repr(found)
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["verdict"] == found.verdict
+    assert str(pickle.loads(pickle.dumps(found))) == str(found)
+
+
+def test_too_few_rows_are_called_too_few() -> None:
+    found = mm.diagnose([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])
+    assert found.verdict == "no signal"
+    assert "not even a rule without errors" in found.reason
+    assert mm.diagnose([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 1, 0, 0]).verdict == (
+        "linearly separable"
+    )
+    assert mm.diagnose([[1], [1]], [0, 1]).verdict == "inseparable"
+
+
+def test_time_that_runs_out_is_said() -> None:
+    found = mm.diagnose(*mm.datasets.moons(200, 0.5, random_state=0), max_time=1e-3)
+    assert "raise max_time" in str(found)
+    found.recommend()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": np.linspace(0, 1, 60)}, "numpy.digitize"),
+        ({"y": np.arange(60)}, "60 different values"),
+        ({"y": np.zeros(60)}, "only one class"),
+        ({"y": np.zeros(59)}, "inconsistent numbers"),
+        ({"y": None}, "y to be passed"),
+        ({"X": np.full((60, 2), np.nan)}, "NaN"),
+        ({"X": np.full((60, 2), 1e300)}, "MaxAbsScaler"),
+        ({"X": np.zeros((0, 2)), "y": []}, "0 sample"),
+        ({"max_time": 0}, "max_time=0"),
+        ({"max_time": "1"}, "max_time='1'"),
+        ({"thorough": 2}, "thorough=2"),
+        ({"random_state": -1}, "random_state=-1"),
+    ],
+)
+def test_bad_input_is_refused(change: dict[str, Any], message: str) -> None:
+    arguments = {"X": np.eye(60)[:, :2], "y": np.arange(60) % 2, **change}
+    with pytest.raises((TypeError, ValueError), match=message):
+        mm.diagnose(arguments.pop("X"), arguments.pop("y"), **arguments)
