@@ -20,6 +20,8 @@ BENCHMARKS = {
     "linear-table": "benchmarks.suite.linear_table",
     "kernel": "benchmarks.suite.kernel",
     "kernel-table": "benchmarks.suite.kernel_table",
+    "path": "benchmarks.suite.path",
+    "search": "benchmarks.suite.search",
 }
 RESULTS = Path(__file__).parent / "results"
 

@@ -31,7 +31,7 @@ _AT_BOUND = 1e-6  # of its bound
 _TRIES = 8
 _MOST_ROWS = 2000  # of a kernel machine, for which the hard margin is looked for: it is n³ work
 _SECONDS = 3.0  # for that search, unless the estimator has a max_time
-_NEVER = 1e12  # a C that is out of reach
+_ROUNDING = 1e-13  # of scores
 ALWAYS = "α/C is constant for every C"
 _UNASKED = "these Cs do not show it: ends=True looks for it"
 
@@ -108,7 +108,10 @@ def _small(walker: Walker, k: int, hinge: Hinge) -> float | None:
     lighter = y != np.sign(excess)
     u = np.where(lighter, c, c * c[lighter].sum() / c[~lighter].sum())
     s = _products(problem, u * y)
-    C = min(_over(1.0, float((y * (s - s[~lighter].mean()))[lighter].max())), _NEVER)
+    C = _over(1.0, float((y * (s - s[~lighter].mean()))[lighter].max()), s)
+    if np.inf == C:  # on average the lighter class is not apart: any C may do
+        C = _over(1.0, float(np.abs(s).max()), s[:0])
+        C = C if np.isfinite(C) else 1.0
     for _ in range(_TRIES):
         step = walker.again(k, C)
         if not _at_bound(step, lighter):
@@ -129,13 +132,14 @@ def _full_reach(s: Floats, hinge: Hinge) -> float:
     """Return up to what C all duals may be at their bounds; s are the scores at C = 1."""
     y, _, free = hinge
     if free:
-        return _over(2.0, float(s[y > 0].max() - s[y < 0].min()))
-    return _over(1.0, float((y * s).max()))
+        return _over(2.0, float(s[y > 0].max() - s[y < 0].min()), s)
+    return _over(1.0, float((y * s).max()), s)
 
 
-def _over(numerator: float, value: float) -> float:
-    """Return the C at which something that grows by ``value`` has grown so far; maybe never."""
-    return float(numerator / value) if value * _NEVER > numerator else np.inf
+def _over(numerator: float, value: float, scores: Floats) -> float:
+    """Return numerator / value; infinite where the value is rounding of these scores, or below."""
+    rounding = _ROUNDING * float(np.abs(scores).max(initial=0.0))
+    return float(numerator / value) if value > rounding else np.inf
 
 
 def _at_bound(step: Step, rows: npt.NDArray[np.bool_]) -> bool:
@@ -159,7 +163,7 @@ def _reach(step: Step, hinge: Hinge, lighter: npt.NDArray[np.bool_], C: float) -
     if level is None:
         inside = ~lighter & (u >= (1 - 1e-3) * c)
         level = heavier * float((heavier * s[inside]).max())
-    return _over(2.0, float((-heavier * (s[lighter] - level)).max()))
+    return _over(2.0, float((-heavier * (s[lighter] - level)).max()), s)
 
 
 def _products(problem: Any, beta: Floats) -> Floats:

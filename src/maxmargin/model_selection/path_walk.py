@@ -17,7 +17,7 @@ from maxmargin.estimators.solving import Budget, Outcome, Settings, solved
 from maxmargin.geometry.inputs import row_products
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.loops.records import Terms
-from maxmargin.model_selection.path_blocks import SharedBlocks
+from maxmargin.model_selection.path_matrix import KernelValues
 from maxmargin.model_selection.path_products import with_products
 from maxmargin.problem import KernelProblem, MulticlassProblem, Problem, Solution, Start, Status
 from maxmargin.solve import solve
@@ -143,15 +143,15 @@ class Walker:
 
     def __init__(self, problems: list[Any], C: float, settings: Settings, budget: Budget) -> None:
         self.problems, self.C, self.settings, self.budget = problems, C, settings, budget
-        gram: Any = getattr(problems[0], "gram", None)
-        shared = gram is not None and all(map(SharedBlocks.takes, problems))
-        self.shared: SharedBlocks | None = SharedBlocks(gram) if gram and shared else None
+        self.matrix: KernelValues | None = None
+        if settings.callback is None and settings.max_time is None and not settings.verbose:
+            self.matrix = KernelValues.of(problems)
 
     def walk(self, Cs: Floats) -> list[list[Step]]:
         """Return the steps of each problem, one for each C (ascending)."""
         with one_blas_thread():
             steps = [self._walk(problem, Cs) for problem in self.problems]
-        self.shared = None  # it holds kernel values: gigabytes, maybe
+        self.matrix = None  # gigabytes, maybe
         return steps
 
     def again(self, k: int, C: float, near: Point | None = None) -> Step:
@@ -163,11 +163,15 @@ class Walker:
 
     def _walk(self, problem: Any, Cs: Floats) -> list[Step]:
         problems = [at_cost(problem, C / self.C) for C in Cs]
-        points: list[Point] = []
-        for C, here in zip(Cs.tolist(), problems, strict=True):
-            start = start_from(here, C, points[-1] if points else None)
-            points.append(Point(C, self._solution(here, start)))
-        solutions = [point.solution for point in points]
+        if self.matrix is not None:
+            ratios, tol = Cs / self.C, _AIM * self.settings.tol
+            solutions = self.matrix.solutions(problem, ratios, tol, self.settings.max_iter)
+        else:
+            points: list[Point] = []
+            for C, here in zip(Cs.tolist(), problems, strict=True):
+                start = start_from(here, C, points[-1] if points else None)
+                points.append(Point(C, self._solution(here, start)))
+            solutions = [point.solution for point in points]
         if self.budget.ended is Status.INTERRUPTED:
             raise KeyboardInterrupt("interrupted on the way along the path")
         judged, scores = problems, None
@@ -186,17 +190,12 @@ class Walker:
 
     def _solution(self, problem: Any, start: Start) -> Solution:
         settings = self.settings
-        solver: Any = self.shared
-        tol = settings.tol * (1.0 if solver is None else _AIM)
-        if solver is None:
-            plain = isinstance(problem, Problem) and problem.l1_ratio == 0
-            if not plain:
-                return solved(problem, settings, self.budget, start).solution
-            solver = self._chosen(problem)
+        if not isinstance(problem, Problem) or problem.l1_ratio > 0:
+            return solved(problem, settings, self.budget, start).solution
         solution = solve(
             problem,
-            solver,
-            tol=tol,
+            self._chosen(problem),
+            tol=settings.tol,
             max_iter=settings.max_iter,
             max_time=self.budget.left,
             callback=settings.callback,
@@ -216,21 +215,20 @@ class Walker:
 
     def _accepted(self, problem: Any, solution: Solution, certificate: Certificate) -> Outcome:
         """Return the solution if its certificate holds; otherwise go on from there."""
-        name = "path" if self.shared is None else "path, shared Gram matrix"
+        name = "path" if self.matrix is None else "path on one Gram matrix"
         if certificate.holds(self.settings.tol):
             run = replace(solution.run, status=Status.OPTIMAL)
             return Outcome(replace(solution, run=run), certificate, name)
         if self.budget.ended is not None:
             run = replace(solution.run, status=self.budget.ended)
             return Outcome(replace(solution, run=run), certificate, name)
-        start = Start(None if self.shared is not None else solution.w, solution.b, solution.beta)
+        kernel = isinstance(problem, KernelProblem)
+        start = Start(None if kernel else solution.w, solution.b, solution.beta)
         return solved(problem, self.settings, self.budget, start)
 
 
-def _polish(problem: Any) -> int:
+def _polish(problem: Problem) -> int:
     """Return how many iterations a small problem is worth beyond tol: digits cost little there."""
-    if isinstance(problem, KernelProblem):
-        return 0
     size = problem.X.nnz if hasattr(problem.X, "nnz") else problem.X.size
     return 100 if size <= _POLISHED else 0
 

@@ -13,12 +13,12 @@ from joblib import effective_n_jobs
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.utils import indexable
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import _check_method_params, _num_samples
 
 from maxmargin.gram import free_memory
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.model_selection.search_cells import Judge
-from maxmargin.model_selection.search_plan import NotSharedError, Split, weight_name
+from maxmargin.model_selection.search_plan import NotSharedError, Split, steps_of, weight_name
 from maxmargin.model_selection.search_run import Means, Race, SearchRun
 
 _KEYS = ("fit_time", "score_time", "test_scores")
@@ -90,6 +90,8 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
     True
     """
 
+    cv: Any
+
     def __init__(
         self,
         estimator: Any,
@@ -138,20 +140,32 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         self
         """
         self._validate_params()
-        limit = self._limit()
-        memory = self._memory()
+        scorers, metric = self._get_scorers()
+        drawn: list[Any] = []
         try:
-            run = self._run(X, y, params, limit, memory)
+            run, fit_params = self._run(X, y, params, scorers, drawn)
         except NotSharedError as why:
             if self.abandon:
                 raise ValueError(
                     f"abandon=True is not possible for this search: {why}. Use abandon=False."
                 ) from None
-            super().fit(X, y, **params)
+            self._search_plainly(X, y, params, drawn)
             self.sharing_ = f"nothing: {why}"
             return self
-        self._conclude(run, X, y, params)
+        self._conclude(run, metric)
+        if self.refit:
+            self._refit(X, y, fit_params)
+        self.scorer_ = getattr(scorers, "_scorers", scorers)
         return self
+
+    def _search_plainly(self, X: Any, y: Any, params: dict[str, Any], drawn: list[Any]) -> None:
+        """Search as GridSearchCV does, in the splits already drawn: some can be drawn only once."""
+        given: Any = self.cv
+        try:
+            self.cv = drawn or given
+            super().fit(X, y, **params)
+        finally:
+            self.cv = given
 
     # ------------------------------------------------------------ what the parameters say
 
@@ -188,26 +202,18 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
     # ------------------------------------------------------------ judging
 
     def _run(
-        self, X: Any, y: Any, params: dict[str, Any], limit: float | None, memory: int
-    ) -> SearchRun:
-        if y is None:
-            raise NotSharedError("there is no y")
-        if sklearn.get_config().get("enable_metadata_routing"):
-            raise NotSharedError("metadata routing is on")
-        fit_params = {name: value for name, value in params.items() if name != "groups"}
-        if set(fit_params) - {weight_name(self.estimator)}:
-            raise NotSharedError(f"fit is given {sorted(fit_params)}")
+        self, X: Any, y: Any, params: dict[str, Any], scorers: Any, drawn: list[Any]
+    ) -> tuple[SearchRun, dict[str, Any]]:
+        """Return all candidates judged, and what ``fit`` is given besides X and y."""
+        limit, memory = self._limit(), self._memory()
+        self._refuse(y, params)
         X, y = indexable(X, y)
-        fit_params = {k: v for k, v in _check_method_params(X, fit_params).items() if v is not None}
-        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        self.n_splits_ = cv.get_n_splits(X, y, groups=params.get("groups"))
-        splits = [
-            Split(number, *map(_places(len(y)), rows))
-            for number, rows in enumerate(cv.split(X, y, groups=params.get("groups")))
-        ]
+        routed = self._get_routed_params_for_fit(_check_method_params(X, params))
+        fit_params = {k: v for k, v in routed.estimator.fit.items() if v is not None}
+        if any(_num_samples(values) != _num_samples(y) for values in fit_params.values()):
+            raise NotSharedError(f"{', '.join(fit_params)} and y differ in length")
+        splits = self._splits(X, y, routed.splitter.split, drawn)
         candidates = list(ParameterGrid(self.param_grid))
-        scorers, self._refit_metric = self._get_scorers()
-        self._scorers = scorers
         if self.verbose > 0:
             sys.stdout.write(
                 f"{len(candidates)} candidates in {len(splits)} splits: "
@@ -217,7 +223,7 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
             self.estimator,
             candidates,
             splits,
-            Judge(scorers, self.error_score, self.return_train_score),
+            Judge(scorers, routed.scorer.score, self.error_score, self.return_train_score),
             Race(len(splits), limit),
             self._teller(candidates),
         )
@@ -225,11 +231,42 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         try:
             with ThreadPoolExecutor(threads) as pool, one_blas_thread():
                 run.run(X, y, fit_params, Means(threads, memory, pool))
-        except (TypeError, ValueError) as failed:
+        except NotSharedError:
+            raise
+        except Exception as failed:  # whatever a step of a pipeline may raise
             if self.error_score == "raise":
                 raise
             raise NotSharedError(f"a fit failed ({failed})") from failed
-        return run
+        return run, fit_params
+
+    def _refuse(self, y: Any, params: dict[str, Any]) -> None:
+        """Raise if it is known from the start that fits cannot share work."""
+        if y is None:
+            raise NotSharedError("there is no y")
+        if np.ndim(y) != 1:
+            raise NotSharedError("y has several columns, or is one")
+        if sklearn.get_config().get("enable_metadata_routing"):
+            raise NotSharedError("metadata routing is on")
+        followed = [self, *(step for _, step in steps_of(self.estimator))]
+        if any(getattr(one, "_skl_callbacks", None) for one in followed):
+            raise NotSharedError("callbacks follow each fit by itself")
+        others = set(params) - {"groups", weight_name(self.estimator)}
+        if others:
+            raise NotSharedError(f"fit is given {', '.join(sorted(others))}")
+
+    def _splits(self, X: Any, y: Any, groups: dict[str, Any], drawn: list[Any]) -> list[Split]:
+        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        self.n_splits_ = cv.get_n_splits(X, y, **groups)
+        drawn += cv.split(X, y, **groups)
+        if len(drawn) != self.n_splits_:
+            raise ValueError(
+                f"cv={self.cv!r} is not valid: get_n_splits says {self.n_splits_} splits, but "
+                f"split gives {len(drawn)}."
+            )
+        if not drawn:
+            raise NotSharedError("there are no splits")
+        place = _places(_num_samples(y))
+        return [Split(number, *map(place, rows)) for number, rows in enumerate(drawn)]
 
     def _teller(self, candidates: list[dict[str, Any]]) -> Any:
         def tell(candidate: int, split: int, result: dict[str, Any]) -> None:
@@ -243,8 +280,8 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
 
         return tell
 
-    def _conclude(self, run: SearchRun, X: Any, y: Any, params: dict[str, Any]) -> None:
-        """Set the results, choose the best candidate, and fit it."""
+    def _conclude(self, run: SearchRun, metric: Any) -> None:
+        """Set the results, and choose the best candidate."""
         candidates = list(ParameterGrid(self.param_grid))
         grid = [[run.results[c, s] for s in range(self.n_splits_)] for c in range(len(candidates))]
         more: dict[str, list[Any]] = {
@@ -258,16 +295,11 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
             if self.abandon:
                 warnings.filterwarnings("ignore", "One or more of the t")
             results = self._format_results(candidates, self.n_splits_, out, more)
-        self._choose(results, out[0]["test_scores"])
+        self._choose(results, out[0]["test_scores"], metric)
         self.sharing_ = run.sharing
-        if self.refit:
-            self._refit(X, y, {k: v for k, v in params.items() if k != "groups"})
-        scorers = self.__dict__.pop("_scorers")
-        self.scorer_ = getattr(scorers, "_scorers", scorers)
         self.cv_results_ = results
 
-    def _choose(self, results: dict[str, Any], first: Any) -> None:
-        metric = self.__dict__.pop("_refit_metric")
+    def _choose(self, results: dict[str, Any], first: Any, metric: Any) -> None:
         self.multimetric_ = isinstance(first, dict)
         if callable(self.scoring) and self.multimetric_:
             self._check_refit_for_multimetric(first)

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from maxmargin import loops
 from maxmargin.estimators import SVC, SVR
 from maxmargin.estimators.kernel_models import Part
 from maxmargin.estimators.reductions import binary_tasks
 from maxmargin.kernels import Kernel
 from maxmargin.kernels.rows import FloatArray
+from maxmargin.model_selection.cost_paths import COPIED, OnMatrix, Room
 from maxmargin.model_selection.search_plan import Family, NotSharedError, Split, View
 
 Floats = npt.NDArray[np.float64]
@@ -24,9 +24,8 @@ Ints = npt.NDArray[np.int64]
 
 _SMALL = 2000  # rows up to which float64 costs little
 _AIM = 0.6  # part of tol
-_ROUNDS = 20_000  # for each cost
+_SEED_GAP = 0.1
 _SEEDED = 3  # splits of a kernel from which a common start is worth its while
-_COMPACT = 0.6  # part of the rows of a problem that are copied together at most
 
 
 @dataclass(frozen=True)
@@ -58,48 +57,6 @@ class _Job:
         family = self.family
         some = Family(family.machine, family.costs[places], [family.candidates[k] for k in places])
         return replace(self, family=some)
-
-
-@dataclass(frozen=True)
-class _Stated:
-    """A problem on rows of the matrix."""
-
-    part: Part
-    place: Ints  # its rows, in the order of the matrix
-    at: Ints  # the row of each variable
-    x: Floats
-    f: Floats
-
-    @property
-    def free(self) -> bool:
-        """Whether there is an intercept."""
-        return len(self.part.totals) > 0
-
-    def solve(self, K: FloatArray, costs: Floats, tol: float, judged: Ints, room: "_Room"
-              ) -> tuple[Any, ...]:  # fmt: skip
-        """Return, by cost: coefficients, scores of the rows to be judged, intercepts, gaps, rounds.
-
-        x and f end as they are at the last cost.
-        """
-        count = len(costs)
-        answers = (
-            np.zeros((count, len(self.place))),
-            np.zeros((count, len(judged))),
-            np.zeros(count),
-            np.zeros(count),
-            np.zeros(count, np.int64),
-        )
-        terms = self.part.terms
-        variables = loops.cost_path.Variables(
-            terms.target, terms.low, terms.high, self.at, self.x, self.f
-        )
-        block, compact = room
-        loops.cost_path.path(K, _runs(self.place), self.place, variables, costs, self.free,
-                             tol, _ROUNDS, _runs(judged), block, compact, answers)  # fmt: skip
-        return answers
-
-
-_Room = tuple[FloatArray, FloatArray]
 
 
 def takes(machine: Any) -> bool:
@@ -141,7 +98,7 @@ class SharedMatrix:
         self.position = np.empty(n, np.int64)
         self.position[self.order] = np.arange(n)
         self._dtype = np.float32 if n > _SMALL else np.float64
-        size = n * n * (1 + threads * _COMPACT**2) * np.dtype(self._dtype).itemsize
+        size = n * n * (1 + threads * COPIED**2) * np.dtype(self._dtype).itemsize
         if size > memory:
             raise NotSharedError(
                 f"a matrix of {n} × {n} kernel values takes {size / 2**20:.0f} MB, memory allows "
@@ -155,10 +112,10 @@ class SharedMatrix:
         """Yield the jobs of a kernel as they are solved."""
         begun = time.perf_counter()
         K = self._computed(kernel)
-        rooms: LifoQueue[_Room] = LifoQueue()
+        rooms: LifoQueue[Room] = LifoQueue()
         widest = max(len(part.rows) for job in jobs for part in job.parts)
         for _ in range(self.threads):
-            rooms.put((np.empty(128**2, K.dtype), np.empty(int((_COMPACT * widest) ** 2), K.dtype)))
+            rooms.put(Room.of(widest, K.dtype))
         shared = (time.perf_counter() - begun) / sum(len(job.family.costs) for job in jobs)
         seeds = self._seeds(K, jobs, pool, rooms)
 
@@ -167,7 +124,11 @@ class SharedMatrix:
             stated = self._stated(job.split.train, job.data, job.parts[k])
             seed = seeds.get((id(job.family), k))
             if seed is not None:
-                _start(stated, float(job.family.costs[0]), *seed)
+                duals, scores = seed
+                place = stated.place
+                own = duals[job.parts[k].sides, place[stated.at]]
+                stated.start(float(job.family.costs[0]), own, scores[place])
+                _settle(stated, float(job.family.costs[0]))
             return self._timed(K, stated, job, self._judged(job, train_scores), rooms)
 
         tasks = [(i, k) for i, job in enumerate(jobs) for k in range(len(job.parts))]
@@ -193,25 +154,24 @@ class SharedMatrix:
             rows = np.concatenate([rows, job.split.train])
         return np.sort(self.position[rows])
 
-    def _stated(self, train: Ints, data: Any, part: Part) -> _Stated:
+    def _stated(self, train: Ints, data: Any, part: Part) -> OnMatrix:
         rows = self.position[train[data.kept[part.rows]]]
-        place, at = np.unique(rows, return_inverse=True)
-        return _Stated(part, place, at, np.zeros(len(rows)), np.zeros(len(place)))
+        return OnMatrix.stated(part.terms, len(part.totals) > 0, rows)
 
-    def _timed(self, K: FloatArray, stated: _Stated, job: _Job, judged: Ints,
-               rooms: "LifoQueue[_Room]") -> tuple[Any, ...]:  # fmt: skip
+    def _timed(self, K: FloatArray, stated: OnMatrix, job: _Job, judged: Ints,
+               rooms: "LifoQueue[Room]") -> tuple[Any, ...]:  # fmt: skip
         begun = time.perf_counter()
         room = rooms.get()
         try:
             _, scores, _, gaps, rounds = stated.solve(
-                K, job.family.costs, _AIM * job.machine.tol, judged, room
+                K, job.family.costs, _AIM * job.machine.tol, room, judged
             )
         finally:
             rooms.put(room)
         seconds = (time.perf_counter() - begun) * (rounds + 1) / (rounds + 1).sum()
         return scores, gaps, seconds
 
-    def _seeds(self, K: FloatArray, jobs: list[_Job], pool: Executor, rooms: "LifoQueue[_Room]"
+    def _seeds(self, K: FloatArray, jobs: list[_Job], pool: Executor, rooms: "LifoQueue[Room]"
                ) -> dict[tuple[int, int], tuple[Floats, Floats]]:  # fmt: skip
         """Return, by family and part, the duals and scores of all rows at the lowest cost.
 
@@ -220,33 +180,31 @@ class SharedMatrix:
         families = {id(job.family): job for job in jobs}
         if len(jobs) < _SEEDED * len(families):
             return {}
-        full: list[tuple[int, int, _Job, _Stated]] = []
+        full: dict[tuple[int, int], tuple[float, Ints, OnMatrix]] = {}
         for mark, job in families.items():
             machine = clone(job.family.machine)
             data = machine._training(*self.view.taken(self._used), reset=True)
             parts = machine._parts(data)
             if any(len(other.parts) != len(parts) for other in jobs if other.family is job.family):
                 continue
-            full += [
-                (mark, k, job, self._stated(self._used, data, part)) for k, part in enumerate(parts)
-            ]
+            for k, part in enumerate(parts):
+                problem = self._stated(self._used, data, part)
+                full[mark, k] = float(job.family.costs[0]), part.sides, problem
 
-        def run(one: tuple[int, int, _Job, _Stated]) -> tuple[Floats, Floats]:
-            _, _, job, stated = one
+        def run(one: tuple[float, Ints, OnMatrix]) -> tuple[Floats, Floats]:
+            cost, sides, problem = one
             room = rooms.get()
             try:
-                stated.solve(K, job.family.costs[:1], 0.1, np.empty(0, np.int64), room)
+                problem.solve(K, np.array([cost]), _SEED_GAP, room)
             finally:
                 rooms.put(room)
-            sides = int(stated.part.sides.max()) + 1
-            duals, scores = np.zeros((sides, len(self.order))), np.zeros(len(self.order))
-            duals[stated.part.sides, stated.place[stated.at]] = stated.x
-            scores[stated.place] = stated.f
+            n = len(self.order)
+            duals, scores = np.zeros((int(sides.max()) + 1, n)), np.zeros(n)
+            duals[sides, problem.place[problem.at]] = problem.x
+            scores[problem.place] = problem.f
             return duals, scores
 
-        return {
-            (mark, k): seed for (mark, k, _, _), seed in zip(full, pool.map(run, full), strict=True)
-        }
+        return dict(zip(full, pool.map(run, full.values()), strict=True))
 
     def _joined(self, job: _Job, answers: list[tuple[Any, ...]], train_scores: bool, shared: float
                 ) -> Solved:  # fmt: skip
@@ -261,13 +219,11 @@ class SharedMatrix:
         return Solved(job.family, job.split, job.machine, _pairs(job), test, train, gaps, seconds)
 
 
-def _start(stated: _Stated, cost: float, duals: Floats, scores: Floats) -> None:
-    """Set x to what the duals of all rows say, as far as limits and sum allow."""
-    terms, x = stated.part.terms, stated.x
-    low, high, f = cost * terms.low, cost * terms.high, scores[stated.place]
-    x[:] = np.clip(duals[stated.part.sides, stated.place[stated.at]], low, high)
-    if stated.free:
-        loops.cost_path.balance(terms.target, low, high, stated.at, x, f)
+def _settle(problem: OnMatrix, cost: float) -> None:
+    """Put at its bound what rounding keeps from it: else it is free, and sets the intercept."""
+    low, high, x = cost * problem.terms.low, cost * problem.terms.high, problem.x
+    near = 1e-12 * (high - low)
+    x[:] = np.where(x >= high - near, high, np.where(x <= low + near, low, x))
 
 
 def _pairs(job: _Job) -> list[tuple[int, int]]:
@@ -276,12 +232,3 @@ def _pairs(job: _Job) -> list[tuple[int, int]]:
         return []
     tasks = binary_tasks(job.data.answers, len(job.machine.classes_), "ovo")
     return [(task.positive, task.negative) for task in tasks]
-
-
-def _runs(place: Ints) -> Ints:
-    """Return ascending places as runs: (begin, end, first place)."""
-    if not len(place):
-        return np.empty((0, 3), np.int64)
-    cuts = np.flatnonzero(np.diff(place) != 1) + 1
-    begin, end = np.append(0, cuts), np.append(cuts, len(place))
-    return np.stack([begin, end, place[begin]], axis=1)

@@ -1,5 +1,6 @@
 """What a search is made of: candidates that differ in C alone, rows seen through a pipeline."""
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -37,6 +38,7 @@ class View:
     """Rows as the last step of the estimator sees them in some splits."""
 
     X: Any
+    given: Any  # the same, as ``fit`` gets them; in a pipeline those to learn from only
     y: Any
     weight: Floats | None
     splits: list[Split]
@@ -44,7 +46,7 @@ class View:
     def taken(self, rows: Ints) -> tuple[Any, Any, Floats | None]:
         """Return some of the rows with their answers and weights."""
         weight = None if self.weight is None else self.weight[rows]
-        return self.X[rows], _safe_indexing(self.y, rows), weight
+        return _safe_indexing(self.given, rows), _safe_indexing(self.y, rows), weight
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,14 @@ class Stage:
     families: list[Family]
 
 
+def steps_of(estimator: Any) -> list[tuple[str, Any]]:
+    """Return the steps of a pipeline; anything else is one step without a name."""
+    return list(estimator.steps) if isinstance(estimator, Pipeline) else [("", estimator)]
+
+
 def last_step(estimator: Any) -> Any:
     """Return the machine at the end of a pipeline, or the estimator itself."""
-    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    return steps_of(estimator)[-1][1]
 
 
 def weight_name(estimator: Any) -> str:
@@ -82,7 +89,8 @@ def stages(estimator: Any, candidates: list[dict[str, Any]]) -> list[Stage]:
         model = clone(estimator).set_params(**clone(params, safe=False))
         machine = last_step(model)
         _check(machine)
-        before = Pipeline(model.steps[:-1]) if isinstance(model, Pipeline) else None
+        steps = steps_of(model)[:-1]
+        before = Pipeline(steps) if steps else None
         mark = [] if before is None else _marks(before)
         cost = float(machine.C)
         machine.set_params(C=1.0)
@@ -102,7 +110,10 @@ def stages(estimator: Any, candidates: list[dict[str, Any]]) -> list[Stage]:
 def _check(machine: Any) -> None:
     """Raise unless a machine is of a kind that can share work, with parameters that are valid."""
     if type(machine) not in _MACHINES:
-        raise NotSharedError(f"{type(machine).__name__} is not SVC, SVR, LinearSVC or LinearSVR")
+        raise NotSharedError(
+            f"{type(machine).__module__}.{type(machine).__name__} is not maxmargin's SVC, SVR, "
+            "LinearSVC or LinearSVR"
+        )
     kernel = getattr(machine, "kernel", "rbf")
     if machine.__sklearn_tags__().input_tags.pairwise:
         raise NotSharedError("the kernel is given as a matrix")
@@ -112,6 +123,8 @@ def _check(machine: Any) -> None:
         if getattr(machine, name) is not None:
             raise NotSharedError(f"{name} is about each fit by itself")
     machine._check_parameters()
+    if 0 < machine.max_iter < type(machine)().max_iter:
+        raise NotSharedError("max_iter is about each fit by itself")
 
 
 def _family(machine: Any, costs: list[tuple[float, int]]) -> Family:
@@ -124,30 +137,40 @@ def _marks(model: Any) -> list[Any]:
 
 
 def _same(first: list[Any], second: list[Any]) -> bool:
-    """Return whether parameters are the same; what cannot be compared is the same if printed so."""
-    return repr(first) == repr(second)
+    """Return whether parameters are the same: whether they are printed so, to the last digit."""
+    with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
+        return repr(first) == repr(second)
 
 
-def views(stage: Stage, X: Any, y: Any, weight: Floats | None, splits: list[Split]
-          ) -> Iterator[tuple[View, Any]]:  # fmt: skip
+def views(stage: Stage, X: Any, y: Any, weight: Floats | None, splits: list[Split],
+          train_scores: bool) -> Iterator[tuple[View, Any]]:  # fmt: skip
     """Yield the rows that the machine sees, and what they came through.
 
     Without a pipeline that is X itself, for all splits at once.
     """
     if stage.steps is None:
-        yield View(_rows(X), y, weight, splits), None
+        yield View(_rows(X), X, y, weight, splits), None
         return
     for split in splits:
-        before = clone(stage.steps)
-        train = before.fit_transform(_safe_indexing(X, split.train), _safe_indexing(y, split.train))
-        test = before.transform(_safe_indexing(X, split.test))
+        before, learnt = clone(stage.steps), _safe_indexing(X, split.train)
+        given = before.fit_transform(learnt, _safe_indexing(y, split.train))
+        train, test = _rows(given), _rows(before.transform(_safe_indexing(X, split.test)))
+        if train_scores:
+            _refuse_others(train, _rows(before.transform(learnt)))
         both = np.concatenate([split.train, split.test])
         here = Split(
             split.number, np.arange(len(split.train)), np.arange(len(split.train), len(both))
         )
         joined = sp.vstack([train, test]) if sp.issparse(train) else np.concatenate([train, test])
         there = None if weight is None else weight[both]
-        yield View(_rows(joined), _safe_indexing(y, both), there, [here]), before
+        given = train if sp.issparse(train) else given
+        yield View(_rows(joined), given, _safe_indexing(y, both), there, [here]), before
+
+
+def _refuse_others(fitted: Any, transformed: Any) -> None:
+    """Raise if rows come out of steps fitted to them otherwise than when transformed again."""
+    if abs(fitted - transformed).max() > 1e-9 * abs(fitted).max():
+        raise NotSharedError("a step transforms rows otherwise while it is fitted to them")
 
 
 def _rows(X: Any) -> Any:

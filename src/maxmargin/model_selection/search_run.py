@@ -1,5 +1,6 @@
 """Running a search: which candidates in which splits, by what route, and which are given up."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from typing import Any, NamedTuple
@@ -7,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
+from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin.model_selection.search_cells import Cell, Judge, Rows
-from maxmargin.model_selection.search_chains import chain, whole
+from maxmargin.model_selection.search_chains import chain, largest_gap, whole
 from maxmargin.model_selection.search_matrix import SharedMatrix, Solved, jobs_of, takes
 from maxmargin.model_selection.search_plan import (
     Family,
@@ -19,6 +20,7 @@ from maxmargin.model_selection.search_plan import (
     View,
     last_step,
     stages,
+    steps_of,
     views,
     weight_name,
 )
@@ -66,7 +68,8 @@ class Race:
             return False
         scores = self._scores.get(candidate, [])
         rest = self._limit * (self._n_splits - len(scores))
-        return (sum(scores) + rest) / self._n_splits < self._best - 1e-12
+        best = self._best - 1e-12 * max(1.0, abs(self._best))
+        return (sum(scores) + rest) / self._n_splits < best
 
 
 class SearchRun:
@@ -92,8 +95,9 @@ class SearchRun:
         weight = fit_params.get(weight_name(self._estimator))
         weight = None if weight is None else np.asarray(weight, dtype=np.float64)
         self._rows = {split.number: Rows(X, y, split, fit_params) for split in self._splits}
+        train_scores = self._judge.train_scores
         for stage in stages(self._estimator, self._candidates):
-            for view, before in views(stage, X, y, weight, self._splits):
+            for view, before in views(stage, X, y, weight, self._splits, train_scores):
                 shared = [family for family in stage.families if takes(family.machine)]
                 others = [family for family in stage.families if not takes(family.machine)]
                 try:
@@ -148,7 +152,7 @@ class SearchRun:
             cell: Any = Cell(model, solved, place, rows)
             if gap > solved.machine.tol:  # the estimator has more ways to get there
                 cell = cell.fitted()
-                gap = float(last_step(cell).certificate_.relative_gap)
+                gap = largest_gap(last_step(cell).certificate_)
             self._enter(candidate, solved.split, self._judge.result(cell, rows, seconds, gap))
 
     def _model(self, candidate: int) -> Any:
@@ -159,7 +163,7 @@ class SearchRun:
 
     def _by_chains(self, view: View, families: list[Family], before: Any, means: Means) -> None:
         self.chains += len(families) * len(view.splits)
-        name = self._estimator.steps[-1][0] if isinstance(self._estimator, Pipeline) else ""
+        name = steps_of(self._estimator)[-1][0]
 
         def run(task: tuple[Family, Split, list[int]]) -> list[tuple[int, Result]]:
             family, split, places = task
@@ -176,7 +180,10 @@ class SearchRun:
             groups = [[split] for split in view.splits] if self._race.on else [view.splits]
             for splits in groups:
                 tasks = [(family, split, self._running(family, split)) for split in splits]
-                for (_, split, _), found in zip(tasks, means.pool.map(run, tasks), strict=True):
+                with warnings.catch_warnings():  # here, as threads have their filters in common
+                    warnings.simplefilter("ignore", ConvergenceWarning)  # gaps are in the results
+                    answers = list(means.pool.map(run, tasks))
+                for (_, split, _), found in zip(tasks, answers, strict=True):
                     for candidate, result in found:
                         self._enter(candidate, split, result)
 
@@ -192,7 +199,8 @@ class SearchRun:
         parts = []
         if self.matrices:
             folds = len(self._splits)
-            parts.append(f"{self.matrices} kernel matrices served {folds} splits and all costs")
+            noun = "matrix" if self.matrices == 1 else "matrices"
+            parts.append(f"{self.matrices} kernel {noun} served {folds} splits and all costs")
         if self.chains:
             parts.append(f"{self.chains} chains of fits by rising C, each from the last")
             if self.why_chains:

@@ -1,0 +1,100 @@
+"""A problem on rows of a matrix of kernel values that is there, solved at rising costs."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from maxmargin import loops
+from maxmargin.kernels.rows import FloatArray
+from maxmargin.loops.records import Terms
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+COPIED = 0.6  # part of the rows of a problem that are copied together at most
+_BLOCK = 128  # variables
+ROUNDS = 20_000  # for each cost
+
+
+class Room(NamedTuple):
+    """Memory for a block of variables, and for the part of the matrix they move in."""
+
+    block: FloatArray
+    copied: FloatArray
+
+    @classmethod
+    def of(cls, rows: int, dtype: npt.DTypeLike) -> Self:
+        """Return room for problems of up to so many rows."""
+        return cls(np.empty(_BLOCK**2, dtype), np.empty(int((COPIED * rows) ** 2), dtype))
+
+
+class Path(NamedTuple):
+    """By cost: coefficients of the rows, scores of rows to be judged, and how it was solved."""
+
+    coefficients: Floats
+    scores: Floats
+    intercepts: Floats
+    gaps: Floats
+    rounds: Ints
+
+
+@dataclass(frozen=True)
+class OnMatrix:
+    """A problem with at most one intercept: its terms are those at cost 1."""
+
+    terms: Terms
+    free: bool  # whether there is an intercept
+    place: Ints  # its rows in the matrix, ascending
+    at: Ints  # the row of each variable, among these
+    x: Floats  # where to start at the first cost; then the solution at the last
+    f: Floats  # its scores
+
+    @classmethod
+    def stated(cls, terms: Terms, free: bool, rows: Ints) -> Self:
+        """Return a problem whose variables belong to these rows of the matrix."""
+        place, at = np.unique(rows, return_inverse=True)
+        return cls(terms, free, place, at, np.zeros(len(rows)), np.zeros(len(place)))
+
+    def start(self, cost: float, duals: Floats, scores: Floats) -> None:
+        """Start from duals, as far as limits and sum allow; scores say which give way first."""
+        low, high = cost * self.terms.low, cost * self.terms.high
+        self.x[:] = np.clip(duals, low, high)
+        if self.free:
+            loops.cost_path.balance(self.terms.target, low, high, self.at, self.x, scores)
+
+    def solve(
+        self,
+        K: FloatArray,
+        costs: Floats,
+        tol: float,
+        room: Room,
+        judged: Ints | None = None,
+        rounds: int = ROUNDS,
+    ) -> Path:
+        """Solve at ascending costs to relative gaps of ``tol``; judge rows of the matrix."""
+        judged = np.empty(0, np.int64) if judged is None else judged
+        count, terms = len(costs), self.terms
+        path = Path(
+            np.zeros((count, len(self.place))),
+            np.zeros((count, len(judged))),
+            np.zeros(count),
+            np.zeros(count),
+            np.zeros(count, np.int64),
+        )
+        variables = loops.cost_path.Variables(
+            terms.target, terms.low, terms.high, self.at, self.x, self.f
+        )
+        loops.cost_path.path(K, _runs(self.place), self.place, variables, costs, self.free, tol,
+                             rounds, _runs(judged), *room, tuple(path))  # fmt: skip
+        return path
+
+
+def _runs(place: Ints) -> Ints:
+    """Return ascending places as runs: (begin, end, first place)."""
+    if not len(place):
+        return np.empty((0, 3), np.int64)
+    cuts = np.flatnonzero(np.diff(place) != 1) + 1
+    begin, end = np.append(0, cuts), np.append(cuts, len(place))
+    return np.stack([begin, end, place[begin]], axis=1)

@@ -1,0 +1,235 @@
+"""How far a feature map with a linear machine is from the exact kernel machine, on a sample.
+
+    P* ≤ P(w) for any w,    D(β) ≤ P* for any feasible β      (objectives of the exact kernel)
+
+The machine on the map has a solution (w, β). Its β is feasible for every kernel, so D(β) bounds the
+exact optimum from below. Nyström's and explicit features lie in the kernel's own feature space, so
+that w is a point there with the same length and scores: P(w) bounds the optimum from above. Random
+Fourier features do not; there the expansion Σβᵢ K(xᵢ, ·) stands for w.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from maxmargin import losses
+from maxmargin.certify import certify as certify_point
+from maxmargin.certify.intercepts import best_intercept
+from maxmargin.estimators import SVC, LinearSVC, Nystroem, PolynomialMap, RandomFourier
+from maxmargin.estimators.inputs import check_classes, check_labels, generator
+from maxmargin.model_selection.map_gap_answer import MapGap
+from maxmargin.problem import KernelProblem, Start
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_MAPS = (Nystroem, RandomFourier, PolynomialMap)
+
+
+def map_gap(
+    pipeline: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample: int | None = 2000,
+    C: float | None = None,
+    tol: float = 1e-4,
+    random_state: Any = 0,
+) -> MapGap:
+    """Say how far a map with a linear machine is from the exact kernel machine, on a sample.
+
+    On rows drawn openly from X, the exact kernel machine is fitted, with its certificate, and the
+    linear machine on the map's features. The solution of the latter is a point of the former's
+    problem: its exact objective is computed, and with it what the map costs, as a proven number.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        Any steps, then Nystroem, RandomFourier or PolynomialMap, then LinearSVC (hinge loss, l2
+        penalty, intercept "free" or "none"). If it is fitted, its steps and its map are taken as
+        they are; if not, they are fitted to all of X.
+    X, y : array-like of shape (n, d), (n,)
+        Rows and labels of two classes.
+    sample : int or None, default=2000
+        Rows to compare on; None: all. The exact machine has to be fitted to these.
+    C : float or None, default=None
+        The cost; None: that of the pipeline's machine.
+    tol : float, default=1e-4
+        Relative duality gap of the two fits.
+    random_state : int, Generator, RandomState or None, default=0
+        For the sample.
+
+    Returns
+    -------
+    MapGap
+        The bracket of the exact optimum, the map's objective in it, and the excess.
+
+    Notes
+    -----
+    What is proved is about the sample, not about all rows: the machine is fitted to the sample
+    again, with the map as it is. With the same C, fewer rows make a problem with more
+    regularisation, which is easier to approximate; C·n/sample asks for the trade-off of the whole,
+    and overstates what n rows would show. Look at both, and at the trend as the sample grows.
+
+    Of Nyström's features the bracket can be had without the exact machine, on as many rows as the
+    product of their duals with the exact kernel matrix can be afforded for: see ``bracket``.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> from sklearn.pipeline import make_pipeline
+    >>> X, y = mm.datasets.circles(1000, random_state=0)
+    >>> route = make_pipeline(mm.Nystroem(n_components=50), mm.LinearSVC()).fit(X, y)
+    >>> found = mm.model_selection.map_gap(route, X, y, sample=300)
+    >>> found.map_dual <= found.primal and found.dual <= found.map_primal
+    True
+    >>> found.relative_excess < 0.01
+    True
+    """
+    before, phi, machine = _steps(pipeline)
+    rng = generator(random_state)
+    y = check_labels(y, _num_samples(X))
+    _refuse_classes(machine, y)
+    before, phi = _fitted(before, phi, X)
+    chosen, others = _sampled(y, sample, rng)
+    rows, labels = _prepared(before, X, chosen), y[chosen]
+    cost = float(machine.C if C is None else C)
+    linear = clone(machine).set_params(C=cost, tol=tol, warm_start=False)
+    linear.fit(phi.transform(rows), labels)
+    exact = _exact(phi, machine, cost, tol).fit(rows, labels)
+    problem = exact._problems(rows, labels)[0][0]
+    beta = np.zeros(len(chosen))
+    beta[linear.support_] = linear.dual_coef_[0]
+    own = not isinstance(phi, RandomFourier)
+    implied = certify_point(problem, Start(beta, linear.intercept_, beta))
+    asked = _prepared(before, X, others) if len(others) else rows
+    same = linear.predict(phi.transform(asked)) == exact.predict(asked)
+    return MapGap(
+        primal=exact.certificate_.primal,
+        dual=exact.certificate_.dual,
+        map_primal=_own_primal(problem, phi, linear, rows) if own else implied.primal,
+        map_dual=implied.dual,
+        own_point=own,
+        agreement=float(np.mean(same)),
+        n_rows=len(chosen),
+        n_total=len(y),
+        C=cost,
+        kernel=phi.kernel_,
+    )
+
+
+def _exact(phi: Any, machine: Any, C: float, tol: float) -> SVC:
+    return SVC(
+        C=C,
+        kernel=phi.kernel_,
+        tol=tol,
+        class_weight=machine.class_weight,
+        fit_intercept=machine.intercept == "free",
+    )
+
+
+def _own_primal(problem: KernelProblem, phi: Any, linear: Any, rows: Any) -> float:
+    """Return the exact objective at the map's weights, with the best intercept for them."""
+    w = np.asarray(linear.coef_[0], dtype=np.float64)
+    if isinstance(phi, Nystroem):  # w = Σ cⱼ K(zⱼ, ·)
+        c = phi.root_ @ w
+        wide = phi.landmarks_ if phi.kernel_.takes_objects else phi.landmarks_.astype(np.float64)
+        scores = phi.kernel_.gram(rows, wide) @ c
+        norm2 = float(c @ (phi.kernel_.gram(wide) @ c))
+    else:
+        scores = phi.transform(rows) @ w
+        norm2 = float(w @ w)
+    terms = problem.terms
+    b = float(linear.intercept_[0])
+    if len(problem.totals):
+        b = best_intercept(terms, scores, b, 0.0)
+    return 0.5 * norm2 + float(losses.values(terms, scores + b).sum())
+
+
+# ------------------------------------------------------------------- input
+
+
+def _steps(pipeline: Any) -> tuple[list[Any], Any, Any]:
+    """Return what comes before the map, the map, and the machine."""
+    if not isinstance(pipeline, Pipeline):
+        raise TypeError(
+            f"pipeline={pipeline!r} is not a Pipeline: pass make_pipeline(…, map, LinearSVC()); of "
+            "parts that are fitted already, too."
+        )
+    steps = [step for _, step in pipeline.steps if step is not None and step != "passthrough"]
+    known = len(steps) > 1 and isinstance(steps[-2], _MAPS) and isinstance(steps[-1], LinearSVC)
+    if not known:
+        raise TypeError(
+            "pipeline must end with Nystroem, RandomFourier or PolynomialMap, and LinearSVC of "
+            f"maxmargin; it has {[type(step).__name__ for step in steps]}."
+        )
+    machine = steps[-1]
+    asked = (machine.loss, machine.penalty, machine.intercept)
+    if asked[:2] != ("hinge", "l2") or asked[2] not in ("free", "none"):
+        raise ValueError(
+            f"loss={asked[0]!r}, penalty={asked[1]!r}, intercept={asked[2]!r} has no kernel machine "
+            "to compare with: SVC has loss='hinge', penalty='l2', and intercept 'free' or 'none'."
+        )
+    return steps[:-2], steps[-2], machine
+
+
+def _refuse_classes(machine: Any, y: Any) -> None:
+    classes = check_classes(machine, y)
+    if len(classes) > 2:
+        raise ValueError(
+            f"y has {len(classes)} classes, for which LinearSVC and SVC state different problems: "
+            "compare one with the rest, y == label."
+        )
+    if isinstance(machine.class_weight, dict) and 0 in machine.class_weight.values():
+        raise ValueError("class_weight of 0 leaves one class: nothing is left to compare.")
+
+
+def _fitted(before: list[Any], phi: Any, X: Any) -> tuple[list[Any], Any]:
+    """Return the steps as they are, or fitted to all rows."""
+    try:
+        for step in (*before, phi):
+            check_is_fitted(step)
+    except NotFittedError:
+        before, phi = [clone(step) for step in before], clone(phi)
+        for step in before:
+            X = step.fit_transform(X)
+        phi.fit(X)
+    if phi.kernel_.takes_gram or phi.kernel_.psd is False:
+        raise ValueError(
+            f"kernel={phi.kernel_!r} cannot be compared here: it must be a function of two rows, "
+            "and positive semidefinite."
+        )
+    return before, phi
+
+
+def _sampled(y: Any, size: Any, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """Return the sample, with the classes in their proportion, and as many other rows."""
+    every = np.arange(len(y))
+    whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
+    if size is not None and not (whole and size >= 4):
+        raise ValueError(f"sample={size!r} is not valid: it must be an integer >= 4, or None.")
+    if size is None or size >= len(y) - 2:
+        return every, every[:0]
+    seed = int(rng.integers(2**31))
+    try:
+        chosen, rest = train_test_split(every, train_size=int(size), stratify=y, random_state=seed)
+    except ValueError as wrong:
+        raise ValueError(f"sample={size!r} cannot hold both classes: {wrong}") from wrong
+    return np.sort(chosen), np.sort(rest[: int(size)])
+
+
+def _prepared(before: list[Any], X: Any, numbers: Ints) -> Any:
+    """Return some rows in float64 as the map sees them."""
+    rows = _safe_indexing(X, numbers)
+    if getattr(rows, "dtype", None) == np.float32:
+        rows = rows.astype(np.float64)
+    for step in before:
+        rows = step.transform(rows)
+    return rows
