@@ -94,9 +94,9 @@ def test_commands_are_executable(script: str) -> None:
 
 
 def test_try_installs_once_and_runs_where_it_was_called(tree: Tree) -> None:
-    first, second = tree.run("try", "my file.csv", "--scale"), tree.run("try", "my file.csv")
+    first, second = tree.run("try", "my file.csv", "--seed"), tree.run("try", "my file.csv")
     assert first.returncode == second.returncode == 0
-    assert first.stdout == f"ran maxmargin try my file.csv --scale in {tree.elsewhere}\n"
+    assert first.stdout == f"ran maxmargin try my file.csv --seed in {tree.elsewhere}\n"
     assert "making .venv" in first.stderr
     assert second.stderr == ""
     assert len(tree.installations()) == 1

@@ -19,7 +19,6 @@ def main() -> None:
     help="Label column of a CSV or TSV file: its name, or its number from 1. "
     "Default: the one named label, target, class or y, else the last.",
 )
-@click.option("--scale", is_flag=True, help="Scale the columns of FILE (by the training part).")
 @click.option(
     "--test",
     "test_fraction",
@@ -36,11 +35,11 @@ def main() -> None:
     type=click.FloatRange(0, min_open=True),
     default=30,
     show_default=True,
-    help="Time allowed for each fit.",
+    help="Time allowed for the diagnosis, and for the fit.",
 )
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
 def try_command(file: str | None, label: str | None, **options: Any) -> None:
-    """Fit the perceptron family to labelled data, and say what came of it.
+    """Diagnose labelled data, take what is recommended, search around it, fit it, certify it.
 
     FILE is svmlight (LIBSVM) text, CSV or TSV, also with .xz, .gz or .bz2 at the end of its name.
     Without FILE, scikit-learn's breast cancer data is used.

@@ -1,8 +1,9 @@
-"""``maxmargin try``: read, describe, split, fit the perceptron family, compare."""
+"""``maxmargin try``: read, diagnose, take what is recommended, search around it, fit, certify."""
 
 import io
 import math
 import sys
+import time
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import Any, NamedTuple
 
 import click
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -18,20 +18,18 @@ from rich.text import Text
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.pipeline import Pipeline
 
-from maxmargin.cli.facts import facts, is_sparse, unevenness
+from maxmargin.cli.facts import facts, is_sparse
 from maxmargin.data import Labelled, read_labelled
 
 PIPE_WIDTH = 100
-# Predicting takes these a step for each pair of a row and an update: more rows would take long.
-MAX_ROWS = {"VotedPerceptron": 50_000, "KernelPerceptron, rbf": 5000}
-UNEVEN = 10
 # Above this density a dense array is smaller than a sparse one, and faster.
 DENSE_FROM = 0.5
 DENSE_ENTRIES = 10**8
 MAX_COLUMNS = 10**8
-UNKNOWN = "–"
+SEARCHED_ROWS = 5000  # more are sampled for the search
+AROUND = 4.0 ** np.arange(-2, 3)  # times what is recommended
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,6 @@ class Trial:
 
     file: str | None
     label: str | None
-    scale: bool
     test_fraction: float
     max_time: float
     seed: int
@@ -83,21 +80,10 @@ def _run(trial: Trial, console: Console) -> None:
     data = _read(trial)
     _describe(data, trial, console)
     parts = _split(data, trial)
-    parts = _scaled(parts, trial, console)
-    console.print(f"Training on {len(parts.y_train)} rows, testing on {len(parts.y_test)}.\n")
-    fitted = []
-    for name, model in _family(trial):
-        if len(parts.y_train) > MAX_ROWS.get(name, math.inf):
-            fitted.append((name, None))
-            continue
-        with console.status(f"fitting {name} …"):
-            fitted.append((name, _fit(model, parts)))
-    console.print(_table(fitted, parts, console.width))
-    console.print(
-        "\nmistake bound: in no order of the rows could it have made more mistakes on its way.\n"
-        "training margin: the distance of the nearest training row, if all are on their side."
-    )
-    _print_reasons(fitted, console)
+    console.print(f"Training on {len(parts.y_train)} rows, testing on {len(parts.y_test)}.")
+    model = _diagnosed(parts, trial, console)
+    model = _searched(model, parts, trial, console)
+    _fitted(model, parts, trial, console)
 
 
 def _read(trial: Trial) -> Labelled:
@@ -161,77 +147,110 @@ def _split(data: Labelled, trial: Trial) -> Split:
     return Split(*parts)
 
 
-def _scaled(parts: Split, trial: Trial, console: Console) -> Split:
-    if trial.file is not None and not trial.scale:
-        if unevenness(parts.X_train) > UNEVEN:
-            console.print(
-                "Advice: columns differ much in size or lie far from 0, which slows perceptrons "
-                "down; try again with --scale."
-            )
-        return parts
-    sparse = is_sparse(parts.X_train)
-    scaler = MaxAbsScaler() if sparse else StandardScaler()
-    scaled = parts._replace(
-        X_train=scaler.fit_transform(parts.X_train), X_test=scaler.transform(parts.X_test)
-    )
-    how = "divided by its largest |x|" if sparse else "shifted to mean 0 and divided by its std"
-    console.print(f"Each column is {how}, as found in the training part.")
-    return scaled
+# ------------------------------------------------------------------- the steps
 
 
-def _family(trial: Trial) -> list[tuple[str, Any]]:
+def _heading(console: Console, words: str) -> None:
+    console.print(f"\n[bold]{words}[/bold]")
+
+
+def _said(console: Console, words: str) -> None:
+    console.print(Padding(Text(words), (0, 0, 0, 4)))
+
+
+def _diagnosed(parts: Split, trial: Trial, console: Console) -> Any:
+    """Diagnose the training part, and return what is recommended for it."""
     import maxmargin as mm
 
-    common: dict[str, Any] = {"random_state": trial.seed, "max_time": trial.max_time}
-    return [
-        ("Perceptron", mm.Perceptron(keep="last", **common)),
-        ("Perceptron, pocket", mm.Perceptron(keep="best", **common)),
-        ("AveragedPerceptron", mm.AveragedPerceptron(**common)),
-        ("VotedPerceptron", mm.VotedPerceptron(**common)),
-        ("KernelPerceptron, rbf", mm.KernelPerceptron(kernel="rbf", gamma="scale", **common)),
-    ]
+    _heading(console, "Diagnosis")
+    with console.status("diagnosing …"):
+        diagnosis = mm.diagnose(
+            parts.X_train, parts.y_train, max_time=trial.max_time, random_state=trial.seed
+        )
+    _said(console, str(diagnosis))
+    return diagnosis.recommend()
 
 
-def _fit(model: Any, parts: Split) -> Any:
-    with warnings.catch_warnings():
-        # stop_reason_ says the same, and is printed.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(parts.X_train, parts.y_train)
+def _searched(model: Any, parts: Split, trial: Trial, console: Console) -> Any:
+    """Return the best model around the one that is recommended, by cross-validation."""
+    import maxmargin as mm
+
+    _heading(console, "Search")
+    grid = _grid(model)
+    if not grid:
+        name = type(_machine(model)).__name__
+        _said(console, f"{name} has no C: nothing to search for.")
+        return model
+    X, y = _sampled(parts, trial)
+    search = mm.SVCSearchCV(model, grid, refit=False)
+    begun = time.perf_counter()
+    try:
+        with console.status("searching …"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # classes with fewer rows than folds
+            search.fit(X, y)
+    except ValueError as too_few:
+        _said(console, f"Not possible ({too_few}): what is recommended is taken as it is.")
+        return model
+    count = len(search.cv_results_["params"])
+    rows = f" on {len(y)} sampled rows" if len(y) < len(parts.y_train) else ""
+    spread = search.cv_results_["std_test_score"][search.best_index_]
+    best = ", ".join(f"{k.split('__')[-1]}={v:.3g}" for k, v in search.best_params_.items())
+    _said(
+        console,
+        f"{count} candidates, {search.n_splits_} folds each{rows}: best {best}, right in "
+        f"{search.best_score_:.2%} (± {spread:.2%}). {_seconds(begun)} {search.sharing_}.",
+    )
+    return model.set_params(**search.best_params_)
 
 
-def _table(fitted: list[tuple[str, Any]], parts: Split, width: int) -> Table:
-    padding = 1 if width >= PIPE_WIDTH else 0
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, padding))
-    table.add_column("model", no_wrap=True)
-    headings = ("epochs", "mistakes", "mistake\nbound", "training\nmargin")
-    for heading in (*headings, "right in\ntraining", "right\nin test"):
-        table.add_column(heading, justify="right")
-    for name, model in fitted:
-        table.add_row(name, *(_cells(model, parts) if model else [UNKNOWN] * 6))
-    return table
+def _grid(model: Any) -> dict[str, list[float]]:
+    """Return costs, and widths of the kernel, around those of a model."""
+    machine = _machine(model)
+    prefix = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
+    params = machine.get_params()
+    return {
+        f"{prefix}{name}": (params[name] * AROUND).tolist()
+        for name in ("C", "gamma")
+        if isinstance(params.get(name), float) and math.isfinite(params[name])
+    }
 
 
-def _cells(model: Any, parts: Split) -> list[str]:
-    bound = float(model.mistake_bound_)
-    train = model.score(parts.X_train, parts.y_train)
-    # A vote can be wrong where the last voter, whose margin this is, is right.
-    separated = train == 1.0 and model.margin_ > 0
-    return [
-        str(model.epochs_),
-        str(model.mistakes_),
-        f"{bound:.4g}" if math.isfinite(bound) else "none known",
-        f"{model.margin_:.4g}" if separated else UNKNOWN,
-        f"{train:.2%}",
-        f"{model.score(parts.X_test, parts.y_test):.2%}",
-    ]
+def _machine(model: Any) -> Any:
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
-def _print_reasons(fitted: list[tuple[str, Any]], console: Console) -> None:
-    names: dict[str, list[str]] = {}
-    for name, model in fitted:
-        skipped = f"Skipped: above {MAX_ROWS.get(name)} training rows it would take long."
-        names.setdefault(model.stop_reason_ if model else skipped, []).append(name)
-    console.print("\nWhy each one stopped:")
-    for reason, who in names.items():
-        console.print(Text("; ".join(who), style="bold"))
-        console.print(Padding(Text(reason), (0, 0, 0, 4)))
+def _sampled(parts: Split, trial: Trial) -> tuple[Any, Any]:
+    if len(parts.y_train) <= SEARCHED_ROWS:
+        return parts.X_train, parts.y_train
+    some = np.random.default_rng(trial.seed).permutation(len(parts.y_train))[:SEARCHED_ROWS]
+    return parts.X_train[np.sort(some)], parts.y_train[np.sort(some)]
+
+
+def _fitted(model: Any, parts: Split, trial: Trial, console: Console) -> None:
+    """Fit the model, and say how right it is in both senses."""
+    _heading(console, "Fit")
+    machine = _machine(model)
+    if "max_time" in machine.get_params():
+        machine.set_params(max_time=trial.max_time)
+    begun = time.perf_counter()
+    with console.status("fitting …"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # stop_reason_ says the same
+        model.fit(parts.X_train, parts.y_train)
+    _said(console, f"{model!r}")
+    _said(
+        console,
+        f"Right in {model.score(parts.X_test, parts.y_test):.2%} of the test rows, "
+        f"{model.score(parts.X_train, parts.y_train):.2%} of the training rows. {_seconds(begun)}",
+    )
+    if hasattr(machine, "stop_reason_"):
+        _said(console, machine.stop_reason_)
+    _heading(console, "Certificate")
+    certificate = getattr(machine, "certificate_", None)
+    if certificate is None:
+        _said(console, f"none: {type(machine).__name__} does not prove how good it is.")
+    else:
+        _said(console, str(certificate))
+
+
+def _seconds(begun: float) -> str:
+    return f"[{time.perf_counter() - begun:.1f} s]"
