@@ -200,7 +200,7 @@ def test_neighbours_vote_as_scikit_learns_do() -> None:
         assert (predicted == theirs).all()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("sparse", [False, True])
 def test_bounds_on_rows_to_give_up_hold(seed: int, sparse: bool) -> None:
     """Against every subset; and the rest is separable, the witnesses disjoint."""
@@ -250,7 +250,6 @@ def test_the_plane_comes_with_margin_and_bound() -> None:
     plane = found.witness.witness
     assert evidence["margin"] == pytest.approx(0.5)
     assert evidence["mistake_bound"] == mm.geometry.mistake_bound(plane, X, y)
-    assert mm.Perceptron().fit(X, y).updates_ <= evidence["mistake_bound"]
     assert not found.rungs[-1].ran
     assert "no row has to be given up" in found.rungs[-1].answer
 

@@ -92,7 +92,7 @@ def give_up(table: Table, clock: Clock, rng: np.random.Generator) -> GivingUp | 
         if clock.over:
             return None
         sign = np.where(table.y[rows] == j, 1, -1)
-        planes[i, j], wrong = fewest_wrong(table.X[rows], sign)
+        planes[i, j], wrong = fewest_wrong(table.X[rows], sign, clock)
         lost[i, j] = rows[wrong]
         gone[rows[wrong]] = True
     search = _Search(table, gone, clock, rng)

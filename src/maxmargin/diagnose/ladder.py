@@ -27,8 +27,8 @@ def diagnose(
 
     To predict better means: on rows not fitted to, settings chosen without them (nested 5-fold
     cross-validation), with p < 0.01 in McNemar's test; against the largest class p is multiplied by
-    the number of methods. Nothing is concluded from how well a kernel fits what it has seen, as an
-    RBF kernel separates any distinct rows.
+    the number of methods and must be below 0.005. Nothing is concluded from how well a kernel fits
+    what it has seen, as an RBF kernel separates any distinct rows.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ _UNEVEN = 10.0  # ratio of the sizes of columns from which scaling is tried
 _WIDE_UNEVEN = 1000.0
 _IMBALANCED = 10.0
 _COLLINEAR = 0.999
-_RANK_COLUMNS = 2000
+_RANK_COLUMNS = 1000
 
 
 @dataclass(frozen=True)

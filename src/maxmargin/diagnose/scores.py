@@ -10,16 +10,17 @@ import scipy.sparse as sp
 from maxmargin.diagnose.candidates import Candidate
 from maxmargin.diagnose.folds import Scored, inner_scores, nested
 from maxmargin.diagnose.sample import Sample, fitted_classes
+from maxmargin.kernels import RBF
 
 Ints = npt.NDArray[np.int64]
 
 _COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 _FEW_COSTS = (1.0, 10.0, 0.1)
-_KERNEL_COSTS = (1.0, 10.0, 100.0)
-_WIDTHS = (0.125, 0.5, 2.0, 8.0, 32.0)
+_KERNEL_COSTS = (1.0, 10.0, 100.0, 1000.0)
+_WIDTHS = (0.03, 0.125, 0.5, 2.0, 8.0, 32.0)
 _SMALL = 300  # rows up to which every two folds are left out together
 _NEIGHBOURS = (1, 3, 5, 9, 15, 25, 51)
-_KERNEL_STEPS = 10_000  # of libsvm: what is not settled by then would not predict better
+_KERNEL_GAP = 1e-3  # relative: a smaller one would not predict better
 
 
 class Learners:
@@ -62,28 +63,22 @@ class KernelMachines:
     def __init__(self, sample: Sample) -> None:
         self._sample = sample
         self._key: Any = None
-        self._values: Any = None
+        self._votes: Any = None
 
     def predictions(self, settings: Sequence[Candidate], train: Ints, test: Ints) -> list[Ints]:
         """Return the classes that each setting predicts for the test rows."""
-        from sklearn.svm import SVC
+        costs = np.array([setting.get("C") for setting in settings])
+        return list(self._on(settings[0]).predictions(costs, train, test, _KERNEL_GAP))
 
-        K = self._gram(settings[0])
-        known, new = K[np.ix_(train, train)], K[np.ix_(test, train)]
-        found = []
-        for setting in settings:
-            learner = SVC(C=setting.get("C"), kernel="precomputed", max_iter=_KERNEL_STEPS)
-            found.append(fitted_classes(learner, known, self._sample.y[train], new))
-        return found
-
-    def _gram(self, setting: Candidate) -> Any:
-        from sklearn.metrics.pairwise import rbf_kernel
+    def _on(self, setting: Candidate) -> Any:
+        from maxmargin.model_selection.fold_votes import FoldVotes
 
         key = setting.scaled, setting.get("gamma")
         if key != self._key:
-            self._values = rbf_kernel(self._sample.form(setting.scaled), gamma=key[1])
+            sample, kernel = self._sample, RBF(gamma=key[1])
+            self._votes = FoldVotes(kernel, sample.form(key[0]), sample.y, sample.folds)
             self._key = key
-        return self._values
+        return self._votes
 
 
 class Neighbours:
@@ -142,7 +137,7 @@ def kernel_scores(sample: Sample) -> Scored | None:
     for scaled in sample.forms:
         size = sample.spread(scaled)
         plain = scaled is False and sample.uneven
-        for width in _WIDTHS[1:4] if plain else _WIDTHS:
+        for width in _WIDTHS[2:5] if plain else _WIDTHS:
             for cost in _KERNEL_COSTS:
                 chosen = (("C", cost), ("gamma", rounded(width / size)))
                 settings.append(_candidate(sample, "kernel", chosen, scaled))

@@ -9,6 +9,9 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 
 LEVEL = 0.01  # how often chance alone may pass for a difference
+# For signal, half of that: with 0.01, noise would get another verdict in more than 2 of 100 draws
+# about one time in twelve; with 0.005, one time in seventy.
+SIGNAL = 0.005
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,8 @@ class Comparison:
         with the mid-p correction, times ``tests``.
     tests : int
         How many comparisons were made to find this one.
+    level : float
+        What ``p_value`` must fall below to be significant.
     """
 
     better: str
@@ -34,11 +39,12 @@ class Comparison:
     losses: int
     p_value: float
     tests: int = 1
+    level: float = LEVEL
 
     @property
     def significant(self) -> bool:
-        """Whether chance is an unlikely explanation: p_value < 0.01."""
-        return self.p_value < LEVEL
+        """Whether chance is an unlikely explanation: p_value < level."""
+        return self.p_value < self.level
 
     def __str__(self) -> str:
         verb = "beats" if self.significant else "does not beat"
@@ -53,9 +59,13 @@ class Comparison:
 
 
 def compare(
-    better: str, right: npt.NDArray[np.bool_], worse: str, rival: npt.NDArray[np.bool_],
+    better: str,
+    right: npt.NDArray[np.bool_],
+    worse: str,
+    rival: npt.NDArray[np.bool_],
     tests: int = 1,
-) -> Comparison:  # fmt: skip
+    level: float = LEVEL,
+) -> Comparison:
     """Compare two rules by the rows that each predicts correctly.
 
     Examples
@@ -65,9 +75,8 @@ def compare(
     a kernel beats a plane: right alone on 10 rows, wrong alone on 0 (p = 0.00049)
     """
     wins, losses = int((right & ~rival).sum()), int((rival & ~right).sum())
-    return Comparison(
-        better, worse, wins, losses, min(1.0, tests * mid_p(wins, losses)), tests
-    )  # fmt: skip
+    p_value = min(1.0, tests * mid_p(wins, losses))
+    return Comparison(better, worse, wins, losses, p_value, tests, level)
 
 
 def mid_p(wins: int, losses: int) -> float:
@@ -86,7 +95,7 @@ def mid_p(wins: int, losses: int) -> float:
     return float(binom.sf(wins, n, 0.5) + 0.5 * binom.pmf(wins, n, 0.5))
 
 
-def hopeless(errors: int, tests: int = 1) -> bool:
+def hopeless(errors: int, tests: int = 1, level: float = LEVEL) -> bool:
     """Return whether not even a faultless rule could beat one that errs this often.
 
     Examples
@@ -94,7 +103,7 @@ def hopeless(errors: int, tests: int = 1) -> bool:
     >>> hopeless(5), hopeless(6)
     (True, False)
     """
-    return tests * mid_p(errors, 0) >= LEVEL
+    return tests * mid_p(errors, 0) >= level
 
 
 def chance_separable(n: int, d: int) -> float:

@@ -18,6 +18,7 @@ from maxmargin.diagnose.result import Rung
 from maxmargin.diagnose.rows import equal_rows
 from maxmargin.diagnose.sample import Sample
 from maxmargin.diagnose.significance import (
+    SIGNAL,
     Comparison,
     bayes_bracket,
     chance_separable,
@@ -32,6 +33,10 @@ _CV_ROWS_OF_MANY = 2000  # with many classes
 _NETWORK_COLUMNS = 2000
 _WIDE_CLASSES = 5
 _TIME = "the time ran out: raise max_time."
+_PROVES_NOTHING = (
+    "An RBF kernel separates any distinct rows, so that fitting them proves nothing: this is about "
+    "rows that were not fitted to."
+)
 
 
 class State:
@@ -141,7 +146,7 @@ class State:
         """Cross-validate kernels, and compare them with planes on the same folds."""
         if self._cannot_gain("kernels", "planes"):
             return
-        self._scored("kernels", scores.kernel_scores(self.sample), "planes")
+        self._scored("kernels", scores.kernel_scores(self.sample), "planes", _PROVES_NOTHING)
 
     def try_local_rules(self) -> None:
         """Cross-validate neighbours and naive Bayes, and bracket the least possible error."""
@@ -197,7 +202,7 @@ class State:
         majority = self.sample.majority
         self.signal = sorted(
             (
-                compare(scored.name, scored.right, "the largest class", majority, tests)
+                compare(scored.name, scored.right, "the largest class", majority, tests, SIGNAL)
                 for scored in self.scored.values()
             ),
             key=lambda comparison: comparison.p_value,
@@ -268,13 +273,15 @@ class State:
             return True
         return False
 
-    def _scored(self, name: str, found: Scored | None, rival: str = "") -> None:
+    def _scored(self, name: str, found: Scored | None, rival: str = "", note: str = "") -> None:
         if found is None:
             self._skip(name, _TIME)
             return
         self.scored[name] = found
         said = f"{found.name} is right on {found.accuracy:.2%} of {len(self.rows)} rows"
         evidence: dict[str, Any] = found.to_dict()
+        if note:
+            evidence["note"] = note
         if rival in self.scored:
             other = self.scored[rival]
             self.gain[name] = compare(found.name, found.right, other.name, other.right)

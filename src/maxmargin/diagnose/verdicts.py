@@ -10,6 +10,7 @@ from maxmargin.diagnose.significance import Comparison, hopeless
 from maxmargin.diagnose.state import State
 
 _MORE = 0.002  # gain in accuracy for which a more complicated learner is recommended
+_WORTH_A_TRY = 0.01  # the same over naming the largest class, where no gain is significant
 _SIMPLEST_FIRST = ("planes", "naive Bayes", "k-NN", "kernels", "networks")
 
 
@@ -81,7 +82,7 @@ def _no_signal(state: State, signal: list[Comparison]) -> str:
     if not signal:
         return f"{len(state.table.y)} rows are too few to cross-validate anything."
     errors = int((~state.sample.majority).sum())
-    if hopeless(errors, signal[0].tests):
+    if hopeless(errors, signal[0].tests, signal[0].level):
         return (
             f"with {len(state.rows)} rows, {errors} of them outside the largest class, not even a "
             "rule without errors would be significantly better than naming that class."
@@ -94,9 +95,12 @@ def _no_signal(state: State, signal: list[Comparison]) -> str:
 
 def _almost(state: State) -> str:
     kernel = state.gain.get("kernels")
-    within = (
-        f"cross-validated, {kernel}" if kernel is not None else "planes predict nearly all rows"
-    )
+    if kernel is not None:
+        within = f"cross-validated, {kernel}"
+    elif any(rung.name == "kernels" and "time ran out" in rung.answer for rung in state.rungs):
+        within = "the time ran out before kernels could be compared"
+    else:
+        within = "planes predict nearly all rows"
     if state.given_up is None:
         return f"{within}; how many rows must be given up is not known."
     count = str(state.given_up)
@@ -131,10 +135,9 @@ def _warnings(state: State, verdict: str, signal: list[Comparison]) -> list[str]
 
 
 def _recommended(state: State, verdict: str) -> Candidate:
-    if verdict == "no signal" or not state.scored:
-        if verdict == "linearly separable":
-            return Candidate("hard margin")
-        return Candidate("majority", (("strategy", "most_frequent"),))
+    majority = Candidate("majority", (("strategy", "most_frequent"),))
+    if not state.scored:
+        return Candidate("hard margin") if verdict == "linearly separable" else majority
     best: str | None = None
     for name in _SIMPLEST_FIRST:
         if name in state.scored and (
@@ -142,9 +145,10 @@ def _recommended(state: State, verdict: str) -> Candidate:
         ):
             best = name
     assert best is not None
-    return (
-        refined(state.sample, state.scored[best]) if best == "kernels" else state.scored[best].best
-    )
+    found = state.scored[best]
+    if verdict == "no signal" and found.accuracy <= state.sample.majority.mean() + _WORTH_A_TRY:
+        return majority
+    return refined(state.sample, found) if best == "kernels" else found.best
 
 
 def _advice(verdict: str, estimator: Any) -> str:

@@ -24,6 +24,7 @@ from maxmargin.certify import certify as certify_point
 from maxmargin.certify.intercepts import best_intercept
 from maxmargin.estimators import SVC, LinearSVC, Nystroem, PolynomialMap, RandomFourier
 from maxmargin.estimators.inputs import check_classes, check_labels, generator
+from maxmargin.kernels import Linear
 from maxmargin.model_selection.map_gap_answer import MapGap
 from maxmargin.problem import KernelProblem, Start
 
@@ -108,7 +109,8 @@ def map_gap(
     beta = np.zeros(len(chosen))
     beta[linear.support_] = linear.dual_coef_[0]
     own = not isinstance(phi, RandomFourier)
-    implied = certify_point(problem, Start(beta, linear.intercept_, beta))
+    point: Any = Start(beta, linear.intercept_, beta)
+    implied = certify_point(problem, point)
     asked = _prepared(before, X, others) if len(others) else rows
     same = linear.predict(phi.transform(asked)) == exact.predict(asked)
     return MapGap(
@@ -174,8 +176,9 @@ def _steps(pipeline: Any) -> tuple[list[Any], Any, Any]:
     asked = (machine.loss, machine.penalty, machine.intercept)
     if asked[:2] != ("hinge", "l2") or asked[2] not in ("free", "none"):
         raise ValueError(
-            f"loss={asked[0]!r}, penalty={asked[1]!r}, intercept={asked[2]!r} has no kernel machine "
-            "to compare with: SVC has loss='hinge', penalty='l2', and intercept 'free' or 'none'."
+            f"loss={asked[0]!r}, penalty={asked[1]!r}, intercept={asked[2]!r} has no kernel "
+            "machine to compare with: SVC has loss='hinge', penalty='l2', and "
+            "intercept 'free' or 'none'."
         )
     return steps[:-2], steps[-2], machine
 
@@ -201,6 +204,8 @@ def _fitted(before: list[Any], phi: Any, X: Any) -> tuple[list[Any], Any]:
         for step in before:
             X = step.fit_transform(X)
         phi.fit(X)
+    if type(phi.kernel_) is Linear:
+        raise ValueError("kernel='linear' needs no map: LinearSVC on the rows themselves is exact.")
     if phi.kernel_.takes_gram or phi.kernel_.psd is False:
         raise ValueError(
             f"kernel={phi.kernel_!r} cannot be compared here: it must be a function of two rows, "

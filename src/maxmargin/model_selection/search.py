@@ -243,7 +243,7 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         """Raise if it is known from the start that fits cannot share work."""
         if y is None:
             raise NotSharedError("there is no y")
-        if np.ndim(y) != 1:
+        if getattr(y, "ndim", 1) != 1:
             raise NotSharedError("y has several columns, or is one")
         if sklearn.get_config().get("enable_metadata_routing"):
             raise NotSharedError("metadata routing is on")
