@@ -236,8 +236,9 @@ def _improve(K: Any, runs: Any, place: Any, v: Any, free: bool, goal: float, rou
             if stamp[newest[a]] != made:
                 chosen[taken] = newest[a]
                 taken += 1
-        newest[:fresh] = chosen[:fresh]
         n_newest = fresh
+        for a in range(fresh):
+            newest[a] = chosen[a]
         moved, changed, cost = _round(K, runs, place, v, free, most - least, chosen[:taken], space)
         unstable = changed if unstable == 1e300 else 0.7 * unstable + 0.3 * changed
         still = 0 if moved > 0 else still + 1
@@ -256,6 +257,14 @@ def _active(v: Any, up: Any, down: Any, most: float, least: float, stays: Any) -
             stays[v.at[k]] = True
             count += 1
     return count
+
+
+@compiled
+def _taken(values: Any, index: Any) -> Any:
+    out = np.empty(index.shape[0], values.dtype)
+    for k in range(index.shape[0]):
+        out[k] = values[index[k]]
+    return out
 
 
 @compiled
@@ -289,8 +298,8 @@ def _carry(K: Any, runs: Any, there: Any, v: Any, part: Any, index: Any) -> None
     for k in range(index.shape[0]):
         moves[part.at[k]] += part.x[k] - v.x[index[k]]
         v.x[index[k]] = part.x[k]
-    moved = np.flatnonzero(moves)
-    add_rows(K, runs, there[moved], moves[moved], v.f)
+    moved = smo.where(moves)
+    add_rows(K, runs, _taken(there, moved), _taken(moves, moved), v.f)
 
 
 @compiled
@@ -300,6 +309,8 @@ def solve(K: Any, runs: Any, place: Any, v: Any, free: bool, tol: float, rounds:
     n = v.f.shape[0]
     up, down = np.empty(v.x.shape[0]), np.empty(v.x.shape[0])
     stays = np.empty(n, np.bool_)
+    everything = np.arange(n)
+    whole = np.zeros((1, 3), np.int64)
     made = stuck = 0
     smallest = np.inf
     while True:
@@ -312,26 +323,30 @@ def solve(K: Any, runs: Any, place: Any, v: Any, free: bool, tol: float, rounds:
         count = _active(v, up, down, most, least, stays)
         apart = count <= _COMPACT * n and count * count <= compact.shape[0]
         matrix, those, there, part = K, runs, place, v
-        rows = index = np.flatnonzero(stays)
+        rows = index = smo.where(stays)
         goal, some = _AIM * tol * size, min(_FULL_ROUNDS, rounds - made)
         if apart:
             index = _variables_of(v, stays)
-            renumbered = np.cumsum(stays) - 1
-            part = Variables(v.target[index], v.low[index], v.high[index], renumbered[v.at[index]],
-                             v.x[index], v.f[rows])  # fmt: skip
-            matrix, those = _square(K, place[rows], compact), np.array([[0, count, 0]])
-            there = np.arange(count)
+            renumbered = np.empty(n, np.int64)
+            for a in range(count):
+                renumbered[rows[a]] = a
+            part = Variables(_taken(v.target, index), _taken(v.low, index), _taken(v.high, index),
+                             _taken(renumbered, _taken(v.at, index)), _taken(v.x, index),
+                             _taken(v.f, rows))  # fmt: skip
+            matrix, those = _square(K, _taken(place, rows), compact), whole
+            whole[0, 1] = count
+            there = everything[:count]
             goal, some = max(goal, _FALL * gap), rounds - made
         made += 1 + _improve(matrix, those, there, part, free, goal, some, space)
         if apart:
-            _carry(K, runs, place[rows], v, part, index)
+            _carry(K, runs, _taken(place, rows), v, part, index)
 
 
 # ------------------------------------------------------------------- from cost to cost
 
 
 @compiled
-def _along(v: Any, ratio: float) -> None:
+def along(v: Any, ratio: float) -> None:
     """Go to where costs, which ``low`` and ``high`` have already, are ``ratio`` times as high.
 
     That is the best point of the ray through the solution. Variables at a bound stay there if it is
@@ -351,65 +366,3 @@ def _along(v: Any, ratio: float) -> None:
         v.x[k] = to
     for i in range(v.f.shape[0]):
         v.f[i] *= far
-
-
-@compiled
-def balance(target: Any, low: Any, high: Any, at: Any, x: Any, f: Any) -> None:
-    """Bring x within its limits and its sum to 0: those move first that gain most, or lose least.
-
-    The scores f need not be those of x: they only say in which order.
-    """
-    total = 0.0
-    for k in range(x.shape[0]):
-        x[k] = min(max(x[k], low[k]), high[k])
-        total += x[k]
-    sign = 1.0 if total > 0.0 else -1.0
-    gains = np.empty(x.shape[0])
-    for k in range(x.shape[0]):
-        gains[k] = sign * (target[k] - f[at[k]])
-    excess = abs(total)
-    for k in np.argsort(gains):
-        if excess <= 0.0:
-            break
-        step = min(excess, x[k] - low[k] if sign > 0.0 else high[k] - x[k])
-        x[k] -= sign * step
-        excess -= step
-
-
-@compiled
-def path(K: Any, runs: Any, place: Any, v: Any, costs: Any, free: bool, tol: float, rounds: int,
-         test_runs: Any, space: Any, compact: Any, answers: Any) -> None:  # fmt: skip
-    """Solve a problem at rising costs, for each of which the limits are multiplied by it.
-
-    x is where to start, at the first cost. The answers are, by cost: coefficients of the rows,
-    scores of the test rows, intercepts, relative gaps, rounds made.
-    """
-    coefficients, scores, intercepts, gaps, counts = answers
-    low, high = np.empty(v.x.shape[0]), np.empty(v.x.shape[0])
-    now = Variables(v.target, low, high, v.at, v.x, v.f)
-    for c in range(costs.shape[0]):
-        for k in range(v.x.shape[0]):
-            low[k], high[k] = costs[c] * v.low[k], costs[c] * v.high[k]
-        if c == 0:
-            _scored(K, runs, place, now)
-        else:
-            _along(now, costs[c] / costs[c - 1])
-        gaps[c], intercepts[c], counts[c] = solve(
-            K, runs, place, now, free, tol, rounds, space, compact
-        )
-        for k in range(v.x.shape[0]):
-            coefficients[c, v.at[k]] += v.x[k]
-        used = np.flatnonzero(coefficients[c])
-        add_rows(K, test_runs, place[used], coefficients[c][used], scores[c])
-        scores[c] += intercepts[c]
-
-
-@compiled
-def _scored(K: Any, runs: Any, place: Any, v: Any) -> None:
-    """Set the scores that belong to x."""
-    coefficients = np.zeros(v.f.shape[0])
-    for k in range(v.x.shape[0]):
-        coefficients[v.at[k]] += v.x[k]
-    used = np.flatnonzero(coefficients)
-    v.f[:] = 0.0
-    add_rows(K, runs, place[used], coefficients[used], v.f)

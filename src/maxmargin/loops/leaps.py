@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.loops import smo
 from maxmargin.loops.compiled import compiled
 
 _MOST_HELD = 250
@@ -50,9 +51,8 @@ def _factor(A: Any, ridge: float) -> Any:
 
 
 @compiled
-def _substituted(L: Any, right: Any) -> Any:
-    """Return (LLᵀ)⁻¹ right."""
-    out = right.copy()
+def _substitute(L: Any, out: Any) -> None:
+    """Make (LLᵀ)⁻¹ z of z."""
     for k in range(L.shape[0]):
         row, done = L[k, :k], out[:k]
         total = 0.0
@@ -65,7 +65,6 @@ def _substituted(L: Any, right: Any) -> Any:
         row, rest = L[k, :k], out[:k]
         for j in range(row.shape[0]):
             rest[j] -= value * row[j]
-    return out
 
 
 @compiled
@@ -84,6 +83,14 @@ def _small_factor(A: Any) -> None:
 
 
 @compiled
+def _total(values: Any) -> float:
+    total = 0.0
+    for k in range(values.shape[0]):
+        total += values[k]
+    return total
+
+
+@compiled
 def _step_with(plain: Any, ones: Any, columns: Any, known: Any, held: Any, room: Any, free: bool,
                step: Any) -> Any:  # fmt: skip
     """Set the step where the held variables go exactly to their bounds; return the forces there."""
@@ -98,11 +105,13 @@ def _step_with(plain: Any, ones: Any, columns: Any, known: Any, held: Any, room:
         if free:
             A[a, m] = A[m, a] = ones[held[a]]
     if free:
-        A[m, m] = ones.sum()
-        right[m] = plain.sum()
-    step[:] = plain
+        A[m, m] = _total(ones)
+        right[m] = _total(plain)
+    for k in range(step.shape[0]):
+        step[k] = plain[k]
     _small_factor(A)
-    forces = _substituted(A, right)
+    _substitute(A, right)
+    forces = right
     for a in range(m):
         column, force = columns[known[held[a]]], forces[a]
         for k in range(step.shape[0]):
@@ -138,9 +147,10 @@ def _kept(L: Any, held: Any, known: Any, columns: Any, n_known: int) -> int:
         if known[held[a]] < 0:
             if n_known == columns.shape[0]:
                 return -1
-            unit = np.zeros(L.shape[0])
-            unit[held[a]] = 1.0
-            columns[n_known] = _substituted(L, unit)
+            column = columns[n_known]
+            for k in range(L.shape[0]):
+                column[k] = 1.0 if k == held[a] else 0.0
+            _substitute(L, column)
             known[held[a]] = n_known
             n_known += 1
     return n_known
@@ -157,7 +167,9 @@ def leap(block: Any, r: Any, down: Any, up: Any, free: bool, step: Any) -> float
     for k in range(q):
         largest = max(largest, block[k, k])
     L = _factor(block, _RIDGE * largest * np.sqrt(q))
-    plain, ones = _substituted(L, r), _substituted(L, np.ones(q))
+    plain, ones = r.copy(), np.ones(q)
+    _substitute(L, plain)
+    _substitute(L, ones)
     columns = np.empty((min(q, _MOST_HELD), q))
     known = np.full(q, -1)  # where in columns a variable is that was ever held
     n_known = 0
@@ -165,7 +177,7 @@ def leap(block: Any, r: Any, down: Any, up: Any, free: bool, step: Any) -> float
     side = np.zeros(q, np.int64)
     changes = 1
     for _ in range(_EXCHANGES):
-        held = np.flatnonzero(side)
+        held = smo.where(side)
         n_known = _kept(L, held, known, columns, n_known)
         if n_known < 0:
             return 0.0

@@ -19,6 +19,18 @@ _LEAST_CURVATURE = 1e-12
 
 
 @compiled
+def where(flags: Any) -> Any:
+    """Return where flags are set."""
+    found = np.empty(flags.shape[0], np.int64)
+    count = 0
+    for k in range(flags.shape[0]):
+        if flags[k]:
+            found[count] = k
+            count += 1
+    return found[:count]
+
+
+@compiled
 def directions(target: Any, low: Any, high: Any, shift: Any, group: Any, x: Any, row: Any, f: Any,
                up: Any, down: Any) -> None:  # fmt: skip
     """Set up = r where β may grow (else −∞), down = r where it may shrink (else ∞)."""

@@ -62,7 +62,7 @@ class OnMatrix:
         low, high = cost * self.terms.low, cost * self.terms.high
         self.x[:] = np.clip(duals, low, high)
         if self.free:
-            loops.cost_path.balance(self.terms.target, low, high, self.at, self.x, scores)
+            self.x[:] = _balanced(self.terms, low, high, self.x, scores[self.at])
 
     def solve(
         self,
@@ -83,12 +83,46 @@ class OnMatrix:
             np.zeros(count),
             np.zeros(count, np.int64),
         )
-        variables = loops.cost_path.Variables(
-            terms.target, terms.low, terms.high, self.at, self.x, self.f
-        )
-        loops.cost_path.path(K, _runs(self.place), self.place, variables, costs, self.free, tol,
-                             rounds, _runs(judged), *room, tuple(path))  # fmt: skip
+        runs, test_runs = _runs(self.place), _runs(judged)
+        self._score(K, runs)
+        for k, cost in enumerate(costs.tolist()):
+            variables = loops.cost_path.Variables(
+                terms.target, cost * terms.low, cost * terms.high, self.at, self.x, self.f
+            )
+            if k > 0:
+                loops.cost_path.along(variables, cost / costs[k - 1])
+            path.gaps[k], path.intercepts[k], path.rounds[k] = loops.cost_path.solve(
+                K, runs, self.place, variables, self.free, tol, rounds, *room
+            )
+            path.coefficients[k] = self._by_row()
+            path.scores[k] = path.intercepts[k]
+            _add_rows(K, test_runs, self.place, path.coefficients[k], path.scores[k])
         return path
+
+    def _by_row(self) -> Floats:
+        return np.bincount(self.at, self.x, minlength=len(self.place)).astype(np.float64)
+
+    def _score(self, K: FloatArray, runs: Ints) -> None:
+        """Set the scores that belong to x."""
+        self.f[:] = 0.0
+        _add_rows(K, runs, self.place, self._by_row(), self.f)
+
+
+def _add_rows(K: FloatArray, runs: Ints, place: Ints, coefficients: Floats, f: Floats) -> None:
+    used = np.flatnonzero(coefficients)
+    loops.cost_path.add_rows(K, runs, place[used], coefficients[used], f)
+
+
+def _balanced(terms: Terms, low: Floats, high: Floats, x: Floats, f: Floats) -> Floats:
+    """Return x with a sum of 0: those move first that gain most by it, or lose least."""
+    total = float(x.sum())
+    sign = 1.0 if total > 0 else -1.0
+    order = np.argsort(sign * (terms.target - f), kind="stable")
+    room = (x - low if sign > 0 else high - x)[order]
+    before = np.cumsum(room) - room
+    out = x.copy()
+    out[order] -= sign * np.clip(abs(total) - before, 0.0, room)
+    return out
 
 
 def _runs(place: Ints) -> Ints:

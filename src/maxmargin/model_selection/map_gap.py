@@ -5,13 +5,14 @@
 The machine on the map has a solution (w, β). Its β is feasible for every kernel, so D(β) bounds the
 exact optimum from below. Nyström's and explicit features lie in the kernel's own feature space, so
 that w is a point there with the same length and scores: P(w) bounds the optimum from above. Random
-Fourier features do not; there the expansion Σβᵢ K(xᵢ, ·) stands for w.
+Fourier features do not; there the expansion t Σβᵢ K(xᵢ, ·), with the best t, stands for w.
 """
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import train_test_split
@@ -20,6 +21,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from maxmargin import losses
+from maxmargin.certify import Certificate
 from maxmargin.certify import certify as certify_point
 from maxmargin.certify.intercepts import best_intercept
 from maxmargin.estimators import SVC, LinearSVC, Nystroem, PolynomialMap, RandomFourier
@@ -109,15 +111,14 @@ def map_gap(
     beta = np.zeros(len(chosen))
     beta[linear.support_] = linear.dual_coef_[0]
     own = not isinstance(phi, RandomFourier)
-    point: Any = Start(beta, linear.intercept_, beta)
-    implied = certify_point(problem, point)
+    expansion = _expansion(problem, beta)
     asked = _prepared(before, X, others) if len(others) else rows
     same = linear.predict(phi.transform(asked)) == exact.predict(asked)
     return MapGap(
         primal=exact.certificate_.primal,
         dual=exact.certificate_.dual,
-        map_primal=_own_primal(problem, phi, linear, rows) if own else implied.primal,
-        map_dual=implied.dual,
+        map_primal=_own_primal(problem, phi, linear, rows) if own else expansion.primal,
+        map_dual=expansion.dual,
         own_point=own,
         agreement=float(np.mean(same)),
         n_rows=len(chosen),
@@ -137,6 +138,34 @@ def _exact(phi: Any, machine: Any, C: float, tol: float) -> SVC:
     )
 
 
+def _expansion(problem: KernelProblem, beta: Floats) -> Certificate:
+    """Return the exact bounds of the best multiples of w = Σβᵢ K(xᵢ, ·) and of β.
+
+    With βKβ ≠ ‖w‖² of the map, other lengths are better than its own: tβ is feasible for t ≤ 1, and
+    tw is a point for every t.
+    """
+    gram, terms = problem.gram, problem.terms
+    used = np.flatnonzero(beta)
+    scores = gram.kernel.combine(gram.exact, gram.exact[used], beta[used, None])[:, 0]
+    square = float(beta @ scores)
+    linear = losses.dual_value(terms, beta)
+    shorter = min(1.0, linear / square) if square > 0 else 1.0
+
+    def primal(t: float) -> float:
+        return _objective(problem, t * t * square, t * scores, 0.0)
+
+    most = 2.0 * max(1.0, float(1 / max(np.abs(scores).max(initial=0.0), 0.1)))
+    t = float(minimize_scalar(primal, bounds=(0.0, most), method="bounded").x)
+    point: Any = Start(t * beta, np.zeros(len(problem.totals)), shorter * beta)
+    return certify_point(problem, point)
+
+
+def _objective(problem: KernelProblem, norm2: float, scores: Floats, near: float) -> float:
+    """Return ½‖w‖² + Σ losses, with the best intercept if there is one."""
+    b = best_intercept(problem.terms, scores, near, 0.0) if len(problem.totals) else 0.0
+    return 0.5 * norm2 + float(losses.values(problem.terms, scores + b).sum())
+
+
 def _own_primal(problem: KernelProblem, phi: Any, linear: Any, rows: Any) -> float:
     """Return the exact objective at the map's weights, with the best intercept for them."""
     w = np.asarray(linear.coef_[0], dtype=np.float64)
@@ -148,11 +177,7 @@ def _own_primal(problem: KernelProblem, phi: Any, linear: Any, rows: Any) -> flo
     else:
         scores = phi.transform(rows) @ w
         norm2 = float(w @ w)
-    terms = problem.terms
-    b = float(linear.intercept_[0])
-    if len(problem.totals):
-        b = best_intercept(terms, scores, b, 0.0)
-    return 0.5 * norm2 + float(losses.values(terms, scores + b).sum())
+    return _objective(problem, norm2, scores, float(linear.intercept_[0]))
 
 
 # ------------------------------------------------------------------- input

@@ -15,7 +15,8 @@ class MapGap:
     map_primal : float
         The exact objective at the map's solution: no less than the optimum.
     map_dual : float
-        The exact dual objective at the map's dual variables: no more than the optimum.
+        The exact dual objective at the map's dual variables, times what is best for them: no more
+        than the optimum.
     excess, relative_excess : float
         The map's solution is at most this far above the exact optimum: map_primal − dual, and that
         divided by primal.
