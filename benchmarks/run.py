@@ -22,6 +22,7 @@ BENCHMARKS = {
     "kernel-table": "benchmarks.suite.kernel_table",
     "path": "benchmarks.suite.path",
     "search": "benchmarks.suite.search",
+    "recommend": "benchmarks.suite.recommend",
 }
 RESULTS = Path(__file__).parent / "results"
 

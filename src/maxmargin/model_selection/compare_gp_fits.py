@@ -10,11 +10,12 @@ import numpy.typing as npt
 import scipy.optimize
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import WhiteKernel
-from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from maxmargin.estimators import SVC, SVR
 from maxmargin.kernels import Kernel
 from maxmargin.model_selection.compare_gp_kernels import covariance, with_theta
+from maxmargin.model_selection.search import SVCSearchCV
 
 Floats = npt.NDArray[np.float64]
 
@@ -123,14 +124,14 @@ def by_cross_validation(kernel: Kernel, starts: list[Floats], data: Data, tune: 
     of equal scores the first is kept.
     """
     began = time.perf_counter()
-    scores: dict[tuple[float, ...], float] = {}
+    scores: dict[tuple[float, ...], dict[float, float]] = {}
     bounds = covariance(kernel).bounds
 
     def score(cost: float, theta: Floats) -> float:
-        key = (cost, *theta.tolist())
+        key = tuple(theta.tolist())
         if key not in scores:
-            scores[key] = _score(with_theta(kernel, theta), cost, data)
-        return scores[key]
+            scores[key] = _scores(with_theta(kernel, theta), data)
+        return scores[key][cost]
 
     theta = max(starts, key=lambda start: score(1.0, start))
     cost = max(COSTS, key=lambda C: score(C, theta))
@@ -155,12 +156,14 @@ def _machine(kernel: Kernel, cost: float, data: Data) -> Any:
     return SVC(kernel=kernel, C=cost)
 
 
-def _score(kernel: Kernel, cost: float, data: Data) -> float:
+def _scores(kernel: Kernel, data: Data) -> dict[float, float]:
+    """Return the mean score of each cost."""
     split: Any = KFold if data.regression else StratifiedKFold
     folds = split(data.folds, shuffle=True, random_state=data.seed)
+    machines = [_machine(kernel, cost, data) for cost in COSTS]
+    grid = {"C": [machine.C for machine in machines]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a candidate that does not converge only scores badly
-        values = cross_val_score(
-            _machine(kernel, cost, data), data.X, data.y, cv=folds, error_score="raise"
-        )
-    return float(np.mean(values))
+        search = SVCSearchCV(machines[0], grid, cv=folds, refit=False, error_score="raise")
+        search.fit(data.X, data.y)
+    return dict(zip(COSTS, search.cv_results_["mean_test_score"].tolist(), strict=True))
