@@ -23,6 +23,8 @@ BENCHMARKS = {
     "path": "benchmarks.suite.path",
     "search": "benchmarks.suite.search",
     "recommend": "benchmarks.suite.recommend",
+    "maps": "benchmarks.suite.maps",
+    "kpca": "benchmarks.suite.kpca",
 }
 RESULTS = Path(__file__).parent / "results"
 

@@ -24,6 +24,14 @@ ESTIMATORS: list[BaseEstimator] = [
     mm.OneClassSVM(),
 ]
 
+TRANSFORMERS: list[BaseEstimator] = [
+    mm.KernelPCA(),
+    mm.Nystroem(),
+    mm.RandomFourier(),
+    mm.PolynomialMap(),
+    mm.CircleMap(),
+]
+
 # tests/test_contract.py::test_weight_equivalence_cannot_hold_for_order_dependent_learners is the
 # proof: two orders of the same rows give two different perceptrons, so a fit cannot equal the fit
 # on a reshuffled repetition of its rows. What does hold (repetition in place) is tested in

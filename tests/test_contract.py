@@ -11,10 +11,12 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import maxmargin as mm
-from tests.estimators import ESTIMATORS, expected_failures
+from tests.estimators import ESTIMATORS, TRANSFORMERS, expected_failures
+
+EVERY = ESTIMATORS + TRANSFORMERS
 
 
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+@parametrize_with_checks(EVERY, expected_failed_checks=expected_failures)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.filterwarnings("ignore:X holds .* entries at repeated positions")
@@ -28,7 +30,7 @@ def test_every_public_estimator_is_listed() -> None:
         for name in mm.__all__
         if inspect.isclass(getattr(mm, name)) and issubclass(getattr(mm, name), BaseEstimator)
     }
-    assert public == {type(estimator).__name__ for estimator in ESTIMATORS}
+    assert public == {type(estimator).__name__ for estimator in EVERY}
 
 
 def test_weight_equivalence_cannot_hold_for_order_dependent_learners() -> None:
@@ -45,12 +47,13 @@ def test_weight_equivalence_cannot_hold_for_order_dependent_learners() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("estimator", EVERY, ids=lambda e: type(e).__name__)
 def test_clone_pickle_and_documented_parameters(estimator: Any) -> None:
     X, y = mm.datasets.separable(60, margin=0.2, random_state=0)  # for hard margins too
     fitted = clone(estimator).fit(X, y)
     again = pickle.loads(pickle.dumps(fitted))
-    assert_array_equal(again.predict(X), fitted.predict(X))
+    method = "predict" if hasattr(fitted, "predict") else "transform"
+    assert_array_equal(getattr(again, method)(X), getattr(fitted, method)(X))
     if is_classifier(fitted):
         assert_array_equal(again.decision_function(X), fitted.decision_function(X))
     documentation = inspect.getdoc(type(estimator)) or ""

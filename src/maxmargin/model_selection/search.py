@@ -144,22 +144,26 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         drawn: list[Any] = []
         try:
             run, fit_params = self._run(X, y, params, scorers, drawn)
-        except NotSharedError as why:
-            if self.abandon:
-                raise ValueError(
-                    f"abandon=True is not possible for this search: {why}. Use abandon=False."
-                ) from None
-            self._search_plainly(X, y, params, drawn)
-            self.sharing_ = f"nothing: {why}"
+        except NotSharedError as found:
+            why = str(found)
+        else:
+            self._conclude(run, metric)
+            if self.refit:
+                self._refit(X, y, fit_params)
+            self.scorer_ = getattr(scorers, "_scorers", scorers)
             return self
-        self._conclude(run, metric)
-        if self.refit:
-            self._refit(X, y, fit_params)
-        self.scorer_ = getattr(scorers, "_scorers", scorers)
+        self._search_plainly(X, y, params, drawn, why)
         return self
 
-    def _search_plainly(self, X: Any, y: Any, params: dict[str, Any], drawn: list[Any]) -> None:
+    def _search_plainly(
+        self, X: Any, y: Any, params: dict[str, Any], drawn: list[Any], why: str
+    ) -> None:
         """Search as GridSearchCV does, in the splits already drawn: some can be drawn only once."""
+        if self.abandon:
+            raise ValueError(
+                f"abandon=True is not possible for this search: {why}. Use abandon=False."
+            )
+        self.sharing_ = f"nothing: {why}"
         given: Any = self.cv
         try:
             self.cv = drawn or given

@@ -1,0 +1,208 @@
+"""The largest eigenvalues of a symmetric matrix: by LAPACK, or from products with blocks.
+
+    A Q = Q T + P R Eᵀ,    T = QᵀAQ,    residual of a Ritz pair (θ, Qs):  ‖R s_last‖
+
+Block Lanczos with full orthogonalisation and thick restarts (Wu and Simon, SIAM J. Matrix Anal.
+2000). Residuals prove that what was found are eigenpairs.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from maxmargin.kernels.blas import one_blas_thread
+
+Floats = npt.NDArray[np.float64]
+Times = Callable[[Floats], Floats]
+
+_SMALL = 2000  # rows up to which one thread is faster than several
+_ROUNDING = 1e-8  # of a block against its product, below which it is orthogonalised once more
+_LOOKS = 3  # products with which copies that were missed are looked for
+
+
+class Eigenpairs(NamedTuple):
+    """Eigenvalues in descending order, with what proves them."""
+
+    values: Floats
+    vectors: Floats  # orthonormal columns
+    residuals: Floats  # ‖Av − λv‖
+    lowest: float  # no eigenvalue is known to be lower
+    n_iter: int  # products with a block; 1 for direct solvers
+    converged: bool
+
+
+class Budget(NamedTuple):
+    """When to stop."""
+
+    tol: float  # residuals at most tol·λ₁
+    max_iter: int
+    deadline: float  # of time.perf_counter()
+    columns: int  # at most so many in the basis
+
+
+def dense(A: Floats, count: int, whole: bool) -> Eigenpairs:
+    """Return the ``count`` largest by LAPACK; with ``whole`` the lowest is known as well."""
+    with few_threads(len(A)):
+        return _dense(A, count, whole)
+
+
+def few_threads(n: int) -> AbstractContextManager[None]:
+    """Keep LAPACK to one thread on small matrices, where more would wait for each other."""
+    return one_blas_thread() if n <= _SMALL else nullcontext()
+
+
+def _dense(A: Floats, count: int, whole: bool) -> Eigenpairs:
+    n = len(A)
+    if whole or count > n // 2:
+        values, vectors = scipy.linalg.eigh(A, driver="evd", check_finite=False)
+    else:
+        values, vectors = scipy.linalg.eigh(
+            A, subset_by_index=(n - count, n - 1), driver="evr", check_finite=False
+        )
+    values, lowest = values[::-1][:count], float(values[0])
+    vectors = np.ascontiguousarray(vectors[:, ::-1][:, :count])
+    residuals = np.linalg.norm(A @ vectors - vectors * values, axis=0)
+    return Eigenpairs(values, vectors, residuals, lowest, 1, True)
+
+
+def refined(times: Times, V: Floats) -> Eigenpairs:
+    """Return the best pairs in the span of orthonormal columns, from one product."""
+    W = times(V)
+    with one_blas_thread():
+        T = V.T @ W
+        values, S = scipy.linalg.eigh((T + T.T) / 2)
+        values, S = values[::-1], S[:, ::-1]
+        vectors = V @ S
+        residuals = np.linalg.norm(W @ S - vectors * values, axis=0)
+    return Eigenpairs(values, vectors, residuals, float(values[-1]), 1, True)
+
+
+def block_width(count: int, kept: bool) -> int:
+    """Return how many columns to multiply at a time.
+
+    Few need fewer products altogether; many are better where each costs the matrix anew.
+    """
+    every = count + max(4, count // 10)
+    return min(every, max(12, count // 4)) if kept else every
+
+
+def krylov(
+    times: Times, start: Floats, count: int, budget: Budget, rng: np.random.Generator
+) -> Eigenpairs:
+    """Return the ``count`` largest eigenpairs of a matrix known by its products.
+
+    A block narrower than ``count`` may miss copies of an eigenvalue that is repeated more often.
+    So it is looked for larger eigenvalues outside of what was found, from a fresh random block;
+    if there are any, all is done again with a block that cannot miss them.
+    """
+    with one_blas_thread():  # what is small here is slower on several
+        found = _converged(times, start, count, budget)
+        n, width = start.shape
+        if width >= count or not found.converged:
+            return found
+        left = budget.max_iter - found.n_iter - _LOOKS
+        if left < 1 or not _missed(times, found, rng.standard_normal((n, width)), budget):
+            return found
+        wide = rng.standard_normal((n, block_width(count, False)))
+        again = _converged(times, wide, count, budget._replace(max_iter=left))
+        return again._replace(n_iter=again.n_iter + found.n_iter + _LOOKS)
+
+
+def _missed(times: Times, found: Eigenpairs, fresh: Floats, budget: Budget) -> bool:
+    """Return whether an eigenvalue larger than the last one found shows outside of their span."""
+    V = found.vectors
+
+    def outside(W: Floats) -> Floats:
+        return np.asarray(W - V @ (V.T @ W))
+
+    looked = budget._replace(tol=0.0, max_iter=_LOOKS)
+    seen = _converged(lambda W: outside(times(outside(W))), outside(fresh), 1, looked)
+    return bool(seen.values[0] > found.values[-1] + 2 * budget.tol * abs(found.values[0]))
+
+
+def _converged(times: Times, start: Floats, count: int, budget: Budget) -> Eigenpairs:
+    basis = _Basis(start, budget.columns)
+    for step in range(1, budget.max_iter + 1):
+        basis.extend(times)
+        over = step == budget.max_iter or time.perf_counter() > budget.deadline
+        if not (over or basis.full or (step % 2 == 0 and basis.size >= count)):
+            continue  # eigenpairs of T take time as well
+        basis.look()
+        residuals = basis.residuals(count)
+        reached = len(residuals) == count and bool(
+            residuals.max() <= budget.tol * abs(basis.values[-1])
+        )
+        if reached or over:
+            break
+        if basis.full:
+            basis.restart(count)
+    values, vectors = basis.ritz(count)
+    lowest = float(basis.values[0])
+    return Eigenpairs(values, vectors, residuals[:count], lowest, step, reached)
+
+
+class _Basis:
+    """Orthonormal columns Q, the matrix T = QᵀAQ, and the block P to go on with."""
+
+    def __init__(self, start: Floats, columns: int) -> None:
+        n, self.width = start.shape
+        columns = min(columns, n)
+        self._Q = np.empty((n, columns), order="F")
+        self._T = np.zeros((columns, columns))
+        self._next = np.linalg.qr(start)[0]
+        self.size = 0
+
+    def extend(self, times: Times) -> None:
+        """Take in the next block and its product."""
+        before = self.size
+        self.size = m = before + self.width
+        self._Q[:, before:m] = self._next
+        Q, W = self._Q[:, :m], times(self._next)
+        shares = Q.T @ W
+        self._T[:m, before:m] = shares
+        self._T[before:m, :before] = shares[:before].T
+        W = W - Q @ shares
+        W -= Q @ (Q.T @ W)
+        P, R = np.linalg.qr(W)
+        if np.abs(R.diagonal()).min() <= _ROUNDING * np.abs(shares).max():
+            # Where W is rounding the directions are arbitrary: orthogonal to Q all the same.
+            P -= Q @ (Q.T @ P)
+            P = np.linalg.qr(P)[0]
+            R = P.T @ W
+        self._next, self._beyond = P, R
+
+    def look(self) -> None:
+        """Find the Ritz pairs."""
+        m = self.size
+        T = self._T[:m, :m]
+        self.values, self._S = scipy.linalg.eigh((T + T.T) / 2, driver="evd")
+
+    def residuals(self, count: int) -> Floats:
+        """Return ‖Av − θv‖ of the leading Ritz pairs, largest θ first."""
+        last = self._S[-self._beyond.shape[1] :, ::-1][:, :count]
+        return np.asarray(np.linalg.norm(self._beyond @ last, axis=0))
+
+    def ritz(self, count: int) -> tuple[Floats, Floats]:
+        """Return the leading Ritz values and vectors."""
+        vectors = self._Q[:, : self.size] @ self._S[:, ::-1][:, :count]
+        return self.values[::-1][:count].copy(), vectors
+
+    @property
+    def full(self) -> bool:
+        """Whether no further block fits."""
+        return bool(self.size + self.width > self._Q.shape[1])
+
+    def restart(self, count: int) -> None:
+        """Go on from the leading Ritz vectors."""
+        columns = self._Q.shape[1]
+        values, vectors = self.ritz(min(count + self.width, columns - self.width))
+        kept = len(values)
+        self._Q[:, :kept] = vectors
+        self._T[:] = 0
+        self._T[np.arange(kept), np.arange(kept)] = values
+        self.size = kept

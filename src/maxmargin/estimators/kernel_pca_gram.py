@@ -1,0 +1,146 @@
+"""The centred Gram matrix K̃ = HKH, H = I − 11ᵀ/n, as a map of columns.
+
+It is kept where it fits into the memory allowed; else its tiles are computed for each product and
+used while they are in cache. H is never applied to the matrix, only to the columns.
+"""
+
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from maxmargin.kernels import Bound, Kernel, Precomputed
+from maxmargin.kernels.blas import one_blas_thread, usual_threads
+from maxmargin.kernels.tiling import worker_pool
+
+Floats = npt.NDArray[np.float64]
+
+_PANEL = 2048  # columns whose products are summed at a time: float32 keeps its digits
+_PROBE = 256  # rows on which the rounding of float32 is measured
+
+
+class CentredGram:
+    """HKH of a kernel on bound rows.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With numbers for all its parameters.
+    bound : Bound
+        The rows, in the type to compute in.
+    memory : int
+        Bytes that the matrix may take; if it needs more it is computed anew for each product.
+    threads : int, optional
+        As in ``Kernel.between``.
+    """
+
+    def __init__(self, kernel: Kernel, bound: Bound, memory: int, threads: int | None) -> None:
+        self.kernel, self.bound, self.threads = kernel, bound, threads
+        self.kept = isinstance(kernel, Precomputed) or size(len(bound), bound.dtype) <= memory
+        self.eps = float(np.finfo(bound.dtype).eps)  # of the kernel values
+        self._means: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.bound)
+
+    @cached_property
+    def matrix(self) -> Any:
+        """K itself, not centred."""
+        if isinstance(self.kernel, Precomputed):
+            return self.bound.parts[0].values
+        return self.kernel.between(self.bound, self.bound, threads=self.threads)
+
+    def times(self, V: Floats) -> Floats:
+        """Return HKH @ V."""
+        V = V - V.mean(axis=0)
+        if self._means is not None:
+            W = self._product(V)
+        else:  # the means of K are one more column
+            W = self._product(np.column_stack([V, np.ones(len(V))]))
+            self._means, W = W[:, -1] / len(V), W[:, :-1]
+        return np.asarray(W - W.mean(axis=0))
+
+    def _product(self, V: Floats) -> Floats:
+        if not self.kept:
+            return self.kernel.combine(self.bound, self.bound, V, self.threads)
+        K, threads = self.matrix, self.threads or usual_threads()
+        typed = np.ascontiguousarray(V, K.dtype)
+        out = np.empty(V.shape)
+
+        def rows(begin: int, end: int) -> None:
+            out[begin:end] = 0
+            for left in range(0, len(V), _PANEL):
+                out[begin:end] += K[begin:end, left : left + _PANEL] @ typed[left : left + _PANEL]
+
+        cuts = np.linspace(0, len(V), threads + 1).astype(int).tolist()
+        first, *rest = pairwise(cuts)
+        with one_blas_thread():
+            others = [worker_pool(threads).submit(rows, *part) for part in rest]
+            rows(*first)
+            for other in others:
+                other.result()
+        return out
+
+    @property
+    def means(self) -> Floats:
+        """The mean of each column of K."""
+        if self._means is None:
+            self._means = self._product(np.ones((len(self), 1)))[:, 0] / len(self)
+        return self._means
+
+    @cached_property
+    def diagonal(self) -> Floats:
+        """K(xᵢ, xᵢ)."""
+        return self.kernel.diag(self.bound).astype(np.float64)
+
+    @property
+    def trace(self) -> float:
+        """The sum of all eigenvalues of HKH."""
+        return float(self.diagonal.sum() - self.means.sum())
+
+    @property
+    def floor(self) -> float:
+        """What rounding alone can make of an eigenvalue 0 of HKH."""
+        return float(10 * self.eps * len(self) * max(np.abs(self.diagonal).max(), _TINY))
+
+    def centred(self) -> Floats:
+        """Return HKH as a matrix of its own, in float64."""
+        K = np.array(self.matrix, dtype=np.float64, order="C")
+        if isinstance(self.kernel, Precomputed):
+            K = (K + K.T) / 2
+        self._means = K.mean(axis=0)
+        mean = self._means.mean()
+        for top in range(0, len(K), 256):  # both means while the rows are in cache
+            rows = slice(top, top + 256)
+            K[rows] -= self._means
+            K[rows] -= (self._means[rows] - mean)[:, np.newaxis]
+        return K
+
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+def size(n: int, dtype: Any) -> int:
+    """Return the bytes of a matrix of n×n."""
+    return n * n * int(np.dtype(dtype).itemsize)
+
+
+def rounding(kernel: Kernel, single: Bound, exact: Bound) -> float:
+    """Return ‖error‖/‖HKH‖ of tiles in float32, on some of the rows."""
+    rows = np.linspace(0, len(exact) - 1, min(len(exact), _PROBE)).astype(int)
+    K = kernel.between(exact[rows], exact[rows]).astype(np.float64)
+    error = _both_ways(kernel.between(single[rows], single[rows]).astype(np.float64) - K)
+    largest = _norm(_both_ways(K))
+    return _norm(error) / largest if largest > 0 else np.inf
+
+
+def _both_ways(K: Floats) -> Floats:
+    K = K - K.mean(axis=0)
+    return np.asarray(K - K.mean(axis=1)[:, np.newaxis])
+
+
+def _norm(K: Floats) -> float:
+    return float(np.abs(scipy.linalg.eigvalsh((K + K.T) / 2)).max())

@@ -1,0 +1,134 @@
+"""Kernel PCA by the Gram matrix: which way to its eigenpairs, and in which number type."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from maxmargin.estimators.kernel_pca_eigen import (
+    Budget,
+    Eigenpairs,
+    block_width,
+    dense,
+    krylov,
+    refined,
+)
+from maxmargin.estimators.kernel_pca_gram import CentredGram, rounding, size
+from maxmargin.kernels import Kernel, Precomputed
+
+_SMALL = 1000  # rows up to which LAPACK is as fast as anything
+_ALWAYS_DOUBLE = 8000  # rows up to which float32 would save nothing worth having
+_COPIES = 4  # of the matrix, that LAPACK needs
+_BLOCKS = 12  # in the basis, unless memory is short
+_LEAST_BLOCKS = 4
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is asked for: the largest eigenpairs of HKH on the rows X."""
+
+    kernel: Kernel
+    X: Any
+    count: int
+    tol: float
+    max_iter: int
+    max_time: float | None
+    memory: int
+    threads: int | None
+    rng: np.random.Generator
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+
+def too_few(task: Task) -> bool:
+    """Return whether a basis of some blocks would be about as large as the matrix."""
+    width = task.count + max(4, task.count // 10)
+    return len(task) < task.count + (_LEAST_BLOCKS + 1) * width
+
+
+def direct(task: Task) -> bool:
+    """Return whether LAPACK is the better choice for so many eigenpairs, and fits."""
+    n, width = len(task), block_width(task.count, True)
+    small = n <= _SMALL or 6 * max(width, task.count) >= n
+    return small and _COPIES * size(n, np.float64) <= max(task.memory, size(_SMALL, "f8"))
+
+
+def solve_dense(task: Task) -> tuple[Eigenpairs, CentredGram]:
+    """Return the eigenpairs by LAPACK."""
+    needed = _COPIES * size(len(task), np.float64)
+    if needed > max(task.memory, size(_SMALL, "f8")):
+        raise ValueError(
+            f"All eigenpairs of {len(task)} rows need {needed / 1e9:.3g} GB, and "
+            f"memory={task.memory} bytes are allowed: ask for fewer n_components with "
+            "eigen_solver='iterative', choose eigen_solver='nystroem', or allow more memory."
+        )
+    gram = _gram(task, _exact(task))
+    return dense(gram.centred(), task.count, whole=task.kernel.psd is not True), gram
+
+
+def solve_iterative(task: Task) -> tuple[Eigenpairs, CentredGram]:
+    """Return the eigenpairs from products with blocks.
+
+    On many rows the search is in float32, if its rounding is far below ``tol``; what is returned
+    is proven in float64 in any case.
+    """
+    started = time.perf_counter()
+    deadline = started + task.max_time if task.max_time is not None else np.inf
+    bound = _exact(task)
+    gram = _gram(task, bound)
+    single = _single(task, bound)
+    if single is None:
+        return _search(task, gram, task.max_iter, deadline), gram
+    fast = _gram(task, single)
+    found = _search(task, fast, task.max_iter, deadline)
+    del fast  # its matrix, before that of float64 is made
+    proven = refined(gram.times, found.vectors)
+    steps = found.n_iter + 1
+    reached = bool(proven.residuals.max() <= task.tol * abs(proven.values[0]))
+    lowest = min(found.lowest, proven.lowest)
+    if not reached and steps < task.max_iter and time.perf_counter() < deadline:
+        again = _search(task, gram, task.max_iter - steps, deadline, proven.vectors)
+        lowest = min(lowest, again.lowest)
+        return again._replace(n_iter=steps + again.n_iter, lowest=lowest), gram
+    return proven._replace(n_iter=steps, converged=reached, lowest=lowest), gram
+
+
+def _search(
+    task: Task, gram: CentredGram, max_iter: int, deadline: float, start: Any = None
+) -> Eigenpairs:
+    n, width = len(task), block_width(task.count, gram.kept)
+    if start is None:
+        start = task.rng.standard_normal((n, width))
+    width = start.shape[1]
+    affordable = task.memory // (4 * 8 * n)
+    least = task.count + _LEAST_BLOCKS * width
+    usual = _BLOCKS * block_width(task.count, False)
+    columns = min(max(least, min(usual, affordable)), n - width)
+    budget = Budget(task.tol, max_iter, deadline, columns)
+    return krylov(gram.times, start, task.count, budget, task.rng)
+
+
+def _gram(task: Task, bound: Any) -> CentredGram:
+    gram = CentredGram(task.kernel, bound, task.memory, task.threads)
+    if isinstance(task.kernel, Precomputed):  # rounded before it came here
+        gram.eps = float(np.finfo(task.X.dtype).eps)
+    return gram
+
+
+def _exact(task: Task) -> Any:
+    X = task.X
+    if isinstance(task.kernel, Precomputed) or not task.kernel.takes_objects:
+        X = X.astype(np.float64, copy=False)
+    return task.kernel.bind(X)
+
+
+def _single(task: Task, exact: Any) -> Any:
+    """Return the rows bound in float32, or None if they are few or its rounding would show."""
+    if len(task) <= _ALWAYS_DOUBLE or task.kernel.takes_gram or task.kernel.takes_objects:
+        return None
+    bound = task.kernel.bind_single(task.X)
+    if bound is None or rounding(task.kernel, bound, exact) > task.tol / 2:
+        return None
+    return bound
