@@ -22,6 +22,7 @@ ESTIMATORS: list[BaseEstimator] = [
     mm.SVR(),
     mm.NuSVR(),
     mm.OneClassSVM(),
+    mm.SVCSearchCV(mm.SVC(), {"C": [0.1, 1]}),
 ]
 
 TRANSFORMERS: list[BaseEstimator] = [

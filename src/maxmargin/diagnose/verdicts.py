@@ -11,6 +11,7 @@ from maxmargin.diagnose.state import State
 
 _MORE = 0.002  # gain in accuracy for which a more complicated learner is recommended
 _WORTH_A_TRY = 0.01  # the same over naming the largest class, where no gain is significant
+_PROMISING = 0.1  # p, for how many methods were tried
 _SIMPLEST_FIRST = ("planes", "naive Bayes", "k-NN", "kernels", "networks")
 
 
@@ -146,9 +147,16 @@ def _recommended(state: State, verdict: str) -> Candidate:
             best = name
     assert best is not None
     found = state.scored[best]
-    if verdict == "no signal" and found.accuracy <= state.sample.majority.mean() + _WORTH_A_TRY:
+    if verdict == "no signal" and not _promising(state, found.accuracy):
         return majority
     return refined(state.sample, found) if best == "kernels" else found.best
+
+
+def _promising(state: State, accuracy: float) -> bool:
+    """Return whether a learner may be worth more than naming the largest class all the same."""
+    signal = state.signal
+    ahead = accuracy > state.sample.majority.mean() + _WORTH_A_TRY
+    return bool(signal and signal[0].p_value < _PROMISING and ahead)
 
 
 def _advice(verdict: str, estimator: Any) -> str:

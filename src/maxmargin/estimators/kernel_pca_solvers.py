@@ -84,7 +84,9 @@ def solve_iterative(task: Task) -> tuple[Eigenpairs, CentredGram]:
     fast = _gram(task, single)
     found = _search(task, fast, task.max_iter, deadline)
     del fast  # its matrix, before that of float64 is made
+    kept, gram.kept = gram.kept, False  # for one product it is not worth making
     proven = refined(gram.times, found.vectors)
+    gram.kept = kept
     steps = found.n_iter + 1
     reached = bool(proven.residuals.max() <= task.tol * abs(proven.values[0]))
     lowest = min(found.lowest, proven.lowest)

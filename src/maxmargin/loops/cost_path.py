@@ -24,7 +24,7 @@ _FALL, _AIM = 0.1, 0.5  # of the gap, of the goal: where the active ones are sol
 _STABLE = 0.1  # part of the free variables that may change in a round before a leap
 _PACE = 0.1  # work of rounds, as part of that of a leap, between two leaps
 _MOST_FREE = 1500
-_STILL, _STUCK = 3, 30  # rounds in which nothing moves, looks at which the gap is no smaller
+_STILL, _STUCK = 3, 30  # rounds in which nothing moves, looks at which nothing is better
 
 
 class Variables(NamedTuple):
@@ -312,12 +312,12 @@ def solve(K: Any, runs: Any, place: Any, v: Any, free: bool, tol: float, rounds:
     everything = np.arange(n)
     whole = np.zeros((1, 3), np.int64)
     made = stuck = 0
-    smallest = np.inf
+    smallest, highest = np.inf, -np.inf
     while True:
         most, least, b, gap, dual = _look(v, free, up, down)
         size = max(abs(dual), abs(dual + gap))
-        stuck = 0 if gap < smallest else stuck + 1
-        smallest = min(smallest, gap)
+        stuck = 0 if gap < smallest or dual > highest + 1e-12 * abs(dual) else stuck + 1
+        smallest, highest = min(smallest, gap), max(highest, dual)
         if gap <= tol * size or not most > least or made >= rounds or stuck == _STUCK:
             return (gap / size if size > 0.0 else 0.0), b, made
         count = _active(v, up, down, most, least, stays)

@@ -62,7 +62,10 @@ class OnMatrix:
         low, high = cost * self.terms.low, cost * self.terms.high
         self.x[:] = np.clip(duals, low, high)
         if self.free:
-            self.x[:] = _balanced(self.terms, low, high, self.x, scores[self.at])
+            x = _balanced(self.terms, low, high, self.x, scores[self.at])
+            # What rounding keeps from its bound would pass for free, and set the intercept.
+            near = 1e-12 * (high - low)
+            self.x[:] = np.where(x >= high - near, high, np.where(x <= low + near, low, x))
 
     def solve(
         self,

@@ -70,8 +70,9 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
     Attributes
     ----------
     cv_results_ : dict
-        As in GridSearchCV; and ``max_relative_gap`` over the splits, and ``abandoned``. Times of
-        fits that share work are their share of it.
+        As in GridSearchCV; where work was shared also ``max_relative_gap`` over the splits, and
+        with ``abandon=True`` whether a candidate was ``abandoned``. Times of fits that share work
+        are their share of it.
     best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_ :
         As in GridSearchCV. ``best_estimator_`` was fitted by itself and has its own certificate.
     multimetric_ : bool
@@ -84,7 +85,7 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
     >>> import maxmargin as mm
     >>> X, y = mm.datasets.circles(200, random_state=0)
     >>> search = mm.SVCSearchCV(mm.SVC(), {"C": [0.1, 1, 10], "gamma": [0.1, 1, 10]}).fit(X, y)
-    >>> search.best_score_ > 0.9
+    >>> bool(search.best_score_ > 0.9)
     True
     >>> search.best_estimator_.certificate_.holds(1e-4)
     True

@@ -128,7 +128,6 @@ class SharedMatrix:
                 place = stated.place
                 own = duals[job.parts[k].sides, place[stated.at]]
                 stated.start(float(job.family.costs[0]), own, scores[place])
-                _settle(stated, float(job.family.costs[0]))
             return self._timed(K, stated, job, self._judged(job, train_scores), rooms)
 
         tasks = [(i, k) for i, job in enumerate(jobs) for k in range(len(job.parts))]
@@ -217,13 +216,6 @@ class SharedMatrix:
         gaps = np.max([gaps for _, gaps, _ in answers], axis=0)
         seconds = np.sum([seconds for _, _, seconds in answers], axis=0) + shared
         return Solved(job.family, job.split, job.machine, _pairs(job), test, train, gaps, seconds)
-
-
-def _settle(problem: OnMatrix, cost: float) -> None:
-    """Put at its bound what rounding keeps from it: else it is free, and sets the intercept."""
-    low, high, x = cost * problem.terms.low, cost * problem.terms.high, problem.x
-    near = 1e-12 * (high - low)
-    x[:] = np.where(x >= high - near, high, np.where(x <= low + near, low, x))
 
 
 def _pairs(job: _Job) -> list[tuple[int, int]]:

@@ -55,8 +55,13 @@ def verified_overlap(
     rows, weights = fewest(found.rows, found.weights, scaled, positive, intercept)
     sign = np.where(positive[rows], 1.0, -1.0)
     picked = _dense(X[rows])
-    exact = _exact_weights(picked, sign, intercept)
-    proved = exact is not None or _enclosed(weights, picked, sign, intercept)
+    # Rationals are for whole numbers, whose weights they give exactly, and for what floats leave
+    # open: those of long fractions take seconds.
+    exact = None
+    proved = not _whole(picked) and _enclosed(weights, picked, sign, intercept)
+    if not proved:
+        exact = _exact_weights(picked, sign, intercept)
+        proved = exact is not None or _enclosed(weights, picked, sign, intercept)
     if exact is not None:
         weights = exact
     elif not proved and not _meets_when_shrunk(scaled, positive, intercept, max_time):
@@ -110,11 +115,15 @@ def _dense(rows: Any) -> Floats:
     return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
 
 
+def _whole(picked: Floats) -> bool:
+    return bool((picked == np.round(picked)).all() and abs(picked).max() < 2**31)
+
+
 def _exact_weights(picked: Floats, sign: Floats, intercept: bool) -> Floats | None:
     """Return nonnegative weights that solve the equations in rationals, or None."""
     columns = [column for column in (picked * sign[:, np.newaxis]).T if column.any()]
     m, d = len(picked), len(columns)
-    digits = 1 if (picked == np.round(picked)).all() and abs(picked).max() < 2**31 else 8
+    digits = 1 if _whole(picked) else 8
     if digits * m * m * (d + 2) > _EXACT_WORK:
         return None
     equations = [[*map(Fraction, column), Fraction(0)] for column in columns]
