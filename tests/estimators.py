@@ -22,9 +22,9 @@ ESTIMATORS: list[BaseEstimator] = [
     mm.SVR(),
     mm.NuSVR(),
     mm.OneClassSVM(),
-    mm.SVCSearchCV(mm.SVC(), {"C": [0.1, 1]}),
 ]
 
+SEARCHES: list[BaseEstimator] = [mm.SVCSearchCV(mm.SVC(), {"C": [0.1, 1]})]
 TRANSFORMERS: list[BaseEstimator] = [
     mm.KernelPCA(),
     mm.Nystroem(),

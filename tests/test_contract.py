@@ -11,14 +11,17 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import maxmargin as mm
-from tests.estimators import ESTIMATORS, TRANSFORMERS, expected_failures
+from tests.estimators import ESTIMATORS, SEARCHES, TRANSFORMERS, expected_failures
 
-EVERY = ESTIMATORS + TRANSFORMERS
+EVERY = ESTIMATORS + SEARCHES + TRANSFORMERS
 
 
 @parametrize_with_checks(EVERY, expected_failed_checks=expected_failures)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+@pytest.mark.filterwarnings("ignore:Scoring failed")
+@pytest.mark.filterwarnings("ignore:One or more of the test scores")
 @pytest.mark.filterwarnings("ignore:X holds .* entries at repeated positions")
 def test_common_checks(estimator: Any, check: Any) -> None:
     check(estimator)

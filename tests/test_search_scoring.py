@@ -321,7 +321,6 @@ def test_what_verbose_says(capsys: pytest.CaptureFixture[str]) -> None:
 # ------------------------------------------------------------------- contract
 
 SEARCHES = [
-    mm.SVCSearchCV(mm.SVC(), {"C": [0.1, 1]}),
     mm.SVCSearchCV(mm.SVR(), {"C": [0.1, 1]}),
     mm.SVCSearchCV(make_pipeline(StandardScaler(), mm.LinearSVC()), {"linearsvc__C": [0.1, 1]}),
 ]
