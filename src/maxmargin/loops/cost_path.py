@@ -15,7 +15,7 @@ from maxmargin.loops import leaps, smo
 from maxmargin.loops.compiled import compiled
 
 _BINS = 128
-_BLOCK = 64  # variables that are new in a block; those of the round before stay
+_BLOCK = 128  # variables that are new in a block; those of the round before stay
 _STEPS = 20  # in a block, for each of its variables
 _INNER = 0.1  # part of the violation down to which a block is solved
 _COMPACT = 0.6  # part of the rows that may be active for these to be copied together

@@ -14,7 +14,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 COPIED = 0.6  # part of the rows of a problem that are copied together at most
-_BLOCK = 128  # variables
+_BLOCK = 256  # variables
 ROUNDS = 20_000  # for each cost
 
 
