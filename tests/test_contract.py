@@ -22,6 +22,7 @@ EVERY = ESTIMATORS + SEARCHES + TRANSFORMERS
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
 @pytest.mark.filterwarnings("ignore:Scoring failed")
 @pytest.mark.filterwarnings("ignore:One or more of the test scores")
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
 @pytest.mark.filterwarnings("ignore:X holds .* entries at repeated positions")
 def test_common_checks(estimator: Any, check: Any) -> None:
     check(estimator)
