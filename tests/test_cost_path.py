@@ -109,20 +109,12 @@ def test_gaps_of_many_problems(name: str, kernel: str) -> None:
     for n in (3, 4, 5, 9, 13, 30, 150, 400):
         for seed in range(8 if n < 100 else 1):
             for free in (True, False):
-                # Without an intercept, 400 rows of SVR stall there on the widest kernel.
-                costs = COSTS if n < 400 or free else COSTS[:-1]
-                check(name, KERNELS[kernel], *rows_of(n, name, seed), free=free, costs=costs)
+                check(name, KERNELS[kernel], *rows_of(n, name, seed), free=free)
 
 
-@pytest.mark.full
-def test_a_path_that_stalls_says_so() -> None:
-    X, y = rows_of(400, "SVR")
-    K = rbf(0.01).gram(X)
-    found = solved(stated("SVR", K, y, fit_intercept=False), COSTS)
-    for c, C in enumerate(COSTS):
-        machine = stated("SVR", K, y, C=C, fit_intercept=False)
-        own = bounds(machine, found.coefficients[c], 0.0)
-        assert own.within(max(TOL, 1.001 * found.gaps[c]))
+def test_a_gap_that_does_not_always_fall_is_no_standstill() -> None:
+    """On the way to C = 1e5 it rises for many looks, while the dual objective still grows."""
+    check("SVR", rbf(0.01), *rows_of(400, "SVR"), free=False)
 
 
 @pytest.mark.parametrize("name", ["SVC", "SVR"])
