@@ -12,6 +12,7 @@ from maxmargin.estimators.parameters import check_choice, check_flag, check_numb
 from maxmargin.estimators.solving import Settings
 from maxmargin.kernels import Kernel, Precomputed, as_kernel
 from maxmargin.kernels.given import Constant
+from maxmargin.kernels.names import is_precomputed
 
 _MAX_ITER = 10_000  # what -1, scikit-learn's word for no limit, stands for
 
@@ -35,8 +36,7 @@ class KernelParameters:
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
-        given = isinstance(self.kernel, Precomputed)
-        given = given or (isinstance(self.kernel, str) and self.kernel == "precomputed")
+        given = is_precomputed(self.kernel)
         tags.input_tags.pairwise, tags.input_tags.sparse = given, not given
         return tags
 

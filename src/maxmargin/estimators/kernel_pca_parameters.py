@@ -12,6 +12,7 @@ from maxmargin.estimators.parameters import check_choice, check_flag, check_numb
 from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.gram import free_memory
 from maxmargin.kernels import Kernel, Precomputed, as_kernel
+from maxmargin.kernels.names import is_precomputed
 
 SOLVERS = ("auto", "dense", "iterative", "nystroem", "explicit")
 
@@ -29,8 +30,7 @@ class KernelPCAParameters:
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
-        given = isinstance(self.kernel, Precomputed)
-        given = given or (isinstance(self.kernel, str) and self.kernel == "precomputed")
+        given = is_precomputed(self.kernel)
         tags.input_tags.pairwise, tags.input_tags.sparse = given, not given
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

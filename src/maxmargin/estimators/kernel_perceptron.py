@@ -12,6 +12,7 @@ from maxmargin.estimators.mistake_driven import Evidence, MistakeDriven
 from maxmargin.estimators.parameters import check_choice
 from maxmargin.estimators.traces import Trace
 from maxmargin.kernels import Kernel, Linear, Precomputed, as_kernel, check_kernel
+from maxmargin.kernels.names import is_precomputed
 from maxmargin.kernels.precomputed import asymmetry, is_symmetric
 from maxmargin.solve import Callback
 from maxmargin.solvers.epochs import Counts, Epoch
@@ -167,8 +168,7 @@ class KernelPerceptron(MistakeDriven):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        given = isinstance(self.kernel, Precomputed)
-        given = given or (isinstance(self.kernel, str) and self.kernel == "precomputed")
+        given = is_precomputed(self.kernel)
         tags.input_tags.pairwise, tags.input_tags.sparse = given, not given
         return tags
 

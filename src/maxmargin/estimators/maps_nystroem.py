@@ -24,6 +24,7 @@ from maxmargin.estimators.maps_fourier import DOUBT
 from maxmargin.estimators.maps_landmarks import WAYS, Landmarks, Rows, choose, eigen, inverse_root
 from maxmargin.estimators.parameters import check_choice, check_number
 from maxmargin.kernels import Kernel, Precomputed, as_kernel
+from maxmargin.kernels.names import is_precomputed
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -134,8 +135,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureMap):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        given = isinstance(self.kernel, Precomputed)
-        given = given or (isinstance(self.kernel, str) and self.kernel == "precomputed")
+        given = is_precomputed(self.kernel)
         tags.input_tags.pairwise, tags.input_tags.sparse = given, not given
         return tags
 

@@ -67,3 +67,9 @@ def _refuse_others(gamma: Any, degree: Any, coef0: Any) -> None:
                 f"{name}={value!r} is for kernels given by name; set it on the Kernel object, "
                 f"or leave it at {defaults[name]!r}"
             )
+
+
+def is_precomputed(kernel: Any) -> bool:
+    """Return whether a ``kernel=`` parameter says that kernel values are given instead of rows."""
+    named = isinstance(kernel, str) and kernel == "precomputed"
+    return named or isinstance(kernel, Precomputed)

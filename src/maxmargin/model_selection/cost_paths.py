@@ -15,6 +15,7 @@ Ints = npt.NDArray[np.int64]
 
 COPIED = 0.6  # part of the rows of a problem that are copied together at most
 _BLOCK = 256  # variables
+_ROUNDING = 1e-12  # of the box
 ROUNDS = 20_000  # for each cost
 
 
@@ -63,9 +64,7 @@ class OnMatrix:
         self.x[:] = np.clip(duals, low, high)
         if self.free:
             x = _balanced(self.terms, low, high, self.x, scores[self.at])
-            # What rounding keeps from its bound would pass for free, and set the intercept.
-            near = 1e-12 * (high - low)
-            self.x[:] = np.where(x >= high - near, high, np.where(x <= low + near, low, x))
+            self.x[:] = snapped(x, low, high)
 
     def solve(
         self,
@@ -109,6 +108,16 @@ class OnMatrix:
         """Set the scores that belong to x."""
         self.f[:] = 0.0
         _add_rows(K, runs, self.place, self._by_row(), self.f)
+
+
+def snapped(x: Floats, low: Floats, high: Floats) -> Floats:
+    """Return x within its limits, and at a limit where rounding alone keeps it from that.
+
+    It would pass for free otherwise, and set the intercept.
+    """
+    near = _ROUNDING * (high - low)
+    near[~np.isfinite(near)] = 0.0
+    return np.where(x >= high - near, high, np.where(x <= low + near, low, x))
 
 
 def _add_rows(K: FloatArray, runs: Ints, place: Ints, coefficients: Floats, f: Floats) -> None:

@@ -17,6 +17,7 @@ from maxmargin.estimators.solving import Budget, Outcome, Settings, solved
 from maxmargin.geometry.inputs import row_products
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.loops.records import Terms
+from maxmargin.model_selection.cost_paths import snapped
 from maxmargin.model_selection.path_matrix import KernelValues
 from maxmargin.model_selection.path_products import with_products
 from maxmargin.problem import KernelProblem, MulticlassProblem, Problem, Solution, Start, Status
@@ -25,7 +26,6 @@ from maxmargin.solvers.choice import choose, named
 
 Floats = npt.NDArray[np.float64]
 
-_ROUNDING = 1e-12  # of the box
 _POLISHED = 2e4  # numbers in X up to which linear machines are polished beyond tol
 _AIM = 0.7  # of tol, aimed at on values of float32, so that the certificate in float64 holds
 
@@ -123,19 +123,11 @@ def start_from(problem: Any, C: float, last: Point | None) -> Start:
     solution = last.solution
     if isinstance(problem, MulticlassProblem):
         return Start(None, solution.b, solution.beta)
-    beta = solution.beta * (C / last.C)
+    beta, low, high = solution.beta * (C / last.C), problem.terms.low, problem.terms.high
     if isinstance(problem, KernelProblem):
         beta, _ = within_groups(problem.terms, beta, problem.groups, problem.totals)
-        return Start(beta=_snapped(problem.terms, beta))
-    return Start(solution.w, float(solution.b), _snapped(problem.terms, beta))
-
-
-def _snapped(terms: Terms, beta: Floats) -> Floats:
-    """Return β within its limits, and at a limit where rounding alone keeps it from that."""
-    near = _ROUNDING * (terms.high - terms.low)
-    near[~np.isfinite(near)] = 0.0
-    beta = np.where(beta > terms.high - near, terms.high, beta)
-    return np.where(beta < terms.low + near, terms.low, beta)
+        return Start(beta=snapped(beta, low, high))
+    return Start(solution.w, float(solution.b), snapped(beta, low, high))
 
 
 class Walker:

@@ -146,7 +146,7 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         try:
             run, fit_params = self._run(X, y, params, scorers, drawn)
         except NotSharedError as found:
-            why = str(found)
+            why, failed = str(found), found.__cause__ is not None
         else:
             self._conclude(run, metric)
             if self.refit:
@@ -154,6 +154,9 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
             self.scorer_ = getattr(scorers, "_scorers", scorers)
             return self
         self._search_plainly(X, y, params, drawn, why)
+        if failed and all(np.isfinite(v).all() for k, v in self.cv_results_.items() if _is_mean(k)):
+            # GridSearchCV fitted everything: it was not the estimator that failed.
+            warnings.warn(f"The search shared no work: {why}.", RuntimeWarning, stacklevel=2)
         return self
 
     def _search_plainly(
@@ -322,6 +325,10 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         self.refit_time_ = time.perf_counter() - begun
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+
+def _is_mean(key: str) -> bool:
+    return key.startswith("mean_test_")
 
 
 def _places(n: int) -> Any:
