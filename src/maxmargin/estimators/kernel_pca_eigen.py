@@ -22,7 +22,9 @@ Times = Callable[[Floats], Floats]
 
 _SMALL = 2000  # rows up to which one thread is faster than several
 _ROUNDING = 1e-8  # of a block against its product, below which it is orthogonalised once more
-_LOOKS = 3  # products with which copies that were missed are looked for
+_SQUARES = 1e-6  # of the largest diagonal entry, below which squares lose too much
+_NEAR = 1e3  # times tol: so small a residual may be small enough after any step
+_LOOKS, _FRESH = 3, 8  # products, and columns in each, by which missed copies are looked for
 
 
 class Eigenpairs(NamedTuple):
@@ -88,7 +90,7 @@ def block_width(count: int, kept: bool) -> int:
     Few need fewer products altogether; many are better where each costs the matrix anew.
     """
     every = count + max(4, count // 10)
-    return min(every, max(12, count // 4)) if kept else every
+    return min(every, max(16, count // 4)) if kept else every
 
 
 def krylov(
@@ -106,7 +108,7 @@ def krylov(
         if width >= count or not found.converged:
             return found
         left = budget.max_iter - found.n_iter - _LOOKS
-        if left < 1 or not _missed(times, found, rng.standard_normal((n, width)), budget):
+        if left < 1 or not _missed(times, found, rng.standard_normal((n, _FRESH)), budget):
             return found
         wide = rng.standard_normal((n, block_width(count, False)))
         again = _converged(times, wide, count, budget._replace(max_iter=left))
@@ -126,11 +128,11 @@ def _missed(times: Times, found: Eigenpairs, fresh: Floats, budget: Budget) -> b
 
 
 def _converged(times: Times, start: Floats, count: int, budget: Budget) -> Eigenpairs:
-    basis = _Basis(start, budget.columns)
+    basis, near = _Basis(start, budget.columns), False
     for step in range(1, budget.max_iter + 1):
         basis.extend(times)
         over = step == budget.max_iter or time.perf_counter() > budget.deadline
-        if not (over or basis.full or (step % 2 == 0 and basis.size >= count)):
+        if not (over or basis.full or (basis.size >= count and (near or step % 3 == 0))):
             continue  # eigenpairs of T take time as well
         basis.look()
         residuals = basis.residuals(count)
@@ -139,6 +141,7 @@ def _converged(times: Times, start: Floats, count: int, budget: Budget) -> Eigen
         )
         if reached or over:
             break
+        near = residuals.max() <= _NEAR * budget.tol * abs(basis.values[-1])
         if basis.full:
             basis.restart(count)
     values, vectors = basis.ritz(count)
@@ -154,7 +157,8 @@ class _Basis:
         columns = min(columns, n)
         self._Q = np.empty((n, columns), order="F")
         self._T = np.zeros((columns, columns))
-        self._next = np.linalg.qr(start)[0]
+        self._next = _orthonormal(start)[0]
+        self._coupled = 0  # from this column on Q meets the next product, but for rounding
         self.size = 0
 
     def extend(self, times: Times) -> None:
@@ -163,18 +167,22 @@ class _Basis:
         self.size = m = before + self.width
         self._Q[:, before:m] = self._next
         Q, W = self._Q[:, :m], times(self._next)
-        shares = Q.T @ W
+        near = Q[:, self._coupled :]
+        shares = np.zeros((m, self.width))
+        shares[self._coupled :] = near.T @ W
+        W = W - near @ shares[self._coupled :]
+        rest = Q.T @ W
+        W -= Q @ rest
+        shares += rest
         self._T[:m, before:m] = shares
         self._T[before:m, :before] = shares[:before].T
-        W = W - Q @ shares
-        W -= Q @ (Q.T @ W)
-        P, R = np.linalg.qr(W)
+        P, R = _orthonormal(W)
         if np.abs(R.diagonal()).min() <= _ROUNDING * np.abs(shares).max():
             # Where W is rounding the directions are arbitrary: orthogonal to Q all the same.
             P -= Q @ (Q.T @ P)
             P = np.linalg.qr(P)[0]
             R = P.T @ W
-        self._next, self._beyond = P, R
+        self._next, self._beyond, self._coupled = P, R, before
 
     def look(self) -> None:
         """Find the Ritz pairs."""
@@ -205,4 +213,24 @@ class _Basis:
         self._Q[:, :kept] = vectors
         self._T[:] = 0
         self._T[np.arange(kept), np.arange(kept)] = values
-        self.size = kept
+        self.size, self._coupled = kept, 0
+
+
+def _orthonormal(W: Floats) -> tuple[Floats, Floats]:
+    """Return P with orthonormal columns and R with PR = W: by Cholesky twice, where that is safe.
+
+    The upper factor of WᵀW costs one product; a second time makes up for what the squares lost.
+    """
+    R = np.eye(W.shape[1])
+    P = W
+    for _ in range(2):
+        try:
+            factor = np.linalg.cholesky(P.T @ P).T
+        except np.linalg.LinAlgError:
+            return np.linalg.qr(W)
+        size = np.abs(factor.diagonal())
+        if size.min() <= _SQUARES * size.max():
+            return np.linalg.qr(W)
+        P = scipy.linalg.solve_triangular(factor, P.T, trans="T", check_finite=False).T
+        R = factor @ R
+    return P, R

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import scipy.linalg
 
 from maxmargin.kernels import Bound, Kernel, Precomputed
+from maxmargin.kernels.half import HalfGram
 from maxmargin.kernels.blas import one_blas_thread, usual_threads
 from maxmargin.kernels.tiling import worker_pool
 
@@ -39,7 +40,9 @@ class CentredGram:
 
     def __init__(self, kernel: Kernel, bound: Bound, memory: int, threads: int | None) -> None:
         self.kernel, self.bound, self.threads = kernel, bound, threads
-        self.kept = isinstance(kernel, Precomputed) or size(len(bound), bound.dtype) <= memory
+        self.given = isinstance(kernel, Precomputed)
+        self.kept = self.given or HalfGram.size(len(bound), bound.dtype) <= memory
+        self._half = HalfGram(kernel, bound, threads, keep=self.kept)
         self.eps = float(np.finfo(bound.dtype).eps)  # of the kernel values
         self._means: Floats | None = None
 
@@ -49,7 +52,7 @@ class CentredGram:
     @cached_property
     def matrix(self) -> Any:
         """K itself, not centred."""
-        if isinstance(self.kernel, Precomputed):
+        if self.given:
             return self.bound.parts[0].values
         return self.kernel.between(self.bound, self.bound, threads=self.threads)
 
@@ -64,16 +67,18 @@ class CentredGram:
         return np.asarray(W - W.mean(axis=0))
 
     def _product(self, V: Floats) -> Floats:
-        if not self.kept:
-            return self.kernel.combine(self.bound, self.bound, V, self.threads)
+        return self._given_product(V) if self.given else self._half.times(V)
+
+    def _given_product(self, V: Floats) -> Floats:
         K, threads = self.matrix, self.threads or usual_threads()
-        typed = np.ascontiguousarray(V, K.dtype)
-        out = np.empty(V.shape)
+        typed = np.ascontiguousarray(V.T, K.dtype)
+        out = np.zeros((V.shape[1], len(V)))
 
         def rows(begin: int, end: int) -> None:
-            out[begin:end] = 0
             for left in range(0, len(V), _PANEL):
-                out[begin:end] += K[begin:end, left : left + _PANEL] @ typed[left : left + _PANEL]
+                # VᵀK, not KV: BLAS is faster with the few columns on the left.
+                some = slice(left, left + _PANEL)
+                out[:, begin:end] += typed[:, some] @ K[some, begin:end]
 
         cuts = np.linspace(0, len(V), threads + 1).astype(int).tolist()
         first, *rest = pairwise(cuts)
@@ -82,7 +87,7 @@ class CentredGram:
             rows(*first)
             for other in others:
                 other.result()
-        return out
+        return out.T
 
     @property
     def means(self) -> Floats:
@@ -109,7 +114,7 @@ class CentredGram:
     def centred(self) -> Floats:
         """Return HKH as a matrix of its own, in float64."""
         K = np.array(self.matrix, dtype=np.float64, order="C")
-        if isinstance(self.kernel, Precomputed):
+        if self.given:
             K = (K + K.T) / 2
         self._means = K.mean(axis=0)
         mean = self._means.mean()

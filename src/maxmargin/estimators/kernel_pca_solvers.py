@@ -18,7 +18,7 @@ from maxmargin.estimators.kernel_pca_gram import CentredGram, rounding, size
 from maxmargin.kernels import Kernel, Precomputed
 
 _SMALL = 1000  # rows up to which LAPACK is as fast as anything
-_ALWAYS_DOUBLE = 8000  # rows up to which float32 would save nothing worth having
+_ALWAYS_DOUBLE = 2000  # rows up to which float32 would save nothing worth having
 _COPIES = 4  # of the matrix, that LAPACK needs
 _BLOCKS = 12  # in the basis, unless memory is short
 _LEAST_BLOCKS = 4
@@ -77,20 +77,18 @@ def solve_iterative(task: Task) -> tuple[Eigenpairs, CentredGram]:
     started = time.perf_counter()
     deadline = started + task.max_time if task.max_time is not None else np.inf
     bound = _exact(task)
-    gram = _gram(task, bound)
     single = _single(task, bound)
     if single is None:
+        gram = _gram(task, bound)
         return _search(task, gram, task.max_iter, deadline), gram
-    fast = _gram(task, single)
-    found = _search(task, fast, task.max_iter, deadline)
-    del fast  # its matrix, before that of float64 is made
-    kept, gram.kept = gram.kept, False  # for one product it is not worth making
+    found = _search(task, _gram(task, single), task.max_iter, deadline)
+    gram = _gram(task, bound, keep=False)  # for one product
     proven = refined(gram.times, found.vectors)
-    gram.kept = kept
     steps = found.n_iter + 1
     reached = bool(proven.residuals.max() <= task.tol * abs(proven.values[0]))
     lowest = min(found.lowest, proven.lowest)
     if not reached and steps < task.max_iter and time.perf_counter() < deadline:
+        gram = _gram(task, bound)
         again = _search(task, gram, task.max_iter - steps, deadline, proven.vectors)
         lowest = min(lowest, again.lowest)
         return again._replace(n_iter=steps + again.n_iter, lowest=lowest), gram
@@ -112,8 +110,8 @@ def _search(
     return krylov(gram.times, start, task.count, budget, task.rng)
 
 
-def _gram(task: Task, bound: Any) -> CentredGram:
-    gram = CentredGram(task.kernel, bound, task.memory, task.threads)
+def _gram(task: Task, bound: Any, keep: bool = True) -> CentredGram:
+    gram = CentredGram(task.kernel, bound, task.memory if keep else 0, task.threads)
     if isinstance(task.kernel, Precomputed):  # rounded before it came here
         gram.eps = float(np.finfo(task.X.dtype).eps)
     return gram

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from maxmargin.kernels import tiling
 from maxmargin.kernels.bound import Bound, Source
+from maxmargin.kernels.half import HalfGram
 from maxmargin.kernels.rows import FloatArray
 
 
@@ -155,7 +156,7 @@ class Kernel:
         Parameters
         ----------
         a, b : Bound
-            As in ``between``.
+            As in ``between``: of the same object, only half of the values are computed.
         weights : ndarray of shape (len(b), m)
             Coefficients, a column for each function.
         threads : int, optional
@@ -167,6 +168,8 @@ class Kernel:
             In float64.
         """
         self._refuse_unequal(a, b)
+        if a is b:
+            return HalfGram(self, a, threads).times(weights)
         return tiling.combine(self, a, b, weights, threads)
 
     def resolved(self, X: Any, weight: Any = None) -> Self:

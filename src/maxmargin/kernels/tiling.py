@@ -49,11 +49,11 @@ class Tile(NamedTuple):
 def fill(kernel: "Kernel", a: Bound, b: Bound, out: FloatArray, threads: int | None) -> None:
     """Fill ``out`` with K(a, b); symmetric to the last bit if a is b."""
     diagonal = kernel._diag(a) if a is b else None
-    height = min(kernel._tile_rows, TILE_BYTES // (TILE_COLUMNS * out.itemsize))
+    height = tile_height(kernel, out.dtype)
     todo = deque(_grid(len(a), len(b), height, out.itemsize, upper=a is b))
 
     def work() -> None:
-        with _working():
+        with working():
             while todo:
                 try:
                     tile = todo.popleft()
@@ -67,9 +67,9 @@ def fill(kernel: "Kernel", a: Bound, b: Bound, out: FloatArray, threads: int | N
     with one_blas_thread():
         if todo:
             # The first tile runs alone: it compiles the loop and builds what is built on demand.
-            with _working():
+            with working():
                 _fill_tile(kernel, a, b, out, todo.popleft(), diagonal)
-        _share(work, todo, min(_thread_count(kernel, threads), len(todo)))
+        shared(work, todo, min(thread_count(kernel, threads), len(todo)))
 
 
 def combine(
@@ -81,11 +81,11 @@ def combine(
     """
     out = np.zeros((len(a), weights.shape[1]))
     typed = np.ascontiguousarray(weights, a.dtype)
-    height = min(kernel._tile_rows, TILE_BYTES // (TILE_COLUMNS * a.dtype.itemsize))
+    height = tile_height(kernel, a.dtype)
     todo = deque(range(0, len(a), height))
 
     def work() -> None:
-        with _working():
+        with working():
             while todo:
                 try:
                     top = todo.popleft()
@@ -103,15 +103,26 @@ def combine(
 
     with one_blas_thread():
         if todo:
-            with _working():
+            with working():
                 panel(todo.popleft())
-        _share(work, todo, min(_thread_count(kernel, threads), len(todo)))
-    if not np.isfinite(out).all():
+        shared(work, todo, min(thread_count(kernel, threads), len(todo)))
+    return finite(kernel, out)
+
+
+def finite(kernel: "Kernel", values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the values, or raise if some overflowed."""
+    if not np.isfinite(values).all():
         raise ValueError(overflow_message(kernel))
-    return out
+    return values
 
 
-def _share(work: Any, todo: deque[Any], threads: int) -> None:
+def tile_height(kernel: "Kernel", dtype: Any) -> int:
+    """Return how many rows a tile has."""
+    return min(kernel._tile_rows, TILE_BYTES // (TILE_COLUMNS * np.dtype(dtype).itemsize))
+
+
+def shared(work: Any, todo: deque[Any], threads: int) -> None:
+    """Let several threads do what is to be done, this one among them."""
     helpers = [worker_pool(threads - 1).submit(work) for _ in range(threads - 1)]
     try:
         work()
@@ -159,7 +170,8 @@ def _grid(rows: int, columns: int, height: int, itemsize: int, *, upper: bool) -
             yield Tile(top, min(top + height, rows), left, min(left + TILE_COLUMNS, columns))
 
 
-def _thread_count(kernel: "Kernel", threads: int | None) -> int:
+def thread_count(kernel: "Kernel", threads: int | None) -> int:
+    """Return how many threads may work; one where a tile is being computed already."""
     if threads is not None and (not isinstance(threads, Integral) or threads < 1):
         raise ValueError(f"threads must be None or a whole number of at least 1, got {threads!r}")
     if _memory.working or not kernel._threaded:
@@ -180,8 +192,8 @@ _memory = _Memory()
 
 
 @contextmanager
-def _working() -> Iterator[None]:
-    """Mark the thread as busy with a tile: a kernel that calls a kernel must not use the pool."""
+def working() -> Iterator[None]:
+    """Mark this thread as busy with a tile: a kernel that calls a kernel must not use the pool."""
     before, _memory.working = _memory.working, True
     try:
         yield
