@@ -514,3 +514,19 @@ def test_two_classes_become_separable_in_three_components(solver: str, seed: int
     Z = mm.KernelPCA(3, kernel=RBF(1.0), eigen_solver=solver).fit_transform(X)
     assert not mm.separate(X, y).separable
     assert mm.separate(Z, y).separable
+
+
+def test_ridge_from_many_rows_is_an_expansion_over_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More rows than one system is solved for: as near to the rows as with all of them."""
+    X, _ = mm.datasets.circles(600, radii=(0.25, 1.0), random_state=0)
+    few = {"kernel": "rbf", "gamma": 2.0, "fit_inverse_transform": True, "alpha": 1e-3}
+    whole = mm.KernelPCA(6, **few).fit(X)
+    for name, value in (("MOST_ROWS", 200), ("_SOME_ROWS", 150), ("_CHUNK", 70)):
+        monkeypatch.setattr(f"maxmargin.estimators.kernel_pca_inverse.{name}", value)
+    some = mm.KernelPCA(6, **few).fit(X)
+    errors = [
+        float(np.sqrt(((m.inverse_transform(m.transform(X)) - X) ** 2).sum(axis=1).mean()))
+        for m in (whole, some)
+    ]
+    assert errors[1] < 1.2 * errors[0] + 1e-3
+    assert errors[1] < 0.1

@@ -28,6 +28,7 @@ from maxmargin.kernels import (
     Polynomial,
     Sigmoid,
 )
+from maxmargin.kernels.half import HalfGram
 from maxmargin.kernels.tiling import TILE_BYTES, TILE_COLUMNS
 
 rng = np.random.default_rng(0)
@@ -93,6 +94,31 @@ def test_tiles_meet_without_a_seam(dtype: Any, form: str) -> None:
         for columns in (1, TILE_COLUMNS, TILE_COLUMNS + 1):
             block = kernel.between(part, bound[:columns])
             assert_allclose(block, exact[:rows, :columns], atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("n", [1, 3, 511, 1300])
+def test_half_of_the_tiles_gives_the_whole_product(dtype: Any, form: Any, n: int) -> None:
+    kernel = RBF(gamma=0.3) + 0.5 * Polynomial(degree=2)
+    X = rng.normal(size=(n, 4)).astype(dtype)
+    V = rng.normal(size=(n, 3))
+    bound = kernel.bind(form(X))
+    expected = kernel.gram(X.astype(np.float64)) @ V
+    tolerance = 1e-12 if dtype is np.float64 else 1e-5
+    size = np.abs(expected).max()
+    kept = HalfGram(kernel, bound, None, keep=True)
+    for times in (kept.times, kept.times, HalfGram(kernel, bound, 1).times):
+        assert_allclose(times(V), expected, rtol=0, atol=tolerance * size)
+    assert_array_equal(kept.times(V), HalfGram(kernel, bound, 1, keep=True).times(V))
+    assert_array_equal(kernel.combine(bound, bound, V), HalfGram(kernel, bound, 1).times(V))
+
+
+def test_half_of_the_tiles_refuses_overflow() -> None:
+    kernel = Polynomial(degree=9)
+    bound = kernel.bind(np.full((5, 1), 1e60))
+    with pytest.raises(ValueError, match="overflow the number type"):
+        HalfGram(kernel, bound, None).times(np.ones((5, 1)))
 
 
 def test_writes_where_it_is_told() -> None:

@@ -30,7 +30,12 @@ COLUMNS, COMPONENTS = 50, 50
 AS_GOOD = 3.0  # angles within this factor count as equal
 REFERENCE = "ours, tol=1e-13"
 OURS = {"ours, tol=1e-6": 1e-6, "ours, tol=1e-11": 1e-11, REFERENCE: 1e-13}
-PEERS = ("randomized", "arpack")
+PEERS: dict[str, dict[str, Any]] = {
+    "randomized": {"eigen_solver": "randomized"},
+    "arpack": {"eigen_solver": "arpack"},
+    "arpack, tol=1e-6": {"eigen_solver": "arpack", "tol": 1e-6},
+    "arpack, tol=1e-2": {"eigen_solver": "arpack", "tol": 1e-2},
+}
 
 
 class Fit(NamedTuple):
@@ -100,17 +105,15 @@ def _checks(size: str, fits: list[Fit]) -> list[Check]:
         claim = f"{size}: at most {MEMORY:g} MB"
         return [Check("target", claim, bool(peak <= MEMORY), f"{peak:.0f} MB")]
     checks = []
-    for peer in (fit for fit in fits if fit.name in PEERS):
-        equal = [
-            fit for fit in fits if fit.name in OURS and fit.angle <= max(AS_GOOD * peer.angle, 1e-9)
-        ]
-        best = min(equal, key=lambda fit: fit.wall.median, default=None)
-        claim = f"{size}: {TARGET:g} times as fast as {peer.name}, at its angle or better"
+    for ours in (fit for fit in fits if fit.name in OURS and fit.name != REFERENCE):
+        near = [fit for fit in fits if fit.name in PEERS and fit.angle <= AS_GOOD * ours.angle]
+        best = min(near, key=lambda fit: fit.wall.median, default=None)
+        claim = f"{size}: {ours.name}: {TARGET:g} times as fast as the best peer as near"
         if best is None:
-            checks.append(Check("target", claim, None, "none of ours is as near"))
+            checks.append(Check("target", claim, None, "no peer is as near"))
             continue
-        times = peer.wall.median / best.wall.median
-        found = f"{times:.1f} times, by {best.name}"
+        times, cpu = best.wall.median / ours.wall.median, best.cpu.median / ours.cpu.median
+        found = f"{times:.1f} times ({cpu:.1f} in CPU time), against {best.name}"
         checks.append(Check("target", claim, bool(times >= TARGET), found))
     return checks
 
@@ -155,7 +158,7 @@ def model(name: str) -> Any:
         )
     from sklearn.decomposition import KernelPCA
 
-    return KernelPCA(COMPONENTS, kernel="rbf", eigen_solver=name, random_state=0)
+    return KernelPCA(COMPONENTS, kernel="rbf", random_state=0, **PEERS[name])
 
 
 if __name__ == "__main__":

@@ -12,9 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.estimators.callbacks import TakesCallbacks
 from maxmargin.estimators.inputs import LARGEST_PRODUCT, check_rows, refuse_overflow
-from maxmargin.estimators.kernel_models import BoundRows, expanded, is_numeric
+from maxmargin.estimators.kernel_models import (
+    BoundRows,
+    as_objects,
+    checked_gram,
+    expanded,
+    is_numeric,
+)
 from maxmargin.estimators.kernel_parameters import KernelParameters
-from maxmargin.estimators.kernel_perceptron import _checked_gram, _objects
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
 from maxmargin.kernels import Kernel, Linear, Precomputed
 
@@ -53,7 +58,7 @@ class KernelExpansion(TakesCallbacks, KernelParameters, BaseEstimator):
         objects = self.kernel_.takes_objects if not reset else self._of_objects(X)
         kernel = self._named_kernel(objects)
         if kernel.takes_objects:
-            return _objects(X)
+            return as_objects(X)
         if not isinstance(kernel, Precomputed):
             X = check_rows(self, X, reset=reset)
             if reset:  # later on the kernel itself refuses what is not finite
@@ -66,7 +71,7 @@ class KernelExpansion(TakesCallbacks, KernelParameters, BaseEstimator):
                 "X.toarray()."
             )
         if reset:
-            return _checked_gram(check_rows(self, X, reset=True))
+            return checked_gram(check_rows(self, X, reset=True))
         narrow = getattr(X, "shape", (0, 0))[1:] == (len(self.support_),)
         if narrow and len(self.support_) != self.n_features_in_:
             return check_array(X, dtype=[np.float64, np.float32])

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from maxmargin.kernels import Bound, Kernel
 from maxmargin.kernels.bound import Objects, Source
 from maxmargin.kernels.given import FromFunction
+from maxmargin.kernels.precomputed import asymmetry, is_symmetric
 from maxmargin.kernels.rows import FloatArray
 from maxmargin.loops.records import Terms
 
@@ -213,3 +214,29 @@ def is_numeric(X: Any) -> bool:
     except ValueError:  # ragged
         return False
     return values.ndim >= 2 or values.dtype.kind in "biuf"
+
+
+def as_objects(X: Any) -> npt.NDArray[Any]:
+    """Return any objects as a 1-D array of them."""
+    items = list(X)
+    if not items:
+        raise ValueError("Found array with 0 sample(s), while a minimum of 1 is required.")
+    objects = np.empty(len(items), dtype=object)
+    for i, item in enumerate(items):
+        objects[i] = item
+    return objects
+
+
+def checked_gram(K: Any) -> Any:
+    """Return kernel values that can be a Gram matrix, or raise."""
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"Precomputed matrix must be a square matrix. Input is a {K.shape[0]}x{K.shape[1]} "
+            "matrix: give the kernel values of all training rows with all training rows."
+        )
+    if not is_symmetric(K):
+        raise ValueError(
+            f"The precomputed Gram matrix is not symmetric, by {asymmetry(K):.2g} of its largest "
+            "value: mm.check_kernel(K) tells more and can repair it."
+        )
+    return K

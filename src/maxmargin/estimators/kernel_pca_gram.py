@@ -13,8 +13,8 @@ import numpy.typing as npt
 import scipy.linalg
 
 from maxmargin.kernels import Bound, Kernel, Precomputed
-from maxmargin.kernels.half import HalfGram
 from maxmargin.kernels.blas import one_blas_thread, usual_threads
+from maxmargin.kernels.half import HalfGram
 from maxmargin.kernels.tiling import worker_pool
 
 Floats = npt.NDArray[np.float64]

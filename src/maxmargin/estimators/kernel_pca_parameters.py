@@ -6,8 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.estimators.inputs import LARGEST_PRODUCT, check_rows, generator, refuse_overflow
-from maxmargin.estimators.kernel_models import OnObjects, is_numeric
-from maxmargin.estimators.kernel_perceptron import _checked_gram, _objects
+from maxmargin.estimators.kernel_models import OnObjects, as_objects, checked_gram, is_numeric
 from maxmargin.estimators.parameters import check_choice, check_flag, check_number
 from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.gram import free_memory
@@ -89,7 +88,7 @@ class KernelPCAParameters:
             objects = self.kernel_.takes_objects
         kernel = self._named_kernel(objects)
         if kernel.takes_objects and (objects or not is_numeric(X)):
-            return _objects(X)
+            return as_objects(X)
         if not isinstance(kernel, Precomputed):
             X = check_rows(self, X, reset=reset)
             refuse_overflow(self, X, largest_squared_norm(X), LARGEST_PRODUCT)
@@ -100,7 +99,7 @@ class KernelPCAParameters:
                 "X.toarray()."
             )
         X = check_rows(self, X, reset=reset)
-        return _checked_gram(X) if reset else X
+        return checked_gram(X) if reset else X
 
     @staticmethod
     def _typed(values: Any, X: Any) -> Any:

@@ -8,12 +8,12 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.estimators.inputs import check_rows, refuse_overflow, stacked
+from maxmargin.estimators.kernel_models import as_objects, checked_gram
 from maxmargin.estimators.mistake_driven import Evidence, MistakeDriven
 from maxmargin.estimators.parameters import check_choice
 from maxmargin.estimators.traces import Trace
 from maxmargin.kernels import Kernel, Linear, Precomputed, as_kernel, check_kernel
 from maxmargin.kernels.names import is_precomputed
-from maxmargin.kernels.precomputed import asymmetry, is_symmetric
 from maxmargin.solve import Callback
 from maxmargin.solvers.epochs import Counts, Epoch
 from maxmargin.solvers.kernel_perceptron import Expansion, KernelLearner
@@ -188,11 +188,11 @@ class KernelPerceptron(MistakeDriven):
     def _check_input(self, X: Any, reset: bool) -> Any:
         kernel = self._named_kernel()
         if kernel.takes_objects:
-            return _objects(X)
+            return as_objects(X)
         given = isinstance(kernel, Precomputed)
         X = check_rows(self, X, reset=reset, accept_sparse=not given)
         if given:
-            return _checked_gram(X) if reset else X
+            return checked_gram(X) if reset else X
         largest = float(abs(X).max())
         refuse_overflow(self, X, largest * largest)
         # What is compared with the support vectors must be of their type.
@@ -299,28 +299,3 @@ class KernelPerceptron(MistakeDriven):
                 stacklevel=5,
             )
         return found.psd and len(some) == n
-
-
-def _objects(X: Any) -> npt.NDArray[Any]:
-    """Return any objects as a 1-D array of them."""
-    items = list(X)
-    if not items:
-        raise ValueError("Found array with 0 sample(s), while a minimum of 1 is required.")
-    objects = np.empty(len(items), dtype=object)
-    for i, item in enumerate(items):
-        objects[i] = item
-    return objects
-
-
-def _checked_gram(K: Any) -> Any:
-    if K.shape[0] != K.shape[1]:
-        raise ValueError(
-            f"Precomputed matrix must be a square matrix. Input is a {K.shape[0]}x{K.shape[1]} "
-            "matrix: give the kernel values of all training rows with all training rows."
-        )
-    if not is_symmetric(K):
-        raise ValueError(
-            f"The precomputed Gram matrix is not symmetric, by {asymmetry(K):.2g} of its largest "
-            "value: mm.check_kernel(K) tells more and can repair it."
-        )
-    return K

@@ -1,5 +1,6 @@
 """What feature maps share: rows in, features out, a block at a time."""
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -10,6 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.estimators.inputs import check_rows, refuse_overflow
 from maxmargin.geometry.inputs import largest_squared_norm
+from maxmargin.kernels.blas import one_blas_thread, usual_threads
+from maxmargin.kernels.tiling import shared
 
 _NUMBERS = 1 << 21  # in the temporary arrays of a block: 16 MB
 _FEWEST_ROWS = 64  # in a block, however wide
@@ -39,6 +42,7 @@ class FeatureMap(TransformerMixin, BaseEstimator):
         raise NotImplementedError
 
     _stays_sparse = False  # whether sparse rows get sparse features
+    _side_by_side = False  # whether blocks are filled by several threads
 
     def _width(self) -> int:
         """Return how many numbers a row needs while it is mapped."""
@@ -129,8 +133,21 @@ class FeatureMap(TransformerMixin, BaseEstimator):
         if self._stays_sparse and sp.issparse(X):
             return sp.vstack([self._sparse_block(X[part]) for part in parts], format="csr")
         out = np.empty((n, self.n_components_), dtype=_dtype(X))
-        for part in parts:
-            self._fill(X[part], out[part])
+        todo = deque(parts)
+
+        def work() -> None:
+            while todo:
+                try:
+                    part = todo.popleft()
+                except IndexError:  # another thread took the last one
+                    return
+                self._fill(X[part], out[part])
+
+        if self._side_by_side and len(parts) > 1:
+            with one_blas_thread():
+                shared(work, todo, min(usual_threads(), len(parts)))
+        else:
+            work()
         return out
 
 

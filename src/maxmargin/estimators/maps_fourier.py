@@ -93,6 +93,8 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureMap):
         self.orthogonal = orthogonal
         self.random_state = random_state
 
+    _side_by_side = True
+
     def _learn(self, X: Any) -> None:
         kernel = self._checked_kernel()
         rng = generator(self.random_state)

@@ -17,8 +17,7 @@ import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from maxmargin.estimators.inputs import check_rows, generator
-from maxmargin.estimators.kernel_models import OnObjects, is_numeric
-from maxmargin.estimators.kernel_perceptron import _checked_gram, _objects
+from maxmargin.estimators.kernel_models import OnObjects, as_objects, checked_gram, is_numeric
 from maxmargin.estimators.maps_base import FeatureMap, blocks
 from maxmargin.estimators.maps_fourier import DOUBT
 from maxmargin.estimators.maps_landmarks import WAYS, Landmarks, Rows, choose, eigen, inverse_root
@@ -173,7 +172,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureMap):
             self._check_parameters()
         kernel = self._named_kernel(X) if reset else self.kernel_
         if kernel.takes_objects:
-            return _objects(X)
+            return as_objects(X)
         if kernel.takes_gram and sp.issparse(X):
             raise TypeError(
                 "Sparse precomputed kernels are not supported, as dense data is required: pass "
@@ -182,7 +181,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureMap):
         if not kernel.takes_gram:
             return super()._check_input(X, reset=reset)
         K = check_rows(self, X, reset=reset)
-        return _checked_gram(K) if reset else K
+        return checked_gram(K) if reset else K
 
     # ------------------------------------------------------------ fitting
 
