@@ -120,8 +120,11 @@ class KernelPCA(
     -----
     Differences from scikit-learn's KernelPCA. Projections and eigenvalues agree, scale and sign
     included. A direction without variance is zeros in ``fit_transform`` and ``transform`` alike.
-    ``inverse_transform`` includes the mean. An indefinite kernel warns, with λ_min and λ_max.
-    ``random_state`` is fixed unless you change it.
+    ``inverse_transform`` includes the mean. An indefinite kernel warns, with λ_min and λ_max; the
+    iterative solver can tell only by eigenvalues that show in its basis, next to the largest ones
+    in size. ``random_state`` is fixed unless you change it. There is no ``kernel_params`` (give a
+    ``Kernel`` or a function), no ``remove_zero_eig`` (n_components=None leaves them out), no
+    ``iterated_power`` (``tol`` says how exact) and no ``copy_X`` (X is never changed).
 
     Examples
     --------
