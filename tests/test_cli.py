@@ -11,10 +11,14 @@ import pytest
 import scipy.sparse as sp
 from click.testing import CliRunner, Result
 
-from maxmargin.cli import facts, main, trial
+from maxmargin.cli import facts, main, reporting, trial
 
 
 def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["try", "--no-report", *map(str, arguments)])
+
+
+def invoke_with_report(*arguments: object) -> Result:
     return CliRunner().invoke(main, ["try", *map(str, arguments)])
 
 
@@ -117,6 +121,74 @@ def test_bad_input_is_a_sentence(
 
 def test_label_without_a_file_is_refused() -> None:
     assert "there is no FILE" in invoke("--label", "y").output
+
+
+# The report.
+
+
+def test_a_report_is_written_and_told(table: Path, tmp_path: Path) -> None:
+    path = tmp_path / "my report.html"
+    path.write_text("old")
+    result = invoke_with_report(table, "--report", path)
+    assert result.exit_code == 0, result.output
+    assert "open it in a browser" in " ".join(result.output.split())
+    page = path.read_text(encoding="utf-8")
+    for words in ("table.csv", "small", "What is proved", "test rows", "yes"):
+        assert words in page
+    assert "could not be drawn" not in page
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["my report.html", "table.csv"]
+
+
+@pytest.fixture
+def quick_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Run in a folder of its own, where a report is but a file."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(reporting, "report", lambda *given, **_: given[3].write_text("new"))
+    return folder
+
+
+def test_reports_have_fresh_names_by_default(table: Path, quick_report: Path) -> None:
+    (quick_report / "maxmargin-report.html").write_text("mine")
+    for _ in range(2):
+        assert invoke_with_report(table).exit_code == 0
+    found = {entry.name: entry.read_text() for entry in quick_report.iterdir()}
+    assert found == {
+        "maxmargin-report.html": "mine",
+        "maxmargin-report-2.html": "new",
+        "maxmargin-report-3.html": "new",
+    }
+
+
+def test_no_report_is_none(table: Path, quick_report: Path) -> None:
+    result = invoke_with_report(table, "--no-report")
+    assert result.exit_code == 0
+    assert "Report" not in result.output
+    assert not list(quick_report.iterdir())
+
+
+def test_a_report_that_cannot_be_written_is_a_sentence(
+    table: Path, quick_report: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise PermissionError("read-only folder")
+
+    monkeypatch.setattr(reporting, "report", refuse)
+    default = invoke_with_report(table)
+    assert default.exit_code == 0
+    assert "read-only folder" in default.output
+    assert "--report PATH" in default.output
+    assert invoke_with_report(table, "--report", "x.html").exit_code == 1
+
+
+def test_impossible_reports_are_refused_before_the_work(table: Path, tmp_path: Path) -> None:
+    nowhere = invoke_with_report(table, "--report", tmp_path / "none" / "x.html")
+    assert nowhere.exit_code == 1
+    assert "no such folder" in nowhere.output
+    assert "Diagnosis" not in nowhere.output
+    assert "exclude each other" in invoke_with_report("--report", "x", "--no-report").output
+    assert "is a directory" in invoke_with_report(table, "--report", tmp_path).output
 
 
 # Facts about the data.

@@ -38,7 +38,7 @@ def test_examples_run(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Each draws a picture, or prints what it has to say."""
-    draws = "savefig" in script.read_text(encoding="utf-8")
+    draws = re.search(r"\bsave(fig)?\(", script.read_text(encoding="utf-8")) is not None
     picture = tmp_path / "picture.png"
     monkeypatch.setattr(sys, "argv", [str(script), *([str(picture)] if draws else [])])
     runpy.run_path(str(script), run_name="__main__")

@@ -57,7 +57,7 @@ ready() {
     read_stamp
     [ ! -e "$marker" ] && [ -n "$old_place" ] && [ -x "$venv/bin/maxmargin" ] &&
         [ "$(place)" = "$old_place" ] && [ "$(digest)" = "$old_digest" ] && same_python &&
-        { [ -z "$extras" ] || [ "$extras" = "$old_extras" ]; }
+        { [ "$extras" = "$old_extras" ] || [ "$old_extras" = test ]; }  # test has all the others
 }
 
 # PYTHON=... asks for a version; without it the environment's own will do.
@@ -133,12 +133,16 @@ create() {
     fi
 }
 
+more() {
+    if [ "$extras" = test ]; then echo " and what its tests need"; fi
+}
+
 install() {
     # An interruption must leave the marker, whatever pip makes of the signal.
     trap 'exit 130' INT
     trap 'exit 143' HUP TERM
     echo $$ >"$marker"
-    say "installing maxmargin${extras:+ and what its tests need} (a minute or two, once)"
+    say "installing maxmargin$(more) (a minute or two, once)"
     if ! pip_install >"$log" 2>&1; then
         tail -n 20 "$log" >&2
         # pip gave up in good order: an environment that worked before still does.

@@ -35,6 +35,7 @@ from maxmargin.estimators import (
 )
 from maxmargin.estimators.certifying import certify
 from maxmargin.kernels import check_kernel
+from maxmargin.report import report
 from maxmargin.separability import Separation, separate
 
 __version__ = "0.1.0"
@@ -47,6 +48,8 @@ def __getattr__(name: str) -> Any:
     if name in ("model_selection", *_CHOOSING):
         room = import_module("maxmargin.model_selection")
         return getattr(room, name) if name in _CHOOSING else room
+    if name == "plots":
+        return import_module("maxmargin.plots")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -83,6 +86,8 @@ __all__ = [
     "geometry",
     "kernels",
     "model_selection",
+    "plots",
     "regularization_path",
+    "report",
     "separate",
 ]

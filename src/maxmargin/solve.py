@@ -19,6 +19,7 @@ from maxmargin.problem import (
     Start,
     Status,
 )
+from maxmargin.progress import progress
 
 Step = TypeVar("Step", bound=Iterate)
 StopRule = Callable[[Step], Status | None]
@@ -90,6 +91,7 @@ def solve(
         max_time=max_time,
         callback=told,
         verbose=verbose,
+        tol=tol,
     )
     if watch.last is None:
         raise KeyboardInterrupt("interrupted before there was anything to keep")
@@ -147,6 +149,7 @@ def drive(
     max_time: float | None = None,
     callback: Callback | None = None,
     verbose: bool = False,
+    tol: float | None = None,
 ) -> Run:
     """Run a solver until a rule, a budget, the callback or Ctrl-C ends it.
 
@@ -164,6 +167,8 @@ def drive(
         Called with a Progress after each iteration; returning True ends the run.
     verbose : bool
         Write one line per iteration to standard output.
+    tol : float or None
+        Relative gap at which a rule will end the run, so that the bar can say how far it is.
 
     Returns
     -------
@@ -174,18 +179,25 @@ def drive(
     start = time.perf_counter()
     iterations = 0
     status = at_max_iter
+    bar = progress(
+        "Solving", max_iter, unit="iteration", tol=tol, max_time=max_time, even=tol is not None,
+        quiet=verbose,
+    )  # fmt: skip
     try:
-        for iterate in iterates:
-            seconds = time.perf_counter() - start
-            if iterate.finished:
-                iterations += 1
-                ended = _ended(Progress(iterations, seconds, iterate), rules, callback, verbose)
-                if ended or iterations >= max_iter:
-                    status = ended or at_max_iter
+        with bar:
+            for iterate in iterates:
+                seconds = time.perf_counter() - start
+                if iterate.finished:
+                    iterations += 1
+                    if bar.watched:
+                        bar.update(iterations, getattr(iterate, "relative_gap", None))
+                    ended = _ended(Progress(iterations, seconds, iterate), rules, callback, verbose)
+                    if ended or iterations >= max_iter:
+                        status = ended or at_max_iter
+                        break
+                if max_time is not None and seconds > max_time:
+                    status = Status.MAX_TIME
                     break
-            if max_time is not None and seconds > max_time:
-                status = Status.MAX_TIME
-                break
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     return Run(status, iterations, time.perf_counter() - start)

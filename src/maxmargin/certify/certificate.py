@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from maxmargin.certify.page import as_html
 from maxmargin.problem import relative_gap
 
 _BELOW = 1e-9  # a negative gap up to this part is rounding
@@ -84,6 +85,9 @@ class Certificate:
         if self.intercept_cost > _WORTH_SAYING * least:
             sentence += f", {self.intercept_cost:.2g} of it by the choice of intercept"
         return f"{sentence}; {self.caveat}." if self.caveat else f"{sentence}."
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
 
 def together(parts: list[Certificate]) -> Certificate:

@@ -38,8 +38,18 @@ def main() -> None:
     help="Time allowed for the diagnosis, and for the fit.",
 )
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
+@click.option(
+    "--report",
+    metavar="PATH",
+    type=click.Path(dir_okay=False),
+    help="Where to write the report; a file of that name is replaced. "
+    "Default: maxmargin-report.html here, with -2, -3, … where that exists.",
+)
+@click.option("--no-report", is_flag=True, help="Write no report.")
 def try_command(file: str | None, label: str | None, **options: Any) -> None:
     """Diagnose labelled data, take what is recommended, search around it, fit it, certify it.
+
+    All of it, with pictures, goes into one HTML file that needs no network.
 
     FILE is svmlight (LIBSVM) text, CSV or TSV, also with .xz, .gz or .bz2 at the end of its name.
     Without FILE, scikit-learn's breast cancer data is used.
@@ -48,4 +58,6 @@ def try_command(file: str | None, label: str | None, **options: Any) -> None:
 
     if file is None and label is not None:
         raise click.UsageError("--label names a column of FILE, and there is no FILE.")
+    if options["report"] and options["no_report"]:
+        raise click.UsageError("--report and --no-report exclude each other.")
     run(Trial(file=file, label=label, **options))

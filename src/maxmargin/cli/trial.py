@@ -7,7 +7,7 @@ import time
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import numpy as np
@@ -15,19 +15,14 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
-from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline
 
-from maxmargin.cli.facts import facts, is_sparse
-from maxmargin.data import Labelled, read_labelled
+from maxmargin.cli.facts import facts
+from maxmargin.cli.reading import Split, labelled, split
+from maxmargin.data import Labelled
 
 PIPE_WIDTH = 100
-# Above this density a dense array is smaller than a sparse one, and faster.
-DENSE_FROM = 0.5
-DENSE_ENTRIES = 10**8
-MAX_COLUMNS = 10**8
 SEARCHED_ROWS = 5000  # more are sampled for the search
 AROUND = 4.0 ** np.arange(-2, 3)  # times what is recommended
 
@@ -41,15 +36,8 @@ class Trial:
     test_fraction: float
     max_time: float
     seed: int
-
-
-class Split(NamedTuple):
-    """A training and a test part."""
-
-    X_train: Any
-    X_test: Any
-    y_train: Any
-    y_test: Any
+    report: str | None = None
+    no_report: bool = False
 
 
 def run(trial: Trial) -> None:
@@ -77,31 +65,23 @@ def _console() -> Console:
 
 
 def _run(trial: Trial, console: Console) -> None:
-    data = _read(trial)
+    if trial.report and not Path(trial.report).resolve().parent.is_dir():
+        raise click.ClickException(f"--report {trial.report}: there is no such folder; make it.")
+    data = labelled(trial)
     _describe(data, trial, console)
-    parts = _split(data, trial)
+    parts = split(data, trial)
     console.print(f"Training on {len(parts.y_train)} rows, testing on {len(parts.y_test)}.")
-    model = _diagnosed(parts, trial, console)
-    model = _searched(model, parts, trial, console)
+    diagnosis = _diagnosed(parts, trial, console)
+    model, search = _searched(diagnosis.recommend(), parts, trial, console)
     _fitted(model, parts, trial, console)
+    if not trial.no_report:
+        # Imported here: it takes as long as everything else that is imported.
+        from maxmargin.cli.reporting import reported
 
-
-def _read(trial: Trial) -> Labelled:
-    if trial.file is None:
-        bundled = load_breast_cancer()
-        names = bundled.target_names[bundled.target]
-        features = [str(name) for name in bundled.feature_names]
-        return Labelled(bundled.data, names, features, "diagnosis", "breast cancer, scikit-learn's")
-    data = read_labelled(trial.file, trial.label)
-    X = data.X
-    if X.shape[1] > MAX_COLUMNS:
-        raise click.ClickException(
-            f"{trial.file} has an index {X.shape[1]}: weights for so many columns do not fit in "
-            "memory; number the features that occur from 1 on."
-        )
-    if is_sparse(X) and X.nnz >= DENSE_FROM * math.prod(X.shape) <= DENSE_FROM * DENSE_ENTRIES:
-        return data._replace(X=X.toarray())
-    return data
+        _heading(console, "Report")
+        with console.status("drawing …"):
+            words = reported(model, parts, data, trial, diagnosis=diagnosis, search=search)
+        _said(console, words)
 
 
 def _describe(data: Labelled, trial: Trial, console: Console) -> None:
@@ -118,35 +98,6 @@ def _describe(data: Labelled, trial: Trial, console: Console) -> None:
     console.print()
 
 
-def _split(data: Labelled, trial: Trial) -> Split:
-    classes, counts = np.unique(data.y, return_counts=True)
-    if len(classes) < 2:
-        raise click.ClickException(
-            f"all {len(data.y)} rows have the label {classes[0]}: there is nothing to separate."
-        )
-    if counts.min() < 2:
-        alone = classes[counts.argmin()]
-        raise click.ClickException(
-            f"{int((counts < 2).sum())} of {len(classes)} labels occur once ({alone} is one): "
-            "each class needs a row to train on and one to test on. "
-            "Remove those rows; if the labels are measurements, this is not classification."
-        )
-    try:
-        parts = train_test_split(
-            data.X,
-            data.y,
-            test_size=trial.test_fraction,
-            stratify=data.y,
-            random_state=trial.seed,
-        )
-    except ValueError as impossible:
-        raise click.ClickException(
-            f"cannot hold back {trial.test_fraction:.0%} of {len(data.y)} rows with every class on "
-            f"both sides ({impossible}); choose another --test"
-        ) from impossible
-    return Split(*parts)
-
-
 # ------------------------------------------------------------------- the steps
 
 
@@ -159,7 +110,7 @@ def _said(console: Console, words: str) -> None:
 
 
 def _diagnosed(parts: Split, trial: Trial, console: Console) -> Any:
-    """Diagnose the training part, and return what is recommended for it."""
+    """Return the diagnosis of the training part."""
     import maxmargin as mm
 
     _heading(console, "Diagnosis")
@@ -168,11 +119,11 @@ def _diagnosed(parts: Split, trial: Trial, console: Console) -> Any:
             parts.X_train, parts.y_train, max_time=trial.max_time, random_state=trial.seed
         )
     _said(console, str(diagnosis))
-    return diagnosis.recommend()
+    return diagnosis
 
 
-def _searched(model: Any, parts: Split, trial: Trial, console: Console) -> Any:
-    """Return the best model around the one that is recommended, by cross-validation."""
+def _searched(model: Any, parts: Split, trial: Trial, console: Console) -> tuple[Any, Any]:
+    """Return the best model around the one that is recommended, and the search that found it."""
     import maxmargin as mm
 
     _heading(console, "Search")
@@ -180,7 +131,7 @@ def _searched(model: Any, parts: Split, trial: Trial, console: Console) -> Any:
     if not grid:
         name = type(_machine(model)).__name__
         _said(console, f"{name} has no C: nothing to search for.")
-        return model
+        return model, None
     X, y = _sampled(parts, trial)
     search = mm.SVCSearchCV(model, grid, refit=False)
     begun = time.perf_counter()
@@ -190,7 +141,7 @@ def _searched(model: Any, parts: Split, trial: Trial, console: Console) -> Any:
             search.fit(X, y)
     except ValueError as too_few:
         _said(console, f"Not possible ({too_few}): what is recommended is taken as it is.")
-        return model
+        return model, None
     count = len(search.cv_results_["params"])
     rows = f" on {len(y)} sampled rows" if len(y) < len(parts.y_train) else ""
     spread = search.cv_results_["std_test_score"][search.best_index_]
@@ -200,7 +151,7 @@ def _searched(model: Any, parts: Split, trial: Trial, console: Console) -> Any:
         f"{count} candidates, {search.n_splits_} folds each{rows}: best {best}, right in "
         f"{search.best_score_:.2%} (± {spread:.2%}). {_seconds(begun)} {search.sharing_}.",
     )
-    return model.set_params(**search.best_params_)
+    return model.set_params(**search.best_params_), search
 
 
 def _grid(model: Any) -> dict[str, list[float]]:

@@ -10,6 +10,7 @@ from maxmargin.diagnose.result import Diagnosis
 from maxmargin.diagnose.state import State
 from maxmargin.diagnose.verdicts import concluded
 from maxmargin.estimators.inputs import generator
+from maxmargin.progress import progress
 
 
 def diagnose(
@@ -66,7 +67,7 @@ def diagnose(
     table = check_table(arguments, X, y)
     rng = generator(random_state)
     state = State(table, clock, rng, bool(thorough), seed=int(rng.integers(2**31)))
-    for ask in (
+    rungs = (
         state.look_at_columns,
         state.look_for_conflicts,
         state.look_for_planes,
@@ -76,7 +77,10 @@ def diagnose(
         state.try_networks,
         state.look_for_signal,
         state.give_up_rows,
-    ):
-        ask()
+    )
+    with progress("Diagnosing", len(rungs), unit="rung", even=False) as bar:
+        for done, ask in enumerate(rungs):
+            bar.update(done, note=ask.__name__.replace("_", " "))
+            ask()
     seed = random_state if isinstance(random_state, int | np.integer) else None
     return concluded(state, seed)

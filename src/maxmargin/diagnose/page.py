@@ -1,27 +1,27 @@
-"""A diagnosis in a notebook. Every word is escaped: labels and names can hold anything."""
+"""A diagnosis in a notebook."""
 
-from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from maxmargin.html import Html, bullets, table, tag
 
 if TYPE_CHECKING:
     from maxmargin.diagnose.result import Diagnosis, Rung
 
 
-def as_html(found: "Diagnosis") -> str:
+def as_html(found: "Diagnosis") -> Html:
     """Return a verdict, its reasons and a table of all rungs."""
-    warnings = "".join(f"<li>{escape(warning)}</li>" for warning in found.warnings)
-    rows = "".join(_row(rung) for rung in found.rungs)
-    return (
-        f"<div><p><b>{escape(found.verdict.capitalize())}</b> "
-        f"({found.n_rows} rows, {found.n_features} columns, {len(found.classes)} classes)</p>"
-        f"<p>{escape(found.reason)}</p><p>Use: {escape(found.advice)}</p>"
-        + (f"<ul>{warnings}</ul>" if warnings else "")
-        + "<table><thead><tr><th>Question</th><th>Answer</th><th>Rows seen</th></tr></thead>"
-        f"<tbody>{rows}</tbody></table></div>"
+    size = f" ({found.n_rows} rows, {found.n_features} columns, {len(found.classes)} classes)"
+    return tag(
+        "div",
+        tag("p", tag("b", found.verdict.capitalize()), size),
+        tag("p", "Why: ", found.reason),
+        tag("p", "Use: ", found.advice),
+        bullets(found.warnings),
+        table(["Question", "Answer", "Rows seen"], map(_row, found.rungs)),
     )
 
 
-def _row(rung: "Rung") -> str:
-    answer = escape(rung.answer) if rung.ran else f"<i>{escape(rung.answer)}</i>"
-    seen = str(rung.rows_seen) if rung.ran else "–"
-    return f"<tr><td>{escape(rung.name)}</td><td>{answer}</td><td>{seen}</td></tr>"
+def _row(rung: "Rung") -> tuple[Any, ...]:
+    if rung.ran:
+        return rung.name, rung.answer, rung.rows_seen
+    return rung.name, tag("i", rung.answer), "–"

@@ -17,7 +17,7 @@ from maxmargin.certify.arithmetic import within_groups
 from maxmargin.estimators.kernel_expansion import KernelExpansion
 from maxmargin.estimators.kernel_models import Found, Part, Training
 from maxmargin.estimators.kernel_starts import Last, known_duals
-from maxmargin.estimators.solving import Budget, Outcome, ill_scaled, solved
+from maxmargin.estimators.solving import Budget, Outcome, all_solved, ill_scaled
 from maxmargin.gram import Gram
 from maxmargin.kernels import Kernel, Linear
 from maxmargin.problem import Intercept, KernelProblem, Problem, Start, Status
@@ -137,15 +137,7 @@ class KernelMachine(KernelExpansion):
         return beta
 
     def _solve(self, problems: list[Any], starts: list[Start]) -> list[Outcome]:
-        """Solve independent problems one after the other within one budget.
-
-        Side by side, a thread each, they took longer: Python's lock is held too often.
-        """
-        settings, budget = self._settings(), Budget(self.max_time)
-        return [
-            solved(problem, settings, budget, start)
-            for problem, start in zip(problems, starts, strict=True)
-        ]
+        return all_solved(problems, starts, self._settings(), Budget(self.max_time))
 
     def _forget(self) -> None:
         for name in ("status_", "trace_"):

@@ -5,7 +5,6 @@ used while they are in cache. H is never applied to the matrix, only to the colu
 """
 
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from maxmargin.kernels.tiling import worker_pool
 Floats = npt.NDArray[np.float64]
 
 _PANEL = 2048  # columns whose products are summed at a time: float32 keeps its digits
+_SHARES = 8  # of a given matrix, whatever the number of threads: BLAS rounds by the shape
 _PROBE = 256  # rows on which the rounding of float32 is measured
 
 
@@ -80,13 +80,11 @@ class CentredGram:
                 some = slice(left, left + _PANEL)
                 out[:, begin:end] += typed[:, some] @ K[some, begin:end]
 
-        cuts = np.linspace(0, len(V), threads + 1).astype(int).tolist()
-        first, *rest = pairwise(cuts)
+        cuts = np.linspace(0, len(V), _SHARES + 1).astype(int).tolist()
         with one_blas_thread():
-            others = [worker_pool(threads).submit(rows, *part) for part in rest]
-            rows(*first)
-            for other in others:
-                other.result()
+            run = map if threads == 1 else worker_pool(threads).map
+            for _ in run(rows, cuts, cuts[1:]):
+                pass
         return out.T
 
     @property

@@ -16,6 +16,7 @@ from maxmargin.estimators.kernel_pca_eigen import (
 )
 from maxmargin.estimators.kernel_pca_gram import CentredGram, rounding, size
 from maxmargin.kernels import Kernel, Precomputed
+from maxmargin.progress import Bar, progress
 
 _SMALL = 1000  # rows up to which LAPACK is as fast as anything
 _ALWAYS_DOUBLE = 2000  # rows up to which float32 would save nothing worth having
@@ -74,14 +75,21 @@ def solve_iterative(task: Task) -> tuple[Eigenpairs, CentredGram]:
     On many rows the search is in float32, if its rounding is far below ``tol``; what is returned
     is proven in float64 in any case.
     """
+    with progress(
+        "Finding components", task.max_iter, unit="product", max_time=task.max_time, even=False
+    ) as bar:
+        return _iterated(task, bar)
+
+
+def _iterated(task: Task, bar: Bar) -> tuple[Eigenpairs, CentredGram]:
     started = time.perf_counter()
     deadline = started + task.max_time if task.max_time is not None else np.inf
     bound = _exact(task)
     single = _single(task, bound)
     if single is None:
         gram = _gram(task, bound)
-        return _search(task, gram, task.max_iter, deadline), gram
-    found = _search(task, _gram(task, single), task.max_iter, deadline)
+        return _search(task, gram, task.max_iter, deadline, bar), gram
+    found = _search(task, _gram(task, single), task.max_iter, deadline, bar)
     gram = _gram(task, bound, keep=False)  # for one product
     proven = refined(gram.times, found.vectors)
     steps = found.n_iter + 1
@@ -89,14 +97,14 @@ def solve_iterative(task: Task) -> tuple[Eigenpairs, CentredGram]:
     lowest = min(found.lowest, proven.lowest)
     if not reached and steps < task.max_iter and time.perf_counter() < deadline:
         gram = _gram(task, bound)
-        again = _search(task, gram, task.max_iter - steps, deadline, proven.vectors)
+        again = _search(task, gram, task.max_iter - steps, deadline, bar, proven.vectors)
         lowest = min(lowest, again.lowest)
         return again._replace(n_iter=steps + again.n_iter, lowest=lowest), gram
     return proven._replace(n_iter=steps, converged=reached, lowest=lowest), gram
 
 
 def _search(
-    task: Task, gram: CentredGram, max_iter: int, deadline: float, start: Any = None
+    task: Task, gram: CentredGram, max_iter: int, deadline: float, bar: Bar, start: Any = None
 ) -> Eigenpairs:
     n, width = len(task), block_width(task.count, gram.kept)
     if start is None:
@@ -106,8 +114,13 @@ def _search(
     least = task.count + _LEAST_BLOCKS * width
     usual = _BLOCKS * block_width(task.count, False)
     columns = min(max(least, min(usual, affordable)), n - width)
-    budget = Budget(task.tol, max_iter, deadline, columns)
-    return krylov(gram.times, start, task.count, budget, task.rng)
+    budget = Budget(task.tol, max_iter, deadline, columns, gram.floor)
+
+    def times(V: Any) -> Any:
+        bar.advance()
+        return gram.times(V)
+
+    return krylov(times, start, task.count, budget, task.rng)
 
 
 def _gram(task: Task, bound: Any, keep: bool = True) -> CentredGram:

@@ -13,7 +13,7 @@ from maxmargin.certify import together
 from maxmargin.estimators.callbacks import TakesCallbacks, announced
 from maxmargin.estimators.inputs import check_rows, generator
 from maxmargin.estimators.parameters import check_choice, check_flag, check_number, check_progress
-from maxmargin.estimators.solving import Budget, Outcome, Settings, ill_scaled, solved
+from maxmargin.estimators.solving import Budget, Outcome, Settings, all_solved, ill_scaled
 from maxmargin.geometry.inputs import row_products
 from maxmargin.problem import Intercept, Start, Status
 
@@ -108,12 +108,7 @@ class LinearMachine(TakesCallbacks, BaseEstimator):
         )
 
     def _solve(self, problems: list[Any], starts: list[Start]) -> list[Outcome]:
-        """Solve independent problems one after the other within one budget."""
-        settings, budget = self._settings(), Budget(self.max_time)
-        return [
-            solved(problem, settings, budget, start)
-            for problem, start in zip(problems, starts, strict=True)
-        ]
+        return all_solved(problems, starts, self._settings(), Budget(self.max_time))
 
     def _lift(self) -> float:
         return float(self.intercept_scaling)

@@ -118,7 +118,7 @@ def finite(kernel: "Kernel", values: npt.NDArray[np.float64]) -> npt.NDArray[np.
 
 def tile_height(kernel: "Kernel", dtype: Any) -> int:
     """Return how many rows a tile has."""
-    return min(kernel._tile_rows, TILE_BYTES // (TILE_COLUMNS * np.dtype(dtype).itemsize))
+    return min(kernel._tile_rows, TILE_BYTES // (TILE_COLUMNS * int(np.dtype(dtype).itemsize)))
 
 
 def shared(work: Any, todo: deque[Any], threads: int) -> None:

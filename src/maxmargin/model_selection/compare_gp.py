@@ -21,6 +21,7 @@ from maxmargin.model_selection.compare_gp_fits import (
     log_marginal_likelihood,
 )
 from maxmargin.model_selection.compare_gp_kernels import covariance
+from maxmargin.progress import progress
 
 Floats = npt.NDArray[np.float64]
 
@@ -109,11 +110,15 @@ def compare_gp(
     theta = np.asarray(covariance(kernel).theta, dtype=np.float64)
     if not len(theta):
         notes.append(f"{kernel!r} has no parameters to choose: nothing but C is tuned.")
-    process = by_marginal_likelihood(kernel, data)
-    borrowed = by_cross_validation(kernel, [process.theta], data, tune=False)
-    tuned = by_cross_validation(kernel, [theta, process.theta], data, tune=len(theta) > 0)
-    choices = {GP: process, SVM_BY_GP: borrowed, SVM_BY_CV: tuned}
-    return _compared(choices, data, X_test, y_test, (*notes, *process.remarks))
+    with progress("Comparing", unit="kernel") as bar:
+        bar.update(note=GP)
+        process = by_marginal_likelihood(kernel, data)
+        bar.update(note=SVM_BY_GP)
+        borrowed = by_cross_validation(kernel, [process.theta], data, bar, tune=False)
+        bar.update(note=SVM_BY_CV)
+        tuned = by_cross_validation(kernel, [theta, process.theta], data, bar, tune=len(theta) > 0)
+        choices = {GP: process, SVM_BY_GP: borrowed, SVM_BY_CV: tuned}
+        return _compared(choices, data, X_test, y_test, (*notes, *process.remarks))
 
 
 def _compared(

@@ -1,6 +1,5 @@
 """What the comparison of an SVM with a Gaussian process says."""
 
-import html
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from maxmargin.html import joined, table, tag
 from maxmargin.kernels import Kernel
 
 GP = "GP"
@@ -111,15 +111,8 @@ class GPComparison:
         return "\n".join([self._heading, *rows, *self._remarks()])
 
     def _repr_html_(self) -> str:
-        def line(cells: tuple[str, ...], tag: str) -> str:
-            return "<tr>" + "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in cells) + "</tr>"
-
-        body = "".join(line(cells, "td") for cells in self._lines())
-        remarks = "".join(f"<p>{html.escape(remark)}</p>" for remark in self._remarks())
-        return (
-            f"<table><caption>{html.escape(self._heading)}</caption>"
-            f"<thead>{line(self._columns, 'th')}</thead><tbody>{body}</tbody></table>{remarks}"
-        )
+        paragraphs = [tag("p", remark) for remark in self._remarks()]
+        return joined([table(self._columns, self._lines(), self._heading), *paragraphs])
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the models as what JSON can hold; kernels as they print."""

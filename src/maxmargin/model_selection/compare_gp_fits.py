@@ -16,6 +16,7 @@ from maxmargin.estimators import SVC, SVR
 from maxmargin.kernels import Kernel
 from maxmargin.model_selection.compare_gp_kernels import covariance, with_theta
 from maxmargin.model_selection.search import SVCSearchCV
+from maxmargin.progress import Bar
 
 Floats = npt.NDArray[np.float64]
 
@@ -117,7 +118,9 @@ def log_marginal_likelihood(model: Any, theta: Floats) -> float:
 # ------------------------------------------------------------------- by cross-validation
 
 
-def by_cross_validation(kernel: Kernel, starts: list[Floats], data: Data, tune: bool) -> Choice:
+def by_cross_validation(
+    kernel: Kernel, starts: list[Floats], data: Data, bar: Bar, tune: bool
+) -> Choice:
     """Return the SVM with the cost and, if asked, the kernel of the best cross-validated score.
 
     One coordinate after the other moves over a grid in its logarithm, from the best of ``starts``;
@@ -131,6 +134,7 @@ def by_cross_validation(kernel: Kernel, starts: list[Floats], data: Data, tune: 
         key = tuple(theta.tolist())
         if key not in scores:
             scores[key] = _scores(with_theta(kernel, theta), data)
+            bar.advance()
         return scores[key][cost]
 
     theta = max(starts, key=lambda start: score(1.0, start))

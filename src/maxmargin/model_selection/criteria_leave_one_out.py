@@ -14,6 +14,7 @@ from maxmargin.estimators.solving import Budget, Settings, solved
 from maxmargin.loops.records import Terms
 from maxmargin.model_selection.criteria_machines import Machine, machines, refuse_others
 from maxmargin.problem import KernelProblem, Problem, Start, Status
+from maxmargin.progress import Bar, progress
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -96,16 +97,25 @@ def leave_one_out(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Leav
     True
     """
     refuse_others(model)
+    with progress("Leaving out", unit="refit") as bar:
+        return _left_out(model, X, y, sample_weight, bar)
+
+
+def _left_out(model: Any, X: Any, y: Any, sample_weight: Any, bar: Bar) -> LeaveOneOut:
     if not model.__sklearn_is_fitted__():
         model = clone(model).fit(X, y, sample_weight)
     found = machines(model, X, y, sample_weight)
+    everyone = [np.flatnonzero((machine.alpha > 0) & ~machine.alone) for machine in found]
+    bar.update(total=sum(map(len, everyone)))
     kept = np.unique(np.concatenate([machine.rows for machine in found]))
     scores = _plane_scores(model, X)[kept]
     refits = uncertified = 0
-    for k, machine in enumerate(found):
-        changed = np.flatnonzero((machine.alpha > 0) & ~machine.alone)
+    for k, (machine, changed) in enumerate(zip(found, everyone, strict=True)):
         place = np.searchsorted(kept, machine.rows[changed])
-        refitted = [_refitted(model, machine, int(t)) for t in changed]
+        refitted = []
+        for t in changed.tolist():
+            refitted.append(_refitted(model, machine, t))
+            bar.advance()
         scores[place, k] = [score for score, _ in refitted]
         refits += len(changed)
         uncertified += sum(not certified for _, certified in refitted)

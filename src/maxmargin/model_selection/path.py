@@ -29,6 +29,7 @@ from maxmargin.model_selection.path_ends import (
 from maxmargin.model_selection.path_facts import Facts, binary_facts, facts_of
 from maxmargin.model_selection.path_result import RegularizationPath
 from maxmargin.model_selection.path_walk import Data, Point, Step, Walker, fitted, stated
+from maxmargin.progress import Bar, progress
 
 Floats = npt.NDArray[np.float64]
 
@@ -96,6 +97,14 @@ def regularization_path(
     _check_choice("ends", ends)
     costs = _checked_costs(Cs)
     data = Data(X, y, sample_weight)
+    quiet, most = bool(machine.verbose), machine.max_time
+    with progress("Following the path", unit="point", max_time=most, quiet=quiet) as bar:
+        return _followed(machine, data, costs, exact, ends, bar)
+
+
+def _followed(
+    machine: Any, data: Data, costs: int | Floats, exact: bool | str, ends: bool | str, bar: Bar
+) -> RegularizationPath:
     machine.set_params(C=1.0)
     model, problems = stated(machine, data)
     walker = Walker(problems, 1.0, model._settings(), Budget(machine.max_time))
@@ -107,7 +116,7 @@ def regularization_path(
         trip.find_ends()
     if isinstance(costs, int):
         costs = trip.spread(costs)
-    return trip.along(costs)
+    return trip.along(costs, bar)
 
 
 class _Trip:
@@ -165,9 +174,9 @@ class _Trip:
         last = first * 10.0**_DECADES if hard is None else min(hard, first * 10.0**_MOST_DECADES)
         return np.geomspace(first, max(last, first * 10), count)
 
-    def along(self, Cs: Floats) -> RegularizationPath:
+    def along(self, Cs: Floats, bar: Bar) -> RegularizationPath:
         """Solve for every C, and return what the path is."""
-        self.Cs, self.steps = Cs, self._steps(Cs)
+        self.Cs, self.steps = Cs, self._steps(Cs, bar)
         tol = float(self.machine.tol)
         if self.small is None:
             self.small = seen_small([steps[0] for steps in self.steps], float(Cs[0]))
@@ -182,7 +191,7 @@ class _Trip:
                 f"{uncertain} of {len(Cs)} solutions are not certified at tol={tol:g}: see "
                 "statuses and certificates.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return path
 
@@ -194,7 +203,7 @@ class _Trip:
         )
         return binary_facts(steps[0], np.flatnonzero(weight > 0), len(weight), C)
 
-    def _steps(self, Cs: Floats) -> list[list[Step]]:
+    def _steps(self, Cs: Floats, bar: Bar) -> list[list[Step]]:
         until = 0.0 if self.exact is None else self.exact.path.end
         tol = float(self.machine.tol)
         known = [] if self.exact is None else [self.exact.step(C, tol) for C in Cs[Cs <= until]]
@@ -202,7 +211,7 @@ class _Trip:
         rest = Cs[len(known) :]
         if not len(rest):
             return [known]
-        walked = self.walker.walk(rest)
+        walked = self.walker.walk(rest, bar)
         return [known + walked[0]] if known else walked
 
     def _path(self, facts: list[Facts], tol: float) -> RegularizationPath:

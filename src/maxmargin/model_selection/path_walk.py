@@ -21,6 +21,7 @@ from maxmargin.model_selection.cost_paths import snapped
 from maxmargin.model_selection.path_matrix import KernelValues
 from maxmargin.model_selection.path_products import with_products
 from maxmargin.problem import KernelProblem, MulticlassProblem, Problem, Solution, Start, Status
+from maxmargin.progress import Bar
 from maxmargin.solve import solve
 from maxmargin.solvers.choice import choose, named
 
@@ -139,10 +140,11 @@ class Walker:
         if settings.callback is None and settings.max_time is None and not settings.verbose:
             self.matrix = KernelValues.of(problems)
 
-    def walk(self, Cs: Floats) -> list[list[Step]]:
+    def walk(self, Cs: Floats, bar: Bar) -> list[list[Step]]:
         """Return the steps of each problem, one for each C (ascending)."""
+        bar.update(total=len(self.problems) * len(Cs))
         with one_blas_thread():
-            steps = [self._walk(problem, Cs) for problem in self.problems]
+            steps = [self._walk(problem, Cs, bar) for problem in self.problems]
         self.matrix = None  # gigabytes, maybe
         return steps
 
@@ -153,7 +155,7 @@ class Walker:
         outcome = solved(problem, self.settings, self.budget, start)
         return Step(problem, outcome, scores_of(problem, outcome.solution))
 
-    def _walk(self, problem: Any, Cs: Floats) -> list[Step]:
+    def _walk(self, problem: Any, Cs: Floats, bar: Bar) -> list[Step]:
         problems = [at_cost(problem, C / self.C) for C in Cs]
         if self.matrix is not None:
             ratios, tol = Cs / self.C, _AIM * self.settings.tol
@@ -163,6 +165,7 @@ class Walker:
             for C, here in zip(Cs.tolist(), problems, strict=True):
                 start = start_from(here, C, points[-1] if points else None)
                 points.append(Point(C, self._solution(here, start)))
+                bar.advance()
             solutions = [point.solution for point in points]
         if self.budget.ended is Status.INTERRUPTED:
             raise KeyboardInterrupt("interrupted on the way along the path")
@@ -178,6 +181,8 @@ class Walker:
             if known is None:
                 known = scores_of(problems[k], outcome.solution)
             steps.append(Step(problems[k], outcome, known))
+            if self.matrix is not None:  # all solved at once, which takes less than the proofs
+                bar.advance()
         return steps
 
     def _solution(self, problem: Any, start: Start) -> Solution:

@@ -20,6 +20,7 @@ from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.model_selection.search_cells import Judge
 from maxmargin.model_selection.search_plan import NotSharedError, Split, steps_of, weight_name
 from maxmargin.model_selection.search_run import Means, Race, SearchRun
+from maxmargin.progress import Bar, progress
 
 _KEYS = ("fit_time", "score_time", "test_scores")
 # The largest value of scorings that have one, by the end of their name.
@@ -141,22 +142,28 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         self
         """
         self._validate_params()
+        with progress("Searching", unit="fit", quiet=self.verbose > 1) as bar:
+            return self._search(X, y, params, bar)
+
+    def _search(self, X: Any, y: Any, params: dict[str, Any], bar: Bar) -> Self:
         scorers, metric = self._get_scorers()
         drawn: list[Any] = []
         try:
-            run, fit_params = self._run(X, y, params, scorers, drawn)
+            run, fit_params = self._run(X, y, params, scorers, drawn, bar)
         except NotSharedError as found:
             why, failed = str(found), found.__cause__ is not None
         else:
             self._conclude(run, metric)
             if self.refit:
+                bar.update(note="the best on all rows")
                 self._refit(X, y, fit_params)
             self.scorer_ = getattr(scorers, "_scorers", scorers)
             return self
+        bar.forget()
         self._search_plainly(X, y, params, drawn, why)
         if failed and all(np.isfinite(v).all() for k, v in self.cv_results_.items() if _is_mean(k)):
             # GridSearchCV fitted everything: it was not the estimator that failed.
-            warnings.warn(f"The search shared no work: {why}.", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"The search shared no work: {why}.", RuntimeWarning, stacklevel=3)
         return self
 
     def _search_plainly(
@@ -210,7 +217,7 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
     # ------------------------------------------------------------ judging
 
     def _run(
-        self, X: Any, y: Any, params: dict[str, Any], scorers: Any, drawn: list[Any]
+        self, X: Any, y: Any, params: dict[str, Any], scorers: Any, drawn: list[Any], bar: Bar
     ) -> tuple[SearchRun, dict[str, Any]]:
         """Return all candidates judged, and what ``fit`` is given besides X and y."""
         limit, memory = self._limit(), self._memory()
@@ -227,6 +234,7 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
                 f"{len(candidates)} candidates in {len(splits)} splits: "
                 f"{len(candidates) * len(splits)} fits\n"
             )
+        bar.update(total=len(candidates) * len(splits) + bool(self.refit))
         run = SearchRun(
             self.estimator,
             candidates,
@@ -234,6 +242,7 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
             Judge(scorers, routed.scorer.score, self.error_score, self.return_train_score),
             Race(len(splits), limit),
             self._teller(candidates),
+            bar,
         )
         threads = int(effective_n_jobs(self.n_jobs))
         try:

@@ -24,6 +24,7 @@ from maxmargin.model_selection.search_plan import (
     views,
     weight_name,
 )
+from maxmargin.progress import Bar
 
 Floats = npt.NDArray[np.float64]
 Result = dict[str, Any]
@@ -83,9 +84,10 @@ class SearchRun:
         judge: Judge,
         race: Race,
         tell: Callable[[int, int, Result], None],
+        bar: Bar,
     ) -> None:
         self._estimator, self._candidates, self._splits = estimator, candidates, splits
-        self._judge, self._race, self._tell = judge, race, tell
+        self._judge, self._race, self._tell, self._bar = judge, race, tell, bar
         self.results: dict[tuple[int, int], Result] = {}
         self.matrices = self.chains = 0
         self.why_chains = ""
@@ -139,6 +141,7 @@ class SearchRun:
         places = []
         for place, candidate in enumerate(family.candidates):
             if self._race.lost(candidate):
+                self._bar.advance()
                 self._enter(candidate, split, self._judge.abandoned())
             else:
                 places.append(place)
@@ -153,7 +156,12 @@ class SearchRun:
             if gap > solved.machine.tol:  # the estimator has more ways to get there
                 cell = cell.fitted()
                 gap = largest_gap(last_step(cell).certificate_)
-            self._enter(candidate, solved.split, self._judge.result(cell, rows, seconds, gap))
+            self._enter(candidate, solved.split, self._judged(cell, rows, seconds, gap))
+
+    def _judged(self, model: Any, rows: Rows, seconds: float, gap: float) -> Result:
+        result = self._judge.result(model, rows, seconds, gap)
+        self._bar.advance()
+        return result
 
     def _model(self, candidate: int) -> Any:
         params = clone(self._candidates[candidate], safe=False)
@@ -171,7 +179,7 @@ class SearchRun:
             return [
                 (
                     family.candidates[place],
-                    self._judge.result(whole(before, name, machine), rows, seconds, gap),
+                    self._judged(whole(before, name, machine), rows, seconds, gap),
                 )
                 for place, machine, seconds, gap in chain(view, family, split, places)
             ]

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin.geometry import Hyperplane
+from maxmargin.separability.page import as_html
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -78,3 +79,6 @@ class Separation:
             return f"Whether {who} are separable is undecided at this precision."
         n = len(self.witness.rows) if isinstance(self.witness, Overlap) else 0
         return f"{who} are not separable: {n} rows show that their convex hulls meet."
+
+    def _repr_html_(self) -> str:
+        return as_html(self)

@@ -1,0 +1,72 @@
+"""HTML in which nothing that users name can act: all text is escaped unless it is markup already.
+
+Names and labels can hold anything. Besides ``<``, ``>``, ``&`` and quotes, characters that cannot
+be seen are taken out: NUL ends strings elsewhere, U+202E turns the text after it around, and a lone
+surrogate cannot be written at all.
+"""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+LONGEST = 1000  # characters of a text; names are made shorter where they are shown
+
+
+class Html(str):
+    """Markup, made by the functions below; any other string is text."""
+
+    __slots__ = ()
+
+
+def visible(value: Any, longest: int = LONGEST) -> str:
+    """Return the text of a value on one line, without what cannot be seen, and not too long."""
+    words = str(value)
+    words = words if len(words) <= longest else words[: longest - 1] + "…"
+    shown = (c if c.isprintable() else " " if c.isspace() else "�" for c in words)
+    return "".join(shown)
+
+
+def html(value: Any, longest: int = LONGEST) -> Html:
+    """Return markup as it is, anything else as text that is safe inside an element or attribute."""
+    if isinstance(value, Html):
+        return value
+    return Html(escape(visible(value, longest), quote=True))
+
+
+def joined(parts: Iterable[Any]) -> Html:
+    """Return markup and texts one after the other."""
+    return Html("".join(html(part) for part in parts))
+
+
+def tag(name: str, *inside: Any, **attributes: Any) -> Html:
+    """Return an element; an attribute may end in ``_`` and has - for _ inside.
+
+    Examples
+    --------
+    >>> tag("p", "a < b", class_="note")
+    '<p class="note">a &lt; b</p>'
+    """
+    given = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{html(value)}"' for key, value in attributes.items()
+    )
+    return Html(f"<{name}{given}>{joined(inside)}</{name}>")
+
+
+def bullets(items: Iterable[Any]) -> Html:
+    """Return a list, or nothing for no items."""
+    points = joined(tag("li", item) for item in items)
+    return tag("ul", points) if points else Html("")
+
+
+def table(columns: Sequence[Any], rows: Iterable[Sequence[Any]], caption: Any = "") -> Html:
+    """Return a table; every cell is text unless it is markup.
+
+    Examples
+    --------
+    >>> table(["x"], [["<1>"]]).partition("<tbody>")[2]
+    '<tr><td>&lt;1&gt;</td></tr></tbody></table>'
+    """
+    heads = joined(tag("th", column, scope="col") for column in columns)
+    body = joined(tag("tr", *(tag("td", cell) for cell in row)) for row in rows)
+    title = tag("caption", caption) if caption else Html("")
+    return tag("table", title, tag("thead", tag("tr", heads)), tag("tbody", body))

@@ -1,0 +1,39 @@
+"""Pictures of large margins, after scikit-learn's Display convention.
+
+A display holds the data of a picture, ``from_estimator`` computes them, ``plot(ax=None)`` draws
+them and keeps ``ax_`` and ``figure_``. matplotlib (the ``plot`` extra) is loaded by the first
+``plot``.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_ROOMS = {
+    "ConvergenceDisplay": "convergence",
+    "GramDisplay": "gram",
+    "KernelLiftDisplay": "lift",
+    "KernelPCADisplay": "components",
+    "LossDisplay": "losses",
+    "MarginDisplay": "margin",
+    "PathDisplay": "path",
+    "PerceptronPathDisplay": "perceptron_path",
+    "PriorSamplesDisplay": "prior",
+    "SearchDisplay": "search",
+    "SeparabilityDisplay": "separability",
+    "SeparatorsDisplay": "separators",
+    "UpdateDisplay": "update",
+    "theme": "style",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return getattr(import_module(f"maxmargin.plots.{_ROOMS[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_ROOMS])
+
+
+__all__ = [*_ROOMS]

@@ -1,0 +1,227 @@
+"""Kernel principal components: the data, and their projections on the first three directions.
+
+    projection of x:  [k − 1ᵀK/n] H vₘ/√λₘ,    HKH = V Λ Vᵀ,    H = I − 11ᵀ/n
+
+Three components are looked at two by two. What the eye suggests is not a proof: the title says what
+``separate`` decides of all three.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from maxmargin.plots.display import Display
+from maxmargin.plots.panels import (
+    check_label_per_row,
+    column_names,
+    dot_size,
+    legend_under,
+    panels,
+)
+from maxmargin.plots.style import scatter, text, thinned
+
+Floats = npt.NDArray[np.float64]
+
+_PAIRS = ((0, 1), (0, 2), (1, 2))
+_SECONDS = 2.0  # for each pair of classes; then it is left undecided
+_SIZE = (6.6, 6.4)
+
+
+class KernelPCADisplay(Display):
+    """Four panels: the data, and the pairs of their first three principal components.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, 2) or None
+        Two columns of the data; None: there are none to draw.
+    projections : ndarray of shape (n, 3)
+        The first three components.
+    y : ndarray of shape (n,) or None, default=None
+        Labels.
+    shares : ndarray of shape (3,) or None, default=None
+        Of the variance, what each component explains.
+    separable : bool or None, default=None
+        Whether planes separate the classes in the three components; None: undecided.
+    names : pair of str, default=("x₁", "x₂")
+        Of the two columns.
+
+    Attributes
+    ----------
+    points_ : list of list
+        The artists of each panel, one for each class.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.circles(200, radii=(0.25, 1.0), random_state=0)
+    >>> model = mm.KernelPCA(3, kernel="rbf", gamma=1.0).fit(X)
+    >>> display = mm.plots.KernelPCADisplay.from_estimator(model, X, y)
+    >>> display.separable, display.ax_.shape
+    (True, (2, 2))
+    """
+
+    points_: list[list[Any]]
+
+    def __init__(
+        self,
+        points: Floats | None,
+        projections: Floats,
+        y: npt.NDArray[Any] | None = None,
+        *,
+        shares: Floats | None = None,
+        separable: bool | None = None,
+        names: Sequence[str] = ("x₁", "x₂"),
+    ) -> None:
+        self.points = points
+        self.projections = projections
+        self.y = y
+        self.shares = shares
+        self.separable = separable
+        self.names = names
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        features: tuple[Any, Any] = (0, 1),
+        ax: Any = None,
+    ) -> Self:
+        """Project rows by a fitted kernel PCA, decide on separability, and draw.
+
+        Parameters
+        ----------
+        estimator : fitted KernelPCA
+            Of at least three components. Other transformers will do as well; without
+            ``explained_variance_ratio_`` there are no shares to show.
+        X : matrix of shape (n, d)
+            Rows as ``estimator.transform`` takes them.
+        y : array-like of shape (n,) or None, default=None
+            Labels of any number of classes.
+        features : pair of int or str, default=(0, 1)
+            Which two columns of X the first panel shows, by number or by name of a frame.
+        ax : array of four axes or None, default=None
+            Where to draw; None: a new figure.
+        """
+        Z = np.asarray(_transformed(estimator, X), dtype=np.float64)
+        if Z.ndim != 2 or Z.shape[1] < 3:
+            raise ValueError(
+                f"estimator has {Z.shape[-1]} components, and three are drawn: fit KernelPCA(3)."
+            )
+        labels, separable = None, None
+        if y is not None:
+            labels, classes = check_label_per_row(y, len(Z))
+            separable = _decided(Z[:, :3], labels) if len(classes) > 1 else None
+        pairwise = hasattr(estimator, "__sklearn_tags__") and (
+            estimator.__sklearn_tags__().input_tags.pairwise
+        )
+        points, names = (None, ("", "")) if pairwise else _columns(X, features)
+        shares = getattr(estimator, "explained_variance_ratio_", None)
+        return cls(
+            points,
+            Z[:, :3],
+            labels,
+            shares=None if shares is None else np.asarray(shares[:3], dtype=np.float64),
+            separable=separable,
+            names=names,
+        ).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the four panels.
+
+        Parameters
+        ----------
+        ax : array of four axes or None, default=None
+            Row by row; None: a new figure.
+        """
+        axes = panels(ax, 2, 2, _SIZE)
+        shown = thinned(len(self.projections))
+        y = np.zeros(len(self.projections)) if self.y is None else self.y
+        classes = np.unique(y).tolist()
+        self.points_, size = [[]], dot_size(len(shown))
+        if self.points is not None:
+            self.points_ = [scatter(axes.flat[0], self.points[shown], y[shown], classes, size)]
+        self._label_data(axes.flat[0])
+        for panel, (i, j) in zip(axes.flat[1:], _PAIRS, strict=True):
+            pair = self.projections[shown][:, [i, j]]
+            self.points_.append(scatter(panel, pair, y[shown], classes, size))
+            panel.set(xlabel=self._component(i), ylabel=self._component(j))
+            panel.set_aspect("equal", adjustable="datalim")  # distances in feature space
+            panel.set_title(f"PC{i + 1} and PC{j + 1}")
+        if self.y is not None:
+            legend_under(axes, self.points_[1])
+        thin = "" if len(shown) == len(y) else f"\n{len(shown):,} of {len(y):,} points are drawn"
+        axes.flat[0].figure.suptitle(self._verdict(len(classes)) + thin)
+        return self._drawn(axes)
+
+    def _label_data(self, ax: Any) -> None:
+        ax.set_title("The data")
+        if self.points is not None:
+            ax.set(xlabel=text(self.names[0]), ylabel=text(self.names[1]))
+            return
+        ax.set_axis_off()
+        ax.text(0.5, 0.5, "no columns:\nkernel values", ha="center", va="center")
+
+    def _component(self, k: int) -> str:
+        share = "" if self.shares is None else f" ({self.shares[k]:.1%} var.)"
+        return f"PC{k + 1}{share}"
+
+    def _verdict(self, n_classes: int) -> str:
+        if n_classes < 2:
+            return "The first three principal components"
+        who = "The classes are" if n_classes == 2 else "All pairs of classes are"
+        match self.separable:
+            case True:
+                return f"{who} separable in PC1–3"
+            case False:
+                return f"{'The' if n_classes == 2 else 'Some'} classes are not separable in PC1–3"
+            case _:
+                return "Separable in PC1–3? Undecided"
+
+
+def _transformed(estimator: Any, X: Any) -> Any:
+    if not hasattr(estimator, "transform"):
+        raise TypeError(f"estimator={estimator!r} has no transform: give a fitted KernelPCA.")
+    return estimator.transform(X)
+
+
+def _decided(Z: Floats, labels: npt.NDArray[Any]) -> bool | None:
+    from maxmargin.separability import separate
+
+    return separate(Z, labels, max_time=_SECONDS).separable
+
+
+def _columns(X: Any, features: tuple[Any, Any]) -> tuple[Floats | None, Sequence[str]]:
+    """Return two columns, densely, with their names; a single one lies on a line."""
+    if not hasattr(X, "shape"):
+        X = np.asarray(X)
+    if len(X.shape) != 2 or getattr(getattr(X, "dtype", None), "kind", "") == "O":
+        return None, ("", "")
+    names = column_names(X, X.shape[1])
+    numbers = [_number(one, names) for one in features] if X.shape[1] > 1 else [0]
+    if sp.issparse(X):
+        chosen = X.tocsc()[:, numbers].toarray()
+    else:
+        chosen = X.iloc[:, numbers] if hasattr(X, "iloc") else np.asarray(X)[:, numbers]
+    points = np.asarray(chosen, dtype=np.float64)
+    labels = [names[k] for k in numbers]
+    if len(numbers) == 1:
+        return np.hstack([points, np.zeros_like(points)]), [*labels, ""]
+    return points, labels
+
+
+def _number(feature: Any, names: list[str]) -> int:
+    if isinstance(feature, str) and feature in names:
+        return names.index(feature)
+    whole = isinstance(feature, int | np.integer) and not isinstance(feature, bool)
+    if not whole or not -len(names) <= feature < len(names):
+        raise ValueError(
+            f"features holds {feature!r}, which is no column of X: choose two numbers from 0 to "
+            f"{len(names) - 1}, or names of columns."
+        )
+    return int(feature)

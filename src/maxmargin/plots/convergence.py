@@ -1,0 +1,214 @@
+"""How fast a fit closes the duality gap.
+
+A solver keeps a point with objective P and duals with objective D ≤ P* ≤ P. The relative gap
+(P − D)/max(|P|, |D|) bounds how far P is above the optimum P*; the fit ends when it is at most
+``tol``. On a logarithmic scale a straight line is linear convergence, a bend downwards better.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from maxmargin.plots.display import Display
+from maxmargin.plots.style import COLOURS, colour, ink, legend_below, mark, new_axes, note, text
+
+Floats = npt.NDArray[np.float64]
+
+_BELOW = 0.1  # of the smallest gap above 0: where a gap of 0 is drawn, as it has no logarithm
+_STYLES = ("-", "--", "-.", ":")
+_DASHES = ("--", ":", "-.")  # of tolerances
+_FEW = 40  # points of a curve up to which each gets a mark
+_APART = 10.0  # times of fits that differ by more get a logarithmic axis
+
+
+class ConvergenceDisplay(Display):
+    """Relative duality gap of one or several fits against seconds or iterations.
+
+    Parameters
+    ----------
+    traces : dict of str to list of array-like of shape (n_iterations, 2)
+        Seconds and relative gap after each iteration, by name of model; one array for each binary
+        problem of the model.
+    tols : sequence of float, default=()
+        Gaps asked for, drawn as dashed lines.
+    x : {"seconds", "iterations"}, default="seconds"
+        What the gap is drawn against.
+
+    Attributes
+    ----------
+    lines_ : dict of str to list of Line2D
+        The curves of each model.
+    tol_lines_ : list of Line2D
+        The dashed lines.
+    ax_, figure_ :
+        Where they were drawn.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.gaussians(200, random_state=0)
+    >>> newton = mm.LinearSVC(solver="newton", trace=True).fit(X, y)
+    >>> descent = mm.LinearSVC(solver="dual_cd", trace=True).fit(X, y)
+    >>> models = {"Newton": newton, "coordinate descent": descent}
+    >>> display = mm.plots.ConvergenceDisplay.from_estimators(models, x="iterations")
+    >>> len(display.lines_["Newton"][0].get_ydata()) == len(newton.trace_)
+    True
+    """
+
+    def __init__(
+        self,
+        traces: Mapping[str, Sequence[Any]],
+        *,
+        tols: Sequence[float] = (),
+        x: str = "seconds",
+    ) -> None:
+        self.traces = traces
+        self.tols = tols
+        self.x = x
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, name: str | None = None, x: str = "seconds", ax: Any = None
+    ) -> Self:
+        """Draw the course of one fit.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+            LinearSVC, SVC, LinearSVR, SVR, NuSVC, NuSVR or OneClassSVM, or a pipeline that ends in
+            one, fitted with ``trace=True``.
+        name : str, default=None
+            What to call it; None: its class.
+        x : {"seconds", "iterations"}, default="seconds"
+            What the gap is drawn against.
+        ax : matplotlib Axes, default=None
+            Where; None: in a new figure.
+
+        Returns
+        -------
+        ConvergenceDisplay
+        """
+        called = type(_last_step(estimator)).__name__ if name is None else name
+        return cls.from_estimators({called: estimator}, x=x, ax=ax)
+
+    @classmethod
+    def from_estimators(
+        cls, estimators: Mapping[str, Any], *, x: str = "seconds", ax: Any = None
+    ) -> Self:
+        """Draw the courses of several fits.
+
+        Parameters
+        ----------
+        estimators : dict of str to fitted estimator
+            As in ``from_estimator``, by name.
+        x : {"seconds", "iterations"}, default="seconds"
+            What the gap is drawn against.
+        ax : matplotlib Axes, default=None
+            Where; None: in a new figure.
+
+        Returns
+        -------
+        ConvergenceDisplay
+        """
+        if not isinstance(estimators, Mapping) or not estimators:
+            raise TypeError(
+                f"estimators={estimators!r} is not valid: give a dict of fitted models by name."
+            )
+        traces = {name: _traces(model) for name, model in estimators.items()}
+        tols = sorted({float(_last_step(model).tol) for model in estimators.values()})
+        return cls(traces, tols=tols, x=x).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where; None: in a new figure.
+
+        Returns
+        -------
+        self
+        """
+        if self.x not in ("seconds", "iterations"):
+            raise ValueError(f"x={self.x!r} is not valid: choose 'seconds' or 'iterations'.")
+        curves = {name: [_checked(name, t) for t in of] for name, of in self.traces.items()}
+        gaps = np.concatenate([trace[:, 1] for of in curves.values() for trace in of])
+        floor = _BELOW * min((gap for gap in [*gaps, *self.tols] if gap > 0), default=1.0)
+        ax = new_axes(ax, (4.6, 3.6))
+        self.lines_ = {
+            name: [self._curve(ax, k, trace, floor) for trace in of]
+            for k, (name, of) in enumerate(curves.items())
+        }
+        for name, lines in self.lines_.items():
+            several = f", {len(lines)} problems" if len(lines) > 1 else ""
+            lines[0].set_label(text(name, 24) + several)
+        self.tol_lines_ = [
+            ax.axhline(tol, color=ink(ax), linestyle=style, linewidth=0.9, label=f"tol = {tol:g}")
+            for tol, style in zip(self.tols, cycle(_DASHES))
+        ]
+        if (gaps <= 0).any():  # rounding may leave it slightly below
+            note(ax, f"gaps of 0 are drawn at {floor:.0e}")
+        self._dress(ax, [trace[-1, 0] for of in curves.values() for trace in of])
+        return self._drawn(ax)
+
+    def _curve(self, ax: Any, k: int, trace: Floats, floor: float) -> Any:
+        x = trace[:, 0] if self.x == "seconds" else np.arange(1, len(trace) + 1)
+        return ax.plot(
+            x,
+            np.where(trace[:, 1] > 0, trace[:, 1], floor),
+            color=colour(k),
+            linestyle=_STYLES[(k // len(COLOURS) + k) % len(_STYLES)],
+            marker=mark(k) if len(trace) <= _FEW else None,
+            markersize=4,
+            linewidth=1.4,
+        )[0]
+
+    def _dress(self, ax: Any, ends: list[Any]) -> None:
+        """Scale and name the axes; ``ends`` are the seconds that the fits took."""
+        if self.x == "seconds" and 0 < _APART * min(ends) < max(ends):
+            ax.set_xscale("log")
+        elif self.x == "iterations":
+            ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.set_yscale("log")
+        ax.set(xlabel=self.x, ylabel="relative duality gap")
+        ax.set_title("How the gap closes", pad=16 if ax.texts else None)
+        legend_below(ax, columns=2)
+
+
+def _last_step(model: Any) -> Any:
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+def _traces(model: Any) -> list[Floats]:
+    """Return seconds and gaps of every problem that the model solved."""
+    last = _last_step(model)
+    name = type(last).__name__
+    if "trace" not in getattr(last, "get_params", dict)():
+        raise TypeError(
+            f"{name} keeps no trace of its duality gap: fit LinearSVC, SVC, LinearSVR, SVR, NuSVC, "
+            "NuSVR or OneClassSVM with trace=True."
+        )
+    if not hasattr(last, "trace_"):
+        raise ValueError(f"this {name} has no trace_: fit it with {name}(trace=True).")
+    trace = last.trace_
+    if not isinstance(trace, list):
+        raise TypeError(
+            f"the trace of {name} tells of mistakes, not of a duality gap: see "
+            "PerceptronPathDisplay."
+        )
+    several = bool(trace) and isinstance(trace[0], list)
+    return [np.asarray(one, dtype=np.float64) for one in (trace if several else [trace])]
+
+
+def _checked(name: str, trace: Any) -> Floats:
+    checked = np.asarray(trace, dtype=np.float64)
+    if checked.ndim != 2 or checked.shape[1] != 2 or not len(checked):
+        raise ValueError(
+            f"traces[{name!r}] has an array of shape {checked.shape}: it must have a row of "
+            "seconds and gap for each iteration, at least one."
+        )
+    return checked

@@ -1,0 +1,239 @@
+"""What changes with the cost C of slack.
+
+    w(C), b(C) = argmin ½‖w‖² + C Σ ξ,        ξ = max(0, 1 − y f)
+
+‖w‖ never falls and Σξ never grows with C, so the margin 1/‖w‖ never grows; the number of mistakes
+may go up and down, but stays at or below Σξ, as a mistake has ξ ≥ 1. Up to some C the duals are
+proportional to C; for separable classes the soft margin is the hard margin from some C on.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from maxmargin.plots.display import Display
+from maxmargin.plots.panels import panels
+from maxmargin.plots.style import colour, ink, mark, text
+
+_STYLES = ("-", "--", "-.")
+_FEW = 40  # costs up to which each gets a mark
+_ENDS = {"small": "before: α ∝ C", "hard": "after: hard margin"}
+
+
+class PathDisplay(Display):
+    """Margin, slack and mistakes, and kinds of support vectors along C, in three panels.
+
+    Parameters
+    ----------
+    Cs : array-like of shape (n_Cs,)
+        Costs of slack, > 0, ascending.
+    margins : array-like of shape (n_Cs,)
+        1/‖w‖.
+    slack_sums : array-like of shape (n_Cs,)
+        Σξ, or Σξ² for squared losses.
+    training_errors : array-like of shape (n_Cs,)
+        Rows on the wrong side; in regression, outside the tube.
+    support_counts : dict of str to array-like of shape (n_Cs,)
+        Support vectors by kind.
+    small_C : float or None, default=None
+        Up to which α/C is constant.
+    hard_C : float or None, default=None
+        From which the soft margin is the hard margin.
+    slack_name, errors_name : str
+        What the curves of the second panel are called.
+
+    Attributes
+    ----------
+    margin_line_, slack_line_, errors_line_ : Line2D
+        The curves of the first two panels.
+    support_lines_ : dict of str to Line2D
+        The curves of the third.
+    end_lines_ : dict of str to list of Line2D
+        Upright lines at "small" and "hard" C, as far as these are known and in sight.
+    ax_, figure_ : ndarray of Axes, Figure
+        The three panels, and where they are.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.gaussians(60, random_state=0)
+    >>> display = mm.plots.PathDisplay.from_path(mm.regularization_path(X, y))
+    >>> [panel.get_ylabel() for panel in display.ax_.flat]
+    ['margin 1/‖w‖', 'rows', 'support vectors']
+    """
+
+    def __init__(
+        self,
+        Cs: Any,
+        margins: Any,
+        slack_sums: Any,
+        training_errors: Any,
+        support_counts: Mapping[str, Any],
+        *,
+        small_C: float | None = None,
+        hard_C: float | None = None,
+        slack_name: str = "Σξ",
+        errors_name: str = "mistakes",
+    ) -> None:
+        self.Cs = Cs
+        self.margins = margins
+        self.slack_sums = slack_sums
+        self.training_errors = training_errors
+        self.support_counts = support_counts
+        self.small_C = small_C
+        self.hard_C = hard_C
+        self.slack_name = slack_name
+        self.errors_name = errors_name
+
+    @classmethod
+    def from_path(cls, path: Any, *, problem: int | None = None, ax: Any = None) -> Self:
+        """Draw a path that was computed.
+
+        Parameters
+        ----------
+        path : RegularizationPath
+            As ``mm.regularization_path`` returns it.
+        problem : int, default=None
+            Which binary problem, where there are several; in the order of the estimator.
+        ax : array of three matplotlib Axes, default=None
+            Where; None: in a new figure.
+
+        Returns
+        -------
+        PathDisplay
+        """
+        if not hasattr(path, "slack_sums"):
+            raise TypeError(f"path={path!r} is not a path: give what regularization_path returns.")
+        chosen = _chooser(path, problem)
+        regression = "outside" in path.support_counts
+        squared = str(getattr(path.estimator, "loss", "")).startswith("squared")
+        return cls(
+            np.asarray(path.Cs),
+            chosen(path.margins),
+            chosen(path.slack_sums),
+            chosen(path.training_errors),
+            {kind: chosen(counts) for kind, counts in path.support_counts.items()},
+            small_C=path.small_C,
+            hard_C=path.hard_C,
+            slack_name="Σξ²" if squared else "Σξ",
+            errors_name="outside the tube" if regression else "mistakes",
+        ).plot(ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        Cs: Any = 20,
+        sample_weight: Any = None,
+        problem: int | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Compute the path of a machine along C, and draw it.
+
+        Parameters
+        ----------
+        estimator : LinearSVC, SVC, LinearSVR or SVR
+            Fitted or not; its parameters other than C are used.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels, or numbers for a regression.
+        Cs : int or array-like, default=20
+            The costs, or how many, from one end of the path to the other.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How many times each row counts.
+        problem : int, default=None
+            Which binary problem, where there are several.
+        ax : array of three matplotlib Axes, default=None
+            Where; None: in a new figure.
+
+        Returns
+        -------
+        PathDisplay
+        """
+        from maxmargin.model_selection import regularization_path
+
+        path = regularization_path(X, y, estimator, Cs=Cs, sample_weight=sample_weight)
+        return cls.from_path(path, problem=problem, ax=ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the three panels.
+
+        Parameters
+        ----------
+        ax : array of three matplotlib Axes, default=None
+            Where; None: in a new figure.
+        """
+        three = panels(ax, 3, 1, (4.6, 5.6), sharex=True)
+        top, middle, bottom = three.flat
+        self.margin_line_ = self._line(top, self.margins, 0)
+        self.slack_line_ = self._line(middle, self.slack_sums, 0, label=self.slack_name)
+        self.errors_line_ = self._line(middle, self.training_errors, 1, label=self.errors_name)
+        self.support_lines_ = {
+            kind: self._line(bottom, counts, k, label=text(kind))
+            for k, (kind, counts) in zip((2, 0, 1), self.support_counts.items(), strict=False)
+        }
+        ends = {"small": (self.small_C, ":"), "hard": (self.hard_C, "--")}
+        self.end_lines_ = {
+            end: [ax.axvline(C, color=ink(ax), linestyle=style, linewidth=1.0) for ax in three.flat]
+            for end, (C, style) in ends.items()
+            if C is not None and np.isfinite(C)
+        }
+        self._dress(top, middle, bottom)
+        return self._drawn(three)
+
+    def _line(self, ax: Any, values: Any, k: int, **how: Any) -> Any:
+        few = len(self.Cs) <= _FEW
+        style: dict[str, Any] = {"color": colour(k), "linestyle": _STYLES[k]}
+        style |= {"marker": mark(k) if few else None, "markersize": 3.5, "linewidth": 1.4}
+        return ax.plot(self.Cs, values, **style, **how)[0]
+
+    def _dress(self, top: Any, middle: Any, bottom: Any) -> None:
+        for ax in (top, middle, bottom):
+            ax.set_xscale("log")
+        low, high = np.min(self.margins), np.max(self.margins)
+        if 0 < 10 * low < high < np.inf:
+            top.set_yscale("log")
+        # A few mistakes must be seen beside the slack of all rows.
+        middle.set_yscale("symlog", linthresh=1.0)
+        middle.set_ylim(-0.3, 2.0 * max(1.0, *np.ravel(self.slack_sums), *self.training_errors))
+        most = max(1.0, *(np.max(counts) for counts in self.support_counts.values()))
+        bottom.set_ylim(-0.05 * most, 1.05 * most)
+        top.set_ylabel("margin 1/‖w‖")
+        top.set_title("The larger C, the narrower the margin", pad=20 if self.end_lines_ else 6)
+        middle.set(ylabel="rows")
+        bottom.set(ylabel="support vectors", xlabel="cost of slack C")
+        known = {end: lines[0] for end, lines in self.end_lines_.items()}
+        _legend_above(top, list(known.values()), [_ENDS[end] for end in known])
+        _legend_above(middle, [self.slack_line_, self.errors_line_])
+        _legend_above(bottom, list(self.support_lines_.values()))
+
+
+def _legend_above(ax: Any, lines: list[Any], names: list[str] | None = None) -> None:
+    names = [line.get_label() for line in lines] if names is None else names
+    if lines:
+        ax.legend(lines, names, loc="lower left", bbox_to_anchor=(0.0, 0.98), ncols=3,
+                  frameon=False, borderpad=0.2, columnspacing=1.2)  # fmt: skip
+
+
+def _chooser(path: Any, problem: int | None) -> Any:
+    """Return what takes the numbers of one problem out of the path's arrays."""
+    several = np.ndim(path.margins) > 1
+    count = np.shape(path.margins)[1] if several else 1
+    if several and problem is None:
+        raise ValueError(
+            f"the path is of {count} binary problems: choose one, problem=0 to {count - 1}."
+        )
+    if problem is not None and not (0 <= problem < count):
+        raise ValueError(f"problem={problem!r} is not valid: the path has {count}, counted from 0.")
+
+    def chosen(values: Any) -> npt.NDArray[Any]:
+        array = np.asarray(values)
+        return array[:, problem] if array.ndim > 1 else array
+
+    return chosen

@@ -1,0 +1,165 @@
+"""Functions drawn from a Gaussian process: what a kernel believes before it has seen a label.
+
+    f ~ N(0, K):   the mean is 0, and f(x) lies within ±2√K(x, x) for 95 % of the draws
+
+A kernel is a covariance. How fast its draws wiggle, and how far they go, is what it assumes.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from maxmargin.plots.display import Display
+from maxmargin.plots.panels import kernel_name, legend_under, panels
+from maxmargin.plots.style import colour, ink, pyplot, text
+
+Floats = npt.NDArray[np.float64]
+
+_COLUMNS = 3
+
+
+class PriorSamplesDisplay(Display):
+    """Draws from the priors of kernels, a panel for each, with the mean and two deviations.
+
+    Parameters
+    ----------
+    x : ndarray of shape (m,)
+        Where the functions are drawn, in ascending order.
+    samples : sequence of ndarray of shape (n_samples, m)
+        For each kernel, its draws.
+    deviations : sequence of ndarray of shape (m,)
+        For each kernel √K(x, x).
+    names : sequence of str
+        Of the kernels.
+
+    Attributes
+    ----------
+    lines_ : list of list
+        The lines of the draws, for each panel.
+    bands_ : list
+        The bands of two deviations.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> kernels = [mm.kernels.RBF(gamma=1.0), mm.kernels.Laplacian(gamma=1.0)]
+    >>> display = mm.plots.PriorSamplesDisplay.from_kernels(kernels, n_samples=3)
+    >>> [draws.shape for draws in display.samples]
+    [(3, 200), (3, 200)]
+    """
+
+    lines_: list[list[Any]]
+    bands_: list[Any]
+
+    def __init__(
+        self,
+        x: Floats,
+        samples: Sequence[Floats],
+        deviations: Sequence[Floats],
+        names: Sequence[str],
+    ) -> None:
+        self.x = x
+        self.samples = samples
+        self.deviations = deviations
+        self.names = names
+
+    @classmethod
+    def from_kernels(
+        cls,
+        kernels: Any,
+        x: Any = None,
+        *,
+        n_samples: int = 4,
+        random_state: Any = 0,
+        ax: Any = None,
+    ) -> Self:
+        """Draw functions from the priors of kernels.
+
+        Parameters
+        ----------
+        kernels : Kernel, name or function, a list of them, or a dict from titles to them
+            Positive semidefinite on x.
+        x : array-like of shape (m,) or None, default=None
+            Where; None: 200 points from −3 to 3.
+        n_samples : int, default=4
+            Functions in each panel, at least 1.
+        random_state : int, RandomState or None, default=0
+            Where the randomness comes from.
+        ax : axes, array of axes or None, default=None
+            One for each kernel; None: a new figure.
+        """
+        from maxmargin.kernels import as_kernel, sample_prior
+
+        x = _ascending(np.linspace(-3.0, 3.0, 200) if x is None else x)
+        rows = x[:, None]
+        names, kernels = _named(kernels)
+        settled = [as_kernel(kernel).resolved(rows) for kernel in kernels]
+        samples = [sample_prior(kernel, rows, n_samples, random_state) for kernel in settled]
+        deviations = [np.sqrt(np.maximum(kernel.diag(rows), 0.0)) for kernel in settled]
+        return cls(x, samples, deviations, names).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw a panel for each kernel.
+
+        Parameters
+        ----------
+        ax : axes, array of axes or None, default=None
+            One for each kernel; None: a new figure.
+        """
+        axes = _axes(ax, len(self.names))
+        self.lines_, self.bands_ = [], []
+        for panel, draws, sd, name in zip(
+            axes.flat, self.samples, self.deviations, self.names, strict=True
+        ):
+            band = panel.fill_between(
+                self.x, -2 * sd, 2 * sd, color=ink(panel), alpha=0.12, linewidth=0
+            )
+            band.set_label("± 2 sd")
+            mean = panel.axhline(0.0, color=ink(panel), linewidth=0.8, linestyle="--", label="mean")
+            self.lines_.append(
+                [
+                    panel.plot(self.x, f, color=colour(k), linewidth=1.1, label="draws")[0]
+                    for k, f in enumerate(draws)
+                ]
+            )
+            self.bands_.append(band)
+            panel.set(xlabel="x", ylabel="f(x)", xlim=(self.x[0], self.x[-1]))
+            panel.set_title(text(name))
+        handles = [self.lines_[0][0], mean, self.bands_[0]]
+        legend_under(axes, handles)
+        return self._drawn(axes)
+
+
+def _named(kernels: Any) -> tuple[list[str], list[Any]]:
+    """Return titles and kernels, of one or of many."""
+    if isinstance(kernels, Mapping):
+        names, members = list(map(str, kernels)), list(kernels.values())
+    else:
+        members = list(kernels) if isinstance(kernels, list | tuple) else [kernels]
+        names = [kernel_name(one) for one in members]
+    if not members:
+        raise ValueError(f"kernels={kernels!r} is empty: give at least one kernel.")
+    return names, members
+
+
+def _ascending(x: Any) -> Floats:
+    values = np.asarray(x, dtype=np.float64)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all():
+        raise ValueError(
+            f"x must be two or more finite numbers, got shape {values.shape}: functions of one "
+            "variable are drawn."
+        )
+    return np.sort(values)
+
+
+def _axes(ax: Any, count: int) -> Any:
+    columns = min(count, _COLUMNS)
+    rows = -(-count // columns)
+    if ax is not None:
+        return panels(ax, 1, count, (0.0, 0.0)).ravel()
+    figure = pyplot().figure(figsize=(2.9 * columns + 0.6, 2.3 * rows + 0.5), layout="constrained")
+    return np.array([figure.add_subplot(rows, columns, k + 1) for k in range(count)], dtype=object)

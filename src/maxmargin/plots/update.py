@@ -1,0 +1,245 @@
+"""One update of a perceptron, as vectors.
+
+On a mistake, y(w·x + b) ≤ 0, the rule w ← w + ηyx turns w towards a positive example and away from
+a negative one. Without an intercept y w·x rises by η‖x‖²; with one, b ← b + ηy, and y f(x) rises by
+η(‖x‖² + 1). One update need not be enough to put x on its side.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from maxmargin.geometry import Hyperplane
+from maxmargin.plots.display import Display
+from maxmargin.plots.panels import legend_under, panels
+from maxmargin.plots.perceptron_planar import Window, draw_line, window
+from maxmargin.plots.perceptron_records import first_updates, linear_trace, moved, update_numbers
+from maxmargin.plots.perceptron_vectors import angle, arc, arrow, examples_of, plane_vector
+from maxmargin.plots.style import GREEN, colour, ink, mark, text
+
+Floats = npt.NDArray[np.float64]
+_OLD: dict[str, Any] = {"linestyle": "--", "alpha": 0.5}
+_NEW: dict[str, Any] = {"linestyle": "-"}
+_KINDS = ("negative example", "positive example")
+
+
+class UpdateDisplay(Display):
+    """Updates of a perceptron with two features: weights before, the step, weights after.
+
+    Parameters
+    ----------
+    w : ndarray of shape (k, 2)
+        Weights before each of the k updates.
+    b : ndarray of shape (k,)
+        Intercepts before.
+    X : ndarray of shape (k, 2)
+        The misclassified examples.
+    steps : ndarray of shape (k,)
+        ηy: positive for a positive example.
+    lift : float, default=0.0
+        1 if the intercept is learnt, 0 if there is none.
+    feature_names : (str, str), default=("x₁", "x₂")
+        Names of the axes.
+
+    Attributes
+    ----------
+    w_new, b_new : ndarray
+        Weights and intercepts after: w + ηyx and b + ηy (b without ``lift``).
+    ax_, figure_
+        An array of axes, one a panel, and their figure.
+    arrows_ : list of dict
+        For each panel the arrows "old", "step" and "new".
+    lines_ : list of dict
+        For each panel the lines "old" and "new"; a line that does not exist (w = 0) or is not seen
+        is missing.
+    points_ : list
+        For each panel the example.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> display = mm.plots.UpdateDisplay.from_examples(w=[1, 0.5], X=[[-1, 0.4]], y=[1])
+    >>> display.w_new
+    array([[0. , 0.9]])
+    """
+
+    arrows_: list[dict[str, Any]]
+    lines_: list[dict[str, Any]]
+    points_: list[Any]
+
+    def __init__(
+        self,
+        *,
+        w: Floats,
+        b: Floats,
+        X: Floats,
+        steps: Floats,
+        lift: float = 0.0,
+        feature_names: tuple[str, str] = ("x₁", "x₂"),
+    ) -> None:
+        self.w = w
+        self.b = b
+        self.X = X
+        self.steps = steps
+        self.lift = lift
+        self.feature_names = feature_names
+
+    @property
+    def w_new(self) -> Floats:
+        """The weights after each update."""
+        return self.w + self.steps[:, np.newaxis] * self.X
+
+    @property
+    def b_new(self) -> Floats:
+        """The intercepts after each update."""
+        return self.b + self.lift * self.steps
+
+    @classmethod
+    def from_examples(
+        cls,
+        w: npt.ArrayLike = (1.0, 0.6),
+        X: npt.ArrayLike = ((-1.1, 0.7), (1.3, -0.5)),
+        y: npt.ArrayLike = (1, -1),
+        *,
+        b: float | None = None,
+        eta: float = 1.0,
+        ax: Any = None,
+    ) -> Self:
+        """Draw the update that the same weights make on each of some mistakes.
+
+        Parameters
+        ----------
+        w : array-like of shape (2,), default=(1.0, 0.6)
+            Weights before.
+        X : array-like of shape (k, 2), default=((-1.1, 0.7), (1.3, -0.5))
+            Examples that w gets wrong; each gets its panel.
+        y : array-like of shape (k,) of −1 and +1, default=(1, -1)
+            Their labels.
+        b : float or None, default=None
+            Intercept before; None: there is none, and lines pass through the origin.
+        eta : float > 0, default=1.0
+            Step length η.
+        ax : array of k matplotlib Axes, one Axes for one example, or None, default=None
+            Where to draw; None makes a figure.
+        """
+        weights = plane_vector(w)
+        examples, signs = examples_of(X, y)
+        if not (np.isfinite(eta) and eta > 0):
+            raise ValueError(f"eta must be a finite number above 0, got {eta!r}")
+        scores = signs * (examples @ weights + (b or 0.0))
+        if (scores > 0).any():
+            k = int(np.argmax(scores > 0))
+            raise ValueError(
+                f"X[{k}] is no mistake: y f = {scores[k]:g} is above 0, so a perceptron would not "
+                "update; flip its label or choose another"
+            )
+        n = len(examples)
+        return cls(
+            w=np.tile(weights, (n, 1)),
+            b=np.full(n, b or 0.0),
+            X=examples,
+            steps=eta * signs,
+            lift=0.0 if b is None else 1.0,
+        ).plot(ax)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, updates: Any = None, *, ax: Any = None) -> Self:
+        """Draw updates that a fitted perceptron made.
+
+        Parameters
+        ----------
+        estimator : Perceptron, AveragedPerceptron or VotedPerceptron
+            Fitted with ``trace=True`` on two features and two classes.
+        updates : sequence of int or None, default=None
+            Their numbers, from 0. None: the first on a positive and the first on a negative example
+            for which there was a line before.
+        ax : array of matplotlib Axes, one Axes for one update, or None, default=None
+            Where to draw; None makes a figure.
+        """
+        trace = linear_trace(estimator)
+        chosen = (
+            first_updates(trace) if updates is None else update_numbers(updates, len(trace.step))
+        )
+        names = getattr(estimator, "feature_names_in_", ("x₁", "x₂"))
+        return cls(
+            w=trace.coef[chosen, 0],
+            b=trace.intercept[chosen, 0],
+            X=moved(trace)[chosen],
+            steps=trace.step[chosen],
+            lift=trace.lift,
+            feature_names=(str(names[0]), str(names[1])),
+        ).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw a panel for each update, on the axes given or in a new figure for None."""
+        n = len(self.X)
+        axes = panels(ax, 1, n, (3.1 * n + 0.4, 4.6))
+        self.arrows_, self.lines_, self.points_ = [], [], []
+        for k, panel in enumerate(axes.flat):
+            self._draw_panel(panel, k)
+        _legend(axes, self.points_)
+        return self._drawn(axes)
+
+    def _draw_panel(self, ax: Any, k: int) -> None:
+        step, paper = self.steps[k] * self.X[k], ink(ax)
+        seen = self._window(k)
+        side = seen.high[0] - seen.low[0]
+        before = Hyperplane(self.w[k], self.b[k])
+        after = Hyperplane(self.w_new[k], self.b_new[k])
+        self.lines_.append({})
+        for name, plane, look in (("old", before, _OLD), ("new", after, _NEW)):
+            line = draw_line(ax, plane, seen, color=paper, linewidth=1.2, **look)
+            if line is not None:
+                self.lines_[k][name] = line
+        self.arrows_.append(
+            {
+                "old": arrow(ax, before.w, color=paper, alpha=_OLD["alpha"]),
+                "step": arrow(ax, step, color=GREEN),
+                "new": arrow(ax, after.w, color=paper),
+            }
+        )
+        # From the tip of the old w to that of the new one: the step again, head to tail.
+        ax.plot(*np.stack([before.w, after.w]).T, color=GREEN, linewidth=1, linestyle=":")
+        arc(ax, before.w, self.X[k], 0.10 * side, color=paper, **_OLD)
+        arc(ax, after.w, self.X[k], 0.07 * side, color=paper, **_NEW)
+        positive = int(self.steps[k] > 0)
+        look = {"s": 45, "c": colour(positive), "marker": mark(positive), "zorder": 4}
+        self.points_.append(ax.scatter(*self.X[k], label=_KINDS[positive], **look))
+        ax.set(xlim=(seen.low[0], seen.high[0]), ylim=(seen.low[1], seen.high[1]), aspect="equal")
+        ax.set(xlabel=text(self.feature_names[0]), ylabel=text(self.feature_names[1]))
+        ax.set_title(self._title(k), fontsize=9)
+
+    def _window(self, k: int) -> Window:
+        step = self.steps[k] * self.X[k]
+        ends = np.stack([np.zeros(2), self.w[k], step, self.w_new[k], self.X[k]])
+        # A square, whatever the vectors: panels are compared with each other.
+        seen = window(ends, room=0.12)
+        half = 0.5 * (seen.high - seen.low).max()
+        centre = 0.5 * (seen.low + seen.high)
+        return Window(centre - half, centre + half, equal=True)
+
+    def _title(self, k: int) -> str:
+        x, sign = self.X[k], np.sign(self.steps[k])
+        old = sign * (self.w[k] @ x + self.b[k])
+        new = sign * (self.w_new[k] @ x + self.b_new[k])
+        angles = f"{angle(self.w[k], x)} → {angle(self.w_new[k], x)}"
+        scores = f"y = {sign:+.0f}: y f from {old:.3g} to {new:.3g}".replace("-", "−")
+        return f"{scores}\nangle of w and x: {angles}"
+
+
+def _legend(axes: Any, points: list[Any]) -> None:
+    """Put one legend under all panels; arrows and lines look the same in each."""
+    from matplotlib.lines import Line2D
+
+    paper = ink(axes.flat[0])
+    looks = (
+        ("w before", {"color": paper, "linewidth": 3, "alpha": _OLD["alpha"]}),
+        ("w after", {"color": paper, "linewidth": 3}),
+        ("ηyx, the step", {"color": GREEN, "linewidth": 3}),
+        ("line before", {"color": paper, "linewidth": 1.2, **_OLD}),
+        ("line after", {"color": paper, "linewidth": 1.2, **_NEW}),
+    )
+    lines = [Line2D([], [], label=name, **look) for name, look in looks]
+    examples = {point.get_label(): point for point in points}
+    legend_under(axes, [*lines, *examples.values()])

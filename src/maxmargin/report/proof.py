@@ -1,0 +1,149 @@
+"""What is proved about the model, in words that need no optimisation.
+
+The optimum lies between the dual and the primal objective. So no other weights can lower the
+objective by more than the gap, and, where ½‖w‖² is part of it, none that are better lie further
+from these than √(2·gap).
+"""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from maxmargin.certify import Certificate
+from maxmargin.certify.page import numbers
+from maxmargin.estimators.certifying import certify
+from maxmargin.html import Html, joined, tag
+from maxmargin.report.subject import Subject
+from maxmargin.report.summary import short_numbers
+
+_SECONDS = 5.0  # for the bound of a model that has no duals
+_ROUNDING = 1e-8  # relative gaps below this are as good as none
+
+
+def proof(subject: Subject) -> Html:
+    """Return what is proved of the model, why it stopped, and the numbers."""
+    machine = subject.machine
+    if hasattr(machine, "mistake_bound_"):
+        return joined(tag("p", words) for words in _mistakes(machine))
+    certificate = getattr(machine, "certificate_", None)
+    if not isinstance(certificate, Certificate):
+        certificate = _recomputed(subject)
+    if certificate is None:
+        words = (
+            f"There is none: {type(machine).__name__} does not prove how good it is, and nothing "
+            "here can. What the test rows say is all there is."
+        )
+        return tag("p", words, class_="verdict open")
+    kind, sentence = verdict(certificate, _tolerance(machine), _what(subject))
+    return joined(
+        [
+            tag("p", sentence, class_=f"verdict {kind}"),
+            *(tag("p", words) for words in _more(certificate, machine)),
+            numbers(certificate),
+        ]
+    )
+
+
+def verdict(found: Certificate, tol: float, what: str) -> tuple[str, str]:
+    """Return "proved" or "open", and a sentence."""
+    if not np.isfinite(found.dual):
+        why = short_numbers(found.caveat) or "there is no bound"
+        return "open", f"Nothing is proved: {why}. The model may still predict well."
+    if found.rounding > tol:
+        return "open", (
+            f"Not proved: float64 cannot resolve the objective better than {found.rounding:.2g} of "
+            f"it, and {tol:.2g} was asked for."
+        )
+    gap = max([found.relative_gap, *(part.relative_gap for part in found.parts)])
+    if found.holds(tol):
+        return "proved", f"Proved: no other {what} {_percent(gap)}."
+    return "open", (
+        f"Not proved to the precision asked for ({100 * tol:.2g} %): another {what} could have an "
+        f"objective up to {100 * gap:.2g} % better. Fit longer (max_iter, max_time), or scale the "
+        "columns."
+    )
+
+
+def _percent(gap: float) -> str:
+    if gap < _ROUNDING:
+        return "has a better objective, up to rounding (less than 0.000001 %)"
+    return f"can have an objective more than {100 * gap:.2g} % better than this one"
+
+
+def _what(subject: Subject) -> str:
+    if subject.regresses:
+        return "function of this kind"
+    if not subject.classifies:
+        return "surface of this kernel"
+    several = len(subject.classes) > 2
+    if hasattr(subject.machine, "coef_"):
+        return "set of hyperplanes" if several else "hyperplane"
+    return "set of boundaries of this kernel" if several else "boundary of this kernel"
+
+
+def _tolerance(machine: Any) -> float:
+    tol = getattr(machine, "tol", None)
+    ours = type(machine).__module__.startswith("maxmargin")
+    return float(tol) if ours and isinstance(tol, int | float) else 1e-3
+
+
+def _more(found: Certificate, machine: Any) -> Iterator[str]:
+    reason = getattr(machine, "stop_reason_", "")
+    if reason:
+        yield reason
+    length = _length(machine)
+    if length and np.isfinite(found.distance_bound) and not found.parts:
+        share = f"{100 * found.distance_bound / length:.2g} %"
+        yield f"The best weights are no further from these than {share} of their length."
+    if found.caveat and np.isfinite(found.dual):
+        yield f"The bound rests on this: {found.caveat}."
+    yield (
+        "This is about the objective on the training rows. How well new rows are predicted is "
+        "another question, which only rows held out can answer."
+    )
+
+
+def _length(machine: Any) -> float:
+    """Return ‖w‖ of a single plane, 0 if it is not known."""
+    if hasattr(machine, "coef_"):
+        w = np.asarray(machine.coef_)
+        return float(np.linalg.norm(w)) if w.ndim == 1 or len(w) == 1 else 0.0
+    margin = np.ravel(getattr(machine, "margin_", ()))
+    return 1 / float(margin[0]) if len(margin) == 1 and 0 < margin[0] < np.inf else 0.0
+
+
+def _recomputed(subject: Subject) -> Certificate | None:
+    """Return a certificate of a model that brings none, where there is one."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            rows = subject.inner(subject.X)
+            found = certify(subject.machine, rows, subject.y, max_time=_SECONDS)
+    except (TypeError, ValueError):
+        return None
+    return found if isinstance(found, Certificate) else None
+
+
+def _mistakes(machine: Any) -> Iterator[str]:
+    made, bound = machine.updates_, machine.mistake_bound_
+    if np.isfinite(bound):
+        yield (
+            f"It learnt with {made:.0f} corrections. The training rows are separable, and so no "
+            f"order of visiting them could have needed more than {bound:.6g}."
+        )
+    else:
+        yield (
+            f"It made {made:.0f} corrections. No boundary that separates all training rows was "
+            "found, so there is no bound on how many it would go on to make: on classes that "
+            "overlap a perceptron never settles."
+        )
+    if np.isfinite(machine.margin_):
+        side = "on the right side" if machine.margin_ > 0 else "on the wrong side"
+        yield (
+            f"The training row worst off is {side}, {abs(machine.margin_):.4g} from the boundary. "
+            "A perceptron takes any boundary that will do; HardMarginSVC and SVC find the one with "
+            "the widest margin, and prove it."
+        )
+    yield machine.stop_reason_

@@ -1,0 +1,145 @@
+"""The rows that hold the boundary: support vectors, of what kind, with which force."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from maxmargin.html import Html, bullets, joined, table, tag, visible
+from maxmargin.report.scores import scored
+from maxmargin.report.subject import Subject
+from maxmargin.report.summary import NAME
+
+Floats = npt.NDArray[np.float64]
+
+SHOWN = 50
+_ROUNDING = 1e-9  # slack below this is none
+_KINDS = {  # the most telling first
+    "wrong side": "beyond the boundary (slack above 1)",
+    "inside": "on their side, but inside the margin",
+    "outside": "beyond what costs nothing: outliers, or targets outside of the tube",
+    "on the tube": "exactly as far off as costs nothing",
+    "margin": "exactly on the edge of the margin: they say where it runs",
+}
+
+
+def support(subject: Subject) -> Html:
+    """Return how many support vectors of which kind there are, and a table of some."""
+    machine = subject.machine
+    rows = getattr(machine, "support_", None)
+    if rows is None:
+        words = f"{type(machine).__name__} keeps no support vectors: there are none to show."
+        return tag("p", words)
+    if not len(rows):
+        return tag("p", "There are none: the answer does not depend on any row.")
+    kinds, slack, alpha = _kinds(machine), _slacks(machine), _alphas(machine)
+    share = len(rows) / max(1, _fitted_rows(machine, subject))
+    said = f"{len(rows)} support vectors, {share:.1%} of the training rows."
+    if not hasattr(machine, "nu"):  # ν is a share of all rows
+        said += " With the same kernel and costs, but without other rows, the answer is the same."
+    if kinds is None:
+        said = f"{len(rows)} rows were corrected for, and make up the boundary."
+    order = np.lexsort((np.arange(len(rows)), -alpha, -slack))[:SHOWN]
+    return joined(
+        [
+            tag("p", said),
+            bullets(_counts(kinds)),
+            _table(subject, np.asarray(rows), order, kinds, slack, alpha),
+        ]
+    )
+
+
+def _counts(kinds: Any) -> Iterator[str]:
+    for kind, meaning in _KINDS.items():
+        if kinds is not None and (count := int((kinds == kind).sum())):
+            yield f"{count} × {kind}: {meaning}."
+
+
+def _table(
+    subject: Subject, rows: Any, order: Any, kinds: Any, slack: Floats, alpha: Floats
+) -> Html:
+    columns: dict[str, list[Any]] = {"row": rows[order].tolist()}
+    matched = is_training(subject)
+    if matched:
+        columns |= _facts(subject, rows[order])
+    if kinds is not None:
+        columns["kind"] = kinds[order].tolist()
+    columns["α"] = [f"{value:.4g}" for value in alpha[order]]
+    if slack.any():
+        columns["slack ξ"] = [
+            f"{value:.4g}" if value > _ROUNDING else "0" for value in slack[order]
+        ]
+    caption = "Largest slack first, then largest α; rows are counted from 0."
+    if len(order) < len(rows):
+        caption = f"{len(order)} of {len(rows)}. {caption}"
+    if np.ndim(getattr(subject.machine, "alpha_", 0)) == 2:
+        caption += " Of several problems, each row's largest α and slack, and its worst kind."
+    shown = table([*columns], zip(*columns.values(), strict=True), caption)
+    remark = tag("p", "X is not what the model was fitted to: labels are left out.")
+    return shown if matched else joined([remark, shown])
+
+
+def _facts(subject: Subject, rows: Any) -> dict[str, list[Any]]:
+    X, y = _safe_indexing(subject.X, rows), subject.y
+    labels = None if y is None else np.asarray(y)[rows]
+    said = scored(subject.model, subject.machine, X, subject.inner(X), labels)
+    facts: dict[str, list[Any]] = {}
+    if subject.regresses:
+        facts["target"] = [f"{value:.5g}" for value in np.asarray(labels)]
+        facts["predicted"] = [f"{value:.5g}" for value in said.predicted]
+    elif subject.classifies:
+        facts["label"] = [visible(label, NAME) for label in np.asarray(labels)]
+    facts[said.unit] = [f"{value:.4g}" for value in said.values]
+    return facts
+
+
+def is_training(subject: Subject) -> bool:
+    """Return whether X are the rows the model was fitted to, as far as it has kept them."""
+    machine = subject.machine
+    if _fitted_rows(machine, subject) != _num_samples(subject.X):
+        return False
+    rows = np.asarray(machine.support_)
+    vectors = getattr(machine, "support_vectors_", None)
+    if vectors is None or not vectors.shape[0]:
+        return True
+    seen = subject.inner(_safe_indexing(subject.X, rows))
+    if sp.issparse(vectors):
+        same = sp.issparse(seen) and seen.shape == vectors.shape
+        return same and float(abs(seen - vectors).max()) == 0.0
+    return bool(np.array_equal(np.asarray(seen), vectors))
+
+
+def _fitted_rows(machine: Any, subject: Subject) -> int:
+    if hasattr(machine, "alpha_"):
+        return int(np.shape(machine.alpha_)[-1])
+    return int(getattr(machine, "shape_fit_", (_num_samples(subject.X),))[0])
+
+
+def _kinds(machine: Any) -> Any:
+    """Return the worst kind of each support vector, or None if it has none."""
+    kinds = getattr(machine, "support_kind_", None)
+    if kinds is None or np.ndim(kinds) == 1:
+        return None if kinds is None else np.asarray(kinds)
+    ranks = [*_KINDS]
+    rank = np.array([[ranks.index(k) if k in ranks else len(ranks) for k in of] for of in kinds])
+    return np.array([*ranks, ""])[rank.min(axis=0)]
+
+
+def _alphas(machine: Any) -> Floats:
+    if hasattr(machine, "alpha_"):
+        alpha = np.atleast_2d(machine.alpha_)[:, machine.support_]
+    else:
+        duals = machine.dual_coef_
+        alpha = np.abs(duals.toarray() if sp.issparse(duals) else np.atleast_2d(duals))
+    return np.asarray(alpha.max(axis=0), dtype=np.float64)
+
+
+def _slacks(machine: Any) -> Floats:
+    slack = getattr(machine, "slack_", None)
+    if slack is None:
+        return np.zeros(len(machine.support_))
+    return np.asarray(np.atleast_2d(slack)[:, machine.support_].max(axis=0), dtype=np.float64)

@@ -1,0 +1,100 @@
+"""The report as a file: written at once, or not at all."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from maxmargin.diagnose import Diagnosis
+
+
+def report(
+    model: Any,
+    X: Any,
+    y: Any,
+    path: str | Path,
+    *,
+    X_test: Any = None,
+    y_test: Any = None,
+    diagnosis: Diagnosis | None = None,
+    search: Any = None,
+    title: str | None = None,
+    feature_names: Any = None,
+    theme: str = "auto",
+) -> Path:
+    """Write one HTML file about a fitted model, its data and what is proved; return its path.
+
+    The file needs no network and nothing beside it: it can be mailed, kept and printed. Equal input
+    gives an equal file.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A classifier, regressor or outlier detector of ours, or of scikit-learn; a pipeline that
+        ends in one; a fitted search, of which its best model and its results are taken.
+    X : array-like, sparse matrix or frame of shape (n, d)
+        The rows the model was fitted to. Of very many, some things are said of a sample, openly.
+    y : array-like of shape (n,)
+        Their labels or targets; of an outlier detector, None.
+    path : str or Path
+        Where to write. An existing file is replaced when the new one is complete.
+    X_test, y_test : array-like, optional
+        Rows the model has not seen, and their labels.
+    diagnosis : Diagnosis, optional
+        What ``diagnose`` said of the data. None: it is asked, for classes and tables of numbers.
+    search : SVCSearchCV or GridSearchCV, optional
+        The search that the parameters came from.
+    title : str, optional
+        Heading of the page; the name of the model by default.
+    feature_names : sequence of str, optional
+        Names of the columns; those of a frame by default.
+    theme : {"auto", "light", "dark"}, default="auto"
+        Paper; "auto" follows the reader's system.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile, maxmargin as mm
+    >>> from maxmargin.report import report
+    >>> X, y = mm.datasets.separable(60, margin=0.4, random_state=0)
+    >>> model = mm.HardMarginSVC().fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = report(model, X, y, f"{folder}/report.html")
+    ...     "Proved: no other hyperplane" in path.read_text(encoding="utf-8")
+    True
+    """
+    if theme not in ("auto", "light", "dark"):
+        raise ValueError(f"theme must be 'auto', 'light' or 'dark', got {theme!r}")
+    if diagnosis is not None and not isinstance(diagnosis, Diagnosis):
+        raise TypeError(f"diagnosis must be what mm.diagnose returns, got {diagnosis!r:.80}")
+    target = _target(path)
+    # Imported here: with this package comes all that it reports about.
+    from maxmargin.report.page import page, subject_of
+
+    subject = subject_of(model, (X, y), (X_test, y_test), search, title, feature_names)
+    _write(target, page(subject, diagnosis, theme))
+    return Path(path)
+
+
+def _target(path: str | Path) -> Path:
+    target = Path(path).resolve()
+    if target.exists() and not target.is_file():
+        raise ValueError(f"path={str(path)!r} is not a file; give the name of a file to write")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"path={str(path)!r}: there is no folder {str(target.parent)!r}; make it first"
+        )
+    return target
+
+
+def _write(target: Path, words: str) -> None:
+    """Write a file beside the target and put it in its place."""
+    draft = target.with_name(f".{target.name[:100]}.{os.getpid()}.part")
+    try:
+        draft.write_text(words, encoding="utf-8", newline="\n")
+        os.replace(draft, target)
+    finally:
+        draft.unlink(missing_ok=True)

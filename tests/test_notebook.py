@@ -1,0 +1,166 @@
+"""What notebooks show of answers: short, the same as print, and inert."""
+
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maxmargin as mm
+from maxmargin.html import Html, bullets, html, joined, table, tag, visible
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "\"' onload='x",
+    "</style><img src=x onerror=y>",
+    "a\0b\u202ec\ud800",
+    "א" * 10_000,
+    "&lt;",
+]
+HARMLESS = {"div", "p", "b", "i", "ul", "li", "table", "caption", "thead", "tbody"} | {
+    *("tr", "th", "td"),
+}
+
+
+class Elements(HTMLParser):
+    """Collects elements, attributes and text, and checks that elements are closed in order."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+        self.attributes: set[str] = set()
+        self.text = ""
+        self.open: list[str] = []
+        self.feed(page)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, name: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.names.add(name)
+        self.attributes |= {key for key, _ in attributes}
+        self.open.append(name)
+
+    def handle_endtag(self, name: str) -> None:
+        assert self.open.pop() == name
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def assert_inert(page: str) -> Elements:
+    found = Elements(page)
+    assert found.names <= HARMLESS
+    assert found.attributes <= {"scope"}
+    assert not set("\0\u202e\ud800") & set(page)
+    page.encode("utf-8")
+    return found
+
+
+# The helper.
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_text_comes_out_as_text(name: str) -> None:
+    page = joined(
+        [tag("p", name), bullets([name]), table([name], [[name]], name), tag("p", tag("b", name))]
+    )
+    found = assert_inert(page)
+    assert found.text.count(visible(name)) == 6
+    assert "<p>" + html(name) in page
+
+
+def test_attributes_cannot_be_left() -> None:
+    element = tag("p", "x", title='"><script>alert(1)</script>')
+    found = Elements(element)
+    assert found.names == {"p"}
+    assert found.attributes == {"title"}
+
+
+def test_markup_is_kept_and_only_markup_is() -> None:
+    assert tag("p", Html("<b>x</b>")) == "<p><b>x</b></p>"
+    assert tag("p", "<b>" + Html("x")) == "<p>&lt;b&gt;x</p>"  # a sum is text again: no surprise
+
+
+def test_visible_text_is_short_and_on_one_line() -> None:
+    assert visible("a\nb\tc") == "a b c"
+    assert visible("x" * 50, 10) == "x" * 9 + "…"
+    assert visible("שלום, é, 数") == "שלום, é, 数"
+    assert visible(3.5) == "3.5"
+
+
+# Answers.
+
+
+def a_certificate(several: bool = False) -> mm.Certificate:
+    X, y = mm.datasets.gaussians(60, variance=0.3, random_state=0)
+    y = np.where(X[:, 0] > 1.5, y, 3) if several else y
+    found: mm.Certificate = mm.LinearSVC().fit(X, y).certificate_
+    return found
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_certificate_shows_its_sentence_and_its_numbers(several: bool) -> None:
+    certificate = a_certificate(several)
+    found = assert_inert(certificate._repr_html_())
+    assert str(certificate) in found.text
+    assert f"{certificate.primal:.10g}" in found.text
+    assert f"{certificate.max_kkt_violation:.3g}" in found.text
+    assert ("worst of them" in found.text) is several
+    assert len(found.text) < 2000
+
+
+def test_a_certificate_without_a_bound_says_so() -> None:
+    found = mm.Certificate(1.0, -np.inf, 0.0, 0.0, 0.0, np.inf, caveat="<i>indefinite</i>")
+    text = assert_inert(found._repr_html_()).text
+    assert "is not certified: <i>indefinite</i>" in text
+    assert "-inf" in text
+
+
+def separation(*, apart: float, classes: int = 2, labels: Any = None) -> mm.Separation:
+    rng = np.random.default_rng(0)
+    y = np.arange(20 * classes) % classes
+    X = rng.normal(size=(len(y), 2)) + apart * y[:, np.newaxis]
+    return mm.separate(X, y if labels is None else np.asarray(labels)[y])
+
+
+def test_a_separation_shows_margin_and_bound() -> None:
+    found = separation(apart=10.0)
+    text = assert_inert(found._repr_html_()).text
+    assert text.startswith("Separable")
+    assert f"{found.margin:.4g}" in text
+    assert f"{found.mistake_bound:.4g}" in text
+
+
+def test_an_overlap_shows_no_margin() -> None:
+    text = assert_inert(separation(apart=0.0)._repr_html_()).text
+    assert text.startswith("Not separable")
+    assert "nan" not in text
+    assert "inf" not in text
+
+
+def test_several_classes_have_a_line_for_each_pair() -> None:
+    page = separation(apart=12.0, classes=3)._repr_html_()
+    assert page.count("<tr>") == 1 + 3
+    many = separation(apart=12.0, classes=9)
+    assert many._repr_html_().count("<tr>") == 1 + 30
+    assert "30 of 36 pairs" in many._repr_html_()
+
+
+def test_undecided_is_undecided() -> None:
+    found = mm.Separation(None, None, ("a", "b"))
+    assert assert_inert(found._repr_html_()).text.startswith("Undecided")
+
+
+@pytest.mark.parametrize("name", HOSTILE[:3])
+def test_hostile_labels_are_inert(name: str) -> None:
+    assert_inert(separation(apart=10.0, labels=[name, "b"])._repr_html_())
+    three = separation(apart=10.0, labels=[name, "b", "c"], classes=3)
+    assert_inert(three._repr_html_())
+
+
+def test_a_diagnosis_is_made_of_the_same_parts() -> None:
+    X, y = mm.datasets.separable(60, margin=0.5, random_state=0)
+    found = mm.diagnose(X, np.where(y > 0, HOSTILE[0], "b"))
+    text = assert_inert(found._repr_html_()).text
+    assert found.reason in text
+    assert all(rung.name in text for rung in found.rungs)

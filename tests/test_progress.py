@@ -1,0 +1,572 @@
+"""Bars appear where somebody looks, say what is true, and leave nothing behind."""
+
+import io
+import math
+import multiprocessing
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+
+import maxmargin as mm
+from maxmargin.problem import Bracket, Progress, Status
+from maxmargin.progress import Bar, bars, pictures, progress
+from maxmargin.progress.bars import Ticker
+from maxmargin.solve import drive, solve
+
+HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
+ERASE = "\x1b[1A\x1b[2K"
+
+
+class FakeTerminal(io.StringIO):
+    def isatty(self) -> bool:
+        return not super().isatty()  # which fails on a closed file
+
+    @property
+    def lines(self) -> list[str]:
+        """What was written, without colours and movements."""
+        plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.getvalue())
+        return [line for line in re.split(r"[\r\n]+", plain) if line.strip()]
+
+
+OpenTerminal = Callable[[], FakeTerminal]
+
+
+class FakeClock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Recorder:
+    """A picture that keeps what it is to show."""
+
+    def __init__(self) -> None:
+        self.drawn: list[str] = []
+        self.closed = 0
+
+    def draw(self, bar: Bar) -> None:
+        self.drawn.append(f"{bar.what}: {bar.facts()}")
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@pytest.fixture(autouse=True)
+def _by_default(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.delenv("MAXMARGIN_PROGRESS", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    yield
+    assert not bars.ticker.busy
+
+
+@pytest.fixture
+def open_terminal(monkeypatch: pytest.MonkeyPatch) -> OpenTerminal:
+    """To be called in the test itself: pytest sets standard error between fixtures and test."""
+
+    def opened() -> FakeTerminal:
+        stream = FakeTerminal()
+        monkeypatch.setattr(sys, "stderr", stream)
+        return stream
+
+    return opened
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bars come at once, and are looked at often."""
+    monkeypatch.setattr(bars, "_AFTER", 0.0)
+    monkeypatch.setattr(bars, "_PERIOD", 0.002)
+
+
+class Halving:
+    """A solver whose gap is half of the last one; ``at(k)`` is called before iteration k."""
+
+    def __init__(self, at: Callable[[int], Any] = lambda k: None) -> None:
+        self.at = at
+
+    def iterates(self, problem: Any, start: Any) -> Iterator[Bracket]:
+        nothing = np.zeros(1)
+        for k in range(1, 60):
+            self.at(k)
+            yield Bracket(1.0, 1.0 - 0.5**k, nothing, 0.0, nothing)
+
+
+def run(solver: Halving, **settings: Any) -> Any:
+    return solve(None, solver, **{"tol": 1e-3, **settings})  # type: ignore[arg-type]
+
+
+def until(said: str, terminal: FakeTerminal) -> None:
+    """Wait for the thread that draws to say something."""
+    end = time.perf_counter() + 10
+    while not any(said in line for line in terminal.lines):
+        assert time.perf_counter() < end, terminal.lines
+        time.sleep(0.002)
+
+
+def a_bar(clock: FakeClock, picture: Recorder | None, **fields: Any) -> tuple[Ticker, Bar]:
+    """Return a bar whose ticker has no thread: tests look by themselves."""
+    ticker = Ticker(clock)
+    ticker._alive = True
+    return ticker, Bar("Solving", None if picture is None else lambda: picture, ticker, **fields)
+
+
+# ------------------------------------------------------------------- what it says
+
+
+def test_nothing_before_a_second_and_the_facts_after_it() -> None:
+    clock, picture = FakeClock(), Recorder()
+    ticker, bar = a_bar(clock, picture, unit="iteration", tol=1e-4)
+    with bar:
+        bar.update(1, 1.0)
+        clock.now += 0.99
+        ticker.look()
+        assert picture.drawn == []
+        clock.now += 3.01
+        bar.update(7, 1e-2)
+        ticker.look()
+        # Two of four digits in four seconds.
+        assert picture.drawn == [
+            "Solving: 50% · 4 s, about 4 s left · gap 1.0e-02 → 1e-04 · 7 iterations"
+        ]
+        threading.Timer(0.05, ticker.look).start()  # the call waits until the bar is gone
+    assert picture.closed == 1
+    assert not ticker.busy
+
+
+def test_a_fast_call_ends_without_waiting() -> None:
+    ticker, bar = a_bar(FakeClock(), picture := Recorder())
+    began = time.perf_counter()
+    with bar:
+        ticker.look()
+    assert time.perf_counter() - began < 0.5
+    ticker.look()
+    assert (picture.drawn, picture.closed) == ([], 0)
+
+
+@pytest.mark.parametrize("gap", [0.5, 1e-2, 3e-4])
+def test_the_way_is_measured_in_digits(gap: float) -> None:
+    _, bar = a_bar(FakeClock(), None, tol=1e-6)
+    bar.update(1, 0.8)
+    bar.update(2, gap)
+    assert bar.part == pytest.approx(math.log(0.8 / gap) / math.log(0.8 / 1e-6))
+    bar.update(3, 1.0)  # it never goes back
+    assert bar.gap == gap
+
+
+def test_the_first_limit_to_be_reached_counts() -> None:
+    clock = FakeClock()
+    _, bar = a_bar(clock, None, total=100, tol=1e-4, max_time=20.0)
+    bar.update(30, 1.0)
+    assert bar.part == pytest.approx(0.3)
+    clock.now += 12
+    assert bar.part == pytest.approx(0.6)
+    bar.update(31, 1e-3)
+    assert bar.part == pytest.approx(0.75)
+    bar.update(400, 1e-9)
+    assert bar.part == 1.0
+
+
+@pytest.mark.parametrize("gap", [np.inf, np.nan, None])
+def test_a_gap_that_is_none_says_nothing(gap: float | None) -> None:
+    _, bar = a_bar(FakeClock(), None, tol=1e-4)
+    bar.update(1, gap)
+    assert bar.part is None
+    assert bar.facts() == "0 s · 1 step"
+    bar.update(2, 0.0)
+    assert bar.part == 1.0
+
+
+def test_time_left_counts_from_the_first_step_and_not_at_all_where_steps_are_uneven() -> None:
+    clock = FakeClock()
+    _, bar = a_bar(clock, None, unit="refit")
+    clock.now += 100
+    bar.update(total=10)
+    clock.now += 4
+    bar.update(2)
+    assert bar.facts() == "20% · 1 min 44 s, about 16 s left · 2 of 10 refits"
+    bar.even = False
+    assert bar.facts() == "20% · 1 min 44 s · 2 of 10 refits"
+    clock.now += 7200
+    bar.forget()
+    bar.update(note="another way")
+    assert bar.facts() == "2 h 1 min · another way"
+
+
+# ------------------------------------------------------------------- where it is shown
+
+
+def test_where_bars_are_shown(monkeypatch: pytest.MonkeyPatch, open_terminal: OpenTerminal) -> None:
+    terminal = open_terminal()
+    assert pictures.where() is not None
+    monkeypatch.setenv("MAXMARGIN_PROGRESS", "0")
+    assert pictures.where() is None
+    monkeypatch.delenv("MAXMARGIN_PROGRESS")
+    monkeypatch.setenv("TERM", "dumb")
+    assert pictures.where() is None
+    monkeypatch.setenv("MAXMARGIN_PROGRESS", "1")
+    assert pictures.where() is not None
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert pictures.where() is not None
+    monkeypatch.delenv("MAXMARGIN_PROGRESS")
+    monkeypatch.setenv("TERM", "xterm")
+    assert pictures.where() is None
+    terminal.close()
+    for stream in (None, terminal):
+        monkeypatch.setattr(sys, "stderr", stream)
+        assert pictures.where() is None
+
+
+def test_not_below_a_bar_of_somebody_else(open_terminal: OpenTerminal) -> None:
+    terminal = open_terminal()
+    from rich.console import Console
+    from rich.progress import Progress as Others
+
+    with Others(console=Console(file=terminal, force_terminal=True), transient=True):
+        assert pictures.where() is None
+    assert pictures.where() is not None
+
+
+def test_not_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAXMARGIN_PROGRESS", "1")
+    assert pictures.where() is not None
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(pictures.where()))
+    thread.start()
+    thread.join()
+    assert found == [None]
+
+
+def test_not_in_processes_of_joblib(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAXMARGIN_PROGRESS", "1")
+    parents = joblib.Parallel(n_jobs=2)(
+        joblib.delayed(multiprocessing.parent_process)() for _ in "12"
+    )
+    assert None not in parents
+    monkeypatch.setattr(multiprocessing, "parent_process", lambda: parents[0])
+    assert pictures.where() is None
+
+
+def test_pipes_are_left_alone_unless_asked() -> None:
+    """In a process of its own: no rich, and nothing on standard output in any case."""
+    code = """
+import os, sys, time
+from maxmargin.progress import bars, progress
+bars._AFTER, bars._PERIOD = 0.0, 0.01
+for asked in ("", "0", "1"):
+    os.environ["MAXMARGIN_PROGRESS"] = asked
+    with progress(f"Asked-{asked}", 2) as bar:
+        bar.update(1)
+        time.sleep(0.2 if asked != "1" else 1.0)
+    print("rich" in sys.modules)
+"""
+    known = {k: v for k, v in os.environ.items() if k != "MAXMARGIN_PROGRESS"}
+    done = subprocess.run([sys.executable, "-c", code], env=known, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "False\nFalse\nTrue\n"
+    assert set(re.findall(r"Asked-\d?", done.stderr)) == {"Asked-1"}
+
+
+# ------------------------------------------------------------------- on a terminal
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_solve_shows_its_gap_and_leaves_nothing(
+    open_terminal: OpenTerminal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    terminal = open_terminal()
+    found = run(Halving(lambda k: until("gap 1.2e-01", terminal) if k == 4 else None))
+    assert found.run.status is Status.OPTIMAL
+    assert any(
+        re.match(r"Solving [━╸╺ ]+ \d+% · 0 s.* · gap 1.2e-01 → 1e-03 · 3 iterations", line)
+        for line in terminal.lines
+    ), terminal.lines
+    written = terminal.getvalue()
+    assert written.count(HIDE) == written.count(SHOW) == 1
+    assert written.endswith(ERASE)
+    assert capsys.readouterr().out == ""
+    assert sys.stderr is terminal
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("how", [KeyboardInterrupt, ValueError])
+def test_ctrl_c_and_errors_restore_the_cursor(
+    open_terminal: OpenTerminal, how: type[BaseException]
+) -> None:
+    terminal = open_terminal()
+
+    def at(k: int) -> None:
+        if k == 4:
+            until("3 iterations", terminal)
+            raise how
+
+    if how is KeyboardInterrupt:
+        assert run(Halving(at)).run.status is Status.INTERRUPTED
+    else:
+        with pytest.raises(how):
+            run(Halving(at))
+    assert terminal.getvalue().endswith(ERASE)
+    assert terminal.getvalue().count(HIDE) == terminal.getvalue().count(SHOW) == 1
+
+
+@pytest.mark.usefixtures("soon")
+def test_one_bar_for_calls_within_calls(open_terminal: OpenTerminal) -> None:
+    terminal = open_terminal()
+    with progress("Searching", 3, unit="fit") as bar:
+        for k in range(3):
+            bar.update(k)
+            until(f"{k} of 3 fits", terminal)
+            inner = progress("Inner")
+            assert not inner.watched
+            run(Halving(lambda k: time.sleep(0.002)))
+    assert {line.split()[0] for line in terminal.lines} == {"Searching"}
+    assert terminal.getvalue().count(HIDE) == 1
+
+
+@pytest.mark.usefixtures("soon")
+def test_verbose_calls_have_none_nor_those_within(
+    open_terminal: OpenTerminal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    terminal = open_terminal()
+
+    def callback(_: Progress) -> None:
+        assert not progress("Inner").watched
+        time.sleep(0.005)
+
+    run(Halving(), verbose=True, callback=callback)
+    assert terminal.getvalue() == ""
+    assert "relative gap" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("soon")
+def test_callbacks_work_and_may_print(
+    open_terminal: OpenTerminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines printed to the same terminal stand above the bar; those of a file stay in the file."""
+    terminal = open_terminal()
+    seen: list[int] = []
+
+    def callback(told: Progress) -> bool:
+        until(f"{told.iteration} iteration", terminal)
+        seen.append(told.iteration)
+        sys.stdout.write(f"line {told.iteration}\n")
+        return told.iteration == 3
+
+    for stream in (io.StringIO(), FakeTerminal()):
+        monkeypatch.setattr(sys, "stdout", stream)
+        terminal.truncate(0)
+        terminal.seek(0)
+        seen.clear()
+        assert run(Halving(), callback=callback).run.status is Status.CALLBACK
+        assert seen == [1, 2, 3]
+        if stream.isatty():
+            assert [line for line in terminal.lines if line.startswith("line")] == [
+                "line 1", "line 2", "line 3",
+            ]  # fmt: skip
+        else:
+            assert stream.getvalue() == "line 1\nline 2\nline 3\n"
+        assert sys.stdout is stream
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize("width", ["20", "40", "60", "200"])
+def test_a_line_is_never_wider_than_the_terminal(
+    open_terminal: OpenTerminal, monkeypatch: pytest.MonkeyPatch, width: str
+) -> None:
+    terminal = open_terminal()
+    monkeypatch.setenv("COLUMNS", width)
+    run(Halving(lambda k: until("Solving", terminal) if k == 4 else None))
+    assert terminal.lines
+    assert max(map(len, terminal.lines)) <= int(width)
+    assert terminal.getvalue().endswith(ERASE)  # one line
+
+
+@pytest.mark.usefixtures("soon")
+def test_a_bar_that_cannot_be_drawn_fails_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(FakeTerminal):
+        def write(self, _: str) -> int:
+            tried.set()
+            raise OSError("the terminal is gone")
+
+    tried = threading.Event()
+    monkeypatch.setattr(sys, "stderr", Broken())
+    found = run(Halving(lambda k: tried.wait(10) if k == 4 else None))
+    assert tried.is_set()
+    assert found.run.status is Status.OPTIMAL
+
+
+def test_without_a_thread_there_is_no_bar(
+    monkeypatch: pytest.MonkeyPatch, open_terminal: OpenTerminal
+) -> None:
+    terminal = open_terminal()
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(bars.ticker, "_alive", False)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert run(Halving()).run.status is Status.OPTIMAL
+    assert terminal.getvalue() == ""
+
+
+@pytest.mark.usefixtures("soon")
+def test_the_thread_ends_by_itself(
+    open_terminal: OpenTerminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = open_terminal()
+    monkeypatch.setattr(bars, "_LINGER", 2)
+    run(Halving(lambda k: until("Solving", terminal) if k == 4 else None))
+    end = time.perf_counter() + 10
+    while any(thread.name == "maxmargin-progress" for thread in threading.enumerate()):
+        assert time.perf_counter() < end
+        time.sleep(0.002)
+    run(Halving(lambda k: until("3 iterations", terminal) if k == 4 else None))  # and begins again
+
+
+@pytest.mark.usefixtures("soon")
+def test_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+
+    class Handle:
+        def update(self, said: dict[str, str], raw: bool) -> None:
+            lines.append(said["text/plain"])
+
+    def display(said: dict[str, str], raw: bool, display_id: bool) -> Handle:
+        lines.append(said["text/plain"])
+        return Handle()
+
+    package = types.ModuleType("IPython")
+    shell = types.SimpleNamespace(kernel=object())
+    package.get_ipython = lambda: shell  # type: ignore[attr-defined]
+    shown = types.ModuleType("IPython.display")
+    shown.display = display  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython", package)
+    monkeypatch.setitem(sys.modules, "IPython.display", shown)
+
+    def at(k: int) -> None:
+        while k == 4 and not any("3 iterations" in line for line in lines):
+            time.sleep(0.002)
+
+    run(Halving(at))
+    assert lines[0].startswith("Solving ")
+    assert lines[-1] == ""
+    shell.kernel = None  # IPython in a terminal
+    assert pictures.where() is None
+
+
+# ------------------------------------------------------------------- the calls themselves
+
+
+def test_fits_are_the_same_with_and_without(
+    open_terminal: OpenTerminal, soon: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = open_terminal()
+    X, y = mm.datasets.gaussians(150, random_state=0)
+    with_bar = mm.SVC(callback=lambda _: until("Solving", terminal)).fit(X, y)
+    monkeypatch.setenv("MAXMARGIN_PROGRESS", "0")
+    without = mm.SVC().fit(X, y)
+    assert with_bar.dual_coef_.tobytes() == without.dual_coef_.tobytes()
+    assert with_bar.intercept_.tobytes() == without.intercept_.tobytes()
+    assert with_bar.n_iter_ == without.n_iter_
+
+
+def _linear_search(X: Any, y: Any) -> Any:
+    return mm.SVCSearchCV(mm.LinearSVC(), {"C": [0.1, 1.0]}, cv=3, n_jobs=2).fit(X, y)
+
+
+CALLS: dict[str, tuple[Callable[[Any, Any], Any], str, int, int]] = {
+    "search": (
+        lambda X, y: mm.SVCSearchCV(mm.SVC(), {"C": [0.1, 1.0], "gamma": [0.1, 1]}, cv=3).fit(X, y),
+        "fit", 12, 13,
+    ),
+    "search by chains": (_linear_search, "fit", 6, 7),
+    "path": (
+        lambda X, y: mm.regularization_path(X, y, Cs=[0.1, 1.0, 10.0], exact=False),
+        "point", 3, 3,
+    ),
+    "path on a matrix": (
+        lambda X, y: mm.regularization_path(X, y, mm.SVC(), Cs=[0.1, 1.0, 10.0], exact=False),
+        "point", 3, 3,
+    ),
+    "diagnose": (lambda X, y: mm.diagnose(X, y, max_time=1.0), "rung", 8, 9),
+}  # fmt: skip
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[Bar]:
+    """The bars that were begun, where everything but drawing happens."""
+    begun: list[Bar] = []
+    monkeypatch.setattr("maxmargin.progress.where", lambda: Recorder)
+    monkeypatch.setattr(Ticker, "begin", lambda self, bar: _begun(self, bar, begun))
+    return begun
+
+
+def _begun(ticker: Ticker, bar: Bar, begun: list[Bar]) -> None:
+    begun.append(bar)
+    ticker._bar = bar
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_tell_all_their_steps(name: str, told: list[Bar]) -> None:
+    call, unit, done, total = CALLS[name]
+    call(*mm.datasets.gaussians(60, random_state=0))
+    assert [(bar.unit, bar.done, bar.total) for bar in told] == [(unit, done, total)]
+
+
+def test_leave_one_out_tells_its_refits(told: list[Bar]) -> None:
+    X, y = mm.datasets.gaussians(40, random_state=0)
+    found = mm.model_selection.leave_one_out(mm.SVC(), X, y)
+    (bar,) = told
+    assert (bar.unit, bar.done, bar.total) == ("refit", found.refits, found.refits)
+
+
+def test_compare_gp_tells_the_kernels_it_tries(told: list[Bar]) -> None:
+    X, y = mm.datasets.circles(60, random_state=0)
+    mm.compare_gp(X, y, mm.kernels.RBF(gamma=1.0), cv=3)
+    (bar,) = told
+    assert bar.done > 7
+    assert bar.total is None
+    assert bar.note == "SVM, kernel by CV"
+
+
+def test_kernel_pca_tells_its_products(told: list[Bar]) -> None:
+    X, _ = mm.datasets.gaussians(200, random_state=0)
+    model = mm.KernelPCA(2, kernel="rbf", eigen_solver="iterative").fit(X)
+    (bar,) = told
+    assert bar.done == model.n_iter_
+
+
+def test_a_search_that_shares_nothing_has_one_bar_too(told: list[Bar]) -> None:
+    from sklearn.tree import DecisionTreeClassifier
+
+    X, y = mm.datasets.gaussians(60, random_state=0)
+    mm.SVCSearchCV(DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2]}, cv=3).fit(X, y)
+    assert [(bar.done, bar.total) for bar in told] == [(0, None)]
+
+
+def test_a_solve_tells_of_each_iteration_once(told: list[Bar]) -> None:
+    found = run(Halving())
+    (bar,) = told
+    assert bar.done == found.run.iterations == 10
+    assert (bar.first, bar.gap, bar.tol) == (0.5, 0.5**10, 1e-3)
+    assert bar.over
+
+
+def test_iterates_without_a_gap_are_counted(told: list[Bar]) -> None:
+    step = types.SimpleNamespace(finished=True)
+    ended = drive([step] * 7, max_iter=5, at_max_iter=Status.MAX_ITER)
+    (bar,) = told
+    assert (bar.done, bar.total, bar.gap, bar.even) == (5, 5, None, False)
+    assert ended.iterations == 5

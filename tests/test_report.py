@@ -1,0 +1,597 @@
+"""The report: one file that is complete, honest, and inert in any browser."""
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import maxmargin as mm
+from maxmargin.html import Html
+from maxmargin.plots import MarginDisplay, style
+from maxmargin.report import figures, page, report, reproducing, subject, support
+from maxmargin.report.columns import _dealt, important, values
+from maxmargin.report.histogram import FitDisplay, ScoresDisplay
+from maxmargin.report.proof import verdict
+from maxmargin.report.summary import wilson
+from tests.browser import CHROMIUM, Browser, browser
+from tests.drawing import assert_fits
+
+X, Y = mm.datasets.gaussians(60, variance=0.3, random_state=0)
+NAMES = np.where(Y > 0, "yes", "no")
+APART, APART_Y = mm.datasets.separable(40, margin=0.3, random_state=0)
+THREE = np.where(X[:, 0] > 2.0, "c", np.where(Y > 0, "b", "a"))
+WIDE = np.random.default_rng(0).normal(size=(60, 8))
+WIDE_Y = (WIDE[:, 3] + 0.2 * WIDE[:, 6] > 0).astype(int)
+TARGET = X[:, 0] + np.sin(X[:, 1])
+TEXTS = [" ".join(["good"] * (i % 3 + 1) if i % 2 else ["bad"] * (i % 4 + 1)) for i in range(20)]
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "\"' onload='alert(1)",
+    "</style></title><img src=x onerror=alert(1)>",
+    "a\0b\u202ec\nd",
+    "א" * 10_000,
+    r"_$\frac{",
+]
+VOID = {"meta", "link", "img", "source"}
+
+
+class Page(HTMLParser):
+    """A parsed report: elements must be closed in order."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.source = path.read_text(encoding="utf-8")
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.tables: list[list[list[str]]] = []
+        self._open: list[str] = []
+        self.feed(self.source)
+        self.close()
+        assert not self._open
+
+    def handle_starttag(self, name: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.elements.append((name, dict(attributes)))
+        if name not in VOID:
+            self._open.append(name)
+        if name == "table":
+            self.tables.append([])
+        elif name == "tr":
+            self.tables[-1].append([])
+        elif name in ("td", "th"):
+            self.tables[-1][-1].append("")
+
+    def handle_endtag(self, name: str) -> None:
+        assert self._open.pop() == name
+
+    def handle_data(self, data: str) -> None:
+        if "style" in self._open:
+            return
+        self.text += data
+        if {"td", "th"} & set(self._open):
+            self.tables[-1][-1][-1] += data
+
+    def all(self, name: str) -> list[dict[str, str | None]]:
+        return [attributes for found, attributes in self.elements if found == name]
+
+    def table(self, *heads: str) -> list[list[str]]:
+        """Return the first table that begins with these heads, without them."""
+        return next(t[1:] for t in self.tables if t and t[0][: len(heads)] == list(heads))
+
+
+@pytest.fixture(autouse=True)
+def _closed_figures() -> Iterator[None]:
+    yield
+    assert not plt.get_fignums()  # a report leaves none behind
+
+
+@pytest.fixture(scope="module")
+def diagnosis() -> mm.Diagnosis:
+    return mm.diagnose(APART, APART_Y, max_time=2.0)
+
+
+@pytest.fixture
+def write(tmp_path: Path, diagnosis: mm.Diagnosis) -> Callable[..., Page]:
+    """Write a report without pictures unless asked for, and read it."""
+
+    def written(model: Any, X: Any, y: Any, *, pictures: bool = False, **how: Any) -> Page:
+        path = tmp_path / "report.html"
+        options: dict[str, Any] = {"diagnosis": diagnosis, "theme": "light", **how}
+        with pytest.MonkeyPatch.context() as patch:
+            if not pictures:
+                patch.setattr(figures, "pictures", lambda _: iter(()))
+            assert report(model, X, y, path, **options) == path
+        return Page(path)
+
+    return written
+
+
+def assert_sound(found: Page) -> None:
+    assert not {"script", "iframe", "object", "embed", "form", "base"} & {
+        n for n, _ in found.elements
+    }
+    assert "http:" not in found.source
+    assert "https:" not in found.source
+    for name, attributes in found.elements:
+        assert not [key for key in attributes if key.startswith("on")], (name, attributes)
+        for key in ("src", "href", "srcset"):
+            assert (attributes.get(key) or "#").startswith(("data:", "#"))
+    ids = [a["id"] for _, a in found.elements if "id" in a]
+    assert len(ids) == len(set(ids))
+    assert [a["href"] for a in found.all("a")] == [f"#{name}" for name in ids]
+    assert len(found.all("h1")) == 1
+    assert len(found.all("h2")) == len(found.all("section")) == len(ids)
+    assert all(image["alt"] for image in found.all("img"))
+
+
+MODELS: dict[str, tuple[Any, Any, Any, str]] = {
+    "SVC": (mm.SVC(), X, NAMES, "no other boundary of this kernel"),
+    "three": (mm.SVC(decision_function_shape="ovo"), X, THREE, "no other set of boundaries"),
+    "linear": (mm.LinearSVC(), X, NAMES, "no other hyperplane"),
+    "joint": (mm.LinearSVC(multi_class="crammer_singer"), X, THREE, "no other set of hyperplanes"),
+    "hard": (mm.HardMarginSVC(), APART, APART_Y, "no other hyperplane"),
+    "nu": (mm.NuSVC(nu=0.4), X, Y, "no other boundary"),
+    "SVR": (mm.SVR(), X, TARGET, "no other function"),
+    "LinearSVR": (mm.LinearSVR(), X, TARGET, "no other function"),
+    "one class": (mm.OneClassSVM(nu=0.2), X, None, "no other surface"),
+    "perceptron": (mm.Perceptron(), APART, APART_Y, "could have needed more than"),
+    "averaged": (mm.AveragedPerceptron(max_epochs=5), X, Y, "never settles"),
+    "voted": (mm.VotedPerceptron(max_epochs=5), X, THREE, "no bound on how many"),
+    "kernel perceptron": (mm.KernelPerceptron(), APART, APART_Y, "corrections"),
+    "pipeline": (make_pipeline(StandardScaler(), mm.SVC()), pd.DataFrame(X), NAMES, "Proved"),
+    "sparse": (mm.LinearSVC(), sp.csr_array(WIDE), WIDE_Y, "Proved"),
+    "float32": (mm.SVC(), WIDE.astype(np.float32), WIDE_Y, "Proved"),
+    "lists": (mm.SVC(), WIDE.tolist(), NAMES.tolist(), "Proved"),
+    "given": (mm.SVC(kernel="precomputed"), X @ X.T, Y, "Proved"),
+    "texts": (make_pipeline(TfidfVectorizer(), mm.LinearSVC()), TEXTS, [0, 1] * 10, "Proved"),
+    "indefinite": (mm.SVC(kernel="sigmoid"), X, Y, "Nothing is proved"),
+    "early": (mm.SVC(max_iter=1, tol=1e-12), WIDE, WIDE_Y, "Not proved"),
+    "foreign": (KNeighborsClassifier(), X, Y, "There is none"),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.filterwarnings("ignore")
+def test_every_model_has_a_report(name: str, write: Callable[..., Page]) -> None:
+    model, rows, y, words = MODELS[name]
+    found = write(model.fit(rows, y), rows, y)
+    assert_sound(found)
+    assert words in found.text
+    if hasattr(model, "score"):
+        score = model.score(rows, y)
+        assert (f"{score:.2%}" if name not in ("SVR", "LinearSVR") else f"R² = {score:.4f}") in (
+            found.text
+        )
+
+
+def test_test_rows_come_first_and_with_an_interval(write: Callable[..., Page]) -> None:
+    model = mm.LinearSVC().fit(X[:40], NAMES[:40])
+    found = write(model, X[:40], NAMES[:40], X_test=X[40:], y_test=NAMES[40:])
+    score = model.score(X[40:], NAMES[40:])
+    low, high = wilson(round(20 * score), 20)
+    assert f"{score:.2%} ({round(20 * score)} of 20)" in found.text
+    assert f"between {low:.1%} and {high:.1%}" in found.text
+    assert found.text.index("right, test rows") < found.text.index("right, training rows")
+    confusion = found.table("label", "says no")
+    assert sum(int(cell) for line in confusion for cell in line[1:]) == 20
+
+
+def test_wilson_by_its_definition() -> None:
+    for right, n in ((0, 10), (3, 10), (97, 100), (50, 50)):
+        for end in wilson(right, n):
+            if 0 < end < 1:  # where |share − p| is 1.96 standard errors of p
+                assert abs(right / n - end) == pytest.approx(1.96 * np.sqrt(end * (1 - end) / n))
+
+
+# What is proved.
+
+
+def certificate(primal: float, dual: float, **more: Any) -> mm.Certificate:
+    return mm.Certificate(primal, dual, 0.0, 0.0, 0.0, 0.1, **more)
+
+
+def test_verdicts_say_what_the_numbers_allow() -> None:
+    kind, words = verdict(certificate(100.0, 99.97), 1e-3, "hyperplane")
+    assert kind == "proved"
+    assert "no other hyperplane can have an objective more than 0.03 % better" in words
+    assert verdict(certificate(100.0, 99.97), 1e-4, "hyperplane")[0] == "open"
+    assert "up to 0.03 % better" in verdict(certificate(100.0, 99.97), 1e-4, "hyperplane")[1]
+    assert "up to rounding" in verdict(certificate(1.0, 1.0), 1e-3, "x")[1]
+    unbounded = certificate(1.0, -np.inf, caveat="the kernel is indefinite")
+    assert verdict(unbounded, 1e-3, "x")[1].startswith(
+        "Nothing is proved: the kernel is indefinite"
+    )
+    assert "cannot resolve" in verdict(certificate(1.0, 1.0, rounding=0.1), 1e-3, "x")[1]
+    worst = certificate(1.0, 0.5)
+    both = certificate(100.0, 99.5, parts=(worst, certificate(99.0, 99.0)))
+    assert "up to 50 % better" in verdict(both, 1e-2, "x")[1]  # not the half percent of the sum
+
+
+# Support vectors and rows worth looking at.
+
+
+def test_support_vectors_by_slack_with_kinds(write: Callable[..., Page]) -> None:
+    model = mm.SVC(C=0.5).fit(WIDE, THREE)
+    found = write(model, WIDE, THREE)
+    lines = found.table("row", "label")
+    count = len(model.support_)
+    assert count > support.SHOWN == len(lines)
+    assert f"{support.SHOWN} of {count}." in found.text
+    assert f"{count} support vectors, {count / 60:.1%}" in found.text
+    rows = [int(line[0]) for line in lines]
+    slack = model.slack_.max(axis=0)
+    assert [THREE[row] for row in rows] == [line[1] for line in lines]
+    assert slack[rows].tolist() == sorted(slack[model.support_], reverse=True)[: support.SHOWN]
+    for row, line in zip(rows, lines, strict=True):
+        place = model.support_.tolist().index(row)
+        assert line[3] in model.support_kind_[:, place]
+        assert float(line[4]) == pytest.approx(model.alpha_[:, row].max(), rel=1e-3)
+
+
+def test_rows_that_were_not_fitted_to_get_no_labels(write: Callable[..., Page]) -> None:
+    model = mm.SVC().fit(X, Y)
+    for rows, y in ((X[:50], Y[:50]), (X + 0.01, Y)):
+        found = write(model, rows, y)
+        assert "X is not what the model was fitted to" in found.text
+        assert found.table("row", "kind")
+
+
+def test_mistakes_are_the_mistakes_the_worst_first(write: Callable[..., Page]) -> None:
+    model = mm.LinearSVC().fit(X, NAMES)
+    found = write(model, X, NAMES, feature_names=["height", "weight"])
+    distance = model.distance(X) * np.where(model.classes_[1] == NAMES, 1, -1)
+    wrong = np.flatnonzero(model.predict(X) != NAMES)
+    lines = found.table("row", "label", "predicted", "distance", "height", "weight")
+    assert [int(line[0]) for line in lines] == sorted(wrong, key=lambda k: distance[k])[:15]
+    for line in lines:
+        assert line[1] != line[2]
+        assert float(line[3]) == pytest.approx(distance[int(line[0])], rel=1e-3)
+        assert float(line[4]) == pytest.approx(X[int(line[0]), 0], rel=1e-4)
+    assert f"{len(lines)} of {len(wrong)} mistakes" in found.text
+    doubtful = [t[1:] for t in found.tables if t[0][-1] == "weight"][1]
+    right = np.setdiff1d(np.arange(60), wrong)
+    assert [int(line[0]) for line in doubtful] == sorted(right, key=lambda k: distance[k])[:15]
+
+
+def test_largest_errors_of_a_regressor(write: Callable[..., Page]) -> None:
+    model = mm.LinearSVR().fit(X, TARGET)
+    lines = write(model, X, TARGET).table("row", "target", "predicted", "residual", "x1")
+    off = np.abs(TARGET - model.predict(X))
+    assert [int(line[0]) for line in lines] == np.argsort(-off)[:15].tolist()
+
+
+def _subject(model: Any, rows: Any, y: Any) -> subject.Subject:
+    return page.subject_of(model.fit(rows, y), (rows, y), (None, None), None, None, None)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, pd.DataFrame], ids=str)
+def test_the_columns_that_decide_are_shown(make: Any) -> None:
+    rows = make(WIDE)
+    if hasattr(rows, "columns"):
+        rows.columns = [f"c{j}" for j in range(8)]
+    chosen = important(_subject(mm.LinearSVC(C=10.0), rows, WIDE_Y))
+    assert chosen[:2] == [3, 6]
+    assert len(chosen) == 5
+    assert values(rows, 4, chosen)[0] == f"{WIDE[4, 3]:.5g}"
+    for j in (0, 5):
+        dealt = _dealt(rows, j)
+        dealt = dealt.toarray() if sp.issparse(dealt) else np.asarray(dealt)
+        assert np.array_equal(np.sort(dealt[:, j]), np.sort(WIDE[:, j]))
+        assert not np.array_equal(dealt[:, j], WIDE[:, j])
+        assert np.array_equal(np.delete(dealt, j, axis=1), np.delete(WIDE, j, axis=1))
+
+
+def test_many_rows_are_sampled_openly(
+    write: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subject, "_FEWEST", 25)
+    monkeypatch.setattr(subject, "_OPERATIONS", 1.0)
+    found = write(mm.SVC().fit(X, NAMES), X, NAMES)
+    assert "25 of 60 training rows, drawn at random" in found.text
+    assert "of 25)" in found.text
+    whole = _subject(mm.LinearSVC(), X, NAMES).train  # linear models are not too dear
+    assert not whole.sampled
+
+
+# Searches, and how to get the same again.
+
+
+def test_a_search_is_its_best_model_and_its_map(write: Callable[..., Page]) -> None:
+    grid = {"C": [0.1, 1.0, 10.0], "gamma": [0.1, 1.0]}
+    search = mm.SVCSearchCV(mm.SVC(), grid, cv=2).fit(X, NAMES)
+    found = write(search, X, NAMES)
+    assert_sound(found)
+    lines = found.table("setting", "mean score")
+    assert len(lines) == 6
+    assert float(lines[0][1]) == pytest.approx(search.best_score_, rel=1e-3)
+    assert len(found.all("img")) == 1  # the map is drawn with the search
+    alone = write(search.best_estimator_, X, NAMES)
+    assert "The search" not in alone.text
+    assert found.tables[0] == alone.tables[0]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        mm.SVC(C=3.0, gamma=0.5),
+        make_pipeline(StandardScaler(with_mean=False), mm.LinearSVC(C=0.1)),
+        mm.SVC(kernel=2.0 * mm.kernels.RBF(gamma=np.float64(0.3)) + mm.kernels.Linear()),
+    ],
+    ids=["kernel", "pipeline", "composed"],
+)
+def test_the_code_makes_the_same_model(model: Any) -> None:
+    space: dict[str, Any] = {}
+    exec(reproducing.code(model), space)
+    assert repr(space["model"]) == repr(model)
+    expected = model.fit(X, Y).decision_function(X)
+    assert np.array_equal(space["model"].fit(X, Y).decision_function(X), expected)
+
+
+def test_the_hash_is_the_one_it_says(write: Callable[..., Page]) -> None:
+    found = write(mm.LinearSVC().fit(X, Y), X, Y)
+    assert hashlib.sha256(np.ascontiguousarray(X).tobytes()).hexdigest()[:16] in found.text
+    assert reproducing.digest(X) == reproducing.digest(np.asfortranarray(X))
+    assert reproducing.digest(X) != reproducing.digest(X + 1e-12)
+    assert mm.__version__ in found.text
+    strings = [np.array(["a", "b"], dtype=object), np.array(["ab", ""], dtype=object)]
+    assert reproducing.digest(strings[0]) != reproducing.digest(strings[1])
+
+
+def test_equal_input_gives_an_equal_file(write: Callable[..., Page]) -> None:
+    one, two = (write(mm.LinearSVC().fit(X, Y), X, Y, pictures=True).source for _ in range(2))
+    assert one == two
+
+
+# Pictures.
+
+
+def test_a_picture_that_fails_costs_no_other(
+    write: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        style.pyplot().figure()  # left open by whoever failed
+        raise RuntimeError("<b>no paint</b>")
+
+    monkeypatch.setattr(MarginDisplay, "from_estimator", fail)
+    found = write(mm.LinearSVC().fit(X, NAMES), X, NAMES, pictures=True)
+    assert "could not be drawn (RuntimeError: <b>no paint</b>)" in found.text
+    assert "The data and the boundary" in found.text
+    assert len(found.all("img")) == 1
+    assert_sound(found)
+
+
+def test_without_matplotlib_the_rest_is_there(
+    write: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing() -> None:
+        raise ImportError("maxmargin.plots needs matplotlib: pip install 'maxmargin[plot]'")
+
+    monkeypatch.setattr(style, "pyplot", missing)
+    found = write(mm.LinearSVC().fit(X, NAMES), X, NAMES, pictures=True)
+    assert found.text.count("pip install 'maxmargin[plot]'") == 2
+    assert "Proved" in found.text
+
+
+@pytest.mark.parametrize("name", ["SVC", "three", "SVR", "one class", "linear", "given", "texts"])
+def test_each_kind_has_its_pictures(name: str) -> None:
+    model, rows, y, _ = MODELS[name]
+    captions = " ".join(p.caption for p in figures.pictures(_subject(model, rows, y)))
+    expected = {
+        "SVC": ["boundary, with margins", "own side", "kernel matrix", "principal components"],
+        "three": ["boundary, with margins", "leads", "kernel matrix", "principal components"],
+        "SVR": ["diagonal", "far off", "kernel matrix", "principal components"],
+        "one class": ["boundary", "outliers", "kernel matrix", "principal components"],
+        "linear": ["boundary, with margins", "own side"],
+        "given": ["along the boundary", "own side", "kernel matrix"],
+        "texts": ["along the boundary", "own side"],
+    }[name]
+    assert captions.count(".") >= len(expected)
+    assert all(words in captions for words in expected)
+
+
+@pytest.mark.parametrize("paper", ["light", "dark"])
+def test_histogram_and_fit_show_the_numbers(paper: str) -> None:
+    parts = _subject(mm.LinearSVR(), X, TARGET).parts
+    with style.theme(paper):
+        histogram, fit = ScoresDisplay(parts, "numbers").plot(), FitDisplay(parts).plot()
+    heights, edges, _ = histogram.steps_[0].get_data()
+    off = parts[0].scores.values
+    assert heights.sum() == pytest.approx(1.0)
+    assert heights[0] * 60 == np.sum(off < edges[1])
+    assert histogram.ax_.get_xlabel() == "residual"
+    points = fit.points_[0].get_offsets()
+    assert np.allclose(points, np.column_stack([TARGET, TARGET - off]))
+    assert np.array_equal(fit.line_.get_xdata(), fit.line_.get_ydata())
+    for display in (histogram, fit):
+        assert display.ax_.get_title(loc="left")
+        assert_fits(display.figure_)
+        plt.close(display.figure_)
+
+
+def test_a_histogram_of_one_value() -> None:
+    parts = _subject(mm.HardMarginSVC(), [[0.0], [2.0]], [0, 1]).parts
+    display = ScoresDisplay(parts, "classes").plot()
+    assert display.steps_[0].get_data()[0].sum() == 1.0
+    plt.close(display.figure_)
+
+
+# Writing.
+
+
+def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    model = mm.LinearSVC().fit(X, Y)
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(page, "_diagnosed", lambda *_: Html(""))
+    for place, name in ((page, "page"), (os, "replace")):
+        with monkeypatch.context() as patch:
+            patch.setattr(figures, "pictures", lambda _: iter(()))
+            patch.setattr(place, name, fail)
+            with pytest.raises(OSError, match="disk full"):
+                report(model, X, Y, path)
+        assert path.read_text() == "old"
+        assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_link_is_followed_and_an_old_file_replaced(
+    tmp_path: Path, write: Callable[..., Page]
+) -> None:
+    (tmp_path / "report.html").symlink_to(tmp_path / "real.html")
+    (tmp_path / "real.html").write_text("old")
+    write(mm.LinearSVC().fit(X, Y), X, Y)
+    assert (tmp_path / "report.html").is_symlink()
+    assert (tmp_path / "real.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+FITTED = mm.LinearSVC().fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "words"),
+    [
+        (("no model", X, Y), {}, TypeError, "fitted estimator with predict"),
+        ((mm.SVC, X, Y), {}, TypeError, "fitted estimator"),
+        ((mm.SVC(), X, Y), {}, NotFittedError, "not fitted"),
+        ((FITTED, X, None), {}, ValueError, "y is missing"),
+        ((FITTED, X, Y[:10]), {}, ValueError, "y has 10 entries, but X has 60"),
+        ((FITTED, X, Y), {"X_test": X}, ValueError, "belong together"),
+        ((FITTED, X, Y), {"X_test": X, "y_test": Y[:3]}, ValueError, "y_test has 3"),
+        ((FITTED, X, Y), {"theme": "blue"}, ValueError, "theme must be"),
+        ((FITTED, X, Y), {"diagnosis": "fine"}, TypeError, "diagnosis must be"),
+        ((FITTED, X, Y), {"search": "grid"}, TypeError, "search must be"),
+        ((FITTED, X, Y), {"feature_names": ["a"]}, ValueError, "1 names, but X has 2"),
+        ((FITTED, WIDE, WIDE_Y), {}, ValueError, "features"),
+    ],
+)
+def test_bad_input_is_named(
+    tmp_path: Path, arguments: Any, options: Any, error: type[Exception], words: str
+) -> None:
+    model, rows, y = arguments
+    with pytest.raises(error, match=words):
+        report(model, rows, y, tmp_path / "report.html", **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_bad_places_are_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="make it first"):
+        report(FITTED, X, Y, tmp_path / "none" / "report.html")
+    with pytest.raises(ValueError, match="is not a file"):
+        report(FITTED, X, Y, tmp_path)
+    unfitted = mm.SVCSearchCV(mm.SVC(), {"C": [1.0]}, cv=2, refit=False).fit(X, Y)
+    with pytest.raises(ValueError, match="refit=False"):
+        report(unfitted, X, Y, tmp_path / "report.html")
+
+
+def test_a_diagnosis_is_made_or_its_absence_explained(
+    write: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "_SECONDS", 2.0)
+    assert "Separable" in write(
+        mm.LinearSVC().fit(APART, APART_Y), APART, APART_Y, diagnosis=None
+    ).text.replace("Linearly s", "S")
+    model = make_pipeline(TfidfVectorizer(), mm.LinearSVC()).fit(TEXTS, [0, 1] * 10)
+    assert "cannot be diagnosed" in write(model, TEXTS, [0, 1] * 10, diagnosis=None).text
+    assert "about classes" in write(mm.SVR().fit(X, TARGET), X, TARGET, diagnosis=None).text
+
+
+# In a browser.
+
+
+def test_hostile_names_are_inert(write: Callable[..., Page]) -> None:
+    found = hostile(write)
+    assert_sound(found)
+    assert "alert(1)" in found.text
+    assert not set("\0\u202e") & set(found.source)
+    assert len(found.source) < 60_000  # ten thousand letters are not repeated
+
+
+def hostile(write: Callable[..., Page], **options: Any) -> Page:
+    rows = pd.DataFrame(WIDE[:, : len(HOSTILE)], columns=HOSTILE)
+    labels = np.asarray(HOSTILE)[(np.arange(60) % 5)]
+    model = mm.LinearSVC(C=0.01, max_iter=3, tol=1.0).fit(rows, labels)
+    return write(model, rows, labels, title=HOSTILE[2], **options)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    if not CHROMIUM:
+        pytest.skip("there is no Chromium to open reports in (Debian: apt install chromium)")
+    with browser() as opened:
+        yield opened
+
+
+def assert_quiet(opened: Browser, path: Path) -> None:
+    assert opened.complaints() == []
+    assert [url for url in opened.requests() if not url.startswith("data:")] == [path.as_uri()]
+
+
+def test_browsers_find_nothing_to_complain_about(
+    chromium: Browser, write: Callable[..., Page], tmp_path: Path
+) -> None:
+    grid = {"C": [0.1, 1.0], "gamma": [0.1, 1.0]}
+    search = mm.SVCSearchCV(mm.SVC(), grid, cv=2).fit(X, Y)
+    found = write(FITTED, X, Y, search=search, pictures=True, theme="auto")
+    path = tmp_path / "report.html"
+    for width, dark in ((1200, False), (390, False), (320, True)):
+        chromium.open(path, width=width, dark=dark)
+        assert_quiet(chromium, path)
+        assert chromium.value("document.documentElement.scrollWidth") == width
+        paper = chromium.value("getComputedStyle(document.body).backgroundColor")
+        assert (paper == "rgb(21, 24, 28)") is dark
+        shown = chromium.value(
+            "[...document.images].map(i => [i.complete, i.naturalWidth, i.currentSrc.length])"
+        )
+        assert len(shown) == len(found.all("img")) == 3
+        assert all(complete and pixels > 100 for complete, pixels, _ in shown)
+    chromium.print_to(tmp_path / "report.pdf")
+    assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_browsers_run_nothing_of_hostile_names(
+    chromium: Browser, write: Callable[..., Page], tmp_path: Path
+) -> None:
+    hostile(write, pictures=True)
+    path = tmp_path / "report.html"
+    chromium.open(path, width=390)
+    assert_quiet(chromium, path)
+    assert chromium.value("document.scripts.length") == 0
+    assert chromium.value("document.documentElement.scrollWidth") == 390
+    assert chromium.value("document.querySelector('h1').textContent") == HOSTILE[2]
+
+
+@pytest.mark.parametrize(
+    "smuggled",
+    [
+        "<script>document.title = 'ran'</script>",
+        "<img src='https://example.org/x.png' alt='x'>",
+        "<link rel='stylesheet' href='other.css'>",
+        "<p onclick='1'>x</p><img src=x onerror='document.title = \"ran\"'>",
+    ],
+)
+def test_the_policy_stops_what_escaping_would_miss(
+    chromium: Browser, write: Callable[..., Page], tmp_path: Path, smuggled: str
+) -> None:
+    """And so the tests above are able to fail."""
+    found = write(FITTED, X, Y)
+    path = tmp_path / "smuggled.html"
+    path.write_text(re.sub("</main>", lambda _: smuggled + "</main>", found.source))
+    chromium.open(path)
+    assert chromium.complaints()
+    assert chromium.value("document.title") == "LinearSVC"

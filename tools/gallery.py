@@ -1,0 +1,95 @@
+"""Draw every picture of the gallery anew: docs/images/NAME.png, and docs/gallery.md around them.
+
+    python tools/gallery.py [NAME ...]
+
+The words are those of the examples themselves.
+"""
+
+import ast
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SECTIONS = {
+    "The perceptron": [
+        "and_neuron",
+        "one_update",
+        "perceptron_two_gaussians",
+        "perceptron_rates_and_overlap",
+        "the_mistake_bound",
+        "late_mistake",
+        "one_pass_or_many",
+    ],
+    "Margins": [
+        "many_separators",
+        "margins",
+        "central_plane",
+        "support_vector_kinds",
+        "large_and_small_C",
+        "C_path",
+        "hinge_family",
+        "the_logistic_limit",
+        "svm_ridge_logistic",
+        "convergence",
+    ],
+    "Kernels": [
+        "circle_lift",
+        "gaussian_lift",
+        "rbf_boundary",
+        "gram_matrix",
+        "kernel_pca_two_classes",
+        "draws_from_a_prior",
+        "svm_beside_gp",
+        "millions_of_rows",
+    ],
+    "Choosing": ["ladder_of_separability", "search_map"],
+}
+
+
+def words(name: str) -> tuple[str, str]:
+    """Return the title of an example, and its explanation without the command line."""
+    source = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8")
+    said = ast.get_docstring(ast.parse(source)) or ""
+    title, _, rest = said.partition("\n")
+    paragraphs = textwrap.dedent(rest).strip().split("\n\n")
+    kept = [p for p in paragraphs if not p.lstrip().startswith("python examples/")]
+    return title.rstrip("."), "\n\n".join(kept)
+
+
+def picture(name: str) -> Path:
+    """Return where the picture of an example is."""
+    return ROOT / "docs" / "images" / f"{name}.png"
+
+
+def page() -> str:
+    """Return the gallery as it should read."""
+    parts = [
+        "# Gallery",
+        "Every picture is drawn by a short script in [examples](../examples); "
+        "`python tools/gallery.py` draws all of them anew.",
+    ]
+    for section, names in SECTIONS.items():
+        parts.append(f"## {section}")
+        for name in names:
+            title, said = words(name)
+            parts.append(f"### {title}")
+            if picture(name).exists():
+                parts.append(f"![{title}](images/{name}.png)")
+            parts += [said, f"[examples/{name}.py](../examples/{name}.py)"]
+    return "\n\n".join(parts) + "\n"
+
+
+def main(chosen: list[str]) -> None:
+    """Draw, then write the page."""
+    for name in chosen or [name for names in SECTIONS.values() for name in names]:
+        script = ROOT / "examples" / f"{name}.py"
+        draws = "save(" in script.read_text("utf-8") or "savefig(" in script.read_text("utf-8")
+        target = [str(picture(name))] if draws else []
+        subprocess.run([sys.executable, str(script), *target], check=True)
+    (ROOT / "docs" / "gallery.md").write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
