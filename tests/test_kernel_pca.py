@@ -109,6 +109,18 @@ def test_linear_kernel_is_pca_with_the_mean(solver: str, sparse: bool) -> None:
     assert_allclose(model.inverse_transform(model.transform(new)), back, atol=1e-7)
 
 
+@pytest.mark.parametrize("far", [1e6, 1e8, 1e10])
+def test_a_large_mean_hides_no_direction(far: float) -> None:
+    X = np.random.default_rng(0).normal(size=(300, 4)) * 2**10
+    X = np.round(X) / 2**10 * 2**4 + far  # without rounding, and so is X − far
+    near = np.linalg.eigvalsh(np.cov((X - far).T, ddof=1))[::-1]
+    model = mm.KernelPCA().fit(X)
+    assert_allclose(model.explained_variance_, near, rtol=1e-9)
+    assert_allclose(model.inverse_transform(model.transform(X)), X, rtol=1e-15)
+    assert mm.KernelPCA().fit(np.full((300, 4), far + 0.1)).rank_ == 0
+    assert mm.KernelPCA().fit(X[:, :1] @ np.ones((1, 4)) + far / 3).rank_ == 1
+
+
 def test_few_wide_rows_are_pca_too() -> None:
     X = np.random.default_rng(0).normal(size=(12, 40)) + 5
     model = mm.KernelPCA(kernel="linear").fit(X)
@@ -178,6 +190,41 @@ def test_indefinite_kernels_are_reported_sklearn_8368(solver: str) -> None:
         Z = model.fit_transform(D)
     assert model.status_ is KernelPCAStatus.INDEFINITE
     assert np.isfinite(Z).all()
+
+
+@pytest.mark.parametrize("solver", GRAM_SOLVERS)
+def test_rounding_beside_negative_eigenvalues_is_no_direction(solver: str) -> None:
+    """All of HDH is negative for distances on a line; the diagonal, 0, does not say its size."""
+    D = np.abs(ROWS[:, :1] - ROWS[:, 0])
+    model = mm.KernelPCA(2, kernel="precomputed", eigen_solver=solver)
+    with pytest.warns(UserWarning, match="is indefinite"):
+        assert_array_equal(model.fit_transform(D), 0)
+    assert model.rank_ == 0
+
+
+@pytest.mark.parametrize("n_landmarks", [3, 30, 60])
+def test_nystroem_bounds_nothing_of_an_indefinite_kernel(n_landmarks: int) -> None:
+    model = mm.KernelPCA(
+        2, kernel="sigmoid", gamma=1.0, coef0=-1.0, eigen_solver="nystroem", n_landmarks=n_landmarks
+    )
+    with pytest.warns(UserWarning, match=r"landmarks has eigenvalues from λ_min=.* to λ_max="):
+        model.fit(ROWS - 3)
+    assert model.status_ is KernelPCAStatus.INDEFINITE
+    assert (model.error_bound_, model.angle_bound_) == (np.inf, 1.0)
+    assert np.isfinite(model.transform(NEW)).all()
+    with pytest.warns(UserWarning, match="is indefinite"):
+        clone(model).partial_fit(ROWS - 3)
+
+
+@pytest.mark.parametrize("n_landmarks", [30, 60, 120])
+def test_nystroem_of_a_given_float32_matrix_is_within_its_bound(n_landmarks: int) -> None:
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    K = RBF(0.1).gram(X).astype(np.float32)
+    model = mm.KernelPCA(2, kernel="precomputed", eigen_solver="nystroem", n_landmarks=n_landmarks)
+    model.fit(K)
+    landmarks = model._stream[0]
+    features = K[:, model._columns].astype(float) @ landmarks.root
+    assert np.linalg.norm(K - features @ features.T, 2) <= model.error_bound_
 
 
 def test_rounding_of_a_given_float32_matrix_is_no_direction() -> None:
@@ -300,10 +347,76 @@ def test_same_seed_same_bits_and_any_seed_same_answer() -> None:
     assert_allclose(fits[0].eigenvectors_, fits[2].eigenvectors_, atol=1e-7)
 
 
+@pytest.mark.parametrize("given", [False, True])
+def test_any_number_of_threads_same_bits(given: bool) -> None:
+    X = np.random.default_rng(0).normal(size=(700, 5))
+    rows = RBF(0.3).gram(X) if given else X
+    kernel = "precomputed" if given else RBF(0.3)
+    fits = [
+        mm.KernelPCA(3, kernel=kernel, eigen_solver="iterative", n_jobs=n_jobs).fit(rows)
+        for n_jobs in (1, 2, 3, None)
+    ]
+    for other in fits[1:]:
+        assert_array_equal(fits[0].eigenvectors_, other.eigenvectors_)
+
+
 def test_memory_cap_refuses_what_cannot_be_had() -> None:
     X = np.random.default_rng(0).normal(size=(1200, 3))
     with pytest.raises(ValueError, match="memory=1000 bytes are allowed"):
         mm.KernelPCA(kernel="rbf", memory=1000).fit(X)
+
+
+@pytest.mark.parametrize("solver", ["auto", "dense", "nystroem"])
+def test_nearly_orthogonal_rows_have_all_their_components(solver: str) -> None:
+    """K ≈ I: eigenvalues that are all equal, of which LAPACK may find none by their numbers."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(rng.integers(50, 150), 6))
+        model = mm.KernelPCA(4, kernel=RBF(100.0), eigen_solver=solver).fit(X)
+        assert_allclose(model.eigenvalues_, 1.0, atol=1e-3)
+        assert model.rank_ == 4
+        assert_allclose(model.eigenvectors_.T @ model.eigenvectors_, np.eye(4), atol=1e-9)
+
+
+def with_eigenvalues(values: Any) -> Any:
+    """Return a centred matrix with these eigenvalues and a 0."""
+    n = len(values) + 1
+    Q = np.random.default_rng(0).normal(size=(n, n))
+    Q[:, 0] = 1
+    Q = np.linalg.qr(Q)[0][:, 1:]
+    K = (Q * values) @ Q.T
+    return (K + K.T) / 2
+
+
+def test_copies_above_a_dense_spectrum_are_all_found() -> None:
+    """A block of 16 columns sees 16 of 20 copies, and the next eigenvalue is not far below."""
+    values = np.append(np.full(20, 2.0), np.random.default_rng(1).uniform(0, 1.9, 979))
+    model = mm.KernelPCA(20, kernel="precomputed", eigen_solver="iterative")
+    assert_allclose(model.fit(with_eigenvalues(values)).eigenvalues_, 2.0, rtol=1e-6)
+
+
+def test_residuals_of_fast_decay_are_what_they_say() -> None:
+    """Where blocks cancel, what is left must be orthogonal to the basis all the same."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(200, 1)) @ rng.normal(size=(1, 3))
+        kernel = RBF(10 ** rng.uniform(-2, 1))
+        model = mm.KernelPCA(4, kernel=kernel, eigen_solver="iterative", tol=1e-10, memory=1).fit(X)
+        K = kernel.gram(X)
+        K = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+        V, values = model.eigenvectors_, model.eigenvalues_
+        found = np.linalg.norm(K @ V - V * values, axis=0) / values[0]
+        assert_allclose(found, model.residuals_, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", "cosine"])
+def test_a_matrix_of_rounding_is_soon_done(kernel: str) -> None:
+    """No warning: there is nothing to find."""
+    X = np.full((1500, 3), 0.1)
+    model = mm.KernelPCA(3, kernel=kernel, eigen_solver="iterative").fit(X)
+    assert model.rank_ == 0
+    assert model.n_iter_ < 10
+    assert model.status_ is KernelPCAStatus.CONVERGED
 
 
 # ------------------------------------------------------------------- explicit
@@ -358,6 +471,17 @@ def test_nystroem_is_within_its_bounds(n_landmarks: int) -> None:
     assert model.status_ is KernelPCAStatus.APPROXIMATE
 
 
+def test_bounds_hold_where_rounding_is_all_there_is() -> None:
+    """The landmarks span all features there are, but hardly so."""
+    for seed in range(30):
+        X = np.random.default_rng(seed).normal(size=(70, 4)) * 100
+        kernel = Polynomial(3, 1e-4, 1.0)  # of 35 features
+        model = mm.KernelPCA(2, kernel=kernel, eigen_solver="nystroem", n_landmarks=36).fit(X)
+        features = model._stream[0].of(X)
+        error = np.linalg.norm(kernel.gram(X) - features @ features.T, 2)
+        assert error <= model.error_bound_ <= 1e-6
+
+
 def test_bounds_shrink_and_all_landmarks_are_exact() -> None:
     bounds = [
         mm.KernelPCA(2, kernel="rbf", eigen_solver="nystroem", n_landmarks=m).fit(ROWS).error_bound_
@@ -391,6 +515,14 @@ def test_streams_of_the_linear_kernel_are_pca() -> None:
     assert_allclose(np.abs(model.transform(NEW)), np.abs(pca.transform(NEW)), atol=1e-8)
     back = pca.inverse_transform(pca.transform(NEW))
     assert_allclose(model.inverse_transform(model.transform(NEW)), back, atol=1e-8)
+
+
+def test_a_stream_has_no_ridge_of_a_fit_before() -> None:
+    model = mm.KernelPCA(2, kernel="rbf", fit_inverse_transform=True).fit(ROWS)
+    model.set_params(fit_inverse_transform=False).partial_fit(ROWS + 1)
+    assert not hasattr(model, "dual_coef_")
+    with pytest.raises(NotFittedError, match="fit_inverse_transform=True"):
+        model.inverse_transform(ROWS[:, :2])
 
 
 def test_chunks_need_nystroem() -> None:
@@ -519,7 +651,12 @@ def test_two_classes_become_separable_in_three_components(solver: str, seed: int
 def test_ridge_from_many_rows_is_an_expansion_over_some(monkeypatch: pytest.MonkeyPatch) -> None:
     """More rows than one system is solved for: as near to the rows as with all of them."""
     X, _ = mm.datasets.circles(600, radii=(0.25, 1.0), random_state=0)
-    few = {"kernel": "rbf", "gamma": 2.0, "fit_inverse_transform": True, "alpha": 1e-3}
+    few: dict[str, Any] = {
+        "kernel": "rbf",
+        "gamma": 2.0,
+        "fit_inverse_transform": True,
+        "alpha": 1e-3,
+    }
     whole = mm.KernelPCA(6, **few).fit(X)
     for name, value in (("MOST_ROWS", 200), ("_SOME_ROWS", 150), ("_CHUNK", 70)):
         monkeypatch.setattr(f"maxmargin.estimators.kernel_pca_inverse.{name}", value)

@@ -130,6 +130,19 @@ def test_beyond_the_features_transform_needs_a_few_blocks(
     assert peak < F.nbytes + 15e6
 
 
+def test_chunks_are_rows_whatever_their_labels_or_format() -> None:
+    pandas = pytest.importorskip("pandas")
+    X = some_rows()
+    phi = mm.PolynomialMap().fit(X)
+    frame = pandas.DataFrame(X, index=np.arange(60) * 7.0)
+    framed = mm.PolynomialMap().fit(frame)
+    for made, rows in ((framed, frame), (phi, sp.dia_array(X)), (phi, sp.coo_array(X))):
+        parts = list(made.transform_chunks(rows, rows=25))
+        assert [part.shape[0] for part in parts] == [25, 25, 10]
+        parts = [part.toarray() if sp.issparse(part) else part for part in parts]
+        assert_allclose(np.vstack(parts), phi.transform(X))
+
+
 # ------------------------------------------------------------------- bad input
 
 
@@ -305,6 +318,21 @@ def test_leverage_and_clusters_find_what_is_rare() -> None:
 
     assert error("leverage") < 0.7 * error("uniform")
     assert error("kmeans") < error("uniform")
+
+
+def test_long_indices_are_clustered_too() -> None:
+    X = sparse_rows()
+    want = mm.Nystroem(n_components=5, landmarks="kmeans").fit(X).transform(X)
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    assert_allclose(mm.Nystroem(n_components=5, landmarks="kmeans").fit(X).transform(X), want)
+
+
+def test_errors_that_are_all_alike_are_measured() -> None:
+    """K ≈ I: of eigenvalues that are all equal, LAPACK may not find the last by its number."""
+    for seed in range(12):
+        X = some_rows(100 + seed, 6, seed)
+        phi = mm.Nystroem(gamma=100.0, n_components=20).fit(X)
+        assert_allclose(phi.spectral_estimate_, 1.0, atol=1e-3)
 
 
 def test_precomputed_and_objects() -> None:

@@ -92,8 +92,8 @@ class KernelPCA(
         ‖HKHv − λv‖/λ₁: within this distance, relative to λ₁, there is an eigenvalue. After
         "nystroem" it is about Nyström's matrix.
     error_bound_ : float
-        ‖K − K̂‖₂ is at most this: tr(K − K̂) for Nyström, 0 for the others. So
-        λ̂ ≤ λ ≤ λ̂ + error_bound_.
+        ‖K − K̂‖₂ is at most this: tr(K − K̂), and what rounding may add, for Nyström; 0 for the
+        others. So λ̂ ≤ λ ≤ λ̂ + error_bound_. Infinite if Nyström's kernel is indefinite.
     angle_bound_ : float
         After "nystroem": the sine of the largest angle to the exact subspace is at most this
         (Davis and Kahan); 1 where the bound says nothing.

@@ -20,11 +20,14 @@ from maxmargin.kernels.blas import one_blas_thread
 Floats = npt.NDArray[np.float64]
 Times = Callable[[Floats], Floats]
 
+ROUNDING = 10 * float(np.finfo(np.float64).eps)  # of the largest |λ|: what it makes of λ = 0
+
 _SMALL = 2000  # rows up to which one thread is faster than several
-_ROUNDING = 1e-8  # of a block against its product, below which it is orthogonalised once more
+_CANCELLED = 1e-3  # of a block against its product, below which it is orthogonalised once more
 _SQUARES = 1e-6  # of the largest diagonal entry, below which squares lose too much
 _NEAR = 1e3  # times tol: so small a residual may be small enough after any step
-_LOOKS, _FRESH = 3, 8  # products, and columns in each, by which missed copies are looked for
+_LOOKS, _FRESH = 3, 8  # products, and columns in each, by which missed copies are looked for …
+_PART = 4  # … or one for so many that were needed before
 
 
 class Eigenpairs(NamedTuple):
@@ -45,6 +48,8 @@ class Budget(NamedTuple):
     max_iter: int
     deadline: float  # of time.perf_counter()
     columns: int  # at most so many in the basis
+    floor: float  # a matrix whose eigenvalues are no larger than this is rounding
+    tell: Callable[[float], None]  # how large the residuals still are, relative to λ₁
 
 
 def dense(A: Floats, count: int, whole: bool) -> Eigenpairs:
@@ -60,16 +65,24 @@ def few_threads(n: int) -> AbstractContextManager[None]:
 
 def _dense(A: Floats, count: int, whole: bool) -> Eigenpairs:
     n = len(A)
-    if whole or count > n // 2:
-        values, vectors = scipy.linalg.eigh(A, driver="evd", check_finite=False)
-    else:
-        values, vectors = scipy.linalg.eigh(
-            A, subset_by_index=(n - count, n - 1), driver="evr", check_finite=False
-        )
+    some = None if whole or count > n // 2 else _by_number(A, count)
+    values, vectors = some or scipy.linalg.eigh(A, driver="evd", check_finite=False)
     values, lowest = values[::-1][:count], float(values[0])
     vectors = np.ascontiguousarray(vectors[:, ::-1][:, :count])
     residuals = np.linalg.norm(A @ vectors - vectors * values, axis=0)
     return Eigenpairs(values, vectors, residuals, lowest, 1, True)
+
+
+def _by_number(A: Floats, count: int) -> tuple[Floats, Floats] | None:
+    """Return the ``count`` largest; None if LAPACK misses some, as it does if many are equal."""
+    n = len(A)
+    try:
+        values, vectors = scipy.linalg.eigh(
+            A, subset_by_index=(n - count, n - 1), driver="evr", check_finite=False
+        )
+    except np.linalg.LinAlgError:
+        return None
+    return (values, vectors) if len(values) == count else None
 
 
 def refined(times: Times, V: Floats) -> Eigenpairs:
@@ -107,24 +120,28 @@ def krylov(
         n, width = start.shape
         if width >= count or not found.converged:
             return found
-        left = budget.max_iter - found.n_iter - _LOOKS
-        if left < 1 or not _missed(times, found, rng.standard_normal((n, _FRESH)), budget):
+        looks = max(_LOOKS, found.n_iter // _PART)  # a slow search needs a longer look
+        left = budget.max_iter - found.n_iter - looks
+        if left < 1:
             return found
+        fresh = rng.standard_normal((n, _FRESH))
+        seen = _outside(times, found, fresh, budget._replace(tol=0.0, max_iter=looks))
+        steps, lowest = found.n_iter + seen.n_iter, min(found.lowest, seen.lowest)
+        if seen.values[0] <= found.values[-1] + 2 * budget.tol * abs(found.values[0]):
+            return found._replace(n_iter=steps, lowest=lowest)
         wide = rng.standard_normal((n, block_width(count, False)))
         again = _converged(times, wide, count, budget._replace(max_iter=left))
-        return again._replace(n_iter=again.n_iter + found.n_iter + _LOOKS)
+        return again._replace(n_iter=steps + again.n_iter, lowest=min(lowest, again.lowest))
 
 
-def _missed(times: Times, found: Eigenpairs, fresh: Floats, budget: Budget) -> bool:
-    """Return whether an eigenvalue larger than the last one found shows outside of their span."""
+def _outside(times: Times, found: Eigenpairs, fresh: Floats, budget: Budget) -> Eigenpairs:
+    """Return what shows of the largest eigenvalue outside the span of those found."""
     V = found.vectors
 
     def outside(W: Floats) -> Floats:
         return np.asarray(W - V @ (V.T @ W))
 
-    looked = budget._replace(tol=0.0, max_iter=_LOOKS)
-    seen = _converged(lambda W: outside(times(outside(W))), outside(fresh), 1, looked)
-    return bool(seen.values[0] > found.values[-1] + 2 * budget.tol * abs(found.values[0]))
+    return _converged(lambda W: outside(times(outside(W))), outside(fresh), 1, budget)
 
 
 def _converged(times: Times, start: Floats, count: int, budget: Budget) -> Eigenpairs:
@@ -136,9 +153,9 @@ def _converged(times: Times, start: Floats, count: int, budget: Budget) -> Eigen
             continue  # eigenpairs of T take time as well
         basis.look()
         residuals = basis.residuals(count)
-        reached = len(residuals) == count and bool(
-            residuals.max() <= budget.tol * abs(basis.values[-1])
-        )
+        if len(residuals) == count and budget.tol > 0:
+            budget.tell(float(residuals.max()) / (abs(float(basis.values[-1])) or 1.0))
+        reached = len(residuals) == count and _small(residuals, basis.values, budget)
         if reached or over:
             break
         near = residuals.max() <= _NEAR * budget.tol * abs(basis.values[-1])
@@ -147,6 +164,13 @@ def _converged(times: Times, start: Floats, count: int, budget: Budget) -> Eigen
     values, vectors = basis.ritz(count)
     lowest = float(basis.values[0])
     return Eigenpairs(values, vectors, residuals[:count], lowest, step, reached)
+
+
+def _small(residuals: Floats, values: Floats, budget: Budget) -> bool:
+    """Return whether residuals are at most tol·λ₁; or λ₁ and they are nothing but rounding."""
+    largest, worst = abs(float(values[-1])), float(residuals.max())
+    noise = max(budget.floor, ROUNDING * abs(float(values[0])))
+    return worst <= budget.tol * largest or max(worst, largest) <= noise
 
 
 class _Basis:
@@ -177,8 +201,8 @@ class _Basis:
         self._T[:m, before:m] = shares
         self._T[before:m, :before] = shares[:before].T
         P, R = _orthonormal(W)
-        if np.abs(R.diagonal()).min() <= _ROUNDING * np.abs(shares).max():
-            # Where W is rounding the directions are arbitrary: orthogonal to Q all the same.
+        if np.abs(R.diagonal()).min() <= _CANCELLED * np.abs(shares).max():
+            # Small differences are rounding in part, and that is not orthogonal to Q.
             P -= Q @ (Q.T @ P)
             P = np.linalg.qr(P)[0]
             R = P.T @ W

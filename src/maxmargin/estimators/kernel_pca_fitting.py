@@ -36,8 +36,20 @@ from maxmargin.kernels import Precomputed
 
 Floats = npt.NDArray[np.float64]
 
+_SOMETIMES = (
+    "eigenvectors_",
+    "gamma_",
+    "angle_bound_",
+    "X_transformed_fit_",
+    "dual_coef_",
+    "_ridge",
+    "_stream",
+    "_base",
+    "_indefinite",
+)  # what a fit may leave, and the next one may not
 _LANDMARKS = 1000
 _LARGEST_MAP = 10 * MOST_FEATURES
+_DOUBT = 1000.0  # times rounding: so much more variance than the kernel's shows that it is none
 
 
 class KernelPCAFitting(KernelPCAParameters):
@@ -72,7 +84,7 @@ class KernelPCAFitting(KernelPCAParameters):
         return X
 
     def _forget(self) -> None:
-        for name in ("eigenvectors_", "gamma_", "angle_bound_", "_stream", "_base", "_indefinite"):
+        for name in _SOMETIMES:
             self.__dict__.pop(name, None)
 
     def _settle_kernel(self: Any, X: Any) -> None:
@@ -127,14 +139,16 @@ class KernelPCAFitting(KernelPCAParameters):
         started = time.perf_counter()
         solve = solve_dense if self.solver_ == "dense" else solve_iterative
         found, gram = solve(self._task(X))
-        self._adopt(found, X.shape[0], gram.trace, gram.floor)
+        floor = max(gram.floor, 10 * gram.eps * abs(found.lowest))
+        self._adopt(found, X.shape[0], gram.trace, floor)
         if self.solver_ == "iterative":
             late = self.max_time is not None and time.perf_counter() - started >= self.max_time
             stopped = KernelPCAStatus.MAX_TIME if late else KernelPCAStatus.MAX_ITER
             self.status_ = KernelPCAStatus.CONVERGED if found.converged else stopped
         else:
             self.status_ = KernelPCAStatus.EXACT
-        self._note_indefinite(found, gram.floor)
+        if self.kernel_.psd is not True and found.lowest < -floor:
+            self._note_indefinite("the centred matrix has", found.lowest, float(found.values[0]))
         V = self._oriented(found.vectors)
         a = V * inverse_roots(self.eigenvalues_)
         a -= a.mean(axis=0)
@@ -143,10 +157,9 @@ class KernelPCAFitting(KernelPCAParameters):
         self._expansion = Expansion(self.kernel_, self.X_fit_, a, gram.means @ a)
         self._base = np.full(X.shape[0], 1 / X.shape[0])
 
-    def _note_indefinite(self: Any, found: Eigenpairs, floor: float) -> None:
-        if self.kernel_.psd is not True and found.lowest < -floor:
-            self.status_ = KernelPCAStatus.INDEFINITE
-            self._indefinite = found.lowest, float(found.values[0])
+    def _note_indefinite(self: Any, which: str, lowest: float, highest: float) -> None:
+        self.status_ = KernelPCAStatus.INDEFINITE
+        self._indefinite = which, lowest, highest
 
     def _adopt(self: Any, found: Eigenpairs, n: int, trace: float, floor: float) -> None:
         """Set what the eigenvalues say; one that is no larger than its own error is 0."""
@@ -183,7 +196,7 @@ class KernelPCAFitting(KernelPCAParameters):
     def _fit_explicit(self: Any, X: Any) -> None:
         features = Explicit(self.kernel_)
         size = int(features.size(X) or 0)
-        moments = Moments(size)
+        moments = Moments(size, exact=True)
         for rows in chunks(X, size):
             moments.add(features.of(X[rows]))
         found = moments.eigenpairs(self._wanted(size))
@@ -231,21 +244,24 @@ class KernelPCAFitting(KernelPCAParameters):
             self._begin_stream(X)
         self.__dict__.pop("eigenvectors_", None)
         self._take_in(X)
+        self._warn()
 
     def _begin_stream(self: Any, X: Any) -> None:
         n = X.shape[0]
         usual = max(_LANDMARKS, 10 * (self.n_components or 0))
         m = min(n, self.n_landmarks or usual)
         chosen = np.sort(self._rng().choice(n, m, replace=False))
+        eps = float(np.finfo(np.float64).eps)
         if isinstance(self.kernel_, Precomputed):
+            eps = float(np.finfo(X.dtype).eps)  # rounded before it came here
             self.X_fit_, self._columns = np.empty((0, n)), chosen
             bound = self.kernel_.bind(X.astype(np.float64, copy=False))[chosen]
         else:
             self.X_fit_, self._columns = X[chosen], None
             bound = self.kernel_.bind(self._wide(self.X_fit_))
-        landmarks = Landmarks(self.kernel_, bound, self._threads())
-        self._stream = landmarks, Moments(landmarks.root.shape[1])
-        self._excess = 0.0
+        landmarks = Landmarks(self.kernel_, bound, self._threads(), eps)
+        self._stream = landmarks, Moments(landmarks.root.shape[1], eps)
+        self._excess, self._surplus = 0.0, 0.0
 
     def _wide(self: Any, X: Any) -> Any:
         return X if self.kernel_.takes_objects else X.astype(np.float64, copy=False)
@@ -262,7 +278,9 @@ class KernelPCAFitting(KernelPCAParameters):
                 features = landmarks.of(X[rows])
                 diagonal = self.kernel_.diag(X[rows])
             moments.add(features)
-            self._excess += float(diagonal.sum() - (features**2).sum())
+            left = diagonal - (features**2).sum(axis=1)
+            self._excess += float(left.sum())
+            self._surplus -= float(np.minimum(left, 0.0).sum())
         self._adopt_stream(landmarks, moments)
 
     def _adopt_stream(self: Any, landmarks: Landmarks, moments: Moments) -> None:
@@ -274,13 +292,20 @@ class KernelPCAFitting(KernelPCAParameters):
             vectors=found.vectors[:, : self._wanted(size)],
             residuals=found.residuals[: self._wanted(size)],
         )
-        bound = max(self._excess, 0.0) + moments.floor
+        # Below 0 the diagonal of K − K̂ is rounding: as much of it is hidden elsewhere.
+        rounding = 2 * self._surplus + moments.floor + moments.count * landmarks.rounding
+        bound = self._excess + self._surplus + rounding
         trace = float(np.trace(moments.scatter)) + bound
         self._adopt(trimmed, moments.count, trace, moments.floor)
         self.status_ = KernelPCAStatus.APPROXIMATE
         self.error_bound_ = bound
         gap = float(self.eigenvalues_[-1]) - (float(beyond[0]) if len(beyond) else 0.0) - bound
         self.angle_bound_ = min(1.0, bound / gap) if gap > 0 else 1.0
+        if self.kernel_.psd is not True and (
+            landmarks.indefinite or self._surplus > _DOUBT * moments.floor
+        ):  # K − K̂ is not positive semidefinite, and its trace bounds nothing
+            self.error_bound_, self.angle_bound_ = np.inf, 1.0
+            self._note_indefinite("the matrix of the landmarks has", *landmarks.range)
         U = padded(trimmed.vectors[:, : self.n_components_], self.n_components_)
         U = U * (self.eigenvalues_ > 0)
         a = landmarks.root @ U
@@ -292,9 +317,9 @@ class KernelPCAFitting(KernelPCAParameters):
 
     def _warn(self: Any) -> None:
         if self.status_ is KernelPCAStatus.INDEFINITE:
-            lowest, highest = self._indefinite
+            which, lowest, highest = self._indefinite
             warnings.warn(
-                f"{self.kernel_!r} is indefinite on these rows: the centred matrix has eigenvalues "
+                f"{self.kernel_!r} is indefinite on these rows: {which} eigenvalues "
                 f"from λ_min={lowest:.4g} to λ_max={highest:.4g}. Directions with negative ones "
                 "were left out; mm.check_kernel(K).repair() makes the matrix a kernel's.",
                 UserWarning,

@@ -21,8 +21,6 @@ class KernelPCAInverting:
 
     def _fit_inverse(self: Any, X: Any) -> None:
         """Learn what needs the training rows."""
-        for name in ("_ridge", "X_transformed_fit_", "dual_coef_"):
-            self.__dict__.pop(name, None)
         if not self.fit_inverse_transform or self._inverts_exactly():
             return
         self._refuse_inverse(X)

@@ -23,6 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 MOST_FEATURES = 2000
 _VALUES_AT_A_TIME = 1 << 22
+_EPS = float(np.finfo(np.float64).eps)
 
 
 class Explicit:
@@ -74,14 +75,17 @@ class Explicit:
 class Landmarks:
     """Nyström's features K(x, L) K(L, L)^(−1/2) of m landmark rows L."""
 
-    def __init__(self, kernel: Kernel, bound: Any, threads: int | None) -> None:
+    def __init__(self, kernel: Kernel, bound: Any, threads: int | None, eps: float) -> None:
         self.kernel, self.bound, self.threads = kernel, bound, threads
         K = kernel.between(bound, bound).astype(np.float64)
         with few_threads(len(K)):
-            values, vectors = scipy.linalg.eigh(K)
+            values, vectors = scipy.linalg.eigh((K + K.T) / 2)
         # Directions that are rounding would be blown up by the root.
-        real = values > 10 * np.finfo(np.float64).eps * len(K) * max(values[-1], 0.0)
+        self.rounding = 10 * eps * float(np.abs(values).max())  # of K̂, for each row
+        real = values > len(K) * self.rounding
         self.root = vectors[:, real] / np.sqrt(values[real])
+        self.range = float(values[0]), float(values[-1])
+        self.indefinite = self.range[0] < -len(K) * self.rounding
 
     def of(self, X: Any) -> Floats:
         """Return a row of features for each row."""
@@ -89,13 +93,24 @@ class Landmarks:
         return self.kernel.combine(left, self.bound, self.root, self.threads)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"kernel": self.kernel, "bound": self.bound, "threads": None, "root": self.root}
+        return {**self.__dict__, "threads": None}
 
 
 class Moments:
-    """Count, mean and scatter of features, merged chunk by chunk (Chan et al. 1979)."""
+    """Count, mean and scatter of features, merged chunk by chunk (Chan et al. 1979).
 
-    def __init__(self, size: int) -> None:
+    Parameters
+    ----------
+    size : int
+        The number of features.
+    eps : float
+        The rounding of what they are computed from.
+    exact : bool
+        Whether each feature has all its digits: then a large mean hides no small spread.
+    """
+
+    def __init__(self, size: int, eps: float = _EPS, exact: bool = False) -> None:
+        self.eps, self.exact = eps, exact
         self.count = 0
         self.mean = np.zeros(size)
         self.scatter = np.zeros((size, size))
@@ -105,6 +120,7 @@ class Moments:
         """Take in rows of features."""
         new, old = len(features), self.count
         mean = features.mean(axis=0)
+        mean += (features - mean).mean(axis=0)  # what rounding left of the sum
         self.largest = max(self.largest, float(np.einsum("ij,ij->i", features, features).max()))
         centred, shift = features - mean, mean - self.mean
         self.count = old + new
@@ -116,8 +132,11 @@ class Moments:
     @property
     def floor(self) -> float:
         """What rounding alone can make of an eigenvalue 0."""
-        eps = float(np.finfo(np.float64).eps)
-        return 10 * eps * self.count * max(self.largest, float(np.finfo(np.float64).tiny))
+        largest = max(self.largest, float(np.finfo(np.float64).tiny))
+        if not self.exact:
+            return 10 * self.eps * self.count * largest
+        sums = max(10.0, float(np.sqrt(self.count))) * float(np.trace(self.scatter))
+        return self.eps * (sums + 100 * self.eps * self.count * largest)
 
     def eigenpairs(self, count: int) -> Eigenpairs:
         """Return the largest of the scatter; residuals are those of v, for HKH."""

@@ -76,7 +76,11 @@ def solve_iterative(task: Task) -> tuple[Eigenpairs, CentredGram]:
     is proven in float64 in any case.
     """
     with progress(
-        "Finding components", task.max_iter, unit="product", max_time=task.max_time, even=False
+        "Finding components",
+        unit="product",
+        tol=task.tol,
+        measure="residual",
+        max_time=task.max_time,
     ) as bar:
         return _iterated(task, bar)
 
@@ -114,7 +118,11 @@ def _search(
     least = task.count + _LEAST_BLOCKS * width
     usual = _BLOCKS * block_width(task.count, False)
     columns = min(max(least, min(usual, affordable)), n - width)
-    budget = Budget(task.tol, max_iter, deadline, columns, gram.floor)
+
+    def tell(residual: float) -> None:
+        bar.update(gap=residual)
+
+    budget = Budget(task.tol, max_iter, deadline, columns, gram.floor, tell)
 
     def times(V: Any) -> Any:
         bar.advance()

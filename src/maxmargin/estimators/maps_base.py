@@ -170,5 +170,7 @@ def _chunks(X: Any, rows: int) -> Iterator[Any]:
     if not hasattr(X, "shape"):
         yield from X
         return
+    # Slices of a frame are of labels where these are floats, and not all sparse formats have any.
+    sliced = X.tocsr() if sp.issparse(X) else getattr(X, "iloc", X)
     for start in range(0, X.shape[0], rows):
-        yield X[start : start + rows]
+        yield sliced[start : start + rows]

@@ -148,6 +148,14 @@ def leverage_scores(rows: Rows, candidates: Ints, count: int, rng: np.random.Gen
     return np.asarray(scores + 1e-6 * scores.mean())  # all have a chance
 
 
+def _narrow(X: Any) -> Any:
+    """Return rows with the indices that scikit-learn's clusters take."""
+    if not sp.issparse(X) or X.nnz > np.iinfo(np.int32).max:
+        return X
+    index = (X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int32, copy=False))
+    return type(X)((X.data, *index), shape=X.shape)
+
+
 def _centres(rows: Rows, candidates: Ints, count: int, rng: np.random.Generator) -> Landmarks:
     """Return the centres of clusters, which are no rows."""
     from sklearn.cluster import MiniBatchKMeans  # slow to import
@@ -166,7 +174,7 @@ def _centres(rows: Rows, candidates: Ints, count: int, rng: np.random.Generator)
         warnings.catch_warnings(),
     ):  # fewer distinct rows than centres: these repeat themselves
         warnings.simplefilter("ignore", ConvergenceWarning)
-        centres = clusters.fit(X[candidates]).cluster_centers_.astype(X.dtype)
+        centres = clusters.fit(_narrow(X[candidates])).cluster_centers_.astype(X.dtype)
     if sp.issparse(X):
         centres = type(X)(centres)
     K = np.asarray(kernel.gram(centres.astype(np.float64)), dtype=np.float64)

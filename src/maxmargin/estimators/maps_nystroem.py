@@ -244,9 +244,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureMap):
     def _spectral(self, rows: Rows, numbers: Ints) -> float:
         phi = self._features(rows.wide(numbers), np.dtype(np.float64))
         errors = rows.square(numbers) - phi @ phi.T
-        last = len(errors) - 1
-        top = eigen(errors, eigvals_only=True, subset_by_index=[last, last])
-        return max(float(top[0]), 0.0)
+        return max(float(eigen(errors, eigvals_only=True)[-1]), 0.0)
 
     # ------------------------------------------------------------ mapping
 

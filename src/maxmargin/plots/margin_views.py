@@ -98,8 +98,8 @@ def _first_direction(products: Floats, distances: Floats, sample: Any) -> Floats
     centred = rest - means
     centred -= centred.mean(axis=1, keepdims=True)
     square = centred[sample]
-    last = len(square) - 1
-    values, vectors = eigh(0.5 * (square + square.T), subset_by_index=[last, last])
+    values, vectors = eigh(0.5 * (square + square.T), driver="evd")
+    values, vectors = values[-1:], vectors[:, -1:]
     if values[0] <= 1e-12 * max(1e-300, float(np.abs(products).max()) * len(square)):
         return np.zeros(len(products))  # w is the only direction there is
     a = vectors[:, 0] * np.sign(vectors[np.argmax(np.abs(vectors[:, 0])), 0])
