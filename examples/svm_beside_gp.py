@@ -25,6 +25,7 @@ def main(path: str) -> None:
     mpl.use("Agg")
     X, y = mm.datasets.circles(120, random_state=0)
     X = X + np.random.default_rng(0).normal(scale=0.3, size=X.shape)
+    mm.SVC().fit(X, y)  # loads compiled code, so that the seconds are those of learning
     found = mm.compare_gp(X, y, RBF(gamma=1.0), cv=3)
     machine, process = found.models["SVM, kernel by CV"], found.models["GP"]
     with mm.plots.theme():

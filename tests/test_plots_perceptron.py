@@ -16,7 +16,7 @@ from PIL import Image, ImageSequence
 
 import maxmargin as mm
 from maxmargin.geometry import Hyperplane
-from maxmargin.plots.perceptron_planar import Window, segment, window
+from maxmargin.plots.planar import Window, segment, window
 from tests.drawing import assert_apart, assert_fits
 
 mpl.use("Agg")

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin.errors import NotSeparableError
 from maxmargin.geometry import Hyperplane
-from maxmargin.plots.perceptron_planar import Planar, Window, signs
+from maxmargin.plots.planar import Planar, Window, signs
 
 Floats = npt.NDArray[np.float64]
 _GRID = 61  # places along each side where a query is looked for

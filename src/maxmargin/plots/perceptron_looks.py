@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin.geometry import Hyperplane
-from maxmargin.plots.perceptron_planar import Window
+from maxmargin.plots.planar import Window
 from maxmargin.plots.style import AMBER, GREEN, PINK
 
 CENTRAL = -1  # the number of the central line; the others count from 0

@@ -15,7 +15,8 @@ from maxmargin.geometry import Hyperplane
 from maxmargin.plots.display import Display
 from maxmargin.plots.panels import legend_under
 from maxmargin.plots.perceptron_movie import write_movie
-from maxmargin.plots.perceptron_planar import (
+from maxmargin.plots.perceptron_records import evenly, records
+from maxmargin.plots.planar import (
     Planar,
     Window,
     draw_faded,
@@ -29,7 +30,6 @@ from maxmargin.plots.perceptron_planar import (
     window,
     write_remarks,
 )
-from maxmargin.plots.perceptron_records import evenly, records
 from maxmargin.plots.style import GREEN, ink, legend_below, new_axes
 
 Floats = npt.NDArray[np.float64]

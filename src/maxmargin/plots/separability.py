@@ -20,7 +20,7 @@ from maxmargin.geometry.inputs import check_rows
 from maxmargin.plots.display import Display
 from maxmargin.plots.hulls import hull
 from maxmargin.plots.panels import column_names
-from maxmargin.plots.perceptron_planar import remarks, segment, window, write_remarks
+from maxmargin.plots.planar import remarks, segment, window, write_remarks
 from maxmargin.plots.separability_views import answer_in_the_plane, rows_of
 from maxmargin.plots.style import colour, ink, legend_below, new_axes, scatter, text, thinned
 

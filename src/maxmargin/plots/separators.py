@@ -15,7 +15,7 @@ from maxmargin.geometry import Hyperplane, marginal_classifiers
 from maxmargin.plots.display import Display
 from maxmargin.plots.perceptron_lines import central_line, disputed, perceptron_lines
 from maxmargin.plots.perceptron_looks import CENTRAL, draw_bands, line_looks
-from maxmargin.plots.perceptron_planar import (
+from maxmargin.plots.planar import (
     Planar,
     Window,
     draw_line,

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from maxmargin.geometry import Hyperplane
 from maxmargin.plots.display import Display
 from maxmargin.plots.panels import legend_under, panels
-from maxmargin.plots.perceptron_planar import Window, draw_line, window
 from maxmargin.plots.perceptron_records import first_updates, linear_trace, moved, update_numbers
 from maxmargin.plots.perceptron_vectors import angle, arc, arrow, examples_of, plane_vector
+from maxmargin.plots.planar import Window, draw_line, window
 from maxmargin.plots.style import GREEN, colour, ink, mark, text
 
 Floats = npt.NDArray[np.float64]
