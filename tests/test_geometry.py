@@ -22,7 +22,8 @@ from sklearn.preprocessing import StandardScaler
 
 from maxmargin import datasets, geometry
 from maxmargin.geometry import Hyperplane, KernelHyperplane, inputs
-from maxmargin.kernels import RBF, Linear, Polynomial
+from maxmargin.kernels import RBF, FromFunction, FromMap, FromSklearn, Linear, Polynomial
+from tests.kernel_suite import CASES, Case
 
 Matrix = npt.NDArray[np.float64]
 seeds = st.integers(0, 2**32 - 1)
@@ -183,6 +184,63 @@ class TestHyperplane:
         for c in (0, -1):
             with pytest.raises(ValueError, match=f"c must be above 0, got {c}"):
                 Hyperplane([1]).scaled(c)
+
+
+DERIVABLE = [
+    case for case in CASES if type(case.kernel) not in (FromFunction, FromMap, FromSklearn)
+]
+
+
+@pytest.mark.parametrize("case", DERIVABLE, ids=lambda case: case.name)
+def test_gradients_are_slopes(case: Case) -> None:
+    """Against differences of f over a small step in each column."""
+    rng = np.random.default_rng(0)
+    Z, X = rng.normal(size=(6, 4)), rng.normal(size=(5, 4))
+    if case.histograms:
+        Z, X = np.abs(Z) + 0.1, np.abs(X) + 0.1
+    plane = KernelHyperplane(case.kernel, Z, rng.normal(size=6), 0.3)
+    step = 1e-6
+    slopes = np.column_stack(
+        [
+            (plane.decision_function(X + e) - plane.decision_function(X - e)) / (2 * step)
+            for e in step * np.eye(4)
+        ]
+    )
+    assert_allclose(plane.gradient(X), slopes, rtol=1e-5, atol=1e-6 * (1 + np.abs(slopes).max()))
+
+
+def test_gradients_of_distances_do_not_feel_the_origin() -> None:
+    plane, X, _ = kernel_problem(0)
+    far = KernelHyperplane(plane.kernel, plane.vectors + 1e6, plane.coefficients)
+    assert_allclose(far.gradient(X + 1e6), plane.gradient(X), atol=1e-8)
+
+
+def test_gradients_of_fitted_models() -> None:
+    X, y = datasets.gaussians(60, random_state=0)
+    kernel, linear = svm.SVC(kernel="linear").fit(X, y), svm.LinearSVC().fit(X, y)
+    for model in (kernel, linear):
+        gradient = geometry.hyperplane(model).gradient(X)
+        assert_allclose(gradient, np.tile(model.coef_, (len(X), 1)), rtol=1e-9)
+
+
+def test_gradients_of_unknown_kernels_are_refused() -> None:
+    plane = KernelHyperplane(FromFunction(lambda A, B: A @ B.T), [[1.0, 0.0]], [1.0])
+    with pytest.raises(TypeError, match=r"derivative of .* is not known; it is for ChiSquared"):
+        plane.gradient([[1.0, 2.0]])
+    square = SimpleNamespace(gram=lambda A, B: (A @ B.T) ** 2)
+    with pytest.raises(TypeError, match="not known"):
+        KernelHyperplane(square, [[1.0]], [1.0]).gradient([[1.0]])
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_contributions_add_up_to_the_score(form: Any) -> None:
+    X, y = datasets.circles(80, random_state=0)
+    plane = geometry.hyperplane(svm.SVC(gamma=0.5).fit(X, y))
+    assert isinstance(plane, KernelHyperplane)
+    parts = plane.contributions(form(X))
+    assert parts.shape == (len(X), len(plane.coefficients))
+    assert_allclose(parts.sum(axis=1) + plane.b, plane.decision_function(X), rtol=1e-12)
+    assert_allclose(plane.gradient(form(X)), plane.gradient(X))
 
 
 class TestKernelHyperplane:

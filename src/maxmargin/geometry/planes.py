@@ -21,6 +21,8 @@ from maxmargin.geometry.inputs import (
     row_products,
     signs,
 )
+from maxmargin.kernels import Kernel as OurKernel
+from maxmargin.kernels.gradients import weighted_gradient
 
 
 class ClassMargins(NamedTuple):
@@ -59,6 +61,10 @@ class Plane(ABC):
     @abstractmethod
     def parallel(self, b: float) -> Self:
         """Return the plane with the same w and another b."""
+
+    @abstractmethod
+    def gradient(self, X: Any) -> npt.NDArray[np.float64]:
+        """Return ∂f/∂x at each row: how the score answers to a change of each column."""
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Return +1 where f > 0, else −1."""
@@ -172,6 +178,10 @@ class Hyperplane(Plane):
         """Return w·x + b for each row."""
         return row_products(check_rows(X, len(self.w)), self.w) + self.b
 
+    def gradient(self, X: Any) -> npt.NDArray[np.float64]:
+        """Return w for each row: everywhere the same."""
+        return np.tile(self.w, (check_rows(X, len(self.w)).shape[0], 1))
+
     def project(self, X: Any) -> npt.NDArray[np.float64]:
         """Return the point of the plane nearest to each row, as a dense float64 array."""
         X = check_rows(X, len(self.w))
@@ -263,6 +273,32 @@ class KernelHyperplane(Plane):
     def decision_function(self, X: Any) -> Vector:
         """Return Σ aₙ K(xₙ, x) + b for each row."""
         return self._products(check_rows(X, self.vectors.shape[1])) + self.b
+
+    def gradient(self, X: Any) -> npt.NDArray[np.float64]:
+        """Return Σ aₙ ∂K(xₙ, x)/∂x at each row: how the score answers to a change of each column.
+
+        For kernels of ``mm.kernels`` and what they compose; at a kink, the mean of both sides. The
+        mean of its size over rows, times the spread of a column, says how much the column matters.
+        """
+        X = check_rows(X, self.vectors.shape[1])
+        Z = self.vectors.toarray() if is_sparse(self.vectors) else self.vectors
+        if not isinstance(self.kernel, OurKernel):
+            raise TypeError(f"the derivative of {self.kernel!r} is not known")
+        parts = []
+        for x in blocks(X, width=len(Z)):
+            rows = np.asarray(x.toarray() if is_sparse(x) else x, dtype=np.float64)
+            W = np.broadcast_to(self.coefficients, (len(rows), len(Z)))
+            parts.append(weighted_gradient(self.kernel, rows, Z, W))
+        return np.concatenate(parts)
+
+    def contributions(self, X: Any) -> npt.NDArray[np.float64]:
+        """Return aₙK(xₙ, x) for each row x and each n: with b, their sum is f.
+
+        The largest say which of the training rows speak for, or against, the positive class.
+        """
+        X = check_rows(X, self.vectors.shape[1])
+        grams = [self.kernel.gram(x, self.vectors) for x in blocks(X, width=len(self.coefficients))]
+        return np.concatenate(grams) * self.coefficients
 
     def _products(self, X: Any, absolute: bool = False) -> Vector:
         a = np.abs(self.coefficients) if absolute else self.coefficients
