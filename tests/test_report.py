@@ -522,6 +522,15 @@ def test_hostile_names_are_inert(write: Callable[..., Page]) -> None:
     assert len(found.source) < 60_000  # ten thousand letters are not repeated
 
 
+@pytest.mark.parametrize("name", [r"$\frac{" * 8, "$$", *HOSTILE[3:]])
+def test_pictures_of_two_hostile_columns_are_drawn(write: Callable[..., Page], name: str) -> None:
+    rows = pd.DataFrame(WIDE[:, :2], columns=[name, "other"])
+    labels = np.where(WIDE[:, 0] > 0, name, "other")
+    found = write(mm.LinearSVC().fit(rows, labels), rows, labels, pictures=True)
+    assert "could not be drawn" not in found.text
+    assert found.source.count("data:image/png") >= 2
+
+
 def hostile(write: Callable[..., Page], **options: Any) -> Page:
     rows = pd.DataFrame(WIDE[:, : len(HOSTILE)], columns=HOSTILE)
     labels = np.asarray(HOSTILE)[(np.arange(60) % 5)]

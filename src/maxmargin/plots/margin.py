@@ -25,7 +25,7 @@ from maxmargin.plots.margin_drawing import (
     even_scales,
 )
 from maxmargin.plots.margin_views import padded
-from maxmargin.plots.style import legend_below, new_axes, note, scatter, settle
+from maxmargin.plots.style import legend_below, new_axes, note, scatter, settle, text
 
 Floats = npt.NDArray[np.float64]
 
@@ -211,7 +211,8 @@ class MarginDisplay(Display):
         missing = self._draw_boundary(ax, box)
         self._draw_support(ax)
         even = even_scales(ax, box)
-        ax.set(title=self.title, xlabel=self.axis_labels[0], ylabel=self.axis_labels[1])
+        across, upwards = map(text, self.axis_labels)
+        ax.set(title=self.title, xlabel=across, ylabel=upwards)
         skewed = "" if even or self.weights is None or not all(self.weights) else _SKEWED
         words = "\n".join(line for line in (self.remark, missing, skewed) if line)
         if words:

@@ -50,7 +50,7 @@ def two_features(
     points = columns(taken(X, rows), [i, j])
     box = padded(points)
     all_names = names(X)
-    labels = text(all_names[i]), text(all_names[j])
+    labels = all_names[i], all_names[j]
     rest = [k for k in range(X.shape[1]) if k not in (i, j)]
     held = middle(X, at) if rest else np.zeros(2)
     words = _held_words(held, rest, all_names, at)
