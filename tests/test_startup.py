@@ -79,3 +79,10 @@ def test_works_where_the_package_cannot_be_written(
         assert found.returncode == 0, found.stderr
         cached = home_is_writable and attempt == "second"
         assert ("compiling" in found.stderr) is not cached
+
+
+def test_pictures_say_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    display = maxmargin.plots.LossDisplay()  # holds data, and needs nothing yet
+    with pytest.raises(ImportError, match=r"pip install 'maxmargin\[plot\]'"):
+        display.plot()
