@@ -161,6 +161,11 @@ def test_reports_have_fresh_names_by_default(table: Path, quick_report: Path) ->
     }
 
 
+def test_links_to_nowhere_are_not_followed(quick_report: Path) -> None:
+    (quick_report / "maxmargin-report.html").symlink_to(quick_report / "elsewhere.html")
+    assert reporting.fresh(quick_report).name == "maxmargin-report-2.html"
+
+
 def test_no_report_is_none(table: Path, quick_report: Path) -> None:
     result = invoke_with_report(table, "--no-report")
     assert result.exit_code == 0

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from maxmargin import datasets, geometry
 from maxmargin.geometry import Hyperplane, KernelHyperplane, inputs
-from maxmargin.kernels import RBF, FromFunction, FromMap, FromSklearn, Linear, Polynomial
+from maxmargin.kernels import RBF, Columns, FromFunction, FromMap, FromSklearn, Linear, Polynomial
 from tests.kernel_suite import CASES, Case
 
 Matrix = npt.NDArray[np.float64]
@@ -230,6 +230,23 @@ def test_gradients_of_unknown_kernels_are_refused() -> None:
     square = SimpleNamespace(gram=lambda A, B: (A @ B.T) ** 2)
     with pytest.raises(TypeError, match="not known"):
         KernelHyperplane(square, [[1.0]], [1.0]).gradient([[1.0]])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "words"),
+    [
+        (Polynomial(degree=2.5), "degree must be a whole number"),  # type: ignore[arg-type]
+        (Polynomial(gamma="scale"), "depends on the data"),
+        (Columns(RBF(), [9]), "columns must be below 2"),
+        (Columns(RBF(), [0], of=3), "X must have 3 columns"),
+    ],
+    ids=str,
+)
+def test_gradients_check_kernels_as_scores_do(kernel: Any, words: str) -> None:
+    plane = KernelHyperplane(kernel, [[1.0, 2.0]], [1.0])
+    for compute in (plane.decision_function, plane.gradient):
+        with pytest.raises(ValueError, match=words):
+            compute([[1.0, 2.0]])
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])

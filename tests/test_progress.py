@@ -11,6 +11,7 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr
 from typing import Any
 
 import joblib
@@ -60,6 +61,9 @@ class Recorder:
         self.drawn.append(f"{bar.what}: {bar.facts()}")
 
     def close(self) -> None:
+        self.closed += 1
+
+    def disown(self) -> None:
         self.closed += 1
 
 
@@ -319,6 +323,48 @@ def test_ctrl_c_and_errors_restore_the_cursor(
             run(Halving(at))
     assert terminal.getvalue().endswith(ERASE)
     assert terminal.getvalue().count(HIDE) == terminal.getvalue().count(SHOW) == 1
+
+
+@pytest.mark.usefixtures("soon")
+def test_streams_that_others_replace_stay_theirs(
+    open_terminal: OpenTerminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal, theirs = open_terminal(), io.StringIO()
+    soon = bars._AFTER
+    monkeypatch.setattr(bars, "_AFTER", math.inf)
+    with progress("Before"), redirect_stderr(theirs):  # it appears while standard error is theirs
+        monkeypatch.setattr(bars, "_AFTER", soon)
+        until("Before", terminal)
+        sys.stderr.write("words\n")
+    assert theirs.getvalue() == "words\n"
+    assert sys.stderr is terminal
+    with progress("Meanwhile"):  # it is there when they replace it
+        until("Meanwhile", terminal)
+        sys.stderr = theirs
+    assert sys.stderr is theirs
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_writes_where_its_parent_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not through the bar, whose lock its parent's thread may hold for ever."""
+    script = """if True:
+        import io, os, sys, time
+        from maxmargin.progress import bars, progress
+        bars._AFTER = 0.0
+        before = sys.stderr
+        with progress("Forking"):
+            while sys.stderr is before:
+                time.sleep(0.01)
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if sys.stderr is before and not bars.ticker.busy else 1)
+            assert os.waitpid(child, 0)[1] == 0
+        assert sys.stderr is before
+    """
+    monkeypatch.setenv("MAXMARGIN_PROGRESS", "1")
+    made = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60)
+    assert made.returncode == 0, made.stderr.decode()
+    assert not made.stdout
 
 
 @pytest.mark.usefixtures("soon")

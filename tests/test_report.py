@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.exceptions import NotFittedError
+from sklearn import svm
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -157,6 +158,12 @@ MODELS: dict[str, tuple[Any, Any, Any, str]] = {
     "lists": (mm.SVC(), WIDE.tolist(), NAMES.tolist(), "Proved"),
     "given": (mm.SVC(kernel="precomputed"), X @ X.T, Y, "Proved"),
     "texts": (make_pipeline(TfidfVectorizer(), mm.LinearSVC()), TEXTS, [0, 1] * 10, "Proved"),
+    "series": (
+        make_pipeline(TfidfVectorizer(), mm.LinearSVC()),
+        pd.Series(TEXTS, index=range(5, 25)),
+        [0, 1] * 10,
+        "Proved",
+    ),
     "indefinite": (mm.SVC(kernel="sigmoid"), X, Y, "Nothing is proved"),
     "early": (mm.SVC(max_iter=1, tol=1e-12), WIDE, WIDE_Y, "Not proved"),
     "foreign": (KNeighborsClassifier(), X, Y, "There is none"),
@@ -215,12 +222,56 @@ def test_verdicts_say_what_the_numbers_allow() -> None:
         "Nothing is proved: the kernel is indefinite"
     )
     assert "cannot resolve" in verdict(certificate(1.0, 1.0, rounding=0.1), 1e-3, "x")[1]
+    assert "better than 0.5 of it" in verdict(certificate(1.0, 2.0), 1e-3, "x")[1]
     worst = certificate(1.0, 0.5)
     both = certificate(100.0, 99.5, parts=(worst, certificate(99.0, 99.0)))
     assert "up to 50 % better" in verdict(both, 1e-2, "x")[1]  # not the half percent of the sum
+    assert "could have a far better objective." in verdict(certificate(60.0, -1e3), 1e-3, "x")[1]
+    assert "more than 0.00001 % better" in verdict(certificate(1.0, 1 - 1e-7), 1e-3, "x")[1]
+
+
+def test_a_proof_of_a_model_that_brings_none_says_what_it_is(write: Callable[..., Page]) -> None:
+    words = "computed anew from X and y"
+    assert words in write(svm.SVC().fit(X, Y), X, Y).text
+    assert words not in write(FITTED, X, Y).text
+
+
+def test_lengths_are_those_of_the_certificate(write: Callable[..., Page]) -> None:
+    words = "of their length"
+    assert words in write(mm.SVC().fit(X, Y), X, Y).text
+    # This one is certified before its margin is made 1, which makes w longer.
+    assert words not in write(mm.NuSVC(nu=0.4).fit(X, Y), X, Y).text
 
 
 # Support vectors and rows worth looking at.
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (mm.SVC(), "With the same kernel and costs, but without other rows"),
+        (
+            make_pipeline(StandardScaler(), mm.SVC()),
+            "costs, and what comes before it as it is, but",
+        ),
+        (mm.LinearSVC(max_iter=1), "It is not proved that these are the best ones"),
+        (mm.SVC(kernel="sigmoid"), "It is not proved that these are the best ones"),
+        (mm.SVC(max_iter=1), "There are none: all rows get the same answer."),
+        (mm.KernelPerceptron(max_epochs=5), "rows were corrected for"),
+        (svm.SVC(), "support vectors, "),
+        (svm.NuSVC(nu=0.3), "support vectors, "),
+    ],
+    ids=str,
+)
+def test_support_vectors_decide_alone_at_the_optimum_only(
+    model: Any, words: str, write: Callable[..., Page]
+) -> None:
+    said = write(model.fit(X, Y), X, Y).text
+    assert words in said
+    assert ("the answer is the same" in said) == ("costs" in words)
+    assert ("corrected for" in said) == ("corrected" in words)
+    assert ("C = " in said) == ("C" in getattr(model, "steps", [("", model)])[-1][1].get_params())
 
 
 def test_support_vectors_by_slack_with_kinds(write: Callable[..., Page]) -> None:
@@ -239,6 +290,12 @@ def test_support_vectors_by_slack_with_kinds(write: Callable[..., Page]) -> None
         place = model.support_.tolist().index(row)
         assert line[3] in model.support_kind_[:, place]
         assert float(line[4]) == pytest.approx(model.alpha_[:, row].max(), rel=1e-3)
+
+
+def test_labels_may_be_a_column(write: Callable[..., Page]) -> None:
+    model = mm.SVC().fit(X, Y)
+    column = write(model, X, Y[:, np.newaxis], X_test=X, y_test=Y[:, np.newaxis])
+    assert column.text == write(model, X, Y, X_test=X, y_test=Y).text
 
 
 def test_rows_that_were_not_fitted_to_get_no_labels(write: Callable[..., Page]) -> None:
@@ -340,6 +397,19 @@ def test_the_code_makes_the_same_model(model: Any) -> None:
     assert np.array_equal(space["model"].fit(X, Y).decision_function(X), expected)
 
 
+def test_the_code_is_honest(write: Callable[..., Page]) -> None:
+    drawn = make_pipeline(mm.Nystroem(n_components=20, random_state=3), mm.HardMarginSVC())
+    assert "nystroem__random_state = 3" in write(drawn.fit(APART, APART_Y), APART, APART_Y).text
+    assert "model.fit(X)" in write(mm.OneClassSVM().fit(X), X, None).text
+    with pytest.warns(ConvergenceWarning):
+        stopped = mm.SVC(max_time=1e-9).fit(X, Y)
+    assert "stopped by the clock" in write(stopped, X, Y).text
+    assert "stopped by the clock" not in write(FITTED, X, Y).text
+    odd = write(mm.SVC(kernel=lambda A, B: A @ B.T).fit(X, Y), X, Y)
+    assert "cannot be written as code" in odd.text
+    assert " at 0x" not in odd.text  # which is not the same tomorrow
+
+
 def test_the_hash_is_the_one_it_says(write: Callable[..., Page]) -> None:
     found = write(mm.LinearSVC().fit(X, Y), X, Y)
     assert hashlib.sha256(np.ascontiguousarray(X).tobytes()).hexdigest()[:16] in found.text
@@ -402,6 +472,16 @@ def test_each_kind_has_its_pictures(name: str) -> None:
     assert all(words in captions for words in expected)
 
 
+def test_margins_are_drawn_of_one_plane_only() -> None:
+    """A vote of many planes has no view along its boundary: none is tried, and none is missing."""
+    for model, count in ((mm.VotedPerceptron(max_epochs=3), 0), (mm.LinearSVC(), 1)):
+        about = page.subject_of(
+            model.fit(WIDE, WIDE_Y), (WIDE, WIDE_Y), (None, None), None, None, None
+        )
+        captions = [picture.caption for picture in figures.pictures(about)]
+        assert sum("along the boundary" in caption for caption in captions) == count
+
+
 @pytest.mark.parametrize("paper", ["light", "dark"])
 def test_histogram_and_fit_show_the_numbers(paper: str) -> None:
     parts = _subject(mm.LinearSVR(), X, TARGET).parts
@@ -455,9 +535,12 @@ def test_a_link_is_followed_and_an_old_file_replaced(
 ) -> None:
     (tmp_path / "report.html").symlink_to(tmp_path / "real.html")
     (tmp_path / "real.html").write_text("old")
+    (tmp_path / "real.html").chmod(0o600)
     write(mm.LinearSVC().fit(X, Y), X, Y)
     assert (tmp_path / "report.html").is_symlink()
     assert (tmp_path / "real.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    if os.name == "posix":
+        assert (tmp_path / "real.html").stat().st_mode & 0o777 == 0o600
 
 
 FITTED = mm.LinearSVC().fit(X, Y)
@@ -473,6 +556,8 @@ FITTED = mm.LinearSVC().fit(X, Y)
         ((FITTED, X, Y[:10]), {}, ValueError, "y has 10 entries, but X has 60"),
         ((FITTED, X, Y), {"X_test": X}, ValueError, "belong together"),
         ((FITTED, X, Y), {"X_test": X, "y_test": Y[:3]}, ValueError, "y_test has 3"),
+        ((FITTED, X, Y), {"X_test": X, "y_test": NAMES}, ValueError, "y_test has no label that"),
+        ((FITTED, X, np.c_[Y, Y]), {}, ValueError, r"y must be one column, got shape \(60, 2\)"),
         ((FITTED, X, Y), {"theme": "blue"}, ValueError, "theme must be"),
         ((FITTED, X, Y), {"diagnosis": "fine"}, TypeError, "diagnosis must be"),
         ((FITTED, X, Y), {"search": "grid"}, TypeError, "search must be"),

@@ -1,5 +1,6 @@
 """The report that ``maxmargin try`` leaves behind."""
 
+import os
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,10 @@ NAME = "maxmargin-report"
 
 def reported(model: Any, parts: "Split", data: Labelled, trial: "Trial", **found: Any) -> str:
     """Write the report and return a sentence on where it is; by default no file is replaced."""
-    path = Path(trial.report) if trial.report else fresh(Path())
     names = data.feature_names if len(data.feature_names or ()) == data.X.shape[1] else None
     title = Path(trial.file).name if trial.file else data.format
     try:
+        path = Path(trial.report) if trial.report else fresh(Path())
         report(
             model,
             parts.X_train,
@@ -35,10 +36,10 @@ def reported(model: Any, parts: "Split", data: Labelled, trial: "Trial", **found
         if trial.report:
             raise
         return f"Not written here ({impossible}): choose a place with --report PATH."
-    return f"{path} has all this with pictures: open it in a browser."
+    return f"{path} has all this and more: open it in a browser."
 
 
 def fresh(folder: Path) -> Path:
     """Return the first of maxmargin-report.html, maxmargin-report-2.html, … that is not there."""
     names = (f"{NAME}{'' if k == 1 else f'-{k}'}.html" for k in count(1))
-    return next(folder / name for name in names if not (folder / name).exists())
+    return next(folder / name for name in names if not os.path.lexists(folder / name))

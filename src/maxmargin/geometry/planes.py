@@ -284,6 +284,7 @@ class KernelHyperplane(Plane):
         Z = self.vectors.toarray() if is_sparse(self.vectors) else self.vectors
         if not isinstance(self.kernel, OurKernel):
             raise TypeError(f"the derivative of {self.kernel!r} is not known")
+        self.kernel.gram(X[:1], self.vectors[:1])  # says what is wrong with its parameters
         parts = []
         for x in blocks(X, width=len(Z)):
             rows = np.asarray(x.toarray() if is_sparse(x) else x, dtype=np.float64)

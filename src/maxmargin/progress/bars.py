@@ -41,19 +41,26 @@ class Picture(Protocol):
         """Leave nothing behind."""
         ...
 
+    def disown(self) -> None:
+        """Write no more, as in a forked child, where the terminal is its parent's."""
+        ...
+
 
 class Ticker:
     """The thread that looks at the one bar there is, now and then; it ends when there is none."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self.clock = clock
+        self._picture: Picture | None = None
         self.reset()
 
     def reset(self) -> None:
         """Start afresh, as in a forked child, where the thread does not exist."""
+        if self._picture is not None:
+            self._picture.disown()
         self.lock = threading.Lock()
         self._bar: Bar | None = None
-        self._picture: Picture | None = None
+        self._picture = None
         self._wake = threading.Event()
         self._alive, self._idle = False, 0
 

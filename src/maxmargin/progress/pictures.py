@@ -58,8 +58,9 @@ class Terminal:
             transient=True,
             # What is printed meanwhile goes above the bar, but never from a file to the terminal.
             redirect_stdout=_interactive(sys.stdout),
-            redirect_stderr=True,
+            redirect_stderr=sys.stderr is stream,
         )
+        self._streams = {"stdout": sys.stdout, "stderr": sys.stderr}
         self._live.start()
 
     def draw(self, bar: Bar) -> None:
@@ -80,7 +81,18 @@ class Terminal:
 
     def close(self) -> None:
         """Take the line away, and show the cursor again."""
+        self.disown()
+        streams = sys.stdout, sys.stderr
         self._live.stop()
+        sys.stdout, sys.stderr = streams
+
+    def disown(self) -> None:
+        """Give the streams back, unless somebody has put others there meanwhile."""
+        from rich.file_proxy import FileProxy
+
+        for name, stream in self._streams.items():
+            if isinstance(getattr(sys, name), FileProxy):
+                setattr(sys, name, stream)
 
 
 class Notebook:
@@ -106,3 +118,7 @@ class Notebook:
         """Leave an empty line: an output cannot be taken back."""
         if self._mark is not None:
             self._say("")
+
+    def disown(self) -> None:
+        """Write no more."""
+        self._mark = None

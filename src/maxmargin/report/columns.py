@@ -41,7 +41,7 @@ def values(X: Any, row: int, columns: list[int]) -> list[str]:
     """Return the values of a row in some columns, as text; an object that is no row as itself."""
     one = _safe_indexing(X, np.array([row]))
     if not columns:
-        return [visible(one[0], 2 * _VALUE)]
+        return [visible(next(iter(one)), 2 * _VALUE)]
     if sp.issparse(one):
         one = sp.csr_array(one)[:, columns].toarray()
         return [f"{value:.5g}" for value in one[0]]

@@ -140,7 +140,7 @@ def _margins(subject: Subject) -> Iterator[Picture]:
     if width == 2 and not _pairwise(subject):
         caption = "The data and the boundary, with margins and support vectors if it has any."
         yield Picture(caption, lambda: make(grid_resolution=_resolution(subject)))
-    if len(subject.classes) == 2 and width != 2:
+    if len(subject.classes) == 2 and width != 2 and subject.train.scores.unit == "distance":
         caption = (
             "The data seen along the boundary: to the right, the signed distance; upwards, the "
             "direction of the largest spread beside it."

@@ -10,7 +10,7 @@ from maxmargin.report.proof import proof
 from maxmargin.report.reproducing import reproducing
 from maxmargin.report.searching import searching
 from maxmargin.report.sheet import sheet
-from maxmargin.report.subject import Subject, as_rows, column_names, judged, taken_apart
+from maxmargin.report.subject import Subject, as_answers, as_rows, column_names, judged, taken_apart
 from maxmargin.report.summary import summary
 from maxmargin.report.support import support
 
@@ -32,13 +32,15 @@ def subject_of(
         raise ValueError(f"y is missing: {type(machine).__name__} learns from labels or targets")
     if (X_test is None) != (y_test is None) and not (outliers and y_test is None):
         raise ValueError("X_test and y_test belong together; give both or neither")
+    y = None if outliers else as_answers("y", machine, y)
+    y_test = None if outliers or y_test is None else as_answers("y_test", machine, y_test)
     return Subject(
         model,
         machine,
         search,
         X,
-        None if outliers else y,
-        train=judged("training", model, machine, X, None if outliers else y),
+        y,
+        train=judged("training", model, machine, X, y),
         test=None if X_test is None else judged("test", model, machine, X_test, y_test),
         names=column_names(X, model, names),
         title=visible(title or type(machine).__name__, _TITLE),

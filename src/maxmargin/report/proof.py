@@ -13,6 +13,7 @@ import numpy as np
 
 from maxmargin.certify import Certificate
 from maxmargin.certify.page import numbers
+from maxmargin.estimators import NuSVC
 from maxmargin.estimators.certifying import certify
 from maxmargin.html import Html, joined, tag
 from maxmargin.report.subject import Subject
@@ -20,6 +21,10 @@ from maxmargin.report.summary import short_numbers
 
 _SECONDS = 5.0  # for the bound of a model that has no duals
 _ROUNDING = 1e-8  # relative gaps below this are as good as none
+_RECOMPUTED = (
+    "The model brings no proof: this is computed anew from X and y, every row with weight 1. Of a "
+    "model that was fitted with other weights it says nothing."
+)
 
 
 def proof(subject: Subject) -> Html:
@@ -28,22 +33,32 @@ def proof(subject: Subject) -> Html:
     if hasattr(machine, "mistake_bound_"):
         return joined(tag("p", words) for words in _mistakes(machine))
     certificate = getattr(machine, "certificate_", None)
-    if not isinstance(certificate, Certificate):
+    brought = isinstance(certificate, Certificate)
+    if not brought:
         certificate = _recomputed(subject)
     if certificate is None:
         words = (
             f"There is none: {type(machine).__name__} does not prove how good it is, and nothing "
-            "here can. What the test rows say is all there is."
+            "here can. Only rows held out can say."
         )
         return tag("p", words, class_="verdict open")
     kind, sentence = verdict(certificate, _tolerance(machine), _what(subject))
     return joined(
         [
             tag("p", sentence, class_=f"verdict {kind}"),
+            tag("p", _RECOMPUTED) if not brought else "",
             *(tag("p", words) for words in _more(certificate, machine)),
             numbers(certificate),
         ]
     )
+
+
+def proved(machine: Any) -> bool:
+    """Return whether the model itself brings a proof."""
+    found = getattr(machine, "certificate_", None)
+    if not isinstance(found, Certificate):
+        return False
+    return verdict(found, _tolerance(machine), "model")[0] == "proved"
 
 
 def verdict(found: Certificate, tol: float, what: str) -> tuple[str, str]:
@@ -51,25 +66,34 @@ def verdict(found: Certificate, tol: float, what: str) -> tuple[str, str]:
     if not np.isfinite(found.dual):
         why = short_numbers(found.caveat) or "there is no bound"
         return "open", f"Nothing is proved: {why}. The model may still predict well."
-    if found.rounding > tol:
-        return "open", (
-            f"Not proved: float64 cannot resolve the objective better than {found.rounding:.2g} of "
-            f"it, and {tol:.2g} was asked for."
-        )
     gap = max([found.relative_gap, *(part.relative_gap for part in found.parts)])
     if found.holds(tol):
         return "proved", f"Proved: no other {what} {_percent(gap)}."
+    if gap <= tol or found.rounding > tol:  # longer fits would not help
+        lost = max([found.rounding, -found.relative_gap, *(part.rounding for part in found.parts)])
+        return "open", (
+            f"Not proved: float64 cannot resolve the objective better than {lost:.2g} of it, and "
+            f"{tol:.2g} was asked for."
+        )
+    # From 1 on the bound may be below 0, which says nothing of an objective.
+    better = (
+        f"an objective up to {_hundredths(gap)} % better" if gap < 1 else "a far better objective"
+    )
     return "open", (
-        f"Not proved to the precision asked for ({100 * tol:.2g} %): another {what} could have an "
-        f"objective up to {100 * gap:.2g} % better. Fit longer (max_iter, max_time), or scale the "
-        "columns."
+        f"Not proved to the precision asked for ({_hundredths(tol)} %): another {what} could have "
+        f"{better}. Fit longer (max_iter, max_time), or scale the columns."
     )
 
 
 def _percent(gap: float) -> str:
     if gap < _ROUNDING:
         return "has a better objective, up to rounding (less than 0.000001 %)"
-    return f"can have an objective more than {100 * gap:.2g} % better than this one"
+    return f"can have an objective more than {_hundredths(gap)} % better than this one"
+
+
+def _hundredths(share: float) -> str:
+    """Return two digits of a share in percent, written out."""
+    return np.format_float_positional(100 * share, 2, fractional=False, trim="-")
 
 
 def _what(subject: Subject) -> str:
@@ -95,8 +119,8 @@ def _more(found: Certificate, machine: Any) -> Iterator[str]:
         yield reason
     length = _length(machine)
     if length and np.isfinite(found.distance_bound) and not found.parts:
-        share = f"{100 * found.distance_bound / length:.2g} %"
-        yield f"The best weights are no further from these than {share} of their length."
+        share = _hundredths(found.distance_bound / length)
+        yield f"The best weights are no further from these than {share} % of their length."
     if found.caveat and np.isfinite(found.dual):
         yield f"The bound rests on this: {found.caveat}."
     yield (
@@ -106,7 +130,9 @@ def _more(found: Certificate, machine: Any) -> Iterator[str]:
 
 
 def _length(machine: Any) -> float:
-    """Return ‖w‖ of a single plane, 0 if it is not known."""
+    """Return ‖w‖ of a single plane in the units of its certificate, 0 if it is not known."""
+    if isinstance(machine, NuSVC):  # its certificate is about w before the margin is made 1
+        return 0.0
     if hasattr(machine, "coef_"):
         w = np.asarray(machine.coef_)
         return float(np.linalg.norm(w)) if w.ndim == 1 or len(w) == 1 else 0.0

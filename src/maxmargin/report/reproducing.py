@@ -1,7 +1,9 @@
 """How to get the same again: code, versions, and a hash of the data."""
 
+import ast
 import hashlib
 import platform
+from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any
 
@@ -12,7 +14,9 @@ from sklearn.base import BaseEstimator
 import maxmargin
 from maxmargin.html import Html, html, joined, table, tag
 from maxmargin.kernels import Kernel
+from maxmargin.problem import Status
 from maxmargin.report.subject import Subject
+from maxmargin.report.summary import placeless
 
 _DIGITS = 16  # of a hash
 _LONG = 10**6  # characters of an estimator, before scikit-learn leaves some out
@@ -20,27 +24,42 @@ _LONG = 10**6  # characters of an estimator, before scikit-learn leaves some out
 
 def reproducing(subject: Subject) -> Html:
     """Return code that makes the model, the data it needs, and the versions it was made with."""
-    lines = [*code(subject.model).splitlines(), "model.fit(X, y)"]
+    made = code(subject.model)
+    lines = [*made.splitlines(), "model.fit(X)" if subject.y is None else "model.fit(X, y)"]
     rows = [("X", *_data(subject.X))]
     rows += [] if subject.y is None else [("y", *_data(subject.y))]
-    seed = subject.machine.get_params().get("random_state", "none: nothing is drawn at random")
     return joined(
         [
             tag("pre", tag("code", Html("\n".join(html(line, _LONG) for line in lines)))),
             table(
                 ["", "shape and type", "SHA-256, first digits"],
                 rows,
-                "The data. To compare: hashlib.sha256(numpy.ascontiguousarray(X)).hexdigest()",
+                "The data. To compare: hashlib.sha256(numpy.ascontiguousarray(X)).hexdigest(), "
+                "if it is an array of one type; weights of rows, if there were any, are not here.",
             ),
             table(["", "version"], versions()),
-            tag("p", f"random_state: {seed}"),
+            *(tag("p", words) for words in _remarks(subject, made)),
         ]
     )
 
 
+def _remarks(subject: Subject, made: str) -> Iterator[str]:
+    """Yield the seeds, and what code cannot say."""
+    params = subject.model.get_params(deep=True)
+    seeds = {name: params[name] for name in params if name.split("__")[-1] == "random_state"}
+    drawn = ", ".join(f"{name} = {placeless(str(seed))}" for name, seed in seeds.items())
+    yield f"Seeds: {drawn or 'none, there is no random_state'}."
+    if getattr(subject.machine, "status_", None) in (Status.MAX_TIME, Status.INTERRUPTED):
+        yield "It was stopped by the clock or by hand: next time that may be elsewhere."
+    try:
+        ast.parse(made)
+    except SyntaxError:
+        yield "What is in <…> above cannot be written as code: put in the object that was used."
+
+
 def code(model: Any) -> str:
     """Return Python that makes an unfitted model like this one."""
-    made = model.__repr__(N_CHAR_MAX=_LONG)
+    made = placeless(model.__repr__(N_CHAR_MAX=_LONG))
     lines = sorted({_imported(part) for part in _parts(model)})
     if "np." in made:
         lines.insert(0, "import numpy as np")

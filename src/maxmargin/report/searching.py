@@ -6,6 +6,7 @@ import numpy as np
 
 from maxmargin.html import Html, joined, table, tag, visible
 from maxmargin.report.figures import drawn, search_picture
+from maxmargin.report.summary import placeless
 
 SHOWN = 10
 _LONGEST, _VALUE = 240, 60  # characters of a setting, and of one value in it
@@ -40,4 +41,4 @@ def _setting(params: dict[str, Any]) -> str:
 
 
 def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else visible(value, _VALUE)
+    return f"{value:.4g}" if isinstance(value, float) else visible(placeless(str(value)), _VALUE)

@@ -140,8 +140,23 @@ def judged(name: str, model: Any, machine: Any, X: Any, y: Any) -> Part:
     if total > most:
         rows = np.sort(np.random.default_rng(0).choice(total, most, replace=False))
         X = _safe_indexing(X, rows)
-    labels = None if y is None else np.asarray(y)[rows]
+    labels = None if y is None else y[rows]
     return Part(name, total, rows, X, labels, scored(model, machine, X, inner(model, X), labels))
+
+
+def as_answers(name: str, machine: Any, y: Any) -> npt.NDArray[Any]:
+    """Return labels or targets as one column; the model must know some of the labels."""
+    answers = np.asarray(y)
+    if answers.ndim == 0 or answers.size != len(answers):
+        raise ValueError(f"{name} must be one column, got shape {answers.shape}")
+    answers = answers.ravel()
+    known: Any = getattr(machine, "classes_", ())
+    if len(known) and len(answers) and not any(np.any(answers == label) for label in known):
+        raise ValueError(
+            f"{name} has no label that the model knows: it has {answers[0]!r:.40}, the model "
+            f"{known[0]!r:.40}; write labels as those the model was fitted to"
+        )
+    return answers
 
 
 def _affordable(machine: Any) -> int:

@@ -55,8 +55,8 @@ def in_words(subject: Subject) -> str:
     words = _KINDS.get(name, f"{name}, a model of {type(machine).__module__.partition('.')[0]}.")
     kernel = getattr(machine, "kernel_", None)
     if kernel is not None and hasattr(kernel, "gram"):
-        words += f" Kernel: {short_numbers(repr(kernel))}."
-    cost = getattr(machine, "C", None)
+        words += f" Kernel: {short_numbers(placeless(repr(kernel)))}."
+    cost = machine.get_params().get("C")
     if isinstance(cost, int | float):
         words += f" C = {cost:.4g}."
     steps = getattr(subject.model, "steps", [])[:-1]
@@ -69,6 +69,11 @@ def short_numbers(words: str) -> str:
     """Return a text with four digits of its longer numbers."""
     found = r"\d+\.\d{4,}(e[+-]?\d+)?"
     return re.sub(found, lambda number: f"{float(number[0]):.4g}", words)
+
+
+def placeless(words: str) -> str:
+    """Return a text without where functions lie in memory, which is another place each time."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", words)
 
 
 def _sampled(subject: Subject) -> list[Part]:

@@ -10,6 +10,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from maxmargin.html import Html, bullets, joined, table, tag, visible
+from maxmargin.report.proof import proved
 from maxmargin.report.scores import scored
 from maxmargin.report.subject import Subject
 from maxmargin.report.summary import NAME
@@ -35,22 +36,37 @@ def support(subject: Subject) -> Html:
         words = f"{type(machine).__name__} keeps no support vectors: there are none to show."
         return tag("p", words)
     if not len(rows):
-        return tag("p", "There are none: the answer does not depend on any row.")
+        return tag("p", "There are none: all rows get the same answer.")
     kinds, slack, alpha = _kinds(machine), _slacks(machine), _alphas(machine)
-    share = len(rows) / max(1, _fitted_rows(machine, subject))
-    said = f"{len(rows)} support vectors, {share:.1%} of the training rows."
-    if not hasattr(machine, "nu"):  # ν is a share of all rows
-        said += " With the same kernel and costs, but without other rows, the answer is the same."
-    if kinds is None:
-        said = f"{len(rows)} rows were corrected for, and make up the boundary."
     order = np.lexsort((np.arange(len(rows)), -alpha, -slack))[:SHOWN]
     return joined(
         [
-            tag("p", said),
+            tag("p", _said(subject, len(rows))),
             bullets(_counts(kinds)),
             _table(subject, np.asarray(rows), order, kinds, slack, alpha),
         ]
     )
+
+
+def _said(subject: Subject, count: int) -> str:
+    """Return how many there are, and what they mean: only at the optimum do they decide alone."""
+    machine = subject.machine
+    if hasattr(machine, "mistake_bound_"):
+        return f"{count} rows were corrected for, and make up the boundary."
+    share = count / max(1, _fitted_rows(machine, subject))
+    words = f"{count} support vectors, {share:.1%} of the training rows."
+    if not hasattr(machine, "certificate_"):
+        return words
+    if not proved(machine):
+        words += " It is not proved that these are the best ones: their kinds and α are as it "
+        return words + "stopped, and not exact."
+    if hasattr(machine, "nu"):  # a share of all rows
+        return words
+    before = ", and what comes before it as it is" if machine is not subject.model else ""
+    same = (
+        f"With the same kernel and costs{before}, but without other rows, the answer is the same."
+    )
+    return f"{words} {same}"
 
 
 def _counts(kinds: Any) -> Iterator[str]:
@@ -73,7 +89,8 @@ def _table(
         columns["slack ξ"] = [
             f"{value:.4g}" if value > _ROUNDING else "0" for value in slack[order]
         ]
-    caption = "Largest slack first, then largest α; rows are counted from 0."
+    order_of = "Largest slack first, then largest α" if slack.any() else "Largest α first"
+    caption = f"{order_of}; rows are counted from 0."
     if len(order) < len(rows):
         caption = f"{len(order)} of {len(rows)}. {caption}"
     if np.ndim(getattr(subject.machine, "alpha_", 0)) == 2:

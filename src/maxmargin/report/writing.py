@@ -1,6 +1,7 @@
 """The report as a file: written at once, or not at all."""
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,9 @@ def _write(target: Path, words: str) -> None:
     """Write a file beside the target and put it in its place."""
     draft = target.with_name(f".{target.name[:100]}.{os.getpid()}.part")
     try:
+        draft.touch()
+        if target.exists():
+            shutil.copymode(target, draft)  # what others could not read they cannot read now
         draft.write_text(words, encoding="utf-8", newline="\n")
         os.replace(draft, target)
     finally:
