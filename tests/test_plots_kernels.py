@@ -347,7 +347,7 @@ def test_the_kernel_of_a_model(rings: tuple[Any, Any], model: Any) -> None:
     given = Gram.from_estimator(mm.SVC(kernel="precomputed").fit(K, display.labels), K)
     assert_allclose(given.matrix, K[np.ix_(given.order, given.order)])
     with pytest.raises(TypeError, match="no kernel_"):
-        Gram.from_estimator(mm.LinearSVC(), X, y)
+        Gram.from_estimator(mm.LinearSVC().fit(X, y), X, y)
 
 
 def test_other_rows_than_floats(rings: tuple[Any, Any]) -> None:

@@ -447,7 +447,7 @@ class TestBadInput:
         X, y = clouds
         with pytest.raises(ValueError, match="X has 1 columns"):
             PathOf.from_estimator(model, X[:, :1], y)
-        with pytest.raises(ValueError, match="one label for each of 120 rows, got 119"):
+        with pytest.raises(ValueError, match="X has 120 rows, y has 119 labels"):
             PathOf.from_estimator(model, X, y[1:])
         with pytest.raises(ValueError, match="not among"):
             PathOf.from_estimator(model, X, y + 10)

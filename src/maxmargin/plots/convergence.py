@@ -185,6 +185,8 @@ def _last_step(model: Any) -> Any:
 
 def _traces(model: Any) -> list[Floats]:
     """Return seconds and gaps of every problem that the model solved."""
+    from sklearn.utils.validation import check_is_fitted
+
     last = _last_step(model)
     name = type(last).__name__
     if "trace" not in getattr(last, "get_params", dict)():
@@ -192,6 +194,7 @@ def _traces(model: Any) -> list[Floats]:
             f"{name} keeps no trace of its duality gap: fit LinearSVC, SVC, LinearSVR, SVR, NuSVC, "
             "NuSVR or OneClassSVM with trace=True."
         )
+    check_is_fitted(last)
     if not hasattr(last, "trace_"):
         raise ValueError(f"this {name} has no trace_: fit it with {name}(trace=True).")
     trace = last.trace_

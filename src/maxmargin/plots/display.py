@@ -17,7 +17,7 @@ class Display:
         raise NotImplementedError(f"{type(self).__name__} does not define plot")
 
     def save(self, path: str | Path, dpi: float = 150.0) -> Path:
-        """Write the picture to a file, drawing it first if need be; return the path.
+        """Write the whole figure to a file, drawing it first if need be; return the path.
 
         Parameters
         ----------
@@ -28,8 +28,9 @@ class Display:
         """
         if not hasattr(self, "figure_"):
             self.plot()
-        settle(self.figure_)
-        self.figure_.savefig(path, dpi=dpi)
+        whole = self.figure_.canvas.figure  # of a part of a figure
+        settle(whole)
+        whole.savefig(path, dpi=dpi)
         return Path(path)
 
     def _drawn(self, ax: Any) -> Self:

@@ -131,14 +131,21 @@ class GramDisplay(Display):
         Parameters
         ----------
         estimator : fitted model
-            With ``kernel_``: SVC, SVR, KernelPCA, KernelPerceptron and their like.
+            With ``kernel_``: SVC, SVR, KernelPCA, KernelPerceptron and their like, or a pipeline
+            that ends in one.
         X, y, most, ax
             As in ``from_kernel``.
         """
+        from sklearn.pipeline import Pipeline
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(estimator)
+        if isinstance(estimator, Pipeline):
+            X, estimator = estimator[:-1].transform(X), estimator[-1]
         if not hasattr(estimator, "kernel_"):
             raise TypeError(
-                f"estimator={estimator!r} has no kernel_: fit it first, or give the kernel itself "
-                "to GramDisplay.from_kernel."
+                f"estimator={estimator!r} has no kernel_: give the kernel itself to "
+                "GramDisplay.from_kernel."
             )
         return cls.from_kernel(estimator.kernel_, X, y, most=most, ax=ax)
 

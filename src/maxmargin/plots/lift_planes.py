@@ -64,7 +64,8 @@ def plane_between(mapped: Any, X: Floats, y: npt.NDArray[Any], C: float) -> Betw
 def box(X: Floats, pad: float) -> tuple[Floats, Floats]:
     """Return the lowest and the highest corner of a box around points, with some room."""
     low, high = X.min(axis=0), X.max(axis=0)
-    room = np.where(high > low, pad * (high - low), 1.0)
+    # Where all are the same, the room must not be lost in a large value's rounding.
+    room = np.where(high > low, pad * (high - low), np.maximum(1.0, 1e-9 * np.abs(high)))
     return low - room, high + room
 
 

@@ -212,10 +212,10 @@ class MarginDisplay(Display):
         self._draw_support(ax)
         even = even_scales(ax, box)
         across, upwards = map(text, self.axis_labels)
-        ax.set(title=self.title, xlabel=across, ylabel=upwards)
+        ax.set(title=text(self.title, 52), xlabel=across, ylabel=upwards)
         skewed = "" if even or self.weights is None or not all(self.weights) else _SKEWED
-        words = "\n".join(line for line in (self.remark, missing, skewed) if line)
-        if words:
+        lines = [*str(self.remark).splitlines(), missing, skewed]
+        if words := "\n".join(text(line, 72) for line in lines if line):
             note(ax, words)
         legend_below(ax, 2)
         settle(ax.figure)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from maxmargin.plots.margin_machines import Machine, Support, read_machine
 from maxmargin.plots.margin_rows import as_table, n_rows
 from maxmargin.plots.margin_views import View, along_w, two_features
-from maxmargin.plots.style import MOST_POINTS, text, thinned
+from maxmargin.plots.style import MOST_POINTS, thinned
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
@@ -139,6 +139,8 @@ def _slack_ends(seen: View, signs: Floats, slack: Floats | None) -> Floats | Non
     if slack is None or seen.weights is None or not seen.true:
         return None
     w = seen.weights
+    if not w.any():  # nothing is any nearer to a line that is not there
+        return None
     missing = signs * np.maximum(0.0, 1.0 - signs * (seen.points @ w + seen.intercept))
     return np.asarray(seen.points + np.outer(missing / float(w @ w), w))
 
@@ -159,7 +161,7 @@ def _unmarked(machine: Machine, support: Support | None) -> list[str]:
 
 
 def _title(machine: Machine, view: str) -> str:
-    name = text(type(machine.model).__name__)
+    name = type(machine.model).__name__
     if view == "margin":
         return f"{name}: distances along w"
     if not machine.binary:

@@ -125,9 +125,8 @@ class Machine:
         rows = rows[signs[rows] != 0]
         slack = 1.0 - signs[rows] * self.scores(taken(X, rows))
         tau = max(_ON_MARGIN, 2.0 * float(self.model.tol))  # what scikit-learn's optimum leaves
-        if self.pair is not None or not hasattr(self.model, "support_"):
-            # By the conditions of optimality: at y f > 1 a row has no part in w.
-            rows, slack = rows[slack >= -tau], slack[slack >= -tau]
+        # By the conditions of optimality: at y f > 1 a row has no part in w.
+        rows, slack = rows[slack >= -tau], slack[slack >= -tau]
         kinds = np.select([slack <= tau, slack <= 1.0], ["margin", "inside"], "wrong side")
         return Support(rows, kinds, np.maximum(0.0, slack))
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from maxmargin.plots.margin_drawing import Box, Grid
 from maxmargin.plots.margin_machines import Machine
 from maxmargin.plots.margin_rows import columns, middle, names, off_slice, on_slice, taken
-from maxmargin.plots.style import text
+from maxmargin.plots.style import one_line
 
 Floats = npt.NDArray[np.float64]
 
@@ -109,7 +109,8 @@ def _first_direction(products: Floats, distances: Floats, sample: Any) -> Floats
 def padded(points: Floats, part: float = 0.08) -> Box:
     """Return the limits of a picture of these points, with some room around them."""
     low, high = points.min(axis=0), points.max(axis=0)
-    room = part * np.where(high > low, high - low, 1.0)
+    # Where all are the same, the room must not be lost in a large value's rounding.
+    room = part * np.where(high > low, high - low, np.maximum(1.0, 1e-9 * np.abs(high)))
     (left, bottom), (right, top) = (low - room).tolist(), (high + room).tolist()
     return left, right, bottom, top
 
@@ -159,7 +160,7 @@ def _held_words(held: Floats, rest: list[int], all_names: list[str], at: Any) ->
     if not rest:
         return ""
     if len(rest) <= _FEW:
-        values = ", ".join(f"{text(all_names[k], 16)} = {held[k]:.3g}" for k in rest)
+        values = ", ".join(f"{one_line(all_names[k], 16)} = {held[k]:.3g}" for k in rest)
         return f"slice at {values}"
     where = f"their {at}" if isinstance(at, str) else "given values"
     return f"slice: {len(rest)} other features at {where}"

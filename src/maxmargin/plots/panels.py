@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin.plots.style import RASTER_FROM, grid_of_axes, pyplot
+from maxmargin.plots.style import RASTER_FROM, grid_of_axes, is_axes, legend_that_fits, pyplot
 
 _MOST_ENTRIES = 12  # of a legend, beyond which it would be larger than the picture
-_PER_INCH = 11.0  # characters of a legend
-_MARK = 7  # characters, as wide as the mark before a word
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
@@ -20,7 +18,7 @@ def panels(ax: Any, rows: int, columns: int, size: tuple[float, float], **how: A
     if ax is None:
         return grid_of_axes(rows, columns, size, **how)
     axes = np.asarray(ax, dtype=object)
-    if axes.size != rows * columns or not all(hasattr(one, "plot") for one in axes.flat):
+    if axes.size != rows * columns or not all(map(is_axes, axes.flat)):
         raise ValueError(
             f"ax={ax!r} is not valid: this picture has {rows * columns} panels. Give an array of "
             f"as many axes, such as figure.subplots({rows}, {columns}), or None for a new figure."
@@ -49,12 +47,8 @@ def legend_under(axes: Any, handles: Sequence[Any]) -> Any:
         words = f"and {len(handles) - len(shown)} more"
         shown.append(Line2D([], [], linestyle="none", label=words))
     figure = axes.flat[0].figure
-    room = _PER_INCH * figure.bbox.width / figure.dpi
-    lengths = [_MARK + len(handle.get_label()) for handle in shown]
-    columns = len(shown) if sum(lengths) <= room else max(1, int(room // max(lengths)))
-    return figure.legend(
-        handles=shown, loc="outside lower center", ncols=columns, frameon=False, columnspacing=1.2
-    )
+    how = {"loc": "outside lower center", "frameon": False, "columnspacing": 1.2}
+    return legend_that_fits(figure, figure, len(shown), handles=shown, **how)
 
 
 def column_names(X: Any, count: int) -> list[str]:

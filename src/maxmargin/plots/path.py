@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from maxmargin.plots.display import Display
 from maxmargin.plots.panels import panels
-from maxmargin.plots.style import colour, ink, mark, text
+from maxmargin.plots.style import colour, ink, legend_that_fits, mark, text
 
 _STYLES = ("-", "--", "-.")
 _FEW = 40  # costs up to which each gets a mark
@@ -172,10 +172,11 @@ class PathDisplay(Display):
         three = panels(ax, 3, 1, (4.6, 5.6), sharex=True)
         top, middle, bottom = three.flat
         self.margin_line_ = self._line(top, self.margins, 0)
-        self.slack_line_ = self._line(middle, self.slack_sums, 0, label=self.slack_name)
-        self.errors_line_ = self._line(middle, self.training_errors, 1, label=self.errors_name)
+        slack, errors = text(self.slack_name, 16), text(self.errors_name, 16)
+        self.slack_line_ = self._line(middle, self.slack_sums, 0, label=slack)
+        self.errors_line_ = self._line(middle, self.training_errors, 1, label=errors)
         self.support_lines_ = {
-            kind: self._line(bottom, counts, k, label=text(kind))
+            kind: self._line(bottom, counts, k, label=text(kind, 12))
             for k, (kind, counts) in zip((2, 0, 1), self.support_counts.items(), strict=False)
         }
         ends = {"small": (self.small_C, ":"), "hard": (self.hard_C, "--")}
@@ -217,8 +218,9 @@ class PathDisplay(Display):
 def _legend_above(ax: Any, lines: list[Any], names: list[str] | None = None) -> None:
     names = [line.get_label() for line in lines] if names is None else names
     if lines:
-        ax.legend(lines, names, loc="lower left", bbox_to_anchor=(0.0, 0.98), ncols=3,
-                  frameon=False, borderpad=0.2, columnspacing=1.2)  # fmt: skip
+        how = {"loc": "lower left", "bbox_to_anchor": (0.0, 0.98), "frameon": False}
+        how |= {"borderpad": 0.2, "columnspacing": 1.2}
+        legend_that_fits(ax, ax.figure, 3, handles=lines, labels=names, **how)
 
 
 def _chooser(path: Any, problem: int | None) -> Any:

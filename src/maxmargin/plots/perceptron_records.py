@@ -23,6 +23,8 @@ def linear_trace(estimator: Any) -> Any:
     """Return the trace of a fitted linear perceptron with two features and two classes."""
     check_is_fitted(estimator)
     name = type(estimator).__name__
+    if not hasattr(estimator, "classes_"):
+        raise TypeError(f"{name} is no classifier, so no line: use Perceptron with trace=True")
     if len(estimator.classes_) != 2:
         raise ValueError(
             f"{name} has {len(estimator.classes_)} classes, but a line has two sides: fit 2 of them"

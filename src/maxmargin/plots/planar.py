@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import check_array
-from sklearn.utils.validation import column_or_1d
 
 from maxmargin.geometry import Hyperplane
+from maxmargin.plots.panels import check_label_per_row
 from maxmargin.plots.style import grid_of_axes, ink, note, scatter, text, thinned
 
 Floats = npt.NDArray[np.float64]
@@ -50,9 +50,7 @@ def planar(X: Any, y: Any, model: Any = None) -> Planar:
         raise ValueError(
             f"X has {points.shape[1]} columns, but a line is drawn in a plane: choose 2 of them"
         )
-    labels = np.asarray(column_or_1d(y))
-    if len(labels) != len(points):
-        raise ValueError(f"y must have one label for each of {len(points)} rows, got {len(labels)}")
+    labels, _ = check_label_per_row(y, len(points))
     known = np.unique(labels) if model is None else np.asarray(model.classes_)
     if len(known) != 2:
         raise ValueError(f"y has {len(known)} classes, but a line has two sides: choose 2 of them")
@@ -74,7 +72,8 @@ def window(points: Floats, equal: bool = False, room: float = 0.08) -> Window:
     """
     low, high = points.min(axis=0), points.max(axis=0)
     side = high - low
-    side = np.where(side > 0, side, side.max() or 1.0)
+    # Where all are the same, the room must not be lost in a large value's rounding.
+    side = np.where(side > 0, side, np.maximum(side.max() or 1.0, 1e-9 * np.abs(high)))
     equal = bool(equal and side.max() <= _UNEVEN * side.min())
     half = (0.5 + room) * (np.maximum(side, side.max() / 1.5) if equal else side)
     centre = 0.5 * low + 0.5 * high

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
 Floats = npt.NDArray[np.float64]
 
@@ -51,6 +52,8 @@ def key_of(value: Any) -> float | str:
 
 def candidates(search: Any, metric: str | None) -> Candidates:
     """Return what a fitted search tried, by one of its scorings."""
+    if hasattr(search, "cv"):
+        check_is_fitted(search, "cv_results_")
     if not hasattr(search, "cv_results_"):
         raise TypeError(
             f"search={type(search).__name__} has no cv_results_: give a fitted SVCSearchCV or "

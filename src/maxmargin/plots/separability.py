@@ -19,10 +19,19 @@ from maxmargin.geometry import Hyperplane
 from maxmargin.geometry.inputs import check_rows
 from maxmargin.plots.display import Display
 from maxmargin.plots.hulls import hull
-from maxmargin.plots.panels import column_names
+from maxmargin.plots.panels import check_label_per_row, column_names
 from maxmargin.plots.planar import remarks, segment, window, write_remarks
 from maxmargin.plots.separability_views import answer_in_the_plane, rows_of
-from maxmargin.plots.style import colour, ink, legend_below, new_axes, scatter, text, thinned
+from maxmargin.plots.style import (
+    colour,
+    ink,
+    legend_below,
+    new_axes,
+    scatter,
+    settle,
+    text,
+    thinned,
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -138,8 +147,9 @@ class SeparabilityDisplay(Display):
         """
         from maxmargin.separability import separate
 
-        names = column_names(X, np.shape(X)[-1])
-        rows, labels = check_rows(X), np.asarray(y)
+        rows = check_rows(X)
+        names = column_names(X, rows.shape[1])
+        labels, _ = check_label_per_row(y, rows.shape[0])
         if pair is not None:
             rows, labels = rows_of(rows, labels, pair)
         found = separate(rows, labels, max_time=max_time)
@@ -179,6 +189,7 @@ class SeparabilityDisplay(Display):
             self.carriers_ = ax.scatter(*points[carriers].T, label=named, **rings)
         write_remarks(ax, remarks(len(points)))
         self._dress(ax, seen)
+        settle(ax.figure)
         return self._drawn(ax)
 
     def _draw_plane(self, ax: Any, points: Floats, seen: Any) -> Any:

@@ -26,7 +26,7 @@ from maxmargin.plots.planar import (
     window,
     write_remarks,
 )
-from maxmargin.plots.style import GREEN, ink, legend_below, new_axes, text
+from maxmargin.plots.style import GREEN, ink, legend_below, new_axes, settle, text
 
 Floats = npt.NDArray[np.float64]
 
@@ -206,6 +206,7 @@ class SeparatorsDisplay(Display):
         ax.set_title("Many separators, one widest band" if self.bands else "Many lines separate")
         legend_below(ax, 2)
         write_remarks(ax, remarks(len(self.X), *self._remarks(seen)))
+        settle(ax.figure)
         return self._drawn(ax)
 
     @property

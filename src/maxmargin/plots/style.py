@@ -4,6 +4,7 @@ Colours are those of Okabe and Ito (2008), which colour-blind readers can tell a
 differ in their marks as well. Ink adapts to the paper, so that dark styles work.
 """
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -25,6 +26,7 @@ MOST_POINTS = 20_000  # more are sampled, and the picture says so
 RASTER_FROM = 2_000  # points from which a vector file keeps them as pixels
 COLUMN = 3.5  # inches: one column of a journal
 _LONGEST = 28  # characters of a label
+_ROOM = 0.95  # of a figure's width, for its legend
 _ROUNDS = 12  # of laying out, at most
 _DARK = {
     "figure.facecolor": "#15181c",
@@ -83,6 +85,10 @@ def pyplot() -> Any:
 def new_axes(ax: Any = None, size: tuple[float, float] = (4.6, 3.8), **how: Any) -> Any:
     """Return the axes given, or those of a new figure whose labels do not overlap."""
     if ax is not None:
+        if not is_axes(ax) or ax.name in ("3d", "polar"):
+            raise TypeError(
+                f"ax must be flat matplotlib axes, or None for new ones: got {ax!r:.60}"
+            )
         return ax
     figure = pyplot().figure(figsize=size, layout="constrained")
     return figure.add_subplot(**how)
@@ -94,11 +100,23 @@ def grid_of_axes(rows: int, columns: int, size: tuple[float, float], **how: Any)
     return figure.subplots(rows, columns, squeeze=False, **how)
 
 
+def is_axes(ax: Any) -> bool:
+    """Whether there is something to draw on."""
+    from matplotlib.axes import Axes
+
+    return isinstance(ax, Axes)
+
+
 def ink(ax: Any) -> str:
     """Return black on light paper, nearly white on dark."""
-    from matplotlib.colors import to_rgb
+    from matplotlib.colors import to_rgba
 
-    red, green, blue = to_rgb(ax.get_facecolor())
+    paper = np.ones(3)
+    # What is transparent shows what is below.
+    for sheet in (ax.figure.canvas.figure, ax.figure, ax):
+        *painted, alpha = to_rgba(sheet.get_facecolor())
+        paper = alpha * np.array(painted) + (1 - alpha) * paper
+    red, green, blue = paper
     return "#000000" if 0.3 * red + 0.59 * green + 0.11 * blue > 0.5 else "#f2f2f2"
 
 
@@ -107,10 +125,14 @@ def text(value: Any, longest: int = _LONGEST) -> str:
 
     A dollar sign would start a formula, and a leading underscore would hide a legend's line.
     """
-    name = "".join(c if c.isprintable() else " " for c in str(value))
-    name = name if len(name) <= longest else name[: longest - 1] + "…"
-    name = name.replace("$", r"\$")
+    name = one_line(value, longest).replace("$", r"\$")
     return f" {name}" if name.startswith("_") else name or " "
+
+
+def one_line(value: Any, longest: int) -> str:
+    """Return a name without what does not print, cut to a length."""
+    name = "".join(c if c.isprintable() else " " for c in str(value))
+    return name if len(name) <= longest else name[: longest - 1] + "…"
 
 
 def colour(k: int) -> str:
@@ -155,24 +177,35 @@ def legend_below(ax: Any, columns: int = 3, **how: Any) -> Any:
     how.setdefault("frameon", False)
     # In units of the font, not of the axes: low axes have ticks and labels just as tall.
     how.setdefault("borderaxespad", 4.2)
-    handles = how.get("handles") or ax.get_legend_handles_labels()[0]
-    labels = how.get("labels") or [handle.get_label() for handle in handles]
-    fitting = _columns_that_fit(ax.figure, labels, columns)
-    return ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=fitting, **how)
+    how |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
+    return legend_that_fits(ax, ax.figure, columns, **how)
 
 
-def _columns_that_fit(figure: Any, labels: Sequence[str], most: int) -> int:
-    """Return in how many columns labels are not wider than the figure, by their letters."""
-    from matplotlib.font_manager import FontProperties
+def legend_that_fits(place: Any, figure: Any, columns: int, **how: Any) -> Any:
+    """Return a legend of axes or of a figure, in the most columns that the figure is wide for.
 
-    size = FontProperties(size=pyplot().rcParams["legend.fontsize"]).get_size_in_points()
-    room = figure.bbox.width / figure.dpi * 72 / size
-    for count in range(most, 1, -1):
-        height = -(-len(labels) // count)
-        columns = [labels[k : k + height] for k in range(0, len(labels), height)]
-        if sum(0.55 * max(map(len, column)) + 4.0 for column in columns) <= room:
-            return count
-    return 1
+    Letters get smaller if a single column is too wide: axes would give way to it until none is
+    left.
+    """
+    for count in range(columns, 0, -1):
+        legend = place.legend(ncols=count, **how)
+        with _unwarned():
+            part = legend.get_window_extent().width / (_ROOM * figure.bbox.width)
+        if part <= 1:
+            return legend
+        if count > 1:
+            legend.remove()
+    for words in legend.get_texts():
+        words.set_fontsize(words.get_fontsize() / part)
+    return legend
+
+
+@contextmanager
+def _unwarned() -> Iterator[None]:
+    """Measure text without a word on letters that the font has not: drawing is to say so."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        yield
 
 
 def note(ax: Any, words: str) -> Any:
@@ -205,7 +238,8 @@ def settle(figure: Any) -> None:
     for _ in range(_ROUNDS):
         if engine is None:
             return
-        engine.execute(figure)
+        with _unwarned():
+            engine.execute(figure)
         last, places = places, [axes.get_position().bounds for axes in figure.axes]
         if last and np.allclose(places, last, atol=1e-3):
             return
