@@ -26,7 +26,7 @@ def main(path: str) -> None:
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(8, 4.6), layout="constrained")
     mm.plots.MarginDisplay(
-        X, y, [-1, 1], weights=midway.w, intercept=midway.b, axis_labels=("feature 0", "feature 1")
+        X, y, [-1, 1], weights=midway.w, intercept=midway.b, axis_labels=("x₁", "x₂")
     ).plot(left)
     mm.plots.MarginDisplay.from_estimator(model, X, y, ax=right)
     left.set_title("Midway, in a perceptron's direction")

@@ -31,7 +31,7 @@ def main(path: str) -> None:
         weights=plane.w,
         intercept=plane.b,
         levels=[0.0],
-        axis_labels=("feature 0", "feature 1"),
+        axis_labels=("x₁", "x₂"),
         title="The margins of a given line",
     ).plot()
     ax = display.ax_
