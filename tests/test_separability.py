@@ -261,3 +261,19 @@ def test_bad_input() -> None:
         mm.separate(X * np.nan, [0, 1, 1])
     assert_array_equal(mm.separate(np.zeros((2, 2)), [0, 1]).separable, False)
     assert "undecided" in str(mm.Separation(None, None, (0, 1)))
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        ([0, 1, np.nan, 1], r"NaN, infinity or None \(row 2\)"),
+        ([None, 1, None, 1], r"NaN, infinity or None \(row 0\)"),
+        (np.array([1, "a", 1, "a"], dtype=object), r"mixes labels that have no order \(int, str\)"),
+    ],
+)
+@pytest.mark.parametrize(
+    "ask", [mm.separate, mm.diagnose, mm.SVC().fit], ids=["separate", "diagnose", "fit"]
+)
+def test_labels_that_are_none(ask: Any, y: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        ask(np.arange(8.0).reshape(4, 2), y)

@@ -10,6 +10,8 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from maxmargin.geometry.inputs import classes_of
+
 Floats = npt.NDArray[np.float64]
 
 # Leaves room for 1e18 updates.
@@ -57,9 +59,7 @@ def check_labels(y: Any, n_rows: int) -> npt.NDArray[Any]:
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
     y = column_or_1d(y, warn=True)
-    if _missing(y).any():
-        row = int(np.argmax(_missing(y)))
-        raise ValueError(f"Input y contains NaN, infinity or None (row {row}): drop such rows.")
+    classes_of(y)
     check_classification_targets(y)
     if len(y) != n_rows:
         raise ValueError(
@@ -99,16 +99,6 @@ def regression_weights(sample_weight: Any, n_rows: int) -> Floats:
     if not weight.any():
         raise ValueError("sample_weight is zero for every row: nothing is left to learn from.")
     return weight
-
-
-def _missing(y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    if y.dtype.kind == "f":
-        return np.asarray(~np.isfinite(y))
-    if y.dtype.kind == "M":
-        return np.asarray(np.isnat(y))
-    if y.dtype.kind == "O":
-        return np.array([label is None or label != label for label in y], dtype=bool)
-    return np.zeros(len(y), dtype=bool)
 
 
 def check_classes(estimator: Any, y: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -65,6 +65,31 @@ def check_positive(name: str, value: Any) -> float:
     return number
 
 
+def classes_of(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the classes among labels in their order; raise where one is missing or has none."""
+    missing = _missing(labels)
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise ValueError(f"Input y contains NaN, infinity or None (row {row}): drop such rows.")
+    try:
+        return np.unique(labels)
+    except TypeError as no_order:
+        kinds = ", ".join(sorted({type(label).__name__ for label in labels}))
+        raise ValueError(
+            f"y mixes labels that have no order ({kinds}): make them all strings, or all numbers."
+        ) from no_order
+
+
+def _missing(y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    if y.dtype.kind == "f":
+        return np.asarray(~np.isfinite(y))
+    if y.dtype.kind == "M":
+        return np.asarray(np.isnat(y))
+    if y.dtype.kind == "O":
+        return np.array([label is None or label != label for label in y], dtype=bool)
+    return np.zeros(len(y), dtype=bool)
+
+
 def signs(y: Any, n_rows: int) -> Vector:
     """Return labels as −1.0 and +1.0; of any other two values the larger is positive."""
     labels = np.asarray(y)
@@ -72,9 +97,7 @@ def signs(y: Any, n_rows: int) -> Vector:
         raise ValueError(
             f"y must have one label for each of the {n_rows} rows of X, got shape {labels.shape}"
         )
-    classes = np.unique(labels)
-    if labels.dtype.kind in "fc" and not np.isfinite(labels).all():
-        raise ValueError("y contains NaN or infinity; drop the rows without a label")
+    classes = classes_of(labels)
     if len(classes) > 2:
         raise ValueError(
             f"y has {len(classes)} classes, but a plane has two sides; "

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin.geometry import Hyperplane, best_offset, mistake_bound, radius
-from maxmargin.geometry.inputs import check_rows, row_products
+from maxmargin.geometry.inputs import check_rows, classes_of, row_products
 from maxmargin.problem import Status
 from maxmargin.separability.answers import Overlap, Separation
 from maxmargin.separability.overlaps import conflict, verified_overlap
@@ -61,7 +61,7 @@ def separate(
             f"y must have one label for each of the {X.shape[0]} rows of X, got shape "
             f"{labels.shape}."
         )
-    classes = np.unique(labels).tolist()
+    classes = classes_of(labels).tolist()
     if len(classes) < 2:
         raise ValueError(f"y contains only one class: {classes[0]!r}; separating needs two.")
     if len(classes) == 2:
