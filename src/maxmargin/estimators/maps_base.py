@@ -133,21 +133,16 @@ class FeatureMap(TransformerMixin, BaseEstimator):
         if self._stays_sparse and sp.issparse(X):
             return sp.vstack([self._sparse_block(X[part]) for part in parts], format="csr")
         out = np.empty((n, self.n_components_), dtype=_dtype(X))
-        todo = deque(parts)
 
-        def work() -> None:
-            while todo:
-                try:
-                    part = todo.popleft()
-                except IndexError:  # another thread took the last one
-                    return
-                self._fill(X[part], out[part])
+        def fill(part: slice) -> None:
+            self._fill(X[part], out[part])
 
         if self._side_by_side and len(parts) > 1:
             with one_blas_thread():
-                shared(work, todo, min(usual_threads(), len(parts)))
+                shared(fill, deque(parts), min(usual_threads(), len(parts)))
         else:
-            work()
+            for part in parts:
+                fill(part)
         return out
 
 

@@ -64,21 +64,16 @@ class HalfGram:
         todo = deque(range(_SHARES))
         sums: list[Floats] = [np.zeros((0, 0))] * _SHARES
 
-        def work() -> None:
+        def share(k: int) -> None:
+            sums[k] = np.zeros(typed.shape)
             with tiling.working():
-                while todo:
-                    try:
-                        k = todo.popleft()
-                    except IndexError:  # another thread took the last one
-                        return
-                    sums[k] = np.zeros(typed.shape)
-                    # The first panels are the longest: there and back, shares are about equal.
-                    for top in (*tops[k :: 2 * _SHARES], *tops[2 * _SHARES - 1 - k :: 2 * _SHARES]):
-                        self._panel(top, typed, sums[k])
+                # The first panels are the longest: there and back, shares are about equal.
+                for top in (*tops[k :: 2 * _SHARES], *tops[2 * _SHARES - 1 - k :: 2 * _SHARES]):
+                    self._panel(top, typed, sums[k])
 
         with one_blas_thread():
             self._compile()
-            tiling.shared(work, todo, tiling.thread_count(self.kernel, self.threads))
+            tiling.shared(share, todo, tiling.thread_count(self.kernel, self.threads))
         return tiling.finite(self.kernel, np.sum(sums, axis=0))
 
     def _compile(self) -> None:

@@ -52,24 +52,19 @@ def fill(kernel: "Kernel", a: Bound, b: Bound, out: FloatArray, threads: int | N
     height = tile_height(kernel, out.dtype)
     todo = deque(_grid(len(a), len(b), height, out.itemsize, upper=a is b))
 
-    def work() -> None:
+    def one(tile: Tile) -> None:
         with working():
-            while todo:
-                try:
-                    tile = todo.popleft()
-                except IndexError:  # another thread took the last one
-                    return
-                _fill_tile(kernel, a, b, out, tile, diagonal)
+            _fill_tile(kernel, a, b, out, tile, diagonal)
 
     if len(todo) <= 1 and len(a) * len(b) * (a.width or 1) <= SMALL_PRODUCT:
-        work()
+        for tile in todo:
+            one(tile)
         return
     with one_blas_thread():
         if todo:
             # The first tile runs alone: it compiles the loop and builds what is built on demand.
-            with working():
-                _fill_tile(kernel, a, b, out, todo.popleft(), diagonal)
-        shared(work, todo, min(thread_count(kernel, threads), len(todo)))
+            one(todo.popleft())
+        shared(one, todo, min(thread_count(kernel, threads), len(todo)))
 
 
 def combine(
@@ -84,28 +79,18 @@ def combine(
     height = tile_height(kernel, a.dtype)
     todo = deque(range(0, len(a), height))
 
-    def work() -> None:
-        with working():
-            while todo:
-                try:
-                    top = todo.popleft()
-                except IndexError:  # another thread took the last one
-                    return
-                panel(top)
-
     def panel(top: int) -> None:
         rows = a[top : top + height]
         for left in range(0, len(b), TILE_COLUMNS):
             columns = b[left : left + TILE_COLUMNS]
-            with scratch((len(rows), len(columns)), a.dtype) as tile:
+            with working(), scratch((len(rows), len(columns)), a.dtype) as tile:
                 kernel._tile(rows, columns, tile)
                 out[top : top + height] += tile @ typed[left : left + TILE_COLUMNS]
 
     with one_blas_thread():
         if todo:
-            with working():
-                panel(todo.popleft())
-        shared(work, todo, min(thread_count(kernel, threads), len(todo)))
+            panel(todo.popleft())
+        shared(panel, todo, min(thread_count(kernel, threads), len(todo)))
     return finite(kernel, out)
 
 
@@ -121,8 +106,17 @@ def tile_height(kernel: "Kernel", dtype: Any) -> int:
     return min(kernel._tile_rows, TILE_BYTES // (TILE_COLUMNS * int(np.dtype(dtype).itemsize)))
 
 
-def shared(work: Any, todo: deque[Any], threads: int) -> None:
-    """Let several threads do what is to be done, this one among them."""
+def shared(each: Any, todo: deque[Any], threads: int) -> None:
+    """Let several threads do what is to be done one by one, this thread among them."""
+
+    def work() -> None:
+        while todo:
+            try:
+                item = todo.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            each(item)
+
     helpers = [worker_pool(threads - 1).submit(work) for _ in range(threads - 1)]
     try:
         work()
