@@ -19,16 +19,16 @@ from sklearn.datasets import load_iris
 from sklearn.neighbors import KNeighborsClassifier
 
 import maxmargin as mm
-from maxmargin.diagnose.candidates import Candidate
-from maxmargin.diagnose.clock import Clock
-from maxmargin.diagnose.conflicts import find_conflicts
-from maxmargin.diagnose.folds import inner_scores, make_folds, nested
-from maxmargin.diagnose.giving_up import give_up
-from maxmargin.diagnose.inputs import Table
-from maxmargin.diagnose.rows import equal_rows
-from maxmargin.diagnose.sample import Sample
-from maxmargin.diagnose.scores import Neighbours
-from maxmargin.diagnose.significance import bayes_bracket, chance_separable, compare, mid_p
+from maxmargin.diagnosis.candidates import Candidate
+from maxmargin.diagnosis.clock import Clock
+from maxmargin.diagnosis.conflicts import find_conflicts
+from maxmargin.diagnosis.folds import inner_scores, make_folds, nested
+from maxmargin.diagnosis.giving_up import give_up
+from maxmargin.diagnosis.inputs import Table
+from maxmargin.diagnosis.rows import equal_rows
+from maxmargin.diagnosis.sample import Sample
+from maxmargin.diagnosis.scores import Neighbours
+from maxmargin.diagnosis.significance import bayes_bracket, chance_separable, compare, mid_p
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import maxmargin as mm
-from maxmargin.diagnose.result import VERDICTS
+from maxmargin.diagnosis.result import VERDICTS
 
 FOLDER = os.environ.get("MAXMARGIN_DATA", "")
 

@@ -23,11 +23,11 @@ from sklearn.preprocessing import StandardScaler
 import maxmargin as mm
 from maxmargin.html import Html
 from maxmargin.plots import MarginDisplay, style
-from maxmargin.report import figures, page, report, reproducing, subject, support
-from maxmargin.report.columns import _dealt, important, values
-from maxmargin.report.histogram import FitDisplay, ScoresDisplay
-from maxmargin.report.proof import verdict
-from maxmargin.report.summary import wilson
+from maxmargin.reports import figures, page, report, reproducing, subject, support
+from maxmargin.reports.columns import _dealt, important, values
+from maxmargin.reports.histogram import FitDisplay, ScoresDisplay
+from maxmargin.reports.proof import verdict
+from maxmargin.reports.summary import wilson
 from tests.browser import CHROMIUM, Browser, browser
 from tests.drawing import assert_fits
 

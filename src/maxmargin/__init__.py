@@ -12,7 +12,7 @@ from typing import Any
 
 from maxmargin import data, datasets, geometry, kernels
 from maxmargin.certify import Certificate
-from maxmargin.diagnose import Diagnosis, diagnose
+from maxmargin.diagnosis import Diagnosis, diagnose
 from maxmargin.errors import DataFileError, NotSeparableError
 from maxmargin.estimators import (
     SVC,
@@ -35,7 +35,7 @@ from maxmargin.estimators import (
 )
 from maxmargin.estimators.certifying import certify
 from maxmargin.kernels import check_kernel
-from maxmargin.report import report
+from maxmargin.reports import report
 from maxmargin.separability import Separation, separate
 
 __version__ = "0.1.0"

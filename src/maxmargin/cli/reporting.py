@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.data import Labelled
-from maxmargin.report import report
+from maxmargin.reports import report
 
 if TYPE_CHECKING:
     from maxmargin.cli.reading import Split

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin.diagnose.clock import Clock
-from maxmargin.diagnose.inputs import Table, is_wide
-from maxmargin.diagnose.planes import pairs_of
-from maxmargin.diagnose.wrong_side import fewest_wrong
+from maxmargin.diagnosis.clock import Clock
+from maxmargin.diagnosis.inputs import Table, is_wide
+from maxmargin.diagnosis.planes import pairs_of
+from maxmargin.diagnosis.wrong_side import fewest_wrong
 from maxmargin.geometry import Hyperplane
 from maxmargin.separability import Overlap
 from maxmargin.separability.deciding import decide

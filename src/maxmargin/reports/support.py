@@ -10,10 +10,10 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from maxmargin.html import Html, bullets, joined, table, tag, visible
-from maxmargin.report.proof import proved
-from maxmargin.report.scores import scored
-from maxmargin.report.subject import Subject
-from maxmargin.report.summary import NAME
+from maxmargin.reports.proof import proved
+from maxmargin.reports.scores import scored
+from maxmargin.reports.subject import Subject
+from maxmargin.reports.summary import NAME
 
 Floats = npt.NDArray[np.float64]
 

@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin.diagnose.candidates import Candidate
-from maxmargin.diagnose.folds import Scored, inner_scores, nested
-from maxmargin.diagnose.sample import Sample, fitted_classes
+from maxmargin.diagnosis.candidates import Candidate
+from maxmargin.diagnosis.folds import Scored, inner_scores, nested
+from maxmargin.diagnosis.sample import Sample, fitted_classes
 from maxmargin.kernels import RBF
 
 Ints = npt.NDArray[np.int64]

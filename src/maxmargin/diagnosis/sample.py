@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin.diagnose.candidates import scaler
+from maxmargin.diagnosis.candidates import scaler
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

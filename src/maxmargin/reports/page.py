@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from maxmargin.diagnose import Diagnosis, diagnose
+from maxmargin.diagnosis import Diagnosis, diagnose
 from maxmargin.html import Html, html, joined, tag, visible
-from maxmargin.report.figures import figures
-from maxmargin.report.looking import looking
-from maxmargin.report.proof import proof
-from maxmargin.report.reproducing import reproducing
-from maxmargin.report.searching import searching
-from maxmargin.report.sheet import sheet
-from maxmargin.report.subject import Subject, as_answers, as_rows, column_names, judged, taken_apart
-from maxmargin.report.summary import summary
-from maxmargin.report.support import support
+from maxmargin.reports.figures import figures
+from maxmargin.reports.looking import looking
+from maxmargin.reports.proof import proof
+from maxmargin.reports.reproducing import reproducing
+from maxmargin.reports.searching import searching
+from maxmargin.reports.sheet import sheet
+from maxmargin.reports.subject import Subject, as_answers, as_rows, column_names, judged, taken_apart
+from maxmargin.reports.summary import summary
+from maxmargin.reports.support import support
 
 _SECONDS = 10.0  # for a diagnosis
 _TITLE = 200  # characters

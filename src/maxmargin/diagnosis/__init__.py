@@ -6,7 +6,7 @@ better than always naming the largest class? ``diagnose`` asks in this order and
 ``Diagnosis``: a verdict, what proves it, and an estimator to use.
 """
 
-from maxmargin.diagnose.ladder import diagnose
-from maxmargin.diagnose.result import Diagnosis, Rung
+from maxmargin.diagnosis.ladder import diagnose
+from maxmargin.diagnosis.result import Diagnosis, Rung
 
 __all__ = ["Diagnosis", "Rung", "diagnose"]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.html import Html, html, joined, table, tag, visible
-from maxmargin.report.subject import Part, Subject
+from maxmargin.reports.subject import Part, Subject
 
 NAME = 40  # characters of a label or of a column's name
 _CLASSES = 10  # listed

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 
 from maxmargin.html import Html, html, tag, visible
-from maxmargin.report.subject import Subject
+from maxmargin.reports.subject import Subject
 
 _DPI = 130
 _COMPONENT_ROWS = 1000  # for kernel principal components
@@ -36,7 +36,7 @@ def pictures(subject: Subject) -> Iterator[Picture]:
     """Yield the pictures that fit the model."""
     if not subject.regresses and hasattr(subject.machine, "decision_function"):
         yield from _margins(subject)
-    from maxmargin.report.histogram import FitDisplay, ScoresDisplay
+    from maxmargin.reports.histogram import FitDisplay, ScoresDisplay
 
     if subject.regresses:
         caption = "Predicted against true values: a perfect model would put all on the diagonal."

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin.diagnose.candidates import Candidate
+from maxmargin.diagnosis.candidates import Candidate
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

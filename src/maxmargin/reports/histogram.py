@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from maxmargin.plots.display import Display
 from maxmargin.plots.style import COLOURS, MARKS, ink, legend_below, new_axes, note, thinned
-from maxmargin.report.subject import Part
+from maxmargin.reports.subject import Part
 
 _TITLES = {
     "classes": "Right of 0: right",

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin.diagnose.inputs import Table, is_wide, shown
+from maxmargin.diagnosis.inputs import Table, is_wide, shown
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -6,18 +6,18 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin.diagnose import scores
-from maxmargin.diagnose.clock import Clock
-from maxmargin.diagnose.conflicts import FORCED, find_conflicts
-from maxmargin.diagnose.folds import Scored, make_folds
-from maxmargin.diagnose.giving_up import GivingUp, give_up
-from maxmargin.diagnose.inputs import Table, draw_rows, is_wide
-from maxmargin.diagnose.planes import Planes, find_planes
-from maxmargin.diagnose.remarks import look_at_columns, remarks_on
-from maxmargin.diagnose.result import Rung
-from maxmargin.diagnose.rows import equal_rows
-from maxmargin.diagnose.sample import Sample
-from maxmargin.diagnose.significance import (
+from maxmargin.diagnosis import scores
+from maxmargin.diagnosis.clock import Clock
+from maxmargin.diagnosis.conflicts import FORCED, find_conflicts
+from maxmargin.diagnosis.folds import Scored, make_folds
+from maxmargin.diagnosis.giving_up import GivingUp, give_up
+from maxmargin.diagnosis.inputs import Table, draw_rows, is_wide
+from maxmargin.diagnosis.planes import Planes, find_planes
+from maxmargin.diagnosis.remarks import look_at_columns, remarks_on
+from maxmargin.diagnosis.result import Rung
+from maxmargin.diagnosis.rows import equal_rows
+from maxmargin.diagnosis.sample import Sample
+from maxmargin.diagnosis.significance import (
     SIGNAL,
     Comparison,
     bayes_bracket,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from maxmargin.html import Html, bullets, table, tag
 
 if TYPE_CHECKING:
-    from maxmargin.diagnose.result import Diagnosis, Rung
+    from maxmargin.diagnosis.result import Diagnosis, Rung
 
 
 def as_html(found: "Diagnosis") -> Html:

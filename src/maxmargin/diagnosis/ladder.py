@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.diagnose.clock import Clock
-from maxmargin.diagnose.inputs import Arguments, check_table
-from maxmargin.diagnose.result import Diagnosis
-from maxmargin.diagnose.state import State
-from maxmargin.diagnose.verdicts import concluded
+from maxmargin.diagnosis.clock import Clock
+from maxmargin.diagnosis.inputs import Arguments, check_table
+from maxmargin.diagnosis.result import Diagnosis
+from maxmargin.diagnosis.state import State
+from maxmargin.diagnosis.verdicts import concluded
 from maxmargin.estimators.inputs import generator
 from maxmargin.progress import progress
 

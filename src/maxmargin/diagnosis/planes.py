@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin.diagnose.clock import Clock
-from maxmargin.diagnose.inputs import Table, draw_rows
+from maxmargin.diagnosis.clock import Clock
+from maxmargin.diagnosis.inputs import Table, draw_rows
 from maxmargin.geometry import Hyperplane, mistake_bound, radius
 from maxmargin.separability import Separation
 from maxmargin.separability.deciding import decide, verified_plane

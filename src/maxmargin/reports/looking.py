@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin.html import Html, joined, table, tag, visible
-from maxmargin.report.columns import important, values
-from maxmargin.report.subject import Part, Subject
-from maxmargin.report.summary import NAME
+from maxmargin.reports.columns import important, values
+from maxmargin.reports.subject import Part, Subject
+from maxmargin.reports.summary import NAME
 
 SHOWN = 15
 

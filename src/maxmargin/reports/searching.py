@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from maxmargin.html import Html, joined, table, tag, visible
-from maxmargin.report.figures import drawn, search_picture
-from maxmargin.report.summary import placeless
+from maxmargin.reports.figures import drawn, search_picture
+from maxmargin.reports.summary import placeless
 
 SHOWN = 10
 _LONGEST, _VALUE = 240, 60  # characters of a setting, and of one value in it

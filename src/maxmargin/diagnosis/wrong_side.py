@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin.diagnose.clock import Clock
+from maxmargin.diagnosis.clock import Clock
 from maxmargin.estimators import LinearSVC
 from maxmargin.geometry import Hyperplane
 

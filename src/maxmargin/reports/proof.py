@@ -16,8 +16,8 @@ from maxmargin.certify.page import numbers
 from maxmargin.estimators import NuSVC
 from maxmargin.estimators.certifying import certify
 from maxmargin.html import Html, joined, tag
-from maxmargin.report.subject import Subject
-from maxmargin.report.summary import short_numbers
+from maxmargin.reports.subject import Subject
+from maxmargin.reports.summary import short_numbers
 
 _SECONDS = 5.0  # for the bound of a model that has no duals
 _ROUNDING = 1e-8  # relative gaps below this are as good as none

@@ -2,12 +2,12 @@
 
 from typing import Any, NamedTuple
 
-from maxmargin.diagnose.candidates import Candidate
-from maxmargin.diagnose.description import described
-from maxmargin.diagnose.result import Diagnosis
-from maxmargin.diagnose.scores import refined
-from maxmargin.diagnose.significance import Comparison, hopeless
-from maxmargin.diagnose.state import State
+from maxmargin.diagnosis.candidates import Candidate
+from maxmargin.diagnosis.description import described
+from maxmargin.diagnosis.result import Diagnosis
+from maxmargin.diagnosis.scores import refined
+from maxmargin.diagnosis.significance import Comparison, hopeless
+from maxmargin.diagnosis.state import State
 
 _MORE = 0.002  # gain in accuracy for which a more complicated learner is recommended
 _WORTH_A_TRY = 0.01  # the same over naming the largest class, where no gain is significant

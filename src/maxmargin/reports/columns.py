@@ -13,8 +13,8 @@ from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing
 
 from maxmargin.html import visible
-from maxmargin.report.scores import raw_scores
-from maxmargin.report.subject import Subject, inner
+from maxmargin.reports.scores import raw_scores
+from maxmargin.reports.subject import Subject, inner
 
 SHOWN = 5  # columns
 _ROWS, _TRIED = 200, 60  # rows dealt among, and columns tried

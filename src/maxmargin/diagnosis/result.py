@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from maxmargin.diagnose.candidates import Candidate
-from maxmargin.diagnose.page import as_html
-from maxmargin.diagnose.plain import plain
+from maxmargin.diagnosis.candidates import Candidate
+from maxmargin.diagnosis.page import as_html
+from maxmargin.diagnosis.plain import plain
 
 VERDICTS = (
     "inseparable",

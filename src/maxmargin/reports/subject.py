@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from maxmargin.report.scores import Scores, scored
+from maxmargin.reports.scores import Scores, scored
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

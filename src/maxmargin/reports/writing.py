@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from maxmargin.diagnose import Diagnosis
+from maxmargin.diagnosis import Diagnosis
 
 
 def report(
@@ -59,7 +59,7 @@ def report(
     Examples
     --------
     >>> import tempfile, maxmargin as mm
-    >>> from maxmargin.report import report
+    >>> from maxmargin.reports import report
     >>> X, y = mm.datasets.separable(60, margin=0.4, random_state=0)
     >>> model = mm.HardMarginSVC().fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -73,7 +73,7 @@ def report(
         raise TypeError(f"diagnosis must be what mm.diagnose returns, got {diagnosis!r:.80}")
     target = _target(path)
     # Imported here: with this package comes all that it reports about.
-    from maxmargin.report.page import page, subject_of
+    from maxmargin.reports.page import page, subject_of
 
     subject = subject_of(model, (X, y), (X_test, y_test), search, title, feature_names)
     _write(target, page(subject, diagnosis, theme))

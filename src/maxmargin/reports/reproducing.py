@@ -15,8 +15,8 @@ import maxmargin
 from maxmargin.html import Html, html, joined, table, tag
 from maxmargin.kernels import Kernel
 from maxmargin.problem import Status
-from maxmargin.report.subject import Subject
-from maxmargin.report.summary import placeless
+from maxmargin.reports.subject import Subject
+from maxmargin.reports.summary import placeless
 
 _DIGITS = 16  # of a hash
 _LONG = 10**6  # characters of an estimator, before scikit-learn leaves some out
