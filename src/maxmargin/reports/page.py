@@ -10,7 +10,14 @@ from maxmargin.reports.proof import proof
 from maxmargin.reports.reproducing import reproducing
 from maxmargin.reports.searching import searching
 from maxmargin.reports.sheet import sheet
-from maxmargin.reports.subject import Subject, as_answers, as_rows, column_names, judged, taken_apart
+from maxmargin.reports.subject import (
+    Subject,
+    as_answers,
+    as_rows,
+    column_names,
+    judged,
+    taken_apart,
+)
 from maxmargin.reports.summary import summary
 from maxmargin.reports.support import support
 
