@@ -5,16 +5,22 @@ from typing import Any
 import numpy as np
 
 from maxmargin.diagnosis.clock import Clock
-from maxmargin.diagnosis.inputs import Arguments, check_table
+from maxmargin.diagnosis.inputs import Arguments, check_table, chosen_scoring
 from maxmargin.diagnosis.result import Diagnosis
-from maxmargin.diagnosis.state import State
+from maxmargin.diagnosis.rungs import Rungs
 from maxmargin.diagnosis.verdicts import concluded
 from maxmargin.estimators.inputs import generator
 from maxmargin.progress import progress
 
 
 def diagnose(
-    X: Any, y: Any, *, max_time: float = 30.0, thorough: bool = False, random_state: Any = 0
+    X: Any,
+    y: Any,
+    *,
+    scoring: str = "auto",
+    max_time: float = 30.0,
+    thorough: bool = False,
+    random_state: Any = 0,
 ) -> Diagnosis:
     """Say which kind of learner suits the data, with evidence for every step.
 
@@ -62,25 +68,27 @@ def diagnose(
     Why: a plane separates the classes with margin 0.5.
     Use: HardMarginSVC()
     """
-    arguments = Arguments(max_time, thorough, random_state).check()
+    arguments = Arguments(scoring, max_time, thorough, random_state).check()
     clock = Clock(float(max_time))
     table = check_table(arguments, X, y)
-    rng = generator(random_state)
-    state = State(table, clock, rng, bool(thorough), seed=int(rng.integers(2**31)))
-    rungs = (
-        state.look_at_columns,
-        state.look_for_conflicts,
-        state.look_for_planes,
-        state.try_planes,
-        state.try_kernels,
-        state.try_local_rules,
-        state.try_networks,
-        state.look_for_signal,
-        state.give_up_rows,
+    chosen = chosen_scoring(scoring, table.y)
+    rungs = Rungs(table, chosen, clock, generator(random_state), bool(thorough))
+    questions = (
+        ("columns", rungs.look_at_columns),
+        ("equal rows", rungs.look_for_conflicts),
+        ("separating planes", rungs.look_for_planes),
+        ("planes", rungs.try_planes),
+        ("kernels", rungs.try_kernels),
+        ("local rules", rungs.try_local_rules),
+        ("networks", rungs.try_networks),
+        ("gradient boosting", rungs.try_trees),
+        ("signal", rungs.look_for_signal),
+        ("overlap", rungs.look_for_overlap),
+        ("rows to give up", rungs.give_up_rows),
     )
-    with progress("Diagnosing", len(rungs), unit="rung", even=False) as bar:
-        for done, ask in enumerate(rungs):
-            bar.update(done, note=ask.__name__.replace("_", " "))
+    with progress("Diagnosing", len(questions), unit="question", even=False) as bar:
+        for done, (about, ask) in enumerate(questions):
+            bar.update(done, note=about)
             ask()
     seed = random_state if isinstance(random_state, int | np.integer) else None
-    return concluded(state, seed)
+    return concluded(rungs, seed)
