@@ -170,9 +170,7 @@ def test_overlap_of_any_size_is_found() -> None:
     assert bayes_rule_errors(X, y) == 0
     X, y = datasets.overlapping(100, bayes_error=0.5 - 1e-9)
     assert np.isfinite(X).all()
-    with pytest.raises(
-        ValueError, match=r"bayes_error must be below 0\.1, the share"
-    ):
+    with pytest.raises(ValueError, match=r"bayes_error must be below 0\.1, the share"):
         datasets.overlapping(100, bayes_error=0.1, balance=0.9)
     with pytest.raises(ValueError, match="bayes_error must be a finite number above 0, got 0"):
         datasets.overlapping(100, bayes_error=0)
