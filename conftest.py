@@ -19,6 +19,23 @@ hypothesis.settings.register_profile("full", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("check")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the seeds of tests that repeat themselves be chosen."""
+    parser.addoption(
+        "--seeds",
+        default="0:100",
+        metavar="FIRST:END",
+        help="seeds that the runs over many generated sets draw from (default 0:100)",
+    )
+
+
+@pytest.fixture
+def seeds(request: pytest.FixtureRequest) -> range:
+    """Return the seeds asked for with --seeds."""
+    first, end = map(int, request.config.getoption("--seeds").split(":"))
+    return range(first, end)
+
+
 @pytest.fixture(autouse=True)
 def _figures_closed() -> Iterator[None]:
     yield
