@@ -41,7 +41,7 @@ def dense(X: Any) -> Any:
 
 
 @given(table=TABLES)
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_csv_round_trip_is_exact(
     tmp_path_factory: pytest.TempPathFactory, table: np.ndarray
 ) -> None:
@@ -52,7 +52,7 @@ def test_csv_round_trip_is_exact(
 
 
 @given(table=TABLES)
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_svmlight_round_trip_is_exact(
     tmp_path_factory: pytest.TempPathFactory, table: np.ndarray
 ) -> None:
@@ -264,7 +264,7 @@ def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
 
 
 @given(content=st.text('01:., \n\t#-+eaq_"', max_size=40) | st.binary(max_size=40))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @pytest.mark.parametrize("name", ["a.svm", "a.csv", "a.tsv", "a"])
 def test_any_content_is_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, name: str, content: str | bytes
