@@ -6,6 +6,7 @@ every learner that can weighs rows by the inverse share of their class.
 
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.diagnosis.cross_validation import Scored, inner_scores, nested
@@ -27,7 +28,7 @@ _WIDTHS = (0.03, 0.125, 0.5, 2.0, 8.0, 32.0)
 _SMALL = 300  # rows up to which every two folds are left out together
 _NEIGHBOURS = (1, 3, 5, 9, 15, 25, 51)
 _PAIRWISE = 12  # classes up to which planes between every two of them are tried
-_MANY_TREES = 5  # classes from which fewer trees have to do
+_TREE_COLUMNS = 10_000  # trees times columns that are affordable
 
 Settings = tuple[tuple[str, Any], ...]
 
@@ -120,11 +121,17 @@ def networks(sample: Sample, seed: int) -> Scored | None:
     return _cross_validated("a network", Learners(sample), settings, sample, ring=True)
 
 
-def trees(sample: Sample) -> Scored | None:
-    """Cross-validate gradient boosting, the yardstick from outside the ladder."""
+def gradient_boosting(sample: Sample) -> Scored | None:
+    """Cross-validate boosted trees, the yardstick from outside the ladder.
+
+    With many columns and classes, fewer trees that learn faster have to do.
+    """
+    n_trees = sample.X.shape[1] * (1 if sample.n_classes == 2 else sample.n_classes)
+    count = int(np.clip(_TREE_COLUMNS / n_trees, 10, 100))
     chosen: Settings = (("random_state", 0), *_balance(sample))
-    if sample.n_classes > _MANY_TREES:
-        chosen = (("max_iter", 50), *chosen)
+    if count < 100:
+        rate = rounded(0.1 * np.sqrt(100 / count))
+        chosen = (("max_iter", count), ("learning_rate", rate), *chosen)
     settings = [_candidate(sample, "gradient boosting", chosen, False)]
     return _cross_validated("gradient boosting", Learners(sample), settings, sample)
 

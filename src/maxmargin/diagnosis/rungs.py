@@ -211,18 +211,18 @@ class Rungs:
             self._score("networks", families.networks(self.sample, self._seed), rival)
 
     def try_trees(self) -> None:
-        """Cross-validate gradient boosting, an outside yardstick, and compare them with the ladder."""
+        """Cross-validate gradient boosting, a yardstick from outside, beside the ladder's best."""
         name = "gradient boosting"
         if self.sample.X.shape[1] > _DENSE_COLUMNS:
             self._skip(name, f"not asked: over {_DENSE_COLUMNS} columns take too long.")
         elif self.table.n_classes > _TREE_CLASSES:
             self._skip(name, f"not asked: over {_TREE_CLASSES} classes take too long.")
         elif not self._cannot_gain(name, self.chosen):
-            self._score(name, families.trees(self.sample), self.chosen)
+            self._score(name, families.gradient_boosting(self.sample), self.chosen)
 
     @property
     def chosen(self) -> str:
-        """The rung of the ladder to use: the first, until a later one is better beyond noise."""
+        """The rung of the ladder to use: the first, unless a later one is better beyond noise."""
         current = ""
         for name in _LADDER:
             if name not in self.scored:

@@ -1,5 +1,6 @@
 """From evidence to a verdict, and from scores to advice: both from the same comparisons."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from maxmargin.diagnosis.description import described
@@ -7,6 +8,7 @@ from maxmargin.diagnosis.families import refined
 from maxmargin.diagnosis.learners import Candidate
 from maxmargin.diagnosis.result import Alternative, Diagnosis
 from maxmargin.diagnosis.rungs import OVERLAP, Rungs
+from maxmargin.diagnosis.significance import hopeless
 
 _WORTH_A_TRY = 0.01  # gain over naming the largest class, where no gain is significant
 _PROMISING = 0.1  # p, for how many tests were made
@@ -26,10 +28,6 @@ def concluded(rungs: Rungs, seed: Any) -> Diagnosis:
     found = _verdict(rungs)
     candidate, because = _advised(rungs, found.name)
     table, wide = rungs.table, rungs.sample.wide
-    trees = rungs.gain.get("gradient boosting")
-    outside = None
-    if trees is not None and trees.significant:
-        outside = rungs.scored["gradient boosting"].best
     return Diagnosis(
         verdict=found.name,
         reason=found.reason,
@@ -45,7 +43,7 @@ def concluded(rungs: Rungs, seed: Any) -> Diagnosis:
         random_state=seed,
         seconds=rungs.clock.seconds,
         candidate=candidate,
-        outside=outside,
+        outside=_outside(rungs),
         wide=wide,
     )
 
@@ -172,9 +170,12 @@ def _warnings(rungs: Rungs, verdict: str) -> list[str]:
         found.append(f"Cross-validation saw {len(rungs.rows)} of {len(rungs.table.y)} rows.")
     if rungs.late and verdict != "undecided":
         found.append(f"The time ran out before {_listed(rungs.late)}: raise max_time.")
-    trees = rungs.gain.get("gradient boosting")
-    if trees is not None and trees.significant:
-        found.append(f"No large margin, but better: {trees}; recommend(family='any') gives them.")
+    if _outside(rungs) is not None:
+        gain = rungs.gain["gradient boosting"]
+        found.append(
+            f"Better than anything of the ladder, though no large margin: {gain}. "
+            "recommend(family='any') returns it."
+        )
     return found
 
 
@@ -194,24 +195,49 @@ def _advised(rungs: Rungs, verdict: str) -> tuple[Candidate, str]:
     if not rungs.scored:
         if verdict == "linearly separable":
             return Candidate("hard margin"), "a plane separates the rows, and this is the widest."
-        sparse = rungs.sample.sparse
-        return Candidate(
-            "linear", scaled=True, sparse=sparse
-        ), "the simplest; nothing was compared."
+        simplest = Candidate("linear", scaled=True, sparse=rungs.sample.sparse)
+        return simplest, "it is the simplest, and nothing could be compared."
     chosen = rungs.chosen
     found = rungs.scored[chosen]
-    if rungs.silent and verdict != "linearly separable" and not _promising(rungs):
+    decided = verdict not in ("linearly separable", "undecided")
+    if rungs.silent and decided and not _promising(rungs):
         return _MAJORITY, "until there are more rows or better columns."
     best = refined(rungs.sample, found) if chosen == "kernels" else found.best
     if chosen != "planes":
-        return best, f"{rungs.gain[chosen]}." if chosen in rungs.gain else "nothing else was tried."
-    rivals = [name for name in rungs.gain if name != "gradient boosting"]
+        return best, _better(rungs, chosen, verdict)
     if rungs.unfinished:
-        return best, "the best of what could be compared in time."
-    if not rivals:
+        return best, "it is the best of what could be compared in time."
+    rivals = [gain for name, gain in rungs.gain.items() if name != "gradient boosting"]
+    if not rivals or hopeless(~found.right, found.metric):
         return best, "a plane errs so rarely that nothing could be shown to be better."
-    nearest = min((rungs.gain[name] for name in rivals), key=lambda gain: gain.p_value)
-    return best, f"nothing of the ladder is better beyond noise ({nearest})."
+    nearest = min(rivals, key=lambda gain: gain.p_value)
+    where = "ahead" if nearest.lead > 0 else "behind"
+    return best, (
+        f"no other method is better than a plane beyond noise; the nearest, {nearest.better}, is "
+        f"{100 * abs(nearest.lead):.1f} points {where} (p = {nearest.p_value:.2g})."
+    )
+
+
+def _better(rungs: Rungs, chosen: str, verdict: str) -> str:
+    gain = rungs.gain.get(chosen)
+    if gain is None:
+        return "nothing else could be compared."
+    however = "a plane separates these rows, but " if verdict == "linearly separable" else ""
+    return (
+        f"{however}{gain.better} predicts rows that it was not fitted to better than {gain.worse}, "
+        f"by {100 * gain.lead:.1f} points (p = {gain.p_value:.2g})."
+    )
+
+
+def _outside(rungs: Rungs) -> Candidate | None:
+    """Return gradient boosting, with all its trees, if it is better than the ladder's best."""
+    gain = rungs.gain.get("gradient boosting")
+    if gain is None or not gain.significant:
+        return None
+    best = rungs.scored["gradient boosting"].best
+    hurried = ("max_iter", "learning_rate")  # for cross-validation only
+    kept = tuple((name, value) for name, value in best.settings if name not in hurried)
+    return replace(best, settings=kept)
 
 
 def _promising(rungs: Rungs) -> bool:
