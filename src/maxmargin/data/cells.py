@@ -15,6 +15,7 @@ import numpy as np
 
 NUMBER = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?"
 MISSING = frozenset(("", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "?", "-", "."))
+_SPELLINGS = MISSING | {text.upper() for text in MISSING} | {"NaN", "Null", "None", " "}
 # As a label, "none" is a class, and so is "-" beside "+".
 NO_LABEL = MISSING - {"none", "-", "."}
 
@@ -147,6 +148,9 @@ def resembles_value(text: str) -> bool:
 
 def read_column(cells: Sequence[str], delimiter: str | None = None) -> Column:
     """Return the values of a column; the file's delimiter tells whose commas its cells have."""
+    numbers = _plain_cells(cells)
+    if numbers is not None:
+        return Column(numbers)
     texts = {cell: cell.strip() for cell in dict.fromkeys(cells)}
     missing = {cell for cell in texts if is_missing(cell)}
     present = list(dict.fromkeys(text for cell, text in texts.items() if cell not in missing))
@@ -157,9 +161,22 @@ def read_column(cells: Sequence[str], delimiter: str | None = None) -> Column:
         values = np.empty(len(cells), dtype=object)
         values[:] = [words[cell] for cell in cells]
         return Column(values)
-    numbers = dict(zip(present, read[0], strict=True))
-    found = {cell: numbers.get(text, math.nan) for cell, text in texts.items()}
+    meant = dict(zip(present, read[0], strict=True))
+    found = {cell: meant.get(text, math.nan) for cell, text in texts.items()}
     return Column(np.fromiter(map(found.__getitem__, cells), np.float64, len(cells)), read[1])
+
+
+def _plain_cells(cells: Sequence[str]) -> Any:
+    """Return the values of plain numbers and missing cells at once; None if there is more."""
+    text = "".join(cells)
+    if "_" in text or not text.isascii():  # float() reads some such texts
+        return None
+    try:
+        numbers = (math.nan if cell in _SPELLINGS else float(cell) for cell in cells)
+        values = np.fromiter(numbers, np.float64, len(cells))
+    except ValueError:
+        return None
+    return None if np.isinf(values).any() else values
 
 
 _Read = tuple[list[float], tuple[str, ...]]

@@ -24,6 +24,7 @@ _DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas", " ":
 _DELIMITER_ROWS = 20
 _DELIMITER_TEXT = 10**6  # characters
 _HEADER_ROWS = 1000
+_ROWS_PER_BLOCK = 1000
 _SPREADSHEET_LINE = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 
 Row = tuple[int, list[str]]  # line number, cells
@@ -143,6 +144,8 @@ def _body(content: str, file: str, delimiter: str | None) -> _Body:
     if delimiter == " ":
         content = content.replace("\t", " ")
     body = _Body(content, file, delimiter, before)
+    if not content.lstrip().startswith("#"):
+        return body
     start = list(islice(body.rows(), _DELIMITER_ROWS))
     marked = next((k for k, (_, cells) in enumerate(start) if not _is_marked(cells)), len(start))
     if marked and marked < len(start) and len(start[marked - 1][1]) == len(start[marked][1]):
@@ -288,13 +291,18 @@ def _numeric(body: _Body, width: int, label: int | None) -> _Columns | None:
 
 def _textual(body: _Body, width: int) -> _Columns:
     """Return columns of cells."""
-    lines, rows = array("q"), []
-    for line, cells in body.rows():
-        if len(cells) != width:
-            _refuse_width(f"{body.file}:{line}", len(cells), width)
-        lines.append(line)
-        rows.append(cells)
-    return np.array(lines, dtype=np.int64), list(zip(*rows, strict=True))
+    lines = array("q")
+    columns: list[Any] = [[] for _ in range(width)]
+    rows = body.rows()
+    while block := list(islice(rows, _ROWS_PER_BLOCK)):
+        for line, cells in block:
+            if len(cells) != width:
+                _refuse_width(f"{body.file}:{line}", len(cells), width)
+            lines.append(line)
+        parts = zip(*(cells for _, cells in block), strict=True)
+        for column, part in zip(columns, parts, strict=True):
+            column.extend(part)
+    return np.array(lines, dtype=np.int64), columns
 
 
 def _refuse_width(place: str, cells: int, width: int) -> NoReturn:
