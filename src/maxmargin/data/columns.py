@@ -7,6 +7,7 @@ left to a scikit-learn transformer that is not fitted yet.
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from maxmargin.data.cells import (
     NOTATIONS,
     CellError,
     Column,
+    finite_number,
     is_infinite,
     label_array,
     read_column,
@@ -79,7 +81,9 @@ def labelled(table: Table) -> Labelled:
     columns = {j: columns[j] for j in kept}
     plan = _Plan(list(columns.values()))
     names, renamed = _names(table, kept, len(features) > len(kept) or plan.needed)
-    prepare = plan.transformer(names or [])
+    if names and plan.names_collide(names):
+        names = [f"{name} (column {j + 1})" for name, j in zip(names, kept, strict=True)]
+        renamed.append("Columns are called by name and number, since names alone are ambiguous.")
     said = (*table.remarks, *remarks, *renamed, *left_out, *_explained(table, columns))
     return Labelled(
         X=plan.rows(),
@@ -89,7 +93,7 @@ def labelled(table: Table) -> Labelled:
         format=table.format,
         numbers=table.numbers[rows],
         numbered=table.numbered,
-        prepare=prepare,
+        prepare=plan.transformer(),
         remarks=said,
     )
 
@@ -116,11 +120,13 @@ def _taken(column: Column, rows: Any) -> Column:
 
 def resembles_measurement(y: Any) -> bool:
     """Tell whether labels are many different numbers, as of a quantity, and not classes."""
-    if y.dtype.kind not in "iuf":
-        return False
-    different = np.unique(y)
+    return y.dtype.kind in "iuf" and _are_measured(np.unique(y), len(y))
+
+
+def _are_measured(different: Any, n: int) -> bool:
+    """Tell whether the different numbers of n rows are those of a quantity."""
     fractions = bool(np.any(different != np.trunc(different)))
-    return len(different) > MANY_NUMBERS and (fractions or len(different) > len(y) / 2)
+    return len(different) > MANY_NUMBERS and (fractions or len(different) > n / 2)
 
 
 class _Kind(NamedTuple):
@@ -134,15 +140,13 @@ class _Kind(NamedTuple):
 def _kind(column: Any) -> _Kind:
     n = len(column)
     if isinstance(column, np.ndarray):
-        values = whole_numbers(column)
+        different, words = whole_numbers(np.unique(column)), False
     else:
-        values = label_array(
-            [text for cell in column if (text := cell.strip()).lower() not in NO_LABEL]
-        )
-    words = values.dtype.kind not in "if"
-    different = len(np.unique(values))
-    unfit = resembles_measurement(values) or different > max(MANY_NUMBERS, n / 2)
-    classes = 2 <= different <= min(CLASSES, n / 2) and values.dtype.kind != "f"
+        texts = {text for cell in set(column) if (text := cell.strip()).lower() not in NO_LABEL}
+        words = not all(map(finite_number, texts))
+        different = np.arange(len(texts)) if words else np.unique(label_array(sorted(texts)))
+    unfit = len(different) > max(MANY_NUMBERS, n / 2) or _are_measured(different, n)
+    classes = 2 <= len(different) <= min(CLASSES, n / 2) and different.dtype.kind != "f"
     return _Kind(classes, words, unfit)
 
 
@@ -156,11 +160,11 @@ def _label_column(table: Table) -> tuple[int, tuple[str, ...]]:
     kinds = [_kind(column) for column in table.columns]
     others = [j for j in range(last) if kinds[j].classes]
     if kinds[last].unfit and others:
-        return _instead_of_last(table, others)
+        return _instead_of_last(table, others, kinds)
     if (
         not table.names
         and kinds[0].classes
-        and [j for j, kind in enumerate(kinds) if kind.words] == [0]
+        and [k for k, kind in enumerate(kinds) if kind.words] == [0]
     ):
         raise DataFileError(
             f"{table.file}: the first column has words and the last one numbers, and either could "
@@ -169,22 +173,26 @@ def _label_column(table: Table) -> tuple[int, tuple[str, ...]]:
         )
     if not others:
         return last, ()
-    none = "There is no header" if not table.names else f"No column is named {_or(LABEL_NAMES[:4])}"
-    return last, (f"{none}, so the last one, {_shown(table, last)}, is the label.",)
+    why = f"No column is named {_or(LABEL_NAMES[:4])}" if table.names else "The file has no header"
+    return last, (f"{why}, so the last column, {_shown(table, last)}, is the label.",)
 
 
-def _instead_of_last(table: Table, others: list[int]) -> tuple[int, tuple[str, ...]]:
-    last = len(table.columns) - 1
-    why = f"the last column, {_shown(table, last)}, is different in nearly every row"
-    if len(others) > 1 and (table.names or others[0] > 0):
+def _instead_of_last(
+    table: Table, others: list[int], kinds: list[_Kind]
+) -> tuple[int, tuple[str, ...]]:
+    """Return another column than the last, if it is clear which one."""
+    why = f"the last column, {_shown(table, len(kinds) - 1)}, is different in nearly every row"
+    chosen = others[0]
+    only = len(others) == 1
+    if not (only and kinds[chosen].words if table.names else only or chosen == 0):
         names = [table.names[j] if table.names else str(j + 1) for j in others]
         raise DataFileError(
             f"{table.file}: {why}, so it does not look like a label; say which column is the label "
-            f"(label=…, or --label), for example {_or(names[:SHOWN])}"
+            f"(label=…, or --label), for example {_or(names[:SHOWN])}, or -1 for the last one"
         )
-    said = f"Column {_shown(table, others[0])} is taken as the label, since {why}."
-    warnings.warn(f"{table.file}: {said} To choose another: label=….", stacklevel=4)
-    return others[0], (said,)
+    said = f"Column {_shown(table, chosen)} is taken as the label, since {why}."
+    warnings.warn(f"{table.file}: {said} To choose another: label=….", stacklevel=5)
+    return chosen, (said,)
 
 
 def _labels(table: Table, index: int) -> tuple[Any, Any]:
@@ -340,7 +348,7 @@ class _Plan:
             X[:, j] = column.values
         return X
 
-    def transformer(self, names: list[str]) -> Any:
+    def transformer(self) -> Any:
         """Return what makes numbers of the rows, not fitted; None if they are numbers."""
         # Imported here: most programs that import maxmargin read no table.
         from sklearn.compose import ColumnTransformer
@@ -365,15 +373,15 @@ class _Plan:
         return ColumnTransformer(
             [(name, step, _positions(chosen)) for name, step, chosen in steps if chosen],
             sparse_threshold=0.3 if sparse == {} else 0,
-            verbose_feature_names_out=self._names_collide(names),
+            verbose_feature_names_out=False,
         )
 
     def _is_wide(self) -> bool:
         width = len(self.numbers) + sum(one_hot_columns(self.columns[j]) for j in self.words)
         return width > DENSE_COLUMNS or width * len(self.columns[0].values) > DENSE_ENTRIES
 
-    def _names_collide(self, names: list[str]) -> bool:
-        """Tell whether two columns would get the same name, such as a_b of a's and a_b's words."""
+    def names_collide(self, names: list[str]) -> bool:
+        """Tell whether names of columns and of words make the same name twice: a + b_c, a_b + c."""
         made = [names[j] for j in self.numbers]
         made += [f"missingindicator_{names[j]}" for j in self.gaps]
         for j in self.words:
@@ -385,8 +393,8 @@ class _Plan:
 
 def _is_binary(column: Column) -> bool:
     """Tell whether words are two, both in enough rows to be in every training part."""
-    _, counts = np.unique(column.values.astype(str), return_counts=True)
-    return len(counts) == 2 and bool(counts.min() >= RARE)
+    counts = Counter(column.values.tolist())
+    return len(counts) == 2 and min(counts.values()) >= RARE
 
 
 def one_hot_columns(column: Column) -> int:
@@ -420,8 +428,9 @@ def _explained(table: Table, columns: dict[int, Column]) -> list[str]:
         all_numbers = not any(column.words for column in columns.values())
         marked = ", and a column of 0 and 1 says where" if many else ""
         some = "" if not many or all_numbers or many == list(numbers) else " if they are many"
+        its = "its" if sum(numbers.values()) == 1 else "their"
         said.append(
-            f"{_empty_cells(table, numbers, n)}: the median of the training rows takes their place"
+            f"{_empty_cells(table, numbers, n)}: the median of the training rows takes {its} place"
             f"{marked}{some}."
         )
     if words:

@@ -11,7 +11,7 @@ from typing import Any
 from maxmargin.data.columns import Labelled, labelled
 from maxmargin.data.json_table import read_json
 from maxmargin.data.svmlight import read_svmlight
-from maxmargin.data.table import Table, read_table
+from maxmargin.data.table import Table, read_arff, read_table
 from maxmargin.errors import DataFileError
 
 _COMPRESSIONS = {".xz": "lzma", ".gz": "gzip", ".bz2": "bz2"}
@@ -46,21 +46,15 @@ _FOREIGN = (
     ((b"%PDF", b"\x89PNG", b"\xff\xd8\xff"), (".pdf", ".docx"), "a document or picture", _AS_CSV),
     ((b"<!doctype", b"<html", b"<?xml"), (".html", ".htm", ".xml"), "a page of markup", _AS_CSV),
     ((b"7z\xbc\xaf", b"Rar!"), (".7z", ".rar", ".tar", ".tgz"), "an archive", "unpack it first"),
-    (
-        (b"@relation",),
-        (".arff",),
-        "an ARFF file",
-        "remove the lines up to @data and save it as CSV",
-    ),
 )
 
 
 def read_labelled(path: str | os.PathLike[str], label: str | int | None = None) -> Labelled:
-    r"""Read a labelled file: a table as text (CSV, TSV, …), JSON, or svmlight (LIBSVM) text.
+    r"""Read a labelled file: a table as text (CSV, TSV, ARFF, …), JSON, or svmlight (LIBSVM) text.
 
-    The name's ending decides (``.svm .libsvm .svmlight``, ``.csv``, ``.tsv``, ``.json``, ``.jsonl
-    .ndjson``), the content where it does not; ``.xz``, ``.gz`` and ``.bz2`` are unpacked on the
-    way. Text is UTF-8, UTF-16 or UTF-32 with a mark at its start, or else Windows-1252.
+    The name's ending decides (``.svm .libsvm .svmlight``, ``.csv``, ``.tsv``, ``.arff``, ``.json``,
+    ``.jsonl .ndjson``), the content where it does not; ``.xz``, ``.gz`` and ``.bz2`` are unpacked
+    on the way. Text is UTF-8, UTF-16 or UTF-32 with a mark at its start, or else Windows-1252.
 
     **Tables** have commas, semicolons, tabs, bars or spaces between their cells, and may have a
     header. JSON may be a list of records, an object of columns, ``{"columns": …, "data": …}``, or a
@@ -94,9 +88,9 @@ def read_labelled(path: str | os.PathLike[str], label: str | int | None = None) 
         The label column of a table: its name, or its number from 1 (-1 is the last). By default the
         column named label, target, class, y, outcome, diagnosis, species or survived (in any case),
         else the last one. If the last one differs in nearly every row, as measurements and names
-        do, the only column that looks like classes is taken, or the first one in a table without a
-        header, with a warning; if there are several, the file is refused. In svmlight text the
-        label always comes first.
+        do, and others look like classes, the label must be named; except that the only one with
+        words, or in a table without a header the only or first one, is taken with a warning. In
+        svmlight text the label always comes first.
 
     Returns
     -------
@@ -156,6 +150,8 @@ def read_labelled(path: str | os.PathLike[str], label: str | int | None = None) 
 def _table(text: str, name: str, extension: str, label: str | int | None) -> Table:
     if extension in _JSON_LINES:
         return read_json(text, name, label, lines=True)
+    if extension == ".arff" or text[:1000].lstrip().lower().startswith("@relation"):
+        return read_arff(text, name, label)
     start = text.lstrip()[:1]
     if extension == ".json" or (extension not in _TABLES and start in ("{", "[")):
         lines = start == "{" and re.search(r"\}[ \t]*\r?\n[ \t]*\{", text) is not None

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -80,11 +80,31 @@ def read_table(content: str, file: str, delimiter: str | None, label: str | int 
             "feature, separated by commas, semicolons, tabs or spaces"
         )
     found = find_label(names, width, label, file)
-    lines, columns = _numeric(body, width, found) or _textual(body, width)
-    if not len(lines):
-        raise DataFileError(f"{file}: a header but no rows; add labelled rows")
+    lines, columns = _columns(body, width, found)
     kind = f"table with {_DELIMITERS[body.delimiter]}, {'with' if names else 'without'} a header"
     return Table(file, names, columns, found, lines, kind, "line", body.delimiter, body.remarks())
+
+
+_ATTRIBUTE = re.compile(r"^\s*@attribute\s+('[^'\n]*'|\"[^\"\n]*\"|\S+)\s", re.I | re.M)
+_ARFF_DATA = re.compile(r"^\s*@data[^\n]*(?:\n|\Z)", re.I | re.M)
+
+
+def read_arff(content: str, file: str, label: str | int | None) -> Table:
+    """Return the table of an ARFF file: attributes, then rows with commas."""
+    start = _ARFF_DATA.search(content)
+    names = [
+        name.strip("'\"") for name in _ATTRIBUTE.findall(content[: start.start()] if start else "")
+    ]
+    if start is None or len(names) < 2:
+        raise DataFileError(f"{file}: not a whole ARFF file; it needs two attributes and @data")
+    rows = re.sub(r"(?m)^[ \t]*%.*$", "", content[start.end() :])
+    if rows.lstrip().startswith("{"):
+        raise DataFileError(f"{file}: sparse ARFF is not read; save it as svmlight text or CSV")
+    before = content.count("\n", 0, start.end())
+    body = _Body(rows, file, ",", before, quote="'" if "'" in rows else '"')
+    found = find_label(names, len(names), label, file)
+    lines, columns = _columns(body, len(names), found)
+    return Table(file, names, columns, found, lines, "ARFF", "line", ",")
 
 
 # ------------------------------------------------------------------- rows of cells
@@ -101,11 +121,18 @@ class _Body:
     comments: int = 0  # rows before the header that start with #
     skip: int = 0  # rows that are no data, the comments among them
     trailing: bool = False  # each row ends in a delimiter
+    quote: str = '"'
 
     def rows(self) -> Iterator[Row]:
         """Yield the line and the cells of each row that is not blank."""
         source = io.StringIO(self.content, newline="")
-        reader = csv.reader(source, delimiter=self.delimiter, skipinitialspace=True, strict=True)
+        reader = csv.reader(
+            source,
+            delimiter=self.delimiter,
+            quotechar=self.quote,
+            skipinitialspace=True,
+            strict=True,
+        )
         return islice(self._rows(reader), self.skip, None)
 
     def _rows(self, reader: Any) -> Iterator[Row]:
@@ -126,8 +153,8 @@ class _Body:
     def remarks(self) -> tuple[str, ...]:
         if not self.comments:
             return ()
-        lines = "line" if self.comments == 1 else f"{self.comments} lines"
-        return (f"The first {lines} of the file, marked with #, is left out as a comment.",)
+        lines = "line is" if self.comments == 1 else f"{self.comments} lines are"
+        return (f"The first {lines} left out as a comment, marked with #.",)
 
 
 def _drop_blank_end(cells: list[str]) -> None:
@@ -209,6 +236,9 @@ def _is_header(first: list[str], rest: list[list[str]], label: str | int | None)
         return True
     if len(first) > 2 and _counts(first) and rest:
         return True  # what pandas writes for columns without names
+    classes = [j for j in words if _are_classes(below[j])]
+    if len(classes) > 1 and not any(first[j] in below[j] for j in words):
+        return True
     return not any(resembles_value(cell) for cell in first)
 
 
@@ -216,6 +246,11 @@ def _is_numeric(cells: list[str]) -> bool:
     """Tell whether cells are numbers or missing."""
     present = {cell for cell in cells if not is_missing(cell)}
     return bool(present) and all(map(resembles_value, present))
+
+
+def _are_classes(cells: list[str]) -> bool:
+    """Tell whether values are repeated so often that a new one is a surprise."""
+    return len(cells) >= 10 and len(set(cells)) <= len(cells) / 4
 
 
 def _counts(first: list[str]) -> bool:
@@ -264,6 +299,13 @@ def _named_label(names: list[str], file: str) -> int | None:
 _Columns = tuple[Any, list[Any]]  # line numbers, columns
 
 
+def _columns(body: _Body, width: int, label: int | None) -> _Columns:
+    lines, columns = _numeric(body, width, label) or _textual(body, width)
+    if not len(lines):
+        raise DataFileError(f"{body.file}: a header but no rows; add labelled rows")
+    return lines, columns
+
+
 def _numeric(body: _Body, width: int, label: int | None) -> _Columns | None:
     """Return columns of floats and the label's cells; None if a cell is no plain number."""
     # float() takes a few spellings that are no plain numbers; all need one of these characters.
@@ -297,16 +339,12 @@ def _textual(body: _Body, width: int) -> _Columns:
     while block := list(islice(rows, _ROWS_PER_BLOCK)):
         for line, cells in block:
             if len(cells) != width:
-                _refuse_width(f"{body.file}:{line}", len(cells), width)
+                raise DataFileError(
+                    f"{body.file}:{line}: {len(cells)} cells where the first row has {width}; "
+                    "complete the row, or quote cells that contain the separator"
+                )
             lines.append(line)
         parts = zip(*(cells for _, cells in block), strict=True)
         for column, part in zip(columns, parts, strict=True):
             column.extend(part)
     return np.array(lines, dtype=np.int64), columns
-
-
-def _refuse_width(place: str, cells: int, width: int) -> NoReturn:
-    raise DataFileError(
-        f"{place}: {cells} cells where the first row has {width}; "
-        "complete the row, or quote cells that contain the separator"
-    )
