@@ -92,12 +92,17 @@ def test_models_without_a_cost_are_not_searched(tmp_path: Path) -> None:
     assert "Right in" in said
 
 
+NUMBERS = "".join(f"{i * i % 97}.5,{i * 7 % 31}.5\n" for i in range(30))
+
+
 @pytest.mark.parametrize(
     ("content", "arguments", "words"),
     [
         (None, [], "there is no file"),
         ("", [], "empty"),
-        ("a,b,y\n1,red,2\n", [], "a.csv:2: column 2 (b): 'red'"),
+        (f"b,y\n{NUMBERS}red,2\n", [], "a.csv:32: column 1 (b): 'red'"),
+        (f"b,price\n{NUMBERS}", [], "column 'price' has 30 different numbers"),
+        ("a,y\n" + "1,u\n2,v\n" * 50 + "3,w\n3,w\n", ["--test", "0.1"], "no test row has"),
         ("a,y\n1,2\n", ["--label", "z"], "no column is named 'z'"),
         ("a,y\n1,2\n3,2\n", [], "nothing to separate"),
         ("a,y\n1,2.5\n3,3.5\n", [], "not classification"),
