@@ -3,11 +3,11 @@
 from typing import Any, NamedTuple
 
 from maxmargin.diagnosis.candidates import Candidate
-from maxmargin.diagnosis.description import described
 from maxmargin.diagnosis.result import Diagnosis
 from maxmargin.diagnosis.scores import refined
 from maxmargin.diagnosis.significance import Comparison, hopeless
 from maxmargin.diagnosis.state import State
+from maxmargin.estimators.code import described
 
 _MORE = 0.002  # gain in accuracy for which a more complicated learner is recommended
 _WORTH_A_TRY = 0.01  # the same over naming the largest class, where no gain is significant
