@@ -23,7 +23,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
 import maxmargin as mm
-from maxmargin.diagnosis.clock import Clock
+from maxmargin.clock import Clock
 from maxmargin.diagnosis.conflicts import find_conflicts
 from maxmargin.diagnosis.cross_validation import inner_scores, make_folds, nested
 from maxmargin.diagnosis.inputs import Sample, Table, equal_rows
@@ -450,9 +450,7 @@ def test_alternatives_have_the_scores_of_what_was_tried() -> None:
     assert separable_rows.alternatives[2].score is None
 
 
-@pytest.mark.parametrize(
-    ("seeds", "least"), [(2, 2), pytest.param(40, 34, marks=pytest.mark.full)]
-)
+@pytest.mark.parametrize(("seeds", "least"), [(2, 2), pytest.param(40, 34, marks=pytest.mark.full)])
 def test_overlap_has_the_bayes_error_in_its_interval_gh13(seeds: int, least: int) -> None:
     covered = 0
     for seed in range(seeds):

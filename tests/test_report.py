@@ -21,13 +21,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import maxmargin as mm
-from maxmargin.html import Html
 from maxmargin.plots import MarginDisplay, style
-from maxmargin.reports import figures, page, report, reproducing, subject, support
-from maxmargin.reports.columns import _dealt, important, values
-from maxmargin.reports.histogram import FitDisplay, ScoresDisplay
+from maxmargin.reports import columns, making, page, pictures, report, subject
+from maxmargin.reports.columns import _dealt, importances, values
+from maxmargin.reports.pictures import (
+    FitDisplay,
+    ScoresDisplay,
+)
 from maxmargin.reports.proof import verdict
-from maxmargin.reports.summary import wilson
+from maxmargin.reports.quality import wilson
+from maxmargin.reports.rows import SHOWN as SUPPORT_VECTORS
+from maxmargin.reports.subject import subject_of
 from tests.browser import CHROMIUM, Browser, browser
 from tests.drawing import assert_fits
 
@@ -108,12 +112,12 @@ def diagnosis() -> mm.Diagnosis:
 def write(tmp_path: Path, diagnosis: mm.Diagnosis) -> Callable[..., Page]:
     """Write a report without pictures unless asked for, and read it."""
 
-    def written(model: Any, X: Any, y: Any, *, pictures: bool = False, **how: Any) -> Page:
+    def written(model: Any, X: Any, y: Any, *, drawn: bool = False, **how: Any) -> Page:
         path = tmp_path / "report.html"
         options: dict[str, Any] = {"diagnosis": diagnosis, "theme": "light", **how}
         with pytest.MonkeyPatch.context() as patch:
-            if not pictures:
-                patch.setattr(figures, "pictures", lambda _: iter(()))
+            if not drawn:
+                patch.setattr(pictures, "pictures", lambda _: iter(()))
             assert report(model, X, y, path, **options) == path
         return Page(path)
 
@@ -191,8 +195,9 @@ def test_test_rows_come_first_and_with_an_interval(write: Callable[..., Page]) -
     low, high = wilson(round(20 * score), 20)
     assert f"{score:.2%} ({round(20 * score)} of 20)" in found.text
     assert f"between {low:.1%} and {high:.1%}" in found.text
-    assert found.text.index("right, test rows") < found.text.index("right, training rows")
-    confusion = found.table("label", "says no")
+    assert found.tables[0][0] == ["", "test rows", "95 % interval", "training rows"]
+    assert found.tables[0][1][:2] == ["accuracy", f"{score:.2%}"]
+    confusion = found.table("label", "no", "yes")
     assert sum(int(cell) for line in confusion for cell in line[1:]) == 20
 
 
@@ -279,13 +284,13 @@ def test_support_vectors_by_slack_with_kinds(write: Callable[..., Page]) -> None
     found = write(model, WIDE, THREE)
     lines = found.table("row", "label")
     count = len(model.support_)
-    assert count > support.SHOWN == len(lines)
-    assert f"{support.SHOWN} of {count}." in found.text
+    assert count > SUPPORT_VECTORS == len(lines)
+    assert f"{SUPPORT_VECTORS} of {count}." in found.text
     assert f"{count} support vectors, {count / 60:.1%}" in found.text
     rows = [int(line[0]) for line in lines]
     slack = model.slack_.max(axis=0)
     assert [THREE[row] for row in rows] == [line[1] for line in lines]
-    assert slack[rows].tolist() == sorted(slack[model.support_], reverse=True)[: support.SHOWN]
+    assert slack[rows].tolist() == sorted(slack[model.support_], reverse=True)[:SUPPORT_VECTORS]
     for row, line in zip(rows, lines, strict=True):
         place = model.support_.tolist().index(row)
         assert line[3] in model.support_kind_[:, place]
@@ -330,8 +335,8 @@ def test_largest_errors_of_a_regressor(write: Callable[..., Page]) -> None:
     assert [int(line[0]) for line in lines] == np.argsort(-off)[:15].tolist()
 
 
-def _subject(model: Any, rows: Any, y: Any) -> subject.Subject:
-    return page.subject_of(model.fit(rows, y), (rows, y), (None, None), None, None, None)
+def _subject(model: Any, X: Any, y: Any) -> subject.Subject:
+    return subject_of(model.fit(X, y), X, y)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array, pd.DataFrame], ids=str)
@@ -339,12 +344,14 @@ def test_the_columns_that_decide_are_shown(make: Any) -> None:
     rows = make(WIDE)
     if hasattr(rows, "columns"):
         rows.columns = [f"c{j}" for j in range(8)]
-    chosen = important(_subject(mm.LinearSVC(C=10.0), rows, WIDE_Y))
+    found = importances(_subject(mm.LinearSVC(C=10.0), rows, WIDE_Y), "accuracy")
+    assert found is not None
+    chosen = found.first(columns.SHOWN)
     assert chosen[:2] == [3, 6]
     assert len(chosen) == 5
     assert values(rows, 4, chosen)[0] == f"{WIDE[4, 3]:.5g}"
     for j in (0, 5):
-        dealt = _dealt(rows, j)
+        dealt = _dealt(rows, j, 0)
         dealt = dealt.toarray() if sp.issparse(dealt) else np.asarray(dealt)
         assert np.array_equal(np.sort(dealt[:, j]), np.sort(WIDE[:, j]))
         assert not np.array_equal(dealt[:, j], WIDE[:, j])
@@ -390,8 +397,8 @@ def test_a_search_is_its_best_model_and_its_map(write: Callable[..., Page]) -> N
     ids=["kernel", "pipeline", "composed"],
 )
 def test_the_code_makes_the_same_model(model: Any) -> None:
-    space: dict[str, Any] = {}
-    exec(reproducing.code(model), space)
+    space: dict[str, Any] = {"X": X, "y": Y}
+    exec(making.default_script(_subject(model, X, Y)), space)
     assert repr(space["model"]) == repr(model)
     expected = model.fit(X, Y).decision_function(X)
     assert np.array_equal(space["model"].fit(X, Y).decision_function(X), expected)
@@ -413,15 +420,15 @@ def test_the_code_is_honest(write: Callable[..., Page]) -> None:
 def test_the_hash_is_the_one_it_says(write: Callable[..., Page]) -> None:
     found = write(mm.LinearSVC().fit(X, Y), X, Y)
     assert hashlib.sha256(np.ascontiguousarray(X).tobytes()).hexdigest()[:16] in found.text
-    assert reproducing.digest(X) == reproducing.digest(np.asfortranarray(X))
-    assert reproducing.digest(X) != reproducing.digest(X + 1e-12)
+    assert making.digest(X) == making.digest(np.asfortranarray(X))
+    assert making.digest(X) != making.digest(X + 1e-12)
     assert mm.__version__ in found.text
     strings = [np.array(["a", "b"], dtype=object), np.array(["ab", ""], dtype=object)]
-    assert reproducing.digest(strings[0]) != reproducing.digest(strings[1])
+    assert making.digest(strings[0]) != making.digest(strings[1])
 
 
 def test_equal_input_gives_an_equal_file(write: Callable[..., Page]) -> None:
-    one, two = (write(mm.LinearSVC().fit(X, Y), X, Y, pictures=True).source for _ in range(2))
+    one, two = (write(mm.LinearSVC().fit(X, Y), X, Y, drawn=True).source for _ in range(2))
     assert one == two
 
 
@@ -436,10 +443,10 @@ def test_a_picture_that_fails_costs_no_other(
         raise RuntimeError("<b>no paint</b>")
 
     monkeypatch.setattr(MarginDisplay, "from_estimator", fail)
-    found = write(mm.LinearSVC().fit(X, NAMES), X, NAMES, pictures=True)
+    found = write(mm.LinearSVC().fit(X, NAMES), X, NAMES, drawn=True)
     assert "could not be drawn (RuntimeError: <b>no paint</b>)" in found.text
     assert "The data and the boundary" in found.text
-    assert len(found.all("img")) == 1
+    assert len(found.all("img")) == 3
     assert_sound(found)
 
 
@@ -450,15 +457,15 @@ def test_without_matplotlib_the_rest_is_there(
         raise ImportError("maxmargin.plots needs matplotlib: pip install 'maxmargin[plot]'")
 
     monkeypatch.setattr(style, "pyplot", missing)
-    found = write(mm.LinearSVC().fit(X, NAMES), X, NAMES, pictures=True)
-    assert found.text.count("pip install 'maxmargin[plot]'") == 2
+    found = write(mm.LinearSVC().fit(X, NAMES), X, NAMES, drawn=True)
+    assert found.text.count("pip install 'maxmargin[plot]'") == 4
     assert "Proved" in found.text
 
 
 @pytest.mark.parametrize("name", ["SVC", "three", "SVR", "one class", "linear", "given", "texts"])
 def test_each_kind_has_its_pictures(name: str) -> None:
     model, rows, y, _ = MODELS[name]
-    captions = " ".join(p.caption for p in figures.pictures(_subject(model, rows, y)))
+    captions = " ".join(p.caption for p in pictures.pictures(_subject(model, rows, y)))
     expected = {
         "SVC": ["boundary, with margins", "own side", "kernel matrix", "principal components"],
         "three": ["boundary, with margins", "leads", "kernel matrix", "principal components"],
@@ -475,10 +482,8 @@ def test_each_kind_has_its_pictures(name: str) -> None:
 def test_margins_are_drawn_of_one_plane_only() -> None:
     """A vote of many planes has no view along its boundary: none is tried, and none is missing."""
     for model, count in ((mm.VotedPerceptron(max_epochs=3), 0), (mm.LinearSVC(), 1)):
-        about = page.subject_of(
-            model.fit(WIDE, WIDE_Y), (WIDE, WIDE_Y), (None, None), None, None, None
-        )
-        captions = [picture.caption for picture in figures.pictures(about)]
+        about = _subject(model, WIDE, WIDE_Y)
+        captions = [picture.caption for picture in pictures.pictures(about)]
         assert sum("along the boundary" in caption for caption in captions) == count
 
 
@@ -519,10 +524,10 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
     def fail(*_: Any, **__: Any) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(page, "_diagnosed", lambda *_: Html(""))
+    monkeypatch.setattr(page, "_diagnosis", lambda *_: (None, ""))
     for place, name in ((page, "page"), (os, "replace")):
         with monkeypatch.context() as patch:
-            patch.setattr(figures, "pictures", lambda _: iter(()))
+            patch.setattr(pictures, "pictures", lambda _: iter(()))
             patch.setattr(place, name, fail)
             with pytest.raises(OSError, match="disk full"):
                 report(model, X, Y, path)
@@ -611,7 +616,7 @@ def test_hostile_names_are_inert(write: Callable[..., Page]) -> None:
 def test_pictures_of_two_hostile_columns_are_drawn(write: Callable[..., Page], name: str) -> None:
     rows = pd.DataFrame(WIDE[:, :2], columns=[name, "other"])
     labels = np.where(WIDE[:, 0] > 0, name, "other")
-    found = write(mm.LinearSVC().fit(rows, labels), rows, labels, pictures=True)
+    found = write(mm.LinearSVC().fit(rows, labels), rows, labels, drawn=True)
     assert "could not be drawn" not in found.text
     assert found.source.count("data:image/png") >= 2
 
@@ -641,7 +646,7 @@ def test_browsers_find_nothing_to_complain_about(
 ) -> None:
     grid = {"C": [0.1, 1.0], "gamma": [0.1, 1.0]}
     search = mm.SVCSearchCV(mm.SVC(), grid, cv=2).fit(X, Y)
-    found = write(FITTED, X, Y, search=search, pictures=True, theme="auto")
+    found = write(FITTED, X, Y, search=search, drawn=True, theme="auto")
     path = tmp_path / "report.html"
     for width, dark in ((1200, False), (390, False), (320, True)):
         chromium.open(path, width=width, dark=dark)
@@ -652,7 +657,7 @@ def test_browsers_find_nothing_to_complain_about(
         shown = chromium.value(
             "[...document.images].map(i => [i.complete, i.naturalWidth, i.currentSrc.length])"
         )
-        assert len(shown) == len(found.all("img")) == 3
+        assert len(shown) == len(found.all("img")) == 5
         assert all(complete and pixels > 100 for complete, pixels, _ in shown)
     chromium.print_to(tmp_path / "report.pdf")
     assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")
@@ -661,7 +666,7 @@ def test_browsers_find_nothing_to_complain_about(
 def test_browsers_run_nothing_of_hostile_names(
     chromium: Browser, write: Callable[..., Page], tmp_path: Path
 ) -> None:
-    hostile(write, pictures=True)
+    hostile(write, drawn=True)
     path = tmp_path / "report.html"
     chromium.open(path, width=390)
     assert_quiet(chromium, path)

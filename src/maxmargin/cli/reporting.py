@@ -1,11 +1,13 @@
-"""The report that ``maxmargin try`` leaves behind."""
+"""The report that ``maxmargin try`` leaves behind, with a script that does the same again."""
 
 import os
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from maxmargin.cli.facts import is_sparse
 from maxmargin.data import Labelled
+from maxmargin.estimators.code import code
 from maxmargin.reports import report
 
 if TYPE_CHECKING:
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from maxmargin.cli.trial import Trial
 
 NAME = "maxmargin-report"
+OPTIONS = {"max_time": "--time"}  # parameters by their names on the command line
 
 
 def reported(model: Any, parts: "Split", data: Labelled, trial: "Trial", **found: Any) -> str:
@@ -30,6 +33,13 @@ def reported(model: Any, parts: "Split", data: Labelled, trial: "Trial", **found
             y_test=parts.y_test,
             title=title,
             feature_names=names,
+            rows=getattr(parts, "numbers_train", None),
+            rows_test=getattr(parts, "numbers_test", None),
+            row_name=getattr(data, "numbered", "row"),
+            label_name=data.label_name or "label",
+            script=script(model, data, trial),
+            options=OPTIONS,
+            remarks=getattr(data, "remarks", ()),
             **found,
         )
     except OSError as impossible:
@@ -43,3 +53,45 @@ def fresh(folder: Path) -> Path:
     """Return the first of maxmargin-report.html, maxmargin-report-2.html, … that is not there."""
     names = (f"{NAME}{'' if k == 1 else f'-{k}'}.html" for k in count(1))
     return next(folder / name for name in names if not os.path.lexists(folder / name))
+
+
+def script(model: Any, data: Labelled, trial: "Trial") -> str:
+    """Return a program that reads the same rows, splits them, fits the model and prints figures."""
+    from maxmargin.reports.making import figures_code, import_lines
+
+    made = code(model)
+    read = _reading(data, trial)
+    lines = [
+        *made.imports,
+        *read,
+        "from sklearn.model_selection import train_test_split",
+        "",
+        "X_train, X_test, y_train, y_test = train_test_split(",
+        f"    X, y, test_size={trial.test_fraction!r}, stratify=y, random_state={trial.seed}",
+        ")",
+        f"model = {made.expression}",
+        "model.fit(X_train, y_train)",
+        *figures_code(model, "X_test", "y_test"),
+    ]
+    return "\n".join(import_lines(lines)) + "\n"
+
+
+def _reading(data: Labelled, trial: "Trial") -> list[str]:
+    """Return the lines that read the rows as they were read."""
+    if trial.file is None:
+        return [
+            "from sklearn.datasets import load_breast_cancer",
+            "",
+            "data = load_breast_cancer()",
+            "X, y = data.data, data.target_names[data.target]",
+        ]
+    label = "" if trial.label is None else f", {trial.label!r}"
+    lines = [
+        "import maxmargin as mm",
+        "",
+        f"data = mm.data.read_labelled({trial.file!r}{label})",
+        "X, y = data.X, data.y",
+    ]
+    if data.format.startswith("svmlight") and not is_sparse(data.X):
+        lines.append("X = X.toarray()  # dense enough")
+    return lines

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.diagnosis.clock import Clock
+from maxmargin.clock import Clock
 from maxmargin.diagnosis.inputs import Arguments, check_table, chosen_scoring
 from maxmargin.diagnosis.result import Diagnosis
 from maxmargin.diagnosis.rungs import Rungs

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin.diagnosis.clock import Clock
+from maxmargin.clock import Clock
 from maxmargin.diagnosis.inputs import Table, draw_rows
 from maxmargin.geometry import Hyperplane, mistake_bound, radius
 from maxmargin.separability import Separation

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.diagnosis.description import described
 from maxmargin.diagnosis.learners import Candidate
+from maxmargin.estimators.code import described
 from maxmargin.html import bullets, table, tag
 
 VERDICTS = (

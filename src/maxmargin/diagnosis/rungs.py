@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from maxmargin.clock import Clock
 from maxmargin.diagnosis import families
-from maxmargin.diagnosis.clock import Clock
 from maxmargin.diagnosis.columns import look_at_columns, remarks_on
 from maxmargin.diagnosis.conflicts import FORCED, find_conflicts
 from maxmargin.diagnosis.cross_validation import Scored, make_folds

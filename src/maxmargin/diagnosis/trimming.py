@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin.diagnosis.clock import Clock
+from maxmargin.clock import Clock
 from maxmargin.diagnosis.inputs import Table, draw_rows, is_wide
 from maxmargin.diagnosis.planes import pairs_of
 from maxmargin.estimators import LinearSVC

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from maxmargin.diagnosis.description import described
 from maxmargin.diagnosis.families import refined
 from maxmargin.diagnosis.learners import Candidate
 from maxmargin.diagnosis.result import Alternative, Diagnosis
 from maxmargin.diagnosis.rungs import OVERLAP, Rungs
 from maxmargin.diagnosis.significance import hopeless
+from maxmargin.estimators.code import described
 
 _WORTH_A_TRY = 0.01  # gain over naming the largest class, where no gain is significant
 _PROMISING = 0.1  # p, for how many tests were made

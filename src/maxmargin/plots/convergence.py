@@ -160,7 +160,7 @@ class ConvergenceDisplay(Display):
         return ax.plot(
             x,
             np.where(trace[:, 1] > 0, trace[:, 1], floor),
-            color=colour(k),
+            color=colour(k) if len(self.traces) > 1 else ink(ax),  # colours are for telling apart
             linestyle=_STYLES[(k // len(COLOURS) + k) % len(_STYLES)],
             marker=mark(k) if len(trace) <= _FEW else None,
             markersize=4,

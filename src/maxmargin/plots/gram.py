@@ -13,7 +13,7 @@ import numpy.typing as npt
 from maxmargin.plots.display import Display
 from maxmargin.plots.gram_rows import in_order, sampled
 from maxmargin.plots.panels import kernel_name, legend_under, panels
-from maxmargin.plots.style import BLUE, ORANGE, ink, text
+from maxmargin.plots.style import GREY, WRONG, ink, text
 
 Floats = npt.NDArray[np.float64]
 
@@ -205,13 +205,13 @@ class GramDisplay(Display):
         (self.positive_,) = ax.plot(
             place[above],
             values[above],
-            color=BLUE,
+            color=GREY,
             marker="o",
             label=f"{above.sum()} positive",
             **how,
         )
         (self.negative_,) = ax.plot(
-            place[below], -values[below], color=ORANGE, marker="x", label="", **how
+            place[below], -values[below], color=WRONG, marker="x", label="", **how
         )
         if below.any():
             self.negative_.set_label(f"{below.sum()} negative")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin.plots.style import AMBER, GREEN, RASTER_FROM, colour, ink
+from maxmargin.plots.style import GREY, RASTER_FROM, WRONG, colour, ink
 
 Floats = npt.NDArray[np.float64]
 Box = tuple[float, float, float, float]
@@ -172,8 +172,8 @@ def _pen(ax: Any, level: float) -> dict[str, Any]:
 def _marks(ax: Any) -> dict[str, tuple[str, str, str]]:
     """Return mark, colour and words of each kind of support vector."""
     return {
-        "margin": ("o", GREEN, "on the margin"),
-        "inside": ("D", AMBER, "inside"),
-        "wrong side": ("x", ink(ax), "wrong side"),
+        "margin": ("o", ink(ax), "on the margin"),
+        "inside": ("D", GREY, "inside"),
+        "wrong side": ("x", WRONG, "wrong side"),
         "outside": ("x", ink(ax), "outside"),
     }

@@ -21,6 +21,7 @@ BLUE, ORANGE, GREEN, PINK, SKY, AMBER = (
     "#E69F00",
 )
 COLOURS = (BLUE, ORANGE, GREEN, PINK, SKY, AMBER)  # of classes, in the order of classes_
+WRONG, GREY = "#E0315B", "#7D848C"  # of mistakes, and of what belongs to no class
 MARKS = ("o", "s", "^", "D", "v", "P")  # the same, for those who see no colours
 MOST_POINTS = 20_000  # more are sampled, and the picture says so
 RASTER_FROM = 2_000  # points from which a vector file keeps them as pixels

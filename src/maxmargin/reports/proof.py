@@ -5,9 +5,10 @@ objective by more than the gap, and, where ½‖w‖² is part of it, none that 
 from these than √(2·gap).
 """
 
+import re
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from maxmargin.estimators import NuSVC
 from maxmargin.estimators.certifying import certify
 from maxmargin.html import Html, joined, tag
 from maxmargin.reports.subject import Subject
-from maxmargin.reports.summary import short_numbers
 
 _SECONDS = 5.0  # for the bound of a model that has no duals
 _ROUNDING = 1e-8  # relative gaps below this are as good as none
@@ -27,28 +27,50 @@ _RECOMPUTED = (
 )
 
 
-def proof(subject: Subject) -> Html:
-    """Return what is proved of the model, why it stopped, and the numbers."""
+class Finding(NamedTuple):
+    """What is known of a model: "proved" or "open", in a sentence; the numbers if any."""
+
+    kind: str
+    sentence: str
+    certificate: Certificate | None = None
+    brought: bool = True
+
+
+def finding(subject: Subject) -> Finding:
+    """Return what is proved of the model: by itself, or computed anew."""
     machine = subject.machine
     if hasattr(machine, "mistake_bound_"):
-        return joined(tag("p", words) for words in _mistakes(machine))
+        kind = "proved" if np.isfinite(machine.mistake_bound_) else "open"
+        return Finding(kind, _mistakes(machine))
+    if subject.guesses:
+        return Finding("open", f"{type(machine).__name__} only guesses: there is nothing to prove.")
     certificate = getattr(machine, "certificate_", None)
     brought = isinstance(certificate, Certificate)
     if not brought:
         certificate = _recomputed(subject)
     if certificate is None:
-        words = (
+        return Finding(
+            "open",
             f"There is none: {type(machine).__name__} does not prove how good it is, and nothing "
-            "here can. Only rows held out can say."
+            "here can. Only rows held out can say.",
         )
-        return tag("p", words, class_="verdict open")
     kind, sentence = verdict(certificate, _tolerance(machine), _what(subject))
+    return Finding(kind, subject.worded(sentence), certificate, brought)
+
+
+def proof(subject: Subject, found: Finding) -> Html:
+    """Return what is proved of the model, why it stopped, and the numbers."""
+    more: Iterator[str] = iter(())
+    if hasattr(subject.machine, "mistake_bound_"):
+        more = _more_of_mistakes(subject.machine)
+    elif found.certificate is not None:
+        more = _more(found.certificate, subject.machine)
     return joined(
         [
-            tag("p", sentence, class_=f"verdict {kind}"),
-            tag("p", _RECOMPUTED) if not brought else "",
-            *(tag("p", words) for words in _more(certificate, machine)),
-            numbers(certificate),
+            tag("p", found.sentence, class_=f"verdict {found.kind}"),
+            "" if found.brought else tag("p", _RECOMPUTED),
+            *(tag("p", subject.worded(words)) for words in more),
+            "" if found.certificate is None else numbers(found.certificate),
         ]
     )
 
@@ -83,6 +105,12 @@ def verdict(found: Certificate, tol: float, what: str) -> tuple[str, str]:
         f"Not proved to the precision asked for ({_hundredths(tol)} %): another {what} could have "
         f"{better}. Fit longer (max_iter, max_time), or scale the columns."
     )
+
+
+def short_numbers(words: str) -> str:
+    """Return a text with four digits of its longer numbers."""
+    found = r"\d+\.\d{4,}(e[+-]?\d+)?"
+    return re.sub(found, lambda number: f"{float(number[0]):.4g}", words)
 
 
 def _percent(gap: float) -> str:
@@ -152,19 +180,21 @@ def _recomputed(subject: Subject) -> Certificate | None:
     return found if isinstance(found, Certificate) else None
 
 
-def _mistakes(machine: Any) -> Iterator[str]:
+def _mistakes(machine: Any) -> str:
     made, bound = machine.updates_, machine.mistake_bound_
     if np.isfinite(bound):
-        yield (
+        return (
             f"It learnt with {made:.0f} corrections. The training rows are separable, and so no "
             f"order of visiting them could have needed more than {bound:.6g}."
         )
-    else:
-        yield (
-            f"It made {made:.0f} corrections. No boundary that separates all training rows was "
-            "found, so there is no bound on how many it would go on to make: on classes that "
-            "overlap a perceptron never settles."
-        )
+    return (
+        f"It made {made:.0f} corrections. No boundary that separates all training rows was "
+        "found, so there is no bound on how many it would go on to make: on classes that "
+        "overlap a perceptron never settles."
+    )
+
+
+def _more_of_mistakes(machine: Any) -> Iterator[str]:
     if np.isfinite(machine.margin_):
         side = "on the right side" if machine.margin_ > 0 else "on the wrong side"
         yield (

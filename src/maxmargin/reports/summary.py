@@ -1,18 +1,31 @@
-"""What the model is, in words, and how often it is right."""
+"""The top of the page: what the data are, what the model is, how good, whether proved, and beware.
 
-import math
-import re
+For a reader with one course in machine learning and two minutes.
+"""
+
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from maxmargin.html import Html, html, joined, table, tag, visible
-from maxmargin.reports.subject import Part, Subject
+from maxmargin.estimators.code import placeless
+from maxmargin.html import Html, bullets, html, joined, tag, visible
+from maxmargin.reports.proof import Finding, short_numbers
+from maxmargin.reports.quality import (
+    Quality,
+    largest_class,
+    quality_of,
+    r_squared,
+    wilson,
+)
+from maxmargin.reports.subject import NAME, Subject, before
 
-NAME = 40  # characters of a label or of a column's name
 _CLASSES = 10  # listed
-_Z = 1.96  # two-sided 95 %
+_BEWARE = 6  # sentences
+_FEW = 100  # test rows
+_OVERFITTED = 0.05  # accuracy lost from rows seen to rows not seen
+_LOPSIDED = 0.75  # share of one class from which accuracy says little
+_UNFOUND = 5  # rows of a class, none of which is found
 
 _WIDEST = "the boundary with the widest margin between the classes"
 _SOFT = f"{_WIDEST}, where rows inside the margin or beyond the boundary cost"
@@ -35,17 +48,70 @@ _KINDS = {
 }
 
 
-def summary(subject: Subject) -> Html:
-    """Return a sentence on the model, and a table of the data and of what is right."""
-    remarks = [tag("p", part.sampled, ": accuracies are of these.") for part in _sampled(subject)]
+def summary(subject: Subject, diagnosis: Any, found: Finding) -> Html:
+    """Return the key figures and a few sentences."""
+    quality = quality_of(subject.parts[0], subject.machine) if subject.classifies else None
+    sentences = [
+        ("The data", _data(subject)),
+        ("The model", in_words(subject)),
+        ("How good", _how_good(subject)),
+        *([("The diagnosis", _verdict(subject, diagnosis))] if diagnosis else []),
+        ("The proof", found.sentence),
+    ]
+    warned = [*_beware(subject, quality, diagnosis)]
+    kept = warned[:_BEWARE]
+    if len(warned) > len(kept):
+        kept.append(f"And {len(warned) - len(kept)} more, below.")
     return joined(
         [
-            tag("p", in_words(subject)),
-            table(["", ""], _facts(subject)),
-            *(remarks if subject.classifies else ()),
-            _confusion(subject),
+            tag("dl", *_strip(subject, quality, found), class_="strip"),
+            *(tag("p", tag("b", f"{lead}. "), words) for lead, words in sentences),
+            tag("div", tag("b", "Beware"), bullets(kept), class_="beware") if kept else "",
         ]
     )
+
+
+def _strip(subject: Subject, quality: Quality | None, found: Finding) -> Iterator[Html]:
+    """Yield the key figures."""
+    where = f"{subject.parts[0].name} rows"
+    if quality is not None:
+        for figure in quality.figures():
+            yield _key(figure.name, str(figure), figure.interval or where)
+        best, share = largest_class(subject)
+        yield _key("to beat", f"{share:.2%}", f"always saying {visible(best, NAME)!r}")
+    elif subject.regresses:
+        yield _key("R²", r_squared(subject.parts[0]), where)
+        off = np.abs(subject.parts[0].scores.values)
+        yield _key("mean error", f"{off.mean():.4g}", where)
+    else:
+        out = ~subject.parts[0].scores.right
+        yield _key("outliers", f"{out.mean():.2%}", where)
+    if not subject.guesses:
+        yield _key("proved", "yes" if found.kind == "proved" else "no", "on the training rows")
+
+
+def _key(name: str, value: str, remark: str) -> Html:
+    return tag("div", tag("dt", name), tag("dd", tag("b", value), tag("small", remark)))
+
+
+def _data(subject: Subject) -> Html:
+    train, columns = subject.train.total, len(subject.names)
+    test = f" to train on and {subject.test.total:,} to test on" if subject.test else ""
+    words = f"{train:,} rows{test}" + (f", {columns:,} columns" if columns else "")
+    if not subject.classifies:
+        return html(f"{words}.")
+    labels, counts = np.unique(np.asarray(subject.y), return_counts=True)
+    listed = [
+        joined([tag("b", visible(label, NAME)), f" ({count:,} rows, {count / train:.1%})"])
+        for label, count in zip(labels[:_CLASSES], counts, strict=False)
+    ]
+    commas = [part for k, one in enumerate(listed) for part in ((", " if k else ""), one)]
+    rest = f", and {len(labels) - _CLASSES} more" if len(labels) > _CLASSES else ""
+    name = visible(subject.words.label, NAME)
+    called = "The label" if name == "label" else f"The label, {name!r},"
+    among = "; among the training rows" if subject.test else ""
+    lead = f"{words}. {called} has {len(labels)} classes{among}: "
+    return joined([lead, *commas, f"{rest}."])
 
 
 def in_words(subject: Subject) -> str:
@@ -59,101 +125,101 @@ def in_words(subject: Subject) -> str:
     cost = machine.get_params().get("C")
     if isinstance(cost, int | float):
         words += f" C = {cost:.4g}."
-    steps = getattr(subject.model, "steps", [])[:-1]
+    steps = before(subject.model)
     if steps:
-        words += " Before it: " + ", ".join(type(step).__name__ for _, step in steps) + "."
+        words += " Before it: " + ", ".join(type(step).__name__ for step in steps) + "."
     return words
 
 
-def short_numbers(words: str) -> str:
-    """Return a text with four digits of its longer numbers."""
-    found = r"\d+\.\d{4,}(e[+-]?\d+)?"
-    return re.sub(found, lambda number: f"{float(number[0]):.4g}", words)
-
-
-def placeless(words: str) -> str:
-    """Return a text without where functions lie in memory, which is another place each time."""
-    return re.sub(r" at 0x[0-9a-fA-F]+", "", words)
-
-
-def _sampled(subject: Subject) -> list[Part]:
-    return [part for part in subject.parts if part.sampled]
-
-
-def _facts(subject: Subject) -> Iterator[tuple[Any, Any]]:
-    rows, columns = subject.train.total, len(subject.names)
-    yield "data", f"{rows} training rows" + (f", {columns} columns" if columns else "")
-    if subject.test:
-        yield "held out", f"{subject.test.total} test rows"
-    if subject.classifies:
-        yield "classes", joined(_class_counts(subject))
-        for part in subject.parts:
-            yield f"right, {part.name} rows", _accuracy(part)
-        yield "for comparison", _largest_class(subject)
-    elif subject.regresses:
-        for part in subject.parts:
-            yield f"fit to {part.name} rows", _fit(part)
-    else:
-        for part in subject.parts:
-            out = int((~part.scores.right).sum())
-            yield f"outliers, {part.name} rows", f"{out} of {len(part.rows)} ({_share(out, part)})"
-
-
-def _share(count: int, part: Part) -> str:
-    return f"{count / max(1, len(part.rows)):.2%}"
-
-
-def _class_counts(subject: Subject) -> Iterator[Html]:
-    labels, counts = np.unique(np.asarray(subject.y), return_counts=True)
-    for k, (label, count) in enumerate(zip(labels[:_CLASSES], counts, strict=False)):
-        yield joined([", " if k else "", tag("b", visible(label, NAME)), f": {count}"])
-    if len(labels) > _CLASSES:
-        yield html(f", … ({len(labels)} in all)")
-
-
-def _accuracy(part: Part) -> str:
+def _how_good(subject: Subject) -> str:
+    part = subject.parts[0]
+    if subject.regresses:
+        off = np.abs(part.scores.values)
+        return (
+            f"On the {part.name} rows R² = {r_squared(part)} (1 is perfect, 0 is no better than "
+            f"their mean); it is off by {off.mean():.4g} on average, by {off.max():.4g} at most."
+        )
     n, right = len(part.rows), int(part.scores.right.sum())
-    words = f"{right / n:.2%} ({right} of {n})"
+    if not subject.classifies:
+        return f"It calls {n - right:,} of {n:,} {part.name} rows outliers ({1 - right / n:.2%})."
+    best, share = largest_class(subject)
+    beaten = f"Always saying {visible(best, NAME)!r} would be right in {share:.2%}."
     if part.name != "test":
-        return words + ": rows that it has seen, so too good to expect of new ones"
+        return (
+            f"It is right in {right / n:.2%} ({right} of {n}) of the rows that it has seen, which "
+            f"is too good to expect of new ones. {beaten}"
+        )
     low, high = wilson(right, n)
-    return words + f"; of new rows like these, between {low:.1%} and {high:.1%} (95 % interval)"
+    return (
+        f"Of the test rows, which it has not seen, it is right in {right / n:.2%} ({right} of "
+        f"{n}); of new rows like these, between {low:.1%} and {high:.1%} (95 % interval). {beaten}"
+    )
 
 
-def wilson(right: int, n: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share of which ``right`` of n were seen."""
-    share, z2 = right / n, _Z**2 / n
-    middle = (share + z2 / 2) / (1 + z2)
-    half = _Z * math.sqrt(share * (1 - share) / n + z2 / (4 * n)) / (1 + z2)
-    return max(0.0, middle - half), min(1.0, middle + half)
+def _verdict(subject: Subject, diagnosis: Any) -> str:
+    reason = subject.worded(visible(diagnosis.reason), same_columns(subject, diagnosis))
+    return f"{diagnosis.verdict.capitalize()}: {reason[:1].lower()}{reason[1:]}"
 
 
-def _largest_class(subject: Subject) -> str:
-    labels, counts = np.unique(np.asarray(subject.y), return_counts=True)
-    best = labels[counts.argmax()]
-    y = subject.parts[0].y
-    share = float(np.mean(np.asarray(y) == best))
-    where = subject.parts[0].name
-    return f"always saying {visible(best, NAME)!r} is right in {share:.2%} of the {where} rows"
+def same_columns(subject: Subject, diagnosis: Any) -> bool:
+    """Return whether the columns that were diagnosed are those of X, and have names."""
+    return bool(subject.named and subject.numeric and diagnosis.n_features == len(subject.names))
 
 
-def _fit(part: Part) -> str:
-    off, y = part.scores.values, np.asarray(part.y, dtype=np.float64)
-    spread = float(((y - y.mean()) ** 2).sum())
-    fit = f"R² = {1 - float((off**2).sum()) / spread:.4f}, " if spread > 0 else ""
-    return f"{fit}mean error {np.abs(off).mean():.4g}, largest {np.abs(off).max():.4g}"
+def _beware(subject: Subject, quality: Quality | None, diagnosis: Any) -> Iterator[str]:
+    """Yield what could mislead, the gravest first."""
+    if subject.test is None:
+        yield "No rows were held out: how good the model is on new ones is not known."
+    if subject.guesses:
+        yield "The model looks at no column: it is a yardstick for others, not a way to predict."
+    elif quality is not None:
+        yield from _beware_of_classes(subject, quality)
+    yield from subject.words.remarks
+    for part in subject.parts:
+        if part.sampled:
+            yield f"There are many rows: what is said of them is said of {part.sampled}."
+    for warning in getattr(diagnosis, "warnings", ()):
+        yield subject.worded(visible(warning), same_columns(subject, diagnosis))
 
 
-def _confusion(subject: Subject) -> Html:
-    """Return how often which class is taken for which, if the classes are few."""
-    part, said = subject.parts[0], subject.parts[0].scores.predicted
-    labels = np.unique(np.concatenate([part.y, said])) if subject.classifies else np.empty(0)
-    if not 2 <= len(labels) <= _CLASSES:
-        return Html("")
-    names = [visible(label, NAME) for label in labels]
-    lines = [
-        [name, *(int(((part.y == one) & (said == other)).sum()) for other in labels)]
-        for name, one in zip(names, labels, strict=True)
+def _beware_of_classes(subject: Subject, quality: Quality) -> Iterator[str]:
+    best, share = largest_class(subject)
+    figures = {figure.name: figure for figure in quality.figures()}
+    low = figures["accuracy"].low
+    if share > _LOPSIDED:
+        yield (
+            f"{share:.1%} of the rows are {visible(best, NAME)!r}, so accuracy alone misleads: "
+            "look at the balanced accuracy and at the recall of each class."
+        )
+    if low <= share:
+        yield (
+            f"Its accuracy is not clearly above the {share:.2%} of always saying "
+            f"{visible(best, NAME)!r}."
+        )
+    lost = [
+        visible(label, NAME)
+        for label, n, hits in zip(
+            quality.labels, quality.rows, quality.counts.diagonal(), strict=True
+        )
+        if n >= _UNFOUND and not hits
     ]
-    caption = f"Labels of the {part.name} rows, and what the model says of them."
-    return table(["label", *(f"says {name}" for name in names)], lines, caption)
+    if lost:
+        names = ", ".join(repr(name) for name in lost[:_CLASSES])
+        yield f"It finds no row of {names}" + (" and more." if len(lost) > _CLASSES else ".")
+    unknown = int((~np.isin(quality.y, quality.classes)).sum())
+    if unknown:
+        yield f"{unknown} rows have labels that the model has never seen: it gets them wrong."
+    if subject.test is not None:
+        yield from _beware_of_test_rows(subject, figures["accuracy"])
+
+
+def _beware_of_test_rows(subject: Subject, accuracy: Any) -> Iterator[str]:
+    seen = float(subject.train.scores.right.mean())
+    if seen - accuracy.value > _OVERFITTED and seen > accuracy.high:
+        yield (
+            f"It is right in {seen:.1%} of the rows it was fitted to, but in {accuracy.value:.1%} "
+            "of the test rows: it has learnt some rows by heart."
+        )
+    count = len(subject.parts[0].rows)
+    if count < _FEW:
+        yield f"There are only {count} test rows, so figures of them are rough."

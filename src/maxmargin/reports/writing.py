@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,13 @@ def report(
     title: str | None = None,
     feature_names: Any = None,
     theme: str = "auto",
+    rows: Any = None,
+    rows_test: Any = None,
+    row_name: str = "row",
+    label_name: str = "label",
+    script: str | None = None,
+    options: Mapping[str, str] | None = None,
+    remarks: Sequence[str] = (),
 ) -> Path:
     """Write one HTML file about a fitted model, its data and what is proved; return its path.
 
@@ -50,6 +58,21 @@ def report(
         Names of the columns; those of a frame by default.
     theme : {"auto", "light", "dark"}, default="auto"
         Paper; "auto" follows the reader's system.
+    rows, rows_test : sequences, optional
+        What the training and the test rows are called wherever the page names one, such as their
+        lines in a file; by default their positions in X and in X_test, from 0.
+    row_name : str, default="row"
+        What those numbers count: "line", "patient".
+    label_name : str, default="label"
+        What the labels are: the name of their column.
+    script : str, optional
+        Source of a program that makes the model anew, shown as it is. By default one is written
+        that does all but read the data.
+    options : dict of str to str, optional
+        Parameters that the reader gave under another name, such as {"max_time": "--time"}:
+        sentences call them by that.
+    remarks : sequence of str, optional
+        What else the reader should beware of, such as how a file was read.
 
     Returns
     -------
@@ -73,10 +96,23 @@ def report(
         raise TypeError(f"diagnosis must be what mm.diagnose returns, got {diagnosis!r:.80}")
     target = _target(path)
     # Imported here: with this package comes all that it reports about.
-    from maxmargin.reports.page import page, subject_of
+    from maxmargin.reports.page import page
+    from maxmargin.reports.subject import Words, subject_of
 
-    subject = subject_of(model, (X, y), (X_test, y_test), search, title, feature_names)
-    _write(target, page(subject, diagnosis, theme))
+    subject = subject_of(
+        model,
+        X,
+        y,
+        X_test=X_test,
+        y_test=y_test,
+        search=search,
+        title=title,
+        feature_names=feature_names,
+        rows=rows,
+        rows_test=rows_test,
+        words=Words(row_name, label_name, dict(options or {}), tuple(remarks)),
+    )
+    _write(target, page(subject, diagnosis, theme, script))
     return Path(path)
 
 

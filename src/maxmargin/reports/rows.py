@@ -1,4 +1,8 @@
-"""The rows that hold the boundary: support vectors, of what kind, with which force."""
+"""Single rows: those that hold the boundary, and those worth looking at.
+
+Support vectors have a kind and a force; worth looking at are confident mistakes, doubtful answers,
+large errors and outliers. Rows have the numbers by which the user knows them.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,14 +14,14 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from maxmargin.html import Html, bullets, joined, table, tag, visible
+from maxmargin.reports.columns import values
 from maxmargin.reports.proof import proved
-from maxmargin.reports.scores import scored
-from maxmargin.reports.subject import Subject
-from maxmargin.reports.summary import NAME
+from maxmargin.reports.subject import NAME, Part, Subject, scored
 
 Floats = npt.NDArray[np.float64]
 
-SHOWN = 50
+SHOWN = 50  # support vectors
+LOOKED_AT = 15  # rows of a kind worth looking at
 _ROUNDING = 1e-9  # slack below this is none
 _KINDS = {  # the most telling first
     "wrong side": "beyond the boundary (slack above 1)",
@@ -28,10 +32,25 @@ _KINDS = {  # the most telling first
 }
 
 
+_FROM_0 = "rows are counted from 0"
+
+
+def _counted(subject: Subject) -> str:
+    """Return what the numbers of rows are."""
+    own = not np.array_equal(subject.numbers, np.arange(len(subject.numbers)))
+    return f"numbers are the data's own, by {subject.words.row}" if own else _FROM_0
+
+
+def _shown(numbers: Any) -> list[str]:
+    return [visible(number, NAME) for number in numbers]
+
+
 def support(subject: Subject) -> Html:
     """Return how many support vectors of which kind there are, and a table of some."""
     machine = subject.machine
     rows = getattr(machine, "support_", None)
+    if rows is None and subject.guesses:
+        return tag("p", "None: no row holds a boundary, since there is no boundary.")
     if rows is None:
         words = f"{type(machine).__name__} keeps no support vectors: there are none to show."
         return tag("p", words)
@@ -78,8 +97,9 @@ def _counts(kinds: Any) -> Iterator[str]:
 def _table(
     subject: Subject, rows: Any, order: Any, kinds: Any, slack: Floats, alpha: Floats
 ) -> Html:
-    columns: dict[str, list[Any]] = {"row": rows[order].tolist()}
     matched = is_training(subject)
+    numbers = subject.numbers if matched else np.arange(rows.max() + 1)
+    columns: dict[str, list[Any]] = {subject.words.row: _shown(numbers[rows[order]])}
     if matched:
         columns |= _facts(subject, rows[order])
     if kinds is not None:
@@ -90,7 +110,7 @@ def _table(
             f"{value:.4g}" if value > _ROUNDING else "0" for value in slack[order]
         ]
     order_of = "Largest slack first, then largest α" if slack.any() else "Largest α first"
-    caption = f"{order_of}; rows are counted from 0."
+    caption = f"{order_of}; {_counted(subject) if matched else _FROM_0}."
     if len(order) < len(rows):
         caption = f"{len(order)} of {len(rows)}. {caption}"
     if np.ndim(getattr(subject.machine, "alpha_", 0)) == 2:
@@ -109,7 +129,7 @@ def _facts(subject: Subject, rows: Any) -> dict[str, list[Any]]:
         facts["target"] = [f"{value:.5g}" for value in np.asarray(labels)]
         facts["predicted"] = [f"{value:.5g}" for value in said.predicted]
     elif subject.classifies:
-        facts["label"] = [visible(label, NAME) for label in np.asarray(labels)]
+        facts[subject.words.label] = [visible(label, NAME) for label in np.asarray(labels)]
     facts[said.unit] = [f"{value:.4g}" for value in said.values]
     return facts
 
@@ -160,3 +180,97 @@ def _slacks(machine: Any) -> Floats:
     if slack is None:
         return np.zeros(len(machine.support_))
     return np.asarray(np.atleast_2d(slack)[:, machine.support_].max(axis=0), dtype=np.float64)
+
+
+# ------------------------------------------------------------ worth looking at
+
+
+def looking(subject: Subject, columns: list[int]) -> Html:
+    """Return tables of the rows worth looking at, with the values of some columns."""
+    found = joined(
+        element for part in subject.parts for element in _of_part(subject, part, columns)
+    )
+    words = f"Numbers of rows: {_counted(subject)}."
+    if 0 < len(columns) < len(subject.names) and not subject.guesses:
+        words += f" Shown are the {len(columns)} columns that move the model's scores most."
+    return joined([tag("p", words), found])
+
+
+def _of_part(subject: Subject, part: Part, columns: list[int]) -> Iterator[Html]:
+    yield tag("h3", f"{part.name} rows".capitalize())
+    if part.sampled:
+        yield tag("p", f"Among {part.sampled}.")
+    if subject.regresses:
+        worst = _first(-np.abs(part.scores.values))
+        yield _rows(subject, part, worst, columns, "The largest errors")
+    elif subject.classifies:
+        yield from _of_classes(subject, part, columns)
+    else:
+        odd = _first(np.where(part.scores.right, np.inf, part.scores.values))
+        out = [k for k in odd if not part.scores.right[k]]
+        total = int((~part.scores.right).sum())
+        caption = f"The farthest of {total} outliers"
+        yield _rows(subject, part, out, columns, caption) if out else tag("p", "No outliers.")
+
+
+def _of_classes(subject: Subject, part: Part, columns: list[int]) -> Iterator[Html]:
+    right, lead = part.scores.right, np.nan_to_num(part.scores.values, nan=-np.inf)
+    wrong = int((~right).sum())
+    if wrong and subject.guesses:
+        yield tag(
+            "p", f"{wrong} of {len(right)} are wrong, and the model does not tell them apart."
+        )
+    elif wrong:
+        order = _first(np.where(right, np.inf, lead))
+        yield _rows(
+            subject,
+            part,
+            [k for k in order if not right[k]],
+            columns,
+            f"Wrong, and sure of it: {min(wrong, LOOKED_AT)} of {wrong} mistakes, the farthest on "
+            "the wrong side first. Are their labels right?",
+        )
+    else:
+        yield tag("p", f"No mistakes: all {len(right)} are right.")
+    if subject.guesses:
+        return
+    doubtful = [k for k in _first(np.where(right, np.abs(lead), np.inf)) if right[k]]
+    if doubtful:
+        caption = "Right, but only just: the nearest to the boundary first."
+        yield _rows(subject, part, doubtful, columns, caption)
+
+
+def _first(keys: npt.NDArray[np.float64]) -> list[int]:
+    """Return where the smallest keys are."""
+    return [int(k) for k in np.argsort(keys, kind="stable")[:LOOKED_AT]]
+
+
+def _rows(
+    subject: Subject, part: Part, chosen: list[int], columns: list[int], caption: str
+) -> Html:
+    heads = [subject.words.row, *_answers(subject), part.scores.unit]
+    heads += [visible(subject.names[j], NAME) for j in columns] or ["value"]
+    lines = [
+        [
+            *_shown(part.numbers[[k]]),
+            *_given(subject, part, k),
+            f"{part.scores.values[k]:.4g}",
+            *values(part.X, k, columns),
+        ]
+        for k in chosen
+    ]
+    return table(heads, lines, caption)
+
+
+def _answers(subject: Subject) -> list[str]:
+    if subject.regresses:
+        return ["target", "predicted"]
+    return [subject.words.label, "predicted"] if subject.classifies else []
+
+
+def _given(subject: Subject, part: Part, k: int) -> list[Any]:
+    if subject.regresses:
+        return [f"{part.y[k]:.5g}", f"{part.scores.predicted[k]:.5g}"]
+    if not subject.classifies:
+        return []
+    return [visible(part.y[k], NAME), visible(part.scores.predicted[k], NAME)]

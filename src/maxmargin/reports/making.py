@@ -1,0 +1,199 @@
+"""How the model came about: what was searched, and how to get the same again.
+
+The script needs only the data; where it is known how they were read and split, it does that too.
+"""
+
+import hashlib
+import platform
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import maxmargin
+from maxmargin.estimators.code import code, placeless
+from maxmargin.html import Html, html, joined, table, tag, visible
+from maxmargin.problem import Status
+from maxmargin.reports.pictures import drawn, search_picture
+from maxmargin.reports.subject import Subject
+
+_DIGITS = 16  # of a hash
+_LINE = 10**5  # characters of a line of code
+_SETTINGS = 10  # of a search
+_LONGEST, _VALUE = 240, 60  # characters of a setting, and of one value in it
+
+
+def making(subject: Subject, script: str | None) -> Html:
+    """Return a script that makes the model, the data it needs, and the versions used."""
+    lines = (script if script is not None else default_script(subject)).splitlines()
+    rows = [("X", *_data(subject.X))]
+    rows += [] if subject.y is None else [("y", *_data(subject.y))]
+    return joined(
+        [
+            tag("pre", tag("code", Html("\n".join(html(line, _LINE) for line in lines)))),
+            *(tag("p", subject.worded(words)) for words in _remarks(subject)),
+            table(
+                ["", "shape and type", "SHA-256, first digits"],
+                rows,
+                "The training data",
+            ),
+            tag(
+                "p",
+                "To compare: hashlib.sha256(numpy.ascontiguousarray(X)).hexdigest(), if it is an "
+                "array of one type. Weights of rows, if there were any, are not here.",
+            ),
+            table(["", "version"], versions()),
+        ]
+    )
+
+
+def default_script(subject: Subject) -> str:
+    """Return a script for rows that the reader has: X and y, and those for tests."""
+    made = code(subject.model)
+    labels = "" if subject.y is None else ", y"
+    lines = [*made.imports, "", f"model = {made.expression}", f"model.fit(X{labels})"]
+    if subject.test is not None and subject.test.y is not None:
+        lines += figures_code(subject.model, "X_test", "y_test")
+    known = (
+        "X, y, X_test and y_test" if subject.test is not None else f"X{' and y' if labels else ''}"
+    )
+    return "\n".join([f"# {known}: your data, as described below", *import_lines(lines)])
+
+
+def import_lines(lines: list[str]) -> list[str]:
+    """Return lines of code with all imports on top, each name and module once."""
+    whole, names, rest = set(), dict[str, set[str]](), []
+    for line in lines:
+        if line.startswith("from "):
+            place, _, imported = line.removeprefix("from ").partition(" import ")
+            names.setdefault(place, set()).update(imported.split(", "))
+        elif line.startswith("import "):
+            whole.add(line)
+        else:
+            rest.append(line)
+    froms = [f"from {place} import {', '.join(sorted(names[place]))}" for place in sorted(names)]
+    return [*sorted(whole), *froms, "", *"\n".join(rest).strip("\n").splitlines()]
+
+
+def figures_code(model: Any, X: str, y: str) -> list[str]:
+    """Return code that prints the figures of the report's first table for rows of these names."""
+    if not hasattr(model, "classes_"):
+        return [f"print(model.score({X}, {y}))"] if hasattr(model, "score") else []
+    lines = [
+        "from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score",
+        "",
+        f"said = model.predict({X})",
+        f'print(f"accuracy: {{accuracy_score({y}, said):.2%}}")',
+        f'print(f"balanced accuracy: {{balanced_accuracy_score({y}, said):.2%}}")',
+        f'f1 = f1_score({y}, said, average="macro", zero_division=0)',
+        'print(f"F1, mean of the classes: {f1:.2%}")',
+    ]
+    return lines + _auc_code(model, X, y)
+
+
+def _auc_code(model: Any, X: str, y: str) -> list[str]:
+    several = len(model.classes_) > 2
+    if getattr(model, "decision_function_shape", "ovr") == "ovo" and several:
+        return []
+    if hasattr(model, "decision_function"):
+        scores = f"scores = model.decision_function({X})"
+    elif hasattr(model, "predict_proba"):
+        scores = f"scores = model.predict_proba({X})" + ("" if several else "[:, 1]")
+    else:
+        return []
+    lines = ["from sklearn.metrics import roc_auc_score", scores]
+    if not several:
+        area = f"roc_auc_score({y} == model.classes_[1], scores)"
+        return [*lines, f'print(f"AUC: {{{area}:.2%}}")']
+    return [
+        *lines,
+        "areas = [",
+        f"    roc_auc_score({y} == label, scores[:, k])",
+        "    for k, label in enumerate(model.classes_)",
+        f"    if label in {y}",
+        "]",
+        'print(f"AUC, each class against the rest: {sum(areas) / len(areas):.2%}")',
+    ]
+
+
+def _remarks(subject: Subject) -> Iterator[str]:
+    """Yield the seeds, and what code cannot say."""
+    params = subject.model.get_params(deep=True)
+    seeds = {name: params[name] for name in params if name.split("__")[-1] == "random_state"}
+    drawn = ", ".join(f"{name} = {placeless(str(seed))}" for name, seed in seeds.items())
+    yield f"Seeds: {drawn or 'none, there is no random_state'}."
+    if getattr(subject.machine, "status_", None) in (Status.MAX_TIME, Status.INTERRUPTED):
+        yield "It was stopped by the clock or by hand: next time that may be elsewhere."
+    if not code(subject.model).complete:
+        yield "What is in <…> above cannot be written as code: put in the object that was used."
+
+
+def versions() -> list[tuple[str, str]]:
+    """Return what decides the digits of the answer."""
+    packages = ("numpy", "scipy", "scikit-learn", "numba")
+    return [
+        ("maxmargin", maxmargin.__version__),
+        ("Python", platform.python_version()),
+        *((name, version(name)) for name in packages),
+    ]
+
+
+def _data(values: Any) -> tuple[str, str]:
+    if sp.issparse(values):
+        rows = sp.csr_array(values)
+        shape, kind = values.shape, f"{values.dtype}, sparse (data, indices, indptr)"
+        return f"{_times(shape)}, {kind}", digest(rows.data, rows.indices, rows.indptr)
+    array = np.asarray(values)
+    return f"{_times(array.shape)}, {array.dtype}", digest(array)
+
+
+def _times(shape: tuple[int, ...]) -> str:
+    return " × ".join(map(str, shape))
+
+
+def digest(*arrays: Any) -> str:
+    """Return the first digits of the SHA-256 of arrays, as they lie in memory."""
+    found = hashlib.sha256()
+    for array in arrays:
+        if array.dtype.hasobject:
+            found.update("\0".join(map(repr, array.ravel().tolist())).encode("utf-8", "replace"))
+        else:
+            found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()[:_DIGITS]
+
+
+# ------------------------------------------------------------ the search
+
+
+def searching(search: Any, theme: str) -> Html:
+    """Return the map of a search and a table of its best candidates."""
+    results = search.cv_results_
+    metric = "test_score"
+    if f"mean_{metric}" not in results:  # several scorings
+        first = next(key for key in results if key.startswith("mean_test_"))
+        metric = f"test_{search.refit}" if isinstance(search.refit, str) else first[len("mean_") :]
+    mean, spread = results[f"mean_{metric}"], results[f"std_{metric}"]
+    order = np.argsort(results[f"rank_{metric}"], kind="stable")[:_SETTINGS]
+    lines = [(_setting(results["params"][k]), f"{mean[k]:.4g}", f"{spread[k]:.2g}") for k in order]
+    words = f"{len(mean)} settings, each fitted in {search.n_splits_} folds."
+    if hasattr(search, "sharing_"):
+        words += f" Shared between fits: {search.sharing_}."
+    caption = f"The best {len(lines)} of {len(mean)}" if len(lines) < len(mean) else "All settings"
+    return joined(
+        [
+            tag("p", words),
+            drawn(search_picture(search), theme),
+            table(["setting", "mean score", "deviation over the folds"], lines, caption),
+        ]
+    )
+
+
+def _setting(params: dict[str, Any]) -> str:
+    pairs = (f"{name} = {_short(value)}" for name, value in params.items())
+    return visible(", ".join(pairs), _LONGEST)
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else visible(placeless(str(value)), _VALUE)

@@ -1,0 +1,411 @@
+"""The pictures of a report: which fit this model, drawn as images that the page carries itself.
+
+A class has the same colour in all of them, mistakes are red, and what belongs to no class is grey.
+"""
+
+import base64
+import io
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.metrics import (
+    average_precision_score,
+    precision_recall_curve,
+    roc_auc_score,
+    roc_curve,
+)
+from sklearn.utils import _safe_indexing
+
+from maxmargin.html import Html, html, joined, tag, visible
+from maxmargin.plots import style
+from maxmargin.plots.display import Display
+from maxmargin.plots.style import GREY, MARKS, WRONG, colour, ink, legend_below, new_axes, note
+from maxmargin.reports.columns import inner_names
+from maxmargin.reports.subject import Part, Subject
+
+Floats = npt.NDArray[np.float64]
+
+_DPI = 130
+_COMPONENT_ROWS = 1000  # for kernel principal components
+_OPERATIONS = 2e9  # of a boundary in the plane
+_FINEST, _COARSEST = 200, 40  # points along a side of its grid
+_WIDE = 1.6  # width by height of a picture that needs the whole column
+_PAPERS = {"auto": ("light", "dark"), "light": ("light",), "dark": ("dark",)}
+
+
+class Picture(NamedTuple):
+    """A caption, and what makes a display."""
+
+    caption: str
+    make: Callable[[], Any]
+
+
+def figures(subject: Subject, theme: str) -> Html:
+    """Return all pictures that fit the model."""
+    said = ""
+    if subject.guesses:
+        said = f"{type(subject.machine).__name__} draws no boundary, so there is none to show."
+    shown = (drawn(picture, theme) for picture in pictures(subject))
+    return joined([tag("p", said, class_="wide") if said else "", *shown])
+
+
+def drawn(picture: Picture, theme: str) -> Html:
+    """Return a figure on light and dark paper, or a sentence on why it could not be drawn."""
+    try:
+        images, wide = _images(picture.make, _PAPERS[theme])
+    except Exception as failure:  # one picture must not cost the reader all the rest
+        why = f"{type(failure).__name__}: {visible(failure, 200)}"
+        words = f"This picture could not be drawn ({why}). It would have shown: {picture.caption}"
+        return tag("p", words, class_="missing")
+    sources = [
+        f'<source media="(prefers-color-scheme: dark)" srcset="{dark}">' for dark in images[1:]
+    ]
+    image = f'<img src="{images[0]}" alt="{html(picture.caption)}">'
+    inside = Html(f"<picture>{''.join(sources)}{image}</picture>")
+    kind = {"class_": "wide"} if wide else {}
+    return tag("figure", inside, tag("figcaption", picture.caption), **kind)
+
+
+def _images(make: Callable[[], Any], papers: tuple[str, ...]) -> tuple[list[str], bool]:
+    """Return a picture as addresses that hold it, one for each paper; and whether it is wide."""
+    plt = style.pyplot()
+    images = []
+    display = None
+    open_before = set(plt.get_fignums())
+    try:
+        for paper in papers:
+            with plt.style.context("default"), style.theme(paper), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # such as a font without the letters of a label
+                display = make() if display is None else display
+                figure = display.plot().figure_
+                file = io.BytesIO()
+                figure.savefig(file, format="png", dpi=_DPI, metadata={"Software": None})
+            data = base64.b64encode(file.getvalue()).decode("ascii")
+            images.append(f"data:image/png;base64,{data}")
+    finally:
+        for number in set(plt.get_fignums()) - open_before:
+            plt.close(number)
+    width, height = figure.get_size_inches()
+    return images, bool(width > _WIDE * height)
+
+
+def _plots() -> Any:
+    import maxmargin.plots
+
+    return maxmargin.plots
+
+
+# ------------------------------------------------------------ which ones
+
+_SCORES = {
+    "classes": "How far the rows are on their own side of the boundary: those left of 0 are wrong.",
+    "leads": "By how much each row's own class leads: rows left of 0 are wrong.",
+    "numbers": "How far off the predictions are, true minus predicted.",
+    "outliers": "How far the rows are inside of the surface: rows left of 0 are outliers.",
+}
+
+
+def pictures(subject: Subject) -> Iterator[Picture]:
+    """Yield the pictures that fit the model."""
+    if not subject.guesses:
+        yield from _boundaries(subject)
+        yield from _answers(subject)
+    yield from _components(subject)
+    if isinstance(getattr(subject.machine, "trace_", None), list):
+        caption = "How the gap closed: the distance to the best possible objective by time."
+        yield Picture(caption, lambda: _plots().ConvergenceDisplay.from_estimator(subject.machine))
+
+
+def search_picture(search: Any) -> Picture:
+    """Return the map of a search."""
+    caption = "What was searched: mean score over the folds for each setting."
+    return Picture(caption, lambda: _plots().SearchDisplay.from_estimator(search))
+
+
+def _kind(subject: Subject) -> str:
+    if subject.regresses:
+        return "numbers"
+    if not subject.classifies:
+        return "outliers"
+    return "classes" if len(subject.classes) == 2 else "leads"
+
+
+def _boundaries(subject: Subject) -> Iterator[Picture]:
+    """Yield the data with the boundary: in the plane, or along it."""
+    if subject.regresses or not hasattr(subject.machine, "decision_function"):
+        return
+    whole = subject.train if subject.train.sampled else subject
+    X, y = whole.X, whole.y if subject.classifies else None
+    flat = len(subject.names) == 2 and subject.numeric
+
+    def make(**how: Any) -> Any:
+        # Rows that are no numbers, such as texts, are seen as the last step sees them.
+        seen = (subject.model, X) if subject.numeric else (subject.machine, subject.inner(X))
+        display = _plots().MarginDisplay.from_estimator(*seen, y, **how)
+        if flat and not how.get("view"):
+            display.axis_labels = tuple(subject.names)
+        return display
+
+    if flat and not _pairwise(subject):
+        caption = "The data and the boundary, with margins and support vectors if it has any."
+        yield Picture(caption, lambda: make(grid_resolution=_resolution(subject)))
+    if len(subject.classes) == 2 and not flat and subject.train.scores.unit == "distance":
+        caption = (
+            "The data seen along the boundary: to the right, the signed distance; upwards, the "
+            "direction of the largest spread beside it."
+        )
+        yield Picture(caption, lambda: make(view="margin"))
+
+
+def _resolution(subject: Subject) -> int:
+    """Return how fine a grid the boundary can be drawn on in a few seconds."""
+    count = np.shape(getattr(subject.machine, "dual_coef_", np.zeros((1, 1))))[-1]
+    return int(np.clip(np.sqrt(_OPERATIONS / max(1, 4 * count)), _COARSEST, _FINEST))
+
+
+def _pairwise(subject: Subject) -> bool:
+    return bool(subject.model.__sklearn_tags__().input_tags.pairwise)
+
+
+def _answers(subject: Subject) -> Iterator[Picture]:
+    """Yield what the model says of rows: how far off, how sure, how well in order."""
+    parts, kind = subject.parts, _kind(subject)
+    if subject.regresses:
+        caption = "Predicted against true values: a perfect model would put all on the diagonal."
+        yield Picture(caption, lambda: FitDisplay(parts))
+    yield Picture(_SCORES[kind], lambda: ScoresDisplay(parts, kind, subject.classes))
+    part = parts[0]
+    if kind != "classes" or not np.isin(subject.classes, part.y).all():
+        return
+    if not np.ptp(part.scores.raw):  # no order among the rows
+        return
+    caption = (
+        "ROC curve: how many rows of the one class are found (up) if so many of the other are "
+        "taken for it (right). Guessing is the dotted line."
+    )
+    yield Picture(caption, lambda: RocDisplay(part, subject.classes))
+    caption = (
+        "Precision and recall of each class, for every threshold. Dotted: the share of the class "
+        "among the rows, which guessing gets."
+    )
+    yield Picture(caption, lambda: PrecisionRecallDisplay(part, subject.classes))
+
+
+def _components(subject: Subject) -> Iterator[Picture]:
+    """Yield what the kernel makes of the rows; of a linear machine, plain principal components."""
+    kernel = getattr(subject.machine, "kernel_", None)
+    straight = hasattr(subject.machine, "coef_") or not hasattr(kernel, "gram")
+    part = subject.train
+    labels = part.y if subject.classifies else None
+
+    def gram() -> Any:
+        rows = subject.inner(part.X)
+        return _plots().GramDisplay.from_estimator(subject.machine, rows, labels)
+
+    def components() -> Any:
+        from maxmargin.estimators import KernelPCA
+
+        some = np.sort(np.random.default_rng(0).permutation(len(part.rows))[:_COMPONENT_ROWS])
+        rows = subject.inner(_safe_indexing(part.X, some))
+        fitted = KernelPCA(3, kernel="linear" if straight else kernel).fit(rows)
+        chosen = None if labels is None else labels[some]
+        display = _plots().KernelPCADisplay.from_estimator(fitted, rows, chosen)
+        if np.ndim(rows) == 2 and rows.shape[1] > 1 and subject.named:
+            display.names = inner_names(subject, rows.shape[1])[:2]
+        return display
+
+    if not straight:
+        caption = "The kernel matrix of training rows, sorted by class, and its spectrum."
+        yield Picture(caption, gram)
+    if _pairwise(subject) or getattr(kernel, "takes_objects", False):
+        return
+    if not straight:
+        caption = "Training rows as the kernel sees them: their first kernel principal components."
+        yield Picture(caption, components)
+    elif len(subject.names) > 2 and subject.numeric:
+        yield Picture("Training rows in their first principal components.", components)
+
+
+# ------------------------------------------------------------ displays of any model
+
+_TITLES = {
+    "classes": "Left of 0: wrong",
+    "leads": "Left of 0: wrong",
+    "numbers": "True − predicted",
+    "outliers": "Left of 0: outliers",
+}
+_BINS = 40
+_NARROW = 1e-6  # of the values: a range that is but rounding
+_LINES = ("-", "--")  # of the rows that count, and of the training rows beside them
+
+
+class ScoresDisplay(Display):
+    """Histogram of what a model says of rows.
+
+    Parameters
+    ----------
+    parts : list of Part
+        Test and training rows.
+    kind : {"classes", "leads", "numbers", "outliers"}
+        What the scores are.
+    classes : sequence
+        Two classes, which are shown in their colours.
+    """
+
+    def __init__(self, parts: list[Part], kind: str, classes: Any = ()) -> None:
+        self.parts = parts
+        self.kind = kind
+        self.classes = classes
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw shares of rows by their score: an outline for each part, colours for classes."""
+        ax = new_axes(ax, (4.6, 3.6))
+        scores = [part.scores.values for part in self.parts]
+        edges = _edges(np.concatenate(scores))
+        if self.kind == "classes":
+            self._fill_classes(ax, edges)
+        self.steps_ = []
+        for k, (part, values) in enumerate(zip(self.parts, scores, strict=True)):
+            how = {"color": GREY if k else ink(ax), "linestyle": _LINES[k], "linewidth": 1.2}
+            heights = _heights(values, edges, int(np.isfinite(values).sum()))
+            self.steps_.append(ax.stairs(heights, edges, label=f"{part.name} rows", **how))
+            if self.kind != "classes" and not k:
+                ax.stairs(heights, edges, fill=True, color=GREY, alpha=0.35)
+        if self.kind in ("classes", "leads") and edges[0] < 0:
+            ax.axvspan(edges[0], min(0.0, edges[-1]), color=WRONG, alpha=0.12, linewidth=0)
+        self.line_ = ax.axvline(0.0, color=ink(ax), linewidth=1.0, linestyle=":")
+        if any(part.sampled for part in self.parts):
+            note(ax, "a sample of the rows")
+        ax.set(xlabel=self.parts[0].scores.unit, ylabel="share of rows")
+        ax.set_title(_TITLES[self.kind], loc="left")
+        legend_below(ax, columns=2)
+        return self._drawn(ax)
+
+    def _fill_classes(self, ax: Any, edges: Floats) -> None:
+        """Fill the histogram of the rows that count by their class, one upon the other."""
+        part = self.parts[0]
+        values = part.scores.values
+        total, below = int(np.isfinite(values).sum()), np.zeros(len(edges) - 1)
+        for k, label in enumerate(self.classes):
+            heights = below + _heights(values[part.y == label], edges, total)
+            how = {"fill": True, "color": colour(k), "alpha": 0.7, "linewidth": 0}
+            ax.stairs(heights, edges, baseline=below, label=style.text(label), **how)
+            below = heights
+
+
+def _heights(values: Floats, edges: Floats, total: int) -> Floats:
+    return np.histogram(values[np.isfinite(values)], edges)[0] / max(1, total)
+
+
+def _edges(values: Floats) -> Floats:
+    """Return bins around values, which may all be the same up to rounding."""
+    values = values[np.isfinite(values)]
+    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
+    if high - low <= _NARROW * max(abs(low), abs(high)):
+        low, high = low - 0.5 * (abs(low) or 1.0), high + 0.5 * (abs(high) or 1.0)
+    return np.linspace(low, high, _BINS + 1)
+
+
+class RocDisplay(Display):
+    """How many rows of the second class are found, by how many of the first are taken for it.
+
+    Parameters
+    ----------
+    part : Part
+        Rows of two classes.
+    classes : sequence
+        The two classes.
+    """
+
+    def __init__(self, part: Part, classes: Any) -> None:
+        self.part = part
+        self.classes = classes
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the curve, and the diagonal."""
+        ax = new_axes(ax, (4.6, 4.0))
+        second, scores = self.part.y == self.classes[1], self.part.scores.raw[:, 0]
+        across, up, _ = roc_curve(second, scores)
+        area = roc_auc_score(second, scores)
+        self.curve_ = ax.plot(across, up, color=ink(ax), linewidth=1.6, label="the model")[0]
+        ax.plot([0, 1], [0, 1], color=GREY, linestyle=":", label="guessing")
+        one, other = (style.text(label, 16) for label in self.classes)
+        ax.set(xlabel=f"share of {one} taken for {other}", ylabel=f"share of {other} found")
+        ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+        ax.set_title(f"ROC, {self.part.name} rows: area {area:.2%}", loc="left")
+        legend_below(ax, columns=2)
+        return self._drawn(ax)
+
+
+class PrecisionRecallDisplay(Display):
+    """Precision against recall, of each of two classes.
+
+    Parameters
+    ----------
+    part : Part
+        Rows of two classes.
+    classes : sequence
+        The two classes.
+    """
+
+    def __init__(self, part: Part, classes: Any) -> None:
+        self.part = part
+        self.classes = classes
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the curves, and lines at the shares of the classes."""
+        ax = new_axes(ax, (4.6, 4.0))
+        self.curves_, self.lines_ = [], []
+        for k, label in enumerate(self.classes):
+            own, scores = self.part.y == label, (2 * k - 1) * self.part.scores.raw[:, 0]
+            precision, recall, _ = precision_recall_curve(own, scores)
+            mean = average_precision_score(own, scores)
+            how = {"color": colour(k), "linewidth": 1.6, "drawstyle": "steps-post"}
+            words = f"{style.text(label, 16)} (mean precision {mean:.2%})"
+            self.curves_ += ax.plot(recall, precision, label=words, **how)
+            line = ax.axhline(own.mean(), color=colour(k), linestyle=":", linewidth=1.2)
+            self.lines_.append(line)
+        ax.set(xlabel="recall", ylabel="precision", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+        ax.set_title(f"Precision and recall, {self.part.name} rows", loc="left")
+        legend_below(ax, columns=1)
+        return self._drawn(ax)
+
+
+class FitDisplay(Display):
+    """Predicted against true values.
+
+    Parameters
+    ----------
+    parts : list of Part
+        Test and training rows.
+    """
+
+    def __init__(self, parts: list[Part]) -> None:
+        self.parts = parts
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw points and the diagonal, where predictions are right."""
+        ax = new_axes(ax, (4.6, 4.4))
+        self.points_ = []
+        ends = []
+        for k, part in reversed([*enumerate(self.parts)]):
+            some = style.thinned(len(part.rows))
+            true, said = np.asarray(part.y, float)[some], part.scores.raw[some, 0]
+            paint = GREY if k else ink(ax)
+            how = {"color": paint, "marker": MARKS[k], "s": 12, "linewidths": 0, "alpha": 0.7}
+            label = f"{part.name} rows"
+            many = len(some) > style.RASTER_FROM
+            self.points_.append(ax.scatter(true, said, label=label, rasterized=many, **how))
+            ends += [true.min(), true.max(), said.min(), said.max()]
+            if len(some) < part.total:
+                note(ax, "a sample of the rows")
+        low, high = float(min(ends)), float(max(ends))
+        self.line_ = ax.plot([low, high], [low, high], color=ink(ax), linewidth=1.0)[0]
+        ax.set_aspect("equal", adjustable="datalim")
+        ax.set(xlabel="true", ylabel="predicted")
+        ax.set_title("On the diagonal: right", loc="left")
+        legend_below(ax, columns=2)
+        return self._drawn(ax)

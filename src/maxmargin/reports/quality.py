@@ -1,0 +1,335 @@
+"""How good a model is: figures with intervals, figures for each class, and what it confuses."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from sklearn.metrics import roc_auc_score
+
+from maxmargin.html import Html, bullets, html, joined, table, tag, visible
+from maxmargin.reports.subject import NAME, Part, Subject
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+IMBALANCED = 0.6  # share of the largest class from which accuracy alone misleads
+COLOURED = 6  # classes that have a colour of their own in the pictures
+_Z = 1.96  # two-sided 95 %
+_TINY = 1e-12  # of an area: less than a pair of rows
+_MATRIX = 60  # classes of a confusion matrix: it would be larger than its use
+_UPRIGHT = 6  # classes from which the heads of a confusion matrix stand upright
+_NARROW = 16  # characters of such a head
+_CONFUSIONS = 10  # listed
+_DEEPEST = 0.6  # opacity of a cell that holds a whole class: its number stays legible
+
+
+class Figure(NamedTuple):
+    """A figure of merit, its 95 % interval if it has one, and what it means."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    meaning: str
+
+    def __str__(self) -> str:
+        return "undefined" if math.isnan(self.value) else f"{self.value:.2%}"
+
+    @property
+    def interval(self) -> str:
+        """The interval in words, or nothing."""
+        return "" if math.isnan(self.low) else f"{self.low:.1%} to {self.high:.1%}"
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What a classifier's predictions for labelled rows are worth.
+
+    ``raw`` are scores: one number for each row and class, or one for the second of two classes.
+    """
+
+    y: npt.NDArray[Any]
+    predicted: npt.NDArray[Any]
+    raw: Floats
+    classes: npt.NDArray[Any]
+
+    @cached_property
+    def labels(self) -> npt.NDArray[Any]:
+        """The labels that occur, as true ones or as predictions."""
+        return np.unique(np.concatenate([self.y, self.predicted]))
+
+    @cached_property
+    def counts(self) -> Ints:
+        """How many rows of each label (down) get which prediction (across)."""
+        k = len(self.labels)
+        true, said = (np.searchsorted(self.labels, of) for of in (self.y, self.predicted))
+        return np.bincount(true * k + said, minlength=k * k).reshape(k, k).astype(np.int64)
+
+    @property
+    def rows(self) -> Ints:
+        """How many rows each label has."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    @property
+    def recall(self) -> Floats:
+        """Share of each label's rows that are found; NaN for labels without rows."""
+        return _shares(self.counts.diagonal(), self.rows, np.nan)
+
+    @property
+    def precision(self) -> Floats:
+        """Share of what is predicted as a label that is; 0 for labels never predicted."""
+        return _shares(self.counts.diagonal(), self.counts.sum(axis=0), 0.0)
+
+    @property
+    def f1(self) -> Floats:
+        """Harmonic mean of precision and recall, 2 hits / (rows + predictions)."""
+        return _shares(2 * self.counts.diagonal(), self.rows + self.counts.sum(axis=0), 0.0)
+
+    def figures(self) -> Iterator[Figure]:
+        """Yield accuracy, balanced accuracy, F1, and of scores the area under the ROC curve."""
+        right, n = int(self.counts.diagonal().sum()), len(self.y)
+        low, high = wilson(right, n)
+        yield Figure("accuracy", right / n, low, high, "the share of rows that it gets right")
+        several = int((self.rows > 0).sum()) > 1
+        if several:
+            yield self._balanced()
+        meaning = "for each class the harmonic mean of precision and recall, then their mean"
+        yield Figure("F1, mean of the classes", float(self.f1.mean()), np.nan, np.nan, meaning)
+        if several and self._ranks:
+            yield self._auc()
+
+    def _balanced(self) -> Figure:
+        """Return the mean recall, with the interval of a mean of shares (Zou and Donner, 2008)."""
+        seen = self.rows > 0
+        value = float(self.recall[seen].mean())
+        ends = [
+            wilson(int(h), int(n))
+            for h, n in zip(self.counts.diagonal()[seen], self.rows[seen], strict=True)
+        ]
+        apart = np.abs(np.array(ends).T - self.recall[seen])
+        low, high = np.sqrt((apart**2).sum(axis=1)) / seen.sum()
+        meaning = "the mean of the classes' recalls: guessing gets " + f"{1 / seen.sum():.0%}"
+        return Figure("balanced accuracy", value, value - low, value + high, meaning)
+
+    @property
+    def _ranks(self) -> bool:
+        """Whether scores can put rows in an order."""
+        return bool(np.ptp(self.raw) > 0) and self.raw.shape[1] in (1, len(self.classes))
+
+    def _auc(self) -> Figure:
+        if self.raw.shape[1] == 1:
+            second = self.y == self.classes[1]
+            value = float(roc_auc_score(second, self.raw[:, 0]))
+            low, high = auc_interval(value, int(second.sum()), int((~second).sum()))
+            meaning = (
+                "how often a row of one class is ranked before a row of the other: chance gets 50%"
+            )
+            return Figure("AUC", value, low, high, meaning)
+        own = self.y[:, np.newaxis] == self.classes
+        mixed = np.flatnonzero(own.any(axis=0) & ~own.all(axis=0))
+        value = float(np.mean([roc_auc_score(own[:, k], self.raw[:, k]) for k in mixed]))
+        meaning = "how well the rows of each class are ranked before the rest, on average"
+        return Figure("AUC, each class against the rest", value, np.nan, np.nan, meaning)
+
+
+def quality_of(part: Part, machine: Any) -> Quality:
+    """Return how good the predictions for a part's rows are."""
+    scores = part.scores
+    return Quality(part.y, scores.predicted, scores.raw, np.asarray(machine.classes_))
+
+
+def wilson(right: int, n: int) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share of which ``right`` of n were seen."""
+    share, z2 = right / n, _Z**2 / n
+    middle = (share + z2 / 2) / (1 + z2)
+    half = _Z * math.sqrt(share * (1 - share) / n + z2 / (4 * n)) / (1 + z2)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def auc_interval(value: float, m: int, n: int) -> tuple[float, float]:
+    """Return a 95 % interval of the area under a ROC curve of m and n rows.
+
+    Its ends are where the area seen is 1.96 standard errors away, by the variance of Hanley and
+    McNeil with sizes evened out (Newcombe, 2006, method 5): that has a width at 0 and at 1 too.
+    """
+    half = (m + n) / 2 - 1
+
+    def beyond(area: float) -> float:
+        spread = 1 + half * (1 - area) / (2 - area) + half * area / (1 + area)
+        return float((value - area) ** 2 - _Z**2 * area * (1 - area) * spread / (m * n))
+
+    # At 0 and at 1 itself the variance is 0, so that these are no ends of an interval.
+    low = brentq(beyond, 0.0, min(value, 1 - _TINY)) if value > 0 else 0.0
+    high = brentq(beyond, max(value, _TINY), 1.0) if value < 1 else 1.0
+    return float(low), float(high)
+
+
+def scoring_of(subject: Subject, diagnosis: Any) -> str:
+    """Return the metric that models are compared by: the diagnosis's, or by the same rule."""
+    if not subject.classifies:
+        return "R²" if subject.regresses else "mean score"
+    stated = getattr(diagnosis, "scoring", None)
+    _, counts = np.unique(np.asarray(subject.y), return_counts=True)
+    imbalanced = counts.max() > IMBALANCED * counts.sum()
+    rule = "balanced_accuracy" if imbalanced else "accuracy"
+    return str(stated or rule).replace("_", " ")
+
+
+def _shares(hits: Any, of: Any, otherwise: float) -> Floats:
+    return np.where(of > 0, hits / np.maximum(of, 1), otherwise)
+
+
+# ------------------------------------------------------------ on the page
+
+
+def quality(subject: Subject) -> Html:
+    """Return tables of how good the model is."""
+    if subject.classifies:
+        return joined([*_of_classes(subject)])
+    if subject.regresses:
+        lines = [(f"{part.name} rows", *_fit(part)) for part in subject.parts]
+        heads = ["", "rows", "R²", "mean error", "largest error"]
+        return joined([table(heads, lines), tag("p", _SEEN) if not subject.test else ""])
+    lines = []
+    for part in subject.parts:
+        out = int((~part.scores.right).sum())
+        lines.append((f"{part.name} rows", len(part.rows), out, f"{out / len(part.rows):.2%}"))
+    return table(["", "rows", "outliers", "share"], lines)
+
+
+_SEEN = (
+    "All of this is about rows that the model was fitted to, so it is too good to expect of new "
+    "ones: keep some rows back (X_test, y_test) to see how good it is."
+)
+
+
+def _of_classes(subject: Subject) -> Iterator[Html]:
+    qualities = [quality_of(part, subject.machine) for part in subject.parts]
+    yield _figures(subject, qualities)
+    for part in subject.parts:
+        if part.sampled:
+            yield tag("p", f"Of {part.sampled}.")
+    if not subject.test:
+        yield tag("p", subject.worded(_SEEN))
+    first, part = qualities[0], subject.parts[0]
+    yield tag("h3", f"Class by class, {part.name} rows")
+    yield tag(
+        "p",
+        "Precision: of the rows that the model gives this label, how many have it. Recall: of the "
+        "rows that have it, how many the model finds (with a 95 % interval).",
+    )
+    yield _by_class(subject, first)
+    yield tag("h3", f"What is taken for what, {part.name} rows")
+    yield from _confusions(subject, first)
+
+
+def _figures(subject: Subject, qualities: list[Quality]) -> Html:
+    """Return figures of the test rows with intervals, of the training rows, and what they are."""
+    known = [{figure.name: figure for figure in quality.figures()} for quality in qualities]
+    lines: list[list[Any]] = []
+    for name, figure in known[0].items():
+        others = [str(of[name]) if name in of else "–" for of in known[1:]]
+        lines.append([name, tag("b", str(figure)), figure.interval or "–", *others])
+    first, *rest = (f"{part.name} rows" for part in subject.parts)
+    best, share = largest_class(subject)
+    saying = f"accuracy of always saying {visible(best, NAME)!r}"
+    lines.append([saying, f"{share:.2%}", "–", *["–"] * len(rest)])
+    meanings = (joined([tag("b", name), f": {of.meaning}."]) for name, of in known[0].items())
+    return joined([table(["", first, "95 % interval", *rest], lines), bullets(meanings)])
+
+
+def largest_class(subject: Subject) -> tuple[Any, float]:
+    """Return the most frequent label in training, and its share of the rows that are judged."""
+    labels, counts = np.unique(np.asarray(subject.y), return_counts=True)
+    best = labels[counts.argmax()]
+    return best, float(np.mean(np.asarray(subject.parts[0].y) == best))
+
+
+def _by_class(subject: Subject, found: Quality) -> Html:
+    lines = []
+    for k, label in enumerate(found.labels):
+        n, hits = int(found.rows[k]), int(found.counts[k, k])
+        low, high = wilson(hits, n) if n else (np.nan, np.nan)
+        recall = f"{found.recall[k]:.1%} ({low:.0%} to {high:.0%})" if n else "no rows"
+        lines.append(
+            [_class(subject, label), n, f"{found.precision[k]:.1%}", recall, f"{found.f1[k]:.1%}"]
+        )
+    return table([subject.words.label, "rows", "precision", "recall", "F1"], lines)
+
+
+def _class(subject: Subject, label: Any, longest: int = NAME) -> Html:
+    """Return a label with the colour that its class has in the pictures."""
+    k = next((k for k, known in enumerate(subject.classes) if known == label), COLOURED)
+    few = len(subject.classes) <= COLOURED
+    swatch = tag("i", class_=f"class-{k}") if few and k < COLOURED else Html("")
+    return joined([swatch, visible(label, longest)])
+
+
+def _confusions(subject: Subject, found: Quality) -> Iterator[Html]:
+    if len(found.labels) <= _MATRIX:
+        yield tag(
+            "p",
+            "Down the side the true label, along the top what the model says. Grey is right, red "
+            "is wrong; the darker, the larger the share of the label's rows.",
+        )
+        yield _matrix(subject, found)
+    else:
+        yield tag("p", f"A table of {len(found.labels)} classes would be too large to read.")
+    wrong = found.counts.copy()
+    np.fill_diagonal(wrong, 0)
+    pairs = int((wrong > 0).sum())
+    if len(found.labels) <= 4 or not pairs:
+        return
+    order = np.argsort(-wrong, axis=None, kind="stable")[: min(_CONFUSIONS, pairs)]
+    lines = []
+    for true, said in zip(*np.unravel_index(order, wrong.shape), strict=True):
+        share = wrong[true, said] / found.rows[true]
+        names = (_class(subject, found.labels[k]) for k in (true, said))
+        lines.append([*names, int(wrong[true, said]), f"{share:.1%}"])
+    caption = f"The most frequent confusions ({len(lines)} of {pairs} kinds)."
+    yield table(
+        [subject.words.label, "taken for", "rows", "share of the label's rows"], lines, caption
+    )
+
+
+def _matrix(subject: Subject, found: Quality) -> Html:
+    """Return a table in which cells are the darker the larger their share of their row is."""
+    upright = len(found.labels) >= _UPRIGHT
+    longest = _NARROW if upright else NAME
+    heads = [tag("th", subject.words.label, scope="col")]
+    heads += [
+        tag("th", tag("span", _class(subject, label, longest)), scope="col")
+        for label in found.labels
+    ]
+    rows = []
+    for k, label in enumerate(found.labels):
+        cells = (_cell(found, k, j) for j in range(len(found.labels)))
+        name = tag("th", _class(subject, label, longest), scope="row")
+        rows.append(tag("tr", name, *cells))
+    inside = (tag("thead", tag("tr", *heads)), tag("tbody", *rows))
+    return tag("table", *inside, class_="confusion upright" if upright else "confusion")
+
+
+def _cell(found: Quality, k: int, j: int) -> Html:
+    count = int(found.counts[k, j])
+    if not count:
+        return tag("td", html("0"), class_="none")
+    depth = _DEEPEST * count / found.rows[k]
+    return tag("td", f"{count}", class_="hit" if k == j else "miss", style=f"--depth: {depth:.3f}")
+
+
+def _fit(part: Part) -> tuple[Any, ...]:
+    off = part.scores.values
+    return len(off), r_squared(part), f"{np.abs(off).mean():.4g}", f"{np.abs(off).max():.4g}"
+
+
+def r_squared(part: Part) -> str:
+    """Return R² of a part's predictions in four digits."""
+    off, y = part.scores.values, np.asarray(part.y, dtype=np.float64)
+    spread = float(((y - y.mean()) ** 2).sum())
+    return f"{1 - float((off**2).sum()) / spread:.4f}" if spread > 0 else "undefined"
