@@ -35,7 +35,7 @@ def main() -> None:
     type=click.FloatRange(0, min_open=True),
     default=30,
     show_default=True,
-    help="Time allowed for the diagnosis, and for the fit.",
+    help="Time allowed for learning: diagnosis, search and fit together.",
 )
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
 @click.option(

@@ -108,7 +108,7 @@ def shown(name: Any) -> str:
     return repr(name if len(name) <= 40 else name[:39] + "…")
 
 
-def check_table(arguments: Arguments, X: Any, y: Any) -> Table:
+def check_table(arguments: Arguments, X: Any, y: Any, feature_names: Any = None) -> Table:
     """Check X and y as every classifier does, and refuse targets that are no classes."""
     X = check_rows(arguments, X, reset=True)
     _refuse_numbers(y)
@@ -120,8 +120,12 @@ def check_table(arguments: Arguments, X: Any, y: Any) -> Table:
             f"X has entries up to {largest:.3g}, whose products overflow: scale its columns, "
             "for instance with sklearn.preprocessing.MaxAbsScaler."
         )
-    names = getattr(arguments, "feature_names_in_", None)
+    names = feature_names
+    if names is None:
+        names = getattr(arguments, "feature_names_in_", None)
     named = None if names is None else [str(name) for name in names]
+    if named is not None and len(named) != X.shape[1]:
+        raise ValueError(f"feature_names has {len(named)} names for {X.shape[1]} columns")
     return Table(X, np.searchsorted(classes, labels).astype(np.int64), classes, named)
 
 
