@@ -16,7 +16,6 @@ _MODULES = (
     "dual_cd",
     "intercepts",
     "kernel_tiles",
-    "leaps",
     "newton_pass",
     "perceptron",
     "rows",
