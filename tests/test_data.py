@@ -464,14 +464,28 @@ def test_the_only_classes_are_the_label_if_the_last_column_cannot_be(tmp_path: P
 
 def test_a_label_that_could_be_several_columns_must_be_named(tmp_path: Path) -> None:
     houses = table("rooms,garden,price", lambda i: f"{i % 5},{'yn'[i % 2]},{wave(i)}")
-    with pytest.raises(DataFileError, match="for example rooms or garden, or -1") as refused:
+    with pytest.raises(
+        DataFileError, match="for example rooms or garden, or -1 if it is the last one"
+    ) as refused:
         read(tmp_path, houses, "a.csv")
-    assert "the last column, 'price', is different in nearly every row" in str(refused.value)
+    assert "the last column, 'price', has too many different values for a label" in str(
+        refused.value
+    )
     assert read(tmp_path, houses, "a.csv", "garden").y[:2].tolist() == ["y", "n"]
     assert read(tmp_path, houses, "a.csv", -1).label_name == "price"
     letters = "\n".join(f"{'ABC'[i % 3]},{i % 7},{i % 5}" for i in range(ROWS))
     with pytest.raises(DataFileError, match="label=1 or label=-1"):
         read(tmp_path, letters, "a.csv")
+
+
+def test_pixels_that_are_never_set_are_no_label(tmp_path: Path) -> None:
+    digits = "\n".join(f"{i % 10},{i * 37 % 251},{i % 2},0" for i in range(ROWS))
+    with pytest.warns(
+        UserWarning, match="Column 1 is taken as the label, since the last column, 4"
+    ):
+        data = read(tmp_path, digits, "a.csv")
+    assert len(set(data.y)) == 10
+    assert data.feature_names == ["column 2", "column 3"]
 
 
 def test_measurements_alone_are_left_to_regression(tmp_path: Path) -> None:
@@ -517,6 +531,7 @@ def test_headers_are_told_from_rows(tmp_path: Path, text: str, header: bool) -> 
         ("a.txt", "  1.5   2 u \n 3 4  v\n", "spaces, without"),
         ("a.data", "a b label\n1.5 2 u\n3 4 v\n", "spaces, with"),
         ("a.dat", "1.5\t 2\tu\n3\t4\tv\n", "tabs, without"),
+        ("a.tsv", "a,b,label\n1.5,2,u\n3,4,v\n", "commas, with"),
         ("a.csv", "a|b|label\n1.5|2|u\n3|4|v\n", "bars, with"),
         ("a.csv", "sep=;\na;b;label\n1,5;2;u\n3;4;v\n", "semicolons, with"),
         ("a.csv", "a;b;label\n1,5;2;u\n3;4;v\n", "semicolons, with"),
@@ -621,7 +636,7 @@ def test_json_rows_have_no_names_and_keep_long_integers(tmp_path: Path) -> None:
         ("a.json", "[" * 100_000, "nested too deeply|not JSON"),
         ("a.arff", "@relation x\n@data\n1,2\n", "not a whole ARFF file"),
         ("a.arff", "@relation x\n@attribute a real\n@attribute y real\n@data\n{0 1}\n", "sparse"),
-        ("a.arff", "@relation x\n@attribute a real\n@attribute y real\n@data\n1\n", ":5: 1 cells"),
+        ("a.arff", "@relation x\n@attribute a real\n@attribute y real\n@data\n1\n", ":5: 1 cell"),
         ("a.xlsx", "PK\x03\x04", "a spreadsheet, which is not read; save the table as CSV"),
         ("a", "PK\x03\x04", "a zip archive"),
         ("a.csv", "PAR1", "a Parquet file"),

@@ -21,6 +21,7 @@ from maxmargin.data.cells import (
     finite_number,
     is_infinite,
     label_array,
+    plain_numbers,
     read_column,
     whole_numbers,
 )
@@ -134,18 +135,23 @@ class _Kind(NamedTuple):
 
     classes: bool  # few different values, each in several rows
     words: bool
-    unfit: bool  # a measurement, or a name in each row
+    unfit: str | None  # why it is no label, if it is a measurement or a name, or says nothing
 
 
 def _kind(column: Any) -> _Kind:
-    n = len(column)
-    if isinstance(column, np.ndarray):
-        different, words = whole_numbers(np.unique(column)), False
+    n, words = len(column), False
+    numbers = column if isinstance(column, np.ndarray) else plain_numbers(column)
+    if numbers is not None:
+        different = whole_numbers(np.unique(numbers[~np.isnan(numbers)]))
     else:
         texts = {text for cell in set(column) if (text := cell.strip()).lower() not in NO_LABEL}
         words = not all(map(finite_number, texts))
         different = np.arange(len(texts)) if words else np.unique(label_array(sorted(texts)))
-    unfit = len(different) > max(MANY_NUMBERS, n / 2) or _are_measured(different, n)
+    unfit = None
+    if len(different) > max(MANY_NUMBERS, n / 2) or _are_measured(different, n):
+        unfit = "has too many different values for a label"
+    elif len(different) < 2:
+        unfit = "has one value only" if len(different) else "is empty"
     classes = 2 <= len(different) <= min(CLASSES, n / 2) and different.dtype.kind != "f"
     return _Kind(classes, words, unfit)
 
@@ -181,14 +187,14 @@ def _instead_of_last(
     table: Table, others: list[int], kinds: list[_Kind]
 ) -> tuple[int, tuple[str, ...]]:
     """Return another column than the last, if it is clear which one."""
-    why = f"the last column, {_shown(table, len(kinds) - 1)}, is different in nearly every row"
+    why = f"the last column, {_shown(table, len(kinds) - 1)}, {kinds[-1].unfit}"
     chosen = others[0]
     only = len(others) == 1
     if not (only and kinds[chosen].words if table.names else only or chosen == 0):
         names = [table.names[j] if table.names else str(j + 1) for j in others]
         raise DataFileError(
-            f"{table.file}: {why}, so it does not look like a label; say which column is the label "
-            f"(label=…, or --label), for example {_or(names[:SHOWN])}, or -1 for the last one"
+            f"{table.file}: {why}; say which column is the label (label=…, or --label), for "
+            f"example {_or(names[:SHOWN])}, or -1 if it is the last one"
         )
     said = f"Column {_shown(table, chosen)} is taken as the label, since {why}."
     warnings.warn(f"{table.file}: {said} To choose another: label=….", stacklevel=5)
@@ -304,7 +310,7 @@ def _names(table: Table, kept: list[int], wanted: bool) -> tuple[list[str] | Non
     """Return different names of the columns that are kept, and remarks on names that are new."""
     if not table.names:
         return [f"column {j + 1}" for j in kept] if wanted else None, []
-    names: list[str] = []
+    names: dict[str, None] = {}
     renamed: list[str] = []
     for j in kept:
         name = given = table.names[j] or f"column {j + 1}"
@@ -314,13 +320,13 @@ def _names(table: Table, kept: list[int], wanted: bool) -> tuple[list[str] | Non
             name = f"{given} ({copies})"
         if name != table.names[j]:
             renamed.append(f"Column {j + 1} is called {name!r} here.")
-        names.append(name)
+        names[name] = None
     if len(renamed) > SHOWN:
         renamed = [
             *renamed[:SHOWN],
             f"So are {len(renamed) - SHOWN} more without a name of their own.",
         ]
-    return names, renamed
+    return list(names), renamed
 
 
 # ------------------------------------------------------------------- columns made numbers
@@ -365,10 +371,10 @@ class _Plan:
         two = OneHotEncoder(drop="if_binary", handle_unknown="ignore", **sparse)
         more = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=VALUES, **sparse)
         steps = [
-            ("numbers", median, [j for j in self.numbers if j not in self.gaps]),
+            ("numbers", median, sorted({*self.numbers} - {*self.gaps})),
             ("gaps", marked, self.gaps),
             ("two_words", two, self.two),
-            ("words", more, [j for j in self.words if j not in self.two]),
+            ("words", more, sorted({*self.words} - {*self.two})),
         ]
         return ColumnTransformer(
             [(name, step, _positions(chosen)) for name, step, chosen in steps if chosen],
