@@ -65,8 +65,9 @@ def read_labelled(path: str | os.PathLike[str], label: str | int | None = None) 
     - *Dates and times* (``2020-12-31``, ``31/12/2020 18:00``, ``31 Dec 2020``) become days since
       1970, times of day become hours. If no date of a column tells whether day or month comes
       first, the column is refused.
-    - *Words*, also yes and no, stay words; then X is an array of objects, and ``prepare`` makes a
-      column of 0 and 1 for each of the 29 most frequent words and one for all others.
+    - *Words*, also yes and no, stay words; then X is an array of objects with the columns of
+      numbers first, and ``prepare`` makes a column of 0 and 1 for each of the 29 most frequent
+      words and one for all others.
     - *Missing cells* are empty or say NA, N/A, NaN, null, None, ``?``, ``-`` or ``.``; ``prepare``
       puts the median in their place, or counts them as one more word. Rows without a label are
       left out.
