@@ -121,6 +121,11 @@ def test_marks_and_line_ends_do_not_matter(tmp_path: Path, start: bytes, end: by
     assert read(tmp_path, rows, "a.svm").X.toarray().tolist() == [[1], [2]]
 
 
+def test_long_lines_are_recognised(tmp_path: Path) -> None:
+    line = " ".join(["1", *(f"{j}:1" for j in range(1, 5000))])
+    assert read(tmp_path, f"{line}\n{line}\n", "rows").X.shape == (2, 4999)
+
+
 def test_rows_without_features_are_rows(tmp_path: Path) -> None:
     data = read(tmp_path, "1\n1 2:5\n1 \n", "a.svm")
     assert_array_equal(data.X.toarray(), [[0, 0], [0, 5], [0, 0]])
@@ -150,6 +155,7 @@ def test_huge_indices_are_kept(tmp_path: Path) -> None:
         ("a,b,c\nu,2,3\nv,3,4\n", "1", ["b", "c"], ["u", "v"]),
         ("a,b,c\nu,2,3\nv,3,4\n", -3, ["b", "c"], ["u", "v"]),
         ("0,1,label\n1,2,u\n3,4,v\n", None, ["0", "1"], ["u", "v"]),
+        ("PAR1,Target,class\n1,u,2\n3,v,4\n", None, ["PAR1", "class"], ["u", "v"]),
         ("2,3,u\n3,4,v\n", None, None, ["u", "v"]),
         ("u;2;3\nv;3;4\n", 1, None, ["u", "v"]),
         ('"a, b"\tb\ty\n1\t2\tu\n3\t4\tv', None, ["a, b", "b"], ["u", "v"]),
@@ -647,7 +653,7 @@ def test_json_rows_have_no_names_and_keep_long_integers(tmp_path: Path) -> None:
         ("a.arff", "@relation x\n@attribute a real\n@attribute y real\n@data\n1\n", ":5: 1 cell"),
         ("a.xlsx", "PK\x03\x04", "a spreadsheet, which is not read; save the table as CSV"),
         ("a", "PK\x03\x04", "a zip archive"),
-        ("a.csv", "PAR1", "a Parquet file"),
+        ("a.csv", "PAR1\x15\x00", "a Parquet file"),
         ("a.npz", "PK\x03\x04", "numpy arrays"),
         ("a.pkl", "x", "a pickle"),
         ("a.csv", "<!DOCTYPE html>\n<html>", "a page of markup"),

@@ -18,7 +18,9 @@ import numpy as np
 from maxmargin.data.cells import finite_number, is_missing, resembles_value
 from maxmargin.errors import DataFileError
 
+# The first two are the label whatever else there is.
 LABEL_NAMES = ("label", "target", "class", "y", "outcome", "diagnosis", "species", "survived")
+_SURE_NAMES = LABEL_NAMES[:2]
 # The first that divides all rows alike; where semicolons do, commas are part of the cells.
 _DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas", " ": "spaces"}
 _DELIMITER_ROWS = 20
@@ -289,7 +291,8 @@ def find_label(
 
 
 def _named_label(names: list[str], file: str) -> int | None:
-    found = [i for i, column in enumerate(names) if column.lower() in LABEL_NAMES]
+    found = [i for i, name in enumerate(names) if name.lower() in _SURE_NAMES]
+    found = found or [i for i, name in enumerate(names) if name.lower() in LABEL_NAMES]
     if len(found) > 1:
         raise DataFileError(
             f"{file}: columns {' and '.join(str(i + 1) for i in found)} could both be the label; "
