@@ -121,6 +121,11 @@ def test_marks_and_line_ends_do_not_matter(tmp_path: Path, start: bytes, end: by
     assert read(tmp_path, rows, "a.svm").X.toarray().tolist() == [[1], [2]]
 
 
+def test_long_lines_are_recognised(tmp_path: Path) -> None:
+    line = " ".join(["1", *(f"{j}:1" for j in range(1, 5000))])
+    assert read(tmp_path, f"{line}\n{line}\n", "rows").X.shape == (2, 4999)
+
+
 def test_rows_without_features_are_rows(tmp_path: Path) -> None:
     data = read(tmp_path, "1\n1 2:5\n1 \n", "a.svm")
     assert_array_equal(data.X.toarray(), [[0, 0], [0, 5], [0, 0]])
@@ -150,6 +155,7 @@ def test_huge_indices_are_kept(tmp_path: Path) -> None:
         ("a,b,c\nu,2,3\nv,3,4\n", "1", ["b", "c"], ["u", "v"]),
         ("a,b,c\nu,2,3\nv,3,4\n", -3, ["b", "c"], ["u", "v"]),
         ("0,1,label\n1,2,u\n3,4,v\n", None, ["0", "1"], ["u", "v"]),
+        ("PAR1,Target,class\n1,u,2\n3,v,4\n", None, ["PAR1", "class"], ["u", "v"]),
         ("2,3,u\n3,4,v\n", None, None, ["u", "v"]),
         ("u;2;3\nv;3;4\n", 1, None, ["u", "v"]),
         ('"a, b"\tb\ty\n1\t2\tu\n3\t4\tv', None, ["a, b", "b"], ["u", "v"]),
@@ -285,9 +291,9 @@ def mixed(folder: Path) -> Labelled:
 
 def test_words_stay_words_until_they_are_prepared(tmp_path: Path) -> None:
     data = mixed(tmp_path)
-    assert data.feature_names == ["age", "city", "ok", "gap", "town"]
+    assert data.feature_names == ["age", "gap", "ok", "city", "town"]
     assert data.X.dtype == object
-    assert data.X[3, 1] is None
+    assert data.X[3, 3] is None
     assert data.X[:2, 2].tolist() == ["yes", "no"]
     Z = data.prepare.fit_transform(data.X)
     names = data.prepare.get_feature_names_out(data.feature_names).tolist()
@@ -298,7 +304,7 @@ def test_words_stay_words_until_they_are_prepared(tmp_path: Path) -> None:
         *("city_Bonn", "city_Oslo", "city_Rome", "city_None"),
     ]
     assert len([name for name in names if name.startswith("town_")]) == 30
-    assert_array_equal(Z[:, names.index("city_Rome")], data.X[:, 1] == "Rome")
+    assert_array_equal(Z[:, names.index("city_Rome")], data.X[:, 3] == "Rome")
     assert_array_equal(Z[:, names.index("ok_yes")], data.X[:, 2] == "yes")
     assert remarked(data, "Column 'ok' has two values: it becomes 0 and 1.")
     assert remarked(data, "Column 'city' has words: it becomes 4 columns of 0 and 1.")
@@ -317,9 +323,17 @@ def test_preparation_is_unfitted_clonable_picklable_and_prints_as_code(tmp_path:
         assert_array_equal(copy.fit(data.X).transform(data.X), expected)
 
 
+def test_preparation_of_many_columns_prints_in_full(tmp_path: Path) -> None:
+    header = ",".join([*(f"x{j},w{j}" for j in range(40)), "label"])
+    text = table(header, lambda i: f"{wave(i)},{'abc'[i % 3]}," * 40 + str(i % 2))
+    printed = repr(read(tmp_path, text, "a.csv").prepare)
+    assert "..." not in printed
+    assert "slice(40, 80, None)" in printed
+
+
 def test_preparation_learns_from_training_rows_only(tmp_path: Path) -> None:
     data = mixed(tmp_path)
-    train = np.array([i for i in range(200) if data.X[i, 1] in ("Rome", "Oslo")])
+    train = np.array([i for i in range(200) if data.X[i, 3] in ("Rome", "Oslo")])
     prepare = data.prepare.fit(data.X[train])
     names = prepare.get_feature_names_out(data.feature_names).tolist()
     assert "city_Bonn" not in names
@@ -464,14 +478,28 @@ def test_the_only_classes_are_the_label_if_the_last_column_cannot_be(tmp_path: P
 
 def test_a_label_that_could_be_several_columns_must_be_named(tmp_path: Path) -> None:
     houses = table("rooms,garden,price", lambda i: f"{i % 5},{'yn'[i % 2]},{wave(i)}")
-    with pytest.raises(DataFileError, match="for example rooms or garden, or -1") as refused:
+    with pytest.raises(
+        DataFileError, match="for example rooms or garden, or -1 if it is the last one"
+    ) as refused:
         read(tmp_path, houses, "a.csv")
-    assert "the last column, 'price', is different in nearly every row" in str(refused.value)
+    assert "the last column, 'price', has too many different values for a label" in str(
+        refused.value
+    )
     assert read(tmp_path, houses, "a.csv", "garden").y[:2].tolist() == ["y", "n"]
     assert read(tmp_path, houses, "a.csv", -1).label_name == "price"
     letters = "\n".join(f"{'ABC'[i % 3]},{i % 7},{i % 5}" for i in range(ROWS))
     with pytest.raises(DataFileError, match="label=1 or label=-1"):
         read(tmp_path, letters, "a.csv")
+
+
+def test_pixels_that_are_never_set_are_no_label(tmp_path: Path) -> None:
+    digits = "\n".join(f"{i % 10},{i * 37 % 251},{i % 2},0" for i in range(ROWS))
+    with pytest.warns(
+        UserWarning, match="Column 1 is taken as the label, since the last column, 4"
+    ):
+        data = read(tmp_path, digits, "a.csv")
+    assert len(set(data.y)) == 10
+    assert data.feature_names == ["column 2", "column 3"]
 
 
 def test_measurements_alone_are_left_to_regression(tmp_path: Path) -> None:
@@ -517,6 +545,7 @@ def test_headers_are_told_from_rows(tmp_path: Path, text: str, header: bool) -> 
         ("a.txt", "  1.5   2 u \n 3 4  v\n", "spaces, without"),
         ("a.data", "a b label\n1.5 2 u\n3 4 v\n", "spaces, with"),
         ("a.dat", "1.5\t 2\tu\n3\t4\tv\n", "tabs, without"),
+        ("a.tsv", "a,b,label\n1.5,2,u\n3,4,v\n", "commas, with"),
         ("a.csv", "a|b|label\n1.5|2|u\n3|4|v\n", "bars, with"),
         ("a.csv", "sep=;\na;b;label\n1,5;2;u\n3;4;v\n", "semicolons, with"),
         ("a.csv", "a;b;label\n1,5;2;u\n3;4;v\n", "semicolons, with"),
@@ -621,10 +650,10 @@ def test_json_rows_have_no_names_and_keep_long_integers(tmp_path: Path) -> None:
         ("a.json", "[" * 100_000, "nested too deeply|not JSON"),
         ("a.arff", "@relation x\n@data\n1,2\n", "not a whole ARFF file"),
         ("a.arff", "@relation x\n@attribute a real\n@attribute y real\n@data\n{0 1}\n", "sparse"),
-        ("a.arff", "@relation x\n@attribute a real\n@attribute y real\n@data\n1\n", ":5: 1 cells"),
+        ("a.arff", "@relation x\n@attribute a real\n@attribute y real\n@data\n1\n", ":5: 1 cell"),
         ("a.xlsx", "PK\x03\x04", "a spreadsheet, which is not read; save the table as CSV"),
         ("a", "PK\x03\x04", "a zip archive"),
-        ("a.csv", "PAR1", "a Parquet file"),
+        ("a.csv", "PAR1\x15\x00", "a Parquet file"),
         ("a.npz", "PK\x03\x04", "numpy arrays"),
         ("a.pkl", "x", "a pickle"),
         ("a.csv", "<!DOCTYPE html>\n<html>", "a page of markup"),
@@ -671,12 +700,12 @@ def test_frames_that_pandas_writes_are_read_back(tmp_path: Path) -> None:
     days = (frame["day"] - pd.Timestamp(0)).dt.days
     for name, text in written.items():
         data = read(tmp_path, text, name)
-        assert data.feature_names == ["size", "city", "day"]
+        assert data.feature_names == ["size", "day", "city"]
         assert_allclose(data.X[:, 0].astype(float), frame["size"], atol=1e-9)
-        assert [word or None for word in data.X[:, 1]] == [
+        assert [word or None for word in data.X[:, 2]] == [
             word if isinstance(word, str) else None for word in frame["city"]
         ]
-        assert_allclose(data.X[:, 2].astype(float), days)
+        assert_allclose(data.X[:, 1].astype(float), days)
         assert_array_equal(data.y, frame["label"])
 
 
@@ -839,7 +868,7 @@ def read_or_refused(folder: Path, name: str, content: str | bytes) -> None:
 
 
 @given(content=FRAGMENTS)
-@settings(deadline=None, max_examples=150, derandomize=True)
+@settings(deadline=None, max_examples=60, derandomize=True)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_any_content_is_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, name: str, content: str | bytes
@@ -848,7 +877,7 @@ def test_any_content_is_read_or_refused(
 
 
 @given(data=st.data())
-@settings(deadline=None, max_examples=150, derandomize=True)
+@settings(deadline=None, max_examples=60, derandomize=True)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_damaged_files_are_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject

@@ -148,7 +148,7 @@ def resembles_value(text: str) -> bool:
 
 def read_column(cells: Sequence[str], delimiter: str | None = None) -> Column:
     """Return the values of a column; the file's delimiter tells whose commas its cells have."""
-    numbers = _plain_cells(cells)
+    numbers = plain_numbers(cells)
     if numbers is not None:
         return Column(numbers)
     texts = {cell: cell.strip() for cell in dict.fromkeys(cells)}
@@ -166,7 +166,7 @@ def read_column(cells: Sequence[str], delimiter: str | None = None) -> Column:
     return Column(np.fromiter(map(found.__getitem__, cells), np.float64, len(cells)), read[1])
 
 
-def _plain_cells(cells: Sequence[str]) -> Any:
+def plain_numbers(cells: Sequence[str]) -> Any:
     """Return the values of plain numbers and missing cells at once; None if there is more."""
     text = "".join(cells)
     if "_" in text or not text.isascii():  # float() reads some such texts

@@ -21,6 +21,7 @@ from maxmargin.data.cells import (
     finite_number,
     is_infinite,
     label_array,
+    plain_numbers,
     read_column,
     whole_numbers,
 )
@@ -79,10 +80,10 @@ def labelled(table: Table) -> Labelled:
     columns = {j: _taken(_read(table, j), rows) for j in features}
     kept, left_out = _judged(table, columns)
     columns = {j: columns[j] for j in kept}
-    plan = _Plan(list(columns.values()))
-    names, renamed = _names(table, kept, len(features) > len(kept) or plan.needed)
+    plan = _Plan(columns)
+    names, renamed = _names(table, plan.order, len(features) > len(kept) or plan.needed)
     if names and plan.names_collide(names):
-        names = [f"{name} (column {j + 1})" for name, j in zip(names, kept, strict=True)]
+        names = [f"{name} (column {j + 1})" for name, j in zip(names, plan.order, strict=True)]
         renamed.append("Columns are called by name and number, since names alone are ambiguous.")
     said = (*table.remarks, *remarks, *renamed, *left_out, *_explained(table, columns))
     return Labelled(
@@ -134,18 +135,23 @@ class _Kind(NamedTuple):
 
     classes: bool  # few different values, each in several rows
     words: bool
-    unfit: bool  # a measurement, or a name in each row
+    unfit: str | None  # why it is no label, if it is a measurement or a name, or says nothing
 
 
 def _kind(column: Any) -> _Kind:
-    n = len(column)
-    if isinstance(column, np.ndarray):
-        different, words = whole_numbers(np.unique(column)), False
+    n, words = len(column), False
+    numbers = column if isinstance(column, np.ndarray) else plain_numbers(column)
+    if numbers is not None:
+        different = whole_numbers(np.unique(numbers[~np.isnan(numbers)]))
     else:
         texts = {text for cell in set(column) if (text := cell.strip()).lower() not in NO_LABEL}
         words = not all(map(finite_number, texts))
         different = np.arange(len(texts)) if words else np.unique(label_array(sorted(texts)))
-    unfit = len(different) > max(MANY_NUMBERS, n / 2) or _are_measured(different, n)
+    unfit = None
+    if len(different) > max(MANY_NUMBERS, n / 2) or _are_measured(different, n):
+        unfit = "has too many different values for a label"
+    elif len(different) < 2:
+        unfit = "has one value only" if len(different) else "is empty"
     classes = 2 <= len(different) <= min(CLASSES, n / 2) and different.dtype.kind != "f"
     return _Kind(classes, words, unfit)
 
@@ -181,14 +187,14 @@ def _instead_of_last(
     table: Table, others: list[int], kinds: list[_Kind]
 ) -> tuple[int, tuple[str, ...]]:
     """Return another column than the last, if it is clear which one."""
-    why = f"the last column, {_shown(table, len(kinds) - 1)}, is different in nearly every row"
+    why = f"the last column, {_shown(table, len(kinds) - 1)}, {kinds[-1].unfit}"
     chosen = others[0]
     only = len(others) == 1
     if not (only and kinds[chosen].words if table.names else only or chosen == 0):
         names = [table.names[j] if table.names else str(j + 1) for j in others]
         raise DataFileError(
-            f"{table.file}: {why}, so it does not look like a label; say which column is the label "
-            f"(label=…, or --label), for example {_or(names[:SHOWN])}, or -1 for the last one"
+            f"{table.file}: {why}; say which column is the label (label=…, or --label), for "
+            f"example {_or(names[:SHOWN])}, or -1 if it is the last one"
         )
     said = f"Column {_shown(table, chosen)} is taken as the label, since {why}."
     warnings.warn(f"{table.file}: {said} To choose another: label=….", stacklevel=5)
@@ -304,7 +310,7 @@ def _names(table: Table, kept: list[int], wanted: bool) -> tuple[list[str] | Non
     """Return different names of the columns that are kept, and remarks on names that are new."""
     if not table.names:
         return [f"column {j + 1}" for j in kept] if wanted else None, []
-    names: list[str] = []
+    names: dict[str, None] = {}
     renamed: list[str] = []
     for j in kept:
         name = given = table.names[j] or f"column {j + 1}"
@@ -314,80 +320,90 @@ def _names(table: Table, kept: list[int], wanted: bool) -> tuple[list[str] | Non
             name = f"{given} ({copies})"
         if name != table.names[j]:
             renamed.append(f"Column {j + 1} is called {name!r} here.")
-        names.append(name)
+        names[name] = None
     if len(renamed) > SHOWN:
         renamed = [
             *renamed[:SHOWN],
             f"So are {len(renamed) - SHOWN} more without a name of their own.",
         ]
-    return names, renamed
+    return list(names), renamed
 
 
 # ------------------------------------------------------------------- columns made numbers
 
 
-class _Plan:
-    """Which columns are prepared how."""
+_STEPS = ("numbers", "gaps", "two_words", "words")  # of a preparation, in the order of its columns
 
-    def __init__(self, columns: list[Column]) -> None:
-        self.columns = columns
-        self.words = [j for j, column in enumerate(columns) if column.words]
-        self.two = [j for j in self.words if _is_binary(columns[j])]
-        self.numbers = [j for j, column in enumerate(columns) if not column.words]
-        missing = [float(np.mean(columns[j].missing)) for j in self.numbers]
-        self.gaps = [
-            j for j, share in zip(self.numbers, missing, strict=True) if share >= MANY_MISSING
-        ]
-        self.needed = bool(self.words) or any(missing)
+
+def _step(column: Column) -> str:
+    """Return the step of the preparation that a column goes through, if there are words."""
+    if column.words:
+        return "two_words" if _is_binary(column) else "words"
+    return "gaps" if np.mean(column.missing) >= MANY_MISSING else "numbers"
+
+
+class _Plan:
+    """Which columns are prepared how, and in which order they stand in X."""
+
+    def __init__(self, columns: dict[int, Column]) -> None:
+        steps = {j: _step(column) for j, column in columns.items()}
+        self.order = list(columns)
+        self.has_words = not {"words", "two_words"}.isdisjoint(steps.values())
+        if self.has_words:
+            # Columns of one step stand together, so that a slice of any length prints in full.
+            self.order.sort(key=lambda j: _STEPS.index(steps[j]))
+        self.columns = [columns[j] for j in self.order]
+        self.steps = [steps[j] for j in self.order]
+        self.needed = self.has_words or any(column.missing.any() for column in self.columns)
 
     def rows(self) -> Any:
         """Return the rows, as floats if all columns are numbers, else as objects."""
         n = len(self.columns[0].values)
-        X = np.empty((n, len(self.columns)), dtype=object if self.words else np.float64)
+        X = np.empty((n, len(self.columns)), dtype=object if self.has_words else np.float64)
         for j, column in enumerate(self.columns):
             X[:, j] = column.values
         return X
 
     def transformer(self) -> Any:
         """Return what makes numbers of the rows, not fitted; None if they are numbers."""
-        # Imported here: most programs that import maxmargin read no table.
+        if not self.needed:
+            return None
+        # Imported here: most programs that import maxmargin read no such table.
         from sklearn.compose import ColumnTransformer
         from sklearn.impute import SimpleImputer
         from sklearn.preprocessing import OneHotEncoder
 
-        if not self.needed:
-            return None
         median = SimpleImputer(strategy="median", keep_empty_features=True)
         marked = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
-        if not self.words:
-            return marked if self.gaps else median
-        sparse = {} if self._is_wide() else {"sparse_output": False}
-        two = OneHotEncoder(drop="if_binary", handle_unknown="ignore", **sparse)
-        more = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=VALUES, **sparse)
-        steps = [
-            ("numbers", median, [j for j in self.numbers if j not in self.gaps]),
-            ("gaps", marked, self.gaps),
-            ("two_words", two, self.two),
-            ("words", more, [j for j in self.words if j not in self.two]),
-        ]
+        if not self.has_words:
+            return marked if "gaps" in self.steps else median
+        wide = self._is_wide()
+        form = {} if wide else {"sparse_output": False}
+        two = OneHotEncoder(drop="if_binary", handle_unknown="ignore", **form)
+        more = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=VALUES, **form)
+        parts = zip(_STEPS, (median, marked, two, more), strict=True)
         return ColumnTransformer(
-            [(name, step, _positions(chosen)) for name, step, chosen in steps if chosen],
-            sparse_threshold=0.3 if sparse == {} else 0,
+            [(name, part, self._place(name)) for name, part in parts if name in self.steps],
+            sparse_threshold=0.3 if wide else 0,
             verbose_feature_names_out=False,
         )
 
+    def _place(self, step: str) -> slice:
+        first = self.steps.index(step)
+        return slice(first, first + self.steps.count(step))
+
     def _is_wide(self) -> bool:
-        width = len(self.numbers) + sum(one_hot_columns(self.columns[j]) for j in self.words)
+        width = sum(one_hot_columns(column) if column.words else 1 for column in self.columns)
         return width > DENSE_COLUMNS or width * len(self.columns[0].values) > DENSE_ENTRIES
 
     def names_collide(self, names: list[str]) -> bool:
         """Tell whether names of columns and of words make the same name twice: a + b_c, a_b + c."""
-        made = [names[j] for j in self.numbers]
-        made += [f"missingindicator_{names[j]}" for j in self.gaps]
-        for j in self.words:
-            column = self.columns[j]
-            values = {str(value) for value in column.values.tolist()} | {"infrequent_sklearn"}
-            made += [f"{names[j]}_{value}" for value in values]
+        made = []
+        for name, column, step in zip(names, self.columns, self.steps, strict=True):
+            values = {str(value) for value in column.values.tolist()} if column.words else {""}
+            made += [f"{name}_{value}" if column.words else name for value in values]
+            made += [f"{name}_infrequent_sklearn"] if step == "words" else []
+            made += [f"missingindicator_{name}"] if step == "gaps" else []
         return len(set(made)) < len(made)
 
 
@@ -402,12 +418,6 @@ def one_hot_columns(column: Column) -> int:
     return min(column.distinct + bool(column.missing.any()), VALUES)
 
 
-def _positions(chosen: list[int]) -> Any:
-    """Return a slice where columns are neighbours: scikit-learn shortens long lists in print."""
-    first, last = chosen[0], chosen[-1]
-    return slice(first, last + 1) if last - first + 1 == len(chosen) > 2 else chosen
-
-
 # ------------------------------------------------------------------- sentences
 
 
@@ -419,22 +429,22 @@ def _explained(table: Table, columns: dict[int, Column]) -> list[str]:
         if group:
             said.append(f"{_subject(table, group, one, several)}.")
     said += _on_words(table, {j: column for j, column in columns.items() if column.words})
-    gaps = {j: int(np.count_nonzero(column.missing)) for j, column in columns.items()}
-    numbers = {j: gaps[j] for j in gaps if gaps[j] and not columns[j].words}
-    words = {j: gaps[j] for j in gaps if gaps[j] and columns[j].words}
     n = len(next(iter(columns.values())).values)
-    if numbers:
-        many = [j for j in numbers if numbers[j] >= MANY_MISSING * n]
-        all_numbers = not any(column.words for column in columns.values())
-        marked = ", and a column of 0 and 1 says where" if many else ""
-        some = "" if not many or all_numbers or many == list(numbers) else " if they are many"
-        its = "its" if sum(numbers.values()) == 1 else "their"
-        said.append(
-            f"{_empty_cells(table, numbers, n)}: the median of the training rows takes {its} place"
-            f"{marked}{some}."
-        )
-    if words:
-        said.append(f"{_empty_cells(table, words, n)}: that counts as a value of its own.")
+    gaps = {j: k for j, column in columns.items() if (k := int(np.count_nonzero(column.missing)))}
+    words = {j: gaps[j] for j in gaps if columns[j].words}
+    marked = {j: gaps[j] for j in gaps if j not in words and gaps[j] >= MANY_MISSING * n}
+    if marked and not any(column.words for column in columns.values()):
+        marked = gaps  # one imputer for all columns marks all
+    few = {j: gaps[j] for j in gaps if j not in words and j not in marked}
+    median = "the median of the training rows takes {} place"
+    for some, what in (
+        (few, median),
+        (marked, f"{median}, and a column of 0 and 1 says where"),
+        (words, "that counts as a value of its own"),
+    ):
+        if some:
+            their = "its" if sum(some.values()) == 1 else "their"
+            said.append(f"{_empty_cells(table, some, n)}: {what.format(their)}.")
     return said
 
 

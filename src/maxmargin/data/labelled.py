@@ -19,6 +19,7 @@ _SVMLIGHT = {".svm", ".libsvm", ".svmlight"}
 _JSON_LINES = {".jsonl", ".ndjson"}
 _TABLES = {".csv": None, ".tsv": "\t"}
 _SVMLIGHT_LINE = re.compile(r"\s*[^\s:,;]+(?:[ \t]+(?:\d+|qid):\S*)+\s*(?:#.*)?")
+_FIRST_LINE = re.compile(r"^[^\S\n]*[^\s#].*", re.MULTILINE)
 _ENCODINGS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32-le",  # before UTF-16, whose mark it starts with
@@ -32,6 +33,7 @@ _LOOKED_AT = 10**6  # characters
 
 _AS_CSV = "save the table as CSV"
 _ARRAYS = "load it with numpy and write X and y to a CSV file"
+_MARKUP = (b"<!doctype", b"<html", b"<?xml")
 # What a file starts with, or how its name ends; what it is; and the way out.
 _FOREIGN = (
     ((b"\xd0\xcf\x11\xe0",), (".xlsx", ".xls", ".xlsm", ".ods"), "a spreadsheet", _AS_CSV),
@@ -44,7 +46,7 @@ _FOREIGN = (
     ((b"SQLite format 3",), (".sqlite", ".db"), "a database", _AS_CSV),
     ((b"\x80\x03", b"\x80\x04", b"\x80\x05"), (".pkl", ".pickle"), "a pickle", _AS_CSV),
     ((b"%PDF", b"\x89PNG", b"\xff\xd8\xff"), (".pdf", ".docx"), "a document or picture", _AS_CSV),
-    ((b"<!doctype", b"<html", b"<?xml"), (".html", ".htm", ".xml"), "a page of markup", _AS_CSV),
+    (_MARKUP, (".html", ".htm", ".xml"), "a page of markup", _AS_CSV),
     ((b"7z\xbc\xaf", b"Rar!"), (".7z", ".rar", ".tar", ".tgz"), "an archive", "unpack it first"),
 )
 
@@ -65,8 +67,9 @@ def read_labelled(path: str | os.PathLike[str], label: str | int | None = None) 
     - *Dates and times* (``2020-12-31``, ``31/12/2020 18:00``, ``31 Dec 2020``) become days since
       1970, times of day become hours. If no date of a column tells whether day or month comes
       first, the column is refused.
-    - *Words*, also yes and no, stay words; then X is an array of objects, and ``prepare`` makes a
-      column of 0 and 1 for each of the 29 most frequent words and one for all others.
+    - *Words*, also yes and no, stay words; then X is an array of objects with the columns of
+      numbers first, and ``prepare`` makes a column of 0 and 1 for each of the 29 most frequent
+      words and one for all others.
     - *Missing cells* are empty or say NA, N/A, NaN, null, None, ``?``, ``-`` or ``.``; ``prepare``
       puts the median in their place, or counts them as one more word. Rows without a label are
       left out.
@@ -86,11 +89,12 @@ def read_labelled(path: str | os.PathLike[str], label: str | int | None = None) 
         The file.
     label : str or int, optional
         The label column of a table: its name, or its number from 1 (-1 is the last). By default the
-        column named label, target, class, y, outcome, diagnosis, species or survived (in any case),
-        else the last one. If the last one differs in nearly every row, as measurements and names
-        do, and others look like classes, the label must be named; except that the only one with
-        words, or in a table without a header the only or first one, is taken with a warning. In
-        svmlight text the label always comes first.
+        column named label or target, else class, y, outcome, diagnosis, species or survived (in any
+        case), else the last one. If the last one cannot be it, since it differs in nearly every
+        row, as measurements and names do, or has one value only, and others look like classes, the
+        label must be named; except that the only one of these with words, or in a table without a
+        header the only or first one, is taken with a warning. In svmlight text the label always
+        comes first.
 
     Returns
     -------
@@ -167,10 +171,8 @@ def _extension(path: Path) -> str:
 
 
 def _looks_like_svmlight(text: str) -> bool:
-    lines = (
-        line for line in text[:10_000].split("\n") if line.strip() and not line.startswith("#")
-    )
-    return _SVMLIGHT_LINE.fullmatch(next(lines, "")) is not None
+    first = _FIRST_LINE.search(text)
+    return first is not None and _SVMLIGHT_LINE.fullmatch(first[0]) is not None
 
 
 # ------------------------------------------------------------------- bytes to text
@@ -196,9 +198,11 @@ def _text(path: Path) -> tuple[str, tuple[str, ...]]:
 
 
 def _refuse_foreign(content: bytes, path: Path) -> None:
-    start, extension = content[:64].lstrip().lower(), _extension(path)
+    start, extension = content[:4096].lstrip(), _extension(path)
+    text = not _not_text(start.decode("latin-1"))  # PAR1 may also be the name of a column
     for starts, endings, kind, way_out in _FOREIGN:
-        if extension in endings or any(start.startswith(begin.lower()) for begin in starts):
+        markup = starts is _MARKUP and start.lower().startswith(_MARKUP)
+        if extension in endings or markup or (not text and start.startswith(starts)):
             raise DataFileError(f"{path}: this is {kind}, which is not read; {way_out}")
 
 

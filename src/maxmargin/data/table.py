@@ -18,7 +18,9 @@ import numpy as np
 from maxmargin.data.cells import finite_number, is_missing, resembles_value
 from maxmargin.errors import DataFileError
 
+# The first two are the label whatever else there is.
 LABEL_NAMES = ("label", "target", "class", "y", "outcome", "diagnosis", "species", "survived")
+_SURE_NAMES = LABEL_NAMES[:2]
 # The first that divides all rows alike; where semicolons do, commas are part of the cells.
 _DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas", " ": "spaces"}
 _DELIMITER_ROWS = 20
@@ -167,7 +169,8 @@ def _body(content: str, file: str, delimiter: str | None) -> _Body:
     before = 0
     if spreadsheet and spreadsheet[1] in _DELIMITERS:
         content, delimiter, before = content[spreadsheet.end() :], spreadsheet[1], 1
-    delimiter = delimiter or _delimiter(content)
+    if delimiter is None or delimiter not in content:
+        delimiter = _delimiter(content)
     if delimiter == " ":
         content = content.replace("\t", " ")
     body = _Body(content, file, delimiter, before)
@@ -224,20 +227,23 @@ def _is_header(first: list[str], rest: list[list[str]], label: str | int | None)
     """Tell whether the first row names the columns, by comparing it with the rows below."""
     if isinstance(label, str) and label in first and not finite_number(label):
         return True
+
+    def below(j: int) -> list[str]:
+        return [cells[j].strip() for cells in rest if j < len(cells)]
+
     words = [
         j for j, cell in enumerate(first) if not is_missing(cell) and not resembles_value(cell)
     ]
-    below = [[cells[j].strip() for cells in rest if j < len(cells)] for j in range(len(first))]
-    if 2 * len(words) >= len(first) and any(_is_numeric(below[j]) for j in words):
+    if 2 * len(words) >= len(first) and any(_is_numeric(below(j)) for j in words):
         return True
-    if words and 2 * sum(first[j] in below[j] for j in words) >= len(words):
+    if words and 2 * sum(first[j] in below(j) for j in words) >= len(words):
         return False
     if any(cell.lower() in LABEL_NAMES for cell in first):
         return True
     if len(first) > 2 and _counts(first) and rest:
         return True  # what pandas writes for columns without names
-    classes = [j for j in words if _are_classes(below[j])]
-    if len(classes) > 1 and not any(first[j] in below[j] for j in words):
+    classes = [j for j in words if _are_classes(below(j))]
+    if len(classes) > 1 and not any(first[j] in below(j) for j in words):
         return True
     return not any(resembles_value(cell) for cell in first)
 
@@ -285,7 +291,8 @@ def find_label(
 
 
 def _named_label(names: list[str], file: str) -> int | None:
-    found = [i for i, column in enumerate(names) if column.lower() in LABEL_NAMES]
+    found = [i for i, name in enumerate(names) if name.lower() in _SURE_NAMES]
+    found = found or [i for i, name in enumerate(names) if name.lower() in LABEL_NAMES]
     if len(found) > 1:
         raise DataFileError(
             f"{file}: columns {' and '.join(str(i + 1) for i in found)} could both be the label; "
@@ -339,8 +346,9 @@ def _textual(body: _Body, width: int) -> _Columns:
     while block := list(islice(rows, _ROWS_PER_BLOCK)):
         for line, cells in block:
             if len(cells) != width:
+                count = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
                 raise DataFileError(
-                    f"{body.file}:{line}: {len(cells)} cells where the first row has {width}; "
+                    f"{body.file}:{line}: {count} where the first row has {width}; "
                     "complete the row, or quote cells that contain the separator"
                 )
             lines.append(line)
