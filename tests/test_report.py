@@ -1,9 +1,14 @@
 """The report: one file that is complete, honest, and inert in any browser."""
 
 import hashlib
+import io
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -13,23 +18,37 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn import svm
+from click.testing import CliRunner
+from matplotlib.colors import to_hex
+from sklearn import metrics, svm
+from sklearn.compose import ColumnTransformer
+from sklearn.datasets import dump_svmlight_file, make_blobs
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.kernel_approximation import Nystroem
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 import maxmargin as mm
+from maxmargin.cli import main
+from maxmargin.diagnosis.candidates import written_out
 from maxmargin.plots import MarginDisplay, style
 from maxmargin.reports import columns, making, page, pictures, report, subject
 from maxmargin.reports.columns import _dealt, importances, values
 from maxmargin.reports.pictures import (
     FitDisplay,
+    PrecisionRecallDisplay,
+    RocDisplay,
     ScoresDisplay,
 )
 from maxmargin.reports.proof import verdict
-from maxmargin.reports.quality import wilson
+from maxmargin.reports.quality import COLOURED, Quality, auc_interval, quality_of, wilson
 from maxmargin.reports.rows import SHOWN as SUPPORT_VECTORS
 from maxmargin.reports.subject import subject_of
 from tests.browser import CHROMIUM, Browser, browser
@@ -248,6 +267,292 @@ def test_lengths_are_those_of_the_certificate(write: Callable[..., Page]) -> Non
     assert words not in write(mm.NuSVC(nu=0.4).fit(X, Y), X, Y).text
 
 
+# How good it is.
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_figures_are_those_of_scikit_learn(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count = (2, 2, 5, 30)[seed]
+    classes = np.array([f"c{k:02}" for k in range(count)])
+    raw = rng.normal(size=(300, 1 if count == 2 else count))
+    y = rng.choice(classes, 300)
+    said = classes[(raw[:, 0] > 0).astype(int) if count == 2 else raw.argmax(axis=1)]
+    found = Quality(y, said, raw, classes)
+    assert np.array_equal(found.counts, metrics.confusion_matrix(y, said))
+    each = metrics.precision_recall_fscore_support(y, said, zero_division=0)
+    for ours, theirs in zip(
+        (found.precision, found.recall, found.f1, found.rows), each, strict=True
+    ):
+        assert np.allclose(ours, theirs)
+    area = [
+        metrics.roc_auc_score(y == label, raw[:, -1] if count == 2 else raw[:, k])
+        for k, label in enumerate(classes)
+    ]
+    expected = {
+        "accuracy": metrics.accuracy_score(y, said),
+        "balanced accuracy": metrics.balanced_accuracy_score(y, said),
+        "F1, mean of the classes": metrics.f1_score(y, said, average="macro"),
+        "AUC": area[1],
+        "AUC, each class against the rest": np.mean(area),
+    }
+    for figure in found.figures():
+        assert figure.value == pytest.approx(expected[figure.name])
+        if figure.interval:
+            assert 0 <= figure.low < figure.value < figure.high <= 1
+    assert len([*found.figures()]) == 4
+
+
+def test_figures_that_do_not_exist_are_left_out() -> None:
+    zeros = np.zeros((3, 1))
+    one_class = Quality(np.array([1, 1, 1]), np.array([1, 0, 1]), zeros, np.array([0, 1]))
+    assert [f.name for f in one_class.figures()] == ["accuracy", "F1, mean of the classes"]
+    no_order = Quality(np.array([0, 1, 1]), np.array([1, 1, 1]), zeros, np.array([0, 1]))
+    assert not [f.name for f in no_order.figures() if f.name.startswith("AUC")]
+
+
+def test_an_interval_of_an_area_by_its_definition() -> None:
+    for value, m, n in ((0.9, 40, 60), (1.0, 10, 200), (0.0, 5, 5), (0.5, 300, 300)):
+        low, high = auc_interval(value, m, n)
+        assert low <= value <= high
+        assert high - low > 0
+        half = (m + n) / 2 - 1
+        for end in {low, high} - {0.0, 1.0}:
+            spread = 1 + half * (1 - end) / (2 - end) + half * end / (1 + end)
+            error = np.sqrt(end * (1 - end) * spread / (m * n))
+            assert abs(value - end) == pytest.approx(1.96 * error, rel=1e-6)
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+    """Two normal classes one apart: the area is Φ(1/√2), the balanced accuracy of 0.5 is Φ(1/2)."""
+    rng = np.random.default_rng(0)
+    truth = {"balanced accuracy": 0.691462, "AUC": 0.760250}
+    held = dict.fromkeys(truth, 0)
+    for _ in range(300):
+        y = np.repeat([0, 1], [30, 90])
+        raw = rng.normal(y - 0.5)[:, np.newaxis]
+        said = (raw[:, 0] > 0).astype(int)
+        for figure in Quality(y, said, raw, np.array([0, 1])).figures():
+            if figure.name in truth:
+                held[figure.name] += figure.low <= truth[figure.name] <= figure.high
+    assert all(0.91 * 300 <= count <= 0.99 * 300 for count in held.values()), held
+
+
+def test_any_number_of_classes_has_a_table_of_confusions(write: Callable[..., Page]) -> None:
+    rows, k = make_blobs(500, centers=25, cluster_std=2.0, random_state=0)
+    y = np.array([f"kind {label}" for label in k])
+    model = GaussianNB().fit(rows, y)
+    found = write(model, rows, y)
+    assert_sound(found)
+    matrix = np.array([line[1:] for line in found.table("label", "kind 0", "kind 1")], dtype=int)
+    assert np.array_equal(matrix, metrics.confusion_matrix(y, model.predict(rows)))
+    by_class = found.table("label", "rows", "precision")
+    assert len(by_class) == 25
+    recall = metrics.recall_score(y, model.predict(rows), average=None)
+    assert [line[3].partition(" ")[0] for line in by_class] == [f"{share:.1%}" for share in recall]
+    confusions = found.table("label", "taken for")
+    np.fill_diagonal(matrix, 0)
+    assert [int(line[2]) for line in confusions] == sorted(matrix.ravel(), reverse=True)[:10]
+    names = model.classes_.tolist()
+    for line in confusions:
+        assert matrix[names.index(line[0]), names.index(line[1])] == int(line[2])
+
+
+def test_too_many_classes_are_listed_only(write: Callable[..., Page]) -> None:
+    y = np.arange(200) % 70
+    found = write(
+        KNeighborsClassifier().fit(np.arange(200.0)[:, np.newaxis], y), y[:, np.newaxis], y
+    )
+    assert "too large to read" in found.text
+    assert len(found.source) < 200_000
+
+
+# The summary.
+
+
+def test_the_summary_says_what_to_beware_of(write: Callable[..., Page]) -> None:
+    rng = np.random.default_rng(0)
+    rows, y = rng.normal(size=(400, 5)), (rng.random(400) < 0.1).astype(int)
+    learnt = KNeighborsClassifier(1).fit(rows[:200], y[:200])
+    found = write(learnt, rows[:200], y[:200], X_test=rows[200:], y_test=y[200:], remarks=["<odd>"])
+    top = found.text[: found.text.index("How good it is")]
+    for words in ("accuracy alone misleads", "not clearly above", "by heart", "<odd>"):
+        assert words in top, words
+    assert "No rows were held out" not in top
+    constant = mm.LinearSVC(C=1e-9).fit(rows[:200], y[:200])
+    top = write(constant, rows[:200], y[:200], X_test=rows[200:230], y_test=y[200:230] * 2).text
+    assert "labels that the model has never seen" in top
+    assert "only 30 test rows" in top
+    assert "No rows were held out" in write(constant, rows, y).text
+    assert "It finds no row of '1'" in write(constant, rows, y).text
+    clean = write(FITTED, X, Y, X_test=np.tile(X, (3, 1)), y_test=np.tile(Y, 3)).text
+    for words in ("misleads", "not clearly", "by heart", "finds no row", "held out:", "only "):
+        assert words not in clean[: clean.index("How good it is")], words
+
+
+def test_a_guess_has_no_columns_and_no_boundary(write: Callable[..., Page]) -> None:
+    for model in (DummyClassifier(), make_pipeline(StandardScaler(), DummyClassifier())):
+        about = _subject(model, WIDE, WIDE_Y)
+        captions = [picture.caption for picture in pictures.pictures(about)]
+        assert captions == ["Training rows in their first principal components."]
+        found = write(model, WIDE, WIDE_Y)
+        assert_sound(found)
+        assert "DummyClassifier looks at no column" in found.text
+        assert "DummyClassifier draws no boundary" in found.text
+        assert "no row holds a boundary" in found.text
+        assert "columns that" not in found.text
+        assert "AUC" not in found.text
+
+
+# Names that the reader knows.
+
+
+def test_rows_have_the_numbers_of_the_user_everywhere_gh13(write: Callable[..., Page]) -> None:
+    order = np.random.default_rng(0).permutation(60)
+    lines = 10 * order + 7  # lines of a file that was shuffled
+    train, test = order[:40], order[40:]
+    model = mm.SVC().fit(X[train], NAMES[train])
+    found = write(
+        model,
+        X[train],
+        NAMES[train],
+        X_test=X[test],
+        y_test=NAMES[test],
+        rows=lines[:40],
+        rows_test=lines[40:],
+        row_name="line",
+        label_name="answer",
+    )
+    tables = [table for table in found.tables if table[0][0] == "line"]
+    assert len(tables) >= 3
+    assert not [table for table in found.tables if table[0][0] == "row"]
+    shown = [(int(line[0]), line[1]) for table in tables for line in table[1:]]
+    for number, label in shown:
+        assert NAMES[(number - 7) // 10] == label
+    support = {int(line[0]) for line in found.table("line", "answer", "distance", "kind")}
+    assert support == set((10 * train[model.support_] + 7).tolist())
+    wrong = {int(line[0]) for table in tables for line in table[1:] if line[1] != line[2]}
+    assert wrong >= set((10 * test[model.predict(X[test]) != NAMES[test]] + 7).tolist())
+
+
+def test_rows_that_contradict_each_other_are_named(write: Callable[..., Page]) -> None:
+    rows = np.repeat(np.arange(20.0), 2)[:, np.newaxis]
+    y = np.repeat([0, 1], 20)
+    y[[4, 30]] = 1 - y[[4, 30]]
+    numbers = np.arange(40) + 100
+    told = mm.diagnose(rows, y, max_time=5.0)
+    found = write(mm.LinearSVC().fit(rows, y), rows, y, diagnosis=told, rows=numbers)
+    assert found.table("rows", "labels") == [
+        ["104, 105", "0 × 1, 1 × 1"],
+        ["130, 131", "0 × 1, 1 × 1"],
+    ]
+
+
+def test_options_and_columns_are_called_as_the_user_knows_them(write: Callable[..., Page]) -> None:
+    with pytest.warns(ConvergenceWarning):
+        stopped = mm.SVC(max_time=1e-9).fit(WIDE, WIDE_Y)
+    told = mm.diagnose(WIDE * 10.0 ** np.arange(8), WIDE_Y, max_time=0.01)
+    how: dict[str, Any] = {"options": {"max_time": "--time <s>"}, "diagnosis": told}
+    names = [f"<{name}>" for name in "abcdefgh"]
+    said = write(stopped, WIDE, WIDE_Y, feature_names=names, **how)
+    assert_sound(said)
+    before = said.text[: said.text.rindex("How to get the same again")]
+    assert "max_time" not in before
+    assert "--time <s>" in before
+    assert "column 7" not in before
+    assert "column '<h>'" in before
+    own = ["max_time", *names[1:]]  # then it may be about that column
+    assert "max_time" in write(stopped, WIDE, WIDE_Y, feature_names=own, **how).text
+
+
+# Columns that matter.
+
+
+def mixed() -> tuple[Any, Any, list[str]]:
+    """Return numbers and words with gaps, as they come from files; the first column decides."""
+    rng = np.random.default_rng(0)
+    rows = np.empty((200, 4), dtype=object)
+    rows[:, :2] = rng.normal(size=(200, 2))
+    rows[:, 2] = rng.choice(["red", "green"], 200)
+    rows[:, 3] = rng.choice(list("abc"), 200)
+    height = rows[:, 0].astype(float) + 0.8 * (rows[:, 2] == "red")
+    rows[rng.random(200) < 0.1, 1] = np.nan
+    return rows, np.where(height > 0.4, "tall", "small"), ["height", "weight", "colour", "town"]
+
+
+def prepared() -> ColumnTransformer:
+    return ColumnTransformer(
+        [
+            ("numbers", make_pipeline(SimpleImputer(), StandardScaler()), [0, 1]),
+            ("words", OneHotEncoder(handle_unknown="ignore", sparse_output=False), [2, 3]),
+        ],
+        verbose_feature_names_out=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [
+        HistGradientBoostingClassifier(max_iter=20, random_state=0),
+        KNeighborsClassifier(),
+        GaussianNB(),
+        MLPClassifier((8,), solver="lbfgs", alpha=1.0, max_iter=2000, random_state=0),
+        make_pipeline(StandardScaler(), mm.SVC()),
+        mm.LinearSVC(),
+    ],
+    ids=lambda machine: type(machine).__name__,
+)
+def test_words_and_gaps_are_no_hindrance_gh13(machine: Any, write: Callable[..., Page]) -> None:
+    rows, y, names = mixed()
+    model = make_pipeline(prepared(), machine).fit(rows[:150], y[:150])
+    held = {"X_test": rows[150:], "y_test": y[150:]}
+    found = write(
+        model, rows[:150], y[:150], feature_names=names, drawn=True, diagnosis=None, **held
+    )
+    assert_sound(found)
+    assert "could not be drawn" not in found.text
+    assert "cannot be diagnosed" not in found.text
+    assert found.tables[0][1][1] == f"{model.score(rows[150:], y[150:]):.2%}"
+    importance = found.table("column")
+    assert importance[0][0] == "height"
+    if isinstance(machine, mm.LinearSVC):
+        assert {line[0] for line in importance} <= {*names[:2], "colour_red", "colour_green"} | {
+            f"town_{town}" for town in "abc"
+        }
+    else:
+        assert {line[0] for line in importance} == set(names)
+    ours = type(model.steps[-1][1]).__module__.startswith("maxmargin")
+    assert ("keeps no support vectors" in found.text) or ours or "SVC" in str(machine)
+
+
+def test_weights_are_per_standard_deviation(write: Callable[..., Page]) -> None:
+    rows = WIDE * 10.0 ** np.arange(-4, 4)
+    model = make_pipeline(StandardScaler(), mm.LinearSVC()).fit(rows, WIDE_Y)
+    weights = model[-1].coef_[0]
+    lines = write(model, rows, WIDE_Y, feature_names=list("abcdefgh")).table("column", "weight")
+    order = np.argsort(-np.abs(weights))
+    assert [line[0] for line in lines] == ["abcdefgh"[j] for j in order]
+    assert [float(line[1]) for line in lines] == pytest.approx(weights[order], rel=1e-3)
+    raw = mm.LinearSVC().fit(WIDE, THREE)
+    lines = write(raw, WIDE, THREE).table("column", "for a", "for b", "for c")
+    first = raw.coef_ * WIDE.std(axis=0)
+    best = int(np.abs(first).max(axis=0).argmax())
+    assert lines[0][0] == f"x{best + 1}"
+    assert [float(cell) for cell in lines[0][1:4]] == pytest.approx(first[:, best], rel=1e-3)
+
+
+def test_losses_are_by_the_stated_metric() -> None:
+    model = KNeighborsClassifier().fit(WIDE, WIDE_Y)
+    found = importances(subject_of(model, WIDE, WIDE_Y), "accuracy")
+    assert found is not None
+    assert found.metric == "accuracy"
+    assert found.found[0].column == 3
+    score = model.score(WIDE, WIDE_Y)
+    losses = [score - model.score(_dealt(WIDE, 3, seed), WIDE_Y) for seed in range(5)]
+    assert found.found[0].losses == pytest.approx(losses)
+    assert importances(_subject(DummyClassifier(), WIDE, WIDE_Y), "accuracy") is None
+
+
 # Support vectors and rows worth looking at.
 
 
@@ -393,15 +698,65 @@ def test_a_search_is_its_best_model_and_its_map(write: Callable[..., Page]) -> N
         mm.SVC(C=3.0, gamma=0.5),
         make_pipeline(StandardScaler(with_mean=False), mm.LinearSVC(C=0.1)),
         mm.SVC(kernel=2.0 * mm.kernels.RBF(gamma=np.float64(0.3)) + mm.kernels.Linear()),
+        make_pipeline(
+            ColumnTransformer([("a", make_pipeline(SimpleImputer(), StandardScaler()), [0, 1])]),
+            Pipeline([("out", FunctionTransformer(written_out, accept_sparse=True))]),
+            make_pipeline(FunctionTransformer(np.arctan), svm.SVC(class_weight={-1: 2.0, 1: 1.0})),
+        ),
+        make_pipeline(
+            Nystroem(n_components=9, random_state=0),
+            mm.Nystroem(n_components=5, random_state=1),
+            mm.LinearSVC(),
+        ),
     ],
-    ids=["kernel", "pipeline", "composed"],
+    ids=["kernel", "pipeline", "composed", "nested", "twins"],
 )
 def test_the_code_makes_the_same_model(model: Any) -> None:
-    space: dict[str, Any] = {"X": X, "y": Y}
-    exec(making.default_script(_subject(model, X, Y)), space)
+    space: dict[str, Any] = {"X": X, "y": Y, "X_test": X, "y_test": Y}
+    about = subject_of(model.fit(X, Y), X, Y, X_test=X, y_test=Y)
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(making.default_script(about), space)
+    quality = quality_of(about.parts[0], about.machine)
+    assert printed.getvalue().splitlines() == [f"{f.name}: {f}" for f in quality.figures()]
     assert repr(space["model"]) == repr(model)
     expected = model.fit(X, Y).decision_function(X)
     assert np.array_equal(space["model"].fit(X, Y).decision_function(X), expected)
+
+
+def test_a_script_is_shown_as_it_is(write: Callable[..., Page]) -> None:
+    script = 'print("<b>1 & 2</b>")\nif True:\n    pass'
+    assert script in write(FITTED, X, Y, script=script).text
+
+
+def shown_script(found: Page) -> str:
+    """Return what stands in the report's only <pre>, as a reader would copy it."""
+    inside = found.source.partition("<pre><code>")[2].partition("</code>")[0]
+    return unescape(inside)
+
+
+@pytest.mark.parametrize("given", ["table", "svmlight", "bundled"])
+def test_the_script_of_the_command_prints_the_figures_of_its_report_gh13(
+    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "the data").mkdir()
+    rows = np.c_[X, Y > 0]
+    np.savetxt("the data/it's.csv", rows[:, [0, 2, 1]], "%g", ",", header="a,side,b", comments="")
+    dump_svmlight_file(X, Y, "the data/dense.svm")
+    call = {"table": ["the data/it's.csv", "--label", "side"], "svmlight": ["the data/dense.svm"]}
+    options = ["--seed", "3", "--test", "0.4", "--report", "r.html", "--time", "5"]
+    told = CliRunner().invoke(main, ["try", *call.get(given, []), *options])
+    assert told.exit_code == 0, told.output
+    found = Page(tmp_path / "r.html")
+    again = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", shown_script(found)], capture_output=True, text=True
+    )
+    assert again.returncode == 0, again.stderr
+    figures = [f"{line[0]}: {line[1]}" for line in found.tables[0][1:-1]]
+    assert again.stdout.splitlines() == figures
+    assert f"Right in {found.tables[0][1][1]} of the test rows" in told.output
+    assert f"{found.tables[0][1][3]} of the training rows" in told.output
 
 
 def test_the_code_is_honest(write: Callable[..., Page]) -> None:
@@ -506,6 +861,39 @@ def test_histogram_and_fit_show_the_numbers(paper: str) -> None:
         plt.close(display.figure_)
 
 
+def test_classes_have_one_colour_in_all_pictures() -> None:
+    about = _subject(mm.LinearSVC(), WIDE, WIDE_Y)
+    histogram = ScoresDisplay(about.parts, "classes", about.classes).plot()
+    curves = PrecisionRecallDisplay(about.train, about.classes).plot()
+    filled = [p for p in histogram.ax_.patches if p.get_label() in ("0", "1")]
+    for k in range(2):
+        assert to_hex(filled[k].get_facecolor()) == style.colour(k).lower()
+        assert to_hex(curves.curves_[k].get_color()) == style.colour(k).lower()
+        assert f".class-{k} {{ background: {style.colour(k)}; }}" in page.sheet("auto")
+    neutral = [to_hex(step.get_edgecolor()) for step in histogram.steps_]
+    assert not {colour.lower() for colour in style.COLOURS} & set(neutral)
+    assert len(style.COLOURS) == COLOURED
+    assert style.WRONG not in style.COLOURS
+    for display in (histogram, curves):
+        assert_fits(display.figure_)
+        plt.close(display.figure_)
+
+
+def test_curves_are_those_of_the_scores() -> None:
+    about = _subject(mm.LinearSVC(), WIDE, WIDE_Y)
+    roc = RocDisplay(about.train, about.classes).plot()
+    across, up = roc.curve_.get_data()
+    area = metrics.roc_auc_score(WIDE_Y, about.model.decision_function(WIDE))
+    assert np.trapezoid(up, across) == pytest.approx(area)
+    assert f"{area:.2%}" in roc.ax_.get_title(loc="left")
+    curves = PrecisionRecallDisplay(about.train, about.classes).plot()
+    for k, line in enumerate(curves.lines_):
+        assert line.get_ydata()[0] == np.mean(k == WIDE_Y)  # what guessing gets
+    for display in (roc, curves):
+        assert_fits(display.figure_)
+        plt.close(display.figure_)
+
+
 def test_a_histogram_of_one_value() -> None:
     parts = _subject(mm.HardMarginSVC(), [[0.0], [2.0]], [0, 1]).parts
     display = ScoresDisplay(parts, "classes").plot()
@@ -567,6 +955,8 @@ FITTED = mm.LinearSVC().fit(X, Y)
         ((FITTED, X, Y), {"diagnosis": "fine"}, TypeError, "diagnosis must be"),
         ((FITTED, X, Y), {"search": "grid"}, TypeError, "search must be"),
         ((FITTED, X, Y), {"feature_names": ["a"]}, ValueError, "1 names, but X has 2"),
+        ((FITTED, X, Y), {"rows": [1, 2]}, ValueError, "rows has 2 entries for 60 rows"),
+        ((FITTED, X, Y), {"rows_test": [1]}, ValueError, "there is no X_test"),
         ((FITTED, WIDE, WIDE_Y), {}, ValueError, "features"),
     ],
 )
@@ -661,6 +1051,20 @@ def test_browsers_find_nothing_to_complain_about(
         assert all(complete and pixels > 100 for complete, pixels, _ in shown)
     chromium.print_to(tmp_path / "report.pdf")
     assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_many_classes_scroll_in_a_box_of_their_own(
+    chromium: Browser, write: Callable[..., Page], tmp_path: Path
+) -> None:
+    rows, k = make_blobs(300, centers=25, random_state=0)
+    y = np.array([f"a class of a long name {label}" for label in k])
+    write(GaussianNB().fit(rows, y), rows, y, theme="auto")
+    for width in (1280, 390):
+        chromium.open(tmp_path / "report.html", width=width)
+        assert chromium.value("document.documentElement.scrollWidth") == width
+        box = "document.querySelector('.confusion').parentElement"
+        assert chromium.value(f"{box}.className") == "scroll"
+    assert chromium.value(f"{box}.scrollWidth > {box}.clientWidth")
 
 
 def test_browsers_run_nothing_of_hostile_names(

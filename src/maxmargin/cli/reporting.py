@@ -57,13 +57,12 @@ def fresh(folder: Path) -> Path:
 
 def script(model: Any, data: Labelled, trial: "Trial") -> str:
     """Return a program that reads the same rows, splits them, fits the model and prints figures."""
-    from maxmargin.reports.making import figures_code, import_lines
+    from maxmargin.reports.making import figures_code, program
 
     made = code(model)
-    read = _reading(data, trial)
     lines = [
         *made.imports,
-        *read,
+        *_reading(data, trial),
         "from sklearn.model_selection import train_test_split",
         "",
         "X_train, X_test, y_train, y_test = train_test_split(",
@@ -73,7 +72,7 @@ def script(model: Any, data: Labelled, trial: "Trial") -> str:
         "model.fit(X_train, y_train)",
         *figures_code(model, "X_test", "y_test"),
     ]
-    return "\n".join(import_lines(lines)) + "\n"
+    return program(lines)
 
 
 def _reading(data: Labelled, trial: "Trial") -> list[str]:

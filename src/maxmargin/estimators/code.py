@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline, make_pipeline
 
 from maxmargin.kernels import Kernel
 
@@ -151,9 +150,9 @@ class _Writer:
         return [("", self.node(value)) for value in values]
 
     def _estimator(self, estimator: Any) -> _Node:
-        if isinstance(estimator, Pipeline) and _is_made(estimator):
-            steps = [("", self.node(step)) for _, step in estimator.steps]
-            return _Node(f"{self._named(make_pipeline)}(", steps, ")")
+        if hasattr(estimator, "steps") and _is_made(estimator):
+            self.places["make_pipeline"] = "sklearn.pipeline"
+            return _Node("make_pipeline(", self._each(step for _, step in estimator.steps), ")")
         given = estimator.get_params(deep=False)
         parts = []
         for name, accepted in inspect.signature(type(estimator)).parameters.items():
@@ -219,6 +218,10 @@ class _Writer:
 
 def _is_made(pipeline: Any) -> bool:
     """Return whether make_pipeline would have given the steps these names."""
+    from sklearn.pipeline import Pipeline, make_pipeline  # which `import maxmargin` does without
+
+    if type(pipeline) is not Pipeline:
+        return False
     if not _same(pipeline.get_params(deep=False), Pipeline(pipeline.steps).get_params(deep=False)):
         return False
     names = [name for name, _ in make_pipeline(*(step for _, step in pipeline.steps)).steps]

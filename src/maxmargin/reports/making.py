@@ -59,11 +59,17 @@ def default_script(subject: Subject) -> str:
     known = (
         "X, y, X_test and y_test" if subject.test is not None else f"X{' and y' if labels else ''}"
     )
-    return "\n".join([f"# {known}: your data, as described below", *import_lines(lines)])
+    return program(lines, f"{known}: your data, as described below")
 
 
-def import_lines(lines: list[str]) -> list[str]:
-    """Return lines of code with all imports on top, each name and module once."""
+def program(lines: list[str], remark: str = "") -> str:
+    """Return lines of code as a program: remarks, all imports, each name once, then the rest."""
+    made = ", ".join(f"{name} {number}" for name, number in versions())
+    remarks = [f"# {words}" for words in (f"Made with {made}.", remark) if words]
+    return "\n".join([*remarks, *_imports_first(lines)]) + "\n"
+
+
+def _imports_first(lines: list[str]) -> list[str]:
     whole, names, rest = set(), dict[str, set[str]](), []
     for line in lines:
         if line.startswith("from "):

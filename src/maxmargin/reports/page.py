@@ -156,7 +156,8 @@ th, td { text-align: left; vertical-align: top; padding: 0.25rem 0.7rem 0.25rem 
 .confusion td { text-align: right; }
 .confusion th[scope="row"] { position: sticky; left: 0; background: var(--paper);
   max-width: 10rem; }
-.confusion.upright th, .confusion.upright td { padding: 0.1rem 0.35rem; white-space: nowrap; }
+.confusion.upright th, .confusion.upright td { padding: 0.1rem 0.3rem; white-space: nowrap;
+  min-width: 1.7rem; }
 .confusion.upright thead th { vertical-align: bottom; }
 .confusion.upright thead span { writing-mode: vertical-rl; transform: rotate(180deg);
   white-space: nowrap; }

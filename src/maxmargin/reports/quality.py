@@ -118,8 +118,11 @@ class Quality:
 
     @property
     def _ranks(self) -> bool:
-        """Whether scores can put rows in an order."""
-        return bool(np.ptp(self.raw) > 0) and self.raw.shape[1] in (1, len(self.classes))
+        """Whether there are scores that put rows of two kinds in an order."""
+        if self.raw.shape[1] not in (1, len(self.classes)) or not np.ptp(self.raw) > 0:
+            return False
+        own = self.y[:, np.newaxis] == self.classes[-1 if self.raw.shape[1] == 1 else 0 :]
+        return bool((own.any(axis=0) & ~own.all(axis=0)).any())
 
     def _auc(self) -> Figure:
         if self.raw.shape[1] == 1:
