@@ -15,7 +15,7 @@ import inspect
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -137,10 +137,13 @@ def run(options: Options) -> Report:
     cases = []
     rows = 300 if options.quick else options.rows or ROWS
     known = Known(options.out, f"{rows} rows, {_folds(options)} folds, {fingerprint()}")
-    for name, X, y in sets(options, rows):
+    for name in options.chosen([*MADE, *REAL]):
         case = known.get(name)
         if case is None:
-            case = compared(name, X, y, _folds(options))
+            data = loaded(name, options.data, rows)
+            if data is None:
+                continue
+            case = compared(name, *data, _folds(options))
             known.add(case)
         print(f"recommend: {name}: {_summary(case)}", flush=True)
         cases.append(case)
@@ -157,14 +160,13 @@ def run(options: Options) -> Report:
     return report
 
 
-def sets(options: Options, rows: int) -> Iterator[tuple[str, Any, Any]]:
-    """Yield name, rows and labels of the sets asked for."""
-    for name in options.chosen([*MADE, *REAL]):
-        if name in MADE:
-            yield name, *drawn(*MADE[name](), rows)
-        else:
-            for found in datasets.available([name], options.data):
-                yield name, *drawn(found.X, found.y, rows)
+def loaded(name: str, folder: Path | None, rows: int) -> tuple[Any, Any] | None:
+    """Return at most so many rows of a set, and their labels; None if it cannot be had."""
+    if name in MADE:
+        return drawn(*MADE[name](), rows)
+    for found in datasets.available([name], folder):
+        return drawn(found.X, found.y, rows)
+    return None
 
 
 def drawn(X: Any, y: Any, rows: int) -> tuple[Any, Any]:
