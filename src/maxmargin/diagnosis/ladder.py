@@ -31,9 +31,10 @@ def diagnose(
     separable"), a network better than a kernel ("multi-layer separable"), and how do local rules
     do? Does anything rank rows, or name classes, better than chance ("no signal" if not)? Do the
     classes overlap for good ("inseparable" if the best of all rules errs on more than 10 %, with
-    its interval)? If there is signal and nothing beats a plane, the verdict is "almost linearly
-    separable", and how many rows must be given up for that is bounded from both sides. If time or
-    rows are too few to tell, it is "undecided".
+    its interval; or, where nothing beats a plane, if a plane cannot do without giving up more than
+    10 % of the rows either)? If there is signal and nothing beats a plane, the verdict is "almost
+    linearly separable", and how many rows must be given up for that is bounded from both sides. If
+    time or rows are too few to tell, it is "undecided".
 
     To predict better means: on rows not fitted to, settings chosen without them (nested 5-fold
     cross-validation), with p < 0.01 in a paired sign test. A plane is recommended unless something

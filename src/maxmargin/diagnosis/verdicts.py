@@ -72,8 +72,10 @@ def _verdict(rungs: Rungs) -> Verdict:
     if "giving up" in rungs.late:
         return Verdict("undecided", _unfinished(rungs), None)
     few = rungs.given_up is None or rungs.given_up.few
-    name = "almost linearly separable" if few else "undecided"
-    return Verdict(name, _almost(rungs), rungs.given_up)
+    assert rungs.best is not None
+    if few or 1 - rungs.best.score <= OVERLAP:
+        return Verdict("almost linearly separable", _almost(rungs), rungs.given_up)
+    return Verdict("inseparable", f"{_overlapping(rungs)[:-1]}; {rungs.given_up}.", rungs.given_up)
 
 
 def _forced(rungs: Rungs) -> str:
@@ -141,14 +143,7 @@ def _almost(rungs: Rungs) -> str:
         within = f"cross-validated, {kernel}"
     if rungs.given_up is None:
         return f"{within}; how many rows must be given up is not known."
-    count = str(rungs.given_up)
-    if rungs.given_up.few:
-        return f"{count}; {within}."
-    low, high = rungs.bayes_error
-    return (
-        f"{within}; {count}, and the least possible error lies between {low:.1%} and {high:.1%}: "
-        f"more rows would tell whether the classes overlap for good (above {OVERLAP:.0%})."
-    )
+    return f"{rungs.given_up}; {within}."
 
 
 def _warnings(rungs: Rungs, verdict: str) -> list[str]:
