@@ -20,7 +20,6 @@ import pytest
 import scipy.sparse as sp
 from click.testing import CliRunner
 from matplotlib.colors import to_hex
-from maxmargin.diagnosis.candidates import written_out
 from sklearn import metrics, svm
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import dump_svmlight_file, make_blobs
@@ -38,6 +37,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 import maxmargin as mm
 from maxmargin.cli import main
+from maxmargin.diagnosis.learners import written_out
 from maxmargin.plots import MarginDisplay, style
 from maxmargin.reports import columns, making, page, pictures, report, subject
 from maxmargin.reports.columns import _dealt, importances, values
