@@ -286,7 +286,7 @@ def test_neighbours_vote_as_scikit_learns_do() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((90, 3)), rng.integers(0, 3, 90)
     metric = Metric.of("accuracy", y)
-    sample = Sample(np.arange(90), X, y, y, metric, False, False, False, bool)
+    sample = Sample(np.arange(90), X, y, y, None, None, metric, False, False, False, bool)
     train, test = np.arange(60), np.arange(60, 90)
     ks = (1, 3, 5, 60)
     found = Neighbours(sample).scores(
@@ -357,7 +357,7 @@ def test_many_rows_are_decided_by_a_witness_for_all() -> None:
     found = mm.diagnose(X, y, max_time=1)
     assert found.witness.margin > 0
     assert found.rungs[2].rows_seen == 5000
-    assert any("Cross-validation saw" in warning for warning in found.warnings)
+    assert any("of 5000 rows were learnt from" in warning for warning in found.warnings)
     y[:100] *= -1
     found = mm.diagnose(X, y, max_time=1)
     rows = found.rungs[2].witness.witness.rows

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin.diagnosis.learners import Candidate, Machine
+from maxmargin.diagnosis.inputs import Sample
+from maxmargin.diagnosis.learners import Candidate, Machine, fresh_scores
 from maxmargin.diagnosis.significance import Metric
 
 Ints = npt.NDArray[np.int64]
@@ -37,11 +38,11 @@ class Scored:
     best : Candidate
         The setting with the best score over all inner folds.
     scores : ndarray of shape (n, n_classes)
-        Out-of-fold scores of the classes.
+        Scores of the classes for rows that were not fitted to: out of fold, or of fresh rows.
     right : ndarray of bool
         Where the best of them is that of the true class.
     metric : Metric
-        By which settings were chosen, and families are compared.
+        By which families are compared.
     table : dict
         The score of each setting on inner folds (a sum over folds).
     """
@@ -55,7 +56,7 @@ class Scored:
 
     @property
     def score(self) -> float:
-        """Out-of-fold score by the metric."""
+        """Score by the metric, on rows that were not fitted to."""
         return self.metric.score(self.right)
 
     @property
@@ -120,6 +121,29 @@ def nested(
     table = dict(zip(settings, inner.sum(axis=0).tolist(), strict=True))
     best = max(settings, key=lambda setting: table[setting])
     return Scored(name, best, scores, scores.argmax(axis=1) == metric.y, metric, table)
+
+
+def held_out(
+    name: str,
+    machine: Machine,
+    settings: Sequence[Candidate],
+    sample: Sample,
+    ring: bool,
+) -> Scored | None:
+    """Choose the setting of a family by cross-validation, and judge it on fresh rows.
+
+    None if the time ran out.
+    """
+    inner: Floats | None = np.zeros((1, len(settings)))
+    if len(settings) > 1:
+        inner = inner_scores(machine, settings, sample.metric, sample.folds, sample.over, ring)
+    if inner is None or sample.over():
+        return None
+    table = dict(zip(settings, inner.sum(axis=0).tolist(), strict=True))
+    best = max(settings, key=lambda setting: table[setting])
+    scores = fresh_scores(best, sample)
+    right = scores.argmax(axis=1) == sample.judged.y
+    return Scored(name, best, scores, right, sample.judged, table)
 
 
 def inner_scores(

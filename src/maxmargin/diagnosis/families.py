@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.diagnosis.cross_validation import Scored, inner_scores, nested
+from maxmargin.diagnosis.cross_validation import Scored, held_out, inner_scores, nested
 from maxmargin.diagnosis.inputs import Sample
 from maxmargin.diagnosis.learners import (
     Candidate,
@@ -197,4 +197,6 @@ def _cross_validated(
 
     ring = ring or len(sample.y) > _SMALL
     with threadpool_limits(1):  # the matrices are small: threads would only wait for each other
+        if sample.y_fresh is not None:
+            return held_out(name, machine, settings, sample, ring)
         return nested(name, machine, settings, sample.metric, sample.folds, sample.over, ring)

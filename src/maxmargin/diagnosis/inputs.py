@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -171,34 +172,54 @@ def is_wide(X: Any) -> bool:
 
 @dataclass
 class Sample:
-    """Rows drawn for cross-validation: as they are, and with columns scaled.
+    """Rows drawn to compare learners on: as they are, and with columns scaled.
 
-    Scaling looks at all drawn rows, but at no label.
+    ``rows``, ``X``, ``y`` and ``folds`` are cross-validated. Where there are many more rows, some
+    of them (``X_fresh``, ``y_fresh``) only judge what was chosen by cross-validation; else None.
+    Scaling looks at all rows that are cross-validated, but at no label.
     """
 
     rows: Ints
     X: Any
     y: Ints
     folds: Ints
+    X_fresh: Any
+    y_fresh: Ints | None
     metric: Metric
     sparse: bool
     wide: bool
     uneven: bool
     over: Callable[[], bool]
-    _scaled: dict[bool, Any] = field(default_factory=dict)
+    _scaled: dict[bool, tuple[Any, Any]] = field(default_factory=dict)
 
     @property
     def n_classes(self) -> int:
         """How many classes there are."""
         return len(self.metric.weight)
 
+    @cached_property
+    def judged(self) -> Metric:
+        """The metric of the rows by which families are compared."""
+        if self.y_fresh is None:
+            return self.metric
+        return Metric.of(self.metric.name, self.y_fresh, self.n_classes)
+
     def form(self, scaled: bool, centred: bool = False) -> Any:
         """Return the rows, with columns scaled if asked for."""
+        return self._forms(scaled, centred)[0]
+
+    def fresh_form(self, scaled: bool, centred: bool = False) -> Any:
+        """Return the fresh rows, with columns scaled as those of the others."""
+        return self._forms(scaled, centred)[1]
+
+    def _forms(self, scaled: bool, centred: bool) -> tuple[Any, Any]:
         if not scaled:
-            return self.X
+            return self.X, self.X_fresh
         mean = centred or not self.sparse
         if mean not in self._scaled:
-            self._scaled[mean] = scaler(not mean, self.wide).fit_transform(self.X)
+            fitted = scaler(not mean, self.wide).fit(self.X)
+            fresh = None if self.X_fresh is None else fitted.transform(self.X_fresh)
+            self._scaled[mean] = fitted.transform(self.X), fresh
         return self._scaled[mean]
 
     @property
@@ -208,8 +229,8 @@ class Sample:
 
     @property
     def majority(self) -> npt.NDArray[np.bool_]:
-        """Where naming the largest class is right."""
-        return np.asarray(self.y == np.bincount(self.y).argmax())
+        """Where naming the largest class is right, of the rows that families are compared by."""
+        return np.asarray(self.judged.y == np.bincount(self.y).argmax())
 
     def spread(self, scaled: bool) -> float:
         """Return the mean squared distance of the rows from their mean."""

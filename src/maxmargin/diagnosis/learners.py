@@ -141,31 +141,39 @@ class Learners:
         found = []
         for setting in settings:
             X = self._sample.form(setting.scaled, setting.dense)
-            found.append(self._fitted(self._learner(setting), X, train, test))
+            y, learner = self._sample.y[train], self._learner(setting)
+            found.append(fitted_scores(learner, X[train], y, X[test], self._sample.n_classes))
         return found
 
     def _learner(self, setting: Candidate) -> Any:
         return setting.learner()
 
-    def _fitted(self, learner: Any, X: Any, train: Ints, test: Ints) -> Floats:
-        y = self._sample.y[train]
-        classes = np.unique(y)
-        out = np.full((len(test), self._sample.n_classes), -np.inf)
-        if len(classes) == 1:
-            out[:, classes] = 0.0
-            return out
-        if len(classes) < self._sample.n_classes and getattr(learner, "priors", None):
-            learner.set_params(priors=None)  # they were for all classes
-        with warnings.catch_warnings():
-            # Bounded iterations are intended here, and the score says what they are worth.
-            warnings.simplefilter("ignore")
-            learner.fit(X[train], y)
-            if hasattr(learner, "decision_function"):
-                f = np.asarray(learner.decision_function(X[test]), dtype=np.float64)
-                out[:, classes] = np.column_stack([-f, f]) if f.ndim == 1 else f
-            else:
-                out[:, classes] = learner.predict_proba(X[test])
+
+def fresh_scores(setting: Candidate, sample: Sample) -> Floats:
+    """Return the scores of all classes for the fresh rows, fitted to all others."""
+    X, fresh = (form(setting.scaled, setting.dense) for form in (sample.form, sample.fresh_form))
+    return fitted_scores(setting.learner(), X, sample.y, fresh, sample.n_classes)
+
+
+def fitted_scores(learner: Any, X: Any, y: Ints, test: Any, n_classes: int) -> Floats:
+    """Fit a learner and return the scores of all classes; −∞ for those without rows."""
+    classes = np.unique(y)
+    out = np.full((test.shape[0], n_classes), -np.inf)
+    if len(classes) == 1:
+        out[:, classes] = 0.0
         return out
+    if len(classes) < n_classes and getattr(learner, "priors", None):
+        learner.set_params(priors=None)  # they were for all classes
+    with warnings.catch_warnings():
+        # Bounded iterations are intended here, and the score says what they are worth.
+        warnings.simplefilter("ignore")
+        learner.fit(X, y)
+        if hasattr(learner, "decision_function"):
+            f = np.asarray(learner.decision_function(test), dtype=np.float64)
+            out[:, classes] = np.column_stack([-f, f]) if f.ndim == 1 else f
+        else:
+            out[:, classes] = learner.predict_proba(test)
+    return out
 
 
 class WidePlanes(Learners):

@@ -33,6 +33,8 @@ Ints = npt.NDArray[np.int64]
 OVERLAP = 0.1  # error of every rule beyond which classes overlap for good
 _CV_ROWS = 2500  # rows that are cross-validated when there are 30 seconds
 _CV_ROWS_OF_MANY = 2000  # with many classes
+_FRESH = 2  # times as many fresh rows as are cross-validated, for families to be judged on them
+_MOST_FRESH = 10_000
 _DENSE_COLUMNS = 2000  # beyond, networks and trees are not asked
 _TREE_CLASSES = 30
 _WIDE_CLASSES = 5
@@ -100,17 +102,29 @@ class Rungs:
 
     def _draw(self, group: Ints) -> None:
         table, rows = self.table, self.rows
-        wide = is_wide(table.X)
-        X, y = table.X[rows], table.y[rows]
-        if sp.issparse(X) and not wide:
-            X = X.toarray()
-        elif wide:  # some of scikit-learn's learners refuse 64-bit indices
-            indices = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-            X = sp.csr_array((X.data, *indices), shape=X.shape)
+        wide, y = is_wide(table.X), table.y[rows]
+        folds = make_folds(y, group[rows], self._rng)
+        fresh = self._fresh(group)
         self.sample = Sample(
-            rows, X, y, make_folds(y, group[rows], self._rng), Metric.of(self.scoring, y),
-            sp.issparse(table.X), wide, self.columns.uneven, lambda: self.clock.over,
-        )  # fmt: skip
+            rows=rows,
+            X=_as_compared(table.X[rows], wide),
+            y=y,
+            folds=folds,
+            X_fresh=None if fresh is None else _as_compared(table.X[fresh], wide),
+            y_fresh=None if fresh is None else table.y[fresh],
+            metric=Metric.of(self.scoring, y),
+            sparse=sp.issparse(table.X),
+            wide=wide,
+            uneven=self.columns.uneven,
+            over=lambda: self.clock.over,
+        )
+
+    def _fresh(self, group: Ints) -> Ints | None:
+        """Return rows to judge on, none of them equal to one that is cross-validated; or None."""
+        others = np.flatnonzero(~np.isin(group, group[self.rows]))
+        if len(others) < _FRESH * len(self.rows):
+            return None
+        return others[draw_rows(self.table.y[others], _MOST_FRESH, self._rng)]
 
     def look_for_planes(self) -> None:
         """Ask whether planes separate the classes."""
@@ -200,7 +214,7 @@ class Rungs:
             "nearest_neighbour_error": 1 - float(nearest.right.mean()),
             "least_error_between": [low, high],
         }
-        self._answer("local rules", said, len(self.rows), evidence)
+        self._answer("local rules", said, self.judged, evidence)
 
     def try_networks(self) -> None:
         """Cross-validate networks, and compare them with the best rung below."""
@@ -237,7 +251,7 @@ class Rungs:
         return compare(
             (better.name, better.right),
             (worse.name, worse.right),
-            self.sample.metric,
+            self.sample.judged,
             tests,
             LEVEL,
         )
@@ -249,16 +263,16 @@ class Rungs:
         if self.unfinished or not self.scored:
             self._skip("signal", self._nothing)
             return
-        tests, majority = 2 * len(self.scored), self.sample.majority
-        accuracy = Metric.of("accuracy", self.sample.y)
+        tests, majority, judged = 2 * len(self.scored), self.sample.majority, self.sample.judged
+        accuracy = Metric.of("accuracy", judged.y, self.table.n_classes)
         for scored in self.scored.values():
             named = (scored.name, scored.right)
             self.signal += [
-                rank(scored.name, scored.scores, self.sample.y, self.sample.folds, tests),
+                rank(scored.name, scored.scores, judged.y, self._strata, tests),
                 compare(named, ("naming the largest class", majority), accuracy, tests, SIGNAL),
             ]
         self.signal.sort(key=lambda found: found.p_value)
-        share = f"{majority.mean():.2%} of {len(self.rows)} rows"
+        share = f"{majority.mean():.2%} of {self.judged} rows"
         said = (
             f"none of {len(self.scored)} methods ranks rows better than chance, or is right more "
             f"often than naming the largest class, {share}."
@@ -269,7 +283,18 @@ class Rungs:
             "majority_accuracy": float(majority.mean()),
             "tests": [found.to_dict() for found in self.signal],
         }
-        self._answer("signal", said, len(self.rows), evidence, self.signal[0])
+        self._answer("signal", said, self.judged, evidence, self.signal[0])
+
+    @property
+    def _strata(self) -> Ints:
+        """Which rows were judged by the same fit."""
+        fresh = self.sample.y_fresh
+        return self.sample.folds if fresh is None else np.zeros(len(fresh), dtype=np.int64)
+
+    @property
+    def judged(self) -> int:
+        """How many rows families are compared by."""
+        return len(self.sample.judged.y)
 
     @property
     def silent(self) -> bool:
@@ -281,10 +306,10 @@ class Rungs:
         """Whether there are so few rows that not even a faultless rule could show signal."""
         if not self.signal:
             return True
-        y, tests = self.sample.y, self.signal[0].tests
+        y, tests = self.sample.judged.y, self.signal[0].tests
         faultless = np.asarray(y[:, np.newaxis] == np.arange(self.table.n_classes), dtype=float)
-        ranked = rank("", faultless, y, self.sample.folds, tests)
-        accuracy = Metric.of("accuracy", y)
+        ranked = rank("", faultless, y, self._strata, tests)
+        accuracy = Metric.of("accuracy", y, self.table.n_classes)
         return not ranked.significant and hopeless(~self.sample.majority, accuracy, tests, SIGNAL)
 
     def look_for_overlap(self) -> None:
@@ -300,7 +325,7 @@ class Rungs:
             "the least possible error."
         )
         evidence = {"method": best.name, "error": 1 - best.score, "interval": [low, high]}
-        self._answer("overlap", said, len(self.rows), evidence)
+        self._answer("overlap", said, self.judged, evidence)
 
     @property
     def best(self) -> Scored | None:
@@ -311,7 +336,7 @@ class Rungs:
     def bayes_error(self) -> tuple[float, float]:
         """A 95 % interval of the best rule's error."""
         assert self.best is not None
-        low, high = self.sample.metric.interval(self.best.right)
+        low, high = self.sample.judged.interval(self.best.right)
         return 1 - high, 1 - low
 
     @property
@@ -363,9 +388,9 @@ class Rungs:
         if not rival or self.thorough:
             return False
         scored = self.scored[rival]
-        if hopeless(~scored.right, self.sample.metric):
+        if hopeless(~scored.right, self.sample.judged):
             said = (
-                f"not asked: {scored.name} errs on {scored.errors} of {len(self.rows)} rows, and "
+                f"not asked: {scored.name} errs on {scored.errors} of {self.judged} rows, and "
                 "not even a rule without errors would be significantly better."
             )
             self._skip(name, said)
@@ -394,12 +419,12 @@ class Rungs:
             self.gain[name] = self._compared(name, rival)
             said += f"; {self.gain[name]}"
             evidence["comparison"] = self.gain[name].to_dict()
-        self._answer(name, f"{said}.", len(self.rows), evidence, self.gain.get(name))
+        self._answer(name, f"{said}.", self.judged, evidence, self.gain.get(name))
 
     def _worth(self, found: Scored) -> str:
         if self.scoring == "accuracy":
-            return f"is right on {found.score:.2%} of {len(self.rows)} rows"
-        return f"has a balanced accuracy of {found.score:.2%} on {len(self.rows)} rows"
+            return f"is right on {found.score:.2%} of {self.judged} rows"
+        return f"has a balanced accuracy of {found.score:.2%} on {self.judged} rows"
 
     def _answer(
         self, name: str, said: str, rows: int, evidence: dict[str, Any], witness: Any = None
@@ -412,3 +437,14 @@ class Rungs:
     def _run_out(self, name: str) -> None:
         self.late.append(name)
         self._skip(name, _TIME)
+
+
+def _as_compared(X: Any, wide: bool) -> Any:
+    """Return rows as learners get them: sparse only if they are wide."""
+    if not sp.issparse(X):
+        return X
+    if not wide:
+        return X.toarray()
+    # Some of scikit-learn's learners refuse 64-bit indices.
+    indices = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return sp.csr_array((X.data, *indices), shape=X.shape)

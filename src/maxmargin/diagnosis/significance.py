@@ -41,12 +41,12 @@ class Metric:
     weight: Floats
 
     @classmethod
-    def of(cls, name: str, y: Ints) -> "Metric":
-        """Return the metric of this name for rows of these classes (each has a row)."""
-        counts = np.bincount(y)
+    def of(cls, name: str, y: Ints, n_classes: int = 0) -> "Metric":
+        """Return the metric of this name for rows of these classes."""
+        counts = np.bincount(y, minlength=n_classes)
         if name == "accuracy":
             return cls(name, y, np.full(len(counts), 1.0 / len(y)))
-        return cls(name, y, 1.0 / (len(counts) * np.maximum(counts, 1)))
+        return cls(name, y, 1.0 / (np.count_nonzero(counts) * np.maximum(counts, 1)))
 
     @property
     def words(self) -> str:

@@ -65,10 +65,10 @@ def _verdict(rungs: Rungs) -> Verdict:
         return Verdict("inseparable", _overlapping(rungs), rungs.best)
     if rungs.chosen == "networks":
         gain = rungs.gain["networks"]
-        return Verdict("multi-layer separable", f"cross-validated, {gain}.", gain)
+        return Verdict("multi-layer separable", f"on rows that were not fitted to, {gain}.", gain)
     if rungs.chosen != "planes":
         gain = rungs.gain[rungs.chosen]
-        return Verdict("non-linearly separable", f"cross-validated, {gain}.", gain)
+        return Verdict("non-linearly separable", f"on rows that were not fitted to, {gain}.", gain)
     if "giving up" in rungs.late:
         return Verdict("undecided", _unfinished(rungs), None)
     few = rungs.given_up is None or rungs.given_up.few
@@ -107,7 +107,7 @@ def _no_signal(rungs: Rungs) -> str:
         return f"{n} rows are too few to cross-validate anything."
     if rungs.too_few:
         return (
-            f"{len(rungs.rows)} rows are too few: not even a rule without errors could be shown to "
+            f"{rungs.judged} rows are too few: not even a rule without errors could be shown to "
             "be better than chance."
         )
     return (
@@ -140,7 +140,7 @@ def _almost(rungs: Rungs) -> str:
     kernel = rungs.gain.get("kernels")
     within = "planes predict nearly all rows"
     if kernel is not None:
-        within = f"cross-validated, {kernel}"
+        within = f"on rows that were not fitted to, {kernel}"
     if rungs.given_up is None:
         return f"{within}; how many rows must be given up is not known."
     return f"{rungs.given_up}; {within}."
@@ -161,8 +161,11 @@ def _warnings(rungs: Rungs, verdict: str) -> list[str]:
             "The classes are of unequal size, so models are compared by balanced accuracy, the "
             "mean share of right answers over the classes."
         )
-    if len(rungs.rows) < len(rungs.table.y):
-        found.append(f"Cross-validation saw {len(rungs.rows)} of {len(rungs.table.y)} rows.")
+    n, seen = len(rungs.table.y), len(rungs.rows)
+    if rungs.sample.y_fresh is not None:
+        found.append(f"{seen} of {n} rows were learnt from, and {rungs.judged} others judged.")
+    elif seen < n:
+        found.append(f"Cross-validation saw {seen} of {n} rows.")
     if rungs.late and verdict != "undecided":
         found.append(f"The time ran out before {_listed(rungs.late)}: raise max_time.")
     if _outside(rungs) is not None:
@@ -238,7 +241,7 @@ def _outside(rungs: Rungs) -> Candidate | None:
 def _promising(rungs: Rungs) -> bool:
     """Return whether a learner may be worth more than naming the largest class all the same."""
     score = rungs.scored[rungs.chosen].score
-    majority = rungs.sample.metric.score(rungs.sample.majority)
+    majority = rungs.sample.judged.score(rungs.sample.majority)
     first = rungs.signal[0].p_value if rungs.signal else 1.0
     return first < _PROMISING and score > majority + _WORTH_A_TRY
 
