@@ -1,12 +1,39 @@
-"""For all tests, those in docstrings too: no screen, and no figure left open."""
+"""For all tests, those in docstrings too: no screen, no open figures, Ctrl-C, and hypothesis."""
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+# A change is judged by the same examples every time; ./check --full looks for new ones (it passes
+# --hypothesis-profile full, which pytest reads after this file). There is no deadline, because an
+# example may be the first to compile a loop.
+hypothesis.settings.register_profile("check", deadline=None, derandomize=True, database=None)
+hypothesis.settings.register_profile("full", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("check")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the seeds of tests that repeat themselves be chosen."""
+    parser.addoption(
+        "--seeds",
+        default="0:100",
+        metavar="FIRST:END",
+        help="seeds that the runs over many generated sets draw from (default 0:100)",
+    )
+
+
+@pytest.fixture
+def seeds(request: pytest.FixtureRequest) -> range:
+    """Return the seeds asked for with --seeds."""
+    first, end = map(int, request.config.getoption("--seeds").split(":"))
+    return range(first, end)
 
 
 @pytest.fixture(autouse=True)
@@ -14,3 +41,18 @@ def _figures_closed() -> Iterator[None]:
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture(autouse=True)
+def _ctrl_c_interrupts() -> Iterator[None]:
+    """Let SIGINT raise KeyboardInterrupt, in a test and in the processes that it starts.
+
+    A shell starts what it puts into the background, and what nohup runs, with SIGINT ignored, and
+    Python leaves it so.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

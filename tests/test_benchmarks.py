@@ -398,3 +398,54 @@ def test_every_benchmark_says_what_it_is(name: str) -> None:
     module = importlib.import_module(BENCHMARKS[name])
     assert module.__doc__
     assert callable(module.run)
+
+
+def recommended(ours: list[bool], search: list[bool], classes: list[int], scoring: str) -> Any:
+    """Return a set of one fold on which one side and the other were right on these rows."""
+    from benchmarks.suite.recommend import MARGINS, Case, Fold
+
+    sides = {MARGINS: ours}, {MARGINS: search}
+    return Case("set", [Fold("no signal", scoring, classes, *sides, {}, {}, {})])
+
+
+def test_a_recommendation_holds_within_a_point_or_two_standard_errors() -> None:
+    right, some = [True] * 1000, [True] * 992 + [False] * 8
+    classes = [0] * 1000
+    assert recommended(some, right, classes, "accuracy").holds("large margin")
+    far = [True] * 960 + [False] * 40
+    assert not recommended(far, right, classes, "accuracy").holds("large margin")
+    assert recommended(right, far, classes, "accuracy").holds("large margin")
+    # Of 20 rows, one more error is two points and a half behind, and says nothing.
+    assert recommended([True] * 19 + [False], [True] * 20, [0] * 20, "accuracy").holds(
+        "large margin"
+    )
+
+
+def test_a_recommendation_is_judged_by_the_metric_it_states() -> None:
+    rare = [1] * 10 + [0] * 990
+    missed = [False] * 10 + [True] * 990
+    plain = recommended(missed, [True] * 1000, rare, "accuracy")
+    fair = recommended(missed, [True] * 1000, rare, "balanced_accuracy")
+    np.testing.assert_allclose(plain.behind("large margin")[0], 0.01)
+    np.testing.assert_allclose(fair.behind("large margin")[0], 0.5)
+    np.testing.assert_allclose(fair.scores("ours", "large margin"), 0.5)
+    assert plain.holds("large margin")
+    assert not fair.holds("large margin")
+
+
+def test_sets_to_recommend_for_keep_their_shares() -> None:
+    from benchmarks.suite.recommend import drawn
+
+    y = np.repeat(["many", "few", "hardly any"], [3000, 300, 3])
+    X = np.arange(len(y), dtype=float)[:, None]
+    rows, labels = drawn(X, y, 1100)
+    assert rows.shape == (1100, 1)
+    assert np.bincount(labels).tolist() == [100, 1000]  # few, many
+
+
+@pytest.mark.full
+def test_recommend_goes_on_where_it_was_ended(tmp_path: Path) -> None:
+    first = run(tmp_path, "recommend", "--only", "iris")
+    known = (tmp_path / "recommend.partial.jsonl").read_text()
+    assert run(tmp_path, "recommend", "--only", "iris")["tables"] == first["tables"]
+    assert (tmp_path / "recommend.partial.jsonl").read_text() == known

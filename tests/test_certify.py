@@ -673,7 +673,7 @@ def loss_terms(draw: st.DrawFn, whole: bool = False) -> Terms:
 
 
 @given(data=st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_no_intercept_is_better_than_the_best(data: st.DataObject) -> None:
     terms = data.draw(loss_terms(whole=data.draw(st.booleans())))
     n = len(terms.target)
@@ -714,7 +714,7 @@ def test_the_middle_of_a_flat_stretch_is_taken() -> None:
 
 
 @given(data=st.data(), intercept=st.sampled_from(Intercept))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_duals_are_made_feasible(data: st.DataObject, intercept: Intercept) -> None:
     terms = data.draw(loss_terms())
     n = len(terms.target)
@@ -732,7 +732,7 @@ def test_duals_are_made_feasible(data: st.DataObject, intercept: Intercept) -> N
 
 
 @given(data=st.data(), intercept=st.sampled_from(Intercept))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_feasible_duals_stay_as_they_are(data: st.DataObject, intercept: Intercept) -> None:
     terms = data.draw(loss_terms())
     size = float(data.draw(st.sampled_from([0.0, 0.25, 0.5])))

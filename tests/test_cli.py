@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from click.testing import CliRunner, Result
 
-from maxmargin.cli import facts, main, reporting, trial
+from maxmargin.cli import facts, main, reading, reporting, trial
 
 
 def invoke(*arguments: object) -> Result:
@@ -92,12 +92,17 @@ def test_models_without_a_cost_are_not_searched(tmp_path: Path) -> None:
     assert "Right in" in said
 
 
+NUMBERS = "".join(f"{i * i % 97}.5,{i * 7 % 31}.5\n" for i in range(30))
+
+
 @pytest.mark.parametrize(
     ("content", "arguments", "words"),
     [
         (None, [], "there is no file"),
         ("", [], "empty"),
-        ("a,b,y\n1,red,2\n", [], "a.csv:2: column 2 (b): 'red'"),
+        (f"b,y\n{NUMBERS}red,2\n", [], "a.csv:32: column 1 (b): 'red'"),
+        (f"b,price\n{NUMBERS}", [], "column 'price' has 30 different numbers"),
+        ("a,y\n" + "1,u\n2,v\n" * 50 + "3,w\n3,w\n", ["--test", "0.1"], "no test row has"),
         ("a,y\n1,2\n", ["--label", "z"], "no column is named 'z'"),
         ("a,y\n1,2\n3,2\n", [], "nothing to separate"),
         ("a,y\n1,2.5\n3,3.5\n", [], "not classification"),
@@ -196,6 +201,46 @@ def test_impossible_reports_are_refused_before_the_work(table: Path, tmp_path: P
     assert "is a directory" in invoke_with_report(table, "--report", tmp_path).output
 
 
+# The rows, and where they are in the file.
+
+
+def a_trial(file: Path | None, fraction: float = 0.3) -> trial.Trial:
+    name = str(file) if file else None
+    return trial.Trial(name, label=None, test_fraction=fraction, max_time=30, seed=0)
+
+
+def test_rows_of_both_parts_are_those_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    lines = ["size,city,label", ""]
+    lines += [f"{i / 7},{'uvw'[i % 3]},{'' if i % 9 == 0 else i % 2}" for i in range(90)]
+    path.write_text("\n".join(lines))
+    asked = a_trial(path)
+    parts = reading.split(reading.labelled(asked), asked)
+    for X, y, numbers in (
+        (parts.X_train, parts.y_train, parts.numbers_train),
+        (parts.X_test, parts.y_test, parts.numbers_test),
+    ):
+        assert len(X) == len(y) == len(numbers) > 0
+        for row, label, number in zip(X, y, numbers, strict=True):
+            size, city, written = lines[number - 1].split(",")
+            assert (float(size), city, int(written)) == (row[0], row[1], label)
+    assert len({*parts.numbers_train, *parts.numbers_test}) == 80
+
+
+def test_bundled_rows_have_numbers() -> None:
+    data = reading.labelled(a_trial(None))
+    assert data.numbers.tolist() == list(range(569))
+    assert data.numbered == "row"
+
+
+def test_a_guessed_label_is_no_warning_but_a_remark(tmp_path: Path) -> None:
+    path = tmp_path / "wine.data"
+    path.write_text("\n".join(f"{i % 3},{np.sin(i)},{np.cos(i)}" for i in range(60)))
+    data = reading.labelled(a_trial(path))
+    assert set(data.y) == {0, 1, 2}
+    assert "Column 1 is taken as the label" in data.remarks[0]
+
+
 # Facts about the data.
 
 
@@ -206,6 +251,13 @@ def test_facts_do_not_depend_on_storage(make: Any) -> None:
     said = dict(facts.facts(X, y))
     assert said["rows × columns"] == "4 × 3, 66.67% nonzero"
     assert said["classes"] == "1: 2, 2: 2"
+
+
+def test_facts_count_words_and_missing_cells() -> None:
+    X = np.array([[1.0, "a"], [np.nan, None]], dtype=object)
+    assert dict(facts.facts(X, [0, 1]))["rows × columns"] == "2 × 2, 1 of words, 50.00% missing"
+    X = np.array([[1.0, 0.0], [np.nan, 2.0]])
+    assert dict(facts.facts(X, [0, 1]))["rows × columns"] == "2 × 2, 75.00% nonzero, 25.00% missing"
 
 
 def test_many_classes_are_counted_not_listed() -> None:

@@ -1,5 +1,6 @@
 """./try and ./check, run with a pretended Python: no network, no real installation."""
 
+import ast
 import os
 import shlex
 import shutil
@@ -8,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -214,6 +216,40 @@ def test_check_runs_every_step_and_ends_with_pytest(tree: Tree) -> None:
 
 def test_full_runs_the_marked_tests_too(tree: Tree) -> None:
     assert "not full" not in tree.run("check", "--full").stdout
+
+
+@pytest.mark.parametrize(("given", "random"), [((), False), (("--full",), True)])
+def test_only_full_draws_new_examples_gh13(
+    tree: Tree, given: tuple[str, ...], random: bool
+) -> None:
+    words = tree.run("check", *given).stdout.split()
+    profile = hypothesis.settings.get_profile(words[words.index("--hypothesis-profile") + 1])
+    assert profile.derandomize is not random
+    assert profile.deadline is None
+
+
+def test_no_test_overrules_the_profile() -> None:
+    for file in (ROOT / "tests").glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "settings":
+                given = {keyword.arg for keyword in node.keywords}
+                assert not given & {"derandomize", "database"}, file.name
+
+
+def test_tests_of_ctrl_c_pass_where_sigint_is_ignored_gh13() -> None:
+    """As in the background or under nohup; commands that a test starts inherit it."""
+    code = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+os.execv(sys.executable, [sys.executable, "-m", "pytest", "-q", *sys.argv[1:]])
+"""
+    tests = [
+        "tests/test_linear_machine.py::test_ctrl_c_keeps_what_was_reached",
+        "tests/test_commands.py::test_an_interrupted_installation_is_not_trusted",
+    ]
+    command = [sys.executable, "-c", code, *tests, "-k", "hinge-newton-raise or installation"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "2 passed" in done.stdout, done.stdout
 
 
 @pytest.mark.parametrize("step", ["ruff", "mypy", "lint-imports", "pytest"])

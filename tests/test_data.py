@@ -2,7 +2,9 @@
 
 import bz2
 import gzip
+import json
 import lzma
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,12 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import OneHotEncoder
 
 from maxmargin.data import Labelled, chunks, read_labelled
 from maxmargin.errors import DataFileError
@@ -31,6 +38,12 @@ def read(folder: Path, content: str | bytes, name: str, label: str | int | None 
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return read_labelled(path, label)
+
+
+def column(name: str, cells: list[str]) -> str:
+    """Return a CSV file with a column of cells beside its labels."""
+    rows = (f'"{cell}",{"uv"[i % 2]}' for i, cell in enumerate(cells))
+    return "\n".join([f"{name},label", *rows])
 
 
 def dense(X: Any) -> Any:
@@ -108,6 +121,11 @@ def test_marks_and_line_ends_do_not_matter(tmp_path: Path, start: bytes, end: by
     assert read(tmp_path, rows, "a.svm").X.toarray().tolist() == [[1], [2]]
 
 
+def test_long_lines_are_recognised(tmp_path: Path) -> None:
+    line = " ".join(["1", *(f"{j}:1" for j in range(1, 5000))])
+    assert read(tmp_path, f"{line}\n{line}\n", "rows").X.shape == (2, 4999)
+
+
 def test_rows_without_features_are_rows(tmp_path: Path) -> None:
     data = read(tmp_path, "1\n1 2:5\n1 \n", "a.svm")
     assert_array_equal(data.X.toarray(), [[0, 0], [0, 5], [0, 0]])
@@ -137,6 +155,7 @@ def test_huge_indices_are_kept(tmp_path: Path) -> None:
         ("a,b,c\nu,2,3\nv,3,4\n", "1", ["b", "c"], ["u", "v"]),
         ("a,b,c\nu,2,3\nv,3,4\n", -3, ["b", "c"], ["u", "v"]),
         ("0,1,label\n1,2,u\n3,4,v\n", None, ["0", "1"], ["u", "v"]),
+        ("PAR1,Target,class\n1,u,2\n3,v,4\n", None, ["PAR1", "class"], ["u", "v"]),
         ("2,3,u\n3,4,v\n", None, None, ["u", "v"]),
         ("u;2;3\nv;3;4\n", 1, None, ["u", "v"]),
         ('"a, b"\tb\ty\n1\t2\tu\n3\t4\tv', None, ["a, b", "b"], ["u", "v"]),
@@ -160,6 +179,546 @@ def test_header_and_label_are_found(
 
 def test_large_values_whose_sum_overflows_are_fine(tmp_path: Path) -> None:
     assert read(tmp_path, "1e308,1e308,1\n", "a.csv").X.tolist() == [[1e308, 1e308]]
+
+
+# Tables as people have them.
+
+ROWS = 60
+
+
+def table(header: str, row: Callable[[int], str], rows: int = ROWS) -> str:
+    return "\n".join([header, *map(row, range(rows))]) + "\n"
+
+
+def wave(i: int) -> str:
+    """Return a number that is neither whole nor counting."""
+    return f"{np.sin(7 * i + 1):.4f}"
+
+
+def remarked(data: Labelled, *words: str) -> bool:
+    return any(all(word in remark for word in words) for remark in data.remarks)
+
+
+def values(
+    folder: Path, cells: list[str], name: str = "a.csv", delimiter: str = ","
+) -> list[float]:
+    """Return what the cells of a column, beside a plain one, are read as."""
+    rows = (f'"{cell}"{delimiter}{wave(i)}{delimiter}{"uv"[i % 2]}' for i, cell in enumerate(cells))
+    text = "\n".join([delimiter.join(["c", "d", "label"]), *rows])
+    data = read(folder, text, name)
+    assert data.X.dtype == np.float64
+    found: list[float] = data.X[:, 0].tolist()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("cells", "delimiter", "expected"),
+    [
+        (["1,234", "999", "12,345,678.5"], ",", [1234, 999, 12345678.5]),
+        (["1,234", "999"], ",", [1234, 999]),
+        (["1,234", "999"], ";", [1.234, 999]),
+        (["1,5", "-2", "0,25"], ",", [1.5, -2, 0.25]),
+        (["1,5", "2", "3e2"], "\t", [1.5, 2, 300]),
+        (["0,123", "1,234"], "\t", [0.123, 1.234]),
+        (["1.234,5", "1.234"], ";", [1234.5, 1234]),
+        (["1.234.567", "1.234"], ";", [1234567, 1234]),
+        (["1 234", "5"], ",", [1234, 5]),
+        (["1\u00a0234,5", "5"], ";", [1234.5, 5]),
+        (["1'234.5", "1’000"], ",", [1234.5, 1000]),
+        (["12%", "3.5 %"], ",", [12, 3.5]),
+        (["$1,234.50", "-$5", "$-6", "7"], ",", [1234.5, -5, -6, 7]),
+        (["1.234,50 €", "5 €"], ";", [1234.5, 5]),
+        (["\u22125", "5"], ",", [-5, 5]),
+        (["2020-01-02", "1970-01-01", "1969/12/31"], ",", [18263, 0, -1]),
+        (["1970-01-02T12:00:00Z", "1970-01-02 12:00:00.0+02:00"], ",", [1.5, 1.5 - 2 / 24]),
+        (["1970-02", "1970-03"], ",", [31, 59]),
+        (["31/01/1970", "02/01/1970"], ",", [30, 1]),
+        (["1/31/1970", "1/2/70"], ",", [30, 1]),
+        (["02.01.1970", "03.01.1970"], ",", [1, 2]),
+        (["2 Jan 1970", "03-Feb-1970", "March 1, 1970"], ",", [1, 33, 59]),
+        (["01/01/1970 6:00 PM", "01/01/1970 12:00 am"], ",", [0.75, 0]),
+        (["6:30", "18:30:00", "12:15 am"], ",", [6.5, 18.5, 0.25]),
+    ],
+)
+def test_numbers_and_dates_are_read_as_people_write_them(
+    tmp_path: Path, cells: list[str], delimiter: str, expected: list[float]
+) -> None:
+    assert_allclose(values(tmp_path, cells, delimiter=delimiter), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_commas_that_nothing_explains_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataFileError, match=r"column 1 \(c\): '1,234' may mean 1234 or 1\.234"):
+        values(tmp_path, ["1,234", "5"], "a.tsv", "\t")
+
+
+@pytest.mark.parametrize("cells", [["5$", "5€"], ["5%", "5"], ["1.2.3", "4.5.6"], ["1,2,3", "1"]])
+def test_what_is_no_number_stays_words(tmp_path: Path, cells: list[str]) -> None:
+    data = read(tmp_path, column("c", cells), "a.csv")
+    assert data.X[:, 0].tolist() == cells
+
+
+SPELLINGS = ["", "NA", "n/a", "NaN", "null", "None", "?", "-", ".", " ", "#N/A"]
+
+
+def test_missing_numbers_become_nan_and_then_medians(tmp_path: Path) -> None:
+    cells = [*SPELLINGS, *(str(i % 5) for i in range(189))]
+    data = read(tmp_path, column("age", cells), "a.csv")
+    assert data.X.dtype == np.float64
+    assert_array_equal(np.isnan(data.X[:, 0]), np.arange(200) < len(SPELLINGS))
+    assert remarked(data, "11 of 200 cells of column 'age' are empty", "median")
+    assert_array_equal(data.prepare.fit_transform(data.X)[:11, 0], np.full(11, 2.0))
+
+
+def test_many_missing_numbers_are_marked(tmp_path: Path) -> None:
+    text = table("a,b,label", lambda i: f"{'' if i % 4 == 0 else wave(i)},{wave(i + 9)},{i % 2}")
+    data = read(tmp_path, text, "a.csv")
+    assert remarked(data, "column 'a'", "says where")
+    names = data.prepare.fit(data.X).get_feature_names_out(data.feature_names)
+    assert names.tolist() == ["a", "b", "missingindicator_a"]
+
+
+def mixed(folder: Path) -> Labelled:
+    text = table(
+        "id,age,city,ok,gap,town,label",
+        lambda i: (
+            f"{i},{wave(i)},{('Rome', 'Oslo', 'Bonn', 'NA')[i % 4]},{('yes', 'no')[i % 2]},"
+            f"{'' if i % 3 else wave(i)},t{i * 7 % 40},{'uv'[i % 2]}"
+        ),
+        rows=200,
+    )
+    return read(folder, text, "a.csv")
+
+
+def test_words_stay_words_until_they_are_prepared(tmp_path: Path) -> None:
+    data = mixed(tmp_path)
+    assert data.feature_names == ["age", "gap", "ok", "city", "town"]
+    assert data.X.dtype == object
+    assert data.X[3, 3] is None
+    assert data.X[:2, 2].tolist() == ["yes", "no"]
+    Z = data.prepare.fit_transform(data.X)
+    names = data.prepare.get_feature_names_out(data.feature_names).tolist()
+    assert Z.dtype == np.float64
+    assert Z.shape == (200, len(names))
+    assert names[:8] == [
+        *("age", "gap", "missingindicator_gap", "ok_yes"),
+        *("city_Bonn", "city_Oslo", "city_Rome", "city_None"),
+    ]
+    assert len([name for name in names if name.startswith("town_")]) == 30
+    assert_array_equal(Z[:, names.index("city_Rome")], data.X[:, 3] == "Rome")
+    assert_array_equal(Z[:, names.index("ok_yes")], data.X[:, 2] == "yes")
+    assert remarked(data, "Column 'ok' has two values: it becomes 0 and 1.")
+    assert remarked(data, "Column 'city' has words: it becomes 4 columns of 0 and 1.")
+    assert remarked(data, "Column 'town' has more than 30 different words")
+    assert remarked(data, "50 of 200 cells of column 'city' are empty", "a value of its own")
+
+
+def test_preparation_is_unfitted_clonable_picklable_and_prints_as_code(tmp_path: Path) -> None:
+    data = mixed(tmp_path)
+    with pytest.raises(NotFittedError):
+        data.prepare.transform(data.X)
+    names = {"ColumnTransformer": ColumnTransformer, "SimpleImputer": SimpleImputer}
+    pasted = eval(repr(data.prepare), {**names, "OneHotEncoder": OneHotEncoder, "slice": slice})
+    expected = data.prepare.fit_transform(data.X)
+    for copy in (clone(data.prepare), pickle.loads(pickle.dumps(data.prepare)), pasted):
+        assert_array_equal(copy.fit(data.X).transform(data.X), expected)
+
+
+def test_preparation_of_many_columns_prints_in_full(tmp_path: Path) -> None:
+    header = ",".join([*(f"x{j},w{j}" for j in range(40)), "label"])
+    text = table(header, lambda i: f"{wave(i)},{'abc'[i % 3]}," * 40 + str(i % 2))
+    printed = repr(read(tmp_path, text, "a.csv").prepare)
+    assert "..." not in printed
+    assert "slice(40, 80, None)" in printed
+
+
+def test_preparation_learns_from_training_rows_only(tmp_path: Path) -> None:
+    data = mixed(tmp_path)
+    train = np.array([i for i in range(200) if data.X[i, 3] in ("Rome", "Oslo")])
+    prepare = data.prepare.fit(data.X[train])
+    names = prepare.get_feature_names_out(data.feature_names).tolist()
+    assert "city_Bonn" not in names
+    Z = prepare.transform(data.X)  # unseen words and gaps
+    assert not Z[2, [names.index("city_Rome"), names.index("city_Oslo")]].any()
+    assert np.isfinite(Z).all()
+
+
+def test_few_columns_are_dense_and_many_are_sparse(tmp_path: Path) -> None:
+    letters = [f"c{j}" for j in range(20)]
+    text = table(
+        ",".join([*letters, "label"]),
+        lambda i: ",".join([*(f"w{i * (j + 3) % 23}" for j in range(20)), str(i % 2)]),
+        rows=230,
+    )
+    data = read(tmp_path, text, "a.csv")
+    Z = data.prepare.fit_transform(data.X)
+    assert sp.issparse(Z)
+    assert Z.shape == (230, 20 * 23)
+    assert not sp.issparse(mixed(tmp_path).prepare.fit_transform(mixed(tmp_path).X))
+
+
+def test_names_that_would_collide_are_told_apart(tmp_path: Path) -> None:
+    text = table("a,a_b,label", lambda i: f"{('b_c', 'd', 'e')[i % 3]},{'cdf'[i % 3]},{i % 2}")
+    data = read(tmp_path, text, "a.csv")
+    names = data.prepare.fit(data.X).get_feature_names_out(data.feature_names)
+    assert len(set(names)) == 6
+
+
+# Columns that are left out.
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        ("n", lambda i: str(i)),
+        ("n", lambda i: str(100 + i * 7 % 60)),
+        ("n", lambda i: str(i + i // 3)),
+        ("", lambda i: str(i * i)),
+        ("Unnamed: 0", lambda i: str(i * i)),
+        ("CustomerID", lambda i: str(i * i + 10**6)),
+        ("user_id", lambda i: f"u{i * i}"),
+        ("name", lambda i: f"person {i}"),
+        ("uuid", lambda i: f"{i * 77773:08x}-q"),
+    ],
+)
+def test_columns_that_name_rows_are_left_out(
+    tmp_path: Path, name: str, cell: Callable[[int], str]
+) -> None:
+    text = table(f"{name},x,label", lambda i: f"{cell(i)},{wave(i)},{i % 2}")
+    data = read(tmp_path, text, "a.csv")
+    assert data.feature_names == ["x"]
+    assert data.X.shape == (ROWS, 1)
+    shown = repr(name) if name else "1"
+    assert remarked(data, f"Column {shown} is different in every row", "left out")
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        ("income", lambda i: str(1000 + 1000 * (i * 7 % 60))),
+        ("code", lambda i: str(i % 9)),
+        ("id", lambda i: str(i % 9)),
+        ("when", lambda i: f"2020-01-{i % 28 + 1:02d} {i % 24:02d}:00"),
+        ("width", lambda i: wave(i + 5)),
+    ],
+)
+def test_numbers_that_describe_rows_are_kept(
+    tmp_path: Path, name: str, cell: Callable[[int], str]
+) -> None:
+    text = table(f"{name},x,label", lambda i: f"{cell(i)},{wave(i)},{i % 2}")
+    data = read(tmp_path, text, "a.csv")
+    assert data.feature_names == [name, "x"]
+    assert data.prepare is None
+
+
+def test_a_counter_is_kept_where_there_is_nothing_else(tmp_path: Path) -> None:
+    data = read(tmp_path, table("x,label", lambda i: f"{i},{i // 30}"), "a.csv")
+    assert data.feature_names == ["x"]
+    assert remarked(data, "Column 'x' numbers rows, but no other column")
+
+
+def test_constant_empty_and_free_text_columns_are_left_out(tmp_path: Path) -> None:
+    text = table(
+        "one,same,void,note,x,label",
+        lambda i: f"7,red,,note {i * 5 % 41},{wave(i)},{i % 2}",
+    )
+    data = read(tmp_path, text, "a.csv")
+    assert data.feature_names == ["x"]
+    assert remarked(data, "Columns 'one' and 'same' have one value only: they are left out.")
+    assert remarked(data, "Column 'void' is empty: it is left out.")
+    assert remarked(data, "Column 'note' has different words in most rows")
+
+
+def test_columns_without_a_header_keep_their_numbers(tmp_path: Path) -> None:
+    data = read(tmp_path, table("0,x,5.5,u", lambda i: f"7,x,{wave(i)},{'uv'[i % 2]}"), "a.csv", 4)
+    assert data.feature_names == ["column 1", "column 3"]
+    assert remarked(data, "Column 2 has one value only")
+
+
+def test_many_columns_take_few_words(tmp_path: Path) -> None:
+    header = ",".join([*(f"c{j}" for j in range(12)), "x", "label"])
+    text = table(header, lambda i: "7," * 12 + f"{wave(i)},{i % 2}")
+    data = read(tmp_path, text, "a.csv")
+    assert remarked(data, "Columns 'c0', 'c1', 'c2', 'c3', 'c4' and 7 more have one value only")
+
+
+def test_small_tables_are_not_judged(tmp_path: Path) -> None:
+    assert read(tmp_path, "a,b,y\n1,5,0\n2,5,1\n3,5,0\n", "a.csv").X.shape == (3, 2)
+
+
+def test_columns_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    data = read(tmp_path, "a,a,,y\n1,5,6,0\n2,5,6,1\n", "a.csv")
+    assert data.feature_names == ["a", "a (2)", "column 3"]
+    assert remarked(data, "Column 2 is called 'a (2)' here.")
+
+
+# Which column is the label.
+
+
+def test_rows_without_a_label_are_left_out(tmp_path: Path) -> None:
+    data = read(tmp_path, "a,y\n1,u\n2,\n3,NA\n4,none\n5,-\n", "a.csv")
+    assert data.y.tolist() == ["u", "none", "-"]
+    assert data.X.tolist() == [[1], [4], [5]]
+    assert data.numbers.tolist() == [2, 5, 6]
+    assert remarked(data, "2 rows have no label", "(lines 3 and 4)")
+
+
+def test_the_only_classes_are_the_label_if_the_last_column_cannot_be(tmp_path: Path) -> None:
+    first = "\n".join(f"{i % 3 + 1},{wave(i)},{wave(i + 3)}" for i in range(ROWS))
+    with pytest.warns(UserWarning, match="Column 1 is taken as the label"):
+        data = read(tmp_path, first, "wine.data")
+    assert data.y[:3].tolist() == [1, 2, 3]
+    assert data.X.shape == (ROWS, 2)
+    assert remarked(data, "Column 1 is taken as the label")
+    second = table("size,kind,width", lambda i: f"{wave(i)},{'MB'[i % 2]},{wave(i + 3)}")
+    with pytest.warns(UserWarning, match="Column 'kind' is taken as the label"):
+        data = read(tmp_path, second, "a.csv")
+    assert data.label_name == "kind"
+    assert data.feature_names == ["size", "width"]
+
+
+def test_a_label_that_could_be_several_columns_must_be_named(tmp_path: Path) -> None:
+    houses = table("rooms,garden,price", lambda i: f"{i % 5},{'yn'[i % 2]},{wave(i)}")
+    with pytest.raises(
+        DataFileError, match="for example rooms or garden, or -1 if it is the last one"
+    ) as refused:
+        read(tmp_path, houses, "a.csv")
+    assert "the last column, 'price', has too many different values for a label" in str(
+        refused.value
+    )
+    assert read(tmp_path, houses, "a.csv", "garden").y[:2].tolist() == ["y", "n"]
+    assert read(tmp_path, houses, "a.csv", -1).label_name == "price"
+    letters = "\n".join(f"{'ABC'[i % 3]},{i % 7},{i % 5}" for i in range(ROWS))
+    with pytest.raises(DataFileError, match="label=1 or label=-1"):
+        read(tmp_path, letters, "a.csv")
+
+
+def test_pixels_that_are_never_set_are_no_label(tmp_path: Path) -> None:
+    digits = "\n".join(f"{i % 10},{i * 37 % 251},{i % 2},0" for i in range(ROWS))
+    with pytest.warns(
+        UserWarning, match="Column 1 is taken as the label, since the last column, 4"
+    ):
+        data = read(tmp_path, digits, "a.csv")
+    assert len(set(data.y)) == 10
+    assert data.feature_names == ["column 2", "column 3"]
+
+
+def test_measurements_alone_are_left_to_regression(tmp_path: Path) -> None:
+    data = read(tmp_path, table("a,price", lambda i: f"{wave(i)},{wave(i + 3)}"), "a.csv")
+    assert data.label_name == "price"
+    assert data.y.dtype == np.float64
+
+
+def test_another_possible_label_is_remarked(tmp_path: Path) -> None:
+    data = read(
+        tmp_path, table("sex,age,port", lambda i: f"{'mf'[i % 2]},{wave(i)},{i % 3}"), "a.csv"
+    )
+    assert data.label_name == "port"
+    assert remarked(data, "No column is named label, target, class or y", "'port', is the label")
+
+
+@pytest.mark.parametrize(
+    ("text", "header"),
+    [
+        ("p,x,s\ne,x,y\np,b,s\ne,b,y\n", False),
+        ("republican,n,y\ndemocrat,y,n\nrepublican,n,y\n", False),
+        ("color,shape,kind\nred,round,a\nblue,square,b\n", True),
+        ("name,2019,2020,kind,zone\n" + "fr,1,2,a,x\nde,2,3,b,z\n" * 9, True),
+        ("fr,2019,2020,kind,zone\n" + "fr,1,2,a,x\nde,2,3,b,z\n" * 9, False),
+        ("0,1,2,3\n5,6,7,8\n9,9,9,1\n", True),
+        ("2020-01-01,red,5\n2020-01-02,blue,6\n", False),
+        ("#,Name,Kind\n1,Bob,a\n2,Eve,b\n", True),
+        ("NA,red,u\nNA,blue,v\n4,red,u\n5,blue,v\n", False),
+    ],
+)
+def test_headers_are_told_from_rows(tmp_path: Path, text: str, header: bool) -> None:
+    data = read(tmp_path, text, "a.csv")
+    assert (data.label_name is not None) is header
+    assert len(data.y) == text.count("\n") - header
+
+
+# Separators, encodings, line numbers.
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("a.txt", "  1.5   2 u \n 3 4  v\n", "spaces, without"),
+        ("a.data", "a b label\n1.5 2 u\n3 4 v\n", "spaces, with"),
+        ("a.dat", "1.5\t 2\tu\n3\t4\tv\n", "tabs, without"),
+        ("a.tsv", "a,b,label\n1.5,2,u\n3,4,v\n", "commas, with"),
+        ("a.csv", "a|b|label\n1.5|2|u\n3|4|v\n", "bars, with"),
+        ("a.csv", "sep=;\na;b;label\n1,5;2;u\n3;4;v\n", "semicolons, with"),
+        ("a.csv", "a;b;label\n1,5;2;u\n3;4;v\n", "semicolons, with"),
+        ("a.csv", "a,b,label,\n1.5,2,u,\n3,4,v,\n", "commas, with"),
+        ("a.csv", "a,b,label\n1.5,2,u,\n3,4,v,\n", "commas, with"),
+        ("a.csv", "1.5,2,u,\n3,4,v,\n", "commas, without"),
+        ("a.csv", "# by hand\n# in May\na,b,label\n1.5,2,u\n3,4,v\n", "commas, with"),
+        ("a.csv", "#a,b,label\n1.5,2,u\n3,4,v\n", "commas, with"),
+        ("a.csv", "a,b,label\r1.5,2,u\r3,4,v\r", "commas, with"),
+        ("a.csv", 'a, b, label\n1.5, 2, "u"\n\n3, 4, v\n', "commas, with"),
+        ("a.txt", '"a" "b" "label"\n"1" 1.5 2 "u"\n"2" 3 4 "v"\n', "spaces, with"),
+    ],
+)
+def test_separators_are_recognised(tmp_path: Path, name: str, text: str, kind: str) -> None:
+    data = read(tmp_path, text, name)
+    assert data.X.tolist() == [[1.5, 2], [3, 4]]
+    assert data.y.tolist() == ["u", "v"]
+    assert data.format.startswith(f"table with {kind}")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
+def test_encodings_are_recognised(tmp_path: Path, encoding: str) -> None:
+    text = table("größe,ort,label", lambda i: f"{wave(i)},{('Köln', 'Ulm')[i % 2]},{i % 3}")
+    data = read(tmp_path, text.encode(encoding), "a.csv")
+    assert data.feature_names == ["größe", "ort"]
+    assert data.X[0, 1] == "Köln"
+    assert remarked(data, "Windows-1252") is (encoding == "cp1252")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+def test_rows_know_their_lines(tmp_path: Path, end: str) -> None:
+    words = end.join(["# note", "text,b,label", '"a', 'b",1,u', "", "c,2,v", "a,3,", "c,4,u"])
+    assert read(tmp_path, words, "a.csv").numbers.tolist() == [3, 6, 8]
+    numbers = end.join(["a,label", "", "1,0", '2,"1"', "", "3,0"])
+    data = read(tmp_path, numbers, "a.csv")
+    assert data.numbers.tolist() == [3, 4, 6]
+    assert data.numbers.dtype == np.int64
+    assert data.numbered == "line"
+    rows = end.join(["# note", "1 1:1", "", "2 1:2"])
+    assert read(tmp_path, rows, "a.svm").numbers.tolist() == [2, 4]
+
+
+def test_old_construction_still_works() -> None:
+    data = Labelled(np.ones((2, 1)), np.array([0, 1]), None, None, "made by hand")
+    assert data.prepare is None
+    assert data.remarks == ()
+
+
+# JSON, ARFF, and what is not read.
+
+RECORDS = [{"a": 1.5, "b": "x", "y": True}, {"a": None, "b": "z", "y": False}]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.json", json.dumps(RECORDS)),
+        ("a.json", json.dumps(RECORDS, indent=2)),
+        ("a", json.dumps(RECORDS)),
+        ("a.json", json.dumps({"a": [1.5, None], "b": ["x", "z"], "y": [True, False]})),
+        (
+            "a.json",
+            '{"a": {"0": 1.5, "1": null}, "b": {"0": "x", "1": "z"}, "y": {"0": true, "1": false}}',
+        ),
+        ("a.json", json.dumps(dict(enumerate(RECORDS)))),
+        ("a.json", '{"columns": ["a", "b", "y"], "data": [[1.5, "x", true], [NaN, "z", false]]}'),
+        ("a.json", json.dumps({"schema": {"v": 1}, "data": RECORDS})),
+        ("a.jsonl", "\n".join(map(json.dumps, RECORDS))),
+        ("a.ndjson", "\n\n".join(map(json.dumps, RECORDS)) + "\n"),
+        ("a.json", "\n".join(map(json.dumps, RECORDS))),
+        ("a.json", '[{"a": 1.5, "b": "x", "y": true}, {"b": "z", "y": false}]'),
+    ],
+)
+def test_json_tables_are_read(tmp_path: Path, name: str, text: str) -> None:
+    data = read(tmp_path, text, name)
+    assert data.X[:, 1].tolist() == ["x", "z"]
+    assert data.X[0, 0] == 1.5
+    assert np.isnan(data.X[1, 0])
+    assert data.y.tolist() == ["true", "false"]
+    assert data.feature_names == ["a", "b"]
+    assert data.numbered == ("line" if text.startswith('{"a": 1.5') else "record")
+    assert data.numbers.tolist() == [1, 3 if "\n\n" in text else 2]
+
+
+def test_json_rows_have_no_names_and_keep_long_integers(tmp_path: Path) -> None:
+    data = read(tmp_path, "[[1, 9007199254740993], [2, 2]]", "a.json")
+    assert data.feature_names is None
+    assert data.y.tolist() == [9007199254740993, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.json", '{"a": 3}', "this JSON holds no table"),
+        ("a.json", "[1, 2]", "this JSON holds no table"),
+        ("a.json", "[]", "this JSON holds no table"),
+        ("a.json", "[[1, 2], [1]]", "this JSON holds no table"),
+        ("a.json", '[{"y": 1}]', "only one column"),
+        ("a.json", '[{"a": [1], "y": 1}]', r"record 1: column 1 \(a\) holds another list"),
+        ("a.json", '[{"a": 1,\n "y": }]', r"a\.json:2: not JSON"),
+        ("a.jsonl", '{"a": 1, "y": 1}\n{"a": 1', r"a\.jsonl:2: not JSON"),
+        ("a.json", "[" * 100_000, "nested too deeply|not JSON"),
+        ("a.arff", "@relation x\n@data\n1,2\n", "not a whole ARFF file"),
+        ("a.arff", "@relation x\n@attribute a real\n@attribute y real\n@data\n{0 1}\n", "sparse"),
+        ("a.arff", "@relation x\n@attribute a real\n@attribute y real\n@data\n1\n", ":5: 1 cell"),
+        ("a.xlsx", "PK\x03\x04", "a spreadsheet, which is not read; save the table as CSV"),
+        ("a", "PK\x03\x04", "a zip archive"),
+        ("a.csv", "PAR1\x15\x00", "a Parquet file"),
+        ("a.npz", "PK\x03\x04", "numpy arrays"),
+        ("a.pkl", "x", "a pickle"),
+        ("a.csv", "<!DOCTYPE html>\n<html>", "a page of markup"),
+    ],
+)
+def test_other_files_are_refused_in_a_sentence(
+    tmp_path: Path, name: str, text: str, words: str
+) -> None:
+    with pytest.raises(DataFileError, match=words):
+        read(tmp_path, text, name)
+
+
+def test_arff_is_read(tmp_path: Path) -> None:
+    text = (
+        "% made by hand\n@RELATION r\n@ATTRIBUTE 'size in m' NUMERIC\n@attribute b {u,'v w'}\n"
+        "@attribute class {yes,no}\n@DATA\n% rows\n1.5,u,yes\n?,'v w',no\n"
+    )
+    data = read(tmp_path, text, "a.arff")
+    assert data.feature_names == ["size in m", "b"]
+    assert data.X[:, 1].tolist() == ["u", "v w"]
+    assert np.isnan(data.X[1, 0])
+    assert data.numbers.tolist() == [8, 9]
+
+
+def test_frames_that_pandas_writes_are_read_back(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "size": rng.normal(size=100),
+            "city": rng.choice(np.array(["Rome", "Oslo", None]), 100),
+            "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.permutation(365)[:100], "D"),
+            "label": rng.integers(0, 3, 100),
+        }
+    )
+    written = {
+        "a.csv": frame.to_csv(),
+        "b.csv": frame.to_csv(index=False, sep=";", decimal=","),
+        "a.tsv": frame.to_csv(index=False, sep="\t"),
+        "a.json": frame.to_json(date_format="iso"),
+        "b.json": frame.to_json(orient="split", date_format="iso"),
+        "a.jsonl": frame.to_json(orient="records", lines=True, date_format="iso"),
+    }
+    days = (frame["day"] - pd.Timestamp(0)).dt.days
+    for name, text in written.items():
+        data = read(tmp_path, text, name)
+        assert data.feature_names == ["size", "day", "city"]
+        assert_allclose(data.X[:, 0].astype(float), frame["size"], atol=1e-9)
+        assert [word or None for word in data.X[:, 2]] == [
+            word if isinstance(word, str) else None for word in frame["city"]
+        ]
+        assert_allclose(data.X[:, 1].astype(float), days)
+        assert_array_equal(data.y, frame["label"])
+
+
+def test_fast_and_careful_reading_agree(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = [f"{a!r},{b!r},{int(a > b)}" for a, b in rng.normal(size=(2500, 2)).tolist()]
+    plain = read(tmp_path, "\n".join(["a,b,label", *rows]), "a.csv")
+    careful = read(tmp_path, "\n".join(["a,b,label", *rows, "NA,NA,1"]), "a.csv")
+    assert plain.prepare is None
+    assert careful.prepare is not None
+    assert_array_equal(careful.X[:-1], plain.X)
+    assert_array_equal(careful.y[:-1], plain.y)
+    assert_array_equal(careful.numbers[:-1], plain.numbers)
 
 
 # What is wrong is named: file, line, and the way out.
@@ -187,28 +746,50 @@ WRONG_SVMLIGHT = {
     "only labels": ("1\n2\n", "", "no features"),
     "only comments": ("# nothing\n", "", "no rows"),
 }
+MANY = [f"{i * i % 97}.5" for i in range(30)]
 WRONG_TABLES = {
     "empty": (" \n", "", "empty"),
     "one column": ("a\n1\n", ":1:", "only one column"),
-    "ragged": ("a,b,y\n1,2,3\n1,2\n", ":3:", "2 cells where the first row has 3"),
-    "word": ("a,b,y\n1,2,3\n1,red,3\n", ":3:", "column 2 (b): 'red' is not a finite number"),
-    "word after label": ("y,a,b\nu,2,3\nu,2,red\n", ":3:", "column 3 (b)"),
-    "word in line 1": ("1,red,3\n1,2,3\n", ":1:", "if line 1 is a header"),
-    "empty cell": ("a,b,y\n1,,3\n", ":2:", "column 2 (b): the cell is empty"),
-    "nan": ("a,b,y\n1,nan,3\n", ":2:", "'nan'"),
-    "inf": ("a,b,y\n-inf,2,3\n", ":2:", "'-inf'"),
+    "short row": ("a,b,y\n1,2,3\n1,2\n", ":3:", "2 cells where the first row has 3"),
+    "long row": ("a,b,y\n1,2,3\n1,2,3,4\n", ":3:", "4 cells where the first row has 3"),
+    "short row of words": ("a,b,y\nu,2,3\n1,2\n", ":3:", "2 cells where the first row has 3"),
+    "word among numbers": (
+        column("b", [*MANY, "red"]),
+        ":32:",
+        "column 1 (b): 'red' stands among numbers",
+    ),
+    "word in line 1": (
+        "\n".join([f"{MANY[0]},red,3", *(f"{x},{x},3" for x in MANY)]),
+        ":1:",
+        "column 2: 'red' stands among numbers",
+    ),
+    "inf": ("a,b,y\n-inf,2,3\n1,2,3\n", ":2:", "'-inf' is not a finite number"),
     "overflow": ("a,b,y\n1,1e400,3\n", ":2:", "'1e400'"),
-    "underscore": ("a,b,y\n1,1_0,3\n", ":2:", "'1_0'"),
-    "foreign digits": ("a,b,y\n1,٣,3\n", ":2:", "'٣'"),
-    "decimal comma": ("a;b;y\n1,5;2;3\n", ":2:", "'1,5'"),
-    "no label": ("a,b,y\n1,2,\n", ":2:", "no label in column 3 (y)"),
+    "infinite label": ("a,y\n1,2\n2,inf\n", ":3:", "'inf'"),
+    "label overflows": ("a,y\n1,2\n2,1e400\n", ":3:", "'1e400'"),
+    "no labels": ("a,b,y\n1,2,\n1,2,NA\n", "", "column 3 (y) is the label, and it is empty"),
     "header only": ("a,b,y\n", "", "no rows"),
-    "row numbers": (",a,y\n0,1,2\n", ":1:", "index=False"),
     "two labels": ("class,a,y\n0,1,2\n", "", "columns 1 and 3"),
     "quotes": ('a,b,y\n1,"2"3,4\n', ":2:", "quotation marks"),
-    "latin-1": ("a,b,y\n1,2,\xe9\n".encode("latin-1"), ":2:", "UTF-8"),
-    "utf-16": ("a,y\n1,2\n".encode("utf-16"), "", "UTF-16"),
-    "binary": (b"PK\x03\x04\x00\x00", "", "not text"),
+    "open quote": ('a,b,y\n1,2,3\n1,"2,4\n', ":3:", "quotation marks"),
+    "neither UTF-8 nor Windows-1252": (b"a,b,y\n1,2,\x81\x8d\n", ":2:", "UTF-8"),
+    "broken UTF-16": (b"\xff\xfea\x00\xd8", "", "UTF-16"),
+    "binary": (b"a,b\x00\x01\n", "", "not text"),
+    "day or month": (column("d", ["03/04/2020", "05/04/2020"]), "", "column 1 (d): no date tells"),
+    "day and month": (column("d", ["13/04/2020", "04/13/2020"]), "", "write all dates as"),
+    "no such date": (
+        column(
+            "d", [f"2020-{m:02d}-{d:02d}" for m in (1, 3) for d in range(1, 20)] + ["2020-02-30"]
+        ),
+        ":40:",
+        "'2020-02-30' stands among dates",
+    ),
+    "commas of both kinds": (
+        column("c", [f"{i},5" for i in range(20)] + [f"{i}.5" for i in range(20)]),
+        "",
+        "column 1 (c): its numbers are not all written in the same way",
+    ),
+    "nothing but names": (column("c", [f"name {i}" for i in range(30)]), "", "no column is left"),
 }
 
 
@@ -263,19 +844,53 @@ def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
         read_labelled(tmp_path)
 
 
-@given(content=st.text('01:., \n\t#-+eaq_"', max_size=40) | st.binary(max_size=40))
-@settings(deadline=None, max_examples=300)
-@pytest.mark.parametrize("name", ["a.svm", "a.csv", "a.tsv", "a"])
-def test_any_content_is_read_or_refused(
-    tmp_path_factory: pytest.TempPathFactory, name: str, content: str | bytes
-) -> None:
-    folder = tmp_path_factory.getbasetemp()
+FRAGMENTS = st.text("01:., ;\n\t#-+eaq_\"'{}[]/%$", max_size=40) | st.binary(max_size=40)
+SAMPLES = {
+    "a.csv": b'id,size,city,when,label\n1,"1,234",Rome,2020-01-31,u\n2,,Oslo,NA,v\n3,5,?,3/4/20,\n',
+    "a.txt": b"1.5 red 3\n2.5 blue 4\n",
+    "a.json": b'[{"a": 1.5, "b": "x", "y": true}, {"a": null, "b": "z", "y": false}]',
+    "a.jsonl": b'{"a": 1.5, "y": 1}\n{"a": -2, "y": 0}\n',
+    "a.arff": b"@relation r\n@attribute a numeric\n@attribute y {0,1}\n@data\n1,0\n2,1\n",
+    "a.svm": b"1 1:1\n-1 2:0.5 # x\n",
+    "a": b"a;b;y\n1,5;x;1\n2,5;y;0\n",
+}
+
+
+def read_or_refused(folder: Path, name: str, content: str | bytes) -> None:
     try:
         data = read(folder, content, name)
     except DataFileError:
         return
-    assert data.X.shape[0] == len(data.y) > 0
-    assert np.isfinite(dense(data.X)).all()
+    assert data.X.shape[0] == len(data.y) == len(data.numbers) > 0
+    assert data.feature_names is None or len(data.feature_names) == data.X.shape[1]
+    X = data.X if data.prepare is None else data.prepare.fit_transform(data.X)
+    assert np.isfinite(dense(X)).all()
+
+
+@given(content=FRAGMENTS)
+@settings(deadline=None, max_examples=60, derandomize=True)
+@pytest.mark.parametrize("name", SAMPLES)
+def test_any_content_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, name: str, content: str | bytes
+) -> None:
+    read_or_refused(tmp_path_factory.getbasetemp(), name, content)
+
+
+@given(data=st.data())
+@settings(deadline=None, max_examples=60, derandomize=True)
+@pytest.mark.parametrize("name", SAMPLES)
+def test_damaged_files_are_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
+) -> None:
+    content = SAMPLES[name]
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(content)))
+        length = data.draw(st.integers(0, 8))
+        inserted = data.draw(
+            st.sampled_from(b'0 9 , . ; " \n { } [ ] : a NA - / \xe9 \0'.split(b" "))
+        )
+        content = content[:start] + inserted + content[start + length :]
+    read_or_refused(tmp_path_factory.getbasetemp(), name, content)
 
 
 # Chunks.

@@ -3,6 +3,7 @@
 import ast
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ import numpy.typing as npt
 import pytest
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
+from scipy.special import expit
+from scipy.stats import norm
+from sklearn.metrics import roc_auc_score
 
 from maxmargin import datasets
 
@@ -18,7 +22,10 @@ SEEDS = range(5)
 GENERATORS: dict[str, Callable[..., Any]] = {
     name: getattr(datasets, name) for name in datasets.__all__ if name != "flipped"
 }
-WITH_BALANCE = ["gaussians", "circles", "moons", "spirals", "separable", "noise"]
+WITH_BALANCE: dict[str, Callable[..., Any]] = {
+    name: GENERATORS[name]
+    for name in ("gaussians", "circles", "moons", "spirals", "separable", "noise")
+} | {"overlapping": partial(datasets.overlapping, bayes_error=0.1)}
 Matrix = npt.NDArray[np.float64]
 
 
@@ -87,12 +94,12 @@ class TestEveryGenerator:
 
 @pytest.mark.parametrize("name", WITH_BALANCE)
 def test_balance_is_exact(name: str) -> None:
-    _, y = GENERATORS[name](200, balance=0.15)
+    _, y = WITH_BALANCE[name](200, balance=0.15)
     assert np.count_nonzero(y > 0) == 30
     with pytest.raises(ValueError, match="leaves a class empty"):
-        GENERATORS[name](10, balance=0.01)
+        WITH_BALANCE[name](10, balance=0.01)
     with pytest.raises(ValueError, match=r"balance must be .* got 1\.5"):
-        GENERATORS[name](10, balance=1.5)
+        WITH_BALANCE[name](10, balance=1.5)
 
 
 @pytest.mark.parametrize("name", ["circles", "xor", "moons", "spirals"])
@@ -121,6 +128,54 @@ def test_gaussians_have_the_given_moments() -> None:
 def test_gaussians_need_two_means(means: Any) -> None:
     with pytest.raises(ValueError, match="means must be two finite points"):
         datasets.gaussians(10, means)
+
+
+def bayes_rule_errors(X: Matrix, y: npt.NDArray[np.int64]) -> int:
+    return int(np.count_nonzero((X.sum(axis=1) > 0) != (y > 0)))
+
+
+@pytest.mark.parametrize("d", [1, 2, 30])
+@pytest.mark.parametrize(
+    ("bayes_error", "balance"),
+    [(0.03, 0.5), (0.2, 0.5), (0.4, 0.5), (0.1, 0.25), (0.15, 0.8), (0.019, 0.02)],
+)
+def test_the_best_rule_for_overlapping_classes_errs_as_stated(
+    bayes_error: float, balance: float, d: int
+) -> None:
+    n = 40_000
+    X, y = datasets.overlapping(n, d, bayes_error, balance=balance)
+    allowed = 4 * np.sqrt(n * bayes_error * (1 - bayes_error))
+    assert abs(bayes_rule_errors(X, y) - n * bayes_error) < allowed
+    # And the probability that the docstring states for a row is the truth.
+    u = np.full(d, 1 / np.sqrt(d))
+    means = [X[y == sign].mean(axis=0) for sign in (1, -1)]
+    distance = float((means[0] - means[1]) @ u)
+    # d + 1 sums that vanish if the stated probabilities are right.
+    surprise = (y > 0) - expit(distance * (X @ u))
+    assert np.abs(np.column_stack([X, np.ones(n)]).T @ surprise).max() < 5 * np.sqrt(n)
+
+
+def test_overlap_of_balanced_classes_has_a_closed_form() -> None:
+    X, y = datasets.overlapping(40_000, 3, 0.2)
+    distance = np.linalg.norm(X[y > 0].mean(axis=0) - X[y < 0].mean(axis=0))
+    np.testing.assert_allclose(distance, -2 * norm.ppf(0.2), rtol=0.02)
+    scores = X.sum(axis=1)
+    np.testing.assert_allclose(
+        roc_auc_score(y, scores), norm.cdf(-2 * norm.ppf(0.2) / np.sqrt(2)), rtol=0.01
+    )
+
+
+def test_overlap_of_any_size_is_found() -> None:
+    X, y = datasets.overlapping(100, bayes_error=1e-300)
+    assert bayes_rule_errors(X, y) == 0
+    X, y = datasets.overlapping(100, bayes_error=0.5 - 1e-9)
+    assert np.isfinite(X).all()
+    with pytest.raises(ValueError, match=r"bayes_error must be below 0\.1, the share"):
+        datasets.overlapping(100, bayes_error=0.1, balance=0.9)
+    with pytest.raises(ValueError, match="bayes_error must be a finite number above 0, got 0"):
+        datasets.overlapping(100, bayes_error=0)
+    with pytest.raises(ValueError, match="n_features must be at least 1, got 0"):
+        datasets.overlapping(100, 0)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -29,16 +29,25 @@ def flipped(draw: Draw, fraction: float) -> Draw:
     return lambda seed: D.flipped(*draw(seed), fraction, random_state=seed + 1)
 
 
+def rare_clouds(n: int, balance: float) -> Draw:
+    """Two unit clouds 1.35 apart: whatever their sizes, the AUC of the best plane is 0.83."""
+    means = ((0.675, 0.0), (-0.675, 0.0))
+    return lambda seed: D.gaussians(n, means, 1.0, balance=balance, random_state=seed)
+
+
 def drawn(generator: Any, *arguments: Any, **options: Any) -> Draw:
     return lambda seed: generator(*arguments, random_state=seed, **options)
 
 
-LINEAR, ALMOST, NON_LINEAR, NOISE, CONFLICTS = (
+LINEAR, ALMOST, NON_LINEAR, NOISE, INSEPARABLE = (
     "linearly separable", "almost linearly separable", "non-linearly separable", "no signal",
     "inseparable",
 )  # fmt: skip
+# Rare positives that overlap the others: which of the two it is depends on how errors are counted,
+# but the truth is a plane, and there is signal.
+A_PLANE = (ALMOST, INSEPARABLE)
 
-CASES: dict[str, tuple[str, Draw]] = {
+CASES: dict[str, tuple[str | tuple[str, ...], Draw]] = {
     "gap": (LINEAR, gap(200, 5)),
     "gap in a plane": (LINEAR, gap(100, 2)),
     "clouds": (LINEAR, clouds(200)),
@@ -56,14 +65,31 @@ CASES: dict[str, tuple[str, Draw]] = {
     "noise 500 x 20": (NOISE, drawn(D.noise, 500, 20)),
     "noise 1000 x 5": (NOISE, drawn(D.noise, 1000, 5)),
     "noise, 30 % positive": (NOISE, drawn(D.noise, 200, 5, balance=0.3)),
-    "5 % conflicts": (CONFLICTS, drawn(D.conflicts, 200, 0.05)),
-    "30 % conflicts": (CONFLICTS, drawn(D.conflicts, 200, 0.3)),
+    "5 % conflicts": (INSEPARABLE, drawn(D.conflicts, 200, 0.05)),
+    "30 % conflicts": (INSEPARABLE, drawn(D.conflicts, 200, 0.3)),
+    # Planes under imbalance, with an AUC of 0.91 to 0.94; at 0.83 below.
+    "rare plane, 2 %": (A_PLANE, drawn(D.overlapping, 1000, 2, 0.017, balance=0.02)),
+    "rare plane, 5 %": (A_PLANE, drawn(D.overlapping, 1000, 2, 0.04, balance=0.05)),
+    "rare plane, 8 %": (A_PLANE, drawn(D.overlapping, 600, 2, 0.06, balance=0.08)),
+    "rare plane, 17 %": (A_PLANE, drawn(D.overlapping, 400, 2, 0.1, balance=0.17)),
+    "rare plane, 20 %": (A_PLANE, drawn(D.overlapping, 400, 2, 0.12, balance=0.2)),
+    "rare plane, 8 %, weak": (A_PLANE, rare_clouds(600, 0.08)),
+    "rare plane, 17 %, weak": (A_PLANE, rare_clouds(600, 0.17)),
+    "rare positives, noise": (NOISE, drawn(D.noise, 600, 5, balance=0.08)),
+    "rare circle, 10 %": (NON_LINEAR, drawn(D.circles, 400, balance=0.1)),
+    "rare circle, 5 %": (NON_LINEAR, drawn(D.circles, 600, balance=0.05)),
+    # Classes that overlap for good, and classes that hardly do.
+    "Bayes error 25 %, 500 x 2": (INSEPARABLE, drawn(D.overlapping, 500, 2, 0.25)),
+    "Bayes error 25 %, 1000 x 5": (INSEPARABLE, drawn(D.overlapping, 1000, 5, 0.25)),
+    "Bayes error 3 %": (ALMOST, drawn(D.overlapping, 500, 2, 0.03)),
 }
-QUICK = ["gap", "2 % flipped", "circles", "moons", "noise 100 x 2", "5 % conflicts"]
+QUICK = ["gap", "2 % flipped", "circles", "moons", "noise 100 x 2", "5 % conflicts",
+         "rare plane, 8 %", "rare plane, 17 %, weak", "rare circle, 10 %",
+         "Bayes error 25 %, 500 x 2", "Bayes error 3 %"]  # fmt: skip
 
 
-def right(name: str, seed: int) -> bool:
-    """Return whether the verdict is the one that the generator was made for.
+def wrong_verdict(name: str, seed: int) -> str:
+    """Return the verdict if it is not the one that the generator was made for, else "".
 
     A flipped row next to the gap can leave the classes separable: then the plane is the truth.
     """
@@ -72,20 +98,22 @@ def right(name: str, seed: int) -> bool:
     found = mm.diagnose(X, y)
     if expected == ALMOST and found.verdict == LINEAR:
         plane = found.witness.witness
-        return bool((plane.functional_margin(X, y) > 0).all())
-    return found.verdict == expected
+        return "" if (plane.functional_margin(X, y) > 0).all() else found.verdict
+    allowed = (expected,) if isinstance(expected, str) else expected
+    return "" if found.verdict in allowed else str(found.verdict)
 
 
 @pytest.mark.parametrize("name", QUICK)
 def test_generators_get_their_verdict(name: str) -> None:
-    assert right(name, 0)
+    assert not wrong_verdict(name, 0)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", CASES)
-def test_ninety_eight_of_a_hundred_seeds(name: str) -> None:
-    missed = [seed for seed in range(100) if not right(name, seed)]
-    assert len(missed) <= 2, missed
+def test_ninety_eight_of_a_hundred_seeds(name: str, seeds: range) -> None:
+    """Others than the first hundred: ``pytest -k "hundred and rare" --seeds 100:120``."""
+    wrong = {seed: said for seed in seeds if (said := wrong_verdict(name, seed))}
+    assert len(wrong) <= 0.02 * len(seeds), wrong
 
 
 @pytest.mark.full

@@ -27,8 +27,6 @@ from tests.kernel_suite import CASES, Case
 
 Matrix = npt.NDArray[np.float64]
 seeds = st.integers(0, 2**32 - 1)
-# The first kernel of a process may be compiled before it is computed.
-unhurried = settings(deadline=None)
 BITS = [[0, 0], [0, 1], [1, 0], [1, 1]]
 
 
@@ -61,14 +59,12 @@ def either_problem(draw: st.DrawFn) -> tuple[Any, Matrix, Matrix]:
 
 
 class TestRule:
-    @unhurried
     @given(either_problem())
     def test_flipping_swaps_the_classes(self, case: Any) -> None:
         plane, X, _ = case
         assert_array_equal(plane.flipped().predict(X), -plane.predict(X))
         assert_array_equal(plane.flipped().signed_distance(X), -plane.signed_distance(X))
 
-    @unhurried
     @given(either_problem(), st.floats(1e-6, 1e6))
     def test_scale_changes_nothing_geometric(self, case: Any, c: float) -> None:
         plane, X, y = case
@@ -78,7 +74,6 @@ class TestRule:
         assert_allclose(other.total_margin(X, y), plane.total_margin(X, y), atol=1e-9)
         assert_array_equal(other.predict(X), plane.predict(X))
 
-    @unhurried
     @given(either_problem())
     def test_four_margins_agree_with_each_other(self, case: Any) -> None:
         plane, X, y = case
@@ -98,7 +93,6 @@ class TestRule:
     def test_and_and_or_neurons(self, b: float, gate: list[int]) -> None:
         assert_array_equal(Hyperplane([1, 1], b).step(BITS), gate)
 
-    @unhurried
     @given(seeds)
     def test_the_01_rule_is_the_sign_rule_when_zero_is_a_mistake(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -114,7 +108,6 @@ class TestRule:
 
 
 class TestHyperplane:
-    @unhurried
     @given(seeds)
     def test_margin_is_the_distance_to_the_projection(self, seed: int) -> None:
         plane, X, _ = problem(seed)
@@ -122,7 +115,6 @@ class TestHyperplane:
         assert_allclose(plane.signed_distance(feet), 0, atol=1e-9)
         assert_allclose(np.linalg.norm(X - feet, axis=1), plane.absolute_distance(X), atol=1e-9)
 
-    @unhurried
     @given(seeds)
     def test_normal_and_offset(self, seed: int) -> None:
         plane, _, _ = problem(seed)
@@ -130,7 +122,6 @@ class TestHyperplane:
         assert plane.decision_function([plane.normal])[0] - plane.b > 0
         assert_allclose(plane.signed_distance([plane.offset * plane.normal]), 0, atol=1e-9)
 
-    @unhurried
     @given(seeds)
     def test_the_line_lies_on_the_plane(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -261,7 +252,6 @@ def test_contributions_add_up_to_the_score(form: Any) -> None:
 
 
 class TestKernelHyperplane:
-    @unhurried
     @given(seeds)
     def test_distances_equal_the_linear_ones_for_the_linear_kernel(self, seed: int) -> None:
         _, X, y = problem(seed)
@@ -272,7 +262,6 @@ class TestKernelHyperplane:
         assert_allclose(implicit.norm, explicit.norm)
         assert_allclose(implicit.geometric_margin(X, y), explicit.geometric_margin(X, y), atol=1e-9)
 
-    @unhurried
     @given(seeds)
     def test_distances_equal_those_of_the_explicit_map(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
@@ -402,7 +391,6 @@ class TestInputs:
 
 
 class TestPlacing:
-    @unhurried
     @given(seeds, st.lists(st.floats(0.01, 0.99), min_size=2, max_size=2))
     def test_total_margin_is_constant_over_parallel_separators(
         self, seed: int, shares: list[float]
@@ -415,7 +403,6 @@ class TestPlacing:
         ]
         assert_allclose(totals, 0.2, rtol=1e-6)  # the data were made with margin 0.1 a side
 
-    @unhurried
     @given(either_problem())
     def test_marginal_classifiers_touch_and_do_not_cut(self, case: Any) -> None:
         plane, X, y = case
@@ -428,7 +415,6 @@ class TestPlacing:
         width = (negative.b - positive.b) / plane.norm
         assert_allclose(width, plane.total_margin(X, y), rtol=1e-6, atol=tiny)
 
-    @unhurried
     @given(either_problem())
     def test_canonical_planes_are_two_over_norm_apart(self, case: Any) -> None:
         plane, X, y = case
@@ -442,7 +428,6 @@ class TestPlacing:
         assert_allclose(positive.b, best.b - 1, atol=1e-6)
         assert_allclose(best.total_margin(X, y), 2 / best.norm)
 
-    @unhurried
     @given(either_problem(), st.floats(0, 1))
     def test_best_offset_maximises_the_margin(self, case: Any, share: float) -> None:
         plane, X, y = case
@@ -453,7 +438,6 @@ class TestPlacing:
         below, above = best.class_margins(X, y)
         assert_allclose(below, above, rtol=1e-6, atol=1e-9)
 
-    @unhurried
     @given(seeds, st.floats(-3, 3))
     def test_best_offset_maximises_the_smallest_margin_of_any_data(
         self, seed: int, b: float
@@ -559,7 +543,7 @@ def lift(X: Matrix) -> Matrix:
 
 
 class TestMistakeBound:
-    @settings(deadline=None, max_examples=60)
+    @settings(max_examples=60)
     @given(
         seeds,
         st.sampled_from([0.0, 0.5, 3.0]),
@@ -585,7 +569,6 @@ class TestMistakeBound:
         )
         assert_allclose(scaled, bound)
 
-    @unhurried
     @given(seeds)
     def test_it_holds_without_an_intercept(self, seed: int) -> None:
         X, labels = datasets.separable(20, 3, margin=0.3, random_state=seed)
@@ -603,7 +586,7 @@ class TestMistakeBound:
         assert updates >= 2 > unlifted
         assert geometry.mistake_bound(plane, X, y) >= updates
 
-    @settings(deadline=None, max_examples=30)
+    @settings(max_examples=30)
     @given(seeds)
     def test_it_holds_for_kernels(self, seed: int) -> None:
         plane, X, y = kernel_problem(seed)
@@ -630,7 +613,6 @@ class TestMistakeBound:
         bound = geometry.mistake_bound(best, X, y, eta=eta, start_norm=start)
         assert fresh < updates <= bound <= 2 * updates + 1
 
-    @unhurried
     @given(seeds)
     def test_rounding_does_not_break_a_bound_that_is_attained(self, seed: int) -> None:
         X = np.random.default_rng(seed).normal(size=(1, 5))
@@ -674,7 +656,7 @@ def multiclass_updates(
 
 
 class TestMulticlassMistakeBound:
-    @settings(deadline=None, max_examples=40)
+    @settings(max_examples=40)
     @given(
         seeds,
         st.sampled_from([0.0, 1.0]),
@@ -699,7 +681,6 @@ class TestMulticlassMistakeBound:
         )
         assert multiclass_updates(points, y, W0, theta, eta) <= bound < math.inf
 
-    @unhurried
     @given(seeds)
     def test_two_opposite_classes_are_the_binary_problem(self, seed: int) -> None:
         plane, X, y = problem(seed)
@@ -724,7 +705,6 @@ class TestMulticlassMistakeBound:
 
 
 class TestRadius:
-    @unhurried
     @given(seeds)
     def test_every_point_lies_within_and_one_on_the_sphere(self, seed: int) -> None:
         X = np.random.default_rng(seed).normal(size=(9, 3))

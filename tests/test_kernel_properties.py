@@ -111,14 +111,14 @@ def check_promise(name: str, kind: str, kernel: str, tol: float, seed: int) -> A
 
 
 @given(case=CASES)
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 def test_no_fit_claims_too_much_and_none_fails_in_silence(case: Any) -> None:
     check_promise(*case)
 
 
 @pytest.mark.full
 @given(case=CASES)
-@settings(max_examples=20_000, deadline=None)
+@settings(max_examples=20_000)
 def test_none_of_thousands_claims_too_much(case: Any) -> None:
     check_promise(*case)
 
@@ -133,7 +133,7 @@ FAIR = st.tuples(
 
 
 @given(case=FAIR)
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 def test_rows_of_fair_scale_are_always_solved(case: Any) -> None:
     """Touching, conflicting or collinear rows are no excuse: without bad scales, tol is reached."""
     assert check_promise(*case) is Status.OPTIMAL

@@ -378,7 +378,7 @@ def check_promise(
 
 
 @given(case=CASES)
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 def test_no_fit_claims_too_much_and_none_fails_in_silence(case: Any) -> None:
     check_promise(*case)
 
@@ -407,7 +407,7 @@ def test_what_was_found_once(case: Any) -> None:
 
 @pytest.mark.full
 @given(case=CASES)
-@settings(max_examples=20_000, deadline=None)
+@settings(max_examples=20_000)
 def test_none_of_thousands_claims_too_much(case: Any) -> None:
     check_promise(*case)
 
@@ -424,7 +424,7 @@ WELL_SCALED = st.tuples(
 
 
 @given(case=WELL_SCALED)
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 def test_rows_of_fair_scale_are_always_solved(case: Any) -> None:
     """Touching, conflicting or collinear rows are no excuse: without bad scales, tol is reached."""
     name, seed, loss, intercept, solver, tol, exponent = case

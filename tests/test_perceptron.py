@@ -84,7 +84,7 @@ def check_the_bound(learner: Any, seed: int, n_classes: int, **parameters: Any) 
 
 @pytest.mark.parametrize("learner", FAMILY)
 @given(run=RUNS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_updates_never_exceed_the_bound(learner: Any, run: dict[str, Any]) -> None:
     check_the_bound(learner, **run)
 
@@ -92,7 +92,7 @@ def test_updates_never_exceed_the_bound(learner: Any, run: dict[str, Any]) -> No
 @pytest.mark.full
 @pytest.mark.parametrize("learner", FAMILY)
 @given(run=RUNS)
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=2000)
 def test_updates_never_exceed_the_bound_on_thousands_of_sets(
     learner: Any, run: dict[str, Any]
 ) -> None:

@@ -73,7 +73,7 @@ def check_integers(seed: int, n: int, d: int, size: int, intercept: bool) -> Non
 
 
 @given(case=INTEGERS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_integers_are_decided_exactly_as_a_linear_program_does(case: Any) -> None:
     """Touching hulls, duplicates with opposite labels and collinear points are common here."""
     check_integers(*case)
@@ -81,7 +81,7 @@ def test_integers_are_decided_exactly_as_a_linear_program_does(case: Any) -> Non
 
 @pytest.mark.full
 @given(case=INTEGERS)
-@settings(max_examples=10_000, deadline=None)
+@settings(max_examples=10_000)
 def test_integers_in_thousands(case: Any) -> None:
     check_integers(*case)
 
@@ -90,7 +90,7 @@ def test_integers_in_thousands(case: Any) -> None:
     seed=st.integers(0, 10**6), n=st.integers(4, 60), d=st.integers(1, 8),
     shift=st.sampled_from([0.0, 0.5, 1.0, 3.0]), wild=st.booleans(), intercept=st.booleans(),
 )  # fmt: skip
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_random_points_agree_with_a_linear_program(
     seed: int, n: int, d: int, shift: float, wild: bool, intercept: bool
 ) -> None:

@@ -1,12 +1,12 @@
 """The one loop: it draws iterates from a solver, counts, watches the clock, and decides to stop."""
 
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from maxmargin import clock
 from maxmargin.problem import (
     Bracket,
     Iterate,
@@ -176,7 +176,7 @@ def drive(
         Ctrl-C is reported as ``Status.INTERRUPTED``, so that the caller can keep what was reached
         before it raises KeyboardInterrupt itself.
     """
-    start = time.perf_counter()
+    start = clock.now()
     iterations = 0
     status = at_max_iter
     bar = progress(
@@ -186,7 +186,7 @@ def drive(
     try:
         with bar:
             for iterate in iterates:
-                seconds = time.perf_counter() - start
+                seconds = clock.now() - start
                 if iterate.finished:
                     iterations += 1
                     if bar.watched:
@@ -200,7 +200,7 @@ def drive(
                     break
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    return Run(status, iterations, time.perf_counter() - start)
+    return Run(status, iterations, clock.now() - start)
 
 
 def _ended(

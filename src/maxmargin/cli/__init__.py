@@ -16,7 +16,7 @@ def main() -> None:
 @click.option(
     "--label",
     metavar="COLUMN",
-    help="Label column of a CSV or TSV file: its name, or its number from 1. "
+    help="Label column of a table: its name, or its number from 1. "
     "Default: the one named label, target, class or y, else the last.",
 )
 @click.option(
@@ -35,7 +35,7 @@ def main() -> None:
     type=click.FloatRange(0, min_open=True),
     default=30,
     show_default=True,
-    help="Time allowed for the diagnosis, and for the fit.",
+    help="Time allowed for learning: diagnosis, search and fit together.",
 )
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
 @click.option(
@@ -51,7 +51,8 @@ def try_command(file: str | None, label: str | None, **options: Any) -> None:
 
     All of it, with pictures, goes into one HTML file that needs no network.
 
-    FILE is svmlight (LIBSVM) text, CSV or TSV, also with .xz, .gz or .bz2 at the end of its name.
+    FILE is svmlight (LIBSVM) text, a table (CSV, TSV, separated by spaces, ARFF) or JSON, also with
+    .xz, .gz or .bz2 at the end of its name. Columns may have words, dates and missing values.
     Without FILE, scikit-learn's breast cancer data is used.
     """
     from maxmargin.cli.trial import Trial, run

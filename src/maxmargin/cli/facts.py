@@ -1,5 +1,6 @@
 """What there is to learn from, before any fit."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,8 +12,7 @@ MANY_CLASSES = 10
 
 def facts(X: Any, y: Any) -> Iterator[tuple[str, str]]:
     """Yield (heading, sentence) pairs about rows X with labels y."""
-    n, d = X.shape
-    yield "rows × columns", f"{n} × {d}, {_nonzero(X) / (n * d):.2%} nonzero"
+    yield "rows × columns", " × ".join(map(str, X.shape)) + _contents(X)
     yield "classes", _classes(y)
 
 
@@ -21,8 +21,17 @@ def is_sparse(X: Any) -> bool:
     return bool(sp.issparse(X))
 
 
-def _nonzero(X: Any) -> int:
-    return int(np.count_nonzero(X.data if is_sparse(X) else X))
+def _contents(X: Any) -> str:
+    """Say how many columns have words and how many cells are missing; else, how many are zero."""
+    cells = X.data if is_sparse(X) else X
+    if cells.dtype == object:
+        words = sum(any(isinstance(cell, str) for cell in column) for column in cells.T)
+        missing = np.array([[cell is None or cell != cell for cell in row] for row in cells])
+        said = f", {words} of words"
+    else:
+        missing = np.isnan(cells)
+        said = f", {np.count_nonzero(cells) / math.prod(X.shape):.2%} nonzero"
+    return f"{said}, {missing.mean():.2%} missing" if missing.any() else said
 
 
 def _classes(y: Any) -> str:

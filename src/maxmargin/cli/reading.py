@@ -1,6 +1,7 @@
 """The rows that are tried: read from a file or bundled, and split in two."""
 
 import math
+import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -10,6 +11,7 @@ from sklearn.model_selection import train_test_split
 
 from maxmargin.cli.facts import is_sparse
 from maxmargin.data import Labelled, read_labelled
+from maxmargin.data.columns import resembles_measurement
 
 if TYPE_CHECKING:
     from maxmargin.cli.trial import Trial
@@ -27,6 +29,9 @@ class Split(NamedTuple):
     X_test: Any
     y_train: Any
     y_test: Any
+    numbers_train: Any
+    """Where the rows are in the file, as ``Labelled.numbers``."""
+    numbers_test: Any
 
 
 def labelled(trial: "Trial") -> Labelled:
@@ -35,8 +40,12 @@ def labelled(trial: "Trial") -> Labelled:
         bundled = load_breast_cancer()
         names = bundled.target_names[bundled.target]
         features = [str(name) for name in bundled.feature_names]
-        return Labelled(bundled.data, names, features, "diagnosis", "breast cancer, scikit-learn's")
-    data = read_labelled(trial.file, trial.label)
+        kind = "breast cancer, scikit-learn's"
+        rows = np.arange(len(names))
+        return Labelled(bundled.data, names, features, "diagnosis", kind, rows, "row")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the remarks say the same
+        data = read_labelled(trial.file, trial.label)
     X = data.X
     if X.shape[1] > MAX_COLUMNS:
         raise click.ClickException(
@@ -50,10 +59,35 @@ def labelled(trial: "Trial") -> Labelled:
 
 def split(data: Labelled, trial: "Trial") -> Split:
     """Return a training and a test part with every class on both sides."""
+    _refuse_labels(data)
+    rows = np.arange(len(data.y))
+    try:
+        train, test = train_test_split(
+            rows, test_size=trial.test_fraction, stratify=data.y, random_state=trial.seed
+        )
+    except ValueError as impossible:
+        raise click.ClickException(
+            f"cannot hold back {trial.test_fraction:.0%} of {len(rows)} rows with every class on "
+            f"both sides ({impossible}); choose another --test"
+        ) from impossible
+    _refuse_one_sided(data.y, train, test, trial)
+    parts = [part[side] for part in (data.X, data.y, data.numbers) for side in (train, test)]
+    return Split(*parts)
+
+
+def _refuse_labels(data: Labelled) -> None:
+    """Refuse labels that are no classes, or classes that are too small."""
     classes, counts = np.unique(data.y, return_counts=True)
+    column = f"column {data.label_name!r}" if data.label_name else "the label column"
     if len(classes) < 2:
         raise click.ClickException(
             f"all {len(data.y)} rows have the label {classes[0]}: there is nothing to separate."
+        )
+    if resembles_measurement(data.y):
+        raise click.ClickException(
+            f"{column} has {len(classes):,} different numbers: that is a measurement and not a "
+            "class, so this is not classification. Choose another column with --label, or make "
+            "classes of it, such as low and high."
         )
     if counts.min() < 2:
         alone = classes[counts.argmin()]
@@ -62,17 +96,16 @@ def split(data: Labelled, trial: "Trial") -> Split:
             "each class needs a row to train on and one to test on. "
             "Remove those rows; if the labels are measurements, this is not classification."
         )
-    try:
-        parts = train_test_split(
-            data.X,
-            data.y,
-            test_size=trial.test_fraction,
-            stratify=data.y,
-            random_state=trial.seed,
-        )
-    except ValueError as impossible:
-        raise click.ClickException(
-            f"cannot hold back {trial.test_fraction:.0%} of {len(data.y)} rows with every class on "
-            f"both sides ({impossible}); choose another --test"
-        ) from impossible
-    return Split(*parts)
+
+
+def _refuse_one_sided(y: Any, train: Any, test: Any, trial: "Trial") -> None:
+    """Refuse a split that has all rows of a class on one side."""
+    for side, rows in (("test", test), ("training", train)):
+        absent = np.setdiff1d(y, y[rows])
+        if len(absent):
+            count = int(np.count_nonzero(y == absent[0]))
+            raise click.ClickException(
+                f"with --test {trial.test_fraction:g}, no {side} row has the label {absent[0]}, "
+                f"which only {count} of {len(y)} rows have: choose --test nearer to 0.5, or remove "
+                "those rows."
+            )

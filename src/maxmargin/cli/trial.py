@@ -1,4 +1,9 @@
-"""``maxmargin try``: read, diagnose, take what is recommended, search around it, fit, certify."""
+"""``maxmargin try``: read, diagnose, take what is recommended, search around it, fit, certify.
+
+What is done follows from numbers of rows, columns and classes and from ``--time``, not from how
+fast the machine is: the same file gives the same answers anywhere, unless the time runs out, which
+is said.
+"""
 
 import io
 import math
@@ -16,15 +21,22 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from maxmargin.cli.facts import facts
 from maxmargin.cli.reading import Split, labelled, split
 from maxmargin.data import Labelled
 
 PIPE_WIDTH = 100
-SEARCHED_ROWS = 5000  # more are sampled for the search
+DIAGNOSED, FITTED = 0.5, 0.35  # shares of --time; the search takes what its rows take
+SEARCHED_ROWS = 5000  # when there are 30 seconds; more are sampled for the search
 AROUND = 4.0 ** np.arange(-2, 3)  # times what is recommended
+KERNEL_WORK = 4e9  # rows² × (columns + 30) of a kernel machine that fit into a second
+MAP_WORK = 3e9  # rows × features² of a map with a plane that fit into a second
+MAP_FEATURES = (50, 1000)
+SLOW_ROWS = 1500  # rows of networks and neighbours that fit into a second
+_MATRIX = 8  # classes of a confusion matrix that fits on a screen
+_CONFUSIONS = 5  # listed if there are more
 
 
 @dataclass(frozen=True)
@@ -71,8 +83,12 @@ def _run(trial: Trial, console: Console) -> None:
     _describe(data, trial, console)
     parts = split(data, trial)
     console.print(f"Training on {len(parts.y_train)} rows, testing on {len(parts.y_test)}.")
-    diagnosis = _diagnosed(parts, trial, console)
-    model, search = _searched(diagnosis.recommend(), parts, trial, console)
+    rows = parts.X_train if data.prepare is None else data.prepare.fit_transform(parts.X_train)
+    diagnosis = _diagnosed(rows, _names(data), parts, trial, console)
+    model, search = _searched(diagnosis, rows, parts, trial, console)
+    model = _affordable(model, diagnosis, rows.shape, trial, console)
+    if data.prepare is not None:
+        model = make_pipeline(data.prepare, *_steps(model))
     _fitted(model, parts, trial, console)
     if not trial.no_report:
         # Imported here: it takes as long as everything else that is imported.
@@ -94,6 +110,8 @@ def _describe(data: Labelled, trial: Trial, console: Console) -> None:
         grid.add_row("format", Text(kind))
     for heading, sentence in facts(data.X, data.y):
         grid.add_row(heading, Text(sentence))
+    for number, remark in enumerate(data.remarks):
+        grid.add_row("" if number else "remarks", Text(remark))
     console.print(grid)
     console.print()
 
@@ -109,31 +127,45 @@ def _said(console: Console, words: str) -> None:
     console.print(Padding(Text(words), (0, 0, 0, 4)))
 
 
-def _diagnosed(parts: Split, trial: Trial, console: Console) -> Any:
+def _names(data: Labelled) -> Any:
+    """Return the names of the columns that are learnt from, if there are names."""
+    if data.prepare is None or data.feature_names is None:
+        return data.feature_names
+    return data.prepare.get_feature_names_out(data.feature_names).tolist()
+
+
+def _diagnosed(rows: Any, names: Any, parts: Split, trial: Trial, console: Console) -> Any:
     """Return the diagnosis of the training part."""
     import maxmargin as mm
 
     _heading(console, "Diagnosis")
     with console.status("diagnosing …"):
         diagnosis = mm.diagnose(
-            parts.X_train, parts.y_train, max_time=trial.max_time, random_state=trial.seed
+            rows,
+            parts.y_train,
+            feature_names=names,
+            max_time=DIAGNOSED * trial.max_time,
+            random_state=trial.seed,
         )
-    _said(console, str(diagnosis))
+    _said(console, str(diagnosis).replace("max_time", "--time"))
     return diagnosis
 
 
-def _searched(model: Any, parts: Split, trial: Trial, console: Console) -> tuple[Any, Any]:
+def _searched(
+    diagnosis: Any, rows: Any, parts: Split, trial: Trial, console: Console
+) -> tuple[Any, Any]:
     """Return the best model around the one that is recommended, and the search that found it."""
     import maxmargin as mm
 
     _heading(console, "Search")
+    model = diagnosis.recommend()
     grid = _grid(model)
     if not grid:
         name = type(_machine(model)).__name__
         _said(console, f"{name} has no C: nothing to search for.")
         return model, None
-    X, y = _sampled(parts, trial)
-    search = mm.SVCSearchCV(model, grid, refit=False)
+    X, y = _sampled(rows, parts.y_train, trial)
+    search = mm.SVCSearchCV(model, grid, scoring=diagnosis.scoring, refit=False)
     begun = time.perf_counter()
     try:
         with console.status("searching …"), warnings.catch_warnings():
@@ -143,13 +175,14 @@ def _searched(model: Any, parts: Split, trial: Trial, console: Console) -> tuple
         _said(console, f"Not possible ({too_few}): what is recommended is taken as it is.")
         return model, None
     count = len(search.cv_results_["params"])
-    rows = f" on {len(y)} sampled rows" if len(y) < len(parts.y_train) else ""
+    drawn = f" on {len(y)} sampled rows" if len(y) < len(parts.y_train) else ""
     spread = search.cv_results_["std_test_score"][search.best_index_]
     best = ", ".join(f"{k.split('__')[-1]}={v:.3g}" for k, v in search.best_params_.items())
     _said(
         console,
-        f"{count} candidates, {search.n_splits_} folds each{rows}: best {best}, right in "
-        f"{search.best_score_:.2%} (± {spread:.2%}). {_seconds(begun)} {search.sharing_}.",
+        f"{count} candidates, {search.n_splits_} folds each{drawn}: best {best}, "
+        f"{diagnosis.scoring.replace('_', ' ')} {search.best_score_:.2%} (± {spread:.2%}). "
+        f"{_seconds(begun)}",
     )
     return model.set_params(**search.best_params_), search
 
@@ -167,40 +200,134 @@ def _grid(model: Any) -> dict[str, list[float]]:
 
 
 def _machine(model: Any) -> Any:
-    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+    return _steps(model)[-1]
 
 
-def _sampled(parts: Split, trial: Trial) -> tuple[Any, Any]:
-    if len(parts.y_train) <= SEARCHED_ROWS:
-        return parts.X_train, parts.y_train
-    some = np.random.default_rng(trial.seed).permutation(len(parts.y_train))[:SEARCHED_ROWS]
-    return parts.X_train[np.sort(some)], parts.y_train[np.sort(some)]
+def _steps(model: Any) -> list[Any]:
+    return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+
+
+def _sampled(X: Any, y: Any, trial: Trial) -> tuple[Any, Any]:
+    most = int(SEARCHED_ROWS * min(1.0, math.sqrt(trial.max_time / 30)))
+    if len(y) <= most:
+        return X, y
+    some = np.sort(np.random.default_rng(trial.seed).permutation(len(y))[:most])
+    return X[some], y[some]
+
+
+def _affordable(
+    model: Any, diagnosis: Any, shape: tuple[int, int], trial: Trial, console: Console
+) -> Any:
+    """Return the model, or of a kernel on very many rows a map of it with a plane.
+
+    Which one follows from the numbers of rows and columns and from --time.
+    """
+    from maxmargin.estimators import SVC
+
+    n, d = shape
+    seconds = FITTED * trial.max_time
+    name = type(_machine(model)).__name__
+    if isinstance(_machine(model), SVC):
+        if n**2 * (d + 30) <= KERNEL_WORK * seconds:
+            return model
+        kernel = model
+    elif name not in ("MLPClassifier", "KNeighborsClassifier") or n <= SLOW_ROWS * seconds:
+        return model
+    else:
+        offers = {offer.rung: offer for offer in diagnosis.alternatives}
+        kernel = offers["kernels"].estimator
+        if offers["kernels"].score is None:
+            return offers["planes"].estimator
+    mapped = _mapped(kernel, n, seconds, trial.seed)
+    _said(
+        console,
+        f"{name} on {n} rows would take longer than --time {trial.max_time:g}: "
+        f"{_steps(mapped)[-2].n_components} features of the kernel and a plane take its place.",
+    )
+    return mapped
+
+
+def _mapped(kernel: Any, n: int, seconds: float, seed: int) -> Pipeline:
+    """Return features of a kernel machine's kernel, and a plane with the machine's cost."""
+    import maxmargin as mm
+
+    *before, machine = _steps(kernel)
+    features = int(np.clip(math.sqrt(MAP_WORK * seconds / n), *MAP_FEATURES))
+    features_of = mm.Nystroem(n_components=features, gamma=machine.gamma, random_state=seed)
+    plane = mm.LinearSVC(C=machine.C, class_weight=machine.class_weight)
+    return make_pipeline(*before, features_of, plane)
 
 
 def _fitted(model: Any, parts: Split, trial: Trial, console: Console) -> None:
     """Fit the model, and say how right it is in both senses."""
+    from maxmargin.estimators.code import described
+
     _heading(console, "Fit")
     machine = _machine(model)
-    if "max_time" in machine.get_params():
-        machine.set_params(max_time=trial.max_time)
+    limited = "max_time" in machine.get_params()
+    if limited:
+        machine.set_params(max_time=FITTED * trial.max_time)
     begun = time.perf_counter()
     with console.status("fitting …"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # stop_reason_ says the same
         model.fit(parts.X_train, parts.y_train)
-    _said(console, f"{model!r}")
-    _said(
-        console,
-        f"Right in {model.score(parts.X_test, parts.y_test):.2%} of the test rows, "
-        f"{model.score(parts.X_train, parts.y_train):.2%} of the training rows. {_seconds(begun)}",
-    )
-    if hasattr(machine, "stop_reason_"):
-        _said(console, machine.stop_reason_)
+    reason = getattr(machine, "stop_reason_", "")
+    if limited and "max_time" not in reason:
+        machine.set_params(max_time=None)  # it made no difference, so that nobody need know
+    _said(console, f"{described(model)} {_seconds(begun)}")
+    if reason:
+        _said(console, reason.replace("max_time", "--time"))
+    _judged(model, parts, console)
     _heading(console, "Certificate")
     certificate = getattr(machine, "certificate_", None)
     if certificate is None:
         _said(console, f"none: {type(machine).__name__} does not prove how good it is.")
     else:
         _said(console, str(certificate))
+
+
+def _judged(model: Any, parts: Split, console: Console) -> None:
+    """Print the figures that the report has, of the test and of the training rows."""
+    from maxmargin.reports.quality import quality_of
+    from maxmargin.reports.subject import judged
+
+    machine = _machine(model)
+    _heading(console, "How good is it?")
+    sides = (
+        ("test", parts.X_test, parts.y_test, parts.numbers_test),
+        ("training", parts.X_train, parts.y_train, parts.numbers_train),
+    )
+    parts_judged = [judged(name, model, machine, *side) for name, *side in sides]
+    test, train = (quality_of(part, machine) for part in parts_judged)
+    seen = {figure.name: figure for figure in train.figures()}
+    grid = Table.grid(padding=(0, 2))
+    grid.add_row("", "test rows", "95 % interval", "training rows", style="bold")
+    for figure in test.figures():
+        grid.add_row(figure.name, str(figure), figure.interval, str(seen.get(figure.name, "")))
+    console.print(Padding(grid, (0, 0, 0, 4)))
+    for part in parts_judged:
+        if part.sampled:
+            _said(console, f"({part.sampled}.)")
+    _said(console, "")
+    _confused(test, console)
+
+
+def _confused(found: Any, console: Console) -> None:
+    """Print which class is taken for which: a matrix, or the most frequent mistakes."""
+    labels = [str(label)[:20] for label in found.labels]
+    if len(labels) <= _MATRIX:
+        grid = Table.grid(padding=(0, 2))
+        grid.add_row("", *(f"says {label}" for label in labels), style="bold")
+        for label, counts in zip(labels, found.counts, strict=True):
+            grid.add_row(f"is {label}", *map(str, counts))
+        console.print(Padding(grid, (0, 0, 0, 4)))
+        return
+    wrong = found.counts - np.diag(found.counts.diagonal())
+    most = np.argsort(-wrong, axis=None, kind="stable")[:_CONFUSIONS]
+    pairs = [np.unravel_index(place, wrong.shape) for place in most]
+    said = [f"{labels[i]} as {labels[j]}: {wrong[i, j]}" for i, j in pairs if wrong[i, j]]
+    taken = ", ".join(said) if said else "none"
+    _said(console, f"Most frequent mistakes (a row of the first is called the second): {taken}.")
 
 
 def _seconds(begun: float) -> str:

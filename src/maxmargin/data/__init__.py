@@ -1,6 +1,7 @@
-"""Data: labelled files read strictly, and rows handed out in chunks."""
+"""Data: labelled files, and rows handed out in chunks."""
 
+from maxmargin.data.columns import Labelled
 from maxmargin.data.in_memory import chunks
-from maxmargin.data.labelled import Labelled, read_labelled
+from maxmargin.data.labelled import read_labelled
 
 __all__ = ["Labelled", "chunks", "read_labelled"]

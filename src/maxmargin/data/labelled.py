@@ -1,43 +1,87 @@
 """Labelled files: which format a file has, and its text."""
 
+import codecs
 import importlib
 import os
 import re
 import zlib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from maxmargin.data.delimited import read_delimited
+from maxmargin.data.columns import Labelled, labelled
+from maxmargin.data.json_table import read_json
 from maxmargin.data.svmlight import read_svmlight
+from maxmargin.data.table import Table, read_arff, read_table
 from maxmargin.errors import DataFileError
 
 _COMPRESSIONS = {".xz": "lzma", ".gz": "gzip", ".bz2": "bz2"}
 _SVMLIGHT = {".svm", ".libsvm", ".svmlight"}
-_DELIMITERS = {".csv": None, ".tsv": "\t"}
-_SVMLIGHT_LINE = re.compile(rb"\s*[^\s:,;]+(?:[ \t]+(?:\d+|qid):\S*)+\s*(?:#.*)?")
+_JSON_LINES = {".jsonl", ".ndjson"}
+_TABLES = {".csv": None, ".tsv": "\t"}
+_SVMLIGHT_LINE = re.compile(r"\s*[^\s:,;]+(?:[ \t]+(?:\d+|qid):\S*)+\s*(?:#.*)?")
+_FIRST_LINE = re.compile(r"^[^\S\n]*[^\s#].*", re.MULTILINE)
+_ENCODINGS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32-le",  # before UTF-16, whose mark it starts with
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+_WINDOWS = "cp1252"
+_not_text = re.compile(r"[\x00-\x08\x0e-\x19\x1b-\x1f\x7f\ufffe\uffff]").search
+_LOOKED_AT = 10**6  # characters
 
-
-class Labelled(NamedTuple):
-    """Labelled rows, as read from a file."""
-
-    X: Any
-    """float64: an array for tables, a CSR array for svmlight text."""
-    y: Any
-    """One label a row: integers where all are, else floats, else strings."""
-    feature_names: list[str] | None
-    """The header's names, where there is a header."""
-    label_name: str | None
-    """The label column's name, where there is a header."""
-    format: str
-    """What the file turned out to be, in words."""
+_AS_CSV = "save the table as CSV"
+_ARRAYS = "load it with numpy and write X and y to a CSV file"
+_MARKUP = (b"<!doctype", b"<html", b"<?xml")
+# What a file starts with, or how its name ends; what it is; and the way out.
+_FOREIGN = (
+    ((b"\xd0\xcf\x11\xe0",), (".xlsx", ".xls", ".xlsm", ".ods"), "a spreadsheet", _AS_CSV),
+    ((b"\x93NUMPY",), (".npy", ".npz"), "a file of numpy arrays", _ARRAYS),
+    ((), (".mat",), "a MATLAB file", _AS_CSV),
+    ((b"PAR1",), (".parquet",), "a Parquet file", "with pandas: read_parquet(…).to_csv(…)"),
+    ((b"ARROW1", b"FEA1"), (".feather", ".arrow"), "an Arrow file", _AS_CSV),
+    ((b"PK\x03\x04",), (".zip",), "a zip archive", "unpack it and name the file in it"),
+    ((b"\x89HDF",), (".h5", ".hdf5"), "an HDF5 file", _AS_CSV),
+    ((b"SQLite format 3",), (".sqlite", ".db"), "a database", _AS_CSV),
+    ((b"\x80\x03", b"\x80\x04", b"\x80\x05"), (".pkl", ".pickle"), "a pickle", _AS_CSV),
+    ((b"%PDF", b"\x89PNG", b"\xff\xd8\xff"), (".pdf", ".docx"), "a document or picture", _AS_CSV),
+    (_MARKUP, (".html", ".htm", ".xml"), "a page of markup", _AS_CSV),
+    ((b"7z\xbc\xaf", b"Rar!"), (".7z", ".rar", ".tar", ".tgz"), "an archive", "unpack it first"),
+)
 
 
 def read_labelled(path: str | os.PathLike[str], label: str | int | None = None) -> Labelled:
-    r"""Read a labelled file: svmlight (LIBSVM) text, CSV or TSV.
+    r"""Read a labelled file: a table as text (CSV, TSV, ARFF, …), JSON, or svmlight (LIBSVM) text.
 
-    The name's ending decides (``.svm .libsvm .svmlight``, ``.csv``, ``.tsv``), the first line where
-    it does not; ``.xz``, ``.gz`` and ``.bz2`` are unpacked on the way. Values must be finite
-    numbers. Svmlight indices ascend and count from 1, or from 0 in a file where an index 0 occurs.
+    The name's ending decides (``.svm .libsvm .svmlight``, ``.csv``, ``.tsv``, ``.arff``, ``.json``,
+    ``.jsonl .ndjson``), the content where it does not; ``.xz``, ``.gz`` and ``.bz2`` are unpacked
+    on the way. Text is UTF-8, UTF-16 or UTF-32 with a mark at its start, or else Windows-1252.
+
+    **Tables** have commas, semicolons, tabs, bars or spaces between their cells, and may have a
+    header. JSON may be a list of records, an object of columns, ``{"columns": …, "data": …}``, or a
+    record a line. What is in a column is decided over the whole column:
+
+    - *Numbers* stay numbers, also integer codes. Thousands may be separated (``1,234``, ``1 234``,
+      ``1'234``), decimal commas, percent signs and one sign of a currency are understood.
+    - *Dates and times* (``2020-12-31``, ``31/12/2020 18:00``, ``31 Dec 2020``) become days since
+      1970, times of day become hours. If no date of a column tells whether day or month comes
+      first, the column is refused.
+    - *Words*, also yes and no, stay words; then X is an array of objects with the columns of
+      numbers first, and ``prepare`` makes a column of 0 and 1 for each of the 29 most frequent
+      words and one for all others.
+    - *Missing cells* are empty or say NA, N/A, NaN, null, None, ``?``, ``-`` or ``.``; ``prepare``
+      puts the median in their place, or counts them as one more word. Rows without a label are
+      left out.
+    - *Left out* are columns that are empty or, from ten rows on, have one value only, are words
+      that differ in most rows, or number or name the rows (whole numbers that count up or fill a
+      range; or a name such as ``id``, and hardly a value twice).
+
+    ``prepare`` is not fitted: put it first in a pipeline, so that medians and words come from the
+    training rows only. ``remarks`` says what was done.
+
+    **Svmlight text** is read strictly: finite numbers, with indices that ascend and count from 1,
+    or from 0 in a file where an index 0 occurs.
 
     Parameters
     ----------
@@ -45,18 +89,25 @@ def read_labelled(path: str | os.PathLike[str], label: str | int | None = None) 
         The file.
     label : str or int, optional
         The label column of a table: its name, or its number from 1 (-1 is the last). By default the
-        column named label, target, class or y (in any case), else the last one. In svmlight text
-        the label always comes first.
+        column named label or target, else class, y, outcome, diagnosis, species or survived (in any
+        case), else the last one. If the last one cannot be it, since it differs in nearly every
+        row, as measurements and names do, or has one value only, and others look like classes, the
+        label must be named; except that the only one of these with words, or in a table without a
+        header the only or first one, is taken with a warning. In svmlight text the label always
+        comes first.
 
     Returns
     -------
     Labelled
-        ``X``, ``y``, ``feature_names``, ``label_name`` and ``format``.
+        ``X``, ``y``, ``feature_names``, ``label_name``, ``format``; ``numbers`` and ``numbered``,
+        where each row is in the file; ``prepare``, a transformer to put before the model, or None;
+        and ``remarks``.
 
     Raises
     ------
     DataFileError
-        The content is not what the format allows; the message has the line and the way out.
+        The content is not what the format allows; the message has the line or the column, and the
+        way out.
     OSError
         There is no such file, or it may not be read.
 
@@ -70,20 +121,46 @@ def read_labelled(path: str | os.PathLike[str], label: str | int | None = None) 
     ...     irises = read_labelled(path)
     >>> irises.X.tolist(), irises.y.tolist(), irises.feature_names
     ([[5.1, 3.5], [6.2, 2.9]], ['setosa', 'versicolor'], ['length', 'width'])
+
+    With words and a missing cell, ``prepare`` goes before the model:
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from maxmargin import LinearSVC
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "people.csv")
+    ...     _ = path.write_text("age,city,label\n31,Rome,a\n,Paris,b\n47,Rome,a\n52,Oslo,b\n")
+    ...     people = read_labelled(path)
+    >>> people.remarks[0]
+    "Column 'city' has words: it becomes 3 columns of 0 and 1."
+    >>> model = make_pipeline(people.prepare, LinearSVC()).fit(people.X, people.y)
+    >>> model[0].get_feature_names_out(people.feature_names).tolist()
+    ['age', 'missingindicator_age', 'city_Oslo', 'city_Paris', 'city_Rome']
     """
     path = Path(path)
-    text = _text(path)
+    text, remarks = _text(path)
     extension = _extension(path)
-    if extension in _SVMLIGHT or (extension not in _DELIMITERS and _looks_like_svmlight(text)):
+    if extension in _SVMLIGHT or (extension not in _TABLES and _looks_like_svmlight(text)):
         if label is not None:
             raise DataFileError(
                 f"{path}: svmlight text has its label first on each line; "
                 f"leave out label={label!r}, or convert the file to CSV"
             )
-        X, y, kind = read_svmlight(text, str(path))
-        return Labelled(X, y, None, None, kind)
-    table = read_delimited(text, str(path), _DELIMITERS.get(extension), label)
-    return Labelled(*table)
+        X, y, kind, numbers = read_svmlight(text, str(path))
+        return Labelled(X, y, None, None, kind, numbers, "line", remarks=remarks)
+    table = _table(text, str(path), extension, label)
+    return labelled(table._replace(remarks=remarks + table.remarks))
+
+
+def _table(text: str, name: str, extension: str, label: str | int | None) -> Table:
+    if extension in _JSON_LINES:
+        return read_json(text, name, label, lines=True)
+    if extension == ".arff" or text[:1000].lstrip().lower().startswith("@relation"):
+        return read_arff(text, name, label)
+    start = text.lstrip()[:1]
+    if extension == ".json" or (extension not in _TABLES and start in ("{", "[")):
+        lines = start == "{" and re.search(r"\}[ \t]*\r?\n[ \t]*\{", text) is not None
+        return read_json(text, name, label, lines)
+    return read_table(text, name, _TABLES.get(extension), label)
 
 
 def _extension(path: Path) -> str:
@@ -93,27 +170,65 @@ def _extension(path: Path) -> str:
     return endings[-1] if endings else ""
 
 
-def _looks_like_svmlight(text: bytes) -> bool:
-    lines = (line for line in text.splitlines() if line.strip() and not line.startswith(b"#"))
-    return _SVMLIGHT_LINE.fullmatch(next(lines, b"")) is not None
+def _looks_like_svmlight(text: str) -> bool:
+    first = _FIRST_LINE.search(text)
+    return first is not None and _SVMLIGHT_LINE.fullmatch(first[0]) is not None
 
 
-def _text(path: Path) -> bytes:
+# ------------------------------------------------------------------- bytes to text
+
+
+def _text(path: Path) -> tuple[str, tuple[str, ...]]:
+    """Return the text of a file, and a remark if its encoding had to be guessed."""
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file in it")
-    text = _unpacked(path)
-    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise DataFileError(f"{path}: UTF-16 text; save it as UTF-8")
-    if b"\0" in text:
+    content = _unpacked(path)
+    _refuse_foreign(content, path)
+    text, remarks = _decoded(content, path)
+    if "\0" in text or _not_text(text[:_LOOKED_AT]):
         raise DataFileError(
-            f"{path}: not text; svmlight, CSV and TSV are read, also with .xz, .gz or .bz2"
+            f"{path}: not text; tables as text (CSV, TSV), JSON and svmlight are read, also with "
+            ".xz, .gz or .bz2"
         )
-    text = text.removeprefix(b"\xef\xbb\xbf")
     if not text.strip():
         raise DataFileError(f"{path}: the file is empty; it needs at least one labelled row")
-    return text
+    return text, remarks
+
+
+def _refuse_foreign(content: bytes, path: Path) -> None:
+    start, extension = content[:4096].lstrip(), _extension(path)
+    text = not _not_text(start.decode("latin-1"))  # PAR1 may also be the name of a column
+    for starts, endings, kind, way_out in _FOREIGN:
+        markup = starts is _MARKUP and start.lower().startswith(_MARKUP)
+        if extension in endings or markup or (not text and start.startswith(starts)):
+            raise DataFileError(f"{path}: this is {kind}, which is not read; {way_out}")
+
+
+def _decoded(content: bytes, path: Path) -> tuple[str, tuple[str, ...]]:
+    mark, encoding = next(
+        ((mark, name) for mark, name in _ENCODINGS.items() if content.startswith(mark)),
+        (b"", "utf-8"),
+    )
+    try:
+        return content[len(mark) :].decode(encoding), ()
+    except UnicodeDecodeError as wrong:
+        line = content.count(b"\n", 0, wrong.start) + 1
+        if mark:
+            raise DataFileError(
+                f"{path}: marked as {encoding.upper()} text, but it is not; save it as UTF-8"
+            ) from wrong
+    try:
+        text = content.decode(_WINDOWS)
+    except UnicodeDecodeError as wrong:
+        raise DataFileError(
+            f"{path}:{line}: neither UTF-8 nor Windows-1252 text; save the file as UTF-8"
+        ) from wrong
+    return text, (
+        f"The text is not UTF-8 (line {line}) and is read as Windows-1252: if letters with accents "
+        "are wrong, save the file as UTF-8.",
+    )
 
 
 def _unpacked(path: Path) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.data.labels import NUMBER, finite_number, label_array
+from maxmargin.data.cells import NUMBER, finite_number, label_array
 from maxmargin.errors import DataFileError
 
 # Nine quadrillion: beyond it a float64 no longer holds every integer.
@@ -21,10 +21,10 @@ _LINE = re.compile(
 _LINES_PER_BLOCK = 10_000
 
 
-def read_svmlight(text: bytes, name: str) -> tuple[Any, Any, str]:
-    """Return X (CSR), y and the format in words; ``name`` is the file's, for messages."""
-    # Not splitlines(): in a comment, a byte of a letter can look like one of its line ends.
-    lines = text.decode("latin-1").split("\n")
+def read_svmlight(text: str, name: str) -> tuple[Any, Any, str, Any]:
+    """Return X (CSR), y, the format in words and the rows' lines; ``name`` is for messages."""
+    # Not splitlines(): a comment can have characters that it takes for line ends.
+    lines = text.split("\n")
     parts = [
         _Block(lines[start : start + _LINES_PER_BLOCK], start + 1, name)
         for start in range(0, len(lines), _LINES_PER_BLOCK)
@@ -45,7 +45,8 @@ def read_svmlight(text: bytes, name: str) -> tuple[Any, Any, str]:
         (values, (indices - base).astype(integer), pointers.astype(integer)),
         shape=(len(labels), columns),
     )
-    return X, label_array(labels), f"svmlight text, indices from {base}"
+    numbers = np.concatenate([part.line_numbers for part in parts]).astype(np.int64)
+    return X, label_array(labels), f"svmlight text, indices from {base}", numbers
 
 
 class _Block:

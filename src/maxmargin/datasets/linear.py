@@ -27,6 +27,10 @@ def gaussians(
 ) -> tuple[Points, Labels]:
     """Draw two round Gaussian clouds; the best rule is the line midway between the means.
 
+    With rare positives the line that errs least moves towards their mean, but stays parallel; the
+    one midway still has the least mean error of the two classes. For an error rate that is known,
+    see ``overlapping``.
+
     Parameters
     ----------
     n_samples : int, default 200
@@ -54,6 +58,61 @@ def gaussians(
     y = draw_labels(n_samples, balance, rng)
     spread = math.sqrt(variance) * rng.standard_normal((len(y), centres.shape[1]))
     return centres[(y < 0).astype(int)] + spread, y
+
+
+def overlapping(
+    n_samples: int = 200,
+    n_features: int = 2,
+    bayes_error: float = 0.2,
+    *,
+    balance: float = 0.5,
+    random_state: Seed = 0,
+) -> tuple[Points, Labels]:
+    """Draw two Gaussian clouds that overlap so much that no rule errs less than ``bayes_error``.
+
+    Both clouds have unit variance in every direction. Their means lie on the diagonal (1, …, 1),
+    δ apart, and are placed so that the best rule is a plane through the origin: positive where the
+    sum of the columns is above 0. With p = ``balance``, t = log((1 − p)/p) and Φ the normal
+    distribution function, it errs with probability
+
+        p Φ(t/δ − δ/2) + (1 − p) Φ(−t/δ − δ/2),
+
+    and δ is chosen to make that equal to ``bayes_error``; for p = ½, δ = −2 Φ⁻¹(bayes_error). A
+    row is positive with probability 1/(1 + exp(−δ u·x)), where u is the unit vector of the
+    diagonal, and u·x ranks positive rows above negative ones with probability Φ(δ/√2), the AUC.
+
+    Parameters
+    ----------
+    n_samples : int, default 200
+        Rows in total, at least 2.
+    n_features : int, default 2
+        Columns, at least 1.
+    bayes_error : float, default 0.2
+        Share of rows that the best rule gets wrong on average: above 0, and below the share of the
+        smaller class, which is what always naming the larger one gets wrong.
+    balance : float, default 0.5
+        Share of positive rows.
+    random_state : int, Generator or None, default 0
+        Source of randomness.
+
+    Examples
+    --------
+    >>> X, y = overlapping(100_000, bayes_error=0.1, balance=0.25)
+    >>> round(float(((X.sum(axis=1) > 0) != (y > 0)).mean()), 2)
+    0.1
+    """
+    rng = generator(random_state)
+    y = draw_labels(n_samples, balance, rng)
+    d = check_count("n_features", n_features, 1)
+    check_range("bayes_error", bayes_error, 0.0, above=True)
+    if bayes_error >= min(balance, 1.0 - balance):
+        raise ValueError(
+            f"bayes_error must be below {min(balance, 1.0 - balance):g}, the share of the smaller "
+            f"class, got {bayes_error!r}; always naming the larger class errs no more often"
+        )
+    distance = _distance(bayes_error, balance)
+    place = y * distance / 2.0 - _log_odds(balance) / distance
+    return place[:, None] / math.sqrt(d) + rng.standard_normal((len(y), d)), y
 
 
 def separable(
@@ -207,6 +266,30 @@ def noise(
     rng = generator(random_state)
     y = draw_labels(n_samples, balance, rng)
     return rng.standard_normal((len(y), check_count("n_features", n_features, 1))), y
+
+
+def _distance(bayes_error: float, balance: float) -> float:
+    """Return how far apart the means of two unit Gaussians are whose Bayes error is given.
+
+    The error falls as the distance grows, so halving an interval finds it to the last bit; at a
+    distance of 80 it is below every float.
+    """
+    low, high = 0.0, 80.0
+    while low < (middle := (low + high) / 2.0) < high:
+        odds = _log_odds(balance) / middle
+        wrong = balance * _normal_tail(middle / 2.0 - odds)
+        wrong += (1.0 - balance) * _normal_tail(middle / 2.0 + odds)
+        low, high = (middle, high) if wrong > bayes_error else (low, middle)
+    return high
+
+
+def _log_odds(balance: float) -> float:
+    """Return how much more likely a negative row is than a positive one, as a logarithm."""
+    return math.log1p(-balance) - math.log(balance)
+
+
+def _normal_tail(x: float) -> float:
+    return 0.5 * math.erfc(x / math.sqrt(2.0))
 
 
 def _normal(w: npt.ArrayLike | None, n_features: int | None) -> Points:

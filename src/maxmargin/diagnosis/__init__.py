@@ -7,6 +7,6 @@ better than always naming the largest class? ``diagnose`` asks in this order and
 """
 
 from maxmargin.diagnosis.ladder import diagnose
-from maxmargin.diagnosis.result import Diagnosis, Rung
+from maxmargin.diagnosis.result import Alternative, Diagnosis, Rung
 
-__all__ = ["Diagnosis", "Rung", "diagnose"]
+__all__ = ["Alternative", "Diagnosis", "Rung", "diagnose"]

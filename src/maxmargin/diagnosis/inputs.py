@@ -1,7 +1,8 @@
 """What is diagnosed: checked rows and labels, and the rows drawn from them when they are many."""
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,17 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import type_of_target
 
+from maxmargin.diagnosis.significance import Metric
 from maxmargin.estimators.inputs import check_classes, check_labels, check_rows, generator
 from maxmargin.estimators.parameters import check_flag, check_number
 
 Ints = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
 
+SCORINGS = ("auto", "accuracy", "balanced_accuracy")
+_UNEVEN_CLASSES = 0.6  # share of the largest class beyond which accuracy says too little
 _LARGEST = 1e140  # products of two such numbers, and sums of them, are still finite
+_BLOCK = 1 << 22  # numbers hashed at a time
 _WIDE = 0.1  # share of nonzeros below which sparse rows stay sparse
 _DENSE_SIZE = 40_000_000  # numbers that may be written out
 
@@ -23,13 +29,20 @@ _DENSE_SIZE = 40_000_000  # numbers that may be written out
 class Arguments(BaseEstimator):
     """The options of ``diagnose``, checked like an estimator's."""
 
-    def __init__(self, max_time: Any, thorough: Any, random_state: Any) -> None:
+    def __init__(self, scoring: Any, max_time: Any, thorough: Any, random_state: Any) -> None:
+        self.scoring = scoring
         self.max_time = max_time
         self.thorough = thorough
         self.random_state = random_state
 
     def check(self) -> "Arguments":
         """Raise TypeError or ValueError for what is not allowed."""
+        if not isinstance(self.scoring, str) or self.scoring not in SCORINGS:
+            raise ValueError(
+                f"scoring={self.scoring!r}: diagnose compares models by 'accuracy' or "
+                "'balanced_accuracy' ('auto' chooses); for any other score, search with "
+                "SVCSearchCV(scoring=...)"
+            )
         check_number(self, "max_time", above=0)
         check_flag(self, "thorough")
         generator(self.random_state)
@@ -68,6 +81,20 @@ class Table:
         return label.item() if isinstance(label, np.generic) else label
 
 
+def chosen_scoring(scoring: str, y: Ints) -> str:
+    """Return the metric: "auto" is accuracy, unless one class has over 60 % of the rows.
+
+    Examples
+    --------
+    >>> chosen_scoring("auto", np.array([0, 0, 1])), chosen_scoring("auto", np.array([0, 1]))
+    ('balanced_accuracy', 'accuracy')
+    """
+    if scoring != "auto":
+        return scoring
+    uneven = np.bincount(y).max() > _UNEVEN_CLASSES * len(y)
+    return "balanced_accuracy" if uneven else "accuracy"
+
+
 def shown(name: Any) -> str:
     """Return a name as it can stand in a sentence: quoted, and no longer than 40 characters.
 
@@ -81,7 +108,7 @@ def shown(name: Any) -> str:
     return repr(name if len(name) <= 40 else name[:39] + "…")
 
 
-def check_table(arguments: Arguments, X: Any, y: Any) -> Table:
+def check_table(arguments: Arguments, X: Any, y: Any, feature_names: Any = None) -> Table:
     """Check X and y as every classifier does, and refuse targets that are no classes."""
     X = check_rows(arguments, X, reset=True)
     _refuse_numbers(y)
@@ -93,8 +120,12 @@ def check_table(arguments: Arguments, X: Any, y: Any) -> Table:
             f"X has entries up to {largest:.3g}, whose products overflow: scale its columns, "
             "for instance with sklearn.preprocessing.MaxAbsScaler."
         )
-    names = getattr(arguments, "feature_names_in_", None)
+    names = feature_names
+    if names is None:
+        names = getattr(arguments, "feature_names_in_", None)
     named = None if names is None else [str(name) for name in names]
+    if named is not None and len(named) != X.shape[1]:
+        raise ValueError(f"feature_names has {len(named)} names for {X.shape[1]} columns")
     return Table(X, np.searchsorted(classes, labels).astype(np.int64), classes, named)
 
 
@@ -136,3 +167,149 @@ def is_wide(X: Any) -> bool:
         return False
     size = max(1, X.shape[0] * X.shape[1])
     return bool(X.nnz < _WIDE * size or X.shape[1] > 2000 or size > _DENSE_SIZE)
+
+
+@dataclass
+class Sample:
+    """Rows drawn for cross-validation: as they are, and with columns scaled.
+
+    Scaling looks at all drawn rows, but at no label.
+    """
+
+    rows: Ints
+    X: Any
+    y: Ints
+    folds: Ints
+    metric: Metric
+    sparse: bool
+    wide: bool
+    uneven: bool
+    over: Callable[[], bool]
+    _scaled: dict[bool, Any] = field(default_factory=dict)
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.metric.weight)
+
+    def form(self, scaled: bool, centred: bool = False) -> Any:
+        """Return the rows, with columns scaled if asked for."""
+        if not scaled:
+            return self.X
+        mean = centred or not self.sparse
+        if mean not in self._scaled:
+            self._scaled[mean] = scaler(not mean, self.wide).fit_transform(self.X)
+        return self._scaled[mean]
+
+    @property
+    def forms(self) -> list[bool]:
+        """Whether to scale: both are tried if columns are uneven, else they stay as they are."""
+        return [True, False] if self.uneven else [False]
+
+    @property
+    def majority(self) -> npt.NDArray[np.bool_]:
+        """Where naming the largest class is right."""
+        return np.asarray(self.y == np.bincount(self.y).argmax())
+
+    def spread(self, scaled: bool) -> float:
+        """Return the mean squared distance of the rows from their mean."""
+        X = self.form(scaled)
+        squares: float = X.multiply(X).sum() if sp.issparse(X) else np.einsum("ij,ij->", X, X)
+        mean = np.asarray(X.mean(axis=0)).ravel()
+        variance = float(squares) / int(X.shape[0]) - float(mean @ mean)
+        return max(variance, 1e-300)
+
+
+def scaler(sparse: bool, wide: bool) -> Any:
+    """Return what evens columns out: zeros of sparse rows stay zeros.
+
+    Neither kernels of distances nor planes with a free intercept notice that the mean stays.
+    """
+    from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+
+    if wide:
+        return MaxAbsScaler()
+    return StandardScaler(with_mean=not sparse)
+
+
+# -------------------------------------------- equal rows: found by hashing, then compared
+
+
+def equal_rows(X: Any) -> Ints:
+    """Return a number for each row, the same for equal rows and for no others.
+
+    Examples
+    --------
+    >>> equal_rows(np.array([[1.0, 2.0], [0.0, 0.0], [1.0, 2.0], [-0.0, 0.0]])).tolist()
+    [0, 1, 0, 1]
+    """
+    if X.shape[1] == 0:
+        return np.zeros(X.shape[0], dtype=np.int64)
+    hashes = _sparse_hashes(X) if sp.issparse(X) else _dense_hashes(X)
+    _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
+    firsts = first[group]
+    suspects = np.flatnonzero(firsts != np.arange(len(firsts)))
+    if not _same(X, suspects, firsts[suspects]).all():
+        return _numbered(_exactly(X))
+    return _numbered(firsts)
+
+
+def _numbered(firsts: Ints) -> Ints:
+    return np.asarray(np.unique(firsts, return_inverse=True)[1], dtype=np.int64)
+
+
+def _mixed(words: Words) -> Words:
+    """Scramble 64-bit words, so that values which differ in few bits differ in many."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def _bits(values: Any) -> Words:
+    # Adding 0.0 turns −0.0, which equals 0.0, into it.
+    return (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)
+
+
+def _column_keys(d: int) -> Words:
+    return _mixed(np.arange(1, d + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+
+
+def _dense_hashes(X: Any) -> Words:
+    keys = _column_keys(X.shape[1])
+    step = max(1, _BLOCK // X.shape[1])
+    parts = [
+        _mixed(_bits(X[i : i + step]) ^ keys).sum(axis=1, dtype=np.uint64)
+        for i in range(0, X.shape[0], step)
+    ]
+    return np.concatenate(parts)
+
+
+def _sparse_hashes(X: Any) -> Words:
+    words = _mixed(_bits(X.data) ^ _column_keys(X.shape[1])[X.indices])
+    words[X.data == 0] = 0
+    sums = np.zeros(len(words) + 1, dtype=np.uint64)
+    np.cumsum(words, out=sums[1:])
+    return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
+
+
+def _same(X: Any, some: Ints, others: Ints) -> npt.NDArray[np.bool_]:
+    step = max(1, _BLOCK // X.shape[1]) if not sp.issparse(X) else 100_000
+    parts = [np.zeros(0, dtype=bool)]
+    for i in range(0, len(some), step):
+        here, there = X[some[i : i + step]], X[others[i : i + step]]
+        if sp.issparse(X):
+            unequal = abs(here - there).sum(axis=1)
+            parts.append(np.asarray(unequal).ravel() == 0)
+        else:
+            parts.append((here == there).all(axis=1))
+    return np.concatenate(parts)
+
+
+def _exactly(X: Any) -> Ints:
+    """Return the first of its equals for each row, without hashing."""
+    seen: dict[bytes, int] = {}
+    firsts = np.empty(X.shape[0], dtype=np.int64)
+    for i in range(X.shape[0]):
+        row = X[[i]].toarray() if sp.issparse(X) else X[[i]]
+        firsts[i] = seen.setdefault(_bits(row).tobytes(), i)
+    return firsts

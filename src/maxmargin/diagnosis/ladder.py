@@ -1,20 +1,27 @@
-"""The ladder: which question comes when, and when it need not be asked any more."""
+"""The ladder: which question comes when."""
 
 from typing import Any
 
 import numpy as np
 
-from maxmargin.diagnosis.clock import Clock
-from maxmargin.diagnosis.inputs import Arguments, check_table
+from maxmargin.clock import Clock
+from maxmargin.diagnosis.inputs import Arguments, check_table, chosen_scoring
 from maxmargin.diagnosis.result import Diagnosis
-from maxmargin.diagnosis.state import State
+from maxmargin.diagnosis.rungs import Rungs
 from maxmargin.diagnosis.verdicts import concluded
 from maxmargin.estimators.inputs import generator
 from maxmargin.progress import progress
 
 
 def diagnose(
-    X: Any, y: Any, *, max_time: float = 30.0, thorough: bool = False, random_state: Any = 0
+    X: Any,
+    y: Any,
+    *,
+    scoring: str = "auto",
+    feature_names: Any = None,
+    max_time: float = 30.0,
+    thorough: bool = False,
+    random_state: Any = 0,
 ) -> Diagnosis:
     """Say which kind of learner suits the data, with evidence for every step.
 
@@ -22,14 +29,18 @@ def diagnose(
     (verdict "inseparable" if that forces errors on 2 % of the rows)? Does a plane separate the
     classes ("linearly separable")? Does a kernel predict better than a plane ("non-linearly
     separable"), a network better than a kernel ("multi-layer separable"), and how do local rules
-    do? Does anything predict better than always naming the largest class ("no signal" if not)? If
-    there is signal and nothing beats a plane, the verdict is "almost linearly separable", and how
-    many rows must be given up for that is bounded from both sides.
+    do? Does anything rank rows, or name classes, better than chance ("no signal" if not)? Do the
+    classes overlap for good ("inseparable" if the best of all rules errs on more than 10 %, with
+    its interval)? If there is signal and nothing beats a plane, the verdict is "almost linearly
+    separable", and how many rows must be given up for that is bounded from both sides. If time or
+    rows are too few to tell, it is "undecided".
 
     To predict better means: on rows not fitted to, settings chosen without them (nested 5-fold
-    cross-validation), with p < 0.01 in McNemar's test; against the largest class p is multiplied by
-    the number of methods and must be below 0.005. Nothing is concluded from how well a kernel fits
-    what it has seen, as an RBF kernel separates any distinct rows.
+    cross-validation), with p < 0.01 in a paired sign test. A plane is recommended unless something
+    is better in this sense. To be better than chance, p must be below 0.005, times the number of
+    tests, for the ranking of rows (AUC) or for accuracy beside the largest class. Nothing is
+    concluded from how well a kernel fits what it has seen, as an RBF kernel separates any distinct
+    rows.
 
     Parameters
     ----------
@@ -37,12 +48,18 @@ def diagnose(
         Rows.
     y : array-like of shape (n,)
         Labels; two or more classes.
+    scoring : {"auto", "accuracy", "balanced_accuracy"}, default="auto"
+        By which models are compared. "auto": balanced accuracy, the mean share of right answers
+        over the classes, if the largest class has more than 60 % of the rows; else accuracy.
+    feature_names : sequence of str, optional
+        What to call the columns; by default those of a frame, else numbers.
     max_time : float, default=30.0
-        Seconds it may take. How many rows are cross-validated follows from it (2500 at 30 seconds,
-        2000 with more than four classes); every rung says how many it saw. The clock itself only
-        ends what takes far too long, and the diagnosis says so.
+        Seconds it may take, compilation aside. How many rows are cross-validated follows from it
+        (2500 at 30 seconds, 2000 with more than four classes); every rung says how many it saw.
+        What is tried follows from the numbers of rows, columns and classes. If the clock runs out
+        before the questions are answered, the verdict is "undecided".
     thorough : bool, default=False
-        Whether to ask all questions, also those that cannot change the verdict any more.
+        Whether to ask all questions, also those that cannot change verdict or advice any more.
     random_state : int, Generator, RandomState or None, default=0
         For drawing rows and folds. The same seed gives the same diagnosis.
 
@@ -60,27 +77,29 @@ def diagnose(
     >>> print(found)
     Verdict: linearly separable
     Why: a plane separates the classes with margin 0.5.
-    Use: HardMarginSVC()
+    Use: HardMarginSVC(): a plane errs so rarely that nothing could be shown to be better.
     """
-    arguments = Arguments(max_time, thorough, random_state).check()
+    arguments = Arguments(scoring, max_time, thorough, random_state).check()
     clock = Clock(float(max_time))
-    table = check_table(arguments, X, y)
-    rng = generator(random_state)
-    state = State(table, clock, rng, bool(thorough), seed=int(rng.integers(2**31)))
-    rungs = (
-        state.look_at_columns,
-        state.look_for_conflicts,
-        state.look_for_planes,
-        state.try_planes,
-        state.try_kernels,
-        state.try_local_rules,
-        state.try_networks,
-        state.look_for_signal,
-        state.give_up_rows,
+    table = check_table(arguments, X, y, feature_names)
+    chosen = chosen_scoring(scoring, table.y)
+    rungs = Rungs(table, chosen, clock, generator(random_state), bool(thorough))
+    questions = (
+        ("columns", rungs.look_at_columns),
+        ("equal rows", rungs.look_for_conflicts),
+        ("separating planes", rungs.look_for_planes),
+        ("planes", rungs.try_planes),
+        ("kernels", rungs.try_kernels),
+        ("local rules", rungs.try_local_rules),
+        ("networks", rungs.try_networks),
+        ("gradient boosting", rungs.try_trees),
+        ("signal", rungs.look_for_signal),
+        ("overlap", rungs.look_for_overlap),
+        ("rows to give up", rungs.give_up_rows),
     )
-    with progress("Diagnosing", len(rungs), unit="rung", even=False) as bar:
-        for done, ask in enumerate(rungs):
-            bar.update(done, note=ask.__name__.replace("_", " "))
+    with progress("Diagnosing", len(questions), unit="question", even=False) as bar:
+        for done, (about, ask) in enumerate(questions):
+            bar.update(done, note=about)
             ask()
     seed = random_state if isinstance(random_state, int | np.integer) else None
-    return concluded(state, seed)
+    return concluded(rungs, seed)

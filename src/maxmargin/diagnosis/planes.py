@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin.diagnosis.clock import Clock
+from maxmargin.clock import Clock
 from maxmargin.diagnosis.inputs import Table, draw_rows
 from maxmargin.geometry import Hyperplane, mistake_bound, radius
 from maxmargin.separability import Separation
@@ -17,6 +17,8 @@ from maxmargin.separability.deciding import decide, verified_plane
 Ints = npt.NDArray[np.int64]
 
 _ENOUGH = 4000  # rows of a pair of classes that are asked before all are
+_ADDED = 1000  # rows that are added to them in a round
+_ROUNDS = 30
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,6 @@ def pairs_of(table: Table) -> Iterator[tuple[int, int, Ints]]:
 
 def find_planes(table: Table, clock: Clock, rng: np.random.Generator, every: bool) -> Planes:
     """Ask about every two classes; unless ``every``, stop at the first that no plane separates."""
-    clock = Clock(clock.left / 2)  # the rest of the time is for cross-validation
     pairs: dict[tuple[int, int], Separation] = {}
     seen = np.zeros(len(table.y), dtype=bool)
     separable: bool | None = True
@@ -82,18 +83,26 @@ def find_planes(table: Table, clock: Clock, rng: np.random.Generator, every: boo
 def _pair(
     table: Table, i: int, j: int, rows: Ints, clock: Clock, rng: np.random.Generator
 ) -> tuple[Separation, Ints]:
+    """Decide about some rows first, and add those on which their plane fails, until there are none.
+
+    What some rows cannot do, all rows cannot do; and a plane that is right on all rows is a proof.
+    """
     labels = (table.label(i), table.label(j))
-    some = rows[draw_rows((table.y[rows] == j).astype(np.int64), _ENOUGH, rng)]
-    found = decide(table.X[some], table.y[some] == j, labels, some, True, clock.left / 2)
-    if len(some) == len(rows) or found.separable is False:
-        # What some rows cannot do, all rows cannot do.
-        return found, some
-    X, sign = table.X[rows], np.where(table.y[rows] == j, 1, -1)
-    if isinstance(found.witness, Hyperplane):
+    positive = table.y[rows] == j
+    X, sign = table.X[rows], np.where(positive, 1, -1)
+    some = draw_rows(positive.astype(np.int64), _ENOUGH, rng)
+    for _ in range(_ROUNDS):
+        found = decide(X[some], positive[some], labels, rows[some], True, clock.left)
+        if len(some) == len(rows) or found.separable is False or clock.over:
+            return found, rows[some]
+        if not isinstance(found.witness, Hyperplane):
+            break  # undecided at this precision
         plane = verified_plane(found.witness.w, X, sign, True)
         if plane is not None:
             return _with_plane(plane, X, sign, labels), rows
-    return decide(X, sign > 0, labels, rows, True, clock.left / 2), rows
+        worst = np.argsort(found.witness.functional_margin(X, sign), kind="stable")[:_ADDED]
+        some = np.union1d(some, worst)
+    return decide(X, positive, labels, rows, True, clock.left), rows
 
 
 def _with_plane(plane: Hyperplane, X: Any, sign: Ints, labels: tuple[Any, Any]) -> Separation:

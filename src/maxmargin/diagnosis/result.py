@@ -1,11 +1,14 @@
 """What a diagnosis says: a verdict, its rungs with evidence and witness, and what to use."""
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
-from maxmargin.diagnosis.candidates import Candidate
-from maxmargin.diagnosis.page import as_html
-from maxmargin.diagnosis.plain import plain
+import numpy as np
+
+from maxmargin.diagnosis.learners import Candidate
+from maxmargin.estimators.code import described
+from maxmargin.html import bullets, table, tag
 
 VERDICTS = (
     "inseparable",
@@ -14,7 +17,9 @@ VERDICTS = (
     "non-linearly separable",
     "multi-layer separable",
     "no signal",
+    "undecided",
 )
+_MOST = 1000  # entries of an array that are written out
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,51 @@ class Rung:
 
 
 @dataclass(frozen=True)
+class Alternative:
+    """What a rung of the ladder offers.
+
+    Attributes
+    ----------
+    rung : str
+        "perceptron", "planes", "kernels", "networks", "k-NN", "naive Bayes" or "gradient boosting".
+    score, low, high : float or None
+        Cross-validated score by the diagnosis's ``scoring``, with a 95 % interval; None if it was
+        not tried.
+    note : str
+        How it compares, or why it was not tried.
+    """
+
+    rung: str
+    candidate: Candidate
+    wide: bool
+    score: float | None = None
+    low: float | None = None
+    high: float | None = None
+    note: str = ""
+
+    @property
+    def estimator(self) -> Any:
+        """The estimator, or a pipeline, unfitted."""
+        return self.candidate.estimator(self.wide)
+
+    def __str__(self) -> str:
+        said = f"{self.rung}: {described(self.estimator)}"
+        if self.score is not None:
+            said += f", {self.score:.2%} ({self.low:.2%} to {self.high:.2%})"
+        return f"{said}; {self.note}" if self.note else said
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and strings."""
+        return {
+            "rung": self.rung,
+            "estimator": described(self.estimator),
+            "score": self.score,
+            "interval": None if self.score is None else [self.low, self.high],
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True)
 class Diagnosis:
     """What ``diagnose`` found; ``print`` it for a few lines, ``recommend()`` for an estimator.
 
@@ -56,7 +106,7 @@ class Diagnosis:
     ----------
     verdict : str
         "inseparable", "linearly separable", "almost linearly separable", "non-linearly separable",
-        "multi-layer separable" or "no signal".
+        "multi-layer separable", "no signal"; or "undecided", where rows or time were too few.
     reason : str
         Why, in a sentence.
     witness : object
@@ -68,7 +118,12 @@ class Diagnosis:
     warnings : tuple of str
         What could mislead: too few rows, imbalance, uneven columns, time that ran out.
     advice : str
-        What to use.
+        What to use, and why.
+    alternatives : tuple of Alternative
+        What every rung of the ladder offers, with the scores of those that were tried, and boosted
+        trees as a yardstick from outside.
+    scoring : str
+        "accuracy" or "balanced_accuracy": by which models were compared.
     n_rows, n_features, classes
         Of the data.
     random_state, seconds
@@ -81,12 +136,15 @@ class Diagnosis:
     rungs: tuple[Rung, ...]
     warnings: tuple[str, ...]
     advice: str
+    alternatives: tuple[Alternative, ...]
+    scoring: str
     n_rows: int
     n_features: int
     classes: tuple[Any, ...]
     random_state: Any
     seconds: float
     candidate: Candidate
+    outside: Candidate | None
     wide: bool
 
     @property
@@ -94,11 +152,17 @@ class Diagnosis:
         """The numbers of each rung, by its name."""
         return {rung.name: rung.evidence for rung in self.rungs}
 
-    def recommend(self) -> Any:
+    def recommend(self, family: str = "ladder") -> Any:
         """Return an unfitted estimator, or a pipeline, with the parameters that scored best.
 
         A step that scales columns is in it only where the estimator needs one (networks), or where
         columns are uneven and scaling scored no worse.
+
+        Parameters
+        ----------
+        family : {"ladder", "any"}, default="ladder"
+            "ladder": planes, unless kernels, local rules or networks are better beyond noise.
+            "any": gradient boosting too, if they are better than all of these beyond noise.
 
         Examples
         --------
@@ -107,6 +171,10 @@ class Diagnosis:
         >>> mm.diagnose(X, y).recommend().fit(X, y).score(X, y)
         1.0
         """
+        if family not in ("ladder", "any"):
+            raise ValueError(f"family must be 'ladder' or 'any', got {family!r}")
+        if family == "any" and self.outside is not None:
+            return self.outside.estimator(self.wide)
         return self.candidate.estimator(self.wide)
 
     def to_dict(self) -> dict[str, Any]:
@@ -119,6 +187,8 @@ class Diagnosis:
             "warnings": list(self.warnings),
             "advice": self.advice,
             "recommendation": self.candidate.to_dict(),
+            "alternatives": list(self.alternatives),
+            "scoring": self.scoring,
             "n_rows": self.n_rows,
             "n_features": self.n_features,
             "classes": list(self.classes),
@@ -136,4 +206,63 @@ class Diagnosis:
         return f"<Diagnosis: {self.verdict}; print it for the reasons>"
 
     def _repr_html_(self) -> str:
-        return as_html(self)
+        size = f" ({self.n_rows} rows, {self.n_features} columns, {len(self.classes)} classes)"
+        return tag(
+            "div",
+            tag("p", tag("b", self.verdict.capitalize()), size),
+            tag("p", "Why: ", self.reason),
+            tag("p", "Use: ", self.advice),
+            bullets(self.warnings),
+            table(["Question", "Answer", "Rows seen"], map(_line, self.rungs)),
+            table(
+                ["Alternative", f"Score ({self.scoring.replace('_', ' ')})", "95 % interval", ""],
+                map(_offer, self.alternatives),
+            ),
+        )
+
+
+def _line(rung: Rung) -> tuple[Any, ...]:
+    if rung.ran:
+        return rung.name, rung.answer, rung.rows_seen
+    return rung.name, tag("i", rung.answer), "–"
+
+
+def _offer(alternative: Alternative) -> tuple[Any, ...]:
+    named = f"{alternative.rung}: {described(alternative.estimator)}"
+    if alternative.score is None:
+        return named, "–", "–", tag("i", alternative.note)
+    interval = f"{alternative.low:.2%} to {alternative.high:.2%}"
+    return named, f"{alternative.score:.2%}", interval, alternative.note
+
+
+def plain(value: Any) -> Any:
+    """Return numbers, strings, lists and dicts that say the same; NaN and infinity become None.
+
+    Examples
+    --------
+    >>> plain({(0, 1): np.float64(0.5), "margin": float("nan")})
+    {'0, 1': 0.5, 'margin': None}
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {_key(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray):
+        return [plain(entry) for entry in value[:_MOST]]
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if hasattr(value, "to_dict"):
+        return plain(value.to_dict())
+    if is_dataclass(value):
+        return {part.name: plain(getattr(value, part.name)) for part in fields(value)}
+    if hasattr(value, "w") and hasattr(value, "b"):
+        return {"w": plain(np.asarray(value.w)), "b": plain(float(value.b))}
+    return str(value)
+
+
+def _key(key: Any) -> str:
+    return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)

@@ -1,5 +1,10 @@
-"""What counts as better: paired tests, Cover's counting theorem, Cover and Hart's bracket."""
+"""What counts as better: paired tests, ranking tests, intervals, and what chance alone would do.
 
+Models are compared by a metric that is a weighted share of rows, Σᵢ ωᵢ [row i is right]: accuracy
+has ωᵢ = 1/n, balanced accuracy ωᵢ = 1/(K nₖ) for a row of class k. So one test serves both.
+"""
+
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,11 +12,83 @@ import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 
 LEVEL = 0.01  # how often chance alone may pass for a difference
 # For signal, half of that: with 0.01, noise would get another verdict in more than 2 of 100 draws
 # about one time in twelve; with 0.005, one time in seventy.
 SIGNAL = 0.005
+_OUTCOMES = 200_000  # that are listed one by one; beyond, the normal distribution is near enough
+_Z = 1.959964  # two-sided 95 %
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A weighted share of rows.
+
+    Attributes
+    ----------
+    name : str
+        As scikit-learn calls it: "accuracy" or "balanced_accuracy".
+    y : ndarray of int
+        The classes of the rows.
+    weight : ndarray
+        What a row of each class counts; over all rows this adds up to 1.
+    """
+
+    name: str
+    y: Ints
+    weight: Floats
+
+    @classmethod
+    def of(cls, name: str, y: Ints) -> "Metric":
+        """Return the metric of this name for rows of these classes (each has a row)."""
+        counts = np.bincount(y)
+        if name == "accuracy":
+            return cls(name, y, np.full(len(counts), 1.0 / len(y)))
+        return cls(name, y, 1.0 / (len(counts) * np.maximum(counts, 1)))
+
+    @property
+    def words(self) -> str:
+        """The name as it stands in sentences."""
+        return self.name.replace("_", " ")
+
+    def score(self, right: Bools) -> float:
+        """Return the weighted share of rows that are right."""
+        return float(self.weight @ self.counts(right))
+
+    def counts(self, chosen: Bools) -> Floats:
+        """Return how many of the chosen rows each class has."""
+        return np.bincount(self.y[chosen], minlength=len(self.weight)).astype(np.float64)
+
+    def interval(self, right: Bools) -> tuple[float, float]:
+        """Return a 95 % interval of the score: Wilson's, with the rows that the weights amount to.
+
+        Balanced accuracy is a mean of K shares; its variance is that of one share of so many rows.
+        """
+        share = self.score(right)
+        n = self.counts(np.ones(len(self.y), dtype=bool))
+        p = (self.counts(right) + 1.0) / (n + 2.0)  # a class without mistakes has a variance too
+        spread = float((self.weight**2 * n * p * (1 - p)).sum())
+        mean = float((self.weight * n) @ p)
+        size = mean * (1 - mean) / spread
+        return wilson(share, size)
+
+
+def wilson(share: float, n: float) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share that was seen among n rows.
+
+    Examples
+    --------
+    >>> low, high = wilson(0.5, 100)
+    >>> round(low, 3), round(high, 3)
+    (0.404, 0.596)
+    """
+    z2 = _Z**2 / n
+    middle = (share + z2 / 2) / (1 + z2)
+    half = _Z * math.sqrt(share * (1 - share) / n + z2 / (4 * n)) / (1 + z2)
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 @dataclass(frozen=True)
@@ -24,22 +101,29 @@ class Comparison:
         What is claimed to be better than what.
     wins, losses : int
         Rows that only the one, and only the other, predicted correctly.
+    lead : float
+        Difference of the scores, by the metric.
     p_value : float
-        Chance of such a lead, or a larger one, if both were equally good: McNemar's test, one-sided
-        with the mid-p correction, times ``tests``.
+        Chance of such a lead, or a larger one, if both were equally good: a sign test in which rows
+        count as they do in the metric (for accuracy, McNemar's test), one-sided with the mid-p
+        correction, times ``tests``.
     tests : int
         How many comparisons were made to find this one.
     level : float
         What ``p_value`` must fall below to be significant.
+    metric : str
+        "accuracy" or "balanced_accuracy".
     """
 
     better: str
     worse: str
     wins: int
     losses: int
+    lead: float
     p_value: float
     tests: int = 1
     level: float = LEVEL
+    metric: str = "accuracy"
 
     @property
     def significant(self) -> bool:
@@ -48,9 +132,10 @@ class Comparison:
 
     def __str__(self) -> str:
         verb = "beats" if self.significant else "does not beat"
+        by = "" if self.metric == "accuracy" else f" {self.lead:+.1%} in balanced accuracy,"
         return (
-            f"{self.better} {verb} {self.worse}: right alone on {self.wins} rows, wrong alone on "
-            f"{self.losses} (p = {self.p_value:.2g})"
+            f"{self.better} {verb} {self.worse}:{by} right alone on {self.wins} rows, wrong alone "
+            f"on {self.losses} (p = {self.p_value:.2g})"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -59,51 +144,206 @@ class Comparison:
 
 
 def compare(
-    better: str,
-    right: npt.NDArray[np.bool_],
-    worse: str,
-    rival: npt.NDArray[np.bool_],
+    better: tuple[str, Bools],
+    worse: tuple[str, Bools],
+    metric: Metric,
     tests: int = 1,
     level: float = LEVEL,
 ) -> Comparison:
-    """Compare two rules by the rows that each predicts correctly.
+    """Compare two rules, each a name and the rows that it predicts correctly.
 
     Examples
     --------
     >>> right, rival = np.arange(20) < 18, np.arange(20) < 8
-    >>> print(compare("a kernel", right, "a plane", rival))
+    >>> metric = Metric.of("accuracy", np.arange(20) % 2)
+    >>> print(compare(("a kernel", right), ("a plane", rival), metric))
     a kernel beats a plane: right alone on 10 rows, wrong alone on 0 (p = 0.00049)
     """
-    wins, losses = int((right & ~rival).sum()), int((rival & ~right).sum())
-    p_value = min(1.0, tests * mid_p(wins, losses))
-    return Comparison(better, worse, wins, losses, p_value, tests, level)
+    wins, losses = metric.counts(better[1] & ~worse[1]), metric.counts(worse[1] & ~better[1])
+    p_value = min(1.0, tests * sign_test(wins, losses, metric.weight))
+    lead = float(metric.weight @ (wins - losses))
+    return Comparison(
+        better[0], worse[0], int(wins.sum()), int(losses.sum()), lead, p_value, tests, level,
+        metric.name,
+    )  # fmt: skip
 
 
-def mid_p(wins: int, losses: int) -> float:
-    """Return P(B > wins) + ½P(B = wins) for B ~ Binomial(wins + losses, ½); 1 if there are none.
-
-    Examples
-    --------
-    >>> mid_p(3, 0), mid_p(0, 0)
-    (0.0625, 1.0)
-    """
-    from scipy.stats import binom
-
-    n = wins + losses
-    if n == 0:
-        return 1.0
-    return float(binom.sf(wins, n, 0.5) + 0.5 * binom.pmf(wins, n, 0.5))
-
-
-def hopeless(errors: int, tests: int = 1, level: float = LEVEL) -> bool:
-    """Return whether not even a faultless rule could beat one that errs this often.
+def hopeless(wrong: Bools, metric: Metric, tests: int = 1, level: float = LEVEL) -> bool:
+    """Return whether not even a faultless rule could beat one that is wrong on these rows.
 
     Examples
     --------
-    >>> hopeless(5), hopeless(6)
+    >>> metric = Metric.of("accuracy", np.arange(20) % 2)
+    >>> hopeless(np.arange(20) < 5, metric), hopeless(np.arange(20) < 6, metric)
     (True, False)
     """
-    return tests * mid_p(errors, 0) >= level
+    errors = metric.counts(wrong)
+    return tests * sign_test(errors, np.zeros_like(errors), metric.weight) >= level
+
+
+def sign_test(wins: Floats, losses: Floats, weight: Floats) -> float:
+    """Return P(T > t) + ½P(T = t) for T = Σₖ weightₖ(2Bₖ − nₖ), Bₖ ~ Binomial(nₖ, ½), at t as seen.
+
+    nₖ = winsₖ + lossesₖ are the rows of class k on which the rules differ; 1 if there are none. If
+    one rule gains in one class what it loses in another, T varies less than that: then the test
+    errs on the side of caution.
+
+    Examples
+    --------
+    >>> sign_test(np.array([3.0]), np.array([0.0]), np.ones(1))
+    0.0625
+    >>> sign_test(np.zeros(2), np.zeros(2), np.ones(2))
+    1.0
+    """
+    n = wins + losses
+    some = n > 0
+    wins, n, weight = wins[some], n[some], weight[some]
+    if len(n) == 0:
+        return 1.0
+    if np.allclose(weight, weight[0]):
+        wins, n, weight = wins.sum(keepdims=True), n.sum(keepdims=True), weight[:1]
+    seen = float(weight @ (2 * wins - n))
+    if np.prod(n + 1) > _OUTCOMES:
+        from scipy.stats import norm
+
+        return float(norm.sf(seen / math.sqrt(float(weight**2 @ n))))
+    return _listed(n.astype(np.int64), weight, seen)
+
+
+def _listed(n: Ints, weight: Floats, seen: float) -> float:
+    from scipy.stats import binom
+
+    values, chances = np.zeros(1), np.ones(1)
+    for count, each in zip(n, weight, strict=True):
+        wins = np.arange(count + 1)
+        values = (values[:, np.newaxis] + each * (2 * wins - count)).ravel()
+        chances = (chances[:, np.newaxis] * binom.pmf(wins, count, 0.5)).ravel()
+    rounding = 1e-9 * float(weight @ n)
+    above = chances[values > seen + rounding].sum()
+    equal = chances[np.abs(values - seen) <= rounding].sum()
+    return float(above + 0.5 * equal)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How well a rule's scores put rows of a class above the others, on rows not fitted to.
+
+    Attributes
+    ----------
+    method : str
+        The rule.
+    auc : float
+        Area under the ROC curve, of each class against the rest, averaged over classes and folds.
+    low, high : float
+        Its 95 % interval.
+    p_value : float
+        Chance of such a ranking, or a better one, if labels had nothing to do with the scores: the
+        rank sum test with folds as strata, times ``tests``.
+    tests : int
+        How many tests were made to find this one.
+    """
+
+    method: str
+    auc: float
+    low: float
+    high: float
+    p_value: float
+    tests: int = 1
+    level: float = SIGNAL
+
+    @property
+    def significant(self) -> bool:
+        """Whether chance is an unlikely explanation: p_value < level."""
+        return self.p_value < self.level
+
+    def __str__(self) -> str:
+        verb = "ranks" if self.significant else "does not rank"
+        return (
+            f"{self.method} {verb} rows better than chance: AUC {self.auc:.3f}, between "
+            f"{self.low:.3f} and {self.high:.3f} (p = {self.p_value:.2g})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and strings."""
+        return {**vars(self), "significant": self.significant}
+
+
+def rank(method: str, scores: Floats, y: Ints, folds: Ints, tests: int = 1) -> Ranking:
+    """Test whether scores (a column for each class) rank rows better than chance, fold by fold.
+
+    Within a fold, all orders of its labels are equally likely if they have nothing to do with the
+    scores. The statistic Σₖ (mean placement of class k among the rest) then has a known mean and
+    variance (Hoeffding's combinatorial central limit theorem), and folds add up.
+
+    Examples
+    --------
+    >>> f, y = np.linspace(-1, 1, 60), np.repeat([0, 1], 30)
+    >>> found = rank("f", np.column_stack([-f, f]), y, np.arange(60) % 5)
+    >>> found.auc, found.p_value < 1e-6
+    (1.0, True)
+    """
+    from scipy.stats import norm
+
+    n_classes = scores.shape[1]
+    sums, spread, total, noise = 0.0, 0.0, 0.0, 0.0
+    for fold in np.unique(folds):
+        rows = folds == fold
+        found = _placements(scores[rows], y[rows], n_classes)
+        if found is None:
+            continue
+        area, chance, own = found
+        sums += len(y[rows]) * area
+        total += len(y[rows])
+        spread += len(y[rows]) ** 2 * chance
+        noise += len(y[rows]) ** 2 * own
+    if total == 0 or spread == 0:
+        return Ranking(method, 0.5, 0.0, 1.0, 1.0, tests)
+    auc, half = sums / total, _Z * math.sqrt(noise) / total
+    p_value = float(norm.sf((sums - 0.5 * total) / math.sqrt(spread)))
+    low, high = max(0.0, auc - half), min(1.0, auc + half)
+    return Ranking(method, auc, low, high, min(1.0, tests * p_value), tests)
+
+
+def _placements(scores: Floats, y: Ints, n_classes: int) -> tuple[float, float, float] | None:
+    """Return the mean AUC of classes against the rest, its variance by chance, and its own.
+
+    None if the rows have one class only.
+    """
+    from scipy.stats import rankdata
+
+    n = len(y)
+    counts = np.bincount(y, minlength=n_classes).astype(np.float64)
+    ranked = [k for k in range(n_classes) if 0 < counts[k] < n]
+    if not ranked:
+        return None
+    if n_classes == 2:
+        ranked = [1]  # the other column says the same
+    worth = np.zeros((n, n_classes))  # what row j adds to the sum if it has class k
+    areas, own = [], 0.0
+    for k in ranked:
+        size = counts[k]
+        ranks = rankdata(scores[:, k])
+        worth[:, k] = ranks / (size * (n - size) * len(ranked))
+        areas.append((ranks[y == k].mean() - (size + 1) / 2) / (n - size))
+        own += _variance_of_area(ranks, y == k) / len(ranked) ** 2
+    deviation = worth - worth.mean(axis=0)
+    mean = deviation @ (counts / n)
+    within = float((counts @ (deviation**2).sum(axis=0)) - n * (mean**2).sum())
+    return float(np.mean(areas)), within / (n - 1), own
+
+
+def _variance_of_area(ranks: Floats, positive: Bools) -> float:
+    """Return the variance of an AUC by its two kinds of placements (DeLong)."""
+    from scipy.stats import rankdata
+
+    m, n = int(positive.sum()), int((~positive).sum())
+    above = (ranks[positive] - rankdata(ranks[positive])) / n
+    below = 1 - (ranks[~positive] - rankdata(ranks[~positive])) / m
+    floor = 0.25 / (m + n)  # of perfect placements, too, others could have been drawn
+    return float(
+        max(above.var(ddof=1) if m > 1 else 0.25, floor) / m
+        + max(below.var(ddof=1) if n > 1 else 0.25, floor) / n
+    )
 
 
 def chance_separable(n: int, d: int) -> float:

@@ -1,21 +1,18 @@
-"""From evidence to a verdict, and from scores to a recommendation."""
+"""From evidence to a verdict, and from scores to advice: both from the same comparisons."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from maxmargin.diagnosis.candidates import Candidate
-from maxmargin.diagnosis.result import Diagnosis
-from maxmargin.diagnosis.scores import refined
-from maxmargin.diagnosis.significance import Comparison, hopeless
-from maxmargin.diagnosis.state import State
+from maxmargin.diagnosis.families import refined
+from maxmargin.diagnosis.learners import Candidate
+from maxmargin.diagnosis.result import Alternative, Diagnosis
+from maxmargin.diagnosis.rungs import OVERLAP, Rungs
+from maxmargin.diagnosis.significance import hopeless
 from maxmargin.estimators.code import described
 
-_MORE = 0.002  # gain in accuracy for which a more complicated learner is recommended
-_WORTH_A_TRY = 0.01  # the same over naming the largest class, where no gain is significant
-_PROMISING = 0.1  # p, for how many methods were tried
-_SIMPLEST_FIRST = ("planes", "naive Bayes", "k-NN", "kernels", "networks")
-
-
-BEYOND = {"networks": "multi-layer separable", "kernels": "non-linearly separable"}
+_WORTH_A_TRY = 0.01  # gain over naming the largest class, where no gain is significant
+_PROMISING = 0.1  # p, for how many tests were made
+_MAJORITY = Candidate("majority", (("strategy", "most_frequent"),))
 
 
 class Verdict(NamedTuple):
@@ -26,140 +23,271 @@ class Verdict(NamedTuple):
     witness: Any
 
 
-def concluded(state: State, seed: Any) -> Diagnosis:
+def concluded(rungs: Rungs, seed: Any) -> Diagnosis:
     """Put everything together."""
-    signal = state.signal
-    found = _verdict(state, signal)
-    candidate = _recommended(state, found.name)
-    estimator = candidate.estimator(state.sample.wide)
-    table = state.table
+    found = _verdict(rungs)
+    candidate, because = _advised(rungs, found.name)
+    table, wide = rungs.table, rungs.sample.wide
     return Diagnosis(
         verdict=found.name,
         reason=found.reason,
         witness=found.witness,
-        rungs=tuple(state.rungs),
-        warnings=tuple(_warnings(state, found.name, signal)),
-        advice=_advice(found.name, estimator),
+        rungs=tuple(rungs.answers),
+        warnings=tuple(_warnings(rungs, found.name)),
+        advice=f"{described(candidate.estimator(wide))}: {because}",
+        alternatives=tuple(_alternatives(rungs, candidate)),
+        scoring=rungs.scoring,
         n_rows=table.shape[0],
         n_features=table.shape[1],
         classes=tuple(table.label(k) for k in range(table.n_classes)),
         random_state=seed,
-        seconds=state.clock.seconds,
+        seconds=rungs.clock.seconds,
         candidate=candidate,
-        wide=state.sample.wide,
+        outside=_outside(rungs),
+        wide=wide,
     )
 
 
-def _verdict(state: State, signal: list[Comparison]) -> Verdict:
-    if state.inseparable:
-        found = state.conflicts
-        return Verdict(
-            "inseparable",
-            f"{found.rows} rows have equals with other labels, which force errors on "
-            f"{found.errors} of {len(state.table.y)} rows ({found.share:.2%}).",
-            found,
-        )
-    if state.planes.separable:
-        return Verdict("linearly separable", _separable(state), state.planes.decisive)
-    if not signal or not signal[0].significant:
-        return Verdict("no signal", _no_signal(state, signal), tuple(signal))
-    for name, verdict in BEYOND.items():
-        gain = state.gain.get(name)
-        if gain is not None and gain.significant:
-            return Verdict(verdict, f"cross-validated, {gain}.", gain)
-    return Verdict("almost linearly separable", _almost(state), state.given_up)
+# ------------------------------------------------------------------------- the verdict
 
 
-def _separable(state: State) -> str:
-    margin = state.planes.margin
-    if state.table.n_classes == 2:
+def _verdict(rungs: Rungs) -> Verdict:
+    if rungs.forced:
+        return Verdict("inseparable", _forced(rungs), rungs.conflicts)
+    if rungs.planes.separable:
+        return Verdict("linearly separable", _separable(rungs), rungs.planes.decisive)
+    if rungs.unfinished:
+        return Verdict("undecided", _unfinished(rungs), None)
+    if rungs.silent:
+        name = "undecided" if rungs.too_few else "no signal"
+        return Verdict(name, _no_signal(rungs), tuple(rungs.signal))
+    if rungs.overlapping:
+        return Verdict("inseparable", _overlapping(rungs), rungs.best)
+    if rungs.chosen == "networks":
+        gain = rungs.gain["networks"]
+        return Verdict("multi-layer separable", f"cross-validated, {gain}.", gain)
+    if rungs.chosen != "planes":
+        gain = rungs.gain[rungs.chosen]
+        return Verdict("non-linearly separable", f"cross-validated, {gain}.", gain)
+    if "giving up" in rungs.late:
+        return Verdict("undecided", _unfinished(rungs), None)
+    few = rungs.given_up is None or rungs.given_up.few
+    name = "almost linearly separable" if few else "undecided"
+    return Verdict(name, _almost(rungs), rungs.given_up)
+
+
+def _forced(rungs: Rungs) -> str:
+    found = rungs.conflicts
+    return (
+        f"{found.rows} rows have equals with other labels, which force errors on {found.errors} of "
+        f"{len(rungs.table.y)} rows ({found.share:.2%}){_boundary(rungs)}."
+    )
+
+
+def _separable(rungs: Rungs) -> str:
+    margin = rungs.planes.margin
+    if rungs.table.n_classes == 2:
         return f"a plane separates the classes with margin {margin:.4g}."
     return f"planes separate every two classes, with margin {margin:.4g} or more."
 
 
-def _no_signal(state: State, signal: list[Comparison]) -> str:
-    if not signal and state.clock.over:
-        return "the time ran out before anything could be cross-validated: raise max_time."
-    if not signal:
-        return f"{len(state.table.y)} rows are too few to cross-validate anything."
-    errors = int((~state.sample.majority).sum())
-    if hopeless(errors, signal[0].tests, signal[0].level):
+def _unfinished(rungs: Rungs) -> str:
+    known = [_sentence(rung.answer) for rung in rungs.answers[1:] if rung.ran]
+    said = f"the time ran out before {_listed(rungs.late)} could be asked: raise max_time."
+    if known:
+        said += f" What is known: {' '.join(known)}"
+    return said
+
+
+def _no_signal(rungs: Rungs) -> str:
+    n = len(rungs.table.y)
+    if not rungs.signal:
+        return f"{n} rows are too few to cross-validate anything."
+    if rungs.too_few:
         return (
-            f"with {len(state.rows)} rows, {errors} of them outside the largest class, not even a "
-            "rule without errors would be significantly better than naming that class."
+            f"{len(rungs.rows)} rows are too few: not even a rule without errors could be shown to "
+            "be better than chance."
         )
     return (
-        f"none of {signal[0].tests} methods is significantly better than naming the largest class; "
-        f"the nearest to it is {signal[0].better} (p = {signal[0].p_value:.2g})."
+        f"none of {len(rungs.scored)} methods ranks rows better than chance, or is right more "
+        f"often than naming the largest class; the nearest to it: {rungs.signal[0]}."
     )
 
 
-def _almost(state: State) -> str:
-    kernel = state.gain.get("kernels")
+def _overlapping(rungs: Rungs) -> str:
+    best, (low, high) = rungs.best, rungs.bayes_error
+    assert best is not None
+    mean = "" if rungs.scoring == "accuracy" else ", as a mean over the classes"
+    return (
+        f"the classes overlap: the best of {len(rungs.scored)} methods, {best.name}, errs on "
+        f"{1 - best.score:.1%} of the rows that it was not fitted to{mean}. The least possible "
+        f"(Bayes) error is about that, between {low:.1%} and {high:.1%}{_boundary(rungs)}."
+    )
+
+
+def _boundary(rungs: Rungs) -> str:
+    """Return which boundary is the best one, as the end of a sentence."""
+    if rungs.silent or not rungs.chosen:
+        return ""
+    if rungs.chosen == "planes":
+        return "; the best boundary found is a plane"
+    return f"; the best boundary found is curved: {rungs.gain[rungs.chosen]}"
+
+
+def _almost(rungs: Rungs) -> str:
+    kernel = rungs.gain.get("kernels")
+    within = "planes predict nearly all rows"
     if kernel is not None:
         within = f"cross-validated, {kernel}"
-    elif any(rung.name == "kernels" and "time ran out" in rung.answer for rung in state.rungs):
-        within = "the time ran out before kernels could be compared"
-    else:
-        within = "planes predict nearly all rows"
-    if state.given_up is None:
+    if rungs.given_up is None:
         return f"{within}; how many rows must be given up is not known."
-    count = str(state.given_up)
-    if not state.given_up.few:
-        return f"{within}; the classes overlap, as {count}."
-    return f"{count}; {within}."
+    count = str(rungs.given_up)
+    if rungs.given_up.few:
+        return f"{count}; {within}."
+    low, high = rungs.bayes_error
+    return (
+        f"{within}; {count}, and the least possible error lies between {low:.1%} and {high:.1%}: "
+        f"more rows would tell whether the classes overlap for good (above {OVERLAP:.0%})."
+    )
 
 
-def _warnings(state: State, verdict: str, signal: list[Comparison]) -> list[str]:
-    found = list(state.remarks)
+def _warnings(rungs: Rungs, verdict: str) -> list[str]:
+    found = list(rungs.remarks)
     if verdict == "linearly separable":
-        if state.chance > 0.01:
+        if rungs.chance > 0.01:
             found.append(
                 f"With so few rows for so many columns, planes would separate random labels with "
-                f"probability {state.chance:.2g} (Cover's theorem): separability means little here."
+                f"probability {rungs.chance:.2g} (Cover's theorem): separability means little here."
             )
-        if signal and not signal[0].significant:
-            found.append("Cross-validated, nothing beats naming the largest class significantly.")
-    if verdict == "almost linearly separable" and state.given_up and not state.given_up.few:
-        found.append("No rung shows more than a plane does, but the classes overlap.")
-    if len(state.rows) < len(state.table.y):
-        found.append(f"Cross-validation saw {len(state.rows)} of {len(state.table.y)} rows.")
-    hurried = [name for name, scored in state.scored.items() if scored.judged < scored.n_settings]
-    if hurried:
+        if rungs.signal and rungs.silent:
+            found.append("Cross-validated, nothing is better than chance significantly.")
+    if rungs.scoring != "accuracy":
         found.append(
-            f"Not all settings of {', '.join(hurried)} were tried in time: raise max_time."
+            "The classes are of unequal size, so models are compared by balanced accuracy, the "
+            "mean share of right answers over the classes."
         )
-    late = [rung.name for rung in state.rungs if not rung.ran and "time ran out" in rung.answer]
-    if late:
-        found.append(f"The time ran out before {', '.join(late)}: raise max_time.")
+    if len(rungs.rows) < len(rungs.table.y):
+        found.append(f"Cross-validation saw {len(rungs.rows)} of {len(rungs.table.y)} rows.")
+    if rungs.late and verdict != "undecided":
+        found.append(f"The time ran out before {_listed(rungs.late)}: raise max_time.")
+    if _outside(rungs) is not None:
+        gain = rungs.gain["gradient boosting"]
+        found.append(
+            f"Better than anything of the ladder, though no large margin: {gain}. "
+            "recommend(family='any') returns it."
+        )
     return found
 
 
-def _recommended(state: State, verdict: str) -> Candidate:
-    majority = Candidate("majority", (("strategy", "most_frequent"),))
-    if not state.scored:
-        return Candidate("hard margin") if verdict == "linearly separable" else majority
-    best: str | None = None
-    for name in _SIMPLEST_FIRST:
-        if name in state.scored and (
-            best is None or state.scored[name].accuracy > state.scored[best].accuracy + _MORE
-        ):
-            best = name
-    assert best is not None
-    found = state.scored[best]
-    if verdict == "no signal" and not _promising(state, found.accuracy):
-        return majority
-    return refined(state.sample, found) if best == "kernels" else found.best
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
-def _promising(state: State, accuracy: float) -> bool:
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+# -------------------------------------------------------------------------- the advice
+
+
+def _advised(rungs: Rungs, verdict: str) -> tuple[Candidate, str]:
+    """Return what to use and why: planes, unless something else is better beyond noise."""
+    if not rungs.scored:
+        if verdict == "linearly separable":
+            return Candidate("hard margin"), "a plane separates the rows, and this is the widest."
+        simplest = Candidate("linear", scaled=True, sparse=rungs.sample.sparse)
+        return simplest, "it is the simplest, and nothing could be compared."
+    chosen = rungs.chosen
+    found = rungs.scored[chosen]
+    decided = verdict not in ("linearly separable", "undecided")
+    if rungs.silent and decided and not _promising(rungs):
+        return _MAJORITY, "until there are more rows or better columns."
+    best = refined(rungs.sample, found) if chosen == "kernels" else found.best
+    if chosen != "planes":
+        return best, _better(rungs, chosen, verdict)
+    if rungs.unfinished:
+        return best, "it is the best of what could be compared in time."
+    rivals = [gain for name, gain in rungs.gain.items() if name != "gradient boosting"]
+    if not rivals or hopeless(~found.right, found.metric):
+        return best, "a plane errs so rarely that nothing could be shown to be better."
+    nearest = min(rivals, key=lambda gain: gain.p_value)
+    where = "ahead" if nearest.lead > 0 else "behind"
+    return best, (
+        f"no other method is better than a plane beyond noise; the nearest, {nearest.better}, is "
+        f"{100 * abs(nearest.lead):.1f} points {where} (p = {nearest.p_value:.2g})."
+    )
+
+
+def _better(rungs: Rungs, chosen: str, verdict: str) -> str:
+    gain = rungs.gain.get(chosen)
+    if gain is None:
+        return "nothing else could be compared."
+    however = "a plane separates these rows, but " if verdict == "linearly separable" else ""
+    return (
+        f"{however}{gain.better} predicts rows that it was not fitted to better than {gain.worse}, "
+        f"by {100 * gain.lead:.1f} points (p = {gain.p_value:.2g})."
+    )
+
+
+def _outside(rungs: Rungs) -> Candidate | None:
+    """Return gradient boosting, with all its trees, if it is better than the ladder's best."""
+    gain = rungs.gain.get("gradient boosting")
+    if gain is None or not gain.significant:
+        return None
+    best = rungs.scored["gradient boosting"].best
+    hurried = ("max_iter", "learning_rate")  # for cross-validation only
+    kept = tuple((name, value) for name, value in best.settings if name not in hurried)
+    return replace(best, settings=kept)
+
+
+def _promising(rungs: Rungs) -> bool:
     """Return whether a learner may be worth more than naming the largest class all the same."""
-    signal = state.signal
-    ahead = accuracy > state.sample.majority.mean() + _WORTH_A_TRY
-    return bool(signal and signal[0].p_value < _PROMISING and ahead)
+    score = rungs.scored[rungs.chosen].score
+    majority = rungs.sample.metric.score(rungs.sample.majority)
+    first = rungs.signal[0].p_value if rungs.signal else 1.0
+    return first < _PROMISING and score > majority + _WORTH_A_TRY
 
 
-def _advice(verdict: str, estimator: Any) -> str:
-    if verdict == "no signal":
-        return f"{described(estimator)} until there are more rows or better columns"
-    return described(estimator)
+def _alternatives(rungs: Rungs, advised: Candidate) -> list[Alternative]:
+    """Return what each rung offers, with its score if it was tried."""
+    found = [_perceptron(rungs)]
+    for name, label in _OFFERS.items():
+        scored = rungs.scored.get(name)
+        if scored is None:
+            why = next((rung.answer for rung in rungs.answers if rung.name in (name, label)), "")
+            candidate = _DEFAULTS[name]
+            found.append(Alternative(name, candidate, rungs.sample.wide, note=why))
+            continue
+        low, high = scored.metric.interval(scored.right)
+        gain = rungs.gain.get(name)
+        note = "" if gain is None else f"{gain}."
+        best = advised if advised.kind == scored.best.kind else scored.best
+        found.append(Alternative(name, best, rungs.sample.wide, scored.score, low, high, note))
+    return found
+
+
+_OFFERS = {  # rung of the ladder, and under which heading it is reported
+    "planes": "planes",
+    "kernels": "kernels",
+    "networks": "networks",
+    "k-NN": "local rules",
+    "naive Bayes": "local rules",
+    "gradient boosting": "gradient boosting",
+}
+_DEFAULTS = {
+    "planes": Candidate("linear"),
+    "kernels": Candidate("kernel"),
+    "networks": Candidate("network", (("hidden_layer_sizes", (64,)),), scaled=True),
+    "k-NN": Candidate("k-NN"),
+    "naive Bayes": Candidate("Gaussian naive Bayes"),
+    "gradient boosting": Candidate("gradient boosting"),
+}
+
+
+def _perceptron(rungs: Rungs) -> Alternative:
+    wide = rungs.sample.wide
+    if rungs.planes.separable:
+        note = f"finds a separating plane after at most {rungs.mistake_bound:.4g} mistakes."
+        return Alternative("perceptron", Candidate("perceptron"), wide, note=note)
+    note = "the classes are not known to be separable, so it need not settle: take the average."
+    return Alternative("perceptron", Candidate("averaged perceptron"), wide, note=note)

@@ -1,6 +1,5 @@
 """The maximal margin classifier: no slack, and an error with a proof where there is no plane."""
 
-import time
 import warnings
 from typing import Any, Self
 
@@ -9,6 +8,7 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
+from maxmargin import clock
 from maxmargin.certify import together
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators.callbacks import announced, with_callbacks
@@ -270,7 +270,7 @@ point (see the witness). Use LinearSVC, which allows slack.
 
     def _solve(self, X: Any, kernel: Kernel, tasks: list[Task], kept: Ints) -> list[Widest]:
         """Return the widest plane of each task; raise at the first that has none."""
-        end = None if self.max_time is None else time.perf_counter() + self.max_time
+        end = None if self.max_time is None else clock.now() + self.max_time
         callback = announced(self, self.callback)
         planes = self._planes(X, kernel)
         found = []
@@ -280,7 +280,7 @@ point (see the witness). Use LinearSVC, which allows slack.
                 Intercept(self.intercept),
                 tol=self.tol,
                 max_iter=self.max_iter,
-                max_time=None if end is None else max(end - time.perf_counter(), 0.0),
+                max_time=None if end is None else max(end - clock.now(), 0.0),
                 callback=callback,
                 verbose=bool(self.verbose),
             )

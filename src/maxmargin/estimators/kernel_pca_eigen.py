@@ -6,7 +6,6 @@ Block Lanczos with full orthogonalisation and thick restarts (Wu and Simon, SIAM
 2000). Residuals prove that what was found are eigenpairs.
 """
 
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from maxmargin import clock
 from maxmargin.kernels.blas import one_blas_thread
 
 Floats = npt.NDArray[np.float64]
@@ -46,7 +46,7 @@ class Budget(NamedTuple):
 
     tol: float  # residuals at most tol·λ₁
     max_iter: int
-    deadline: float  # of time.perf_counter()
+    deadline: float  # by clock.now()
     columns: int  # at most so many in the basis
     floor: float  # a matrix whose eigenvalues are no larger than this is rounding
     tell: Callable[[float], None]  # how large the residuals still are, relative to λ₁
@@ -148,7 +148,7 @@ def _converged(times: Times, start: Floats, count: int, budget: Budget) -> Eigen
     basis, near = _Basis(start, budget.columns), False
     for step in range(1, budget.max_iter + 1):
         basis.extend(times)
-        over = step == budget.max_iter or time.perf_counter() > budget.deadline
+        over = step == budget.max_iter or clock.now() > budget.deadline
         if not (over or basis.full or (basis.size >= count and (near or step % 3 == 0))):
             continue  # eigenpairs of T take time as well
         basis.look()

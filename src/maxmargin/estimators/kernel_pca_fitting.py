@@ -1,6 +1,5 @@
 """The part of KernelPCA that fits: choose a way, find the eigenpairs, adopt them."""
 
-import time
 import warnings
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
+from maxmargin import clock
 from maxmargin.estimators.kernel_pca_eigen import Eigenpairs
 from maxmargin.estimators.kernel_pca_maps import (
     MOST_FEATURES,
@@ -136,13 +136,13 @@ class KernelPCAFitting(KernelPCAParameters):
     # ------------------------------------------------------------ by the Gram matrix
 
     def _fit_gram(self: Any, X: Any) -> None:
-        started = time.perf_counter()
+        started = clock.now()
         solve = solve_dense if self.solver_ == "dense" else solve_iterative
         found, gram = solve(self._task(X))
         floor = max(gram.floor, 10 * gram.eps * abs(found.lowest))
         self._adopt(found, X.shape[0], gram.trace, floor)
         if self.solver_ == "iterative":
-            late = self.max_time is not None and time.perf_counter() - started >= self.max_time
+            late = self.max_time is not None and clock.now() - started >= self.max_time
             stopped = KernelPCAStatus.MAX_TIME if late else KernelPCAStatus.MAX_ITER
             self.status_ = KernelPCAStatus.CONVERGED if found.converged else stopped
         else:

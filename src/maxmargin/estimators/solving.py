@@ -1,11 +1,11 @@
 """From a problem to a certified answer: solve, check, and go on if the check says so."""
 
-import time
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from maxmargin import clock
 from maxmargin.certify import Certificate, certify
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.problem import (
@@ -66,7 +66,7 @@ class Budget:
     """The time and patience left for a fit that solves several problems one after the other."""
 
     def __init__(self, max_time: float | None) -> None:
-        self._end = None if max_time is None else time.perf_counter() + max_time
+        self._end = None if max_time is None else clock.now() + max_time
         self.ended: Status | None = None
 
     @property
@@ -74,7 +74,7 @@ class Budget:
         """Seconds left, 0 once anything has ended the fit; None: no limit."""
         if self.ended is not None:
             return 0.0
-        return None if self._end is None else max(0.0, self._end - time.perf_counter())
+        return None if self._end is None else max(0.0, self._end - clock.now())
 
 
 def solved(problem: AnyProblem, settings: Settings, budget: Budget, start: Start) -> Outcome:

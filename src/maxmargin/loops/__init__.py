@@ -7,6 +7,8 @@ so that ``import maxmargin`` stays light.
 import importlib
 from types import ModuleType
 
+from maxmargin import clock
+
 _MODULES = (
     "columns",
     "cost_path",
@@ -14,7 +16,6 @@ _MODULES = (
     "dual_cd",
     "intercepts",
     "kernel_tiles",
-    "leaps",
     "newton_pass",
     "perceptron",
     "rows",
@@ -27,4 +28,5 @@ _MODULES = (
 def __getattr__(name: str) -> ModuleType:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return importlib.import_module(f"{__name__}.{name}")
+    with clock.stopped():  # the first of them loads numba
+        return importlib.import_module(f"{__name__}.{name}")

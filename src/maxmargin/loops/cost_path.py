@@ -3,16 +3,17 @@
     max  Σ tβ − ½βᵀKβ    s.t.  low ≤ β ≤ high,  Σβ = 0 if there is an intercept
 
 A round solves the block of the variables that violate most (``smo.pairs``) and carries the moves to
-the scores of all rows. Once few variables become free or stop being so, the free ones leap to where
-their equations say. What can still move is copied together, so that it stays in the cache.
+the scores of all rows. Once few variables become free or stop being so, the caller is asked for an
+active-set step. What can still move is copied together, so that it stays in the cache.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from maxmargin.loops import leaps, smo
+from maxmargin.loops import smo
 from maxmargin.loops.compiled import compiled
+from maxmargin.loops.intrinsics import square_view
 
 _BINS = 128
 _BLOCK = 128  # variables that are new in a block; those of the round before stay
@@ -21,8 +22,8 @@ _INNER = 0.1  # part of the violation down to which a block is solved
 _COMPACT = 0.6  # part of the rows that may be active for these to be copied together
 _FULL_ROUNDS = 8  # between two looks at what is active, where that is nearly all
 _FALL, _AIM = 0.1, 0.5  # of the gap, of the goal: where the active ones are solved
-_STABLE = 0.1  # part of the free variables that may change in a round before a leap
-_PACE = 0.1  # work of rounds, as part of that of a leap, between two leaps
+_STABLE = 0.1  # part of the free variables that may change in a round before an active-set step
+_PACE = 0.1  # work of rounds, as part of that of an active-set step, between two of these
 _MOST_FREE = 1500
 _STILL, _STUCK = 3, 30  # rounds in which nothing moves, looks at which nothing is better
 
@@ -36,6 +37,32 @@ class Variables(NamedTuple):
     at: Any
     x: Any
     f: Any
+
+
+class Scratch(NamedTuple):
+    """Memory to work in: arrays made in here would take longer to compile than the loops."""
+
+    block: Any  # kernel values of a block
+    copied: Any  # kernel values of the active rows
+    floats: Any  # a row for each purpose, a column for each variable
+    ints: Any
+    block_floats: Any  # the same for the variables of a block
+    block_ints: Any
+    whole: Any  # the run of all rows that are copied
+
+    @classmethod
+    def of(cls, block: Any, copied: Any, variables: int) -> Self:
+        """Return memory for a problem of so many variables."""
+        width = max(2 * _BLOCK, _BINS)
+        return cls(
+            block,
+            copied,
+            np.empty((8, variables)),
+            np.empty((7, variables), np.int64),
+            np.empty((6, width)),
+            np.empty((5, width), np.int64),
+            np.zeros((1, 3), np.int64),
+        )
 
 
 @compiled
@@ -135,45 +162,22 @@ def _violators(values: Any, sign: float, limit: float, most: float, chosen: Any,
 
 
 @compiled
-def _leapt(K: Any, runs: Any, place: Any, v: Any, free: bool, m: int) -> bool:
-    """Let the m free variables leap; return whether they did."""
-    index, rows = np.empty(m, np.int64), np.empty(m, np.int64)
-    r, down, up, step = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    a = 0
-    for k in range(v.x.shape[0]):
-        if v.x[k] > v.low[k] and v.x[k] < v.high[k]:
-            index[a], rows[a] = k, place[v.at[k]]
-            r[a] = v.target[k] - v.f[v.at[k]]
-            down[a], up[a] = v.x[k] - v.low[k], v.high[k] - v.x[k]
-            a += 1
-    block = np.empty((m, m))
-    for a in range(m):
-        row = K[rows[a]]
-        for c in range(m):
-            block[a, c] = row[rows[c]]
-    if not leaps.leap(block, r, down, up, free, step) > 0.0:
-        return False
-    for a in range(m):
-        k = index[a]
-        if step[a] == up[a]:
-            v.x[k] = v.high[k]
-        elif step[a] == -down[a]:
-            v.x[k] = v.low[k]
-        else:
-            v.x[k] += step[a]
-    add_rows(K, runs, rows, step, v.f)
-    return True
-
-
-@compiled
 def _round(K: Any, runs: Any, place: Any, v: Any, free: bool, violation: float, chosen: Any,
-           space: Any) -> Any:  # fmt: skip
+           scratch: Any) -> Any:  # fmt: skip
     """Solve a block; return how many variables moved, how many became free or bounded, the work."""
     q = chosen.shape[0]
-    block = space[: q * q].reshape((q, q))
-    diagonal, r = np.empty(q), np.empty(q)
-    x, low, high = np.empty(q), np.empty(q), np.empty(q)
-    rows = np.empty(q, np.int64)
+    block = square_view(scratch.block, q)
+    diagonal, r, steps = (
+        scratch.block_floats[0, :q],
+        scratch.block_floats[1, :q],
+        scratch.block_floats[2, :q],
+    )
+    x, low, high = (
+        scratch.block_floats[3, :q],
+        scratch.block_floats[4, :q],
+        scratch.block_floats[5, :q],
+    )
+    rows, ends = scratch.block_ints[0, :q], scratch.block_ints[4, :1]
     for a in range(q):
         k = chosen[a]
         rows[a] = place[v.at[k]]
@@ -185,11 +189,10 @@ def _round(K: Any, runs: Any, place: Any, v: Any, free: bool, violation: float, 
             block[a, c] = row[rows[c]]
         diagonal[a] = block[a, a]
     if free:
-        ends = np.full(1, q)
+        ends[0] = q
         made = smo.pairs(block, diagonal, r, x, low, high, ends, _INNER * violation, _STEPS * q)
     else:
         made = smo.singles(block, diagonal, r, x, low, high, _INNER * violation, _STEPS * q)
-    steps = np.empty(q)
     count = changed = 0
     for a in range(q):
         k = chosen[a]
@@ -207,29 +210,30 @@ def _round(K: Any, runs: Any, place: Any, v: Any, free: bool, violation: float, 
 
 @compiled
 def _improve(K: Any, runs: Any, place: Any, v: Any, free: bool, goal: float, rounds: int,
-             space: Any) -> int:  # fmt: skip
-    """Make rounds and leaps until the gap of these variables is at the goal; return how many."""
+             scratch: Any) -> Any:  # fmt: skip
+    """Make rounds until the gap of these variables is at the goal, or an active-set step is due.
+
+    Return how many were made, and whether it is due.
+    """
     n = v.x.shape[0]
-    up, down = np.empty(n), np.empty(n)
-    stamp, counts = np.full(n, -1), np.empty(_BINS, np.int64)
-    chosen, newest = np.empty(2 * _BLOCK, np.int64), np.empty(_BLOCK, np.int64)
-    n_newest = 0
+    up, down, stamp = scratch.floats[0, :n], scratch.floats[1, :n], scratch.ints[0, :n]
+    chosen, newest, counts = scratch.block_ints[1], scratch.block_ints[2], scratch.block_ints[3]
+    stamp[:] = -1
+    n_newest = np.int64(0)
     unstable, work, still = 1e300, 0.0, 0
     for made in range(rounds):
         most, least, _, gap, _ = _look(v, free, up, down)
         if gap <= goal or not most > least or still == _STILL:
-            return made
+            return made, False
         m = 0
         for k in range(n):
             if v.x[k] > v.low[k] and v.x[k] < v.high[k]:
                 m += 1
-        due = work > _PACE * (300.0 + m) * m * m
-        if due and 2 < m <= _MOST_FREE and unstable <= _STABLE * m + 0.5:
-            work = 0.0
-            if _leapt(K, runs, place, v, free, m):
-                continue
+        paid = work > _PACE * (300.0 + m) * m * m
+        if paid and 2 < m <= _MOST_FREE and unstable <= _STABLE * m + 0.5:
+            return made, True
         above, below = (least, most) if free else (0.0, 0.0)
-        taken = _violators(up, 1.0, above, most, chosen, 0, stamp, made, counts)
+        taken = _violators(up, 1.0, above, most, chosen, np.int64(0), stamp, made, counts)
         taken = _violators(down, -1.0, -below, -least, chosen, taken, stamp, made, counts)
         fresh = taken
         for a in range(n_newest):
@@ -239,107 +243,117 @@ def _improve(K: Any, runs: Any, place: Any, v: Any, free: bool, goal: float, rou
         n_newest = fresh
         for a in range(fresh):
             newest[a] = chosen[a]
-        moved, changed, cost = _round(K, runs, place, v, free, most - least, chosen[:taken], space)
+        moved, changed, cost = _round(
+            K, runs, place, v, free, most - least, chosen[:taken], scratch
+        )
         unstable = changed if unstable == 1e300 else 0.7 * unstable + 0.3 * changed
         still = 0 if moved > 0 else still + 1
         work += cost
-    return rounds
+    return rounds, False
 
 
 @compiled
-def _active(v: Any, up: Any, down: Any, most: float, least: float, stays: Any) -> int:
-    """Mark the rows of variables that are free, or at a bound and violate something."""
-    stays[:] = False
-    count = 0
+def _active(v: Any, up: Any, down: Any, most: float, least: float, scratch: Any) -> Any:
+    """List the rows whose variables are free, or at a bound and violate something, and these.
+
+    Return how many rows and variables there are.
+    """
+    number, rows, index = scratch.ints[1], scratch.ints[2], scratch.ints[3]
+    for i in range(v.f.shape[0]):
+        number[i] = -1
     for k in range(v.x.shape[0]):
         idle = (up[k] == -np.inf and down[k] > most) or (down[k] == np.inf and up[k] < least)
-        if not idle and not stays[v.at[k]]:
-            stays[v.at[k]] = True
+        if not idle:
+            number[v.at[k]] = 0
+    count = variables = 0
+    for i in range(v.f.shape[0]):
+        if number[i] == 0:
+            number[i] = count
+            rows[count] = i
             count += 1
-    return count
-
-
-@compiled
-def _taken(values: Any, index: Any) -> Any:
-    out = np.empty(index.shape[0], values.dtype)
-    for k in range(index.shape[0]):
-        out[k] = values[index[k]]
-    return out
-
-
-@compiled
-def _variables_of(v: Any, stays: Any) -> Any:
-    """Return the variables of the rows that stay."""
-    index = np.empty(v.x.shape[0], np.int64)
-    m = 0
     for k in range(v.x.shape[0]):
-        if stays[v.at[k]]:
-            index[m] = k
-            m += 1
-    return index[:m]
+        if number[v.at[k]] >= 0:
+            index[variables] = k
+            variables += 1
+    return count, variables
 
 
 @compiled
-def _square(K: Any, rows: Any, space: Any) -> Any:
-    """Return a copy of the matrix at some rows and columns."""
-    count = rows.shape[0]
-    small = space[: count * count].reshape((count, count))
+def _copy(K: Any, place: Any, v: Any, count: int, variables: int, scratch: Any) -> Any:
+    """Copy what belongs to the active rows together; return the variables and the kernel values."""
+    floats, ints = scratch.floats, scratch.ints
+    number, rows, index = ints[1], ints[2, :count], ints[3, :variables]
+    part = Variables(floats[2, :variables], floats[3, :variables], floats[4, :variables],
+                     ints[4, :variables], floats[5, :variables], floats[6, :count])  # fmt: skip
+    for a in range(variables):
+        k = index[a]
+        part.target[a], part.low[a], part.high[a] = v.target[k], v.low[k], v.high[k]
+        part.x[a], part.at[a] = v.x[k], number[v.at[k]]
+    there, itself = ints[5], ints[6]
     for a in range(count):
-        row, to = K[rows[a]], small[a]
+        part.f[a] = v.f[rows[a]]
+        there[a], itself[a] = place[rows[a]], a
+    matrix = square_view(scratch.copied, count)
+    for a in range(count):
+        row, to = K[there[a]], matrix[a]
         for c in range(count):
-            to[c] = row[rows[c]]
-    return small
+            to[c] = row[there[c]]
+    scratch.whole[0, 1] = count
+    return part, matrix
 
 
 @compiled
-def _carry(K: Any, runs: Any, there: Any, v: Any, part: Any, index: Any) -> None:
-    """Take over what some variables have become, and the scores that all rows have by that."""
-    moves = np.zeros(there.shape[0])
-    for k in range(index.shape[0]):
-        moves[part.at[k]] += part.x[k] - v.x[index[k]]
-        v.x[index[k]] = part.x[k]
-    moved = smo.where(moves)
-    add_rows(K, runs, _taken(there, moved), _taken(moves, moved), v.f)
+def _carry(K: Any, runs: Any, v: Any, part: Any, scratch: Any) -> None:
+    """Take over what the active variables have become, and the scores that all rows get by that."""
+    index, moved, moves = scratch.ints[3], scratch.ints[5], scratch.floats[7]
+    count = part.f.shape[0]
+    for a in range(count):
+        moves[a] = 0.0
+    for a in range(part.x.shape[0]):
+        moves[part.at[a]] += part.x[a] - v.x[index[a]]
+        v.x[index[a]] = part.x[a]
+    found = 0
+    for a in range(count):
+        if moves[a] != 0.0:
+            moves[found], moved[found] = moves[a], moved[a]
+            found += 1
+    add_rows(K, runs, moved[:found], moves[:found], v.f)
 
 
 @compiled
-def solve(K: Any, runs: Any, place: Any, v: Any, free: bool, tol: float, rounds: int, space: Any,
-          compact: Any) -> Any:  # fmt: skip
-    """Improve x and its scores; return the relative gap, the intercept and the rounds made."""
+def solve(K: Any, runs: Any, place: Any, v: Any, free: bool, tol: float, rounds: int,
+          progress: Any, scratch: Any) -> Any:  # fmt: skip
+    """Improve x and its scores until the relative gap is at tol or an active-set step is due.
+
+    Return the relative gap, the intercept, and whether to be called again after that step.
+    ``progress`` has the rounds made, the looks since anything was better, the smallest gap and the
+    highest dual; before the first call 0, 0, ∞ and −∞.
+    """
     n = v.f.shape[0]
-    up, down = np.empty(v.x.shape[0]), np.empty(v.x.shape[0])
-    stays = np.empty(n, np.bool_)
-    everything = np.arange(n)
-    whole = np.zeros((1, 3), np.int64)
-    made = stuck = 0
-    smallest, highest = np.inf, -np.inf
+    up, down = scratch.floats[0, : v.x.shape[0]], scratch.floats[1, : v.x.shape[0]]
     while True:
         most, least, b, gap, dual = _look(v, free, up, down)
         size = max(abs(dual), abs(dual + gap))
-        stuck = 0 if gap < smallest or dual > highest + 1e-12 * abs(dual) else stuck + 1
-        smallest, highest = min(smallest, gap), max(highest, dual)
-        if gap <= tol * size or not most > least or made >= rounds or stuck == _STUCK:
-            return (gap / size if size > 0.0 else 0.0), b, made
-        count = _active(v, up, down, most, least, stays)
-        apart = count <= _COMPACT * n and count * count <= compact.shape[0]
+        better = gap < progress[2] or dual > progress[3] + 1e-12 * abs(dual)
+        progress[1] = 0.0 if better else progress[1] + 1.0
+        progress[2], progress[3] = min(progress[2], gap), max(progress[3], dual)
+        left = rounds - int(progress[0])
+        if gap <= tol * size or not most > least or left <= 0 or progress[1] >= _STUCK:
+            return (gap / size if size > 0.0 else 0.0), b, False
+        count, variables = _active(v, up, down, most, least, scratch)
+        apart = count <= _COMPACT * n and count * count <= scratch.copied.shape[0]
         matrix, those, there, part = K, runs, place, v
-        rows = index = smo.where(stays)
-        goal, some = _AIM * tol * size, min(_FULL_ROUNDS, rounds - made)
+        goal, some = _AIM * tol * size, min(_FULL_ROUNDS, left)
         if apart:
-            index = _variables_of(v, stays)
-            renumbered = np.empty(n, np.int64)
-            for a in range(count):
-                renumbered[rows[a]] = a
-            part = Variables(_taken(v.target, index), _taken(v.low, index), _taken(v.high, index),
-                             _taken(renumbered, _taken(v.at, index)), _taken(v.x, index),
-                             _taken(v.f, rows))  # fmt: skip
-            matrix, those = _square(K, _taken(place, rows), compact), whole
-            whole[0, 1] = count
-            there = everything[:count]
-            goal, some = max(goal, _FALL * gap), rounds - made
-        made += 1 + _improve(matrix, those, there, part, free, goal, some, space)
+            part, matrix = _copy(K, place, v, count, variables, scratch)
+            those, there = scratch.whole, scratch.ints[6]
+            goal, some = max(goal, _FALL * gap), left
+        made, due = _improve(matrix, those, there, part, free, goal, some, scratch)
+        progress[0] += 1.0 + made
         if apart:
-            _carry(K, runs, _taken(place, rows), v, part, index)
+            _carry(K, runs, v, part, scratch)
+        if due:
+            return gap / size, b, True
 
 
 # ------------------------------------------------------------------- from cost to cost

@@ -113,7 +113,8 @@ def sweep(
         if violation == 0.0:
             asleep[i] = lead > threshold
             continue
-        before[:] = mass[i]
+        for k in range(W.shape[1]):
+            before[k] = mass[i, k]
         _move(claims, norms[i] + scale, cost[i], mass[i])
         for k in range(W.shape[1]):
             if before[k] != mass[i, k]:

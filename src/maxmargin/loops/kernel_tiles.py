@@ -14,7 +14,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from maxmargin.loops.compiled import FAST_SUMS, compiled
+from maxmargin.loops.compiled import INNER, compiled
 
 # ---------------------------------------------------------------- 2^x for x ≤ 0
 #
@@ -41,7 +41,7 @@ def exp2_nonpositive(x: Any) -> Any:
 
 
 # No reassociation here: (x + round) − round is how x gets rounded.
-@overload(exp2_nonpositive, jit_options={"fastmath": {"contract"}})
+@overload(exp2_nonpositive, jit_options={**INNER, "fastmath": {"contract"}})
 def _exp2_nonpositive(x: Any) -> Any:
     def single(x: Any) -> Any:
         x = _ZERO_32 if x < _ZERO_32 else x
@@ -156,7 +156,7 @@ def _match(measure: Any, a: Any, b: Any) -> Any:
     raise NotImplementedError("compiled code only")
 
 
-@overload(_term, jit_options={"fastmath": FAST_SUMS})
+@overload(_term, jit_options=INNER)
 def _term_of(measure: Any, a: Any, b: Any) -> Any:
     one = _one(a)
 
@@ -184,7 +184,7 @@ def _term_of(measure: Any, a: Any, b: Any) -> Any:
     return bodies[measure.instance_class]
 
 
-@overload(_match, jit_options={"fastmath": FAST_SUMS})
+@overload(_match, jit_options=INNER)
 def _match_of(measure: Any, a: Any, b: Any) -> Any:
     one = _one(a)
 

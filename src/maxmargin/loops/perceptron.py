@@ -44,6 +44,12 @@ def _write(
 
 
 @compiled
+def _count(counts: Any, clock: float, mistakes: float, updates: float, left: float) -> None:
+    # (Assigning a tuple to a slice takes two seconds to compile: an error might have to be told.)
+    counts[0], counts[1], counts[2], counts[3] = clock, mistakes, updates, left
+
+
+@compiled
 def binary_pass(
     X: Any, y: Any, weight: Any, order: Any, rule: Any, w: Any, b: Any, lag: Any, lag_b: Any,
     counts: Any, log: Any, used: Any,
@@ -56,7 +62,7 @@ def binary_pass(
     it longer than its rows alone would.
     """
     lift = 1.0 if rule.fit_intercept else 0.0
-    clock, mistakes, updates, left = counts
+    clock, mistakes, updates, left = counts[0], counts[1], counts[2], counts[3]
     first_updates = updates
     scattered = order[-1] - order[0] != order.shape[0] - 1
     for t in range(order.shape[0]):
@@ -74,7 +80,7 @@ def binary_pass(
         while left > 0.0 and margin <= rule.margin:
             full = rule.logged and used[0] == log.row.shape[0]
             if full or updates - first_updates > order.shape[0]:
-                counts[:] = clock, mistakes, updates, left
+                _count(counts, clock, mistakes, updates, left)
                 return t
             share = left if hopeless else min(left, 1.0)
             step = rule.eta * share * y[i]
@@ -93,7 +99,7 @@ def binary_pass(
                 margin = y[i] * (row_dot(X, i, w) + b[0])
         clock += left
         left = 0.0
-    counts[:] = clock, mistakes, updates, 0.0
+    _count(counts, clock, mistakes, updates, 0.0)
     return order.shape[0]
 
 
@@ -109,7 +115,8 @@ def _best_other(scores: Any, label: int) -> int:
 @compiled
 def _lead(X: Any, i: int, label: int, W: Any, b: Any, scores: Any) -> Any:
     """Return by how much the row's own class leads the best other one, and which that is."""
-    scores[:] = b
+    for k in range(scores.shape[0]):
+        scores[k] = b[k]
     row_dots(X, i, W, scores)
     rival = _best_other(scores, label)
     return scores[label] - scores[rival], rival
@@ -134,7 +141,7 @@ def multiclass_pass(
     Otherwise as ``binary_pass``.
     """
     lift = 1.0 if rule.fit_intercept else 0.0
-    clock, mistakes, updates, left = counts
+    clock, mistakes, updates, left = counts[0], counts[1], counts[2], counts[3]
     first_updates = updates
     scores = np.empty(W.shape[1])
     for t in range(order.shape[0]):
@@ -146,7 +153,7 @@ def multiclass_pass(
         while left > 0.0 and margin <= rule.margin:
             full = rule.logged and used[0] == log.row.shape[0]
             if full or updates - first_updates > order.shape[0]:
-                counts[:] = clock, mistakes, updates, left
+                _count(counts, clock, mistakes, updates, left)
                 return t
             share = left if hopeless else min(left, 1.0)
             step = rule.eta * share
@@ -163,7 +170,7 @@ def multiclass_pass(
                 margin, rival = _lead(X, i, label, W, b, scores)
         clock += left
         left = 0.0
-    counts[:] = clock, mistakes, updates, 0.0
+    _count(counts, clock, mistakes, updates, 0.0)
     return order.shape[0]
 
 
@@ -263,7 +270,8 @@ def binary_scores(X: Any, w: Any, b: Any, out: Any) -> None:
 def multiclass_scores(X: Any, W: Any, b: Any, out: Any) -> None:
     """Do out[i] = Wᵀxᵢ + b in float64, whatever the type of X, without copying it."""
     for i in range(out.shape[0]):
-        out[i] = b
+        for k in range(out.shape[1]):
+            out[i, k] = b[k]
         row_dots(X, i, W, out[i])
 
 

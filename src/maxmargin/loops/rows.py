@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from numba import types
 from numba.extending import overload
 
-from maxmargin.loops.compiled import FAST_SUMS
-from maxmargin.loops.prefetch import prefetch
+from maxmargin.loops.compiled import INNER
+from maxmargin.loops.intrinsics import prefetch
 
 
 class Dense(NamedTuple):
@@ -102,10 +102,7 @@ def _is_csr(X: Any) -> bool:
     return isinstance(X, types.NamedTuple) and X.instance_class is Csr
 
 
-_options: Any = {"fastmath": FAST_SUMS}
-
-
-@overload(row_dot, jit_options=_options)
+@overload(row_dot, jit_options=INNER)
 def _row_dot(X: Any, i: Any, w: Any) -> Any:
     def csr(X: Any, i: Any, w: Any) -> Any:
         total = 0.0
@@ -122,7 +119,7 @@ def _row_dot(X: Any, i: Any, w: Any) -> Any:
     return csr if _is_csr(X) else dense
 
 
-@overload(row_squared_norm, jit_options=_options)
+@overload(row_squared_norm, jit_options=INNER)
 def _row_squared_norm(X: Any, i: Any) -> Any:
     def csr(X: Any, i: Any) -> Any:
         total = 0.0
@@ -139,7 +136,7 @@ def _row_squared_norm(X: Any, i: Any) -> Any:
     return csr if _is_csr(X) else dense
 
 
-@overload(row_axpy, jit_options=_options)
+@overload(row_axpy, jit_options=INNER)
 def _row_axpy(X: Any, i: Any, scale: Any, w: Any) -> Any:
     def csr(X: Any, i: Any, scale: Any, w: Any) -> Any:
         for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
@@ -152,7 +149,7 @@ def _row_axpy(X: Any, i: Any, scale: Any, w: Any) -> Any:
     return csr if _is_csr(X) else dense
 
 
-@overload(row_dots, jit_options=_options)
+@overload(row_dots, jit_options=INNER)
 def _row_dots(X: Any, i: Any, columns: Any, out: Any) -> Any:
     def csr(X: Any, i: Any, columns: Any, out: Any) -> Any:
         for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
@@ -170,7 +167,7 @@ def _row_dots(X: Any, i: Any, columns: Any, out: Any) -> Any:
     return csr if _is_csr(X) else dense
 
 
-@overload(row_axpy_column, jit_options=_options)
+@overload(row_axpy_column, jit_options=INNER)
 def _row_axpy_column(X: Any, i: Any, scale: Any, columns: Any, k: Any) -> Any:
     def csr(X: Any, i: Any, scale: Any, columns: Any, k: Any) -> Any:
         for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
@@ -183,7 +180,7 @@ def _row_axpy_column(X: Any, i: Any, scale: Any, columns: Any, k: Any) -> Any:
     return csr if _is_csr(X) else dense
 
 
-@overload(row_shifted_dot, jit_options=_options)
+@overload(row_shifted_dot, jit_options=INNER)
 def _row_shifted_dot(X: Any, i: Any, centre: Any, w: Any) -> Any:
     def csr(X: Any, i: Any, centre: Any, w: Any) -> Any:
         total = 0.0  # (calling row_dot here is several times slower: it would not be inlined)
@@ -200,7 +197,7 @@ def _row_shifted_dot(X: Any, i: Any, centre: Any, w: Any) -> Any:
     return csr if _is_csr(X) else dense
 
 
-@overload(row_shifted_axpy, jit_options=_options)
+@overload(row_shifted_axpy, jit_options=INNER)
 def _row_shifted_axpy(X: Any, i: Any, centre: Any, scale: Any, w: Any) -> Any:
     def csr(X: Any, i: Any, centre: Any, scale: Any, w: Any) -> Any:
         for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
@@ -213,7 +210,7 @@ def _row_shifted_axpy(X: Any, i: Any, centre: Any, scale: Any, w: Any) -> Any:
     return csr if _is_csr(X) else dense
 
 
-@overload(row_copy, jit_options=_options)
+@overload(row_copy, jit_options=INNER)
 def _row_copy(X: Any, i: Any, centre: Any, scale: Any, out: Any) -> Any:
     def csr(X: Any, i: Any, centre: Any, scale: Any, out: Any) -> Any:
         for j in range(centre.shape[0]):
@@ -228,7 +225,7 @@ def _row_copy(X: Any, i: Any, centre: Any, scale: Any, out: Any) -> Any:
     return csr if _is_csr(X) else dense
 
 
-@overload(row_outer, jit_options=_options)
+@overload(row_outer, jit_options=INNER)
 def _row_outer(X: Any, i: Any, scale: Any, out: Any) -> Any:
     def csr(X: Any, i: Any, scale: Any, out: Any) -> Any:
         last = out.shape[0] - 1
@@ -255,7 +252,7 @@ def _row_outer(X: Any, i: Any, scale: Any, out: Any) -> Any:
 _LINES = 8
 
 
-@overload(row_prefetch, jit_options=_options)
+@overload(row_prefetch, jit_options=INNER)
 def _row_prefetch(X: Any, i: Any) -> Any:
     def csr(X: Any, i: Any) -> Any:
         start = X.indptr[i]

@@ -19,18 +19,6 @@ _LEAST_CURVATURE = 1e-12
 
 
 @compiled
-def where(flags: Any) -> Any:
-    """Return where flags are set."""
-    found = np.empty(flags.shape[0], np.int64)
-    count = 0
-    for k in range(flags.shape[0]):
-        if flags[k]:
-            found[count] = k
-            count += 1
-    return found[:count]
-
-
-@compiled
 def directions(target: Any, low: Any, high: Any, shift: Any, group: Any, x: Any, row: Any, f: Any,
                up: Any, down: Any) -> None:  # fmt: skip
     """Set up = r where β may grow (else −∞), down = r where it may shrink (else ∞)."""
@@ -153,7 +141,10 @@ def _close(k: int, x: Any, low: Any, high: Any, closed_up: Any, closed_down: Any
 def singles(K: Any, diagonal: Any, r: Any, x: Any, low: Any, high: Any, tol: float,
             steps: int) -> int:  # fmt: skip
     """Solve a block of variables that are in no group, each by itself; return the steps made."""
-    flat = _LEAST_CURVATURE * max(1e-300, np.max(diagonal))
+    largest = 1e-300
+    for k in range(x.shape[0]):
+        largest = max(largest, diagonal[k])
+    flat = _LEAST_CURVATURE * largest
     made = 0
     while made < steps:
         best = 0.0
@@ -212,7 +203,8 @@ def gap_terms(target: Any, low: Any, high: Any, shift: Any, group: Any, x: Any, 
     ``slopes`` gets the derivative in each b of the losses, from the right.
     """
     total = 0.0
-    slopes[:] = 0.0
+    for g in range(slopes.shape[0]):
+        slopes[g] = 0.0
     for v in range(x.shape[0]):
         g = group[v]
         rest = target[v] - f[row[v]]

@@ -15,11 +15,9 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from maxmargin.loops.compiled import FAST_SUMS, compiled
+from maxmargin.loops.compiled import INNER, compiled
 from maxmargin.loops.newton_pass import sharp_dual
 from maxmargin.loops.rows import Csr, row_dot
-
-_options: Any = {"fastmath": FAST_SUMS}
 
 
 def row_learn(X: Any, i: int, beta: float, rounds: float, clock: float, state: Any) -> None:
@@ -39,7 +37,7 @@ def learn(state: Any, j: int, g: float, ridge: float, clock: float) -> None:
     state.w[j] = state.sums[j] / below if below > 0.0 else 0.0
 
 
-@overload(row_learn, jit_options=_options)
+@overload(row_learn, jit_options=INNER)
 def _row_learn(X: Any, i: Any, beta: Any, rounds: Any, clock: Any, state: Any) -> Any:
     def csr(X: Any, i: Any, beta: Any, rounds: Any, clock: Any, state: Any) -> Any:
         for k in range(X.indptr[i], X.indptr[i + 1]):

@@ -1,6 +1,5 @@
 """The two ways to a kernel: by marginal likelihood, and by cross-validation."""
 
-import time
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessR
 from sklearn.gaussian_process.kernels import WhiteKernel
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from maxmargin import clock
 from maxmargin.estimators import SVC, SVR
 from maxmargin.kernels import Kernel
 from maxmargin.model_selection.compare_gp_kernels import covariance, with_theta
@@ -53,7 +53,7 @@ class Choice:
 
 def by_marginal_likelihood(kernel: Kernel, data: Data) -> Choice:
     """Return the Gaussian process with the kernel under which the labels are most likely."""
-    began = time.perf_counter()
+    began = clock.now()
     stated = covariance(kernel)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -66,7 +66,7 @@ def by_marginal_likelihood(kernel: Kernel, data: Data) -> Choice:
             ) from failed
     remarks = tuple(dict.fromkeys(f"scikit-learn: {one.message}" for one in caught))
     found = with_theta(kernel, theta)
-    return Choice(model, found, theta, time.perf_counter() - began, remarks)
+    return Choice(model, found, theta, clock.now() - began, remarks)
 
 
 def _process(stated: Any, data: Data) -> tuple[Any, Floats]:
@@ -126,7 +126,7 @@ def by_cross_validation(
     One coordinate after the other moves over a grid in its logarithm, from the best of ``starts``;
     of equal scores the first is kept.
     """
-    began = time.perf_counter()
+    began = clock.now()
     scores: dict[tuple[float, ...], dict[float, float]] = {}
     bounds = covariance(kernel).bounds
 
@@ -150,7 +150,7 @@ def by_cross_validation(
             break
     found = with_theta(kernel, theta)
     model = _machine(found, cost, data).fit(data.X, data.y)
-    return Choice(model, found, theta, time.perf_counter() - began)
+    return Choice(model, found, theta, clock.now() - began)
 
 
 def _machine(kernel: Kernel, cost: float, data: Data) -> Any:

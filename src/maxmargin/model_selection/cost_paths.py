@@ -9,6 +9,7 @@ import numpy.typing as npt
 from maxmargin import loops
 from maxmargin.kernels.rows import FloatArray
 from maxmargin.loops.records import Terms
+from maxmargin.solvers.active_sets import active_set_step
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -86,6 +87,7 @@ class OnMatrix:
             np.zeros(count, np.int64),
         )
         runs, test_runs = _runs(self.place), _runs(judged)
+        scratch = loops.cost_path.Scratch.of(*room, len(self.x))
         self._score(K, runs)
         for k, cost in enumerate(costs.tolist()):
             variables = loops.cost_path.Variables(
@@ -93,13 +95,32 @@ class OnMatrix:
             )
             if k > 0:
                 loops.cost_path.along(variables, cost / costs[k - 1])
-            path.gaps[k], path.intercepts[k], path.rounds[k] = loops.cost_path.solve(
-                K, runs, self.place, variables, self.free, tol, rounds, *room
-            )
+            progress = np.array([0.0, 0.0, np.inf, -np.inf])
+            again = True
+            while again:
+                path.gaps[k], path.intercepts[k], again = loops.cost_path.solve(
+                    K, runs, self.place, variables, self.free, tol, rounds, progress, scratch
+                )
+                if again:
+                    self._step(K, runs, variables.low, variables.high)
+            path.rounds[k] = progress[0]
             path.coefficients[k] = self._by_row()
             path.scores[k] = path.intercepts[k]
             _add_rows(K, test_runs, self.place, path.coefficients[k], path.scores[k])
         return path
+
+    def _step(self, K: FloatArray, runs: Ints, low: Floats, high: Floats) -> None:
+        """Let the free variables go to where their equations say."""
+        index = np.flatnonzero((self.x > low) & (self.x < high))
+        rows = self.place[self.at[index]]
+        x, low, high = self.x[index], low[index], high[index]
+        r = self.terms.target[index] - self.f[self.at[index]]
+        block = K[np.ix_(rows, rows)].astype(np.float64, copy=False)
+        step = active_set_step(block, r, x - low, high - x, self.free)
+        if step is not None:
+            to = np.where(step == high - x, high, np.where(step == low - x, low, x + step))
+            self.x[index] = to
+            loops.cost_path.add_rows(K, runs, rows, step, self.f)
 
     def _by_row(self) -> Floats:
         return np.bincount(self.at, self.x, minlength=len(self.place)).astype(np.float64)

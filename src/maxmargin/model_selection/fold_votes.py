@@ -1,10 +1,10 @@
-"""Classes predicted by kernel machines of many costs, fitted to parts of one set of rows."""
+"""Scores of classes by kernel machines of many costs, fitted to parts of one set of rows."""
 
 import numpy as np
 import numpy.typing as npt
 
 from maxmargin import losses
-from maxmargin.estimators.reductions import best_classes, binary_tasks, combined_scores
+from maxmargin.estimators.reductions import binary_tasks, combined_scores
 from maxmargin.kernels import Kernel
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.kernels.rows import FloatArray
@@ -29,6 +29,7 @@ class FoldVotes:
 
     def __init__(self, kernel: Kernel, X: FloatArray, y: Ints, folds: Ints) -> None:
         self._y = y
+        self._n_classes = int(y.max()) + 1
         order = np.lexsort((folds, y))
         self._position = np.empty(len(y), np.int64)
         self._position[order] = np.arange(len(y))
@@ -37,24 +38,46 @@ class FoldVotes:
         self._K = kernel.between(bound, bound)
         self._room = Room.of(len(y), self._K.dtype)
 
-    def predictions(self, costs: Floats, train: Ints, test: Ints, tol: float) -> list[Ints]:
-        """Return the classes of the test rows by the machine of each cost."""
+    def scores(
+        self, costs: Floats, train: Ints, test: Ints, tol: float, balanced: bool = False
+    ) -> list[Floats]:
+        """Return a score of each class for the test rows, by the machine of each cost.
+
+        With ``balanced``, rows count by the inverse share of their class among the training rows.
+        The best score is the class that SVC predicts.
+        """
         classes, labels = np.unique(self._y[train], return_inverse=True)
         if len(classes) == 1:
-            return [np.full(len(test), classes[0]) for _ in costs]
+            return [_only(classes[0], len(test), self._n_classes) for _ in costs]
+        weight = np.ones(len(train))
+        if balanced:
+            weight = len(train) / (len(classes) * np.bincount(labels)[labels])
         rising = np.argsort(costs, kind="stable")
         judged = np.sort(self._position[test])
         tasks = binary_tasks(labels, len(classes), "ovo")
-        scores = np.empty((len(costs), len(test), len(tasks)))
+        found = np.empty((len(costs), len(test), len(tasks)))
         with one_blas_thread():
             for k, task in enumerate(tasks):
-                rows = train if task.rows is None else train[task.rows]
-                terms = losses.hinge(task.signs, np.ones(len(rows)))
-                problem = OnMatrix.stated(terms, True, self._position[rows])
+                taking_part = slice(None) if task.rows is None else task.rows
+                terms = losses.hinge(task.signs, weight[taking_part])
+                problem = OnMatrix.stated(terms, True, self._position[train[taking_part]])
                 path = problem.solve(self._K, costs[rising], tol, self._room, judged)
-                scores[rising, :, k] = path.scores
-        scores = scores[:, np.searchsorted(judged, self._position[test])]
+                found[rising, :, k] = path.scores
+        found = found[:, np.searchsorted(judged, self._position[test])]
         pairs = [(task.positive, task.negative) for task in tasks]
+        return [self._of_classes(one, pairs, classes) for one in found]
+
+    def _of_classes(self, one: Floats, pairs: list[tuple[int, int]], classes: Ints) -> Floats:
         if len(classes) == 2:
-            return [best_classes(one[:, 0], classes) for one in scores]
-        return [best_classes(combined_scores(one, pairs, len(classes)), classes) for one in scores]
+            combined = np.column_stack([-one[:, 0], one[:, 0]])
+        else:
+            combined = combined_scores(one, pairs, len(classes))
+        spread = np.full((len(one), self._n_classes), -np.inf)
+        spread[:, classes] = combined
+        return spread
+
+
+def _only(label: int, n: int, n_classes: int) -> Floats:
+    scores = np.full((n, n_classes), -np.inf)
+    scores[:, label] = 0.0
+    return scores

@@ -1,12 +1,12 @@
 """Kernel machines along a path on one matrix of kernel values, for all C and pairs of classes."""
 
-import time
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from maxmargin import clock
 from maxmargin.kernels.rows import FloatArray
 from maxmargin.model_selection.cost_paths import COPIED, ROUNDS, OnMatrix, Room
 from maxmargin.problem import KernelProblem, Run, Solution, Status
@@ -41,11 +41,11 @@ class KernelValues:
         self, problem: KernelProblem, costs: Floats, tol: float, rounds: int
     ) -> list[Solution]:
         """Return the solutions of a problem at rising multiples of its costs."""
-        begun = time.perf_counter()
+        begun = clock.now()
         free = len(problem.totals) > 0
         stated = OnMatrix.stated(problem.terms, free, problem.rows)
         path = stated.solve(self.values, costs, tol, self.room, rounds=min(rounds, ROUNDS))
-        seconds = (time.perf_counter() - begun) / len(costs)
+        seconds = (clock.now() - begun) / len(costs)
         low, high = problem.terms.low, problem.terms.high
         found = []
         for k, cost in enumerate(costs.tolist()):

@@ -1,7 +1,6 @@
 """Grid search that does once what its fits have in common."""
 
 import sys
-import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from numbers import Integral
@@ -15,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.utils import indexable
 from sklearn.utils.validation import _check_method_params, _num_samples
 
+from maxmargin import clock
 from maxmargin.gram import free_memory
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.model_selection.search_cells import Judge
@@ -328,10 +328,10 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
             self.best_params_ = results["params"][self.best_index_]
 
     def _refit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
-        begun = time.perf_counter()
+        begun = clock.now()
         best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
         self.best_estimator_ = best.fit(X, y, **fit_params)
-        self.refit_time_ = time.perf_counter() - begun
+        self.refit_time_ = clock.now() - begun
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
 

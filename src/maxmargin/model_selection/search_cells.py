@@ -1,6 +1,5 @@
 """The models of a search as scorers see them."""
 
-import time
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 
+from maxmargin import clock
 from maxmargin.estimators.reductions import best_classes, combined_scores
 from maxmargin.model_selection.search_matrix import Solved
 from maxmargin.model_selection.search_plan import Split
@@ -139,10 +139,10 @@ class Judge:
 
     def result(self, model: Any, rows: Rows, seconds: float, gap: float) -> dict[str, Any]:
         """Return what ``cv_results_`` is made of, for one model."""
-        begun = time.perf_counter()
+        begun = clock.now()
         result: dict[str, Any] = {"fit_time": seconds, "relative_gap": gap, "abandoned": False}
         result["test_scores"] = self._score(model, rows.X_test, rows.y_test, rows.split.test)
-        result["score_time"] = time.perf_counter() - begun
+        result["score_time"] = clock.now() - begun
         if self.train_scores:
             train = rows.split.train
             result["train_scores"] = self._score(model, *rows.learnt, train)

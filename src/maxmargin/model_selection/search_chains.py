@@ -1,12 +1,12 @@
 """Searches that share no matrix: fits one after the other by rising C, each from the last."""
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from maxmargin import clock
 from maxmargin.certify import Certificate
 from maxmargin.model_selection.search_plan import Family, Split, View
 
@@ -18,9 +18,9 @@ def chain(view: View, family: Family, split: Split, wanted: list[int]
     machine = clone(family.machine).set_params(warm_start=_convex(family.machine))
     for k in wanted:
         machine.set_params(C=float(family.costs[k]))
-        begun = time.perf_counter()
+        begun = clock.now()
         machine.fit(X, y, sample_weight=weight)
-        yield k, machine, time.perf_counter() - begun, largest_gap(machine.certificate_)
+        yield k, machine, clock.now() - begun, largest_gap(machine.certificate_)
 
 
 def _convex(machine: Any) -> bool:

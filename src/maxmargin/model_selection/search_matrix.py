@@ -1,6 +1,5 @@
 """All folds and all costs of a kernel on one matrix of its values."""
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
+from maxmargin import clock
 from maxmargin.estimators import SVC, SVR
 from maxmargin.estimators.kernel_models import Part
 from maxmargin.estimators.reductions import binary_tasks
@@ -110,13 +110,13 @@ class SharedMatrix:
     def solved(self, kernel: Kernel, jobs: list[_Job], pool: Executor, train_scores: bool
                ) -> Iterator[Solved]:  # fmt: skip
         """Yield the jobs of a kernel as they are solved."""
-        begun = time.perf_counter()
+        begun = clock.now()
         K = self._computed(kernel)
         rooms: LifoQueue[Room] = LifoQueue()
         widest = max(len(part.rows) for job in jobs for part in job.parts)
         for _ in range(self.threads):
             rooms.put(Room.of(widest, K.dtype))
-        shared = (time.perf_counter() - begun) / sum(len(job.family.costs) for job in jobs)
+        shared = (clock.now() - begun) / sum(len(job.family.costs) for job in jobs)
         seeds = self._seeds(K, jobs, pool, rooms)
 
         def run(task: tuple[int, int]) -> tuple[Any, ...]:
@@ -159,7 +159,7 @@ class SharedMatrix:
 
     def _timed(self, K: FloatArray, stated: OnMatrix, job: _Job, judged: Ints,
                rooms: "LifoQueue[Room]") -> tuple[Any, ...]:  # fmt: skip
-        begun = time.perf_counter()
+        begun = clock.now()
         room = rooms.get()
         try:
             _, scores, _, gaps, rounds = stated.solve(
@@ -167,7 +167,7 @@ class SharedMatrix:
             )
         finally:
             rooms.put(room)
-        seconds = (time.perf_counter() - begun) * (rounds + 1) / (rounds + 1).sum()
+        seconds = (clock.now() - begun) * (rounds + 1) / (rounds + 1).sum()
         return scores, gaps, seconds
 
     def _seeds(self, K: FloatArray, jobs: list[_Job], pool: Executor, rooms: "LifoQueue[Room]"

@@ -7,13 +7,13 @@ plane midway. Their convex weights are the dual variables, up to a factor. Nothi
 power of two is divided out: other scales of columns would make it another plane.
 """
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from maxmargin import clock
 from maxmargin.certify import Certificate
 from maxmargin.certify.hard import certify_hard, placed
 from maxmargin.geometry import Hyperplane
@@ -78,7 +78,7 @@ def widest(
     max_iter, max_time, callback, verbose
         As in ``drive``; an iteration ends when all rows were looked at.
     """
-    began = time.perf_counter()
+    began = clock.now()
     positive, free = signs > 0, intercept is Intercept.FREE
     overlap = conflict(X, positive, free)
     if overlap is not None:
@@ -99,7 +99,7 @@ def widest(
     if plane is None and run.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     if plane is None and run.status not in BUDGETS:
-        left = None if max_time is None else max(max_time - (time.perf_counter() - began), 0.01)
+        left = None if max_time is None else max(max_time - (clock.now() - began), 0.01)
         every = np.arange(len(signs))
         answer = decide(X, positive, (-1, 1), every, free, left)
         return _second(answer, _duals(found, scale, len(signs)), X, signs, intercept, tol, run)

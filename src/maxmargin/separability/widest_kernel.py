@@ -8,12 +8,10 @@ These are rounded: hulls nearer to each other than rounding can tell, √(nε) o
 meeting, and the witness says how near they are.
 """
 
-import time
-
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin import losses
+from maxmargin import clock, losses
 from maxmargin.certify.hard import placed_scores
 from maxmargin.certify.kernel_hard import certify_kernel_hard
 from maxmargin.problem import Intercept, KernelProblem, Run, Solution, Status
@@ -45,10 +43,10 @@ def widest_by_kernel(
 
     The parameters are those of ``widest``; the plane's w are the coefficients of the rows.
     """
-    began = time.perf_counter()
+    began = clock.now()
     positive, free = signs > 0, intercept is Intercept.FREE
     Z = rows.vectors
-    left = None if max_time is None else max(max_time - (time.perf_counter() - began), 0.0)
+    left = None if max_time is None else max(max_time - (clock.now() - began), 0.0)
     found, run = search(
         Hulls.of(Z / common_scale(Z), positive, free),
         accuracy=min(ACCURACY, 0.1 * tol),

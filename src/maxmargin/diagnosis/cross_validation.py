@@ -4,29 +4,26 @@ To predict fold k without having seen it, settings are chosen by fits that leave
 fold j, judged on j. The same fits, judged on k, serve the choice for fold j. So K(K − 1)/2 fits of
 each setting are a full nested cross-validation, and the K fits around a ring still judge each
 setting on two inner folds for every outer one. No label of a fold has any part in what predicts it.
+
+What is fitted follows from numbers of rows and settings, never from the clock: when the time runs
+out there is no answer, rather than another one.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin.diagnosis.candidates import Candidate
+from maxmargin.diagnosis.learners import Candidate, Machine
+from maxmargin.diagnosis.significance import Metric
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 N_FOLDS = 5
-
-
-class Machine(Protocol):
-    """What can be cross-validated: several settings fitted to the same rows."""
-
-    def predictions(self, settings: Sequence[Candidate], train: Ints, test: Ints) -> list[Ints]:
-        """Return the classes that each setting predicts for the test rows."""
 
 
 @dataclass(frozen=True)
@@ -39,28 +36,27 @@ class Scored:
         What it is called in sentences.
     best : Candidate
         The setting with the best score over all inner folds.
-    predicted : ndarray of int
-        Out-of-fold class of each row.
+    scores : ndarray of shape (n, n_classes)
+        Out-of-fold scores of the classes.
     right : ndarray of bool
-        Where that is the true one.
-    judged, n_settings : int
-        How many settings were judged, of how many.
+        Where the best of them is that of the true class.
+    metric : Metric
+        By which settings were chosen, and families are compared.
     table : dict
-        How many rows of inner folds each setting got right.
+        The score of each setting on inner folds (a sum over folds).
     """
 
     name: str
     best: Candidate
-    predicted: Ints
+    scores: Floats
     right: npt.NDArray[np.bool_]
-    judged: int
-    n_settings: int
+    metric: Metric
     table: dict[Candidate, float]
 
     @property
-    def accuracy(self) -> float:
-        """Share of rows predicted correctly."""
-        return float(self.right.mean())
+    def score(self) -> float:
+        """Out-of-fold score by the metric."""
+        return self.metric.score(self.right)
 
     @property
     def errors(self) -> int:
@@ -69,14 +65,16 @@ class Scored:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings."""
+        low, high = self.metric.interval(self.right)
         return {
             "method": self.name,
-            "accuracy": self.accuracy,
+            self.metric.name: self.score,
+            "interval": [low, high],
+            "accuracy": float(self.right.mean()),
             "errors": self.errors,
             "rows": len(self.right),
             "best": self.best.to_dict(),
-            "settings_judged": self.judged,
-            "settings": self.n_settings,
+            "settings": len(self.table),
         }
 
 
@@ -97,61 +95,60 @@ def nested(
     name: str,
     machine: Machine,
     settings: Sequence[Candidate],
-    y: Ints,
+    metric: Metric,
     folds: Ints,
-    hurry: Callable[[], bool],
     over: Callable[[], bool],
     ring: bool,
 ) -> Scored | None:
     """Cross-validate a family, choosing its setting inside; None if the time ran out.
 
-    With ``ring``, each outer fold has two inner ones; otherwise all others. In a hurry, the choice
-    is among the settings judged so far.
+    With ``ring``, each outer fold has two inner ones; otherwise all others.
     """
     n_folds = int(folds.max()) + 1
-    inner = np.zeros((n_folds, len(settings)))
+    inner: Floats | None = np.zeros((n_folds, len(settings)))
     if len(settings) > 1:
-        inner = inner_scores(machine, settings, y, folds, hurry, ring)
+        inner = inner_scores(machine, settings, metric, folds, over, ring)
+    if inner is None:
+        return None
     chosen = inner.argmax(axis=1)
-    predicted = np.empty(len(y), dtype=np.int64)
+    scores = np.empty((len(folds), len(metric.weight)))
     for k in np.argsort(chosen, kind="stable"):
         if over():
             return None
         test, train = np.flatnonzero(folds == k), np.flatnonzero(folds != k)
-        predicted[test] = machine.predictions([settings[chosen[k]]], train, test)[0]
+        scores[test] = machine.scores([settings[chosen[k]]], train, test)[0]
     table = dict(zip(settings, inner.sum(axis=0).tolist(), strict=True))
     best = max(settings, key=lambda setting: table[setting])
-    judged = int((inner[0] >= 0).sum())
-    return Scored(name, best, predicted, predicted == y, judged, len(settings), table)
+    return Scored(name, best, scores, scores.argmax(axis=1) == metric.y, metric, table)
 
 
 def inner_scores(
     machine: Machine,
     settings: Sequence[Candidate],
-    y: Ints,
+    metric: Metric,
     folds: Ints,
-    hurry: Callable[[], bool],
+    over: Callable[[], bool],
     ring: bool,
-) -> Floats:
-    """Return how many rows of its inner folds each setting got right, for each outer fold.
+) -> Floats | None:
+    """Return the score of each setting on its inner folds, for each outer fold (a row each).
 
-    −1 stands for settings that were not judged, as there was a hurry.
+    None if the time ran out.
     """
     n_folds = int(folds.max()) + 1
     inner = np.zeros((n_folds, len(settings)))
+    weight = metric.weight[metric.y]
     for some in _alike(settings):
         for j, k in _pairs(n_folds, ring):
-            if hurry():
-                inner[:, some[0] :] = -1
-                return inner
+            if over():
+                return None
             test = np.flatnonzero((folds == j) | (folds == k))
             train = np.flatnonzero((folds != j) & (folds != k))
-            found = machine.predictions([settings[s] for s in some], train, test)
-            for s, predicted in zip(some, found, strict=True):
-                right = predicted == y[test]
-                inner[k, s] += right[folds[test] == j].sum()
-                inner[j, s] += right[folds[test] == k].sum()
-    return inner
+            found = machine.scores([settings[s] for s in some], train, test)
+            for s, scores in zip(some, found, strict=True):
+                gained = weight[test] * (scores.argmax(axis=1) == metric.y[test])
+                inner[k, s] += gained[folds[test] == j].sum()
+                inner[j, s] += gained[folds[test] == k].sum()
+    return np.round(inner, 12)  # equal scores stay equal, whatever the order of the sums
 
 
 def _pairs(n_folds: int, ring: bool) -> list[tuple[int, int]]:
@@ -162,5 +159,8 @@ def _pairs(n_folds: int, ring: bool) -> list[tuple[int, int]]:
 
 def _alike(settings: Sequence[Candidate]) -> list[list[int]]:
     """Return the positions of settings that can share work, together."""
-    keys = [(setting.scaled, setting.get("gamma")) for setting in settings]
+    keys = [
+        (setting.kind, setting.scaled, setting.get("gamma"), setting.get("multi_class"))
+        for setting in settings
+    ]
     return [list(run) for _, run in groupby(range(len(keys)), key=lambda s: keys[s])]

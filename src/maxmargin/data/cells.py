@@ -1,0 +1,426 @@
+"""The cells of one column, as people write them, made into numbers or left as words.
+
+Everything is decided over the different texts of a whole column, never cell by cell: a column whose
+cells all read as numbers in one notation is a column of numbers, likewise for dates, and anything
+else is a column of words.
+"""
+
+import datetime
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+NUMBER = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?"
+MISSING = frozenset(("", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "?", "-", "."))
+_SPELLINGS = MISSING | {text.upper() for text in MISSING} | {"NaN", "Null", "None", " "}
+# As a label, "none" is a class, and so is "-" beside "+".
+NO_LABEL = MISSING - {"none", "-", "."}
+
+# A column of numbers or dates with a few other texts in it has mistakes; one with fewer different
+# numbers, or more different other texts, holds codes.
+_STRAYS = 5
+_NUMBERS_AMONG_STRAYS = 20
+
+_is_number = re.compile(NUMBER, re.ASCII).fullmatch
+_beyond_plain = re.compile(r"[^0-9eE+\-.\n]").search
+_CURRENCIES = "$€£¥₹"
+_resembles_number = re.compile(
+    rf"[{_CURRENCIES}]?\s?[+-]?\s?[{_CURRENCIES}]?\s?\.?\d[\d.,' ]*(?:[eE][+-]?\d+)?"
+    rf"\s?[%{_CURRENCIES}]?",
+    re.ASCII,
+).fullmatch
+_TYPED = str.maketrans({"\u2212": "-", "\u00a0": " ", "\u202f": " ", "\u2009": " ", "’": "'"})
+
+
+class CellError(ValueError):
+    """A column cannot be read; ``cell`` is the text at fault, where a single one is."""
+
+    def __init__(self, message: str, cell: str | None = None) -> None:
+        super().__init__(message)
+        self.cell = cell
+
+
+class Column(NamedTuple):
+    """A column that has been read."""
+
+    values: Any
+    """float64 with NaN for missing cells, or an object array of str with None for missing ones."""
+    notations: tuple[str, ...] = ()
+    """How the cells were written, where that is not as plain numbers: keys of ``NOTATIONS``."""
+
+    @property
+    def words(self) -> bool:
+        """Whether the values are words."""
+        return bool(self.values.dtype == object)
+
+    @property
+    def missing(self) -> Any:
+        """A mask of the cells that are missing."""
+        if not self.words:
+            return np.isnan(self.values)
+        return np.fromiter((value is None for value in self.values), bool, len(self.values))
+
+    @property
+    def distinct(self) -> int:
+        """The number of different values that are not missing."""
+        present = self.values[~self.missing]
+        return len(set(present.tolist())) if self.words else len(np.unique(present))
+
+
+# What is said of one column, and of several.
+NOTATIONS = {
+    "dates": (
+        "is a date: it becomes the number of days since 1970",
+        "are dates: they become numbers of days since 1970",
+    ),
+    "times": (
+        "is a time of day: it becomes a number of hours",
+        "are times of day: they become numbers of hours",
+    ),
+    "percent": (
+        "has percent signs: 12 % is read as 12",
+        "have percent signs: 12 % is read as 12",
+    ),
+    "currency": (
+        "is an amount of money: it is read without the currency",
+        "are amounts of money: they are read without the currency",
+    ),
+    "groups": (
+        "has separators between thousands: they are left out",
+        "have separators between thousands: they are left out",
+    ),
+    "comma groups": (
+        "has commas between thousands: 1,234 is read as 1234",
+        "have commas between thousands: 1,234 is read as 1234",
+    ),
+    "decimal comma": (
+        "has decimal commas: 1,234 is read as 1.234",
+        "have decimal commas: 1,234 is read as 1.234",
+    ),
+}
+
+
+def finite_number(text: str) -> bool:
+    """Tell whether text is a plain decimal number within float64's range.
+
+    Stricter than ``float``: no nan, no infinity, no underscores, no digits of other scripts.
+    """
+    return _is_number(text) is not None and math.isfinite(float(text))
+
+
+def is_infinite(text: str) -> bool:
+    """Tell whether text says infinity, or a number too large for float64."""
+    try:
+        return math.isinf(float(text))
+    except ValueError:
+        return False
+
+
+def label_array(texts: Sequence[str]) -> Any:
+    """Return integers if all labels are whole numbers, else floats, else the strings themselves."""
+    if not all(map(_is_number, texts)):
+        return np.array(texts)
+    try:
+        # int() first: floats would merge long identifiers.
+        return np.array([int(text) for text in texts], dtype=np.int64)
+    except (ValueError, OverflowError):
+        return whole_numbers(np.array([float(text) for text in texts]))
+
+
+def whole_numbers(values: Any) -> Any:
+    """Return integers if all values are whole and exact as floats, else the values."""
+    whole = bool(np.all((values == np.trunc(values)) & (np.abs(values) < 2.0**53)))
+    return values.astype(np.int64) if whole else values
+
+
+def is_missing(cell: str) -> bool:
+    """Tell whether a cell says that there is no value."""
+    return len(cell) < 16 and cell.strip().lower() in MISSING
+
+
+def resembles_value(text: str) -> bool:
+    """Tell whether a text looks like a number or a date, so that it is no name of a column."""
+    return _resembles_number(text.translate(_TYPED)) is not None or _moment(text) is not None
+
+
+def read_column(cells: Sequence[str], delimiter: str | None = None) -> Column:
+    """Return the values of a column; the file's delimiter tells whose commas its cells have."""
+    numbers = plain_numbers(cells)
+    if numbers is not None:
+        return Column(numbers)
+    texts = {cell: cell.strip() for cell in dict.fromkeys(cells)}
+    missing = {cell for cell in texts if is_missing(cell)}
+    present = list(dict.fromkeys(text for cell, text in texts.items() if cell not in missing))
+    read = _plain(present) or _spelled(present, delimiter) or _dates(present)
+    if read is None:
+        _refuse_strays(present)
+        words: dict[str, str | None] = dict(texts) | dict.fromkeys(missing)
+        values = np.empty(len(cells), dtype=object)
+        values[:] = [words[cell] for cell in cells]
+        return Column(values)
+    meant = dict(zip(present, read[0], strict=True))
+    found = {cell: meant.get(text, math.nan) for cell, text in texts.items()}
+    return Column(np.fromiter(map(found.__getitem__, cells), np.float64, len(cells)), read[1])
+
+
+def plain_numbers(cells: Sequence[str]) -> Any:
+    """Return the values of plain numbers and missing cells at once; None if there is more."""
+    text = "".join(cells)
+    if "_" in text or not text.isascii():  # float() reads some such texts
+        return None
+    try:
+        numbers = (math.nan if cell in _SPELLINGS else float(cell) for cell in cells)
+        values = np.fromiter(numbers, np.float64, len(cells))
+    except ValueError:
+        return None
+    return None if np.isinf(values).any() else values
+
+
+_Read = tuple[list[float], tuple[str, ...]]
+
+
+def _refuse_strays(texts: list[str]) -> None:
+    """Raise if all but a few texts are numbers or dates: the few must be mistakes."""
+    like_dates = [_moment(text) is not None for text in texts]
+    like_numbers = [_resembles_number(text.translate(_TYPED)) is not None for text in texts]
+    for kind, fits in (("numbers", like_numbers), ("dates", like_dates)):
+        strays = [text for text, fit in zip(texts, fits, strict=True) if not fit]
+        infinite = [text for text in strays if is_infinite(text)]
+        if infinite and len(infinite) == len(strays) < len(texts):
+            raise CellError(f"{infinite[0]!r} is not a finite number; correct it", infinite[0])
+        if len(texts) - len(strays) <= _NUMBERS_AMONG_STRAYS:
+            continue
+        if 0 < len(strays) <= max(_STRAYS, 0.05 * len(texts)):
+            raise CellError(
+                f"{strays[0]!r} stands among {kind}; correct it, or leave the cell empty", strays[0]
+            )
+        if kind == "numbers" and not strays and any(text.count(",") == 1 for text in texts):
+            raise CellError(
+                "its numbers are not all written in the same way; write them with a decimal point "
+                "and nothing between thousands"
+            )
+
+
+# ----------------------------------------------------------------------------- numbers
+
+
+def _plain(texts: list[str]) -> _Read | None:
+    if _beyond_plain("\n".join(texts)):
+        return None
+    try:
+        values = list(map(float, texts))
+    except ValueError:
+        return None
+    for value, text in zip(values, texts, strict=True):
+        if math.isinf(value):
+            raise CellError(f"{text!r} is not a finite number; correct it", text)
+    return values, ()
+
+
+def _spelled(texts: list[str], delimiter: str | None) -> _Read | None:
+    """Read numbers with signs of percent or money, separated thousands or decimal commas."""
+    bare = [text.translate(_TYPED) for text in texts]
+    if not all(map(_resembles_number, bare)):
+        return None
+    bare, signs = _without_signs(bare)
+    plain, notation = _point_notation(bare, delimiter)
+    if not all(map(_is_number, plain)):
+        return None
+    read = _plain(plain)
+    return read and (read[0], signs + notation)
+
+
+def _without_signs(texts: list[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Return texts without the sign that all of them share, of percent or of one currency."""
+    if all(text.endswith("%") for text in texts):
+        return [text[:-1].rstrip() for text in texts], ("percent",)
+    found = {sign for sign in _CURRENCIES if any(sign in text for text in texts)}
+    if len(found) != 1:
+        return texts, ()
+    bare = [re.sub(rf"\s?[{_CURRENCIES}]\s?", "", text) for text in texts]
+    return bare, ("currency",)
+
+
+_english = re.compile(rf"[+-]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?|{NUMBER}", re.ASCII).fullmatch
+_european = re.compile(
+    r"[+-]?(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+)?(?:,\d+)?(?:[eE][+-]?\d+)?", re.ASCII
+).fullmatch
+_spaced = re.compile(
+    r"[+-]?(?:\d+|[1-9]\d{0,2}(?: \d{3})+|[1-9]\d{0,2}(?:'\d{3})+)(?:[.,]\d*)?", re.ASCII
+).fullmatch
+
+
+def _point_notation(texts: list[str], delimiter: str | None) -> tuple[list[str], tuple[str, ...]]:
+    """Return numbers as ``float`` reads them, and what their notation is called."""
+    notation: tuple[str, ...] = ()
+    if any(" " in text or "'" in text for text in texts):
+        if not all(_spaced(text) or _is_number(text) for text in texts):
+            return texts, ()
+        texts = [text.replace(" ", "").replace("'", "") for text in texts]
+        notation = ("groups",)
+    dots = any(text.count(".") > 1 for text in texts)
+    if not dots and not any("," in text for text in texts):
+        return texts, notation
+    english = not dots and all(map(_english, texts))
+    european = all(map(_european, texts))
+    if english and european:
+        english = _commas_group(texts, delimiter)
+    if english:
+        return [text.replace(",", "") for text in texts], ("comma groups",)
+    if european:
+        commas = any("," in text for text in texts)
+        texts = [text.replace(".", "").replace(",", ".") for text in texts]
+        return texts, (*notation, "decimal comma") if commas else ("groups",)
+    return texts, ()
+
+
+def _commas_group(texts: list[str], delimiter: str | None) -> bool:
+    """Tell what 1,234 means where no other cell of the column decides it."""
+    if delimiter in (",", None):
+        return True
+    if delimiter == ";":  # what spreadsheets write where the comma is the decimal sign
+        return False
+    example = next(text for text in texts if "," in text)
+    raise CellError(
+        f"{example!r} may mean {example.replace(',', '')} or {example.replace(',', '.')}; "
+        "write the column's numbers with a decimal point and nothing between thousands"
+    )
+
+
+# ----------------------------------------------------------------------------- dates
+
+_TIME = (
+    r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:[.,]\d+)?))?"
+    r"\s*(?P<half>[AaPp][Mm])?\s*(?P<zone>Z|UTC|GMT|[+-]\d{2}:?\d{2})?"
+)
+_DAYS = (
+    r"(?P<year>\d{4})(?P<sep>[-/.])(?P<month>\d{1,2})(?:(?P=sep)(?P<day>\d{1,2}))?",
+    r"(?P<first>\d{1,2})(?P<sep>[-/.])(?P<second_part>\d{1,2})(?P=sep)(?P<year>\d{4})",
+    r"(?P<first>\d{1,2})(?P<sep>/)(?P<second_part>\d{1,2})/(?P<year>\d{2})",
+    r"(?P<day>\d{1,2})[- ]?(?P<name>[A-Za-z]{3,9})\.?,?[- ](?P<year>\d{4})",
+    r"(?P<name>[A-Za-z]{3,9})\.? (?P<day>\d{1,2})(?:st|nd|rd|th)?,? (?P<year>\d{4})",
+)
+_MATCHERS: list[Callable[[str], re.Match[str] | None]] = [
+    *(re.compile(rf"{days}(?:(?:T|,?\s+){_TIME})?", re.ASCII).fullmatch for days in _DAYS),
+    re.compile(_TIME, re.ASCII).fullmatch,
+]
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+_CENTURY_TURNS = 69  # of years with two digits: 68 is 2068, 69 is 1969
+
+
+class _Moment(NamedTuple):
+    """A date whose day and month may stand in either order, or a time of day."""
+
+    text: str
+    year: int | None
+    parts: tuple[int, int]
+    ordered: bool  # the parts are month and day; else they are what stands first and second
+    time: float  # in days
+
+    def days(self, day_first: bool) -> float:
+        if self.year is None:
+            return self.time * 24
+        month, day = self.parts if self.ordered or not day_first else self.parts[::-1]
+        return datetime.date(self.year, month, day).toordinal() - _EPOCH + self.time
+
+
+def _dates(texts: list[str]) -> _Read | None:
+    moments = []
+    for text in texts:
+        moment = _moment(text)
+        if moment is None:
+            return None
+        moments.append(moment)
+    if len({moment.year is None for moment in moments}) != 1:
+        return None
+    day_first = _day_comes_first([moment for moment in moments if not moment.ordered])
+    try:
+        values = [moment.days(day_first) for moment in moments]
+    except ValueError:  # the 30th of February
+        return None
+    return values, ("times" if moments[0].year is None else "dates",)
+
+
+def _day_comes_first(moments: list[_Moment]) -> bool:
+    day_first = next((m for m in moments if m.parts[0] > 12), None)
+    month_first = next((m for m in moments if m.parts[1] > 12), None)
+    if day_first and month_first:
+        raise CellError(
+            f"{day_first.text!r} has the day first and {month_first.text!r} the month; write all "
+            "dates as 2020-12-31"
+        )
+    unclear = next((m for m in moments if m.parts[0] != m.parts[1]), None)
+    if day_first or month_first or unclear is None:
+        return day_first is not None
+    if all("." in m.text for m in moments):
+        return True  # dots separate dates only where the day comes first
+    raise CellError(
+        f"no date tells whether {unclear.text!r} has the day or the month first; write the dates "
+        "as 2020-12-31"
+    )
+
+
+def _moment(text: str) -> _Moment | None:
+    """Return what a text says about day and time, if it is a possible date or time."""
+    if not text[:1].isalnum() or len(text) > 40:
+        return None
+    for matcher in _MATCHERS:
+        match = matcher(text)
+        if match:
+            return _from_match(text, match.groupdict())
+    return None
+
+
+def _from_match(text: str, found: dict[str, str | None]) -> _Moment | None:
+    time = _time(found)
+    if time is None:
+        return None
+    if found.get("year") is None:
+        return _Moment(text, None, (1, 1), True, time)
+    year = int(found["year"] or 0)
+    if year < 100:
+        year += 2000 if year < _CENTURY_TURNS else 1900
+    if found.get("first"):
+        parts = int(found["first"] or 0), int(found["second_part"] or 0)
+        possible = min(parts) >= 1 and min(parts) <= 12 and max(parts) <= 31
+        return _Moment(text, year, parts, False, time) if possible else None
+    name = found.get("name")
+    month = _month(name) if name else int(found["month"] or 0)
+    day = int(found.get("day") or 1)
+    try:
+        datetime.date(year, month, day)
+    except ValueError:
+        return None
+    return _Moment(text, year, (month, day), True, time)
+
+
+def _month(name: str) -> int:
+    """Return the number of a month from three or more of its letters, 0 if there is none."""
+    start = name.lower()
+    return next((k for k, month in enumerate(_MONTHS, 1) if month.startswith(start)), 0)
+
+
+def _time(found: dict[str, str | None]) -> float | None:
+    """Return a part of a day, in UTC if a zone is given; None if there is no such time."""
+    if found["hour"] is None:
+        return 0.0
+    hour, minute = int(found["hour"]), int(found["minute"] or 0)
+    second = float((found["second"] or "0").replace(",", "."))
+    if found["half"]:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if found["half"].lower() == "pm" else 0)
+    if hour > 23 or minute > 59 or second >= 61:
+        return None
+    zone, ahead = found["zone"] or "Z", 0.0
+    if zone[0] in "+-":
+        digits = zone.replace(":", "")
+        ahead = float(digits[0] + "1") * (int(digits[1:3]) * 60 + int(digits[3:5]))
+    return (hour * 60 + minute - ahead + second / 60) / (24 * 60)

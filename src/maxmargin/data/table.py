@@ -1,0 +1,358 @@
+"""Text tables: their delimiter, header and label column, and their cells as columns.
+
+A table of plain numbers is read in one pass that keeps no cell; only where that fails are the cells
+kept, and each column is looked at as a whole.
+"""
+
+import csv
+import io
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.data.cells import finite_number, is_missing, resembles_value
+from maxmargin.errors import DataFileError
+
+# The first two are the label whatever else there is.
+LABEL_NAMES = ("label", "target", "class", "y", "outcome", "diagnosis", "species", "survived")
+_SURE_NAMES = LABEL_NAMES[:2]
+# The first that divides all rows alike; where semicolons do, commas are part of the cells.
+_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas", " ": "spaces"}
+_DELIMITER_ROWS = 20
+_DELIMITER_TEXT = 10**6  # characters
+_HEADER_ROWS = 1000
+_ROWS_PER_BLOCK = 1000
+_SPREADSHEET_LINE = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
+
+Row = tuple[int, list[str]]  # line number, cells
+
+
+class Table(NamedTuple):
+    """Columns of a file as they stand there."""
+
+    file: str
+    names: list[str] | None
+    columns: Sequence[Any]
+    """Each a float64 array without NaN, or a sequence of cells."""
+    label: int | None
+    """The label column, if the caller or the header names it."""
+    numbers: Any
+    """Where the rows are in the file."""
+    format: str
+    numbered: str = "line"
+    delimiter: str | None = None
+    remarks: tuple[str, ...] = ()
+
+    def place(self, row: int) -> str:
+        """Return the file and the place of a row, for messages."""
+        number = self.numbers[row]
+        return (
+            f"{self.file}:{number}" if self.numbered == "line" else f"{self.file}: record {number}"
+        )
+
+    def column(self, index: int) -> str:
+        """Return a column's number and name, for messages."""
+        return f"column {index + 1}" + (f" ({self.names[index]})" if self.names else "")
+
+
+def read_table(content: str, file: str, delimiter: str | None, label: str | int | None) -> Table:
+    """Return the table that a text is."""
+    body = _body(content, file, delimiter)
+    ahead = list(islice(body.rows(), _HEADER_ROWS))
+    if not ahead:
+        raise DataFileError(f"{file}: only comments; it needs at least one labelled row")
+    if _trails([cells for _, cells in ahead]):
+        body = replace(body, trailing=True)
+        ahead = list(islice(body.rows(), _HEADER_ROWS))
+    first, rest = _stripped(ahead[0][1]), [cells for _, cells in ahead[1:]]
+    names = first if _is_header(first, rest, label) else None
+    if names:
+        body = replace(body, skip=body.skip + 1)
+        if rest and all(len(cells) == len(names) + 1 for cells in rest):
+            names = ["", *names]  # R writes the names of rows without a name for their column
+    width = len(names or first)
+    if width < 2:
+        raise DataFileError(
+            f"{file}:{ahead[0][0]}: only one column; a table needs a label and at least one "
+            "feature, separated by commas, semicolons, tabs or spaces"
+        )
+    found = find_label(names, width, label, file)
+    lines, columns = _columns(body, width, found)
+    kind = f"table with {_DELIMITERS[body.delimiter]}, {'with' if names else 'without'} a header"
+    return Table(file, names, columns, found, lines, kind, "line", body.delimiter, body.remarks())
+
+
+_ATTRIBUTE = re.compile(r"^\s*@attribute\s+('[^'\n]*'|\"[^\"\n]*\"|\S+)\s", re.I | re.M)
+_ARFF_DATA = re.compile(r"^\s*@data[^\n]*(?:\n|\Z)", re.I | re.M)
+
+
+def read_arff(content: str, file: str, label: str | int | None) -> Table:
+    """Return the table of an ARFF file: attributes, then rows with commas."""
+    start = _ARFF_DATA.search(content)
+    names = [
+        name.strip("'\"") for name in _ATTRIBUTE.findall(content[: start.start()] if start else "")
+    ]
+    if start is None or len(names) < 2:
+        raise DataFileError(f"{file}: not a whole ARFF file; it needs two attributes and @data")
+    rows = re.sub(r"(?m)^[ \t]*%.*$", "", content[start.end() :])
+    if rows.lstrip().startswith("{"):
+        raise DataFileError(f"{file}: sparse ARFF is not read; save it as svmlight text or CSV")
+    before = content.count("\n", 0, start.end())
+    body = _Body(rows, file, ",", before, quote="'" if "'" in rows else '"')
+    found = find_label(names, len(names), label, file)
+    lines, columns = _columns(body, len(names), found)
+    return Table(file, names, columns, found, lines, "ARFF", "line", ",")
+
+
+# ------------------------------------------------------------------- rows of cells
+
+
+@dataclass(frozen=True)
+class _Body:
+    """The rows of a text, which can be gone through more than once."""
+
+    content: str
+    file: str
+    delimiter: str
+    before: int = 0  # lines that were cut off
+    comments: int = 0  # rows before the header that start with #
+    skip: int = 0  # rows that are no data, the comments among them
+    trailing: bool = False  # each row ends in a delimiter
+    quote: str = '"'
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the line and the cells of each row that is not blank."""
+        source = io.StringIO(self.content, newline="")
+        reader = csv.reader(
+            source,
+            delimiter=self.delimiter,
+            quotechar=self.quote,
+            skipinitialspace=True,
+            strict=True,
+        )
+        return islice(self._rows(reader), self.skip, None)
+
+    def _rows(self, reader: Any) -> Iterator[Row]:
+        line = self.before
+        trailing, spaces = self.trailing, self.delimiter == " "
+        try:
+            for cells in reader:
+                first, line = line + 1, self.before + reader.line_num
+                if trailing or (spaces and cells):
+                    _drop_blank_end(cells)
+                if len(cells) > 1 or (cells and cells[0].strip()):
+                    yield first, cells
+        except csv.Error as wrong:
+            raise DataFileError(
+                f"{self.file}:{line + 1}: {wrong}; check the quotation marks"
+            ) from wrong
+
+    def remarks(self) -> tuple[str, ...]:
+        if not self.comments:
+            return ()
+        lines = "line is" if self.comments == 1 else f"{self.comments} lines are"
+        return (f"The first {lines} left out as a comment, marked with #.",)
+
+
+def _drop_blank_end(cells: list[str]) -> None:
+    if cells and not cells[-1].strip():
+        cells.pop()
+
+
+def _body(content: str, file: str, delimiter: str | None) -> _Body:
+    spreadsheet = _SPREADSHEET_LINE.match(content)
+    before = 0
+    if spreadsheet and spreadsheet[1] in _DELIMITERS:
+        content, delimiter, before = content[spreadsheet.end() :], spreadsheet[1], 1
+    if delimiter is None or delimiter not in content:
+        delimiter = _delimiter(content)
+    if delimiter == " ":
+        content = content.replace("\t", " ")
+    body = _Body(content, file, delimiter, before)
+    if not content.lstrip().startswith("#"):
+        return body
+    start = list(islice(body.rows(), _DELIMITER_ROWS))
+    marked = next((k for k, (_, cells) in enumerate(start) if not _is_marked(cells)), len(start))
+    if marked and marked < len(start) and len(start[marked - 1][1]) == len(start[marked][1]):
+        marked -= 1  # as wide as the table: its header
+    return replace(body, comments=marked, skip=marked)
+
+
+def _is_marked(cells: list[str]) -> bool:
+    return cells[0].lstrip().startswith("#")
+
+
+def _delimiter(content: str) -> str:
+    """Return the first delimiter that divides all of the first rows alike."""
+    start = content[:_DELIMITER_TEXT]
+    for delimiter in _DELIMITERS:
+        source = io.StringIO(start, newline="")
+        reader = csv.reader(source, delimiter=delimiter, skipinitialspace=True)
+        try:
+            rows = list(islice((cells for cells in reader if cells), _DELIMITER_ROWS))
+        except csv.Error:
+            continue
+        if len(start) < len(content) and len(rows) < _DELIMITER_ROWS:
+            rows = rows[:-1]  # cut off
+        for cells in rows if delimiter == " " else []:
+            _drop_blank_end(cells)
+        widths = {len(cells) for cells in rows[1:] or rows if cells and not _is_marked(cells)}
+        if len(widths) == 1 and widths.pop() > 1:
+            return delimiter
+    first_line = next((line for line in start.splitlines() if line.strip()), "")
+    return max(";\t|, ", key=first_line.count) if first_line.strip() else ","
+
+
+def _trails(rows: list[list[str]]) -> bool:
+    """Tell whether every row ends in a delimiter, except perhaps the header."""
+    first, rest = rows[0], rows[1:] or rows
+    ended = all(len(cells) > 2 and not cells[-1].strip() for cells in rest)
+    return ended and (not first[-1].strip() or len(first) == len(rest[0]) - 1)
+
+
+def _stripped(cells: list[str]) -> list[str]:
+    first, *others = (cell.strip() for cell in cells)
+    return [first.removeprefix("#").lstrip() or first, *others]
+
+
+# ------------------------------------------------------------------- header and label
+
+
+def _is_header(first: list[str], rest: list[list[str]], label: str | int | None) -> bool:
+    """Tell whether the first row names the columns, by comparing it with the rows below."""
+    if isinstance(label, str) and label in first and not finite_number(label):
+        return True
+
+    def below(j: int) -> list[str]:
+        return [cells[j].strip() for cells in rest if j < len(cells)]
+
+    words = [
+        j for j, cell in enumerate(first) if not is_missing(cell) and not resembles_value(cell)
+    ]
+    if 2 * len(words) >= len(first) and any(_is_numeric(below(j)) for j in words):
+        return True
+    if words and 2 * sum(first[j] in below(j) for j in words) >= len(words):
+        return False
+    if any(cell.lower() in LABEL_NAMES for cell in first):
+        return True
+    if len(first) > 2 and _counts(first) and rest:
+        return True  # what pandas writes for columns without names
+    classes = [j for j in words if _are_classes(below(j))]
+    if len(classes) > 1 and not any(first[j] in below(j) for j in words):
+        return True
+    return not any(resembles_value(cell) for cell in first)
+
+
+def _is_numeric(cells: list[str]) -> bool:
+    """Tell whether cells are numbers or missing."""
+    present = {cell for cell in cells if not is_missing(cell)}
+    return bool(present) and all(map(resembles_value, present))
+
+
+def _are_classes(cells: list[str]) -> bool:
+    """Tell whether values are repeated so often that a new one is a surprise."""
+    return len(cells) >= 10 and len(set(cells)) <= len(cells) / 4
+
+
+def _counts(first: list[str]) -> bool:
+    named = first[1:] if not first[0] else first
+    return named == [str(k) for k in range(len(named))]
+
+
+def find_label(
+    names: list[str] | None, width: int, label: str | int | None, file: str
+) -> int | None:
+    """Return the column that is named as the label; None if none is, and its place decides."""
+    if label is None:
+        return _named_label(names or [], file)
+    if names and isinstance(label, str) and label in names:
+        if names.count(label) == 1:
+            return names.index(label)
+        raise DataFileError(f"{file}: two columns are named {label!r}; give the label's number")
+    try:
+        number = int(label)
+    except ValueError:
+        known = ", ".join(names[:20]) if names else "the file has no header"
+        raise DataFileError(
+            f"{file}: no column is named {label!r} ({known}); "
+            "name one of them, or give its number, counted from 1"
+        ) from None
+    if number == 0 or not -width <= number <= width:
+        raise DataFileError(
+            f"{file}: there is no column {number}; columns count from 1 to {width}, "
+            "and -1 is the last"
+        )
+    return number - 1 if number > 0 else width + number
+
+
+def _named_label(names: list[str], file: str) -> int | None:
+    found = [i for i, name in enumerate(names) if name.lower() in _SURE_NAMES]
+    found = found or [i for i, name in enumerate(names) if name.lower() in LABEL_NAMES]
+    if len(found) > 1:
+        raise DataFileError(
+            f"{file}: columns {' and '.join(str(i + 1) for i in found)} could both be the label; "
+            "say which one it is (label=…, or --label)"
+        )
+    return found[0] if found else None
+
+
+# ------------------------------------------------------------------- cells to columns
+
+_Columns = tuple[Any, list[Any]]  # line numbers, columns
+
+
+def _columns(body: _Body, width: int, label: int | None) -> _Columns:
+    lines, columns = _numeric(body, width, label) or _textual(body, width)
+    if not len(lines):
+        raise DataFileError(f"{body.file}: a header but no rows; add labelled rows")
+    return lines, columns
+
+
+def _numeric(body: _Body, width: int, label: int | None) -> _Columns | None:
+    """Return columns of floats and the label's cells; None if a cell is no plain number."""
+    # float() takes a few spellings that are no plain numbers; all need one of these characters.
+    data = body.content[body.content.find("\n") + 1 :]
+    if "_" in data or not data.isascii():
+        return None
+    label = width - 1 if label is None else label
+    values, labels, lines = array("d"), [], array("q")
+    for line, cells in body.rows():
+        if len(cells) != width:
+            return None
+        labels.append(cells.pop(label))
+        try:
+            values.extend(map(float, cells))
+        except ValueError:
+            return None
+        lines.append(line)
+    X = np.frombuffer(values).reshape(len(labels), width - 1)
+    if not np.isfinite(X).all():
+        return None
+    columns: list[Any] = list(X.T)
+    columns.insert(label, labels)
+    return np.array(lines, dtype=np.int64), columns
+
+
+def _textual(body: _Body, width: int) -> _Columns:
+    """Return columns of cells."""
+    lines = array("q")
+    columns: list[Any] = [[] for _ in range(width)]
+    rows = body.rows()
+    while block := list(islice(rows, _ROWS_PER_BLOCK)):
+        for line, cells in block:
+            if len(cells) != width:
+                count = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+                raise DataFileError(
+                    f"{body.file}:{line}: {count} where the first row has {width}; "
+                    "complete the row, or quote cells that contain the separator"
+                )
+            lines.append(line)
+        parts = zip(*(cells for _, cells in block), strict=True)
+        for column, part in zip(columns, parts, strict=True):
+            column.extend(part)
+    return np.array(lines, dtype=np.int64), columns

@@ -1,0 +1,247 @@
+"""Learners with their settings as values, and machines that cross-validate many of them at once.
+
+A ``Candidate`` is what is recommended in the end. A machine fits candidates of one family to some
+of the rows and returns scores of the classes for others; the best score is what is predicted.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from maxmargin.diagnosis.inputs import Sample, scaler
+from maxmargin.estimators import (
+    SVC,
+    AveragedPerceptron,
+    HardMarginSVC,
+    LinearSVC,
+    Perceptron,
+)
+from maxmargin.kernels import RBF, Linear
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_KERNEL_GAP = 1e-3  # relative: a smaller one would not predict better
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kind of learner, its settings, and whether columns are scaled before it."""
+
+    kind: str
+    settings: tuple[tuple[str, Any], ...] = ()
+    scaled: bool = False
+    sparse: bool = field(default=False, compare=False)
+
+    def get(self, name: str) -> Any:
+        """Return a setting, or None."""
+        return dict(self.settings).get(name)
+
+    def learner(self) -> Any:
+        """Return the learner itself, unfitted."""
+        return _KINDS[self.kind](**dict(self.settings))
+
+    def estimator(self, wide: bool) -> Any:
+        """Return the learner, or a pipeline that prepares the rows first as it needs them."""
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import FunctionTransformer
+
+        steps: list[Any] = []
+        if self.sparse and not wide and self.dense:
+            steps.append(FunctionTransformer(written_out, accept_sparse=True))
+        if self.scaled:
+            steps.append(scaler(self.sparse and not self.dense, wide))
+        return make_pipeline(*steps, self.learner()) if steps else self.learner()
+
+    @property
+    def dense(self) -> bool:
+        """Whether the learner needs dense rows (with the mean taken off, if scaled)."""
+        return self.kind in ("network", "Gaussian naive Bayes", "gradient boosting")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and strings."""
+        return {"kind": self.kind, "settings": dict(self.settings), "scaled": self.scaled}
+
+
+def written_out(X: Any) -> Any:
+    """Return sparse rows as an array."""
+    return X.toarray() if hasattr(X, "toarray") else X
+
+
+def _neighbours(**settings: Any) -> Any:
+    from sklearn.neighbors import KNeighborsClassifier
+
+    return KNeighborsClassifier(**settings)
+
+
+def _gaussian(**settings: Any) -> Any:
+    from sklearn.naive_bayes import GaussianNB
+
+    return GaussianNB(**settings)
+
+
+def _multinomial(**settings: Any) -> Any:
+    from sklearn.naive_bayes import MultinomialNB
+
+    return MultinomialNB(**settings)
+
+
+def _network(**settings: Any) -> Any:
+    from sklearn.neural_network import MLPClassifier
+
+    return MLPClassifier(**settings)
+
+
+def _trees(**settings: Any) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(**settings)
+
+
+def _majority(**settings: Any) -> Any:
+    from sklearn.dummy import DummyClassifier
+
+    return DummyClassifier(**settings)
+
+
+_KINDS: dict[str, Any] = {
+    "perceptron": Perceptron,
+    "averaged perceptron": AveragedPerceptron,
+    "hard margin": HardMarginSVC,
+    "linear": LinearSVC,
+    "kernel": SVC,
+    "k-NN": _neighbours,
+    "Gaussian naive Bayes": _gaussian,
+    "multinomial naive Bayes": _multinomial,
+    "network": _network,
+    "gradient boosting": _trees,
+    "majority": _majority,
+}
+
+
+class Machine(Protocol):
+    """What can be cross-validated: several settings fitted to the same rows."""
+
+    def scores(self, settings: Sequence[Candidate], train: Ints, test: Ints) -> list[Floats]:
+        """Return for each setting the scores of all classes (columns) for the test rows."""
+
+
+class Learners:
+    """Fits every setting by itself."""
+
+    def __init__(self, sample: Sample) -> None:
+        self._sample = sample
+
+    def scores(self, settings: Sequence[Candidate], train: Ints, test: Ints) -> list[Floats]:
+        """Return for each setting the scores of all classes (columns) for the test rows."""
+        found = []
+        for setting in settings:
+            X = self._sample.form(setting.scaled, setting.dense)
+            found.append(self._fitted(self._learner(setting), X, train, test))
+        return found
+
+    def _learner(self, setting: Candidate) -> Any:
+        return setting.learner()
+
+    def _fitted(self, learner: Any, X: Any, train: Ints, test: Ints) -> Floats:
+        y = self._sample.y[train]
+        classes = np.unique(y)
+        out = np.full((len(test), self._sample.n_classes), -np.inf)
+        if len(classes) == 1:
+            out[:, classes] = 0.0
+            return out
+        if len(classes) < self._sample.n_classes and getattr(learner, "priors", None):
+            learner.set_params(priors=None)  # they were for all classes
+        with warnings.catch_warnings():
+            # Bounded iterations are intended here, and the score says what they are worth.
+            warnings.simplefilter("ignore")
+            learner.fit(X[train], y)
+            if hasattr(learner, "decision_function"):
+                f = np.asarray(learner.decision_function(X[test]), dtype=np.float64)
+                out[:, classes] = np.column_stack([-f, f]) if f.ndim == 1 else f
+            else:
+                out[:, classes] = learner.predict_proba(X[test])
+        return out
+
+
+class WidePlanes(Learners):
+    """Fits planes to wide rows by LIBLINEAR, whose objective is that of the settings."""
+
+    def _learner(self, setting: Candidate) -> Any:
+        from sklearn.svm import LinearSVC as Liblinear
+
+        weight = setting.get("class_weight")
+        return Liblinear(C=setting.get("C"), tol=1e-3, random_state=0, class_weight=weight)
+
+
+class Planes:
+    """Fits planes: one against one on a shared matrix of products, all others by themselves."""
+
+    def __init__(self, sample: Sample) -> None:
+        self._alone, self._pairwise = Learners(sample), KernelMachines(sample)
+
+    def scores(self, settings: Sequence[Candidate], train: Ints, test: Ints) -> list[Floats]:
+        """Return for each setting the scores of all classes (columns) for the test rows."""
+        pairwise = settings[0].get("multi_class") == "ovo"
+        machine: Machine = self._pairwise if pairwise else self._alone
+        return machine.scores(settings, train, test)
+
+
+class KernelMachines:
+    """Fits kernel machines that share one matrix of kernel values for all folds and costs."""
+
+    def __init__(self, sample: Sample) -> None:
+        self._sample = sample
+        self._key: Any = None
+        self._votes: Any = None
+
+    def scores(self, settings: Sequence[Candidate], train: Ints, test: Ints) -> list[Floats]:
+        """Return for each setting the scores of all classes (columns) for the test rows."""
+        costs = np.array([setting.get("C") for setting in settings])
+        balanced = settings[0].get("class_weight") == "balanced"
+        votes = self._on(settings[0])
+        return list(votes.scores(costs, train, test, _KERNEL_GAP, balanced))
+
+    def _on(self, setting: Candidate) -> Any:
+        from maxmargin.model_selection.fold_votes import FoldVotes
+
+        key = setting.scaled, setting.get("gamma")
+        if key != self._key:
+            sample = self._sample
+            kernel = Linear() if setting.kind == "linear" else RBF(gamma=key[1])
+            self._votes = FoldVotes(kernel, sample.form(key[0]), sample.y, sample.folds)
+            self._key = key
+        return self._votes
+
+
+class Neighbours:
+    """Finds the nearest rows from one matrix of distances, for every number of neighbours."""
+
+    def __init__(self, sample: Sample) -> None:
+        self._sample = sample
+        self._key: bool | None = None
+        self._distances: Any = None
+
+    def scores(self, settings: Sequence[Candidate], train: Ints, test: Ints) -> list[Floats]:
+        """Return for each setting the votes for all classes (columns) of the test rows."""
+        far, y = self._matrix(settings[0].scaled)[np.ix_(test, train)], self._sample.y[train]
+        wanted = [min(setting.get("n_neighbors"), len(train)) for setting in settings]
+        most = max(wanted)
+        near = np.argpartition(far, most - 1, axis=1)[:, :most]
+        order = np.argsort(np.take_along_axis(far, near, axis=1), axis=1, kind="stable")
+        nearest = y[np.take_along_axis(near, order, axis=1)]
+        votes = nearest[:, :, np.newaxis] == np.arange(self._sample.n_classes)
+        counts = votes.cumsum(axis=1)
+        return [counts[:, k - 1] / k for k in wanted]
+
+    def _matrix(self, scaled: bool) -> Any:
+        from sklearn.metrics.pairwise import euclidean_distances
+
+        if scaled is not self._key:
+            self._distances = euclidean_distances(self._sample.form(scaled), squared=True)
+            self._key = scaled
+        return self._distances

@@ -1,0 +1,414 @@
+"""The questions of the ladder, in order, and what their answers add up to so far."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from maxmargin.clock import Clock
+from maxmargin.diagnosis import families
+from maxmargin.diagnosis.columns import look_at_columns, remarks_on
+from maxmargin.diagnosis.conflicts import FORCED, find_conflicts
+from maxmargin.diagnosis.cross_validation import Scored, make_folds
+from maxmargin.diagnosis.inputs import Sample, Table, draw_rows, equal_rows, is_wide
+from maxmargin.diagnosis.planes import Planes, find_planes
+from maxmargin.diagnosis.result import Rung
+from maxmargin.diagnosis.significance import (
+    LEVEL,
+    SIGNAL,
+    Comparison,
+    Metric,
+    Ranking,
+    bayes_bracket,
+    chance_separable,
+    compare,
+    hopeless,
+    rank,
+)
+from maxmargin.diagnosis.trimming import GivingUp, give_up
+
+Ints = npt.NDArray[np.int64]
+
+OVERLAP = 0.1  # error of every rule beyond which classes overlap for good
+_CV_ROWS = 2500  # rows that are cross-validated when there are 30 seconds
+_CV_ROWS_OF_MANY = 2000  # with many classes
+_DENSE_COLUMNS = 2000  # beyond, networks and trees are not asked
+_TREE_CLASSES = 30
+_WIDE_CLASSES = 5
+_TIME = "the time ran out: raise max_time."
+# Without these the verdict could be another one; the yardstick from outside changes no verdict.
+_NEEDED = ("separability", "planes", "kernels", "local rules", "networks")
+_LADDER = ("planes", "kernels", "k-NN", "naive Bayes", "networks")
+_PROVES_NOTHING = (
+    "An RBF kernel separates any distinct rows, so that fitting them proves nothing: this is about "
+    "rows that were not fitted to."
+)
+
+
+class Rungs:
+    """The data, the clock, and every answer so far."""
+
+    def __init__(
+        self,
+        table: Table,
+        scoring: str,
+        clock: Clock,
+        rng: np.random.Generator,
+        thorough: bool,
+    ) -> None:
+        self.table, self.scoring, self.clock, self.thorough = table, scoring, clock, thorough
+        self._rng, self._seed = rng, int(rng.integers(2**31))
+        self.answers: list[Rung] = []
+        self.late: list[str] = []
+        self.scored: dict[str, Scored] = {}
+        self.gain: dict[str, Comparison] = {}
+        self.signal: list[Comparison | Ranking] = []
+        self.chance = 0.0
+        self.given_up: GivingUp | None = None
+        most = _CV_ROWS if table.n_classes <= 4 else _CV_ROWS_OF_MANY
+        size = max(100, int(most * np.sqrt(clock.max_time / 30.0)))
+        self.rows = draw_rows(table.y, size, rng)
+
+    # ------------------------------------------------------------ facts about all rows
+
+    def look_at_columns(self) -> None:
+        """Measure columns and classes."""
+        self.columns = look_at_columns(self.table, self.rows)
+        self.remarks = remarks_on(self.table, self.columns)
+        said = " ".join(self.remarks) or "nothing to remark on scales, constants or balance."
+        evidence = {**vars(self.columns), "class_counts": np.bincount(self.table.y)}
+        self._answer("columns", said, len(self.table.y), evidence)
+
+    def look_for_conflicts(self) -> None:
+        """Find equal rows with different labels, and draw the folds around equal rows."""
+        table = self.table
+        group = equal_rows(table.X)
+        self.conflicts = find_conflicts(group, table.y, table.n_classes)
+        n = len(table.y)
+        copies = n - int(group.max()) - 1
+        if self.conflicts.groups:
+            said = (
+                f"{self.conflicts.rows} rows have equals with other labels: any rule errs on "
+                f"{self.conflicts.errors} of {n} rows ({self.conflicts.share:.2%}) or more."
+            )
+        else:
+            said = f"no equal rows have different labels ({copies} are copies of other rows)."
+        evidence = {**self.conflicts.to_dict(), "copies": copies, "threshold": FORCED}
+        self._answer("conflicts", said, n, evidence, self.conflicts)
+        self._draw(group)
+
+    def _draw(self, group: Ints) -> None:
+        table, rows = self.table, self.rows
+        wide = is_wide(table.X)
+        X, y = table.X[rows], table.y[rows]
+        if sp.issparse(X) and not wide:
+            X = X.toarray()
+        elif wide:  # some of scikit-learn's learners refuse 64-bit indices
+            indices = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+            X = sp.csr_array((X.data, *indices), shape=X.shape)
+        self.sample = Sample(
+            rows, X, y, make_folds(y, group[rows], self._rng), Metric.of(self.scoring, y),
+            sp.issparse(table.X), wide, self.columns.uneven, lambda: self.clock.over,
+        )  # fmt: skip
+
+    def look_for_planes(self) -> None:
+        """Ask whether planes separate the classes."""
+        if self.conflicts.groups and not self.thorough:
+            self.planes = Planes(False, {}, 0)
+            self._skip("separability", "not asked: equal rows with different labels rule it out.")
+            return
+        self.planes = find_planes(self.table, self.clock, self._rng, self.thorough)
+        if self.planes.separable is None and self.clock.over:
+            self._run_out("separability")
+            return
+        found = self.planes.decisive
+        said = "undecided at this precision: the classes touch, or nearly so."
+        if found is not None:
+            said = str(found)
+        if self.planes.separable and self.table.n_classes > 2:
+            said = f"planes separate every two classes, with margin {self.planes.margin:.4g}."
+        self.chance = self._chance()
+        evidence = {
+            "separable": self.planes.separable,
+            "margin": self.planes.margin,
+            "radius": getattr(found, "radius", None),
+            "mistake_bound": self.mistake_bound,
+            "chance_if_labels_were_random": self.chance,
+        }
+        self._answer("separability", said, self.planes.rows_seen, evidence, found)
+
+    @property
+    def mistake_bound(self) -> float:
+        """The most updates a perceptron makes, for any of the pairs (lifted form)."""
+        return max((pair.mistake_bound for pair in self.planes.pairs.values()), default=np.inf)
+
+    def _chance(self) -> float:
+        """Return how likely planes separate random labels: of the largest pair, at best."""
+        rank = self.columns.rank
+        dimension = self.table.shape[1] if rank is None else rank
+        largest = np.sort(np.bincount(self.table.y))[-2:].sum()
+        return chance_separable(int(largest), dimension)
+
+    @property
+    def forced(self) -> bool:
+        """Whether equal rows with different labels force enough errors to rule."""
+        return self.conflicts.share >= FORCED
+
+    # ------------------------------------------------------------ rules, cross-validated
+
+    def try_planes(self) -> None:
+        """Cross-validate planes."""
+        if self._cross_validates("planes"):
+            self._score("planes", families.planes(self.sample, bool(self.planes.separable)))
+
+    def try_kernels(self) -> None:
+        """Cross-validate kernels, and compare them with planes on the same folds."""
+        if not self._cannot_gain("kernels", self._of("planes")):
+            found = families.kernels(self.sample)
+            self._score("kernels", found, self._of("planes"), note=_PROVES_NOTHING)
+
+    def try_local_rules(self) -> None:
+        """Cross-validate neighbours and naive Bayes, and bracket the least possible error."""
+        if self._cannot_gain("local rules", self.chosen):
+            return
+        neighbours = families.neighbours(self.sample)
+        nearest = neighbours and families.nearest(self.sample, neighbours.best.scaled)
+        bayes = families.naive_bayes(self.sample)
+        if neighbours is None or nearest is None or (bayes is None and self.clock.over):
+            self._run_out("local rules")
+            return
+        rival = self.chosen
+        self.scored["k-NN"] = neighbours
+        said = f"k-NN {self._worth(neighbours)}"
+        if bayes is not None:
+            self.scored["naive Bayes"] = bayes
+            said += f", naive Bayes {self._worth(bayes)}"
+        for name in ("k-NN", "naive Bayes"):
+            if name in self.scored and rival:
+                self.gain[name] = self._compared(name, rival)
+                if self.gain[name].significant:
+                    said += f"; {self.gain[name]}"
+        low, high = bayes_bracket(1 - float(nearest.right.mean()), self.table.n_classes)
+        said += (
+            f"; by the nearest neighbour, no rule errs on less than about {low:.1%} (Cover and "
+            "Hart, with rows without end)."
+        )
+        evidence = {
+            "k-NN": neighbours.to_dict(),
+            "naive Bayes": None if bayes is None else bayes.to_dict(),
+            "nearest_neighbour_error": 1 - float(nearest.right.mean()),
+            "least_error_between": [low, high],
+        }
+        self._answer("local rules", said, len(self.rows), evidence)
+
+    def try_networks(self) -> None:
+        """Cross-validate networks, and compare them with the best rung below."""
+        if self.sample.X.shape[1] > _DENSE_COLUMNS:
+            self._skip("networks", f"not asked: over {_DENSE_COLUMNS} columns take too long.")
+        elif not self._cannot_gain("networks", self.chosen):
+            rival = self.chosen
+            self._score("networks", families.networks(self.sample, self._seed), rival)
+
+    def try_trees(self) -> None:
+        """Cross-validate gradient boosting, a yardstick from outside, beside the ladder's best."""
+        name = "gradient boosting"
+        if self.sample.X.shape[1] > _DENSE_COLUMNS:
+            self._skip(name, f"not asked: over {_DENSE_COLUMNS} columns take too long.")
+        elif self.table.n_classes > _TREE_CLASSES:
+            self._skip(name, f"not asked: over {_TREE_CLASSES} classes take too long.")
+        elif not self._cannot_gain(name, self.chosen):
+            self._score(name, families.gradient_boosting(self.sample), self.chosen)
+
+    @property
+    def chosen(self) -> str:
+        """The rung of the ladder to use: the first, unless a later one is better beyond noise."""
+        current = ""
+        for name in _LADDER:
+            if name not in self.scored:
+                continue
+            if not current or self._compared(name, current).significant:
+                current = name
+        return current
+
+    def _compared(self, name: str, rival: str) -> Comparison:
+        better, worse = self.scored[name], self.scored[rival]
+        tests = 1 if name == "kernels" else len(_LADDER) - 2  # so many rules are no large margins
+        return compare(
+            (better.name, better.right),
+            (worse.name, worse.right),
+            self.sample.metric,
+            tests,
+            LEVEL,
+        )
+
+    # ------------------------------------------------------------ what it all amounts to
+
+    def look_for_signal(self) -> None:
+        """Ask whether any rule ranks rows, or names classes, better than by chance."""
+        if self.unfinished or not self.scored:
+            self._skip("signal", self._nothing)
+            return
+        tests, majority = 2 * len(self.scored), self.sample.majority
+        accuracy = Metric.of("accuracy", self.sample.y)
+        for scored in self.scored.values():
+            named = (scored.name, scored.right)
+            self.signal += [
+                rank(scored.name, scored.scores, self.sample.y, self.sample.folds, tests),
+                compare(named, ("naming the largest class", majority), accuracy, tests, SIGNAL),
+            ]
+        self.signal.sort(key=lambda found: found.p_value)
+        share = f"{majority.mean():.2%} of {len(self.rows)} rows"
+        said = (
+            f"none of {len(self.scored)} methods ranks rows better than chance, or is right more "
+            f"often than naming the largest class, {share}."
+        )
+        if self.signal[0].significant:
+            said = f"{self.signal[0]}; the largest class has {share}."
+        evidence = {
+            "majority_accuracy": float(majority.mean()),
+            "tests": [found.to_dict() for found in self.signal],
+        }
+        self._answer("signal", said, len(self.rows), evidence, self.signal[0])
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing predicts better than chance, as far as is known."""
+        return not (self.signal and self.signal[0].significant)
+
+    @property
+    def too_few(self) -> bool:
+        """Whether there are so few rows that not even a faultless rule could show signal."""
+        if not self.signal:
+            return True
+        y, tests = self.sample.y, self.signal[0].tests
+        faultless = np.asarray(y[:, np.newaxis] == np.arange(self.table.n_classes), dtype=float)
+        ranked = rank("", faultless, y, self.sample.folds, tests)
+        accuracy = Metric.of("accuracy", y)
+        return not ranked.significant and hopeless(~self.sample.majority, accuracy, tests, SIGNAL)
+
+    def look_for_overlap(self) -> None:
+        """Estimate the least error that any rule can reach, by the best of those tried."""
+        if self.unfinished or self.best is None:
+            self._skip("overlap", self._nothing)
+            return
+        best, (low, high) = self.best, self.bayes_error
+        said = (
+            f"the best rule, {best.name}, errs on {1 - best.score:.1%} of rows that it was not "
+            f"fitted to, between {low:.1%} and {high:.1%}"
+            f"{'' if self.scoring == 'accuracy' else ' (the mean over classes)'}: an estimate of "
+            "the least possible error."
+        )
+        evidence = {"method": best.name, "error": 1 - best.score, "interval": [low, high]}
+        self._answer("overlap", said, len(self.rows), evidence)
+
+    @property
+    def best(self) -> Scored | None:
+        """The family that predicts best, the simplest of equals, trees included."""
+        return max(self.scored.values(), key=lambda scored: scored.score, default=None)
+
+    @property
+    def bayes_error(self) -> tuple[float, float]:
+        """A 95 % interval of the best rule's error."""
+        assert self.best is not None
+        low, high = self.sample.metric.interval(self.best.right)
+        return 1 - high, 1 - low
+
+    @property
+    def overlapping(self) -> bool:
+        """Whether the classes overlap for good: every rule errs on more than a tenth."""
+        return self.best is not None and self.bayes_error[0] > OVERLAP
+
+    def give_up_rows(self) -> None:
+        """Bound how many rows keep planes from separating the classes."""
+        if self.planes.separable:
+            self._skip("giving up", "not asked: no row has to be given up.")
+            return
+        beyond = self.chosen not in ("", "planes")
+        if (self.forced or self.overlapping or beyond or self.silent) and not self.thorough:
+            self._skip("giving up", "not asked: it cannot change the verdict.")
+            return
+        if self.sample.wide and self.table.n_classes > _WIDE_CLASSES:
+            said = f"not asked: every two of {self.table.n_classes} wide classes take too long."
+            self._skip("giving up", said)
+            return
+        metric = Metric.of(self.scoring, self.table.y)
+        n = len(self.table.y)
+        self.given_up = give_up(self.table, self.clock, self._rng, n * metric.weight)
+        if self.given_up is None:
+            self._run_out("giving up")
+            return
+        said, evidence = f"{self.given_up}.", self.given_up.to_dict()
+        self._answer("giving up", said, n, evidence, self.given_up)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the time ran out before a question that the verdict rests on."""
+        return any(name in self.late for name in _NEEDED)
+
+    # ------------------------------------------------------------ bookkeeping
+
+    @property
+    def _nothing(self) -> str:
+        if self.unfinished:
+            return "not asked: the time ran out before all methods were compared."
+        return "not asked: nothing could be cross-validated."
+
+    def _of(self, name: str) -> str:
+        return name if name in self.scored else ""
+
+    def _cannot_gain(self, name: str, rival: str) -> bool:
+        if not self._cross_validates(name):
+            return True
+        if not rival or self.thorough:
+            return False
+        scored = self.scored[rival]
+        if hopeless(~scored.right, self.sample.metric):
+            said = (
+                f"not asked: {scored.name} errs on {scored.errors} of {len(self.rows)} rows, and "
+                "not even a rule without errors would be significantly better."
+            )
+            self._skip(name, said)
+            return True
+        return False
+
+    def _cross_validates(self, name: str) -> bool:
+        if self.clock.over:
+            self._run_out(name)
+        elif len(np.unique(self.sample.folds)) < 3:
+            self._skip(name, "not asked: too few different rows to cross-validate.")
+        else:
+            return True
+        return False
+
+    def _score(self, name: str, found: Scored | None, rival: str = "", note: str = "") -> None:
+        if found is None:
+            self._run_out(name)
+            return
+        self.scored[name] = found
+        said = f"{found.name} {self._worth(found)}"
+        evidence: dict[str, Any] = found.to_dict()
+        if note:
+            evidence["note"] = note
+        if rival:
+            self.gain[name] = self._compared(name, rival)
+            said += f"; {self.gain[name]}"
+            evidence["comparison"] = self.gain[name].to_dict()
+        self._answer(name, f"{said}.", len(self.rows), evidence, self.gain.get(name))
+
+    def _worth(self, found: Scored) -> str:
+        if self.scoring == "accuracy":
+            return f"is right on {found.score:.2%} of {len(self.rows)} rows"
+        return f"has a balanced accuracy of {found.score:.2%} on {len(self.rows)} rows"
+
+    def _answer(
+        self, name: str, said: str, rows: int, evidence: dict[str, Any], witness: Any = None
+    ) -> None:
+        self.answers.append(Rung(name, said, True, rows, evidence, witness))
+
+    def _skip(self, name: str, why: str) -> None:
+        self.answers.append(Rung(name, why, ran=False))
+
+    def _run_out(self, name: str) -> None:
+        self.late.append(name)
+        self._skip(name, _TIME)

@@ -1,0 +1,162 @@
+"""Compilation: no time limit pays for it, processes share it, and nothing on disk can break it."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from maxmargin import clock
+from maxmargin.problem import Bracket, Status
+from maxmargin.solve import drive
+
+
+def run(code: str, cache: Path, **options: Any) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, **options)
+
+
+# ------------------------------------------------------------------- the clock
+
+
+@pytest.fixture
+def wall(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Let a test say what time it is."""
+    seconds = [100.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: seconds[0])
+    return seconds
+
+
+def test_the_clock_stands_still_while_stopped_however_deep(wall: list[float]) -> None:
+    begun = clock.now()
+    wall[0] += 1.0
+    with clock.stopped():
+        wall[0] += 10.0
+        with clock.stopped():
+            wall[0] += 10.0
+        wall[0] += 10.0
+        assert clock.now() - begun == 1.0
+    wall[0] += 2.0
+    assert clock.now() - begun == 3.0
+
+
+def test_stops_of_several_threads_count_once(wall: list[float]) -> None:
+    begun = clock.now()
+    inside, leave = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with clock.stopped():
+            inside.set()
+            leave.wait()
+
+    thread = threading.Thread(target=other)
+    with clock.stopped():
+        wall[0] += 1.0
+        thread.start()
+        inside.wait()
+        wall[0] += 1.0
+    wall[0] += 1.0  # this thread goes on, the other one still compiles
+    leave.set()
+    thread.join()
+    wall[0] += 5.0
+    assert clock.now() - begun == 5.0
+
+
+def test_the_clock_goes_on_after_an_exception(wall: list[float]) -> None:
+    begun = clock.now()
+
+    def interrupted() -> None:
+        with clock.stopped():
+            wall[0] += 1.0
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    wall[0] += 1.0
+    assert clock.now() - begun == 1.0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_of_a_process_that_compiles_has_a_clock_that_goes() -> None:
+    code = """
+import os, threading, time
+from maxmargin import clock
+from maxmargin.problem import Bracket, Status
+from maxmargin.solve import drive
+held, done = threading.Event(), threading.Event()
+def compile():
+    with clock.stopped():
+        held.set(); done.wait()
+threading.Thread(target=compile).start()
+held.wait()
+child = os.fork()
+begun = clock.now(); time.sleep(0.05); gone = clock.now() - begun
+if not child:
+    os._exit(0 if gone > 0.04 else 1)
+_, status = os.waitpid(child, 0); done.set()
+print(gone, os.waitstatus_to_exitcode(status))
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.stdout == "0.0 0\n", found.stderr
+
+
+@pytest.fixture
+def slow_compiler(wall: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each compilation take a thousand seconds."""
+    from numba.core.dispatcher import Dispatcher
+
+    original = Dispatcher.compile
+
+    def slow(self: Any, signature: Any) -> Any:
+        wall[0] += 1000.0
+        return original(self, signature)
+
+    monkeypatch.setattr(Dispatcher, "compile", slow)
+
+
+@pytest.mark.usefixtures("slow_compiler")
+def test_a_time_limit_does_not_pay_for_compilation_gh13(wall: list[float]) -> None:
+    from maxmargin.loops.compiled import compiled
+
+    @compiled
+    def twice(x: Any) -> Any:
+        return x + x
+
+    def iterates() -> Iterator[Bracket]:
+        for number in (1, 1.0, 1j):  # each a signature of its own
+            twice(number)
+            wall[0] += 0.25
+            yield Bracket(1.0, 0.0, np.zeros(1), 0.0, np.zeros(1))
+
+    begun = wall[0]
+    ended = drive(iterates(), max_iter=10, at_max_iter=Status.MAX_ITER, max_time=1.0)
+    assert wall[0] - begun > 3000.0
+    assert (ended.iterations, ended.seconds) == (3, 0.75)
+    assert ended.status is not Status.MAX_TIME
+
+
+ANSWERS = """
+import maxmargin as mm
+X, y = mm.datasets.circles(200, random_state=0)
+print(mm.SVC(max_time=1.0).fit(X, y).stop_reason_)
+print(mm.LinearSVC(max_time=1.0).fit(X, y).stop_reason_)
+"""
+DIAGNOSIS = """
+import maxmargin as mm
+print(mm.diagnose(*mm.datasets.circles(200, random_state=0)))
+"""
+
+
+@pytest.mark.parametrize("code", [ANSWERS, pytest.param(DIAGNOSIS, marks=pytest.mark.full)])
+def test_answers_do_not_depend_on_what_is_compiled_already_gh13(code: str, tmp_path: Path) -> None:
+    cold, warm = run(code, tmp_path), run(code, tmp_path)
+    assert "compiling" in cold.stderr, cold.stderr
+    assert warm.stderr == ""
+    assert cold.stdout == warm.stdout != ""
