@@ -114,7 +114,9 @@ def _weights(subject: Subject) -> Html | None:
         if strength[j] > 0
     ]
     used = int((strength > 0).sum())
-    caption = f"The {len(lines)} largest of {used} weights that are not 0, in {len(names)} columns."
+    caption = (
+        f"The {len(lines)} largest of {used} weights that are not 0." if len(lines) < used else ""
+    )
     return joined(
         [bullets(_reading(subject, len(coef))), table(["column", *heads, ""], lines, caption)]
     )

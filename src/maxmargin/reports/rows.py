@@ -37,8 +37,10 @@ _FROM_0 = "rows are counted from 0"
 
 def _counted(subject: Subject) -> str:
     """Return what the numbers of rows are."""
-    own = not np.array_equal(subject.numbers, np.arange(len(subject.numbers)))
-    return f"numbers are the data's own, by {subject.words.row}" if own else _FROM_0
+    if np.array_equal(subject.numbers, np.arange(len(subject.numbers))):
+        return _FROM_0
+    name = subject.words.row
+    return "rows have the data's own numbers" if name == "row" else f"rows go by their {name}"
 
 
 def _shown(numbers: Any) -> list[str]:
@@ -190,7 +192,7 @@ def looking(subject: Subject, columns: list[int]) -> Html:
     found = joined(
         element for part in subject.parts for element in _of_part(subject, part, columns)
     )
-    words = f"Numbers of rows: {_counted(subject)}."
+    words = f"{_counted(subject)}.".replace("rows", "Rows", 1)
     if 0 < len(columns) < len(subject.names) and not subject.guesses:
         words += f" Shown are the {len(columns)} columns that move the model's scores most."
     return joined([tag("p", words), found])
