@@ -44,7 +44,7 @@ TESTED = 1000  # rows are enough to tell a point's difference
 INNER = 3  # folds by which the search chooses
 FEWEST = 2 * FOLDS  # rows of a class; smaller ones are left out
 DENSE = 300  # columns up to which sparse rows are made dense
-BOOSTED = 2000  # columns times classes up to which trees are boosted: more takes minutes a fit
+WIDE = 2000  # columns times classes from which a fit takes long: half grids, and no boosted trees
 TARGET = 0.01  # of the score
 SHARE = 0.9  # of the sets that must hold
 REAL = (
@@ -251,21 +251,23 @@ def _peers(X: Any, y: Any, scoring: str) -> dict[str, tuple[Pipeline, dict[str, 
     scaler = MaxAbsScaler() if sparse else StandardScaler()
     either = {"scale": ["passthrough", scaler]}
     weights = {"model__class_weight": [None, "balanced"] if scoring != "accuracy" else [None]}
-    width = 1.0 / X.shape[1] if not sparse else 1.0
+    wide = X.shape[1] * len(np.unique(y)) > WIDE
+    step = 2 if wide else 1
+    gammas = np.logspace(-1.5, 0.9, 4) / (1.0 if sparse else X.shape[1])
     machine = {
-        "model__C": [1.0, 10.0, 100.0],
-        "model__gamma": list(width * np.logspace(-1.5, 0.9, 4)),
+        "model__C": [1.0, 10.0, 100.0][::step],
+        "model__gamma": list(gammas[::step]),
         **weights,
     }
-    plane = {"model__C": list(np.logspace(-3, 2, 6)), **weights}
+    plane = {"model__C": list(np.logspace(-3, 1, 5)[::step]), **weights}
     peers: dict[str, tuple[Any, Any, Mapping[str, Any]]] = {
-        "LinearSVC": (scaler, LinearSVC(), plane | (either if sparse else {})),
+        "LinearSVC": (scaler, LinearSVC(max_iter=2000), plane | (either if sparse else {})),
         "RBF SVC": ("passthrough" if sparse else scaler, SVC(), machine),
         "k-NN": (scaler, KNeighborsClassifier(), {"model__n_neighbors": [1, 5, 15, 31], **either}),
     }
     if not sparse:
         peers["GaussianNB"] = ("passthrough", GaussianNB(), {})
-        if X.shape[1] * len(np.unique(y)) <= BOOSTED:
+        if not wide:
             trees = HistGradientBoostingClassifier(random_state=0)
             grid = {"model__max_leaf_nodes": [7, 31], **weights}
             peers[TREES] = ("passthrough", trees, grid)
