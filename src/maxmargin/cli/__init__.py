@@ -42,10 +42,11 @@ def main() -> None:
     "--report",
     metavar="PATH",
     type=click.Path(dir_okay=False),
-    help="Where to write the report; a file of that name is replaced. "
+    help="Where to write the report, and beside it the fitted model with the ending .joblib; files "
+    "of these names are replaced. "
     "Default: maxmargin-report.html here, with -2, -3, … where that exists.",
 )
-@click.option("--no-report", is_flag=True, help="Write no report.")
+@click.option("--no-report", is_flag=True, help="Write no report and no model.")
 def try_command(file: str | None, label: str | None, **options: Any) -> None:
     """Diagnose labelled data, take what is recommended, search around it, fit it, certify it.
 

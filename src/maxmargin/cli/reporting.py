@@ -15,11 +15,15 @@ if TYPE_CHECKING:
     from maxmargin.cli.trial import Trial
 
 NAME = "maxmargin-report"
+MODEL = ".joblib"
 OPTIONS = {"max_time": "--time"}  # parameters by their names on the command line
 
 
 def reported(model: Any, parts: "Split", data: Labelled, trial: "Trial", **found: Any) -> str:
-    """Write the report and return a sentence on where it is; by default no file is replaced."""
+    """Write the report, and the model beside it; return a sentence on where they are.
+
+    By default no file is replaced.
+    """
     names = data.feature_names if len(data.feature_names or ()) == data.X.shape[1] else None
     title = Path(trial.file).name if trial.file else data.format
     try:
@@ -33,26 +37,46 @@ def reported(model: Any, parts: "Split", data: Labelled, trial: "Trial", **found
             y_test=parts.y_test,
             title=title,
             feature_names=names,
-            rows=getattr(parts, "numbers_train", None),
-            rows_test=getattr(parts, "numbers_test", None),
-            row_name=getattr(data, "numbered", "row"),
+            rows=parts.numbers_train,
+            rows_test=parts.numbers_test,
+            row_name=data.numbered,
             label_name=data.label_name or "label",
             script=script(model, data, trial),
             options=OPTIONS,
-            remarks=getattr(data, "remarks", ()),
+            remarks=data.remarks,
             **found,
         )
+        saved(model, path.with_suffix(MODEL))
     except OSError as impossible:
         if trial.report:
             raise
         return f"Not written here ({impossible}): choose a place with --report PATH."
-    return f"{path} has all this and more: open it in a browser."
+    return (
+        f"{path} has all this and more: open it in a browser. {path.with_suffix(MODEL)} is the "
+        "fitted model: joblib.load reads it, and model.predict takes rows like those of the file."
+    )
+
+
+def saved(model: Any, path: Path) -> None:
+    """Write a fitted model as a whole, or not at all."""
+    import joblib
+
+    draft = path.with_name(f".{path.name[:100]}.{os.getpid()}.part")
+    try:
+        joblib.dump(model, draft)
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def fresh(folder: Path) -> Path:
-    """Return the first of maxmargin-report.html, maxmargin-report-2.html, … that is not there."""
-    names = (f"{NAME}{'' if k == 1 else f'-{k}'}.html" for k in count(1))
-    return next(folder / name for name in names if not os.path.lexists(folder / name))
+    """Return the first of maxmargin-report.html, maxmargin-report-2.html, … that is not there.
+
+    Nor may there be a model of that name.
+    """
+    names = (folder / f"{NAME}{'' if k == 1 else f'-{k}'}.html" for k in count(1))
+    taken = os.path.lexists
+    return next(path for path in names if not taken(path) and not taken(path.with_suffix(MODEL)))
 
 
 def script(model: Any, data: Labelled, trial: "Trial") -> str:
