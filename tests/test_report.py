@@ -400,8 +400,8 @@ def test_a_guess_has_no_columns_and_no_boundary(write: Callable[..., Page]) -> N
         assert "DummyClassifier looks at no column" in found.text
         assert "DummyClassifier draws no boundary" in found.text
         assert "no row holds a boundary" in found.text
-        assert "columns that" not in found.text
-        assert "AUC" not in found.text
+        assert "columns that matter" not in found.text
+        assert not [line[0] for line in found.tables[0] if line[0].startswith("AUC")]
 
 
 # Names that the reader knows.
@@ -755,8 +755,8 @@ def test_the_script_of_the_command_prints_the_figures_of_its_report_gh13(
     assert again.returncode == 0, again.stderr
     figures = [f"{line[0]}: {line[1]}" for line in found.tables[0][1:-1]]
     assert again.stdout.splitlines() == figures
-    assert f"Right in {found.tables[0][1][1]} of the test rows" in told.output
-    assert f"{found.tables[0][1][3]} of the training rows" in told.output
+    for _, tested, _, trained in found.tables[0][1:-1]:  # as the command has printed them
+        assert re.search(f"{tested}.*{trained}", told.output)
 
 
 def test_the_code_is_honest(write: Callable[..., Page]) -> None:
