@@ -38,6 +38,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 import maxmargin as mm
 from maxmargin.cli import main
 from maxmargin.diagnosis.learners import written_out
+from maxmargin.diagnosis.significance import wilson
 from maxmargin.plots import MarginDisplay, style
 from maxmargin.reports import columns, making, page, pictures, report, subject
 from maxmargin.reports.columns import _dealt, importances, values
@@ -48,7 +49,7 @@ from maxmargin.reports.pictures import (
     ScoresDisplay,
 )
 from maxmargin.reports.proof import verdict
-from maxmargin.reports.quality import COLOURED, Quality, auc_interval, quality_of, wilson
+from maxmargin.reports.quality import COLOURED, Quality, auc_interval, quality_of
 from maxmargin.reports.rows import SHOWN as SUPPORT_VECTORS
 from maxmargin.reports.subject import subject_of
 from tests.browser import CHROMIUM, Browser, browser
@@ -211,7 +212,7 @@ def test_test_rows_come_first_and_with_an_interval(write: Callable[..., Page]) -
     model = mm.LinearSVC().fit(X[:40], NAMES[:40])
     found = write(model, X[:40], NAMES[:40], X_test=X[40:], y_test=NAMES[40:])
     score = model.score(X[40:], NAMES[40:])
-    low, high = wilson(round(20 * score), 20)
+    low, high = wilson(round(20 * score) / 20, 20)
     assert f"{score:.2%} ({round(20 * score)} of 20)" in found.text
     assert f"between {low:.1%} and {high:.1%}" in found.text
     assert found.tables[0][0] == ["", "test rows", "95 % interval", "training rows"]
@@ -222,9 +223,9 @@ def test_test_rows_come_first_and_with_an_interval(write: Callable[..., Page]) -
 
 def test_wilson_by_its_definition() -> None:
     for right, n in ((0, 10), (3, 10), (97, 100), (50, 50)):
-        for end in wilson(right, n):
+        for end in wilson(right / n, n):
             if 0 < end < 1:  # where |share − p| is 1.96 standard errors of p
-                assert abs(right / n - end) == pytest.approx(1.96 * np.sqrt(end * (1 - end) / n))
+                assert abs(right / n - end) == pytest.approx(1.959964 * np.sqrt(end * (1 - end) / n))
 
 
 # What is proved.

@@ -11,13 +11,14 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from sklearn.metrics import roc_auc_score
 
+from maxmargin.diagnosis.inputs import chosen_scoring
+from maxmargin.diagnosis.significance import wilson
 from maxmargin.html import Html, bullets, html, joined, table, tag, visible
 from maxmargin.reports.subject import NAME, Part, Subject
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-IMBALANCED = 0.6  # share of the largest class from which accuracy alone misleads
 COLOURED = 6  # classes that have a colour of their own in the pictures
 _Z = 1.96  # two-sided 95 %
 _TINY = 1e-12  # of an area: less than a pair of rows
@@ -93,7 +94,7 @@ class Quality:
     def figures(self) -> Iterator[Figure]:
         """Yield accuracy, balanced accuracy, F1, and of scores the area under the ROC curve."""
         right, n = int(self.counts.diagonal().sum()), len(self.y)
-        low, high = wilson(right, n)
+        low, high = wilson(right / n, n)
         yield Figure("accuracy", right / n, low, high, "the share of rows that it gets right")
         several = int((self.rows > 0).sum()) > 1
         if several:
@@ -108,7 +109,7 @@ class Quality:
         seen = self.rows > 0
         value = float(self.recall[seen].mean())
         ends = [
-            wilson(int(h), int(n))
+            wilson(h / n, n)
             for h, n in zip(self.counts.diagonal()[seen], self.rows[seen], strict=True)
         ]
         apart = np.abs(np.array(ends).T - self.recall[seen])
@@ -146,14 +147,6 @@ def quality_of(part: Part, machine: Any) -> Quality:
     return Quality(part.y, scores.predicted, scores.raw, np.asarray(machine.classes_))
 
 
-def wilson(right: int, n: int) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share of which ``right`` of n were seen."""
-    share, z2 = right / n, _Z**2 / n
-    middle = (share + z2 / 2) / (1 + z2)
-    half = _Z * math.sqrt(share * (1 - share) / n + z2 / (4 * n)) / (1 + z2)
-    return max(0.0, middle - half), min(1.0, middle + half)
-
-
 def auc_interval(value: float, m: int, n: int) -> tuple[float, float]:
     """Return a 95 % interval of the area under a ROC curve of m and n rows.
 
@@ -177,10 +170,8 @@ def scoring_of(subject: Subject, diagnosis: Any) -> str:
     if not subject.classifies:
         return "R²" if subject.regresses else "mean score"
     stated = getattr(diagnosis, "scoring", None)
-    _, counts = np.unique(np.asarray(subject.y), return_counts=True)
-    imbalanced = counts.max() > IMBALANCED * counts.sum()
-    rule = "balanced_accuracy" if imbalanced else "accuracy"
-    return str(stated or rule).replace("_", " ")
+    classes = np.unique(np.asarray(subject.y), return_inverse=True)[1]
+    return str(stated or chosen_scoring("auto", classes)).replace("_", " ")
 
 
 def _shares(hits: Any, of: Any, otherwise: float) -> Floats:
@@ -257,7 +248,7 @@ def _by_class(subject: Subject, found: Quality) -> Html:
     lines = []
     for k, label in enumerate(found.labels):
         n, hits = int(found.rows[k]), int(found.counts[k, k])
-        low, high = wilson(hits, n) if n else (np.nan, np.nan)
+        low, high = wilson(hits / n, n) if n else (np.nan, np.nan)
         recall = f"{found.recall[k]:.1%} ({low:.0%} to {high:.0%})" if n else "no rows"
         lines.append(
             [_class(subject, label), n, f"{found.precision[k]:.1%}", recall, f"{found.f1[k]:.1%}"]

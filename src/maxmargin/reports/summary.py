@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.diagnosis.significance import wilson
 from maxmargin.estimators.code import placeless
 from maxmargin.html import Html, bullets, html, joined, tag, visible
 from maxmargin.reports.proof import Finding, short_numbers
@@ -16,7 +17,6 @@ from maxmargin.reports.quality import (
     largest_class,
     quality_of,
     r_squared,
-    wilson,
 )
 from maxmargin.reports.subject import NAME, Subject, before
 
@@ -149,7 +149,7 @@ def _how_good(subject: Subject) -> str:
             f"It is right in {right / n:.2%} ({right} of {n}) of the rows that it has seen, which "
             f"is too good to expect of new ones. {beaten}"
         )
-    low, high = wilson(right, n)
+    low, high = wilson(right / n, n)
     return (
         f"Of the test rows, which it has not seen, it is right in {right / n:.2%} ({right} of "
         f"{n}); of new rows like these, between {low:.1%} and {high:.1%} (95 % interval). {beaten}"
