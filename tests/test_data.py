@@ -868,7 +868,7 @@ def read_or_refused(folder: Path, name: str, content: str | bytes) -> None:
 
 
 @given(content=FRAGMENTS)
-@settings(deadline=None, max_examples=60, derandomize=True)
+@settings(max_examples=60)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_any_content_is_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, name: str, content: str | bytes
@@ -877,7 +877,7 @@ def test_any_content_is_read_or_refused(
 
 
 @given(data=st.data())
-@settings(deadline=None, max_examples=60, derandomize=True)
+@settings(max_examples=60)
 @pytest.mark.parametrize("name", SAMPLES)
 def test_damaged_files_are_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
