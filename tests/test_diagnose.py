@@ -177,15 +177,22 @@ def test_ranking_by_chance_has_the_variance_of_all_orders(classes: int) -> None:
     scores = np.round(rng.standard_normal((7, classes)), 1)
     if classes == 2:
         scores[:, 0] = -scores[:, 1]
-    areas = []
-    for order in permutations(range(7)):
-        found = significance._placements(scores, y[list(order)], classes)
-        assert found is not None
-        areas.append(found[0])
-    own = significance._placements(scores, y, classes)
-    assert own is not None
+    found = significance._Placements.of(scores, y)
+    assert found is not None
+    areas = found.areas(np.array([y[list(order)] for order in permutations(range(7))]))
     assert np.mean(areas) == pytest.approx(0.5)
-    assert own[1] == pytest.approx(np.var(areas))
+    assert found.chance == pytest.approx(np.var(areas))
+
+
+def test_few_hits_are_no_ranking_gh13() -> None:
+    """One nearest neighbour has two scores only: a normal distribution would call this signal."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [552, 48])
+    found = 0
+    for _ in range(300):
+        f = (rng.random(600) < 0.03).astype(float)
+        found += rank("", np.column_stack([-f, f]), y, np.arange(600) % 5).p_value < 0.005
+    assert found <= 5
 
 
 def test_ranking_is_the_mean_area_of_the_folds() -> None:
