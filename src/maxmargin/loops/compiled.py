@@ -17,19 +17,19 @@ from maxmargin.loops.compiled_code import kept
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 
 FAST_SUMS = {"reassoc", "contract", "nsz"}
-# For overloads, which are compiled into the loops that call them.
-INNER: dict[str, Any] = {"fastmath": FAST_SUMS, "error_model": "numpy", "no_cfunc_wrapper": True}
+# Overloads, which are compiled into the loops that call them, need to be told as well.
+INNER: Any = {
+    "fastmath": FAST_SUMS,
+    "error_model": "numpy",  # x/0 is infinite or NaN, and no error to be raised
+    "no_cfunc_wrapper": True,  # which only functions given to functions need
+}
 
 
 def compiled(loop: Loop) -> Loop:
     """Compile a loop on first call, and keep the machine code for the next process."""
-    dispatcher: Any = numba.njit(
-        nogil=True,
-        fastmath=FAST_SUMS,
-        error_model="numpy",  # x/0 is infinite or NaN, and no error to be raised
-        no_cfunc_wrapper=True,  # which only functions given to functions need
-        no_cpython_wrapper=loop.__name__.startswith("_"),  # Python does not call these
-    )(loop)
+    inner = loop.__name__.startswith("_")  # Python does not call it
+    options: Any = {**INNER, "nogil": True, "no_cpython_wrapper": inner}
+    dispatcher: Any = numba.njit(**options)(loop)
     if dispatcher is not loop:  # as it is with NUMBA_DISABLE_JIT
         dispatcher._cache = kept(loop)
         dispatcher.compile = functools.partial(_compile, dispatcher)
