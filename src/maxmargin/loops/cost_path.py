@@ -53,7 +53,7 @@ class Scratch(NamedTuple):
     @classmethod
     def of(cls, block: Any, copied: Any, variables: int) -> Self:
         """Return memory for a problem of so many variables."""
-        width = max(2 * _BLOCK, _BINS)
+        width = max(2 * _BLOCK, _BINS) + 24  # rows a power of 2 apart would share cache lines
         return cls(
             block,
             copied,

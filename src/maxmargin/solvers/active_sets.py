@@ -26,10 +26,24 @@ def active_set_step(K: Floats, r: Floats, down: Floats, up: Floats, free: bool) 
 
     Variables may go down and up by so much, and their sum stays if ``free``.
     """
-    n, factor = len(r), _factor(K)
+    factor = _factor(K)
+    right = np.ones((2, len(r)))
+    right[0] = r
+    plain, ones = _solve(factor, right.T).T
+    step = plain - plain.sum() / ones.sum() * ones if free else plain
+    if (step > up).any() or (-step > down).any():
+        step = _within(factor, plain, ones, down, up, free)
+    return step if step is not None and step @ (r - 0.5 * (K @ step)) > 0.0 else None
+
+
+def _within(
+    factor: Floats, plain: Floats, ones: Floats, down: Floats, up: Floats, free: bool
+) -> Floats | None:
+    """Return the step with those variables at their bounds that it would lead out."""
+    n = len(plain)
     # Columns of K⁻¹: that of the sum comes first, then those of variables that were ever held.
     inverse = np.empty((n, 1 + min(n, _MOST_HELD)), order="F")
-    plain, inverse[:, 0] = _solve(factor, np.stack([r, np.ones(n)], axis=1)).T
+    inverse[:, 0] = ones
     known, used = np.zeros(n, np.int64), 1
     side, bound = np.zeros(n, np.int64), np.zeros(n)
     for _ in range(_EXCHANGES):
@@ -47,8 +61,7 @@ def active_set_step(K: Floats, r: Floats, down: Floats, up: Floats, free: bool) 
         forces = _forces(columns, held, plain, bound, free)
         step = plain - columns @ forces
         if not _exchange(step, forces[int(free) :], held, down, up, side, bound):
-            step = np.where(side == 0, step, bound)
-            return step if step @ (r - 0.5 * (K @ step)) > 0.0 else None
+            return np.where(side == 0, step, bound)
     return None
 
 
