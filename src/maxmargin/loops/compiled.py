@@ -1,7 +1,9 @@
 """The one way a loop is compiled: no GIL, kept on disk, announced, and off the clock.
 
 Sums may be reassociated (``reassoc``): without that no reduction is vectorised and a row dot
-product runs at a quarter of the memory bandwidth. NaN and infinity keep their meaning.
+product runs at a quarter of the memory bandwidth. NaN and infinity keep their meaning. Divisions
+are checked (no ``error_model="numpy"``): loops with unchecked ones are vectorised where addresses
+allow it, and the same fit twice is no longer the same to the bit.
 """
 
 import functools
@@ -20,7 +22,6 @@ FAST_SUMS = {"reassoc", "contract", "nsz"}
 # Overloads, which are compiled into the loops that call them, need to be told as well.
 INNER: Any = {
     "fastmath": FAST_SUMS,
-    "error_model": "numpy",  # x/0 is infinite or NaN, and no error to be raised
     "no_cfunc_wrapper": True,  # which only functions given to functions need
 }
 
