@@ -104,6 +104,20 @@ def test_try_installs_once_and_runs_where_it_was_called(tree: Tree) -> None:
     assert len(tree.installations()) == 1
 
 
+def test_only_try_compiles_while_it_installs_gh13(tree: Tree) -> None:
+    assert "compiling" not in tree.run("check").stderr
+    shutil.rmtree(tree.root / ".venv")
+    assert "compiling numerical loops" in tree.run("try").stderr
+    ran = (tree.root / ".venv" / "install.log").read_text()
+    assert ran.startswith("ran maxmargin warm-up in ")
+
+
+def test_an_installation_is_good_without_compiled_loops_gh13(tree: Tree) -> None:
+    assert "when they are needed" in tree.run("try", FAILING="maxmargin").stderr
+    second = tree.run("try")
+    assert (second.returncode, second.stderr) == (0, "")
+
+
 def test_commands_work_through_a_symlink(tree: Tree) -> None:
     link = tree.elsewhere / "link"
     link.symlink_to(tree.root / "try")

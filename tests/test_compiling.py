@@ -160,3 +160,115 @@ def test_answers_do_not_depend_on_what_is_compiled_already_gh13(code: str, tmp_p
     assert "compiling" in cold.stderr, cold.stderr
     assert warm.stderr == ""
     assert cold.stdout == warm.stdout != ""
+
+
+# ------------------------------------------------------------------- what is kept on disk
+
+FIT = "import maxmargin as mm; print(mm.Perceptron().fit([[0.0], [1.0]], [0, 1]).coef_)"
+COMPILED = """
+import numba.core.event
+class Listener(numba.core.event.Listener):
+    def on_start(self, event):
+        loop = event.data["dispatcher"].py_func
+        if loop.__module__.startswith("maxmargin") and "<locals>" not in loop.__qualname__:
+            print("compiled", loop.__module__, loop.__qualname__, event.data["args"])
+    def on_end(self, event):
+        pass
+numba.core.event.register("numba:compile", Listener())
+"""
+
+
+def test_two_processes_compile_each_loop_once_gh13(tmp_path: Path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", COMPILED + FIT]
+    both = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        for _ in range(2)
+    ]
+    lines = [line for process in both for line in process.communicate()[0].splitlines()]
+    compiled = [line for line in lines if line.startswith("compiled")]
+    assert len(compiled) == len(set(compiled)) > 2
+    assert len(lines) == len(compiled) + 2  # both have a model
+
+
+CALL = """
+import numpy as np
+from maxmargin import loops
+one = np.ones(1)
+print(*loops.intercepts.slopes(one, one, -one, one, one, 0.0))
+"""
+
+
+@pytest.mark.parametrize("pattern", ["*.nbi", "*.nbc"])
+@pytest.mark.parametrize("broken", ["garbage", "truncated"])
+def test_broken_files_are_made_again_gh13(pattern: str, broken: str, tmp_path: Path) -> None:
+    assert run(CALL, tmp_path).stdout == "-1.0 -1.0\n"
+    for file in tmp_path.rglob(pattern):
+        whole = file.read_bytes()
+        contents = {"garbage": b"garbage", "truncated": whole[: len(whole) // 2]}
+        file.write_bytes(contents[broken])
+    again, after = run(CALL, tmp_path), run(CALL, tmp_path)
+    assert again.stdout == after.stdout == "-1.0 -1.0\n", again.stderr
+    assert "compiling" in again.stderr
+    assert after.stderr == ""
+
+
+def test_a_full_disk_is_no_error(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from maxmargin.loops import compiled_code
+    from maxmargin.loops.compiled import compiled
+
+    def full(*_: Any) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(compiled_code._Files, "_save_data", full)
+    monkeypatch.setattr(compiled_code, "_said", set())
+
+    @compiled
+    def thrice(x: Any) -> Any:
+        return x + x + x
+
+    assert thrice(2) == 6
+    assert thrice(2.0) == 6.0
+    said = [record.getMessage() for record in caplog.records]
+    assert sum("no space left" in one and "NUMBA_CACHE_DIR" in one for one in said) == 1
+
+
+INTERRUPTED = """
+import logging, os, signal, threading, time
+import maxmargin as mm
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background jobs
+X, y = mm.datasets.circles(200, random_state=0)
+sent = []
+def interrupt():
+    sent.append(time.monotonic())
+    os.kill(os.getpid(), signal.SIGINT)
+class Announced(logging.Handler):
+    def emit(self, record):
+        threading.Timer(DELAY, interrupt).start()
+logging.getLogger("maxmargin").addHandler(Announced())
+try:
+    mm.SVC().fit(X, y)
+except KeyboardInterrupt:
+    print("interrupted", time.monotonic() - sent[0] < 10)
+print(mm.SVC().fit(X, y).certificate_.holds(1e-3))
+"""
+
+
+@pytest.mark.parametrize("delay", [0.01, pytest.param(0.7, marks=pytest.mark.full)])
+def test_an_interrupted_compilation_leaves_everything_in_order(
+    delay: float, tmp_path: Path
+) -> None:
+    found = run(INTERRUPTED.replace("DELAY", str(delay)), tmp_path)
+    assert found.stdout == "interrupted True\nTrue\n", found.stderr
+    assert not list(tmp_path.rglob("*.tmp.*"))
+    after = run(INTERRUPTED, tmp_path)
+    assert (after.stdout, after.stderr) == ("True\n", "")
+
+
+@pytest.mark.full
+def test_after_warming_up_nothing_is_compiled(tmp_path: Path) -> None:
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-m", "maxmargin", "warm-up"], env=environment, check=True)
+    assert "compiling" not in run(ANSWERS + DIAGNOSIS, tmp_path).stderr

@@ -79,6 +79,7 @@ def test_works_where_the_package_cannot_be_written(
         assert found.returncode == 0, found.stderr
         cached = home_is_writable and attempt == "second"
         assert ("compiling" in found.stderr) is not cached
+        assert found.stderr.count("NUMBA_CACHE_DIR") == (0 if home_is_writable else 1)
 
 
 def test_pictures_say_what_they_need(monkeypatch: pytest.MonkeyPatch) -> None:

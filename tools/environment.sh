@@ -31,6 +31,7 @@ environment() {
         create
     fi
     install
+    if [ "$command" = ./try ]; then warm_up; fi
 }
 
 # Prints the environment's Python version and folder; fails when its Python does not run.
@@ -154,6 +155,13 @@ install() {
     mv "$stamp.new" "$stamp"
     rm -f "$marker"
     trap - INT HUP TERM
+}
+
+# The environment is good without it: loops are then compiled when they are needed.
+warm_up() {
+    say "compiling numerical loops (about half a minute, once)"
+    "$venv/bin/maxmargin" warm-up >"$log" 2>&1 ||
+        say "that did not work (see .venv/${log##*/}); they will be compiled when they are needed"
 }
 
 pip_install() (

@@ -63,3 +63,16 @@ def try_command(file: str | None, label: str | None, **options: Any) -> None:
     if options["report"] and options["no_report"]:
         raise click.UsageError("--report and --no-report exclude each other.")
     run(Trial(file=file, label=label, **options))
+
+
+@main.command("warm-up", hidden=True)
+@click.option("--alone", is_flag=True, help="With one process instead of two.")
+@click.option("--last-first", is_flag=True, help="In the opposite order.")
+def warm_up_command(alone: bool, last_first: bool) -> None:
+    """Compile the loops that fits, searches and diagnoses use, so that nobody waits for it later.
+
+    By two processes that come from opposite ends and meet in the middle.
+    """
+    from maxmargin.cli.warming import warm_up
+
+    warm_up(alone=alone, last_first=last_first)

@@ -39,7 +39,10 @@ def _say_once(sentence: str, *values: Any) -> None:
         _logger.warning(sentence, *values)
 
 
-_COMPILING = "compiling numerical loops for this machine: some seconds, once"
+_COMPILING = (
+    "compiling numerical loops for this machine, once: about 5 seconds for a fit, 15 for a search "
+    "or a diagnosis (no time limit counts them)"
+)
 _NOT_KEPT = (
     "compiled loops cannot be kept for the next time (%s): "
     "set the environment variable NUMBA_CACHE_DIR to a folder that can be written"

@@ -53,7 +53,7 @@ class Scratch(NamedTuple):
     @classmethod
     def of(cls, block: Any, copied: Any, variables: int) -> Self:
         """Return memory for a problem of so many variables."""
-        width = max(2 * _BLOCK, _BINS)
+        width = max(2 * _BLOCK, _BINS) + 24  # rows a power of 2 apart would share cache lines
         return cls(
             block,
             copied,
@@ -125,8 +125,8 @@ def _look(v: Any, free: bool, up: Any, down: Any) -> Any:
 
 
 @compiled
-def _violators(values: Any, sign: float, limit: float, most: float, chosen: Any, taken: int,
-               stamp: Any, mark: int, counts: Any) -> int:  # fmt: skip
+def _violators(values: Any, sign: float, limit: float, most: float, chosen: Any, taken: Any,
+               stamp: Any, mark: int, counts: Any) -> Any:  # fmt: skip
     """Append the variables with the largest sign·value above ``limit``; return how many are taken.
 
     Half a block of them, found by counting how many are in each of some bins.
@@ -219,7 +219,7 @@ def _improve(K: Any, runs: Any, place: Any, v: Any, free: bool, goal: float, rou
     up, down, stamp = scratch.floats[0, :n], scratch.floats[1, :n], scratch.ints[0, :n]
     chosen, newest, counts = scratch.block_ints[1], scratch.block_ints[2], scratch.block_ints[3]
     stamp[:] = -1
-    n_newest = np.int64(0)
+    n_newest = 0
     unstable, work, still = 1e300, 0.0, 0
     for made in range(rounds):
         most, least, _, gap, _ = _look(v, free, up, down)
@@ -233,7 +233,8 @@ def _improve(K: Any, runs: Any, place: Any, v: Any, free: bool, goal: float, rou
         if paid and 2 < m <= _MOST_FREE and unstable <= _STABLE * m + 0.5:
             return made, True
         above, below = (least, most) if free else (0.0, 0.0)
-        taken = _violators(up, 1.0, above, most, chosen, np.int64(0), stamp, made, counts)
+        none = np.int64(0)  # for 0 itself, a type of its own, all would be compiled once more
+        taken = _violators(up, 1.0, above, most, chosen, none, stamp, made, counts)
         taken = _violators(down, -1.0, -below, -least, chosen, taken, stamp, made, counts)
         fresh = taken
         for a in range(n_newest):

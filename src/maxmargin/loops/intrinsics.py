@@ -4,12 +4,13 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.core.imputils import impl_ret_borrowed
+from numba.core import cgutils, imputils
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array, populate_array
+from numba.np import arrayobj
 
 _declared: Any = cgutils.get_or_insert_function
+_borrowed: Any = imputils.impl_ret_borrowed
+_populate: Any = arrayobj.populate_array
 
 
 def _prefetch(_context: Any, array: Any, position: Any) -> Any:
@@ -38,10 +39,10 @@ def _square_view(_context: Any, flat: Any, size: Any) -> Any:
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        source = make_array(signature.args[0])(context, builder, arguments[0])
-        view = make_array(signature.return_type)(context, builder)
+        source = context.make_array(signature.args[0])(context, builder, arguments[0])
+        view = context.make_array(signature.return_type)(context, builder)
         size, item = arguments[1], source.itemsize
-        populate_array(
+        _populate(
             view,
             data=source.data,
             shape=[size, size],
@@ -50,7 +51,7 @@ def _square_view(_context: Any, flat: Any, size: Any) -> Any:
             meminfo=source.meminfo,
             parent=source.parent,
         )
-        return impl_ret_borrowed(context, builder, signature.return_type, view._getvalue())
+        return _borrowed(context, builder, signature.return_type, view._getvalue())
 
     matrix = types.Array(flat.dtype, 2, "C")
     return matrix(flat, types.intp), generate

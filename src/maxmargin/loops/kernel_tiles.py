@@ -41,7 +41,10 @@ def exp2_nonpositive(x: Any) -> Any:
 
 
 # No reassociation here: (x + round) − round is how x gets rounded.
-@overload(exp2_nonpositive, jit_options={**INNER, "fastmath": {"contract"}})
+_ROUNDS: Any = {**INNER, "fastmath": {"contract"}}
+
+
+@overload(exp2_nonpositive, jit_options=_ROUNDS)
 def _exp2_nonpositive(x: Any) -> Any:
     def single(x: Any) -> Any:
         x = _ZERO_32 if x < _ZERO_32 else x

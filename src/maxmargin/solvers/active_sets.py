@@ -27,27 +27,41 @@ def active_set_step(K: Floats, r: Floats, down: Floats, up: Floats, free: bool) 
     Variables may go down and up by so much, and their sum stays if ``free``.
     """
     factor = _factor(K)
-    solved = _solve(factor, np.column_stack([r, np.ones(len(r))]))
-    plain, ones = solved[:, 0], solved[:, 1]
-    inverse = np.zeros((len(r), 0))  # columns of K⁻¹ that belong to variables ever held
-    known = np.full(len(r), -1)  # which of them
-    side, bound = np.zeros(len(r), np.int64), np.zeros(len(r))
+    right = np.ones((2, len(r)))
+    right[0] = r
+    plain, ones = _solve(factor, right.T).T
+    step = plain - plain.sum() / ones.sum() * ones if free else plain
+    if (step > up).any() or (-step > down).any():
+        step = _within(factor, plain, ones, down, up, free)
+    return step if step is not None and step @ (r - 0.5 * (K @ step)) > 0.0 else None
+
+
+def _within(
+    factor: Floats, plain: Floats, ones: Floats, down: Floats, up: Floats, free: bool
+) -> Floats | None:
+    """Return the step with those variables at their bounds that it would lead out."""
+    n = len(plain)
+    # Columns of K⁻¹: that of the sum comes first, then those of variables that were ever held.
+    inverse = np.empty((n, 1 + min(n, _MOST_HELD)), order="F")
+    inverse[:, 0] = ones
+    known, used = np.zeros(n, np.int64), 1
+    side, bound = np.zeros(n, np.int64), np.zeros(n)
     for _ in range(_EXCHANGES):
         held = np.flatnonzero(side)
-        new = held[known[held] < 0]
-        if inverse.shape[1] + len(new) > _MOST_HELD:
+        new = held[known[held] == 0]
+        if used + len(new) > inverse.shape[1]:
             return None
         if len(new):
-            known[new] = inverse.shape[1] + np.arange(len(new))
-            inverse = np.column_stack([inverse, _solve(factor, np.eye(len(r))[:, new])])
-        columns = inverse[:, known[held]]
-        if free:
-            columns = np.column_stack([columns, ones])
+            known[new] = np.arange(used, used + len(new))
+            unit = np.zeros((n, len(new)), order="F")
+            unit[new, np.arange(len(new))] = 1.0
+            inverse[:, used : used + len(new)] = _solve(factor, unit)
+            used += len(new)
+        columns = inverse[:, np.append(0, known[held])] if free else inverse[:, known[held]]
         forces = _forces(columns, held, plain, bound, free)
         step = plain - columns @ forces
-        if not _exchange(step, forces, held, down, up, side, bound):
-            step = np.where(side == 0, step, bound)
-            return step if step @ (r - 0.5 * (K @ step)) > 0.0 else None
+        if not _exchange(step, forces[int(free) :], held, down, up, side, bound):
+            return np.where(side == 0, step, bound)
     return None
 
 
@@ -71,15 +85,14 @@ def _solve(factor: Floats, right: Floats) -> Floats:
 
 
 def _forces(columns: Floats, held: Ints, plain: Floats, bound: Floats, free: bool) -> Floats:
-    """Return the forces that bring held variables exactly to their bounds, and the sum to 0."""
-    A = columns[held]
-    right = plain[held] - bound[held]
+    """Return the forces that keep the sum and bring held variables exactly to their bounds."""
+    A, right = columns[held], plain[held] - bound[held]
     if free:
-        A = np.vstack([A, columns.sum(axis=0)])
-        right = np.append(right, plain.sum())
+        A = np.vstack([columns.sum(axis=0), A])
+        right = np.append(plain.sum(), right)
     if not len(right):
         return right
-    _, forces, failed = lapack.dposv(A, right, lower=1)
+    _, forces, failed = lapack.dposv(A, right)
     # Where held variables determine each other, any forces that do it will do.
     return np.asarray(np.linalg.lstsq(A, right, rcond=None)[0] if failed else forces)
 
@@ -87,10 +100,11 @@ def _forces(columns: Floats, held: Ints, plain: Floats, bound: Floats, free: boo
 def _exchange(step: Floats, forces: Floats, held: Ints, down: Floats, up: Floats, side: Ints,
               bound: Floats) -> bool:  # fmt: skip
     """Hold variables that the step leads out, let go those held in vain; return whether any."""
-    vain = held[forces[: len(held)] * side[held] < 0.0]
+    vain = held[forces * side[held] < 0.0]
     side[vain] = 0
-    above = np.flatnonzero((side == 0) & (step > up * (1 + _ROUNDING)))
-    below = np.flatnonzero((side == 0) & (-step > down * (1 + _ROUNDING)))
+    loose = side == 0
+    above = np.flatnonzero(loose & (step > up * (1 + _ROUNDING)))
+    below = np.flatnonzero(loose & (-step > down * (1 + _ROUNDING)))
     side[above], bound[above] = 1, up[above]
     side[below], bound[below] = -1, -down[below]
     return len(vain) + len(above) + len(below) > 0
