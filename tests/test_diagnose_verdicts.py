@@ -142,7 +142,12 @@ real = pytest.mark.skipif(
 @real
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("mushrooms", LINEAR), ("sonar", LINEAR), ("fourclass", NON_LINEAR), ("diabetes", ALMOST)],
+    [
+        ("mushrooms", LINEAR),
+        ("sonar", LINEAR),
+        ("fourclass", NON_LINEAR),
+        ("diabetes", INSEPARABLE),
+    ],
 )
 def test_real_sets_get_a_verdict(name: str, expected: str) -> None:
     X, y = load(name)

@@ -546,7 +546,7 @@ CALLS: dict[str, tuple[Callable[[Any, Any], Any], str, int, int]] = {
         lambda X, y: mm.regularization_path(X, y, mm.SVC(), Cs=[0.1, 1.0, 10.0], exact=False),
         "point", 3, 3,
     ),
-    "diagnose": (lambda X, y: mm.diagnose(X, y, max_time=1.0), "rung", 8, 9),
+    "diagnose": (lambda X, y: mm.diagnose(X, y, max_time=1.0), "question", 10, 11),
 }  # fmt: skip
 
 
