@@ -9,6 +9,7 @@ from maxmargin.kernels import Kernel
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.kernels.rows import FloatArray
 from maxmargin.model_selection.cost_paths import OnMatrix, Room
+from maxmargin.model_selection.search_matrix import SMALL
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -34,7 +35,9 @@ class FoldVotes:
         self._position = np.empty(len(y), np.int64)
         self._position[order] = np.arange(len(y))
         rows = X[order]
-        bound = kernel.bind_single(rows) or kernel.bind(rows)
+        # The type that a search takes, too, so that only one is compiled.
+        bound = kernel.bind_single(rows) if len(y) > SMALL else None
+        bound = bound or kernel.bind(rows)
         self._K = kernel.between(bound, bound)
         self._room = Room.of(len(y), self._K.dtype)
 

@@ -22,7 +22,7 @@ from maxmargin.model_selection.search_plan import Family, NotSharedError, Split,
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_SMALL = 2000  # rows up to which float64 costs little
+SMALL = 2000  # rows up to which float64 costs little
 _AIM = 0.6  # part of tol
 _SEED_GAP = 0.1
 _SEEDED = 3  # splits of a kernel from which a common start is worth its while
@@ -97,7 +97,7 @@ class SharedMatrix:
         self.order = np.lexsort([*keys, np.zeros(n) if labels is None else labels])
         self.position = np.empty(n, np.int64)
         self.position[self.order] = np.arange(n)
-        self._dtype = np.float32 if n > _SMALL else np.float64
+        self._dtype = np.float32 if n > SMALL else np.float64
         size = n * n * (1 + threads * COPIED**2) * np.dtype(self._dtype).itemsize
         if size > memory:
             raise NotSharedError(
