@@ -62,7 +62,7 @@ class Gram:
     @cached_property
     def exact(self) -> Bound:
         """The rows bound in float64."""
-        if self.bound.dtype == np.float64 or self.kernel.takes_gram or self.kernel.takes_objects:
+        if self.bound.dtype == np.float64 or self.kernel.takes_objects:
             return self.bound
         return self.kernel.bind(self._X.astype(np.float64))
 

@@ -175,7 +175,7 @@ class Kernel:
     def combine_with_sizes(
         self, a: Bound, b: Bound, weights: FloatArray, threads: int | None = None
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return K(a, b) @ weights as ``combine``, and |K(a, b)| @ |weights|, which bounds rounding."""
+        """Return K(a, b) @ weights, and |K(a, b)| @ |weights|, to bound rounding."""
         self._refuse_unequal(a, b)
         both = tiling.combine(self, a, b, weights, threads, sizes=True)
         return both[:, : weights.shape[1]], both[:, weights.shape[1] :]
