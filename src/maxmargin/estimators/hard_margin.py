@@ -376,8 +376,8 @@ point (see the witness). Use LinearSVC, which allows slack.
 _SENTENCES = {
     Status.MAX_TIME: "stopped at max_time with a plane that separates, not yet the widest",
     Status.STALLED: "the plane separates, but the search for the widest made no more progress",
-    Status.ROUNDING: "the plane separates, but its margin is so small beside the rows that rounding "
-    "hides whether it is the widest",
+    Status.ROUNDING: "the plane separates, but its margin is so small beside the rows that "
+    "rounding hides whether it is the widest",
 }
 
 
