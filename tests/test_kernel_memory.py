@@ -30,7 +30,7 @@ FIT = {
 
 
 @pytest.mark.parametrize("name", FIT)
-def test_memory_and_threads_change_no_bit(name):
+def test_memory_and_threads_change_no_bit(name: str) -> None:
     machine, rows, y = FIT[name]
     duals, intercepts = [], []
     for memory, threads in ((1, 1), (1_000_000, 2), ("auto", 2)):
@@ -48,7 +48,7 @@ def test_memory_and_threads_change_no_bit(name):
     [RBF(0.1), Linear(), Polynomial(3, 0.1), Cosine(), RBF(0.1) * Linear() + 1.0],
     ids=repr,
 )
-def test_values_of_steady_rows_do_not_depend_on_the_tile(kernel: Kernel, dtype):
+def test_values_of_steady_rows_do_not_depend_on_the_tile(kernel: Kernel, dtype: type) -> None:
     for width in (1, 7, 64, 300):
         rows = kernel.bind(rng.normal(size=(700, width)).astype(dtype)).steady()
         whole = kernel.between(rows, rows[:])
@@ -59,7 +59,7 @@ def test_values_of_steady_rows_do_not_depend_on_the_tile(kernel: Kernel, dtype):
         assert np.allclose(whole, kernel.between(rows, rows), rtol=1e-4, atol=1e-4)
 
 
-def test_a_store_with_little_room_gives_the_same_sums_and_blocks():
+def test_a_store_with_little_room_gives_the_same_sums_and_blocks() -> None:
     full, small = (RowStore(g, g.tiles) for g in (Gram(RBF(0.1), X), Gram(RBF(0.1), X, memory=1)))
     assert small.capacity == 64 < full.capacity
     sums = np.zeros((2, len(X)))
@@ -72,10 +72,10 @@ def test_a_store_with_little_room_gives_the_same_sums_and_blocks():
         np.testing.assert_array_equal(*sums)
         np.testing.assert_array_equal(full.block(positions), small.block(positions))
     useful = np.arange(0, 300, 2)
-    keep = np.setdiff1d(np.arange(len(X)), np.arange(1, 900, 7))
+    stay = np.setdiff1d(np.arange(len(X)), np.arange(1, 900, 7))
     for store in (full, small):
-        store.narrow(keep, np.intersect1d(useful, keep))
-        store.widen(store.gram.tiles, keep, np.arange(len(keep)))
+        store.narrow(stay, np.intersect1d(useful, stay))
+        store.widen(store.gram.tiles, stay, np.arange(len(stay)))
     np.testing.assert_array_equal(full.known, small.known)
     assert full.known.any()
     np.testing.assert_array_equal(full.block(useful), small.block(useful))

@@ -389,8 +389,11 @@ def _violation(part: Variables, up: Floats, down: Floats, groups: int) -> float:
     if not groups:
         return max(float(up.max(initial=0.0)), -float(down.min(initial=0.0)), 0.0)
     return max(
-        float(up[members].max(initial=-np.inf) - down[members].min(initial=np.inf))
-        for members in part.members(groups)
+        0.0,
+        *(
+            float(up[members].max(initial=-np.inf) - down[members].min(initial=np.inf))
+            for members in part.members(groups)
+        ),
     )
 
 
