@@ -785,3 +785,36 @@ def test_before_fit(name: str) -> None:
         assert not hasattr(model, attribute)
     assert is_classifier(model) == name.endswith("SVC")
     assert machine(name, kernel="precomputed").__sklearn_tags__().input_tags.pairwise
+
+
+@pytest.mark.parametrize("kernel", ["poly", "rbf", "sigmoid", "linear"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_scores_of_float32_rows_are_those_of_the_certified_function(
+    kernel: str, sparse: bool
+) -> None:
+    # Large coefficients of many support vectors would multiply the rounding of float32.
+    rng = np.random.default_rng(0)
+    X = (3.0 * rng.normal(size=(300, 6))).astype(np.float32)
+    y = np.sign(X[:, 0] * X[:, 1] + rng.normal(size=300))
+    rows = sp.csr_array(X) if sparse else X
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        machine = mm.SVC(kernel=kernel, C=1000.0, max_iter=300).fit(rows, y)
+    support = np.asarray(X[machine.support_], dtype=np.float64)
+    K = machine.kernel_.gram(np.asarray(X, dtype=np.float64), support)
+    exact = K @ machine.dual_coef_[0] + machine.intercept_[0]
+    if kernel == "linear":
+        exact = X.astype(np.float64) @ machine.coef_[0] + machine.intercept_[0]
+    size = 1e-12 * (1 + float((np.abs(K) @ np.abs(machine.dual_coef_[0])).max()))
+    np.testing.assert_allclose(machine.decision_function(rows), exact, rtol=0, atol=size)
+
+
+def test_linear_scores_of_float32_rows_are_sums_in_float64() -> None:
+    rng = np.random.default_rng(0)
+    X = (100.0 + rng.normal(size=(200, 5))).astype(np.float32)
+    y = np.sign(X[:, 0] - 100.0)
+    for machine in (mm.LinearSVC(C=1000.0), mm.SVC(kernel="linear", C=1000.0)):
+        machine.fit(X, y)
+        exact = X.astype(np.float64) @ machine.coef_[0] + machine.intercept_[0]
+        size = 1e-13 * 600 * float(np.abs(machine.coef_).sum())
+        np.testing.assert_allclose(machine.decision_function(X), exact, rtol=0, atol=size)
