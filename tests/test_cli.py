@@ -259,6 +259,8 @@ def test_facts_do_not_depend_on_storage(make: Any) -> None:
     said = dict(facts.facts(X, y))
     assert said["rows × columns"] == "4 × 3, 66.67% nonzero"
     assert said["classes"] == "1: 2, 2: 2"
+    said = dict(facts.facts(make(np.ones((4, 3))), y))
+    assert said["rows × columns"] == "4 × 3"
 
 
 def test_facts_count_words_and_missing_cells() -> None:
