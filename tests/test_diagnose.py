@@ -516,7 +516,8 @@ def test_balanced_accuracy_that_was_asked_for_is_not_put_down_to_the_classes_gh1
 
 
 def test_the_rival_nearest_to_a_plane_is_the_one_with_the_best_score_gh13() -> None:
-    X, y = mm.datasets.overlapping(300, bayes_error=0.2, random_state=0)
+    """Not the one with the least p-value, which depends on how many tests are allowed for."""
+    X, y = mm.datasets.overlapping(120, bayes_error=0.2, random_state=1)
     found = mm.diagnose(X, y)
     _, plane, *others, _ = found.alternatives
     nearest = max(others, key=lambda offer: offer.score or 0.0)
