@@ -16,7 +16,7 @@ import scipy.linalg
 
 from maxmargin.certify.arithmetic import Dual, Primal, assembled, imbalances, within_groups
 from maxmargin.certify.certificate import Certificate
-from maxmargin.certify.rounding import EPS, Bounded, total
+from maxmargin.certify.rounding import EPS, Bounded, half, total
 from maxmargin.kernels import Bound, Kernel
 from maxmargin.kernels.precomputed import asymmetry
 from maxmargin.kernels.tiling import TILE_COLUMNS
@@ -82,7 +82,7 @@ def expansions(kernel: Kernel, rows: Bound, coefficients: Floats) -> list[Expans
     scores, sizes = np.zeros((2, *some.shape))
     if len(used):
         scores, sizes = kernel.combine_with_sizes(rows, rows[used], some[used])
-    count = min(len(used), TILE_COLUMNS) + -(-len(used) // TILE_COLUMNS) + 2
+    count = half(min(len(used), TILE_COLUMNS) + len(used) // TILE_COLUMNS) + 4
     found = []
     for a, value, size in zip(some.T, scores.T, sizes.T, strict=True):
         long = np.abs(a) * lengths
