@@ -70,7 +70,7 @@ class BlockSMO:
                 return
             if state.last_gap <= self.wanted and state.polish():
                 break
-            if state.at_rest and not state.leaps_on():
+            if state.at_rest and (state.last_gap <= self.wanted or not state.leaps_on()):
                 break
             if state.slow:
                 state.leap()
