@@ -1,7 +1,7 @@
 """The maximal margin classifier: no slack, and an error with a proof where there is no plane."""
 
 import warnings
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,13 @@ from maxmargin.estimators.hard_margin_problems import hard_problems
 from maxmargin.estimators.inputs import check_classes, check_labels, check_weights, class_indices
 from maxmargin.estimators.kernel_expansion import KernelExpansion
 from maxmargin.estimators.parameters import check_choice, check_number, check_progress
-from maxmargin.estimators.reductions import Task, best_classes, binary_tasks, combined_scores
+from maxmargin.estimators.reductions import (
+    ScoresOnly,
+    Task,
+    best_classes,
+    binary_tasks,
+    combined_scores,
+)
 from maxmargin.estimators.solving import ill_scaled
 from maxmargin.gram import Gram
 from maxmargin.kernels import Kernel, Linear
@@ -30,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-class HardMarginSVC(ClassifierMixin, KernelExpansion):
+class HardMarginSVC(ScoresOnly, ClassifierMixin, KernelExpansion):
     """The separating plane of largest margin: min ½‖w‖² such that y(w·φ(x) + b) ≥ 1 for every row.
 
     It is found from the nearest points of the classes' convex hulls, not by a huge C, and certified
@@ -128,6 +134,11 @@ point (see the witness). Use LinearSVC, which allows slack.
     >>> model.predict([[0.9], [1.9]])
     array([1, 0])
     """
+
+    _instead: ClassVar = {
+        "C": "A hard margin allows no slack: SVC and LinearSVC do, at the cost C.",
+        "fit_intercept": "It is called intercept here: 'free' or 'none'.",
+    }
 
     def __init__(
         self,

@@ -17,7 +17,13 @@ from maxmargin.estimators.inputs import (
 )
 from maxmargin.estimators.kernel_machine import KernelMachine
 from maxmargin.estimators.kernel_models import Found, Pairs, Part, Training
-from maxmargin.estimators.reductions import Task, best_classes, binary_tasks, combined_scores
+from maxmargin.estimators.reductions import (
+    ScoresOnly,
+    Task,
+    best_classes,
+    binary_tasks,
+    combined_scores,
+)
 from maxmargin.estimators.solving import Outcome
 
 Floats = npt.NDArray[np.float64]
@@ -26,7 +32,7 @@ Ints = npt.NDArray[np.int64]
 _ON_MARGIN = 1e-5  # slack up to which a support vector counts as lying on the margin
 
 
-class KernelClassifier(ClassifierMixin, KernelMachine):
+class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
     """Base of SVC and NuSVC."""
 
     class_weight: Any

@@ -9,7 +9,7 @@ from maxmargin import losses
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.kernel_classifier import KernelClassifier
 from maxmargin.estimators.kernel_models import Part
-from maxmargin.estimators.parameters import check_flag
+from maxmargin.estimators.parameters import check_cost, check_flag
 from maxmargin.estimators.reductions import Task
 from maxmargin.solve import Callback
 
@@ -202,7 +202,7 @@ class SVC(KernelClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._check_cost()
+        check_cost(self)
         check_flag(self, "fit_intercept")
 
     def _binary(self, task: Task, weight: Floats, rows: Ints, sides: Ints) -> Part:

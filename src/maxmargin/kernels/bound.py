@@ -86,6 +86,17 @@ class Objects:
         return Objects([self.items[i] for i in index])
 
 
+def is_numeric(X: Any) -> bool:
+    """Return whether X is a matrix of numbers, or is meant to be one."""
+    if sp.issparse(X) or hasattr(type(X), "columns") or isinstance(X, DenseRows | SparseRows):
+        return True
+    try:
+        values = np.asarray(X)
+    except ValueError:  # ragged
+        return False
+    return values.ndim >= 2 or values.dtype.kind in "biuf"
+
+
 class Source:
     """What ``bind`` was given. It becomes numbers only if a kernel asks for numbers."""
 

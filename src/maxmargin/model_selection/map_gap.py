@@ -28,7 +28,7 @@ from maxmargin.estimators import SVC, LinearSVC, Nystroem, PolynomialMap, Random
 from maxmargin.estimators.inputs import check_classes, check_labels, generator
 from maxmargin.kernels import Linear
 from maxmargin.model_selection.map_gap_answer import MapGap
-from maxmargin.problem import KernelProblem, Start
+from maxmargin.problem import Intercept, KernelProblem, Start
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -134,7 +134,7 @@ def _exact(phi: Any, machine: Any, C: float, tol: float) -> SVC:
         kernel=phi.kernel_,
         tol=tol,
         class_weight=machine.class_weight,
-        fit_intercept=machine.intercept == "free",
+        fit_intercept=machine._intercept() is Intercept.FREE,
     )
 
 
@@ -198,7 +198,7 @@ def _steps(pipeline: Any) -> tuple[list[Any], Any, Any]:
             f"maxmargin; it has {[type(step).__name__ for step in steps]}."
         )
     machine = steps[-1]
-    asked = (machine.loss, machine.penalty, machine.intercept)
+    asked = (machine.loss, machine.penalty, machine._intercept().value)
     if asked[:2] != ("hinge", "l2") or asked[2] not in ("free", "none"):
         raise ValueError(
             f"loss={asked[0]!r}, penalty={asked[1]!r}, intercept={asked[2]!r} has no kernel "
