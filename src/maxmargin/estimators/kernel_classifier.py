@@ -37,6 +37,7 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
 
     class_weight: Any
     decision_function_shape: str
+    break_ties: bool
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -188,6 +189,8 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
         Scores are those of decision_function_shape="ovr", whatever that parameter is; of classes
         with the very same score the first is taken.
         """
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'.")
         scores = self._plane_scores(X)
         best = scores[:, 0] if len(self.classes_) == 2 else self._votes(scores)
         return best_classes(best, self.classes_)

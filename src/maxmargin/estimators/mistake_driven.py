@@ -27,6 +27,7 @@ from maxmargin.estimators.parameters import (
     check_flag,
     check_number,
     check_progress,
+    check_scale,
 )
 from maxmargin.estimators.reductions import ScoresOnly, best_classes
 from maxmargin.estimators.traces import accuracy, labelled_margins
@@ -239,7 +240,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         return tags
 
     def _check_parameters(self) -> None:
-        check_number(self, "eta", above=0)
+        check_scale(self, "eta")
         check_number(self, "margin", at_least=0)
         check_flag(self, "fit_intercept")
         check_choice(self, "stop", STOPS)

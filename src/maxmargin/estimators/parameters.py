@@ -13,6 +13,8 @@ from sklearn.base import is_classifier
 from maxmargin.errors import did_you_mean
 
 _LARGEST_INTEGER = 2**63 - 1  # that compiled loops and arrays can count to
+# Costs, weights and step lengths beyond these have products that overflow or vanish in float64.
+SMALLEST_FACTOR, LARGEST_FACTOR = 1e-100, 1e100
 
 
 class NamedParameters:
@@ -133,6 +135,17 @@ def shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:60]}…"
 
 
+def check_scale(owner: object, name: str) -> None:
+    """Raise unless attribute ``name`` is a positive number whose square float64 can hold."""
+    check_number(owner, name, above=0)
+    value = getattr(owner, name)
+    if not SMALLEST_FACTOR <= as_float(value) <= LARGEST_FACTOR:
+        raise ValueError(
+            f"{name}={shown(value)} is not valid for {type(owner).__name__}: products with it "
+            f"leave float64. It must be between {SMALLEST_FACTOR:g} and {LARGEST_FACTOR:g}."
+        )
+
+
 def check_cost(owner: Any) -> None:
     """Raise unless C is a finite number above 0, and say what to do without any slack."""
     C = owner.C
@@ -144,7 +157,7 @@ def check_cost(owner: Any) -> None:
             f"C={shown(C)} is not valid for {type(owner).__name__}: it must be a finite number "
             f"> 0. {instead}"
         )
-    check_number(owner, "C", above=0)
+    check_scale(owner, "C")
 
 
 def check_choice(owner: object, name: str, choices: Sequence[Any]) -> None:

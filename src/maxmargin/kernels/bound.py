@@ -31,8 +31,6 @@ class Bound:
     (or a boolean mask), is the same for these rows; slices share memory.
     """
 
-    __slots__ = ("dtype", "origin", "parts", "size", "width")
-
     def __init__(self, source: "Source", *parts: Part) -> None:
         self.size, self.dtype, self.width = len(source), source.dtype, source.width
         self.origin = source.origin

@@ -26,6 +26,7 @@ from maxmargin.certify import certify as certify_point
 from maxmargin.certify.intercepts import best_intercept
 from maxmargin.estimators import SVC, LinearSVC, Nystroem, PolynomialMap, RandomFourier
 from maxmargin.estimators.inputs import check_classes, check_labels, generator
+from maxmargin.estimators.parameters import shown
 from maxmargin.kernels import Linear
 from maxmargin.model_selection.map_gap_answer import MapGap
 from maxmargin.problem import Intercept, KernelProblem, Start
@@ -187,8 +188,8 @@ def _steps(pipeline: Any) -> tuple[list[Any], Any, Any]:
     """Return what comes before the map, the map, and the machine."""
     if not isinstance(pipeline, Pipeline):
         raise TypeError(
-            f"pipeline={pipeline!r} is not a Pipeline: pass make_pipeline(…, map, LinearSVC()); of "
-            "parts that are fitted already, too."
+            f"pipeline={shown(pipeline)} is not a Pipeline: pass make_pipeline(…, map, "
+            "LinearSVC()) first, then X and y; of parts that are fitted already, too."
         )
     steps = [step for _, step in pipeline.steps if step is not None and step != "passthrough"]
     known = len(steps) > 1 and isinstance(steps[-2], _MAPS) and isinstance(steps[-1], LinearSVC)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from maxmargin.diagnosis import Diagnosis
+from maxmargin.estimators.inputs import refuse_swapped
 
 
 def report(
@@ -94,6 +95,7 @@ def report(
         raise ValueError(f"theme must be 'auto', 'light' or 'dark', got {theme!r}")
     if diagnosis is not None and not isinstance(diagnosis, Diagnosis):
         raise TypeError(f"diagnosis must be what mm.diagnose returns, got {diagnosis!r:.80}")
+    refuse_swapped("report(model, X, y, path)", model, X, y, path)
     target = _target(path)
     # Imported here: with this package comes all that it reports about.
     from maxmargin.reports.page import page
@@ -117,6 +119,8 @@ def report(
 
 
 def _target(path: str | Path) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path={path!r:.80} is not valid: give the name of the file to write")
     target = Path(path).resolve()
     if target.exists() and not target.is_file():
         raise ValueError(f"path={str(path)!r} is not a file; give the name of a file to write")
