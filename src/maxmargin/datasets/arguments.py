@@ -36,9 +36,7 @@ def check_count(name: str, value: SupportsIndex, least: int, most: int | None = 
     if count < least:
         raise ValueError(f"{name} must be at least {least}, got {value!r:.60}")
     if most is not None and count > most:
-        raise ValueError(
-            f"{name} must be at most {most}, got a number of {len(bin(count)) - 2} bits"
-        )
+        raise ValueError(f"{name} must be at most {most}, got about 2**{count.bit_length() - 1}")
     return count
 
 

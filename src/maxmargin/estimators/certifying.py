@@ -24,11 +24,12 @@ def certify(
     Parameters
     ----------
     model : fitted estimator
-        A pipeline or a search is read by its last step or best estimator. Otherwise of maxmargin; or SVC, SVR, NuSVC, NuSVR, OneClassSVM, LinearSVC, LinearSVR, SGDClassifier
-        (with a hinge loss) or Perceptron of scikit-learn or sklearn-intelex.
+        Of maxmargin; or SVC, SVR, NuSVC, NuSVR, OneClassSVM, LinearSVC, LinearSVR, SGDClassifier
+        (with a hinge loss) or Perceptron of scikit-learn or sklearn-intelex; or a pipeline that
+        ends with one, or a search for one.
     X : array-like or sparse matrix of shape (n, d)
-        The rows the model was fitted to, in the same order; for kernel="precomputed" the square
-        matrix of kernel values.
+        The rows the model was fitted to, in the same order (of a pipeline, those given to it); for
+        kernel="precomputed" the square matrix of kernel values.
     y : array-like of shape (n,)
         Their labels or targets; of an outlier detector, anything.
     sample_weight : array-like of shape (n,), optional

@@ -235,8 +235,8 @@ def _refuse_extremes(cause: str, weight: Floats) -> None:
     if extreme.any():
         row = int(np.argmax(extreme))
         raise ValueError(
-            f"{cause} contains {weight[row]:g} (row {row}): products with it leave float64. Weights "
-            f"must be 0 or between {SMALLEST_FACTOR:g} and {LARGEST_FACTOR:g}."
+            f"{cause} contains {weight[row]:g} (row {row}): products with it leave float64. "
+            f"Weights must be 0 or between {SMALLEST_FACTOR:g} and {LARGEST_FACTOR:g}."
         )
 
 
