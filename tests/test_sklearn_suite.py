@@ -80,7 +80,8 @@ def test_the_installed_suite_passes_but_for_what_is_listed(tmp_path: Path) -> No
         timeout=600,
     )
     assert results.exists(), ran.stderr
-    failed, passed = set(), set()
+    failed: set[str] = set()
+    passed: set[str] = set()
     for case in ElementTree.parse(results).iter("testcase"):
         if case.find("skipped") is None:
             wrong = case.find("failure") is not None or case.find("error") is not None

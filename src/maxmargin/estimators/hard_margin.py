@@ -16,7 +16,12 @@ from maxmargin.estimators.hard_margin_planes import KernelPlanes, LinearPlanes, 
 from maxmargin.estimators.hard_margin_problems import hard_problems
 from maxmargin.estimators.inputs import check_classes, check_labels, check_weights, class_indices
 from maxmargin.estimators.kernel_expansion import KernelExpansion
-from maxmargin.estimators.parameters import check_choice, check_number, check_progress
+from maxmargin.estimators.parameters import (
+    check_choice,
+    check_number,
+    check_progress,
+    check_threads,
+)
 from maxmargin.estimators.reductions import (
     ScoresOnly,
     Task,
@@ -252,8 +257,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         check_number(self, "max_time", above=0, optional=True)
         if not (isinstance(self.memory, str) and self.memory == "auto"):
             self._check_memory()
-        if self.n_jobs != -1:
-            check_number(self, "n_jobs", at_least=1, integer=True, optional=True)
+        check_threads(self)
         check_progress(self)
 
     def _bytes(self) -> int | None:

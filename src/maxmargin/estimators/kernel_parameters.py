@@ -13,6 +13,7 @@ from maxmargin.estimators.parameters import (
     check_flag,
     check_number,
     check_progress,
+    check_threads,
 )
 from maxmargin.estimators.solving import Settings
 from maxmargin.kernels import Kernel, Precomputed, as_kernel
@@ -56,8 +57,7 @@ class KernelParameters(NamedParameters):
             self._check_memory()
         for name in ("shrinking", "warm_start", "trace"):
             check_flag(self, name)
-        if self.n_jobs != -1:
-            check_number(self, "n_jobs", at_least=1, integer=True, optional=True)
+        check_threads(self)
         check_progress(self)
 
     def _check_memory(self) -> None:
@@ -73,7 +73,9 @@ class KernelParameters(NamedParameters):
     def _check_classifier(self) -> None:
         """Raise for parameters that only classifiers have."""
         probability: Any = getattr(self, "probability", False)
-        if probability is not False and probability != "deprecated":
+        if probability is not False and not (
+            isinstance(probability, str) and probability == "deprecated"
+        ):
             name = type(self).__name__
             raise ValueError(
                 f"probability={probability!r} is not valid for {name}: its scores are not "
@@ -117,7 +119,7 @@ class KernelParameters(NamedParameters):
         """Return the memory for kernel values, None: what is free decides."""
         if not isinstance(self.memory, str):
             return int(self.memory)
-        return None if self.cache_size is None else int(self.cache_size * (1 << 20))
+        return None if self.cache_size is None else int(float(self.cache_size) * (1 << 20))
 
     def _threads(self) -> int | None:
         return None if self.n_jobs in (None, -1) else int(self.n_jobs)

@@ -12,6 +12,7 @@ from maxmargin.estimators.parameters import (
     check_choice,
     check_flag,
     check_number,
+    check_threads,
 )
 from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.gram import free_memory
@@ -53,8 +54,7 @@ class KernelPCAParameters(NamedParameters):
         check_number(self, "alpha", above=0)
         if not (isinstance(self.memory, str) and self.memory == "auto"):
             check_number(self, "memory", at_least=1, integer=True)
-        if self.n_jobs != -1:
-            check_number(self, "n_jobs", at_least=1, integer=True, optional=True)
+        check_threads(self)
         generator(getattr(self, "random_state", None))
 
     def _named_kernel(self, objects: bool = False) -> Kernel:

@@ -19,8 +19,9 @@ from maxmargin.estimators.parameters import (
     check_flag,
     check_number,
     check_progress,
+    check_threads,
 )
-from maxmargin.estimators.solving import Budget, Outcome, Settings, all_solved, ill_scaled
+from maxmargin.estimators.solving import Budget, Outcome, Settings, all_solved, gap_left, ill_scaled
 from maxmargin.geometry.inputs import row_products
 from maxmargin.problem import Intercept, Start, Status
 
@@ -94,8 +95,7 @@ class LinearMachine(TakesCallbacks, NamedParameters, BaseEstimator):
         check_number(self, "max_time", above=0, optional=True)
         check_flag(self, "warm_start")
         check_flag(self, "trace")
-        if self.n_jobs != -1:
-            check_number(self, "n_jobs", at_least=1, integer=True, optional=True)
+        check_threads(self)
         check_progress(self)
 
     def _settings(self) -> Settings:
@@ -132,14 +132,13 @@ class LinearMachine(TakesCallbacks, NamedParameters, BaseEstimator):
         if self.trace:
             traces = [outcome.solution.trace for outcome in outcomes]
             self.trace_ = traces[0] if len(traces) == 1 else traces
-        gap = max(part.relative_gap for part in self.certificate_.parts or (self.certificate_,))
         self.stop_reason_ = (
             f"After {self.n_iter_} iteration{'' if self.n_iter_ == 1 else 's'} "
             f"({self.solver_}): {self.status_.value}."
         )
         if self.status_ is Status.OPTIMAL:
             return
-        self.stop_reason_ += f" The relative duality gap is {gap:.3g}, tol={self.tol:g}."
+        self.stop_reason_ += gap_left(self.certificate_, self.tol)
         if self.status_ in (Status.STALLED, Status.MAX_ITER):
             self.stop_reason_ += ill_scaled(X, getattr(self, "feature_names_in_", None))
         if self.status_ is Status.INTERRUPTED:

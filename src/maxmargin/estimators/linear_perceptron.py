@@ -155,8 +155,8 @@ def given_start(init: Any, shape: tuple[int, ...], fit_intercept: bool) -> tuple
     try:
         weights = np.array(pair[0], dtype=np.float64)
         intercept = np.array(pair[1], dtype=np.float64).reshape(-1)
-    except (TypeError, ValueError) as wrong:
-        raise type(wrong)(
+    except (TypeError, ValueError, OverflowError) as wrong:
+        raise ValueError(
             f"init={shown(init)} is not valid: it must be 'zeros', 'random', an array of weights "
             "or a pair of weights and intercept."
         ) from wrong

@@ -21,7 +21,7 @@ from maxmargin.estimators.kernel_models import as_objects, checked_gram
 from maxmargin.estimators.maps_base import FeatureMap, blocks
 from maxmargin.estimators.maps_fourier import DOUBT
 from maxmargin.estimators.maps_landmarks import WAYS, Landmarks, Rows, choose, eigen, inverse_root
-from maxmargin.estimators.parameters import check_choice, check_number
+from maxmargin.estimators.parameters import check_choice, check_number, check_threads
 from maxmargin.kernels import Kernel, Precomputed, as_kernel
 from maxmargin.kernels.bound import is_numeric
 from maxmargin.kernels.names import is_precomputed
@@ -148,8 +148,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureMap):
         check_choice(self, "landmarks", WAYS)
         check_number(self, "n_landmarks", at_least=1, integer=True, optional=True)
         check_number(self, "error_rows", at_least=1, integer=True, optional=True)
-        if self.n_jobs != -1:
-            check_number(self, "n_jobs", at_least=1, integer=True, optional=True)
+        check_threads(self)
         if self.n_landmarks is not None and self.n_landmarks < self.n_components:
             raise ValueError(
                 f"n_landmarks={self.n_landmarks!r} is not valid for Nystroem: "

@@ -244,7 +244,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         check_number(self, "margin", at_least=0)
         check_flag(self, "fit_intercept")
         check_choice(self, "stop", STOPS)
-        if self.max_epochs != "auto":
+        if not (isinstance(self.max_epochs, str) and self.max_epochs == "auto"):
             check_number(self, "max_epochs", at_least=1, integer=True)
         check_flag(self, "shuffle")
         check_number(self, "change_tol", at_least=0)

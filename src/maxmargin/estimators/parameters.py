@@ -186,6 +186,12 @@ def check_flag(owner: object, name: str) -> None:
         )
 
 
+def check_threads(owner: Any) -> None:
+    """Raise unless ``n_jobs`` is a number of threads, -1 or None."""
+    if not (isinstance(owner.n_jobs, Integral) and owner.n_jobs == -1):
+        check_number(owner, "n_jobs", at_least=1, integer=True, optional=True)
+
+
 def check_progress(owner: Any) -> None:
     """Raise TypeError unless ``verbose`` is an integer and ``callback`` can be called, or None."""
     if not isinstance(owner.verbose, Integral):
