@@ -561,6 +561,12 @@ def test_saves_and_plots_again(clouds: Any, tmp_path: Any) -> None:
     assert display.ax_ is not first
 
 
+def test_more_than_two_features_have_the_margin_view(five: Any) -> None:
+    X, y = five
+    model = mm.SVC(kernel="linear").fit(X, y)
+    assert_allclose(draw(model, X, y).points, draw(model, X, y, view="margin").points)
+
+
 # ---------------------------------------------------------------- bad input
 
 
