@@ -67,7 +67,7 @@ FIT: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
         lambda m: m.fit(X, Y, sample_weight=[1, np.nan, 1, 1]), ValueError, "contains NaN"
     ),
     "18 all-zero weight": (
-        lambda m: m.fit(X, Y, sample_weight=[0, 0, 0, 0]), ValueError, "zero for every row"
+        lambda m: m.fit(X, Y, sample_weight=[0, 0, 0, 0]), ValueError, "zero or negative weights"
     ),
     "18 short weight": (
         lambda m: m.fit(X, Y, sample_weight=[1, 1]), ValueError, "expected (4,)"

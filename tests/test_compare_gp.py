@@ -178,3 +178,20 @@ def test_a_function_that_is_no_covariance_is_refused() -> None:
     kernel = mm.kernels.FromFunction(lambda a, b: -(a @ b.T))
     with pytest.raises(ValueError, match="check_kernel"):
         compare_gp(X, y - 0.5, kernel, task="regression", cv=2)
+
+
+def test_of_equal_scores_not_the_smallest_cost_is_taken() -> None:
+    """With the smallest one every row of clouds far apart is a support vector."""
+    X, y = mm.datasets.separable(60, margin=2.0, random_state=0)
+    found = mm.compare_gp(X, y, mm.kernels.RBF(gamma=0.1), cv=3)
+    for name, model in found.models.items():
+        if name != "GP":
+            assert model.C >= 1.0
+            assert found.support_count[name] < found.n_rows
+
+
+def test_the_svms_count_the_search_of_the_process_they_rest_on() -> None:
+    X, y = mm.datasets.circles(60, random_state=0)
+    seconds = mm.compare_gp(X, y, mm.kernels.RBF(gamma=1.0), cv=3).seconds
+    process, *machines = seconds.values()
+    assert all(each >= process for each in machines)

@@ -75,7 +75,7 @@ def test_gamma_is_checked_when_used(kind: Any, gamma: Any, error: type[Exception
         (Intersection(), ValueError, "every value must be at least 0"),
         (ChiSquared(), ValueError, "every value must be at least 0"),
         (FromFunction(3), TypeError, "function must be callable"),  # type: ignore[arg-type]
-        (FromFunction(np.dot, on="rows"), ValueError, "'blocks' or 'pairs'"),
+        (FromFunction(np.dot, on="rows"), ValueError, "'blocks', 'objects' or 'pairs'"),
         (FromMap(3), TypeError, "phi must be a function"),  # type: ignore[arg-type]
         (FromMap(np.sum), ValueError, "2D array"),
         (FromMap(lambda X: X[:3]), ValueError, "each of 20 rows"),

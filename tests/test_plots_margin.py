@@ -460,8 +460,9 @@ def test_precomputed_kernels_along_w(moons: Any) -> None:
     own = mm.SVC(gamma=2.0).fit(X, y)
     one, other = draw(given, K, y, view="margin"), draw(own, X, y, view="margin")
     assert_allclose(one.points, other.points, atol=1e-3)
+    assert_allclose(draw(given, K, y).points, one.points)  # more than two columns: the same view
     with pytest.raises(ValueError, match="view='margin'"):
-        draw(given, K, y)
+        draw(given, K, y, view="data")
 
 
 def test_many_points_are_thinned_openly(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -560,6 +561,12 @@ def test_saves_and_plots_again(clouds: Any, tmp_path: Any) -> None:
     assert display.ax_ is not first
 
 
+def test_more_than_two_features_have_the_margin_view(five: Any) -> None:
+    X, y = five
+    model = mm.SVC(kernel="linear").fit(X, y)
+    assert_allclose(draw(model, X, y).points, draw(model, X, y, view="margin").points)
+
+
 # ---------------------------------------------------------------- bad input
 
 
@@ -579,7 +586,7 @@ def test_bad_input(clouds: Any, five: Any) -> None:
         (model, X, y, {"pair": (1, 2)}, "pair must be"),
         (model, X, y, {"pair": (1, 1)}, "pair must be"),
         (model, X[:, 0], y, {}, "X must be a table"),
-        (broad, wide, labels, {}, r"features=\(i, j\)"),
+        (broad, wide, labels, {"view": "data"}, r"features=\(i, j\)"),
         (broad, wide, labels, {"features": (0, 9)}, "9 is not in X"),
         (broad, wide, labels, {"features": (0, "a")}, "'a' is not in X"),
         (broad, wide, labels, {"features": (0, 0)}, "two different"),

@@ -34,6 +34,7 @@ from maxmargin.estimators import (
     VotedPerceptron,
 )
 from maxmargin.estimators.certifying import certify
+from maxmargin.estimators.trusted_types import SKOPS_TRUSTED_TYPES
 from maxmargin.kernels import check_kernel
 from maxmargin.reports import report
 from maxmargin.separability import Separation, separate
@@ -54,6 +55,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "SKOPS_TRUSTED_TYPES",
     "SVC",
     "SVR",
     "AveragedPerceptron",

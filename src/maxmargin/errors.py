@@ -1,4 +1,7 @@
-"""Errors that carry more than a message."""
+"""Errors that carry more than a message, and the question for a word that was misspelt."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class NotSeparableError(ValueError):
@@ -11,3 +14,14 @@ class NotSeparableError(ValueError):
 
 class DataFileError(ValueError):
     """A data file cannot be read; the message names the file, the line and the way out."""
+
+
+def did_you_mean(word: object, known: Iterable[str]) -> str:
+    """Return the question for a word that is not among those known but close to one; or nothing.
+
+    >>> did_you_mean("rfb", ["linear", "poly", "rbf"])
+    " Did you mean 'rbf'?"
+    """
+    by_lower = {name.lower(): name for name in known}
+    near = get_close_matches(str(word).lower(), by_lower, n=1)
+    return f" Did you mean {by_lower[near[0]]!r}?" if near else ""

@@ -62,13 +62,29 @@ def values(terms: Terms, scores: Floats) -> Floats:
 
 def _side(excess: Floats, bound: Floats, shift: Floats) -> Floats:
     """Return max over 0 ≤ β ≤ bound of β·excess − ½ shift β²."""
-    excess = np.where(bound > 0, np.maximum(excess, 0.0), 0.0)
-    beta = np.where(excess > 0, bound, 0.0)
-    np.minimum(beta, excess / np.where(shift > 0, shift, 1.0), out=beta, where=shift > 0)
     value = np.zeros(len(excess))
-    np.multiply(beta, excess - 0.5 * shift * np.where(shift > 0, beta, 0.0), out=value,
-                where=excess > 0)  # fmt: skip
-    return value
+    inside = (excess > 0) & (bound > 0)
+    if not shift.any():
+        return np.multiply(bound, excess, out=value, where=inside)
+    beta = np.where(inside, bound, 0.0)
+    np.minimum(beta, excess / np.where(shift > 0, shift, 1.0), out=beta, where=inside & (shift > 0))
+    curved = 0.5 * shift * np.where(shift > 0, beta, 0.0)
+    return np.multiply(beta, excess - curved, out=value, where=inside)
+
+
+def steepest(terms: Terms, scores: Floats, off: Floats) -> Floats:
+    """Return the largest slope of each loss where a score is known up to ``off``."""
+    residual = terms.target - scores
+    above, below = residual - terms.slope + off, -residual - terms.slope + off
+    return _steepest(above, terms.high, terms.shift) + _steepest(below, -terms.low, terms.shift)
+
+
+def _steepest(reach: Floats, bound: Floats, shift: Floats) -> Floats:
+    slope = np.where(reach > 0, bound, 0.0)
+    if shift.any():
+        np.minimum(slope, reach / np.where(shift > 0, shift, 1.0), out=slope,
+                   where=(reach > 0) & (shift > 0))  # fmt: skip
+    return slope
 
 
 def best_duals(terms: Terms, scores: Floats) -> Floats:

@@ -41,6 +41,9 @@ class Status(Enum):
     INTERRUPTED = "interrupted from the keyboard; the weights reached so far are kept"
     STREAM = "the rows of each chunk were visited once, in order"
 
+    def __reduce__(self) -> Any:  # by its value, for skops, which does not know enums
+        return type(self), (self.value,)
+
 
 class Intercept(Enum):
     """How the offset b of f(x) = w·x + b enters the objective."""
@@ -48,6 +51,9 @@ class Intercept(Enum):
     FREE = "free"  # it costs nothing: the textbook's
     PENALIZED = "penalized"  # it is the weight of a constant feature
     NONE = "none"  # it is 0
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.value,)
 
 
 @dataclass(frozen=True)

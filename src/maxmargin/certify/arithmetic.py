@@ -100,18 +100,14 @@ def relative_rounding(value: Bounded, bound: Bounded) -> float:
 
 
 def _objective(terms: Terms, groups: Ints, totals: Floats, primal: Primal, b: Floats) -> Bounded:
-    """Return ½‖w‖² + Σ ℓ(w·φ + b) + Σ totals·b.
-
-    A loss is convex, so on an interval around a score it is largest at one of the ends, and nowhere
-    as far below its value in the middle.
-    """
+    """Return ½‖w‖² + Σ ℓ(w·φ + b) + Σ totals·b."""
     offset = by_variable(groups, b)
     scores = primal.scores.value + offset
     # Twice for each operation: a model may divide its function by something before it is stored.
     off = primal.scores.error + 2 * EPS * (np.abs(scores) + np.abs(offset) + np.abs(terms.target))
     each = losses.values(terms, scores)
-    most = np.maximum(losses.values(terms, scores - off), losses.values(terms, scores + off))
-    fitted = total(each, np.maximum(most - each, 0.0) + 4 * EPS * most)
+    steep = losses.steepest(terms, scores, off)
+    fitted = total(each, steep * off + 4 * EPS * each)
     pulled = total(totals * b, EPS * np.abs(totals * b))
     value = 0.5 * primal.norm2.value + fitted.value + pulled.value
     size = 0.5 * abs(primal.norm2.value) + abs(fitted.value) + abs(pulled.value)

@@ -18,9 +18,8 @@ from maxmargin.certify.certificate import Certificate
 from maxmargin.certify.rounding import (
     EPS,
     Bounded,
-    combination,
     exact_sum,
-    row_scores,
+    passed,
     squared_norm,
     total,
 )
@@ -43,7 +42,8 @@ class Placed(NamedTuple):
 def placed(X: Any, signs: Floats, w: Floats, intercept: Intercept) -> Placed:
     """Return where weights put the plane best: midway between the classes, or through 0."""
     centre = _centre(X, intercept)
-    placing = placed_scores(row_scores(X, w, centre).value, signs, intercept)
+    scores, _ = passed(X, w, np.zeros(len(signs)), centre)
+    placing = placed_scores(scores.value, signs, intercept)
     return placing._replace(intercept=exact_sum(placing.intercept, -w, centre))
 
 
@@ -88,10 +88,9 @@ def certify_hard(
         A plane that does not separate has an infinite objective and an infinite gap.
     """
     centre = _centre(X, intercept)
-    scores = row_scores(X, w, centre)
-    placing = placed_scores(scores.value, signs, intercept)
     repaired, infeasibility = feasible(alpha, signs, intercept)
-    implied = combination(X, repaired * signs, centre)
+    scores, implied = passed(X, w, repaired * signs, centre)
+    placing = placed_scores(scores.value, signs, intercept)
     # While one class is scaled down until Σαy = 0 exactly, no dual moves by more than this part.
     part = 4 * balance(repaired, signs, intercept) / (float(repaired.sum()) or 1.0)
     norm2 = squared_norm(implied.value, implied.error + part * implied.size)

@@ -16,9 +16,8 @@ from maxmargin.certify.rounding import (
     EPS,
     Bounded,
     Combination,
-    combination,
     exact_sum,
-    row_scores,
+    passed,
     squared_norm,
     total,
 )
@@ -36,9 +35,9 @@ def certify(problem: Problem, point: Point, *, keep_intercept: bool = False) -> 
     """
     if problem.l1_ratio:
         raise ValueError(f"this certificate is for penalty ½‖w‖², got l1_ratio={problem.l1_ratio}")
-    seen = Seen.of(problem, point)
     beta, infeasibility = feasible(problem.terms, point.beta, problem.intercept)
-    implied = seen.combination(beta)
+    seen = Seen.of(problem, point, beta)
+    implied = seen.implied
     groups, totals = seen.groups, np.zeros(int(seen.free))
     primal = Primal(seen.scores, squared_norm(seen.weights, seen.weights_error), seen.b)
     off = imbalances(beta, groups, totals)
@@ -69,12 +68,13 @@ class Seen(NamedTuple):
     weights: Floats  # all that are penalized
     weights_error: Floats
     b: Floats  # the free intercept, seen from the centre; empty if there is none
+    implied: Combination  # the weights that duals imply
 
     @classmethod
-    def of(cls, problem: Problem, point: Point) -> "Seen":
-        """Compute the scores."""
+    def of(cls, problem: Problem, point: Point, beta: Floats) -> "Seen":
+        """Compute the scores of a point, and the weights that feasible duals imply."""
         centre, w = _centre(problem), point.w
-        scores = row_scores(problem.X, w, centre)
+        scores, implied = passed(problem.X, w, beta, centre)
         weights, error = w, np.zeros(len(w))
         b = np.zeros(0)
         if problem.intercept is Intercept.FREE:
@@ -85,7 +85,8 @@ class Seen(NamedTuple):
             scores = Bounded(shifted, scores.error + EPS * (np.abs(shifted) + abs(own)))
             weights = np.append(w, own / problem.lift)
             error = np.append(error, EPS * abs(own / problem.lift))
-        return cls(problem, point, centre, scores, weights, error, b)
+            implied = _lifted(implied, problem.lift, beta)
+        return cls(problem, point, centre, scores, weights, error, b, implied)
 
     @property
     def free(self) -> bool:
@@ -108,18 +109,15 @@ class Seen(NamedTuple):
             return float(self.point.b) if self.problem.intercept is Intercept.PENALIZED else 0.0
         return exact_sum(certificate.intercept, -self.point.w, self.centre)
 
-    def combination(self, beta: Floats) -> Combination:
-        """Return the weights that duals imply."""
-        found = combination(self.problem.X, beta, self.centre)
-        if self.problem.intercept is not Intercept.PENALIZED:
-            return found
-        lift, size = self.problem.lift, float(np.abs(beta).sum())
-        summed = total(beta)
-        return Combination(
-            np.append(found.value, lift * summed.value),
-            np.append(found.error, lift * (summed.error + EPS * size)),
-            np.append(found.size, lift * size),
-        )
+
+def _lifted(implied: Combination, lift: float, beta: Floats) -> Combination:
+    """Return the weights that duals imply, with that of a column of value ``lift``."""
+    size, summed = float(np.abs(beta).sum()), total(beta)
+    return Combination(
+        np.append(implied.value, lift * summed.value),
+        np.append(implied.error, lift * (summed.error + EPS * size)),
+        np.append(implied.size, lift * size),
+    )
 
 
 def imbalance_cost(problem: Problem, beta: Floats, implied: Combination, off: float) -> float:

@@ -12,9 +12,8 @@ from maxmargin.certify.rounding import (
     EPS,
     Bounded,
     Combination,
-    combination,
     exact_sum,
-    row_scores,
+    passed,
     squared_norm,
     total,
 )
@@ -47,8 +46,7 @@ def certify_multiclass(
     centre = _centre(problem)
     mass, infeasibility = feasible_masses(problem, beta)
     duals = _duals(problem, mass)
-    implied = combination(problem.X, duals, centre)
-    scores = row_scores(problem.X, W, centre)
+    scores, implied = passed(problem.X, W, duals, centre)
     seen = np.zeros(len(b))
     if problem.intercept is not Intercept.NONE:
         seen = np.array([exact_sum(float(one), w, centre) for one, w in zip(b, W.T, strict=True)])

@@ -75,17 +75,6 @@ def _upper_half(values: Floats) -> Floats:
 # ------------------------------------------------------------------- passes over rows
 
 
-def row_scores(X: Any, W: Floats, centre: Floats) -> Bounded:
-    """Return (X − centre)·W for a vector or matrix W."""
-    count = half(_longest_row(X)) + 3
-    scores, sizes = [], []
-    for block in blocks(X, width=BLOCK_SIZE // _ROWS):
-        rows = block - centre if centre.any() else block
-        scores.append(np.asarray(rows @ W))
-        sizes.append(np.asarray(abs(rows) @ np.abs(W)))
-    return Bounded(np.concatenate(scores), _errors(count, np.concatenate(sizes)))
-
-
 class Combination(NamedTuple):
     """Σ βᵢ(xᵢ − centre), its error, and Σ |βᵢ||xᵢ − centre|."""
 
@@ -94,20 +83,28 @@ class Combination(NamedTuple):
     size: Floats
 
 
-def combination(X: Any, beta: Floats, centre: Floats) -> Combination:
-    """Return Σ βᵢ(xᵢ − centre) for duals (n,) or (n, K): the same as Σ βᵢxᵢ where Σβ = 0."""
+def passed(X: Any, W: Floats, beta: Floats, centre: Floats) -> tuple[Bounded, Combination]:
+    """Return (X − centre)·W and Σ βᵢ(xᵢ − centre), in one pass over the rows.
+
+    Weights are (d,) or (d, K), duals (n,) or (n, K). If Σβ = 0 the sum is Σ βᵢxᵢ, too.
+    """
+    scores, sizes = [np.zeros((0, *W.shape[1:]))], [np.zeros((0, *W.shape[1:]))]
     value, lost, size = np.zeros((3, X.shape[1], *beta.shape[1:]))
     start, longest = 0, 0
     for block in blocks(X, width=BLOCK_SIZE // _ROWS):
         rows = block - centre if centre.any() else block
-        part = beta[start : start + block.shape[0]]
+        positive, part = abs(rows), beta[start : start + block.shape[0]]
+        scores.append(np.asarray(rows @ W))
+        sizes.append(np.asarray(positive @ np.abs(W)))
         added = rows.T @ part
         before, value = value, value + added
         shown = value - before
         lost += (before - (value - shown)) + (added - shown)  # what this addition rounded off
-        size += abs(rows).T @ np.abs(part)
+        size += positive.T @ np.abs(part)
         start, longest = start + block.shape[0], max(longest, block.shape[0])
-    return Combination(value + lost, _errors(half(longest) + 4, size), size)
+    errors = _errors(half(_longest_row(X)) + 3, np.concatenate(sizes))
+    implied = Combination(value + lost, _errors(half(longest) + 4, size), size)
+    return Bounded(np.concatenate(scores), errors), implied
 
 
 def _errors(count: float, sizes: Floats) -> Floats:

@@ -70,8 +70,7 @@ def certify_sparse(problem: Problem, point: Point, *, keep_intercept: bool = Fal
     A free intercept is replaced by the best one for the weights, unless it is to be kept.
     """
     penalty = _Penalty(problem.l1_ratio, 1.0 - problem.l1_ratio)
-    seen = Seen.of(problem, point)
-    beta, implied, infeasibility = _feasible(seen, penalty)
+    seen, beta, implied, infeasibility = _feasible(problem, point, penalty)
     # ``assembled`` takes half of these, as it would of squared norms.
     paid = penalty.value(seen.weights, seen.weights_error)
     owed = penalty.conjugate(implied.value, implied.error)
@@ -101,20 +100,23 @@ def certify_sparse(problem: Problem, point: Point, *, keep_intercept: bool = Fal
 def feasible_duals(problem: Problem, point: Point) -> Floats:
     """Return duals as the certificate takes them."""
     penalty = _Penalty(problem.l1_ratio, 1.0 - problem.l1_ratio)
-    return _feasible(Seen.of(problem, point), penalty)[0]
+    return _feasible(problem, point, penalty)[1]
 
 
-def _feasible(seen: Seen, penalty: _Penalty) -> tuple[Floats, Combination, float]:
-    """Return feasible duals with what they imply, and the change made.
+def _feasible(
+    problem: Problem, point: Point, penalty: _Penalty
+) -> tuple[Seen, Floats, Combination, float]:
+    """Return the point, feasible duals with what they imply, and the change made.
 
     Where l2 is 0, no |v| may be above l1, also not by what it may be off.
     """
-    beta, infeasibility = feasible(seen.problem.terms, seen.point.beta, seen.problem.intercept)
-    implied = seen.combination(beta)
+    beta, infeasibility = feasible(problem.terms, point.beta, problem.intercept)
+    seen = Seen.of(problem, point, beta)
+    implied = seen.implied
     off = implied.error + _UNBALANCED * EPS * implied.size
     largest = float((np.abs(implied.value) + off).max(initial=0.0))
     if penalty.l2 > 0 or largest <= penalty.l1:
-        return beta, implied, infeasibility
+        return seen, beta, implied, infeasibility
     down = penalty.l1 / largest * (1 - 8 * EPS)
     scaled = Combination(*(down * part for part in implied))
-    return down * beta, scaled, infeasibility + 1 - down
+    return seen, down * beta, scaled, infeasibility + 1 - down

@@ -11,6 +11,8 @@ Points = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 Seed = int | np.random.Generator | None
 
+_MOST = 2**40  # rows or columns: more than memory holds
+
 
 def draw_labels(n_samples: int, balance: float, rng: np.random.Generator) -> Labels:
     """Return labels −1 and +1 in random order, round(balance · n_samples) of them positive."""
@@ -25,14 +27,16 @@ def draw_labels(n_samples: int, balance: float, rng: np.random.Generator) -> Lab
     return rng.permutation(np.repeat([1, -1], [n_positive, n - n_positive]).astype(np.int64))
 
 
-def check_count(name: str, value: SupportsIndex, least: int) -> int:
+def check_count(name: str, value: SupportsIndex, least: int, most: int | None = _MOST) -> int:
     """Return a whole number, or say what is wrong with it."""
     try:
         count = operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be a whole number, got {value!r}") from None
     if count < least:
-        raise ValueError(f"{name} must be at least {least}, got {count}")
+        raise ValueError(f"{name} must be at least {least}, got {value!r:.60}")
+    if most is not None and count > most:
+        raise ValueError(f"{name} must be at most {most}, got about 2**{count.bit_length() - 1}")
     return count
 
 
@@ -52,7 +56,7 @@ def generator(random_state: Seed) -> np.random.Generator:
     if random_state is None or isinstance(random_state, np.random.Generator):
         return np.random.default_rng(random_state)
     try:
-        return np.random.default_rng(check_count("random_state", random_state, 0))
+        return np.random.default_rng(check_count("random_state", random_state, 0, most=None))
     except TypeError:
         raise TypeError(
             "random_state must be an int, a numpy.random.Generator or None, "

@@ -8,7 +8,7 @@ from maxmargin.certify import Certificate, together
 from maxmargin.certify import certify as certify_point
 from maxmargin.estimators.foreign import READERS, PerceptronFacts, Reader, Training
 from maxmargin.estimators.foreign.linear_machines import bounded
-from maxmargin.estimators.inputs import check_rows, regression_weights
+from maxmargin.estimators.inputs import check_rows, refuse_swapped, regression_weights
 from maxmargin.problem import KernelProblem
 
 
@@ -25,10 +25,11 @@ def certify(
     ----------
     model : fitted estimator
         Of maxmargin; or SVC, SVR, NuSVC, NuSVR, OneClassSVM, LinearSVC, LinearSVR, SGDClassifier
-        (with a hinge loss) or Perceptron of scikit-learn or sklearn-intelex.
+        (with a hinge loss) or Perceptron of scikit-learn or sklearn-intelex; or a pipeline that
+        ends with one, or a search for one.
     X : array-like or sparse matrix of shape (n, d)
-        The rows the model was fitted to, in the same order; for kernel="precomputed" the square
-        matrix of kernel values.
+        The rows the model was fitted to, in the same order (of a pipeline, those given to it); for
+        kernel="precomputed" the square matrix of kernel values.
     y : array-like of shape (n,)
         Their labels or targets; of an outlier detector, anything.
     sample_weight : array-like of shape (n,), optional
@@ -59,6 +60,8 @@ def certify(
     >>> mm.certify(loose, X, y).gap > mm.certify(tight, X, y).gap
     True
     """
+    refuse_swapped("certify(model, X, y)", model, X, y)
+    model, X = _last_step(model, X)
     if hasattr(model, "_problems"):
         check_is_fitted(model)
         pairs = model._problems(X, y, sample_weight)
@@ -68,6 +71,27 @@ def certify(
     rows = check_rows(model, X, reset=False)
     weight = regression_weights(sample_weight, rows.shape[0])  # class_weight is the reader's affair
     return reader(model, Training(rows, y, weight, max_time))
+
+
+def _last_step(model: Any, X: Any) -> tuple[Any, Any]:
+    """Return the machine inside pipelines and fitted searches, and the rows as it sees them."""
+    while hasattr(model, "steps") or _is_search(model):
+        if _is_search(model):
+            check_is_fitted(model)
+            if not hasattr(model, "best_estimator_"):
+                raise ValueError(
+                    f"{type(model).__name__}(refit=False) has no fitted model to certify: fit one "
+                    "with its best_params_."
+                )
+            model = model.best_estimator_
+        else:
+            check_is_fitted(model)
+            X, model = model[:-1].transform(X) if len(model.steps) > 1 else X, model.steps[-1][1]
+    return model, X
+
+
+def _is_search(model: Any) -> bool:
+    return hasattr(model, "cv_results_") or hasattr(model, "param_grid")
 
 
 def _certified(problem: Any, point: Any, max_time: float | None) -> Certificate:
@@ -87,6 +111,6 @@ def _reader(model: Any) -> Reader:
     known = ", ".join(READERS["sklearn"])
     raise TypeError(
         f"certify cannot read {type(model).__name__}: it knows maxmargin's models, and {known} of "
-        "scikit-learn and sklearn-intelex. Of a pipeline or a search, give the fitted model inside "
-        "and X as that one sees it."
+        "scikit-learn and sklearn-intelex, alone or in a pipeline or search. Of what else contains "
+        "a model, give that one and X as it sees it."
     )

@@ -1,7 +1,7 @@
 """The maximal margin classifier: no slack, and an error with a proof where there is no plane."""
 
 import warnings
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,20 @@ from maxmargin.estimators.hard_margin_planes import KernelPlanes, LinearPlanes, 
 from maxmargin.estimators.hard_margin_problems import hard_problems
 from maxmargin.estimators.inputs import check_classes, check_labels, check_weights, class_indices
 from maxmargin.estimators.kernel_expansion import KernelExpansion
-from maxmargin.estimators.parameters import check_choice, check_number, check_progress
-from maxmargin.estimators.reductions import Task, best_classes, binary_tasks, combined_scores
-from maxmargin.estimators.solving import ill_scaled
+from maxmargin.estimators.parameters import (
+    check_choice,
+    check_number,
+    check_progress,
+    check_threads,
+)
+from maxmargin.estimators.reductions import (
+    ScoresOnly,
+    Task,
+    best_classes,
+    binary_tasks,
+    combined_scores,
+)
+from maxmargin.estimators.solving import gap_left, ill_scaled
 from maxmargin.gram import Gram
 from maxmargin.kernels import Kernel, Linear
 from maxmargin.problem import Intercept, Start, Status
@@ -30,7 +41,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-class HardMarginSVC(ClassifierMixin, KernelExpansion):
+class HardMarginSVC(ScoresOnly, ClassifierMixin, KernelExpansion):
     """The separating plane of largest margin: min ½‖w‖² such that y(w·φ(x) + b) ≥ 1 for every row.
 
     It is found from the nearest points of the classes' convex hulls, not by a huge C, and certified
@@ -128,6 +139,11 @@ point (see the witness). Use LinearSVC, which allows slack.
     >>> model.predict([[0.9], [1.9]])
     array([1, 0])
     """
+
+    _instead: ClassVar = {
+        "C": "A hard margin allows no slack: SVC and LinearSVC do, at the cost C.",
+        "fit_intercept": "It is called intercept here: 'free' or 'none'.",
+    }
 
     def __init__(
         self,
@@ -241,8 +257,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         check_number(self, "max_time", above=0, optional=True)
         if not (isinstance(self.memory, str) and self.memory == "auto"):
             self._check_memory()
-        if self.n_jobs != -1:
-            check_number(self, "n_jobs", at_least=1, integer=True, optional=True)
+        check_threads(self)
         check_progress(self)
 
     def _bytes(self) -> int | None:
@@ -362,8 +377,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         self.stop_reason_ = f"After {times}: {_SENTENCES.get(self.status_, self.status_.value)}."
         if self.status_ is Status.OPTIMAL:
             return
-        gap = max(plane.certificate.relative_gap for plane in found)
-        self.stop_reason_ += f" The relative duality gap is {gap:.3g}, tol={self.tol:g}."
+        self.stop_reason_ += gap_left(self.certificate_, self.tol)
         vectors = not (self.kernel_.takes_gram or self.kernel_.takes_objects)
         if self.status_ in (Status.STALLED, Status.ROUNDING) and vectors:
             self.stop_reason_ += ill_scaled(X, getattr(self, "feature_names_in_", None))

@@ -10,6 +10,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from maxmargin.estimators.parameters import LARGEST_FACTOR, SMALLEST_FACTOR, shown
 from maxmargin.geometry.inputs import classes_of
 
 Floats = npt.NDArray[np.float64]
@@ -52,6 +53,12 @@ def _canonical(X: Any) -> Any:
             stacklevel=5,
         )
     return X
+
+
+def refuse_swapped(call: str, model: Any, *data: Any) -> None:
+    """Raise TypeError if a model stands where data belong, and data where the model belongs."""
+    if not hasattr(model, "fit") and any(hasattr(each, "fit") for each in data):
+        raise TypeError(f"The arguments are in another order: it is {call}.")
 
 
 def check_labels(y: Any, n_rows: int) -> npt.NDArray[Any]:
@@ -97,8 +104,15 @@ def regression_weights(sample_weight: Any, n_rows: int) -> Floats:
         return np.ones(n_rows)
     weight = _sample_weight(sample_weight, n_rows)
     if not weight.any():
-        raise ValueError("sample_weight is zero for every row: nothing is left to learn from.")
+        raise ValueError(_nothing_left("sample_weight"))
     return weight
+
+
+def _nothing_left(cause: str) -> str:
+    return (
+        f"Invalid input - all samples have zero or negative weights: {cause} is above 0 for no "
+        "row, and nothing is left to learn from."
+    )
 
 
 def check_classes(estimator: Any, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -147,7 +161,7 @@ def check_weights(
     weight = row_weights(sample_weight, class_weight, classes, y)
     if not weight.any():
         cause = "sample_weight" if class_weight is None else "sample_weight times class_weight"
-        raise ValueError(f"{cause} is zero for every row: nothing is left to learn from.")
+        raise ValueError(_nothing_left(cause))
     return weight
 
 
@@ -158,7 +172,9 @@ def row_weights(
     weight = np.ones(len(y)) if sample_weight is None else _sample_weight(sample_weight, len(y))
     if class_weight is None:
         return weight
-    return weight * class_factors(class_weight, classes, y, weight)[class_indices(classes, y)]
+    factors = class_factors(class_weight, classes, y, weight)[class_indices(classes, y)]
+    _refuse_extremes("sample_weight times class_weight", weight * factors)
+    return weight * factors
 
 
 def class_factors(
@@ -179,9 +195,14 @@ def class_factors(
             f"class_weight={class_weight!r} is not valid: it must be None, 'balanced' or a dict "
             "from label to weight."
         )
-    factors = compute_class_weight(class_weight, classes=classes, y=y)
+    try:
+        factors = compute_class_weight(class_weight, classes=classes, y=y)
+    except OverflowError:
+        factors = np.array([np.inf])
     if not (np.isfinite(factors).all() and (factors >= 0).all()):
-        raise ValueError(f"class_weight={class_weight!r} is not valid: weights must be >= 0.")
+        raise ValueError(
+            f"class_weight={shown(class_weight)} is not valid: weights must be finite and >= 0."
+        )
     return np.asarray(factors, dtype=np.float64)
 
 
@@ -199,11 +220,24 @@ def _sample_weight(sample_weight: Any, n_rows: int) -> Floats:
     if not np.isfinite(weight).all():
         raise ValueError("Input sample_weight contains NaN or infinity.")
     if (weight < 0).any():
+        if (weight <= 0).all():
+            raise ValueError(_nothing_left("sample_weight"))
         raise ValueError(
             f"sample_weight contains negative values (row {int(np.argmax(weight < 0))}: "
             f"{weight.min():g}): a weight is a number of repetitions."
         )
+    _refuse_extremes("sample_weight", weight)
     return weight
+
+
+def _refuse_extremes(cause: str, weight: Floats) -> None:
+    extreme = (weight > LARGEST_FACTOR) | ((weight < SMALLEST_FACTOR) & (weight > 0))
+    if extreme.any():
+        row = int(np.argmax(extreme))
+        raise ValueError(
+            f"{cause} contains {weight[row]:g} (row {row}): products with it leave float64. "
+            f"Weights must be 0 or between {SMALLEST_FACTOR:g} and {LARGEST_FACTOR:g}."
+        )
 
 
 def stacked(parts: list[Any]) -> Any:

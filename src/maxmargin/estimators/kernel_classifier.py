@@ -17,7 +17,13 @@ from maxmargin.estimators.inputs import (
 )
 from maxmargin.estimators.kernel_machine import KernelMachine
 from maxmargin.estimators.kernel_models import Found, Pairs, Part, Training
-from maxmargin.estimators.reductions import Task, best_classes, binary_tasks, combined_scores
+from maxmargin.estimators.reductions import (
+    ScoresOnly,
+    Task,
+    best_classes,
+    binary_tasks,
+    combined_scores,
+)
 from maxmargin.estimators.solving import Outcome
 
 Floats = npt.NDArray[np.float64]
@@ -26,11 +32,12 @@ Ints = npt.NDArray[np.int64]
 _ON_MARGIN = 1e-5  # slack up to which a support vector counts as lying on the margin
 
 
-class KernelClassifier(ClassifierMixin, KernelMachine):
+class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
     """Base of SVC and NuSVC."""
 
     class_weight: Any
     decision_function_shape: str
+    break_ties: bool
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -182,6 +189,8 @@ class KernelClassifier(ClassifierMixin, KernelMachine):
         Scores are those of decision_function_shape="ovr", whatever that parameter is; of classes
         with the very same score the first is taken.
         """
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'.")
         scores = self._plane_scores(X)
         best = scores[:, 0] if len(self.classes_) == 2 else self._votes(scores)
         return best_classes(best, self.classes_)

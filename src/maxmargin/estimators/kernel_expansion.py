@@ -17,11 +17,11 @@ from maxmargin.estimators.kernel_models import (
     as_objects,
     checked_gram,
     expanded,
-    is_numeric,
 )
 from maxmargin.estimators.kernel_parameters import KernelParameters
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
 from maxmargin.kernels import Kernel, Linear, Precomputed
+from maxmargin.kernels.bound import is_numeric
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -78,7 +78,7 @@ class KernelExpansion(TakesCallbacks, KernelParameters, BaseEstimator):
         return check_rows(self, X, reset=False)
 
     def _of_objects(self, X: Any) -> bool:
-        return not isinstance(self.kernel, str | Kernel) and not is_numeric(X)
+        return not isinstance(self.kernel, str) and not is_numeric(X)
 
     # ------------------------------------------------------------ prediction
 

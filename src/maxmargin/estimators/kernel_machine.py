@@ -17,7 +17,7 @@ from maxmargin.certify.arithmetic import within_groups
 from maxmargin.estimators.kernel_expansion import KernelExpansion
 from maxmargin.estimators.kernel_models import Found, Part, Training
 from maxmargin.estimators.kernel_starts import Last, known_duals
-from maxmargin.estimators.solving import Budget, Outcome, all_solved, ill_scaled
+from maxmargin.estimators.solving import Budget, Outcome, all_solved, gap_left, ill_scaled
 from maxmargin.gram import Gram
 from maxmargin.kernels import Kernel, Linear
 from maxmargin.problem import Intercept, KernelProblem, Problem, Start, Status
@@ -257,8 +257,7 @@ class KernelMachine(KernelExpansion):
             self.stop_reason_ += f" {self.certificate_.caveat}."
             warnings.warn(self.stop_reason_, UserWarning, stacklevel=6)
             return
-        gap = max(part.relative_gap for part in self.certificate_.parts or (self.certificate_,))
-        self.stop_reason_ += f" The relative duality gap is {gap:.3g}, tol={self.tol:g}."
+        self.stop_reason_ += gap_left(self.certificate_, self.tol)
         vectors = not (data.kernel.takes_gram or data.kernel.takes_objects)
         if vectors and self.status_ in (Status.STALLED, Status.ROUNDING, Status.MAX_ITER):
             self.stop_reason_ += ill_scaled(data.X, getattr(self, "feature_names_in_", None))

@@ -13,10 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin.kernels import Bound, Kernel
-from maxmargin.kernels.bound import Objects, Source
-from maxmargin.kernels.given import FromFunction
 from maxmargin.kernels.precomputed import asymmetry, is_symmetric
-from maxmargin.kernels.rows import FloatArray
 from maxmargin.loops.records import Terms
 
 Floats = npt.NDArray[np.float64]
@@ -182,36 +179,6 @@ def _marks(X: Any, labels: Ints) -> list[bytes]:
 
 
 # ------------------------------------------------------------------- objects
-
-
-class OnObjects(FromFunction):
-    """A function of two blocks of any objects, such as lists of strings."""
-
-    @property
-    def takes_objects(self) -> bool:
-        """True."""
-        return True
-
-    def _bind(self, source: Source) -> Bound:
-        return Bound(source, Objects(list(source.given)))
-
-    def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
-        out[...] = self._block(a.parts[0].items, b.parts[0].items, out.shape)
-
-    def _diag(self, a: Bound) -> FloatArray:
-        items = a.parts[0].items
-        return np.array([self._block([x], [x], (1, 1))[0, 0] for x in items], a.dtype)
-
-
-def is_numeric(X: Any) -> bool:
-    """Return whether X is a matrix of numbers, or is meant to be one."""
-    if sp.issparse(X) or hasattr(X, "columns"):
-        return True
-    try:
-        values = np.asarray(X)
-    except ValueError:  # ragged
-        return False
-    return values.ndim >= 2 or values.dtype.kind in "biuf"
 
 
 def as_objects(X: Any) -> npt.NDArray[Any]:

@@ -7,8 +7,14 @@ import numpy as np
 
 from maxmargin.estimators.callbacks import announced
 from maxmargin.estimators.inputs import generator
-from maxmargin.estimators.kernel_models import OnObjects
-from maxmargin.estimators.parameters import check_choice, check_flag, check_number, check_progress
+from maxmargin.estimators.parameters import (
+    NamedParameters,
+    check_choice,
+    check_flag,
+    check_number,
+    check_progress,
+    check_threads,
+)
 from maxmargin.estimators.solving import Settings
 from maxmargin.kernels import Kernel, Precomputed, as_kernel
 from maxmargin.kernels.given import Constant
@@ -17,7 +23,7 @@ from maxmargin.kernels.names import is_precomputed
 _MAX_ITER = 10_000  # what -1, scikit-learn's word for no limit, stands for
 
 
-class KernelParameters:
+class KernelParameters(NamedParameters):
     """Checks of the parameters that all kernel machines have."""
 
     kernel: Any
@@ -51,8 +57,7 @@ class KernelParameters:
             self._check_memory()
         for name in ("shrinking", "warm_start", "trace"):
             check_flag(self, name)
-        if self.n_jobs != -1:
-            check_number(self, "n_jobs", at_least=1, integer=True, optional=True)
+        check_threads(self)
         check_progress(self)
 
     def _check_memory(self) -> None:
@@ -61,19 +66,6 @@ class KernelParameters:
         except (TypeError, ValueError) as wrong:
             raise type(wrong)(f"{wrong} It is a number of bytes, or 'auto'.") from None
 
-    def _check_cost(self) -> None:
-        """Raise unless C is a finite number above 0."""
-        C: Any = getattr(self, "C", None)
-        if isinstance(C, float | np.floating) and np.isposinf(C):
-            way_out = "Without any slack, use HardMarginSVC."
-            if not hasattr(self, "decision_function_shape"):
-                way_out = "A large one comes as near as rounding allows."
-            raise ValueError(
-                f"C={C!r} is not valid for {type(self).__name__}: it must be a finite number > 0. "
-                f"{way_out}"
-            )
-        check_number(self, "C", above=0)
-
     def _check_share(self) -> None:
         """Raise unless nu is in (0, 1]."""
         check_number(self, "nu", above=0, at_most=1)
@@ -81,7 +73,9 @@ class KernelParameters:
     def _check_classifier(self) -> None:
         """Raise for parameters that only classifiers have."""
         probability: Any = getattr(self, "probability", False)
-        if probability is not False and probability != "deprecated":
+        if probability is not False and not (
+            isinstance(probability, str) and probability == "deprecated"
+        ):
             name = type(self).__name__
             raise ValueError(
                 f"probability={probability!r} is not valid for {name}: its scores are not "
@@ -99,8 +93,8 @@ class KernelParameters:
         if self._is_flat():
             return self._flat()
         kernel = as_kernel(self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
-        if objects and not isinstance(self.kernel, Kernel) and callable(self.kernel):
-            return OnObjects(self.kernel)
+        if objects:
+            kernel = kernel.for_objects()
         if kernel.takes_gram and not isinstance(kernel, Precomputed):
             raise ValueError(
                 f"kernel={kernel!r} composes a precomputed matrix: compute the composed matrix "
@@ -125,7 +119,7 @@ class KernelParameters:
         """Return the memory for kernel values, None: what is free decides."""
         if not isinstance(self.memory, str):
             return int(self.memory)
-        return None if self.cache_size is None else int(self.cache_size * (1 << 20))
+        return None if self.cache_size is None else int(float(self.cache_size) * (1 << 20))
 
     def _threads(self) -> int | None:
         return None if self.n_jobs in (None, -1) else int(self.n_jobs)

@@ -5,7 +5,7 @@
 Schölkopf, Smola and Müller (Neural Computation 1998).
 """
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -137,6 +137,13 @@ class KernelPCA(
     >>> bool(model.residuals_.max() < 1e-12)
     True
     """
+
+    _instead: ClassVar = {
+        "kernel_params": "Give a Kernel object, or a function with its parameters bound.",
+        "remove_zero_eig": "n_components=None leaves them out.",
+        "iterated_power": "tol says how exact the answer is.",
+        "copy_X": "X is never changed.",
+    }
 
     def __init__(
         self,

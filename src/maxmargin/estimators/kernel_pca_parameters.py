@@ -6,17 +6,24 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.estimators.inputs import LARGEST_PRODUCT, check_rows, generator, refuse_overflow
-from maxmargin.estimators.kernel_models import OnObjects, as_objects, checked_gram, is_numeric
-from maxmargin.estimators.parameters import check_choice, check_flag, check_number
+from maxmargin.estimators.kernel_models import as_objects, checked_gram
+from maxmargin.estimators.parameters import (
+    NamedParameters,
+    check_choice,
+    check_flag,
+    check_number,
+    check_threads,
+)
 from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.gram import free_memory
 from maxmargin.kernels import Kernel, Precomputed, as_kernel
+from maxmargin.kernels.bound import is_numeric
 from maxmargin.kernels.names import is_precomputed
 
 SOLVERS = ("auto", "dense", "iterative", "nystroem", "explicit")
 
 
-class KernelPCAParameters:
+class KernelPCAParameters(NamedParameters):
     """Checks of parameters and of input."""
 
     kernel: Any
@@ -47,8 +54,7 @@ class KernelPCAParameters:
         check_number(self, "alpha", above=0)
         if not (isinstance(self.memory, str) and self.memory == "auto"):
             check_number(self, "memory", at_least=1, integer=True)
-        if self.n_jobs != -1:
-            check_number(self, "n_jobs", at_least=1, integer=True, optional=True)
+        check_threads(self)
         generator(getattr(self, "random_state", None))
 
     def _named_kernel(self, objects: bool = False) -> Kernel:
@@ -60,10 +66,10 @@ class KernelPCAParameters:
                     f"kernel={self.kernel!r} composes a precomputed matrix: compute the composed "
                     "matrix yourself and pass that with kernel='precomputed'."
                 )
-            return self.kernel
+            return self.kernel.for_objects() if objects else self.kernel
         gamma = "auto" if self.gamma is None else self.gamma
         kernel = as_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
-        return OnObjects(self.kernel) if objects and callable(self.kernel) else kernel
+        return kernel.for_objects() if objects else kernel
 
     def _refuse_others(self) -> None:
         for name, default in (("gamma", None), ("degree", 3), ("coef0", 1.0)):
@@ -82,10 +88,7 @@ class KernelPCAParameters:
 
     def _check_input(self, X: Any, *, reset: bool) -> Any:
         """Return rows, kernel values or objects."""
-        if reset:
-            objects = not isinstance(self.kernel, str | Kernel) and not is_numeric(X)
-        else:
-            objects = self.kernel_.takes_objects
+        objects = not is_numeric(X) if reset else self.kernel_.takes_objects
         kernel = self._named_kernel(objects)
         if kernel.takes_objects and (objects or not is_numeric(X)):
             return as_objects(X)

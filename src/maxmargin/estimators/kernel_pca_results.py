@@ -34,6 +34,9 @@ class KernelPCAStatus(Enum):
         "eigenvalues were left out; see mm.check_kernel"
     )
 
+    def __reduce__(self) -> Any:  # by its value, for skops, which does not know enums
+        return type(self), (self.value,)
+
 
 class Expansion:
     """Projections Σⱼ K(x, xⱼ) aⱼ − offset over training rows, or over landmarks."""

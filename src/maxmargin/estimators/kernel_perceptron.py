@@ -13,6 +13,7 @@ from maxmargin.estimators.mistake_driven import Evidence, MistakeDriven
 from maxmargin.estimators.parameters import check_choice
 from maxmargin.estimators.traces import Trace
 from maxmargin.kernels import Kernel, Linear, Precomputed, as_kernel, check_kernel
+from maxmargin.kernels.bound import is_numeric
 from maxmargin.kernels.names import is_precomputed
 from maxmargin.solve import Callback
 from maxmargin.solvers.epochs import Counts, Epoch
@@ -33,7 +34,8 @@ class KernelPerceptron(MistakeDriven):
     ----------
     kernel : str, Kernel or callable, default="rbf"
         "linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "chi2", "intersection",
-        "precomputed", any object of ``mm.kernels``, or a function of two blocks of rows.
+        "precomputed", any object of ``mm.kernels``, or a function of two blocks of rows (or of two
+        lists of whatever X holds: strings, graphs) that returns the matrix of kernel values.
     gamma : float, "scale" or "auto", default="scale"
         For kernels given by name: γ, or 1/(d·Var X), or 1/d. A Kernel object has its own. In a
         stream the first chunk settles "scale".
@@ -176,8 +178,10 @@ class KernelPerceptron(MistakeDriven):
         super()._check_parameters()
         check_choice(self, "keep", ("last", "best"))
 
-    def _named_kernel(self) -> Kernel:
+    def _named_kernel(self, objects: bool = False) -> Kernel:
         kernel = as_kernel(self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
+        if objects:
+            kernel = kernel.for_objects()
         if kernel.takes_gram and not isinstance(kernel, Precomputed):
             raise ValueError(
                 f"kernel={kernel!r} composes a precomputed matrix: compute the composed matrix "
@@ -186,7 +190,7 @@ class KernelPerceptron(MistakeDriven):
         return kernel
 
     def _check_input(self, X: Any, reset: bool) -> Any:
-        kernel = self._named_kernel()
+        kernel = self._named_kernel(not is_numeric(X)) if reset else self.kernel_
         if kernel.takes_objects:
             return as_objects(X)
         given = isinstance(kernel, Precomputed)
@@ -206,7 +210,7 @@ class KernelPerceptron(MistakeDriven):
     ) -> KernelLearner:
         outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
         if not (self.warm_start and hasattr(self, "_counts")):
-            kernel = self._named_kernel().resolved(X, weight)
+            kernel = self._named_kernel(not is_numeric(X)).resolved(X, weight)
             return KernelLearner(kernel, self._rule(), X, labels, weight, outputs)
         if outputs != len(self.intercept_):
             raise ValueError(

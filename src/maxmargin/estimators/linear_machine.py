@@ -12,8 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.certify import together
 from maxmargin.estimators.callbacks import TakesCallbacks, announced
 from maxmargin.estimators.inputs import check_rows, generator
-from maxmargin.estimators.parameters import check_choice, check_flag, check_number, check_progress
-from maxmargin.estimators.solving import Budget, Outcome, Settings, all_solved, ill_scaled
+from maxmargin.estimators.parameters import (
+    NamedParameters,
+    check_choice,
+    check_cost,
+    check_flag,
+    check_number,
+    check_progress,
+    check_threads,
+)
+from maxmargin.estimators.solving import Budget, Outcome, Settings, all_solved, gap_left, ill_scaled
 from maxmargin.geometry.inputs import row_products
 from maxmargin.problem import Intercept, Start, Status
 
@@ -24,11 +32,10 @@ SOLVERS = ("auto", "newton", "dual_cd", "subgradient")
 _KEPT_BYTES = 1 << 24  # support vectors beyond this are not copied into the model
 
 
-class LinearMachine(TakesCallbacks, BaseEstimator):
+class LinearMachine(TakesCallbacks, NamedParameters, BaseEstimator):
     """Base of LinearSVC and LinearSVR: f(x) = w·x + b with a certificate."""
 
     _losses: ClassVar[tuple[str, ...]]
-    _without_slack: ClassVar[str] = ""
 
     def distance(self, X: Any) -> Floats:
         """Return the signed distance f/‖w‖ of each row from the plane(s); 0/0 is 0."""
@@ -72,26 +79,24 @@ class LinearMachine(TakesCallbacks, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_choice(self, "loss", self._losses)
-        self._check_cost()
+        check_cost(self)
         check_choice(self, "intercept", [kind.value for kind in Intercept])
+        check_flag(self, "fit_intercept")
+        if self.intercept == "penalized" and not self.fit_intercept:
+            raise ValueError(
+                "intercept='penalized' and fit_intercept=False contradict each other: leave one of "
+                "them out."
+            )
         check_number(self, "intercept_scaling", above=0)
+        check_choice(self, "dual", ("auto", True, False))
         check_choice(self, "solver", SOLVERS)
         check_number(self, "tol", at_least=0)
         check_number(self, "max_iter", at_least=1, integer=True)
         check_number(self, "max_time", above=0, optional=True)
         check_flag(self, "warm_start")
         check_flag(self, "trace")
-        if self.n_jobs != -1:
-            check_number(self, "n_jobs", at_least=1, integer=True, optional=True)
+        check_threads(self)
         check_progress(self)
-
-    def _check_cost(self) -> None:
-        if isinstance(self.C, float | np.floating) and np.inf == self.C:
-            raise ValueError(
-                f"C={self.C!r} is not valid for {type(self).__name__}: it must be a finite number "
-                f"> 0.{self._without_slack}"
-            )
-        check_number(self, "C", above=0)
 
     def _settings(self) -> Settings:
         threads = None if self.n_jobs in (None, -1) else int(self.n_jobs)
@@ -110,6 +115,9 @@ class LinearMachine(TakesCallbacks, BaseEstimator):
     def _solve(self, problems: list[Any], starts: list[Start]) -> list[Outcome]:
         return all_solved(problems, starts, self._settings(), Budget(self.max_time))
 
+    def _intercept(self) -> Intercept:
+        return Intercept(self.intercept) if self.fit_intercept else Intercept.NONE
+
     def _lift(self) -> float:
         return float(self.intercept_scaling)
 
@@ -124,14 +132,13 @@ class LinearMachine(TakesCallbacks, BaseEstimator):
         if self.trace:
             traces = [outcome.solution.trace for outcome in outcomes]
             self.trace_ = traces[0] if len(traces) == 1 else traces
-        gap = max(part.relative_gap for part in self.certificate_.parts or (self.certificate_,))
         self.stop_reason_ = (
             f"After {self.n_iter_} iteration{'' if self.n_iter_ == 1 else 's'} "
             f"({self.solver_}): {self.status_.value}."
         )
         if self.status_ is Status.OPTIMAL:
             return
-        self.stop_reason_ += f" The relative duality gap is {gap:.3g}, tol={self.tol:g}."
+        self.stop_reason_ += gap_left(self.certificate_, self.tol)
         if self.status_ in (Status.STALLED, Status.ROUNDING, Status.MAX_ITER):
             self.stop_reason_ += ill_scaled(X, getattr(self, "feature_names_in_", None))
         if self.status_ is Status.INTERRUPTED:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from maxmargin.estimators.inputs import refuse_overflow
 from maxmargin.estimators.mistake_driven import Evidence, MistakeDriven
-from maxmargin.estimators.parameters import check_choice
+from maxmargin.estimators.parameters import check_choice, shown
 from maxmargin.estimators.traces import LinearTrace, Trace
 from maxmargin.separability.lifted import lifted_separator
 from maxmargin.solve import Callback
@@ -152,8 +152,14 @@ def given_start(init: Any, shape: tuple[int, ...], fit_intercept: bool) -> tuple
     """Return weights and intercept from an array of weights, or a pair of weights and intercept."""
     d, outputs = shape[0], 1 if len(shape) == 1 else shape[1]
     pair = init if isinstance(init, tuple) and len(init) == 2 else (init, np.zeros(outputs))
-    weights = np.array(pair[0], dtype=np.float64)
-    intercept = np.array(pair[1], dtype=np.float64).reshape(-1)
+    try:
+        weights = np.array(pair[0], dtype=np.float64)
+        intercept = np.array(pair[1], dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError, OverflowError) as wrong:
+        raise ValueError(
+            f"init={shown(init)} is not valid: it must be 'zeros', 'random', an array of weights "
+            "or a pair of weights and intercept."
+        ) from wrong
     shapes = [(outputs, d)] if outputs > 1 else [(d,), (1, d)]
     if weights.shape not in shapes or intercept.shape != (outputs,):
         raise ValueError(

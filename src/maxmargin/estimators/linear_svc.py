@@ -21,12 +21,18 @@ from maxmargin.estimators.inputs import (
 from maxmargin.estimators.joint import joint_margin, joint_problem, joint_slacks
 from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.parameters import check_choice, check_number
-from maxmargin.estimators.reductions import Task, best_classes, binary_tasks, combined_scores
+from maxmargin.estimators.reductions import (
+    ScoresOnly,
+    Task,
+    best_classes,
+    binary_tasks,
+    combined_scores,
+)
 from maxmargin.estimators.solving import Outcome
 from maxmargin.estimators.streaming import ClassifierStream
 from maxmargin.geometry import Hyperplane
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
-from maxmargin.problem import Intercept, MulticlassProblem, Problem, Start
+from maxmargin.problem import MulticlassProblem, Problem, Start
 from maxmargin.solve import Callback
 
 Floats = npt.NDArray[np.float64]
@@ -35,7 +41,7 @@ Ints = npt.NDArray[np.int64]
 _ON_MARGIN = 1e-5  # slack up to which a support vector counts as lying on the margin
 
 
-class LinearSVC(ClassifierMixin, ClassifierStream, LinearMachine):
+class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
     """Linear support vector classifier: the textbook's, at linear cost, with a proof.
 
     Minimises ½‖w‖² + C Σ ξ with ξ = max(0, 1 − y(w·x + b)) and an intercept b that costs nothing;
@@ -43,10 +49,14 @@ class LinearSVC(ClassifierMixin, ClassifierStream, LinearMachine):
 
     Parameters
     ----------
-    loss : {"hinge", "squared_hinge"}, default="hinge"
-        What a row with slack ξ costs: ξ or ξ².
     penalty : {"l2", "l1", "elasticnet"}, default="l2"
         ½‖w‖²; ‖w‖₁; or l1_ratio·‖w‖₁ + (1 − l1_ratio)·½‖w‖². The last two with squared_hinge only.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        What a row with slack ξ costs: ξ or ξ².
+    dual : bool or "auto", default="auto"
+        Taken for the sake of scikit-learn's signature: every fit has a primal and a dual solution,
+        and ``solver`` says how they are found. Refused as there: True with a penalty other than
+        l2, and False with the hinge loss.
     C : float, default=1.0
         Cost of slack, > 0.
     l1_ratio : float, default=0.5
@@ -54,6 +64,8 @@ class LinearSVC(ClassifierMixin, ClassifierStream, LinearMachine):
     intercept : {"free", "penalized", "none"}, default="free"
         Whether b costs nothing, is the weight of a constant feature of value intercept_scaling and
         penalised with the others (as scikit-learn's LinearSVC has it), or is 0.
+    fit_intercept : bool, default=True
+        False is the same as intercept="none".
     intercept_scaling : float, default=1.0
         Value of that constant feature; used with intercept="penalized" only.
     multi_class : {"ovr", "ovo", "crammer_singer"}, default="ovr"
@@ -116,16 +128,17 @@ class LinearSVC(ClassifierMixin, ClassifierStream, LinearMachine):
     """
 
     _losses = ("hinge", "squared_hinge")
-    _without_slack = " Without any slack, use HardMarginSVC."
 
     def __init__(
         self,
-        *,
-        loss: str = "hinge",
         penalty: str = "l2",
+        loss: str = "hinge",
+        *,
+        dual: bool | str = "auto",
         C: float = 1.0,
         l1_ratio: float = 0.5,
         intercept: str = "free",
+        fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         multi_class: str = "ovr",
         class_weight: Any = None,
@@ -140,11 +153,13 @@ class LinearSVC(ClassifierMixin, ClassifierStream, LinearMachine):
         n_jobs: int | None = None,
         random_state: Any = 0,
     ) -> None:
-        self.loss = loss
         self.penalty = penalty
+        self.loss = loss
+        self.dual = dual
         self.C = C
         self.l1_ratio = l1_ratio
         self.intercept = intercept
+        self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.multi_class = multi_class
         self.class_weight = class_weight
@@ -204,7 +219,7 @@ class LinearSVC(ClassifierMixin, ClassifierStream, LinearMachine):
         """Return the binary problems; or none and the joint one of Crammer and Singer."""
         if self.multi_class == "crammer_singer" and len(self.classes_) > 2:
             cost = float(self.C) * weight
-            joint, _ = joint_problem(X, labels, cost, Intercept(self.intercept), self._lift())
+            joint, _ = joint_problem(X, labels, cost, self._intercept(), self._lift())
             return [], [joint]
         tasks = binary_tasks(labels, len(self.classes_), self.multi_class)
         return tasks, [self._problem(X, task, weight) for task in tasks]
@@ -237,11 +252,14 @@ class LinearSVC(ClassifierMixin, ClassifierStream, LinearMachine):
         check_choice(self, "multi_class", ("ovr", "ovo", "crammer_singer"))
         if self.penalty == "elasticnet":
             check_number(self, "l1_ratio", at_least=0, at_most=1)
-        if self.penalty != "l2" and self.loss != "squared_hinge":
+        dual = self.dual if isinstance(self.dual, str) else bool(self.dual)
+        smooth, sparse = self.loss == "squared_hinge", self.penalty != "l2"
+        if (sparse and (not smooth or dual is True)) or (dual is False and not smooth):
             raise ValueError(
-                f"penalty={self.penalty!r} with loss={self.loss!r} is not supported: choose "
-                "loss='squared_hinge' with penalty 'l1' or 'elasticnet', or penalty='l2' with "
-                "loss 'hinge' or 'squared_hinge'."
+                f"Unsupported set of arguments: penalty={self.penalty!r}, loss={self.loss!r} and "
+                f"dual={dual!r} do not go together. Choose loss='squared_hinge' with penalty "
+                "'l1' or 'elasticnet', or penalty='l2' with loss 'hinge' or 'squared_hinge', and "
+                "leave dual='auto'."
             )
         if self.multi_class == "crammer_singer" and (self.penalty, self.loss) != ("l2", "hinge"):
             raise ValueError(
@@ -251,7 +269,9 @@ class LinearSVC(ClassifierMixin, ClassifierStream, LinearMachine):
             )
 
     def _l1_share(self) -> float:
-        return {"l2": 0.0, "l1": 1.0, "elasticnet": float(self.l1_ratio)}[self.penalty]
+        if self.penalty == "elasticnet":
+            return float(self.l1_ratio)
+        return 1.0 if self.penalty == "l1" else 0.0
 
     def _problem(self, X: Any, task: Task, weight: Floats) -> Problem:
         cost = float(self.C) * weight
@@ -260,9 +280,7 @@ class LinearSVC(ClassifierMixin, ClassifierStream, LinearMachine):
         if task.rows is not None:
             X, cost = X[task.rows], cost[task.rows]
         loss = losses.hinge if self.loss == "hinge" else losses.squared_hinge
-        return Problem(
-            X, loss(task.signs, cost), Intercept(self.intercept), self._lift(), self._l1_share()
-        )
+        return Problem(X, loss(task.signs, cost), self._intercept(), self._lift(), self._l1_share())
 
     _joint: tuple[Floats, Floats]
     margin_: Any

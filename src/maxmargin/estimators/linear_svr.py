@@ -20,7 +20,7 @@ from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.parameters import check_number
 from maxmargin.estimators.streaming import RegressorStream
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
-from maxmargin.problem import Intercept, Problem, Start
+from maxmargin.problem import Problem, Start
 from maxmargin.solve import Callback
 
 Floats = npt.NDArray[np.float64]
@@ -40,10 +40,14 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         What an error beyond ε costs: itself or its square.
     epsilon : float, default=0.0
         Half the width of the tube in which errors cost nothing, in the units of y.
+    dual : bool or "auto", default="auto"
+        As in LinearSVC; False is refused with loss="epsilon_insensitive".
     C : float, default=1.0
         Cost of errors, > 0.
     intercept : {"free", "penalized", "none"}, default="free"
         As in LinearSVC.
+    fit_intercept : bool, default=True
+        False is the same as intercept="none".
     intercept_scaling : float, default=1.0
         As in LinearSVC.
     solver : {"auto", "newton", "dual_cd", "subgradient"}, default="auto"
@@ -99,8 +103,10 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         *,
         loss: str = "epsilon_insensitive",
         epsilon: float = 0.0,
+        dual: bool | str = "auto",
         C: float = 1.0,
         intercept: str = "free",
+        fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         solver: str = "auto",
         tol: float = 1e-4,
@@ -115,8 +121,10 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
     ) -> None:
         self.loss = loss
         self.epsilon = epsilon
+        self.dual = dual
         self.C = C
         self.intercept = intercept
+        self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.solver = solver
         self.tol = tol
@@ -186,6 +194,11 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_number(self, "epsilon", at_least=0)
+        if self.dual != "auto" and not self.dual and self.loss == "epsilon_insensitive":
+            raise ValueError(
+                f"Unsupported set of arguments: loss={self.loss!r} and dual=False do not go "
+                "together. Leave dual='auto'."
+            )
 
     def _problem(self, X: Any, target: Floats, weight: Floats) -> Problem:
         loss = {
@@ -193,7 +206,7 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
             "squared_epsilon_insensitive": losses.squared_epsilon_insensitive,
         }[self.loss]
         terms = loss(target, float(self.C) * weight, float(self.epsilon))
-        return Problem(X, terms, Intercept(self.intercept), self._lift())
+        return Problem(X, terms, self._intercept(), self._lift())
 
     def _start(self) -> Start:
         duals = getattr(self, "_signed_duals", None)

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.estimators.inputs import check_rows, refuse_overflow
+from maxmargin.estimators.parameters import NamedParameters
 from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.kernels.blas import one_blas_thread, usual_threads
 from maxmargin.kernels.tiling import shared
@@ -18,7 +19,7 @@ _NUMBERS = 1 << 21  # in the temporary arrays of a block: 16 MB
 _FEWEST_ROWS = 64  # in a block, however wide
 
 
-class FeatureMap(TransformerMixin, BaseEstimator):
+class FeatureMap(TransformerMixin, NamedParameters, BaseEstimator):
     """Base of the maps x ↦ φ(x); ``φ(x)·φ(x′)`` is a kernel, or nearly one.
 
     Dense features are written into one array, a block of rows at a time: beyond the answer itself,

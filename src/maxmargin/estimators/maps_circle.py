@@ -94,7 +94,7 @@ class CircleMap(FeatureMap):
             return np.asarray(X.mean(axis=0, dtype=np.float64), dtype=np.float64).ravel()
         try:
             center = np.array(self.center, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             center = np.empty(0)
         if center.shape != (d,) or not np.isfinite(center).all():
             raise ValueError(

@@ -108,7 +108,8 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureMap):
 
     def _checked_kernel(self) -> Any:
         kernel = self.kernel
-        if not isinstance(kernel, RBF | Laplacian) and kernel not in ("rbf", "laplacian"):
+        named = isinstance(kernel, str) and kernel in ("rbf", "laplacian")
+        if not named and not isinstance(kernel, RBF | Laplacian):
             raise ValueError(
                 f"kernel={kernel!r} is not valid for RandomFourier: choose 'rbf', 'laplacian', "
                 "mm.kernels.RBF(…) or mm.kernels.Laplacian(…). Nystroem takes every kernel."

@@ -9,7 +9,7 @@ Williams and Seeger (NIPS 2000).
 
 import math
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +17,13 @@ import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from maxmargin.estimators.inputs import check_rows, generator
-from maxmargin.estimators.kernel_models import OnObjects, as_objects, checked_gram, is_numeric
+from maxmargin.estimators.kernel_models import as_objects, checked_gram
 from maxmargin.estimators.maps_base import FeatureMap, blocks
 from maxmargin.estimators.maps_fourier import DOUBT
 from maxmargin.estimators.maps_landmarks import WAYS, Landmarks, Rows, choose, eigen, inverse_root
-from maxmargin.estimators.parameters import check_choice, check_number
+from maxmargin.estimators.parameters import check_choice, check_number, check_threads
 from maxmargin.kernels import Kernel, Precomputed, as_kernel
+from maxmargin.kernels.bound import is_numeric
 from maxmargin.kernels.names import is_precomputed
 
 Floats = npt.NDArray[np.float64]
@@ -105,6 +106,10 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureMap):
     1.0
     """
 
+    _instead: ClassVar = {
+        "kernel_params": "Give a Kernel object, or a function with its parameters bound.",
+    }
+
     def __init__(
         self,
         kernel: Any = "rbf",
@@ -143,8 +148,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureMap):
         check_choice(self, "landmarks", WAYS)
         check_number(self, "n_landmarks", at_least=1, integer=True, optional=True)
         check_number(self, "error_rows", at_least=1, integer=True, optional=True)
-        if self.n_jobs != -1:
-            check_number(self, "n_jobs", at_least=1, integer=True, optional=True)
+        check_threads(self)
         if self.n_landmarks is not None and self.n_landmarks < self.n_components:
             raise ValueError(
                 f"n_landmarks={self.n_landmarks!r} is not valid for Nystroem: "
@@ -153,8 +157,8 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureMap):
 
     def _named_kernel(self, X: Any) -> Kernel:
         kernel = as_kernel(self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
-        if not isinstance(self.kernel, str | Kernel) and not is_numeric(X):
-            kernel = OnObjects(self.kernel)
+        if not is_numeric(X):
+            kernel = kernel.for_objects()
         if kernel.takes_gram and not isinstance(kernel, Precomputed):
             raise ValueError(
                 f"kernel={kernel!r} composes a precomputed matrix: compute the composed matrix "

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,15 @@ from maxmargin.estimators.inputs import (
     row_weights,
     stream_classes,
 )
-from maxmargin.estimators.parameters import check_choice, check_flag, check_number, check_progress
-from maxmargin.estimators.reductions import best_classes
+from maxmargin.estimators.parameters import (
+    NamedParameters,
+    check_choice,
+    check_flag,
+    check_number,
+    check_progress,
+    check_scale,
+)
+from maxmargin.estimators.reductions import ScoresOnly, best_classes
 from maxmargin.estimators.traces import accuracy, labelled_margins
 from maxmargin.geometry.bounds import update_bound
 from maxmargin.loops.records import Rule
@@ -53,7 +60,7 @@ class Evidence(NamedTuple):
     intercept_norm: float
 
 
-class MistakeDriven(ClassifierMixin, BaseEstimator):
+class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator):
     """Base of the perceptrons.
 
     A subclass says how to check rows (``_check_input``), which learner to begin or go on with
@@ -62,6 +69,16 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
     ``_scores_of`` while learning).
     """
 
+    _instead: ClassVar = {
+        "eta0": "It is called eta here.",
+        "max_iter": "It is called max_epochs here.",
+        "tol": "It is called change_tol here, and counts with stop='small_change'.",
+        "early_stopping": "Use stop='held_out'.",
+        "penalty": "Perceptrons have no penalty here: LinearSVC has.",
+        "alpha": "Perceptrons have no penalty here: LinearSVC has.",
+        "l1_ratio": "Perceptrons have no penalty here: LinearSVC has.",
+        "n_jobs": "A perceptron visits one row after the other, in one thread.",
+    }
     _advice = "use keep='best' or AveragedPerceptron, or raise max_epochs"
 
     _averaged = False
@@ -223,11 +240,11 @@ class MistakeDriven(ClassifierMixin, BaseEstimator):
         return tags
 
     def _check_parameters(self) -> None:
-        check_number(self, "eta", above=0)
+        check_scale(self, "eta")
         check_number(self, "margin", at_least=0)
         check_flag(self, "fit_intercept")
         check_choice(self, "stop", STOPS)
-        if self.max_epochs != "auto":
+        if not (isinstance(self.max_epochs, str) and self.max_epochs == "auto"):
             check_number(self, "max_epochs", at_least=1, integer=True)
         check_flag(self, "shuffle")
         check_number(self, "change_tol", at_least=0)

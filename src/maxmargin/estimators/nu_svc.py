@@ -59,7 +59,8 @@ class NuSVC(KernelClassifier):
         With more than two classes, what ``decision_function`` returns: a score for each class, or
         for each pair. It has no effect on ``predict``.
     break_ties : bool, default=False
-        Has no effect: ties between classes are always broken by the sums of their scores.
+        Has no effect, as ties between classes are always broken by the sums of their scores;
+        ``predict`` refuses True with decision_function_shape="ovo", as scikit-learn does.
     random_state : int, Generator, RandomState or None, default=None
         Has no effect: nothing is random here.
     memory : int or "auto", default="auto"

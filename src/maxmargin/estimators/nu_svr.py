@@ -8,6 +8,7 @@ import numpy.typing as npt
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.kernel_models import Found, Part, Training
 from maxmargin.estimators.kernel_regressor import KernelRegressor, two_sided
+from maxmargin.estimators.parameters import check_cost
 from maxmargin.solve import Callback
 
 Floats = npt.NDArray[np.float64]
@@ -157,7 +158,7 @@ class NuSVR(KernelRegressor):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._check_cost()
+        check_cost(self)
         self._check_share()
 
     def _half_width(self) -> float:

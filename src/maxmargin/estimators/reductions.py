@@ -45,6 +45,28 @@ def best_classes(scores: Floats, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.asarray(classes[best])
 
 
+class ScoresOnly:
+    """Lets a classifier without probabilities say how to get them; ``hasattr`` is False."""
+
+    @property
+    def predict_proba(self) -> Any:
+        """Not there: scores are no probabilities."""
+        raise AttributeError(self._how_to_get("predict_proba"))
+
+    @property
+    def predict_log_proba(self) -> Any:
+        """Not there: scores are no probabilities."""
+        raise AttributeError(self._how_to_get("predict_log_proba"))
+
+    def _how_to_get(self, method: str) -> str:
+        name = type(self).__name__
+        return (
+            f"{name} has no {method}: its scores are not probabilities. Fit "
+            f"CalibratedClassifierCV({name}(…), ensemble=False) of sklearn.calibration, which has "
+            "it; decision_function ranks rows without it."
+        )
+
+
 def combined_scores(scores: Floats, tasks: list[tuple[int, int]], n_classes: int) -> Floats:
     """Return one score a class from the scores of the tasks (positive, negative), a column each.
 

@@ -259,6 +259,16 @@ def _judged(status: Status, certificate: Certificate, tol: float) -> Status:
     return Status.STALLED if status is Status.OPTIMAL else status
 
 
+def gap_left(certificate: Certificate, tol: float) -> str:
+    """Return the sentence on what separates an answer from ``tol``: its gap, or rounding."""
+    parts = certificate.parts or (certificate,)
+    gap = max(part.relative_gap for part in parts)
+    rounding = max(part.rounding for part in parts)
+    if gap <= tol:
+        return f" Rounding may hide a relative duality gap of up to {rounding:.3g}, tol={tol:g}."
+    return f" The relative duality gap is {gap:.3g}, tol={tol:g}."
+
+
 def ill_scaled(X: Any, names: Any) -> str:
     """Return a clause that names columns of very different size, or far from 0; or nothing."""
     squares = X.multiply(X) if hasattr(X, "multiply") else np.multiply(X, X, dtype=np.float64)
@@ -281,4 +291,6 @@ def ill_scaled(X: Any, names: Any) -> str:
     far = used[(spreads[used] * _UNEVEN < sizes[used]) & (spreads[used] > 0)]
     if len(far):
         return f" Column {name(far[0])} is far from 0 beside its spread: centring it would help."
+    if 1 / _UNEVEN < sizes[largest] < _UNEVEN:
+        return ""
     return f" The columns are of size {sizes[largest]:.1g} (column {name(largest)}): scale them."

@@ -39,7 +39,7 @@ class Stream(BaseEstimator):
             raise ValueError("trace=True is for fit: partial_fit has no iterations to note.")
         if hasattr(self, "_learners"):
             return
-        intercept = Intercept(self.intercept)
+        intercept = self._intercept()
         lift = 1.0 if intercept is Intercept.FREE else float(self.intercept_scaling)
         self._learners = [Learner(n_features, intercept, lift) for _ in range(problems)]
         if hasattr(self, "status_"):

@@ -9,7 +9,7 @@ from maxmargin import losses
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.kernel_classifier import KernelClassifier
 from maxmargin.estimators.kernel_models import Part
-from maxmargin.estimators.parameters import check_flag
+from maxmargin.estimators.parameters import check_cost, check_flag
 from maxmargin.estimators.reductions import Task
 from maxmargin.solve import Callback
 
@@ -59,7 +59,8 @@ class SVC(KernelClassifier):
         With more than two classes, what ``decision_function`` returns: a score for each class, or
         for each pair. It has no effect on ``predict``.
     break_ties : bool, default=False
-        Has no effect: ties between classes are always broken by the sums of their scores.
+        Has no effect, as ties between classes are always broken by the sums of their scores;
+        ``predict`` refuses True with decision_function_shape="ovo", as scikit-learn does.
     random_state : int, Generator, RandomState or None, default=None
         For the linear kernel, where rows may be visited in random order. None is a fixed seed.
     fit_intercept : bool, default=True
@@ -203,7 +204,7 @@ class SVC(KernelClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._check_cost()
+        check_cost(self)
         check_flag(self, "fit_intercept")
 
     def _binary(self, task: Task, weight: Floats, rows: Ints, sides: Ints) -> Part:

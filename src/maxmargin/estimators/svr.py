@@ -9,7 +9,7 @@ from maxmargin import losses
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.kernel_models import Found, Part, Training
 from maxmargin.estimators.kernel_regressor import KernelRegressor, two_sided
-from maxmargin.estimators.parameters import check_flag, check_number
+from maxmargin.estimators.parameters import check_cost, check_flag, check_number
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solve import Callback
 
@@ -164,7 +164,7 @@ class SVR(KernelRegressor):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._check_cost()
+        check_cost(self)
         check_number(self, "epsilon", at_least=0)
         check_flag(self, "fit_intercept")
 

@@ -203,6 +203,8 @@ def update_bound(
         return math.inf
     # Divided by γ̃ twice, never by its square: that underflows for tiny margins.
     gamma = smallest / size
+    if gamma == 0:  # the margin underflows beside the length of w
+        return math.inf
     bound = (squared_radius + 2.0 * theta / eta) / gamma / gamma + 2.0 * start / eta / gamma
     return bound * _ROUNDED_UP
 

@@ -52,6 +52,8 @@ def canonical(plane: P, X: Any, y: Any) -> P:
     >>> canonical(Hyperplane([4, 0], 0), [[-1, 0], [2, 0]], [-1, 1])
     Hyperplane(w=array([1., 0.]), b=0.0)
     """
+    if not isinstance(plane, Plane):
+        raise TypeError(_no_plane(plane))
     margins = plane.functional_margin(X, y)
     if wrong := int(np.count_nonzero(margins <= 0)):
         raise ValueError(
@@ -100,7 +102,18 @@ def marginal_classifiers(plane: Plane | npt.ArrayLike, X: Any, y: Any) -> tuple[
 
 def _plane(w: Plane | npt.ArrayLike) -> Plane:
     # parallel(0): w·x itself, not f − b, which would round twice.
-    return w.parallel(0.0) if isinstance(w, Plane) else Hyperplane(np.asarray(w))
+    if isinstance(w, Plane):
+        return w.parallel(0.0)
+    if hasattr(w, "fit"):
+        raise TypeError(_no_plane(w))
+    return Hyperplane(np.asarray(w))
+
+
+def _no_plane(given: Any) -> str:
+    return (
+        f"{type(given).__name__} is not a plane: pass mm.geometry.Hyperplane(w, b), or of a fitted "
+        "model mm.geometry.hyperplane(model)"
+    )
 
 
 def _facing(direction: Plane, X: Any, y: Any) -> tuple[float, float]:

@@ -55,6 +55,10 @@ class Kernel:
         """Whether kernel values come in the place of rows."""
         return False
 
+    def for_objects(self) -> "Kernel":
+        """Return the kernel that takes lists of objects where this one takes rows, if it can."""
+        return self._rebuilt(lambda member: member.for_objects())
+
     # ------------------------------------------------------------ values
 
     def gram(self, A: Any, B: Any = None) -> FloatArray:

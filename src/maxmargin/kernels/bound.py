@@ -32,8 +32,6 @@ class Bound:
     (or a boolean mask), is the same for these rows; slices share memory.
     """
 
-    __slots__ = ("dtype", "origin", "parts", "size", "width")
-
     def __init__(self, source: "Source", *parts: Part) -> None:
         self.size, self.dtype, self.width = len(source), source.dtype, source.width
         self.origin = source.origin
@@ -102,6 +100,17 @@ class Objects:
         if isinstance(index, slice):
             return Objects(self.items[index])
         return Objects([self.items[i] for i in index])
+
+
+def is_numeric(X: Any) -> bool:
+    """Return whether X is a matrix of numbers, or is meant to be one."""
+    if sp.issparse(X) or hasattr(type(X), "columns") or isinstance(X, DenseRows | SparseRows):
+        return True
+    try:
+        values = np.asarray(X)
+    except ValueError:  # ragged
+        return False
+    return values.ndim >= 2 or values.dtype.kind in "biuf"
 
 
 class Source:

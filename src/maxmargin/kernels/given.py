@@ -8,7 +8,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin.kernels.base import Kernel
-from maxmargin.kernels.bound import Bound, Objects, Source
+from maxmargin.kernels.bound import Bound, Objects, Source, is_numeric
 from maxmargin.kernels.parameters import nonnegative
 from maxmargin.kernels.rows import DenseRows, FloatArray, SparseRows, numeric_rows, products
 
@@ -140,10 +140,11 @@ class FromFunction(Kernel):
     function : callable
         With ``on="blocks"`` it takes two blocks of n and m rows and returns an (n, m) array; the
         value for two rows must not depend on the others, since a large matrix is asked for in
-        pieces. With ``on="pairs"`` it takes two rows (sparse ones as dense arrays), or two objects
-        of any kind such as strings or graphs, and returns a number.
-    on : {"blocks", "pairs"}, default="blocks"
-        What the function takes.
+        pieces. Of rows that are no vectors of numbers, such as strings or graphs, a block is a
+        list. With ``on="pairs"`` it takes two rows (sparse ones as dense arrays), or two objects of
+        any kind, and returns a number.
+    on : {"blocks", "objects", "pairs"}, default="blocks"
+        What the function takes; "objects" are blocks that are lists whatever the rows are.
 
     Notes
     -----
@@ -174,25 +175,31 @@ class FromFunction(Kernel):
 
     @property
     def takes_objects(self) -> bool:
-        """Whether the function takes pairs."""
-        return self.on == "pairs"
+        """Whether the function takes objects rather than rows of a matrix."""
+        return self.on in ("objects", "pairs")
+
+    def for_objects(self) -> "FromFunction":
+        """Return the same function, of lists of objects if it takes blocks."""
+        return FromFunction(self.function, on="objects") if self.on == "blocks" else self
 
     def _check(self) -> None:
         if not callable(self.function):
             raise TypeError(f"FromFunction: function must be callable, got {self.function!r}")
-        if self.on not in ("blocks", "pairs"):
-            raise ValueError(f"FromFunction: on must be 'blocks' or 'pairs', got {self.on!r}")
+        if self.on not in ("blocks", "objects", "pairs"):
+            raise ValueError(
+                f"FromFunction: on must be 'blocks', 'objects' or 'pairs', got {self.on!r}"
+            )
 
     def _bind(self, source: Source) -> Bound:
-        if self.on == "blocks":
+        if self.on == "blocks" and is_numeric(source.given):
             return Bound(source, source.rows)
-        if source.is_matrix and source.width is not None:
+        if self.on == "pairs" and source.is_matrix and source.width is not None:
             return Bound(source, source.rows)
         return Bound(source, Objects(list(source.given)))
 
     def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
-        if self.on == "blocks":
-            out[...] = self._block(a.parts[0].values, b.parts[0].values, out.shape)
+        if self.on != "pairs":
+            out[...] = self._block(_block_of(a.parts[0]), _block_of(b.parts[0]), out.shape)
             return
         for i, x in enumerate(_each(a.parts[0])):
             for j, z in enumerate(_each(b.parts[0])):
@@ -204,7 +211,7 @@ class FromFunction(Kernel):
         diagonal = np.empty(len(a), a.dtype)
         for i in range(0, len(a), 64):  # few calls, and few values that nobody needs
             part = a.parts[0][i : i + 64]
-            block = self._block(part.values, part.values, (len(part), len(part)))
+            block = self._block(_block_of(part), _block_of(part), (len(part), len(part)))
             diagonal[i : i + 64] = block.diagonal()
         return diagonal
 
@@ -234,6 +241,10 @@ class FromFunction(Kernel):
     @property
     def _name(self) -> str:
         return getattr(self.function, "__qualname__", None) or repr(self.function)
+
+
+def _block_of(rows: DenseRows | SparseRows | Objects) -> Any:
+    return rows.items if isinstance(rows, Objects) else rows.values
 
 
 def _each(rows: DenseRows | SparseRows | Objects) -> Iterator[Any]:

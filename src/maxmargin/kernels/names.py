@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from maxmargin.errors import did_you_mean
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.distances import RBF, Laplacian
 from maxmargin.kernels.dot_products import Cosine, Linear, Polynomial, Sigmoid
@@ -22,6 +23,9 @@ _NAMED: dict[str, Callable[[Any, Any, Any], Kernel]] = {
     "intersection": lambda gamma, degree, coef0: Intersection(),
     "precomputed": lambda gamma, degree, coef0: Precomputed(),
 }
+
+# What the same kernels are called elsewhere.
+_OTHER_NAMES = {"gaussian": "rbf", "gauss": "rbf", "radial": "rbf", "squared_exponential": "rbf"}
 
 
 def as_kernel(
@@ -50,7 +54,11 @@ def as_kernel(
         return kernel
     if isinstance(kernel, str):
         if kernel not in _NAMED:
-            raise ValueError(f"kernel={kernel!r} is not known; valid names are {sorted(_NAMED)}")
+            meant = _OTHER_NAMES.get(kernel.lower(), kernel)
+            raise ValueError(
+                f"kernel={kernel!r} is not known; valid names are {sorted(_NAMED)}."
+                f"{did_you_mean(meant, _NAMED)}"
+            )
         return _NAMED[kernel](gamma, degree, coef0)
     if callable(kernel) and not isinstance(kernel, type):
         return FromFunction(kernel)

@@ -18,9 +18,17 @@ def real(kernel: "Kernel", name: str) -> float:
     value = getattr(kernel, name)
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{_owner(kernel)}: {name} must be a number, got {value!r}")
-    if not math.isfinite(value):
-        raise ValueError(f"{_owner(kernel)}: {name} must be finite, got {value!r}")
+    if not math.isfinite(_as_float(value)):
+        raise ValueError(f"{_owner(kernel)}: {name} must be finite, got {value!r:.60}")
     return float(value)
+
+
+def _as_float(value: Real) -> float:
+    """Return a number in float64, infinite if it is too large."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def nonnegative(kernel: "Kernel", name: str) -> float:
@@ -46,9 +54,9 @@ def gamma_of(kernel: Any) -> float:
         raise TypeError(
             f"{_owner(kernel)}: gamma must be a number above 0, 'scale' or 'auto', got {value!r}"
         )
-    if not 0 < float(value) < math.inf:
+    if not 0 < _as_float(value) < math.inf:
         raise ValueError(
-            f"{_owner(kernel)}: gamma must be a finite number above 0, got {value!r}; "
+            f"{_owner(kernel)}: gamma must be a finite number above 0, got {value!r:.60}; "
             "gamma='scale' with kernel.resolved(X) is a safe start"
         )
     return float(value)

@@ -82,8 +82,8 @@ def compare_gp(
     With more than two classes the process is one against the rest, with the one kernel that
     maximises the mean of the log marginal likelihoods. In regression the noise is a parameter of
     the process, and ε is a tenth of the spread of y. The search of cross-validation starts from the
-    better of the given kernel and that of the process, and moves one parameter at a time; its
-    seconds do not count those of the process.
+    better of the given kernel and that of the process, and moves one parameter at a time. As both
+    SVMs rest on the kernel of the process, their seconds count those it took.
 
     Examples
     --------
@@ -114,9 +114,10 @@ def compare_gp(
         bar.update(note=GP)
         process = by_marginal_likelihood(kernel, data)
         bar.update(note=SVM_BY_GP)
-        borrowed = by_cross_validation(kernel, [process.theta], data, bar, tune=False)
+        starts, spent = [process.theta], process.seconds
+        borrowed = by_cross_validation(kernel, starts, data, bar, False, spent)
         bar.update(note=SVM_BY_CV)
-        tuned = by_cross_validation(kernel, [theta, process.theta], data, bar, tune=len(theta) > 0)
+        tuned = by_cross_validation(kernel, [theta, *starts], data, bar, len(theta) > 0, spent)
         choices = {GP: process, SVM_BY_GP: borrowed, SVM_BY_CV: tuned}
         return _compared(choices, data, X_test, y_test, (*notes, *process.remarks))
 

@@ -32,7 +32,8 @@ class GPComparison:
     support_count : dict
         How many training rows a prediction takes; of the process, all.
     seconds : dict
-        To choose parameters and fit.
+        To choose parameters and fit; those of the SVMs count the search of the process, on which
+        they rest.
     log_marginal_likelihood : dict
         Of the kernels "GP" and "CV", under the process.
     agreement : float

@@ -190,6 +190,8 @@ def machine_of_two(model: Any, X: Any, y: Any, sample_weight: Any, what: str) ->
 
 def refuse_others(model: Any) -> None:
     """Raise unless the model is one that the criteria are about."""
+    if not hasattr(model, "fit"):
+        raise TypeError(f"{type(model).__name__} is not a model: that comes first, then X and y.")
     if not isinstance(model, KINDS):
         names = ", ".join(kind.__name__ for kind in KINDS)
         raise TypeError(

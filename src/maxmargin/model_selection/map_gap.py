@@ -26,9 +26,10 @@ from maxmargin.certify import certify as certify_point
 from maxmargin.certify.intercepts import best_intercept
 from maxmargin.estimators import SVC, LinearSVC, Nystroem, PolynomialMap, RandomFourier
 from maxmargin.estimators.inputs import check_classes, check_labels, generator
+from maxmargin.estimators.parameters import shown
 from maxmargin.kernels import Linear
 from maxmargin.model_selection.map_gap_answer import MapGap
-from maxmargin.problem import KernelProblem, Start
+from maxmargin.problem import Intercept, KernelProblem, Start
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -134,7 +135,7 @@ def _exact(phi: Any, machine: Any, C: float, tol: float) -> SVC:
         kernel=phi.kernel_,
         tol=tol,
         class_weight=machine.class_weight,
-        fit_intercept=machine.intercept == "free",
+        fit_intercept=machine._intercept() is Intercept.FREE,
     )
 
 
@@ -187,8 +188,8 @@ def _steps(pipeline: Any) -> tuple[list[Any], Any, Any]:
     """Return what comes before the map, the map, and the machine."""
     if not isinstance(pipeline, Pipeline):
         raise TypeError(
-            f"pipeline={pipeline!r} is not a Pipeline: pass make_pipeline(…, map, LinearSVC()); of "
-            "parts that are fitted already, too."
+            f"pipeline={shown(pipeline)} is not a Pipeline: pass make_pipeline(…, map, "
+            "LinearSVC()) first, then X and y; of parts that are fitted already, too."
         )
     steps = [step for _, step in pipeline.steps if step is not None and step != "passthrough"]
     known = len(steps) > 1 and isinstance(steps[-2], _MAPS) and isinstance(steps[-1], LinearSVC)
@@ -198,7 +199,7 @@ def _steps(pipeline: Any) -> tuple[list[Any], Any, Any]:
             f"maxmargin; it has {[type(step).__name__ for step in steps]}."
         )
     machine = steps[-1]
-    asked = (machine.loss, machine.penalty, machine.intercept)
+    asked = (machine.loss, machine.penalty, machine._intercept().value)
     if asked[:2] != ("hinge", "l2") or asked[2] not in ("free", "none"):
         raise ValueError(
             f"loss={asked[0]!r}, penalty={asked[1]!r}, intercept={asked[2]!r} has no kernel "

@@ -10,7 +10,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin.estimators import SVC, SVR, LinearSVC, LinearSVR
-from maxmargin.estimators.inputs import check_weights
+from maxmargin.estimators.inputs import check_weights, refuse_swapped
+from maxmargin.estimators.parameters import shown
 from maxmargin.estimators.solving import Budget
 from maxmargin.model_selection.exact_solutions import (
     FEW_ROWS,
@@ -92,6 +93,7 @@ def regularization_path(
     >>> path.model(1.0).score(X, y)
     1.0
     """
+    refuse_swapped("regularization_path(X, y, estimator)", estimator, X, y)
     machine = _checked(estimator, tol)
     _check_choice("exact", exact)
     _check_choice("ends", ends)
@@ -278,7 +280,8 @@ def _checked(estimator: Any, tol: float | None) -> Any:
         estimator = LinearSVC()
     if not isinstance(estimator, LinearSVC | SVC | LinearSVR | SVR):
         raise TypeError(
-            f"estimator={estimator!r} has no path along C: choose LinearSVC, SVC, LinearSVR or SVR."
+            f"estimator={shown(estimator)} has no path along C: choose LinearSVC, SVC, LinearSVR "
+            "or SVR."
         )
     machine = clone(estimator)
     return machine if tol is None else machine.set_params(tol=tol)

@@ -218,7 +218,7 @@ def hard_end(estimator: Any, classes: Any, problem: Any, data: Data) -> End:
     kernel: Any = problem.gram.kernel if by_kernel else "linear"
     if by_kernel and n_rows > _MOST_ROWS:
         return End(None, f"not looked for with {n_rows} rows: HardMarginSVC(kernel=…) would tell")
-    intercept = estimator.intercept if linear else "free" if estimator.fit_intercept else "none"
+    intercept = getattr(estimator, "intercept", "free") if estimator.fit_intercept else "none"
     X = data.X
     if intercept == "penalized":
         column = np.full((n_rows, 1), float(estimator.intercept_scaling))

@@ -345,6 +345,13 @@ def _places(n: int) -> Any:
 
     def placed(rows: Any) -> Any:
         rows = np.asarray(rows)
-        return np.flatnonzero(rows) if rows.dtype == bool else np.arange(n)[rows]
+        if rows.dtype == bool:
+            return np.flatnonzero(rows)
+        if rows.dtype.kind not in "iu" or ((rows < -n) | (rows >= n)).any():
+            raise ValueError(
+                f"cv is not valid: it must give numbers of rows, from 0 to {n - 1}, but a split "
+                f"gives {rows!r:.80}."
+            )
+        return np.arange(n)[rows]
 
     return placed

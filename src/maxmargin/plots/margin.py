@@ -139,7 +139,7 @@ class MarginDisplay(Display):
         *,
         features: Any = None,
         at: Any = "median",
-        view: str = "data",
+        view: str = "auto",
         pair: tuple[Any, Any] | None = None,
         grid_resolution: int = 200,
         ax: Any = None,
@@ -159,14 +159,15 @@ class MarginDisplay(Display):
         y : array-like of shape (n,)
             Labels; not needed by outlier detectors.
         features : pair of int or str, optional
-            The two features to draw, by number or name. Needed if there are more than two.
+            The two features to draw, by number or name.
         at : "median", "mean" or array of shape (d,), default="median"
             Where the other features are held: the boundary is that of this slice, the points are
             projected onto it.
-        view : {"data", "margin"}, default="data"
+        view : {"auto", "data", "margin"}, default="auto"
             Features; or the signed distance f/‖w‖ (of a kernel in its feature space, of a
             pipeline in the space of its last step) and the largest spread orthogonal to w, which
-            shows the true margin of any number of features.
+            shows the true margin of any number of features. "auto": the latter if there are more
+            than two features and none are chosen.
         pair : pair of classes, optional
             With more than two classes, whose plane to draw; for models that have one for every
             pair. None: the regions of all classes, without margins.

@@ -29,6 +29,8 @@ def margin_data(
     """Return what MarginDisplay is made of."""
     _check_choices(view, features, resolution)
     table = as_table(X)
+    if view == "auto":
+        view = "margin" if features is None and table.shape[1] > 2 else "data"
     machine = read_machine(estimator, table, pair)
     _check_view(machine, view)
     labels = _labels(machine, table, y)
@@ -60,8 +62,8 @@ def margin_data(
 
 
 def _check_choices(view: Any, features: Any, resolution: Any) -> None:
-    if view not in ("data", "margin"):
-        raise ValueError(f"view must be 'data' or 'margin', got {view!r}")
+    if view not in ("auto", "data", "margin"):
+        raise ValueError(f"view must be 'auto', 'data' or 'margin', got {view!r}")
     if view == "margin" and features is not None:
         raise ValueError(
             f"features={features!r:.60} with view='margin': that view is of all features; take "

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.diagnosis import Diagnosis
+from maxmargin.estimators.inputs import refuse_swapped
 
 if TYPE_CHECKING:
     from maxmargin.reports.subject import Subject
@@ -97,6 +98,7 @@ def report(
         raise ValueError(f"theme must be 'auto', 'light' or 'dark', got {theme!r}")
     if diagnosis is not None and not isinstance(diagnosis, Diagnosis):
         raise TypeError(f"diagnosis must be what mm.diagnose returns, got {diagnosis!r:.80}")
+    refuse_swapped("report(model, X, y, path)", model, X, y, path)
     _target(path)  # refused before there is work
     # Imported here: with this package comes all that it reports about.
     from maxmargin.reports.subject import Words, subject_of
@@ -132,6 +134,8 @@ def write(
 
 
 def _target(path: str | Path) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path={path!r:.80} is not valid: give the name of the file to write")
     target = Path(path).resolve()
     if target.exists() and not target.is_file():
         raise ValueError(f"path={str(path)!r} is not a file; give the name of a file to write")

@@ -72,12 +72,16 @@ class Separation:
     pairs: dict[tuple[Any, Any], "Separation"] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        who = " and ".join(map(str, self.classes)) if len(self.classes) == 2 else "All classes"
+        two = len(self.classes) == 2
+        who = " and ".join(map(str, self.classes)) if two else "All classes"
         if self.separable:
             return f"{who} are separable, with margin {self.margin:.4g}."
         if self.separable is None:
+            who = who if two else "all classes"
             return f"Whether {who} are separable is undecided at this precision."
         n = len(self.witness.rows) if isinstance(self.witness, Overlap) else 0
+        if not two:
+            return f"Not all classes are separable: {n} rows show that convex hulls meet."
         return f"{who} are not separable: {n} rows show that their convex hulls meet."
 
     def _repr_html_(self) -> str:
