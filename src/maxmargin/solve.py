@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from maxmargin.problem import (
     Status,
 )
 from maxmargin.progress import progress
+from maxmargin.solvers.kernel_variables import feasible_start
 
 Step = TypeVar("Step", bound=Iterate)
 StopRule = Callable[[Step], Status | None]
@@ -83,8 +85,9 @@ def solve(
             notes.append((progress.seconds, progress.iterate.relative_gap))
         return None if callback is None else callback(progress)
 
+    start = start or Start()
     ended = drive(
-        watch.seen(solver.iterates(problem, start or Start())),
+        watch.seen(solver.iterates(problem, start), max_time),
         rules=[watch],
         max_iter=max_iter,
         at_max_iter=Status.MAX_ITER,
@@ -93,15 +96,32 @@ def solve(
         verbose=verbose,
         tol=tol,
     )
-    if watch.last is None:
-        raise KeyboardInterrupt("interrupted before there was anything to keep")
     status = ended.status
+    if watch.last is None:
+        if status is Status.INTERRUPTED:
+            raise KeyboardInterrupt("interrupted before there was anything to keep")
+        begun = beginning(problem, start)
+        return Solution(begun.w, begun.b, begun.beta, replace(ended, status=Status.MAX_TIME), notes)
     if watch.last.relative_gap <= tol and status is not Status.INTERRUPTED:
         status = Status.OPTIMAL
+    elif watch.late:
+        status = Status.MAX_TIME
     elif watch.exhausted:
         status = Status.STALLED
     last = watch.last
-    return Solution(last.w, last.b, last.beta, Run(status, ended.iterations, ended.seconds), notes)
+    return Solution(last.w, last.b, last.beta, replace(ended, status=status), notes)
+
+
+def beginning(problem: Problem | MulticlassProblem | KernelProblem, start: Start) -> Any:
+    """Return a point (w, b, beta) for which nothing is computed: the start, or about 0."""
+    if isinstance(problem, KernelProblem):
+        beta = feasible_start(problem) if start.beta is None else start.beta
+        return Start(beta, np.zeros(len(problem.totals)), beta)
+    n, d = problem.X.shape
+    several = (problem.n_classes,) if isinstance(problem, MulticlassProblem) else ()
+    w = np.zeros((d, *several)) if start.w is None else start.w
+    b = np.broadcast_to(start.b, several) if several else start.b
+    return Start(w, b, np.zeros((n, *several)) if start.beta is None else start.beta)
 
 
 class _Watch:
@@ -113,16 +133,29 @@ class _Watch:
         self.tol = tol
         self.polish = polish
         self.last: Bracket | None = None
-        self.exhausted = False
+        self.exhausted = self.late = False
         self._marks: list[tuple[float, float]] = []
         self._extra = 0
 
-    def seen(self, iterates: Iterator[Bracket]) -> Iterator[Bracket]:
-        """Pass iterates on, noting the last one, and whether the solver gave up by itself."""
-        for iterate in iterates:
-            self.last = iterate
-            yield iterate
-        self.exhausted = True
+    def seen(self, iterates: Iterator[Bracket], max_time: float | None) -> Iterator[Bracket]:
+        """Pass iterates on, noting the last one, and whether the solver gave up by itself.
+
+        A step that takes longer than there is time for is given up in the middle.
+        """
+        end = np.inf if max_time is None else clock.now() + max_time
+        limit = clock.Limit(end, clock.limit())
+        while True:
+            try:
+                with clock.under(limit):
+                    clock.check()
+                    self.last = next(iterates)
+            except StopIteration:
+                self.exhausted = True
+                return
+            except clock.OutOfTimeError:
+                self.late = True
+                return
+            yield self.last
 
     def __call__(self, iterate: Bracket) -> Status | None:
         gap = iterate.relative_gap
