@@ -56,15 +56,10 @@ class Part:
 
 
 class Found(NamedTuple):
-    """What solving the parts gave.
-
-    The best weights and the best duals may come from different iterates; in feature space both are
-    sums over rows, and both are kept by (side, row).
-    """
+    """What solving the parts gave; the duals lie by (side, row)."""
 
     problems: list[Any]
     outcomes: list[Any]
-    weights: Floats
     duals: Floats
 
 

@@ -46,6 +46,11 @@ class DenseRows:
         largest: FloatArray = np.abs(self.values).max(axis=1)
         return largest
 
+    @property
+    def terms(self) -> int:
+        """Of how many products a dot product of two rows is the sum, at most."""
+        return int(self.values.shape[1])
+
     def scaled(self, factors: FloatArray) -> "DenseRows":
         """Return rows multiplied by one factor each."""
         return DenseRows(self.values * factors[:, None])
@@ -118,6 +123,11 @@ class SparseRows:
     def largest(self) -> FloatArray:
         """Return the largest |xᵢₖ| of each row."""
         return np.asarray(abs(self.values).max(axis=1).toarray()).ravel()
+
+    @property
+    def terms(self) -> int:
+        """Of how many products a dot product of two rows is the sum, at most."""
+        return int(np.diff(self.values.indptr).max(initial=0))
 
     def scaled(self, factors: FloatArray) -> "SparseRows":
         """Return rows multiplied by one factor each."""
