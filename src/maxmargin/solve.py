@@ -51,6 +51,7 @@ def solve(
     start: Start | None = None,
     polish: int = 0,
     trace: bool = False,
+    reserve: Callable[[Bracket], float] | None = None,
 ) -> Solution:
     """Solve a problem to a relative duality gap.
 
@@ -72,6 +73,8 @@ def solve(
         rows. Beyond the first twenty, no more than it took to get there.
     trace : bool
         Whether to note seconds and gap after each iteration.
+    reserve : callable or None
+        Returns how many seconds of ``max_time`` to leave for what comes after an iterate.
 
     Returns
     -------
@@ -87,7 +90,7 @@ def solve(
 
     start = start or Start()
     ended = drive(
-        watch.seen(solver.iterates(problem, start), max_time),
+        watch.seen(solver.iterates(problem, start), max_time, reserve),
         rules=[watch],
         max_iter=max_iter,
         at_max_iter=Status.MAX_ITER,
@@ -137,7 +140,12 @@ class _Watch:
         self._marks: list[tuple[float, float]] = []
         self._extra = 0
 
-    def seen(self, iterates: Iterator[Bracket], max_time: float | None) -> Iterator[Bracket]:
+    def seen(
+        self,
+        iterates: Iterator[Bracket],
+        max_time: float | None,
+        reserve: Callable[[Bracket], float] | None,
+    ) -> Iterator[Bracket]:
         """Pass iterates on, noting the last one, and whether the solver gave up by itself.
 
         A step that takes longer than there is time for is given up in the middle.
@@ -156,6 +164,8 @@ class _Watch:
                 self.late = True
                 return
             yield self.last
+            if reserve is not None and max_time is not None:
+                limit.end = min(limit.end, end - reserve(self.last))
 
     def __call__(self, iterate: Bracket) -> Status | None:
         gap = iterate.relative_gap

@@ -26,6 +26,7 @@ class Primal:
     scores: Bounded
     norm2: Bounded
     b: Floats  # of each group of dual variables
+    unknown: Floats | float = 0.0  # by which scores may differ that there was no time for
 
 
 @dataclass(frozen=True)
@@ -80,13 +81,19 @@ def assembled(
         bound.value,
         dual.infeasibility,
         dual.drift,
-        kkt_violation(terms, primal.scores.value + by_variable(groups, own), dual.beta),
+        _violation(terms, primal, by_variable(groups, own), dual.beta),
         float(np.sqrt(2 * max(proved, 0.0))),
         float(best[0]) if len(best) else 0.0,
         intercept_cost=max(value.value - least.value, 0.0) if np.isfinite(least.value) else 0.0,
         intercepts=tuple(best.tolist()),
         rounding=relative_rounding(value, bound),
     ).resolved()
+
+
+def _violation(terms: Terms, primal: Primal, offset: Floats, beta: Floats) -> float:
+    if np.any(primal.unknown):
+        return np.inf
+    return kkt_violation(terms, primal.scores.value + offset, beta)
 
 
 def relative_rounding(value: Bounded, bound: Bounded) -> float:
@@ -98,9 +105,7 @@ def relative_rounding(value: Bounded, bound: Bounded) -> float:
     return float(error / size) if size > 0 and np.isfinite(error) else np.inf
 
 
-def _objective(
-    terms: Terms, groups: Ints, totals: Floats, primal: Primal, b: Floats
-) -> Bounded:
+def _objective(terms: Terms, groups: Ints, totals: Floats, primal: Primal, b: Floats) -> Bounded:
     """Return ½‖w‖² + Σ ℓ(w·φ + b) + Σ totals·b.
 
     A loss is convex, so on an interval around a score it is largest at one of the ends, and nowhere
@@ -109,14 +114,21 @@ def _objective(
     offset = by_variable(groups, b)
     scores = primal.scores.value + offset
     off = primal.scores.error + EPS * (np.abs(scores) + np.abs(offset) + np.abs(terms.target))
-    each = losses.values(terms, scores)
-    most = np.maximum(losses.values(terms, scores - off), losses.values(terms, scores + off))
+    each = _within(terms, scores, primal.unknown)
+    most = _within(terms, scores, primal.unknown + off)
     fitted = total(each, np.maximum(most - each, 0.0) + 4 * EPS * most)
     pulled = total(totals * b, EPS * np.abs(totals * b))
     value = 0.5 * primal.norm2.value + fitted.value + pulled.value
     size = 0.5 * abs(primal.norm2.value) + abs(fitted.value) + abs(pulled.value)
     error = 0.5 * primal.norm2.error + fitted.error + pulled.error + 2 * EPS * size
     return Bounded(value, error) if np.isfinite(value) else Bounded(np.inf, np.inf)
+
+
+def _within(terms: Terms, scores: Floats, off: Floats | float) -> Floats:
+    """Return the largest loss on the interval of so much to either side of each score."""
+    if not np.any(off):
+        return losses.values(terms, scores)
+    return np.maximum(losses.values(terms, scores - off), losses.values(terms, scores + off))
 
 
 def dual_objective(terms: Terms, dual: Dual) -> Bounded:
@@ -135,10 +147,14 @@ def best_intercepts(terms: Terms, groups: Ints, totals: Floats, primal: Primal) 
     best = primal.b.copy()
     for g, pull in enumerate(totals):
         members = groups == g
-        target, low, high, shift = (part[members] for part in terms[:4])
+        known = members & np.equal(primal.unknown, 0.0)
+        if not known.any():
+            continue
+        target, low, high, shift = (part[known] for part in terms[:4])
         some = Terms(target, low, high, shift, terms.slope)
+        share = known.sum() / members.sum()
         best[g] = best_intercept(
-            some, primal.scores.value[members], float(primal.b[g]), float(pull)
+            some, primal.scores.value[known], float(primal.b[g]), share * float(pull)
         )
     return best
 
@@ -158,9 +174,7 @@ def feasible(terms: Terms, beta: Floats, intercept: Intercept) -> tuple[Floats, 
     return within_groups(terms, beta, groups, np.zeros(int(free)))
 
 
-def within_groups(
-    terms: Terms, beta: Floats, groups: Ints, totals: Floats
-) -> tuple[Floats, float]:
+def within_groups(terms: Terms, beta: Floats, groups: Ints, totals: Floats) -> tuple[Floats, float]:
     """Return β clipped to its box with the right sum in every group; and the change.
 
     Where the sum is too large in one direction the variables of that direction are scaled down;

@@ -1,5 +1,6 @@
 """From a problem to a certified answer: solve, check, and go on if the check says so."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,6 +10,7 @@ from maxmargin import clock
 from maxmargin.certify import Certificate, certify, feasible_duals
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.problem import (
+    Bracket,
     KernelProblem,
     MulticlassProblem,
     Problem,
@@ -33,6 +35,9 @@ _MARGIN = 0.97  # of tol, aimed at by linear machines, so that there is room for
 _ROUNDED = 0.5  # times the gap, or tol: from there on rounding is what keeps tol from being proved
 _LOOKS = 50  # that pairs have at a small problem before Newton's method takes over
 _UNEVEN = 1e3  # ratio of sizes beyond which columns are named
+_GRACE_PART, _GRACE = 0.2, 0.5  # of max_time, and seconds, that certificates may take after it
+_RESERVED = 0.5  # of max_time, kept free for certificates at most
+_PROBE = 256, 2048  # rows and columns on which kernel values are timed
 _FINAL = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
 _ENDS = (Status.OPTIMAL, Status.STATIONARY, Status.ROUNDING, *_FINAL)
 
@@ -65,10 +70,16 @@ class Outcome:
 
 
 class Budget:
-    """The time and patience left for a fit that solves several problems one after the other."""
+    """The time and patience left for a fit that solves several problems one after the other.
+
+    Certificates may take a fifth of ``max_time`` and half a second longer: what they would take
+    beyond that is kept free for them, up to half of ``max_time``.
+    """
 
     def __init__(self, max_time: float | None) -> None:
         self._end = None if max_time is None else clock.now() + max_time
+        self._grace = 0.0 if max_time is None else _GRACE_PART * max_time + _GRACE
+        self._most = 0.0 if max_time is None else _RESERVED * max_time
         self.ended: Status | None = None
 
     @property
@@ -77,6 +88,35 @@ class Budget:
         if self.ended is not None:
             return 0.0
         return None if self._end is None else max(0.0, self._end - clock.now())
+
+    @property
+    def for_certificate(self) -> float | None:
+        """Seconds left for a certificate; None: no limit."""
+        if self.ended is Status.INTERRUPTED:
+            return _GRACE
+        return None if self._end is None else max(0.0, self._end + self._grace - clock.now())
+
+    def reserve(self, problem: "AnyProblem") -> Callable[[Bracket], float] | None:
+        """Return how the time that the certificate of an iterate will take is foreseen."""
+        if self._end is None or not isinstance(problem, KernelProblem):
+            return None
+        rows = np.unique(problem.rows)
+        each = _seconds_per_value(problem, rows)
+
+        def reserved(iterate: Bracket) -> float:
+            values = len(rows) * np.count_nonzero(iterate.beta)
+            return float(np.clip(values * each - self._grace, 0.0, self._most))
+
+        return reserved
+
+
+def _seconds_per_value(problem: KernelProblem, rows: Any) -> float:
+    """Return what a kernel value takes in a certificate, as seen on some of the rows."""
+    bound = problem.gram.exact
+    some = bound[rows[: _PROBE[0]]], bound[rows[: _PROBE[1]]]
+    started = clock.now()
+    problem.gram.kernel.combine_with_sizes(*some, np.ones((len(some[1]), 1)))
+    return (clock.now() - started) / (len(some[0]) * len(some[1]))
 
 
 def solved(problem: AnyProblem, settings: Settings, budget: Budget, start: Start) -> Outcome:
@@ -118,6 +158,7 @@ def _solved(
     tol = settings.tol * (_SINGLE_MARGIN if isinstance(problem, KernelProblem) else _MARGIN)
     trace: list[tuple[float, float]] = []
     best: tuple[Solution, Certificate] | None = None
+    reserve = budget.reserve(problem)
     for solver in _attempts(problem, settings):
         used.append(_name(solver))
         solution = solve(
@@ -131,9 +172,13 @@ def _solved(
             start=start,
             polish=_polish(problem),
             trace=settings.trace,
+            reserve=reserve,
         )
+        if solution.run.status is Status.INTERRUPTED:
+            budget.ended = Status.INTERRUPTED
         trace += [(made.seconds + at, gap) for at, gap in solution.trace]
-        best = _better(problem, solution, best)
+        with clock.limited(budget.for_certificate):
+            best = _better(problem, solution, best)
         status = _judged(solution.run.status, best[1], settings.tol)
         made = Run(
             status,
@@ -144,7 +189,7 @@ def _solved(
             break
         start, tol = Start(best[0].w, best[0].b, best[0].beta), 0.1 * tol
     assert best is not None
-    if made.status in _FINAL:
+    if made.status is Status.CALLBACK:
         budget.ended = made.status
     names = " and ".join(dict.fromkeys(used))
     return Outcome(replace(best[0], run=made, trace=trace), best[1], names)

@@ -75,17 +75,20 @@ def combine(
     threads: int | None,
     *,
     sizes: bool = False,
+    partial: bool = False,
 ) -> npt.NDArray[np.float64]:
     """Return K(a, b) @ weights in float64, each tile used while it is in cache and not kept.
 
     Sums over a tile are made in its type, sums over tiles in float64. With ``sizes``, as many
-    columns follow with |K(a, b)| @ |weights|.
+    columns follow with |K(a, b)| @ |weights|. ``partial``: rows that a time limit left no time
+    for are NaN, the last ones first.
     """
     count = weights.shape[1]
     out = np.zeros((len(a), 2 * count if sizes else count))
     typed = np.ascontiguousarray(weights, a.dtype)
     height = tile_height(kernel, a.dtype)
     todo = deque(range(0, len(a), height))
+    reached = np.zeros(len(a), bool)
 
     def panel(top: int) -> None:
         rows = a[top : top + height]
@@ -99,12 +102,19 @@ def combine(
                 if sizes:
                     np.abs(tile, out=tile)
                     out[top : top + height, count:] += tile @ np.abs(some)
+        reached[top : top + height] = True
 
     with one_blas_thread():
-        if todo:
-            panel(todo.popleft())
-        shared(panel, todo, min(thread_count(kernel, threads), len(todo)))
-    return finite(kernel, out)
+        try:
+            if todo:
+                panel(todo.popleft())
+            shared(panel, todo, min(thread_count(kernel, threads), len(todo)))
+        except clock.OutOfTimeError:
+            if not partial:
+                raise
+    finite(kernel, out[reached])
+    out[~reached] = np.nan
+    return out
 
 
 def finite(kernel: "Kernel", values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
