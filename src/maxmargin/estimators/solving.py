@@ -24,7 +24,7 @@ from maxmargin.progress import progress
 from maxmargin.solve import Callback, Solver, solve
 from maxmargin.solvers.block_smo import BlockSMO
 from maxmargin.solvers.choice import SOLVERS, choose, named
-from maxmargin.solvers.factor_newton import FactorNewton
+from maxmargin.solvers.factor_newton import MOST_ROWS, FactorNewton
 from maxmargin.solvers.newton import Newton
 
 _POLISHED = 2e5  # numbers in X up to which an answer is polished beyond tol
@@ -33,6 +33,7 @@ _ATTEMPTS = 3
 _SINGLE_MARGIN = 0.6  # of tol, aimed at by float32, so that the certificate in float64 holds
 _MARGIN = 0.97  # of tol, aimed at by linear machines, so that there is room for rounding
 _ROUNDED = 0.5  # times the gap, or tol: from there on rounding is what keeps tol from being proved
+_MOST_FACTORISED = 2 * MOST_ROWS  # variables: beyond that nobody need count rows
 _LOOKS = 50  # that pairs have at a small problem before Newton's method takes over
 _UNEVEN = 1e3  # ratio of sizes beyond which columns are named
 _GRACE_PART, _GRACE = 0.2, 0.5  # of max_time, and seconds, that certificates may take after it
@@ -80,7 +81,13 @@ class Budget:
         self._end = None if max_time is None else clock.now() + max_time
         self._grace = 0.0 if max_time is None else _GRACE_PART * max_time + _GRACE
         self._most = 0.0 if max_time is None else _RESERVED * max_time
+        self._last = None if self._end is None else self._end + self._grace  # for certificates
         self.ended: Status | None = None
+
+    def interrupt(self) -> None:
+        """End the fit for Ctrl-C: certificates have a moment left."""
+        if self.ended is not Status.INTERRUPTED:
+            self.ended, self._last = Status.INTERRUPTED, clock.now() + _GRACE
 
     @property
     def left(self) -> float | None:
@@ -92,31 +99,28 @@ class Budget:
     @property
     def for_certificate(self) -> float | None:
         """Seconds left for a certificate; None: no limit."""
-        if self.ended is Status.INTERRUPTED:
-            return _GRACE
-        return None if self._end is None else max(0.0, self._end + self._grace - clock.now())
+        return None if self._last is None else max(0.0, self._last - clock.now())
 
     def reserve(self, problem: "AnyProblem") -> Callable[[Bracket], float] | None:
         """Return how the time that the certificate of an iterate will take is foreseen."""
         if self._end is None or not isinstance(problem, KernelProblem):
             return None
-        rows = np.unique(problem.rows)
-        each = _seconds_per_value(problem, rows)
+        n_rows = np.count_nonzero(np.bincount(problem.rows))
+        each = _seconds_per_value(problem)
 
         def reserved(iterate: Bracket) -> float:
-            values = len(rows) * np.count_nonzero(iterate.beta)
+            values = n_rows * np.count_nonzero(iterate.beta)
             return float(np.clip(values * each - self._grace, 0.0, self._most))
 
         return reserved
 
 
-def _seconds_per_value(problem: KernelProblem, rows: Any) -> float:
+def _seconds_per_value(problem: KernelProblem) -> float:
     """Return what a kernel value takes in a certificate, as seen on some of the rows."""
-    bound = problem.gram.exact
-    some = bound[rows[: _PROBE[0]]], bound[rows[: _PROBE[1]]]
+    few, many = (problem.gram.exact[problem.rows[:count]] for count in _PROBE)
     started = clock.now()
-    problem.gram.kernel.combine_with_sizes(*some, np.ones((len(some[1]), 1)))
-    return (clock.now() - started) / (len(some[0]) * len(some[1]))
+    problem.gram.kernel.combine_with_sizes(few, many, np.ones((len(many), 1)))
+    return (clock.now() - started) / (len(few) * len(many))
 
 
 def solved(problem: AnyProblem, settings: Settings, budget: Budget, start: Start) -> Outcome:
@@ -174,12 +178,9 @@ def _solved(
             trace=settings.trace,
             reserve=reserve,
         )
-        if solution.run.status is Status.INTERRUPTED:
-            budget.ended = Status.INTERRUPTED
         trace += [(made.seconds + at, gap) for at, gap in solution.trace]
-        with clock.limited(budget.for_certificate):
-            best = _better(problem, solution, best)
-        status = _judged(solution.run.status, best[1], settings.tol)
+        best = _checked(problem, solution, best, budget)
+        status = _judged(budget.ended or solution.run.status, best[1], settings.tol)
         made = Run(
             status,
             made.iterations + solution.run.iterations,
@@ -193,6 +194,28 @@ def _solved(
         budget.ended = made.status
     names = " and ".join(dict.fromkeys(used))
     return Outcome(replace(best[0], run=made, trace=trace), best[1], names)
+
+
+def _checked(
+    problem: AnyProblem,
+    solution: Solution,
+    before: tuple[Solution, Certificate] | None,
+    budget: Budget,
+) -> tuple[Solution, Certificate]:
+    """Return the better of two solutions with its certificate, in the time there is for it.
+
+    After Ctrl-C, which may come in the middle of this, what was reached is kept with a certificate
+    that takes a moment.
+    """
+    if solution.run.status is Status.INTERRUPTED:
+        budget.interrupt()
+    try:
+        with clock.limited(budget.for_certificate):
+            return _better(problem, solution, before)
+    except KeyboardInterrupt:
+        budget.interrupt()
+        with clock.limited(budget.for_certificate):
+            return _better(problem, solution, before)
 
 
 def _better(
@@ -255,7 +278,7 @@ def _attempts(problem: AnyProblem, settings: Settings) -> list[Solver]:
 
 
 def _kernel_attempts(problem: KernelProblem, settings: Settings) -> list[Solver]:
-    if FactorNewton.takes(problem):
+    if len(problem.rows) <= _MOST_FACTORISED and FactorNewton.takes(problem):
         return [BlockSMO(settings.tol, looks=_LOOKS), FactorNewton(settings.threads)]
     # What float32 cannot settle float64 goes on with.
     return [
