@@ -151,7 +151,7 @@ def test_a_fit_with_its_certificate_keeps_to_its_time(
     assert model.status_ in (Status.MAX_TIME, Status.OPTIMAL)
     certificate = model.certificate_
     assert np.isfinite([certificate.primal, certificate.dual]).all()
-    exact = mm.certify(model, X, y)
+    exact: Any = mm.certify(model, X, y)
     # What was bounded rather than computed is on the safe side.
     assert certificate.primal >= exact.primal - exact.intercept_cost - 1e-9 * abs(exact.primal)
     assert certificate.dual <= exact.dual + 1e-9 * abs(exact.dual)
