@@ -70,4 +70,3 @@ def feasible_duals(problem: Problem | MulticlassProblem | KernelProblem, point: 
 
 def _is_hard(terms: Terms) -> bool:
     return not terms.shift.any() and bool(np.isinf(terms.high - terms.low).all())
-

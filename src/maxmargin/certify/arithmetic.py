@@ -16,6 +16,7 @@ from maxmargin.problem import Intercept
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+_BALANCED = 64 * EPS  # of the duals: sums that are off by no more are left as they are
 _AT_BOUND = 1e-9  # duals within this part of the largest of their bound are taken to be there
 
 
@@ -177,8 +178,9 @@ def feasible(terms: Terms, beta: Floats, intercept: Intercept) -> tuple[Floats, 
 def within_groups(terms: Terms, beta: Floats, groups: Ints, totals: Floats) -> tuple[Floats, float]:
     """Return β clipped to its box with the right sum in every group; and the change.
 
-    Where the sum is too large in one direction the variables of that direction are scaled down;
-    where there is nothing to scale down they share in the room that is left.
+    Where the sum is too large in one direction, by more than rounding, the variables of that
+    direction are scaled down; where there is nothing to scale down they share in the room that is
+    left.
     """
     clipped = np.clip(np.nan_to_num(beta, posinf=0.0, neginf=0.0), terms.low, terms.high)
     for g, wanted in enumerate(totals):
@@ -194,13 +196,15 @@ def _summing_to(wanted: float, beta: Floats, low: Floats, high: Floats) -> Float
     excess = total(beta).value - wanted
     sign = 1.0 if excess > 0 else -1.0
     heavier = sign * beta > 0
-    weight = float(np.abs(beta[heavier]).sum())
-    if weight >= abs(excess) > 0:
-        beta[heavier] *= 1.0 - abs(excess) / weight
+    weight, others = float(np.abs(beta[heavier]).sum()), float(np.abs(beta[~heavier]).sum())
+    if abs(excess) <= _BALANCED * (weight + others):
+        return beta  # scaling would move duals off their bounds for the sake of rounding
+    if weight >= abs(excess):
+        beta[heavier] *= max(sign * wanted + others, 0.0) / weight
         return beta
     room = beta - low if excess > 0 else high - beta
     finite = float(room.sum())
-    if abs(excess) > 0 and np.isfinite(finite) and finite > 0:
+    if np.isfinite(finite) and finite > 0:
         beta -= sign * room * min(1.0, abs(excess) / finite)
     return beta
 

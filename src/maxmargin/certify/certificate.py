@@ -8,7 +8,10 @@ import numpy as np
 from maxmargin.certify.page import as_html
 from maxmargin.problem import relative_gap
 
-_RESOLVED = 0.5  # the part of the objective below which rounding must be for a bound to mean anything
+_RESOLVED = (
+    0.5  # the part of the objective below which rounding must be for a bound to mean anything
+)
+_ROUNDED = 0.5  # times the gap, or tol: more rounding than that is what counts
 _WORTH_SAYING = 0.01  # the part of the gap from which on its cause is named
 
 
@@ -93,6 +96,10 @@ class Certificate:
         """
         proved = self.relative_gap + self.rounding <= tol * (1 - self.rounding)
         return bool(proved) and all(part.holds(tol) for part in self.parts)
+
+    def is_rounding(self, tol: float) -> bool:
+        """Return whether rounding, rather than the gap, keeps tol from being proved."""
+        return self.rounding > _ROUNDED * max(self.relative_gap, tol)
 
     def resolved(self) -> Self:
         """Return this, or the same without a bound if rounding leaves nothing of it."""

@@ -21,6 +21,7 @@ from maxmargin.certify.rounding import (
     combination,
     exact_sum,
     row_scores,
+    squared_norm,
     total,
 )
 from maxmargin.problem import Intercept
@@ -91,14 +92,12 @@ def certify_hard(
     placing = placed_scores(scores.value, signs, intercept)
     repaired, infeasibility = feasible(alpha, signs, intercept)
     implied = combination(X, repaired * signs, centre)
-    size = float(np.linalg.norm(implied.size))
-    moved = balance(repaired, signs, intercept) / (float(repaired.sum()) or 1.0) * 4 * size
-    length = float(np.linalg.norm(implied.value))
-    off = float(np.linalg.norm(implied.error)) + 4 * len(w) * EPS * length + moved
-    duals = Duals(repaired, infeasibility, Bounded(length, off))
+    # While one class is scaled down until Σαy = 0 exactly, no dual moves by more than this part.
+    part = 4 * balance(repaired, signs, intercept) / (float(repaired.sum()) or 1.0)
+    norm2 = squared_norm(implied.value, implied.error + part * implied.size)
+    duals = Duals(repaired, infeasibility, root(norm2))
     own = exact_sum(b, w, centre) if intercept is Intercept.FREE else placing.intercept
-    long = float(np.linalg.norm(w))
-    plane = Plane(placing, scores.error, own, Bounded(long, 4 * len(w) * EPS * long))
+    plane = Plane(placing, scores.error, own, root(squared_norm(w)))
     certificate = assembled(
         plane,
         duals,
@@ -153,7 +152,9 @@ def assembled(
         return refused(placing, duals.infeasibility, caveat)
     summed = total(duals.alpha)
     dual = _ratio(summed, duals.length)
-    scale = summed.value / duals.length.value / duals.length.value if duals.length.value > 0 else 0.0
+    scale = (
+        summed.value / duals.length.value / duals.length.value if duals.length.value > 0 else 0.0
+    )
     active = duals.alpha > _ACTIVE * duals.alpha.max(initial=0.0)
     uneven = np.abs(placing.scores[active] / placing.smallest - 1.0)
     drift = apart(1.0 / placing.smallest, scale) / (plane.length.value / placing.smallest)
@@ -199,6 +200,14 @@ def _half_square(value: float, low: float, high: float) -> Bounded:
     square = 0.5 * value * value
     off = max(0.5 * high * high - square, square - 0.5 * low * low)
     return Bounded(square, off + 8 * EPS * square)
+
+
+def root(square: Bounded) -> Bounded:
+    """Return the square root, whose error is largest where the square is smallest."""
+    value = float(np.sqrt(max(float(square.value), 0.0)))
+    high = float(np.sqrt(max(float(square.value + square.error), 0.0)))
+    low = float(np.sqrt(max(float(square.value - square.error), 0.0)))
+    return Bounded(value, max(high - value, value - low) + 8 * EPS * high)
 
 
 def refused(placing: Placed, infeasibility: float, caveat: str) -> Certificate:

@@ -18,7 +18,7 @@ from maxmargin.certify.arithmetic import Dual, Primal, assembled, imbalances, wi
 from maxmargin.certify.certificate import Certificate
 from maxmargin.certify.rounding import EPS, Bounded, total
 from maxmargin.kernels import Bound, Kernel
-from maxmargin.kernels.precomputed import is_symmetric
+from maxmargin.kernels.precomputed import asymmetry
 from maxmargin.kernels.tiling import TILE_COLUMNS
 from maxmargin.problem import KernelProblem, Point
 
@@ -54,7 +54,8 @@ def certify_kernel(
     scores = Bounded(weights.scores.value[at], weights.scores.error[at])
     primal = Primal(scores, weights.norm2, own.copy(), weights.unknown[at])
     certificate = assembled(terms, groups, totals, primal, dual, keep_intercept=keep_intercept)
-    return doubted(_cut_short(certificate, weights.unknown), kernel, bound)
+    certificate = _cut_short(certificate, weights.unknown)
+    return doubted(certificate, kernel, bound, problem.gram.bound.dtype)
 
 
 def _cut_short(certificate: Certificate, unknown: Floats) -> Certificate:
@@ -138,13 +139,18 @@ def _drift(weights: Expansion, implied: Expansion) -> float:
     return float(away / size) if size > 0 else float(away)
 
 
-def doubted(certificate: Certificate, kernel: Kernel, rows: Bound) -> Certificate:
-    """Return the certificate with what is known against the kernel."""
+def doubted(
+    certificate: Certificate, kernel: Kernel, rows: Bound, given: npt.DTypeLike
+) -> Certificate:
+    """Return the certificate with what is known against the kernel.
+
+    ``given`` is the type that rows, or a matrix of kernel values, came in.
+    """
     if kernel.psd:
         return certificate
     seen = min(len(rows), _LOOKED_AT)
     sample = np.linspace(0, len(rows) - 1, seen).astype(np.int64)
-    if kernel.psd is None and _is_gram(kernel, rows[sample]):
+    if kernel.psd is None and _is_gram(kernel, rows[sample], given):
         assumed = f"this takes {kernel!r} for positive semidefinite, as seen on {seen} rows"
         caveat = certificate.caveat or (assumed if seen < len(rows) else "")
         return dataclasses.replace(certificate, caveat=caveat)
@@ -152,12 +158,12 @@ def doubted(certificate: Certificate, kernel: Kernel, rows: Bound) -> Certificat
     return dataclasses.replace(certificate, dual=-np.inf, distance_bound=np.inf, caveat=refuted)
 
 
-def _is_gram(kernel: Kernel, rows: Bound) -> bool:
+def _is_gram(kernel: Kernel, rows: Bound, given: npt.DTypeLike) -> bool:
     """Return whether the matrix is symmetric and positive semidefinite, but for rounding."""
     K = kernel.between(rows, rows[:])  # two objects, so that both triangles are computed
-    if not is_symmetric(K):
+    eps = float(np.finfo(np.dtype(given)).eps)
+    if asymmetry(K) > np.sqrt(eps):
         return False
-    eps = float(np.finfo(K.dtype).eps)  # of the type that a given matrix came in
     K = 0.5 * (K.astype(np.float64) + K.T)
     # No eigenvalue is larger than the largest sum of a row.
     largest = float(np.abs(K).sum(axis=1).max())

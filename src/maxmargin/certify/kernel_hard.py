@@ -9,7 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin.certify.certificate import Certificate
-from maxmargin.certify.hard import Duals, Plane, assembled, balance, feasible, placed_scores
+from maxmargin.certify.hard import (
+    Duals,
+    Plane,
+    assembled,
+    balance,
+    feasible,
+    placed_scores,
+    root,
+)
 from maxmargin.certify.kernel import doubted, expansions
 from maxmargin.certify.rounding import Bounded
 from maxmargin.problem import Intercept, KernelProblem, Point
@@ -43,7 +51,7 @@ def certify_kernel_hard(
     bound = problem.gram.exact[problem.rows]
     weights, implied = expansions(kernel, bound, np.column_stack([a, beta]))
     placing = placed_scores(weights.scores.value, signs, intercept)
-    lengths = _root(weights.norm2), _root(implied.norm2)
+    lengths = root(weights.norm2), root(implied.norm2)
 
     def apart(p: float, q: float) -> float:
         mixed = (p * a - q * beta) @ (p * weights.scores.value - q * implied.scores.value)
@@ -55,12 +63,4 @@ def certify_kernel_hard(
     duals = Duals(alpha, infeasibility, Bounded(lengths[1].value, lengths[1].error + moved))
     plane = Plane(placing, weights.scores.error, own, lengths[0])
     certificate = assembled(plane, duals, apart, keep_intercept=keep_intercept)
-    return doubted(certificate, kernel, bound)
-
-
-def _root(square: Bounded) -> Bounded:
-    """Return the square root, whose error is largest where the square is smallest."""
-    value = float(np.sqrt(max(float(square.value), 0.0)))
-    high = float(np.sqrt(max(float(square.value + square.error), 0.0)))
-    low = float(np.sqrt(max(float(square.value - square.error), 0.0)))
-    return Bounded(value, max(high - value, value - low) + 1e-15 * high)
+    return doubted(certificate, kernel, bound, problem.gram.bound.dtype)

@@ -103,9 +103,7 @@ def _objective(
     return Bounded(value, 0.5 * norm2.error + fitted.error + EPS * value)
 
 
-def _dual_objective(
-    problem: MulticlassProblem, duals: Floats, implied: Combination
-) -> Bounded:
+def _dual_objective(problem: MulticlassProblem, duals: Floats, implied: Combination) -> Bounded:
     """Return Σ βᵢ[yᵢ] − ½Σ‖wₖ‖², less what it loses while rounding is taken out of all sums."""
     gained = total(duals[np.arange(len(duals)), problem.labels])
     norm2 = squared_norm(implied.value.ravel(), implied.error.ravel())

@@ -1,4 +1,4 @@
-"""Sums in float64, each with a bound on its error, so that what is proved holds in exact arithmetic.
+"""Sums in float64, each with a bound on its error: what is proved then holds in exact arithmetic.
 
 Every operation may be off by half of ε, relatively. The bounds here count a whole ε for each of
 them: the other half covers products of errors and the rounding of the bounds themselves.
@@ -32,7 +32,7 @@ def total(values: Floats, error: Any = 0.0) -> Bounded:
     """Return the sum of numbers whose own errors are known."""
     values = np.asarray(values, dtype=np.float64)
     size = float(np.abs(values).sum()) * (1 + len(values) * EPS)
-    own = float(np.sum(error)) * (1 + len(values) * EPS) + _TINY * len(values)
+    own = float(np.sum(error)) * (1 + len(values) * EPS) + _TINY * np.count_nonzero(values)
     if not np.isfinite(size):
         return Bounded(float(values.sum()), np.inf)
     if len(values) <= 1 << 12:
@@ -77,7 +77,7 @@ def row_scores(X: Any, W: Floats, centre: Floats) -> Bounded:
         rows = block - centre if centre.any() else block
         scores.append(np.asarray(rows @ W))
         sizes.append(np.asarray(abs(rows) @ np.abs(W)))
-    return Bounded(np.concatenate(scores), count * EPS * np.concatenate(sizes) + _TINY)
+    return Bounded(np.concatenate(scores), _errors(count, np.concatenate(sizes)))
 
 
 class Combination(NamedTuple):
@@ -101,7 +101,12 @@ def combination(X: Any, beta: Floats, centre: Floats) -> Combination:
         lost += (before - (value - shown)) + (added - shown)  # what this addition rounded off
         size += abs(rows).T @ np.abs(part)
         start, longest = start + block.shape[0], max(longest, block.shape[0])
-    return Combination(value + lost, (longest + 4) * EPS * size + _TINY, size)
+    return Combination(value + lost, _errors(longest + 4, size), size)
+
+
+def _errors(count: int, sizes: Floats) -> Floats:
+    """Return what sums of so many products, of these sizes, may be off by."""
+    return np.where(sizes > 0, count * EPS * sizes + _TINY, 0.0)
 
 
 def _longest_row(X: Any) -> int:

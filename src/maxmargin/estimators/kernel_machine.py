@@ -101,7 +101,7 @@ class KernelMachine(KernelExpansion):
         found = self._found(data, parts, problems, outcomes)
         self._adopt(data, found)
         self._keep_weights(data, found)
-        self._report(outcomes, data)
+        self._report(self._as_stored(problems, outcomes), data)
 
     def _found(
         self, data: Training, parts: list[Part], problems: list[Any], outcomes: list[Outcome]
@@ -134,6 +134,10 @@ class KernelMachine(KernelExpansion):
 
     def _solve(self, problems: list[Any], starts: list[Start]) -> list[Outcome]:
         return all_solved(problems, starts, self._settings(), Budget(self.max_time))
+
+    def _as_stored(self, _problems: list[Any], outcomes: list[Outcome]) -> list[Outcome]:
+        """Return the outcomes certified with the intercepts that the model has."""
+        return outcomes
 
     def _forget(self) -> None:
         for name in ("status_", "trace_"):
@@ -256,7 +260,7 @@ class KernelMachine(KernelExpansion):
         gap = max(part.relative_gap for part in self.certificate_.parts or (self.certificate_,))
         self.stop_reason_ += f" The relative duality gap is {gap:.3g}, tol={self.tol:g}."
         vectors = not (data.kernel.takes_gram or data.kernel.takes_objects)
-        if vectors and self.status_ in (Status.STALLED, Status.MAX_ITER):
+        if vectors and self.status_ in (Status.STALLED, Status.ROUNDING, Status.MAX_ITER):
             self.stop_reason_ += ill_scaled(data.X, getattr(self, "feature_names_in_", None))
         if self.status_ is Status.INTERRUPTED:
             raise KeyboardInterrupt(self.stop_reason_)

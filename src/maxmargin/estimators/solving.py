@@ -32,7 +32,6 @@ _POLISHED_DUALS = 1000  # the same of a kernel machine, by its dual variables
 _ATTEMPTS = 3
 _SINGLE_MARGIN = 0.6  # of tol, aimed at by float32, so that the certificate in float64 holds
 _MARGIN = 0.97  # of tol, aimed at by linear machines, so that there is room for rounding
-_ROUNDED = 0.5  # times the gap, or tol: from there on rounding is what keeps tol from being proved
 _MOST_FACTORISED = 2 * MOST_ROWS  # variables: beyond that nobody need count rows
 _LOOKS = 50  # that pairs have at a small problem before Newton's method takes over
 _UNEVEN = 1e3  # ratio of sizes beyond which columns are named
@@ -249,6 +248,15 @@ def _better(
     return solution, certify(problem, solution)
 
 
+def recertified(problem: AnyProblem, outcome: Outcome, b: Any, tol: float) -> Outcome:
+    """Return a solution with other intercepts, certified with these."""
+    solution = replace(outcome.solution, b=b)
+    certificate = certify(problem, solution, keep_intercept=True)
+    status = _judged(solution.run.status, certificate, tol)
+    run = replace(solution.run, status=status)
+    return Outcome(replace(solution, run=run), certificate, outcome.solver)
+
+
 def _rank(certificate: Certificate) -> tuple[float, float]:
     """Return what is smaller for the better certificate: what is proved, then the objective."""
     return certificate.proved_gap, certificate.primal
@@ -314,7 +322,7 @@ def _judged(status: Status, certificate: Certificate, tol: float) -> Status:
     ended = status in (Status.OPTIMAL, Status.STALLED)
     if certificate.refuted and ended:
         return Status.STATIONARY if status is Status.OPTIMAL else status
-    if ended and certificate.rounding > _ROUNDED * max(certificate.relative_gap, tol):
+    if ended and certificate.is_rounding(tol):
         return Status.ROUNDING
     return Status.STALLED if status is Status.OPTIMAL else status
 

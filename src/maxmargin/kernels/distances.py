@@ -21,7 +21,7 @@ DOUBLE_ERROR = 1e-9  # in γ‖x − x′‖², beyond which float64 takes diffe
 
 
 def distance_rounding(a: Bound) -> Floats:
-    """Return the rounding of 2^−(Σ terms ≥ 0), where sparse rows come as sums less what they share."""
+    """Return the rounding of 2^−Σ for terms ≥ 0; of sparse rows, sums less what they share."""
     rows, sums_of_rows = a.parts
     if isinstance(rows, DenseRows):
         # A sum z is off by εz/2 for each term, and z·exp(−z) is at most 0.37.

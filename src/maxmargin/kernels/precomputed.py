@@ -82,7 +82,6 @@ class Precomputed(Kernel):
         _refuse_rectangle(table.values)
         return np.array(table.values.diagonal()[table.numbers])
 
-
     def rounding(self, a: Bound) -> npt.NDArray[np.float64]:
         """Return what the matrix given is off from being symmetric."""
         table = a.parts[0]

@@ -143,7 +143,8 @@ def _plane(
     certificate = certify_hard(X, signs, w, b, alpha, intercept, keep_intercept=True)
     if not (np.isfinite(certificate.primal) and np.isfinite(w).all()):
         return None
-    status = run.status if run.status in (*BUDGETS, Status.INTERRUPTED) else Status.STALLED
+    stuck = Status.ROUNDING if certificate.is_rounding(tol) else Status.STALLED
+    status = run.status if run.status in (*BUDGETS, Status.INTERRUPTED) else stuck
     if certificate.holds(tol) and status is not Status.INTERRUPTED:
         status = Status.OPTIMAL
     return Widest(w, b, alpha, certificate, Run(status, run.iterations, run.seconds))

@@ -89,7 +89,8 @@ def _plane(
         return None
     if certificate.refuted:  # looked at more closely, it is no kernel
         raise rows.indefinite()
-    status = run.status if run.status in (*BUDGETS, Status.INTERRUPTED) else Status.STALLED
+    stuck = Status.ROUNDING if certificate.is_rounding(tol) else Status.STALLED
+    status = run.status if run.status in (*BUDGETS, Status.INTERRUPTED) else stuck
     if certificate.holds(tol) and status is not Status.INTERRUPTED:
         status = Status.OPTIMAL
     ended = Run(status, run.iterations, run.seconds)

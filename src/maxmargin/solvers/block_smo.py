@@ -67,7 +67,7 @@ class BlockSMO:
         These, and one after the time is over, have the variables as they are: their bounds, known
         from the last look, are not those of these variables.
         """
-        state = _State(problem, start, self.precise)
+        state = _State(problem, start, self.precise, self.wanted)
         try:
             yield from self._rounds(state)
         except clock.OutOfTimeError:
@@ -75,18 +75,20 @@ class BlockSMO:
             raise
 
     def _rounds(self, state: "_State") -> Iterator[Bracket]:
-        while not state.at_rest:
+        while True:
             yield state.bracket
             if self.looks is not None and state.looks > self.looks:
                 return
             if state.last_gap <= self.wanted and state.polish():
+                break
+            if state.at_rest and not state.leaps_on():
                 break
             if state.slow:
                 state.leap()
                 yield state.bracket
             for _ in range(_ROUNDS):
                 state.round()
-                if state.worth_a_look(self.wanted):
+                if state.worth_a_look():
                     break
                 yield state.now()
             state.look()
@@ -96,8 +98,8 @@ class BlockSMO:
 class _State:
     """All variables, and the active ones among them (in ``part``) with their rows."""
 
-    def __init__(self, problem: KernelProblem, start: Start, precise: bool) -> None:
-        self.problem, self.gram, self.precise = problem, problem.gram, precise
+    def __init__(self, problem: KernelProblem, start: Start, precise: bool, wanted: float) -> None:
+        self.problem, self.gram, self.precise, self.wanted = problem, problem.gram, precise, wanted
         self.used, row = np.unique(problem.rows, return_inverse=True)
         # First of all: it says so if values overflow.
         self.diagonal = self.gram.diagonal[problem.rows] + problem.terms.shift
@@ -116,6 +118,7 @@ class _State:
         self.bracket = Bracket(np.inf, -np.inf, beta, self.b, beta)
         self.violation = self.last_gap = self.last_violation = self.gap_before = np.inf
         self.rounds = self.since_look = self.still = self.leapt_at = self.looks = 0
+        self.summed_at = 0  # the round after which scores were sums over all variables
         self.at_rest = False
         self._activate(np.arange(len(beta)))
         self.look()
@@ -287,7 +290,7 @@ class _State:
 
     # ------------------------------------------------------------ looking at all
 
-    def worth_a_look(self, wanted: float) -> bool:
+    def worth_a_look(self) -> bool:
         """Return whether the active variables are so far that all should be looked at."""
         self.since_look += 1
         if self.still >= _STILL:
@@ -298,7 +301,7 @@ class _State:
         if self.complete:
             return True
         gap = duality_gap(self.part, self.b)[0]
-        goal = np.clip(_FALL * self.last_gap, 0.5 * wanted, _ROUGH)
+        goal = np.clip(_FALL * self.last_gap, 0.5 * self.wanted, _ROUGH)
         return bool(gap <= goal * abs(self.dual))
 
     def look(self) -> None:
@@ -312,6 +315,10 @@ class _State:
             change = self._bring_back()
         gap, self.b, each = duality_gap(self.all, self.b)
         self.dual = dual_value(self.all)
+        if self.precise and self.summed_at < self.rounds and gap <= self.wanted * abs(self.dual):
+            self._sum_up()  # many changes, each rounded, may make a gap look closed
+            gap, self.b, each = duality_gap(self.all, self.b)
+            self.dual = dual_value(self.all)
         if not self.all.target.any() and max(gap, abs(self.dual)) <= self._rounding():
             gap = self.dual = 0.0  # only there can the best w be 0 and cost nothing
         self.gap_before = self.last_gap
@@ -339,10 +346,10 @@ class _State:
             return False
         before = self.coefficients
         self.all.x[leapt.variables] = leapt.x
-        self.coefficients = summed(self.all.at, self.all.x, len(self.used))
-        if len(self.used) <= _POLISHED:
-            self.all.f[:] = expansion_scores(self.gram, self.used, self.coefficients)
+        if self._exact:
+            self._sum_up()
         else:
+            self.coefficients = summed(self.all.at, self.all.x, len(self.used))
             change = self.coefficients - before
             moved = np.flatnonzero(change)
             self.all.f[:] += expansion_scores(
@@ -353,9 +360,30 @@ class _State:
         self.look()
         return leapt.whole
 
+    @property
+    def _exact(self) -> bool:
+        """Whether sums over all variables in float64 are worth their time."""
+        return self.precise or len(self.used) <= _POLISHED
+
+    def _sum_up(self) -> None:
+        """Compute the scores of all variables anew, in float64."""
+        self.summed_at = self.rounds
+        self.coefficients = summed(self.all.at, self.all.x, len(self.used))
+        self.all.f[:] = expansion_scores(self.gram, self.used, self.coefficients)
+        self.part.f[:] = self.all.f[self.rows]
+
+    def leaps_on(self) -> bool:
+        """Leap where pairs gain nothing any more; return whether that closed part of the gap.
+
+        A dual objective that is right to rounding may have a gap of the root of that.
+        """
+        before, self.still = self.last_gap, 0
+        self.leap()
+        return self.last_gap < _SLOW * before
+
     def polish(self) -> bool:
         """Leap; return whether nothing is left to gain."""
-        if len(self.used) > _POLISHED:
+        if not self._exact:
             return False
         whole = self.leap()
         free = (self.all.x > self.all.low) & (self.all.x < self.all.high)
@@ -406,8 +434,11 @@ def _violation(part: Variables, up: Floats, down: Floats, groups: int) -> float:
     if not groups:
         return max(float(up.max(initial=0.0)), -float(down.min(initial=0.0)), 0.0)
     return max(
-        float(up[members].max(initial=-np.inf) - down[members].min(initial=np.inf))
-        for members in part.members(groups)
+        0.0,
+        *(
+            float(up[members].max(initial=-np.inf) - down[members].min(initial=np.inf))
+            for members in part.members(groups)
+        ),
     )
 
 
