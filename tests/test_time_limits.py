@@ -247,3 +247,44 @@ def slowly(each: Callable[[int], None]) -> Callable[[int], None]:
         threading.Event().wait(1e-3)
 
     return one
+
+
+class RecordedBar:
+    """Notes what it is told."""
+
+    watched = True
+
+    def __init__(self, told: list[tuple[int, float]]) -> None:
+        self.told = told
+
+    def __enter__(self) -> "RecordedBar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def update(self, done: int, gap: float | None = None) -> None:
+        self.told.append((done, 0.0 if gap is None else gap))
+
+
+def test_a_fit_has_one_bar_for_all_its_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, told = list[str](), list[tuple[int, float]]()
+
+    def recorded(what: str, *_: Any, **options: Any) -> RecordedBar:
+        made.append(what)
+        return RecordedBar(told)
+
+    monkeypatch.setattr("maxmargin.solve.progress", recorded)
+    monkeypatch.setattr("maxmargin.estimators.solving.progress", recorded)
+    rng = np.random.default_rng(0)
+    X = rng.integers(-3, 4, size=(60, 5)).astype(float)
+    y = rng.integers(0, 2, size=60)
+    model = mm.SVC(kernel="poly", degree=2, C=1e4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y)
+    assert "and" in model.solver_  # several attempts were made
+    assert made == ["Solving"]
+    counts = [done for done, _ in told]
+    assert counts == sorted(counts)
+    assert len(set(counts)) == len(counts)

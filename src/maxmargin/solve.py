@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
@@ -20,7 +21,7 @@ from maxmargin.problem import (
     Start,
     Status,
 )
-from maxmargin.progress import progress
+from maxmargin.progress import Bar, progress
 from maxmargin.solvers.kernel_variables import feasible_start
 
 Step = TypeVar("Step", bound=Iterate)
@@ -52,6 +53,8 @@ def solve(
     polish: int = 0,
     trace: bool = False,
     reserve: Callable[[Bracket], float] | None = None,
+    bar: Bar | None = None,
+    made: int = 0,
 ) -> Solution:
     """Solve a problem to a relative duality gap.
 
@@ -75,6 +78,8 @@ def solve(
         Whether to note seconds and gap after each iteration.
     reserve : callable or None
         Returns how many seconds of ``max_time`` to leave for what comes after an iterate.
+    bar, made :
+        As in ``drive``.
 
     Returns
     -------
@@ -98,6 +103,8 @@ def solve(
         callback=told,
         verbose=verbose,
         tol=tol,
+        bar=bar,
+        made=made,
     )
     status = ended.status
     if watch.last is None:
@@ -193,6 +200,8 @@ def drive(
     callback: Callback | None = None,
     verbose: bool = False,
     tol: float | None = None,
+    bar: Bar | None = None,
+    made: int = 0,
 ) -> Run:
     """Run a solver until a rule, a budget, the callback or Ctrl-C ends it.
 
@@ -212,6 +221,10 @@ def drive(
         Write one line per iteration to standard output.
     tol : float or None
         Relative gap at which a rule will end the run, so that the bar can say how far it is.
+    bar : Bar or None
+        The bar of the call that this run is one of several of; None: the run has its own.
+    made : int
+        Iterations that this bar has counted before.
 
     Returns
     -------
@@ -222,18 +235,18 @@ def drive(
     start = clock.now()
     iterations = 0
     status = at_max_iter
-    bar = progress(
+    own = nullcontext(bar) if bar is not None else progress(
         "Solving", max_iter, unit="iteration", tol=tol, max_time=max_time, even=tol is not None,
         quiet=verbose,
     )  # fmt: skip
     try:
-        with bar:
+        with own as bar:
             for iterate in iterates:
                 seconds = clock.now() - start
                 if iterate.finished:
                     iterations += 1
                     if bar.watched:
-                        bar.update(iterations, getattr(iterate, "relative_gap", None))
+                        bar.update(made + iterations, getattr(iterate, "relative_gap", None))
                     ended = _ended(Progress(iterations, seconds, iterate), rules, callback, verbose)
                     if ended or iterations >= max_iter:
                         status = ended or at_max_iter

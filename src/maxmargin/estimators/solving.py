@@ -20,7 +20,7 @@ from maxmargin.problem import (
     Start,
     Status,
 )
-from maxmargin.progress import progress
+from maxmargin.progress import Bar, progress
 from maxmargin.solve import Callback, Solver, solve
 from maxmargin.solvers.block_smo import BlockSMO
 from maxmargin.solvers.choice import SOLVERS, choose, named
@@ -129,8 +129,12 @@ def solved(problem: AnyProblem, settings: Settings, budget: Budget, start: Start
     believes to be there and is not must go on, and one that stalls hands over to another. BLAS
     stays on one thread: ours share out the rows, and its own would wait for each other.
     """
-    with one_blas_thread():
-        return _solved(problem, settings, budget, start)
+    bar = progress(
+        "Solving", settings.max_iter, unit="iteration", tol=settings.tol, max_time=budget.left,
+        quiet=settings.verbose,
+    )  # fmt: skip
+    with one_blas_thread(), bar:  # of all attempts: it never goes back
+        return _solved(problem, settings, budget, start, bar)
 
 
 def all_solved(
@@ -155,6 +159,7 @@ def _solved(
     settings: Settings,
     budget: Budget,
     start: Start,
+    bar: Bar,
 ) -> Outcome:
     used: list[str] = []
     made = Run(Status.MAX_ITER, 0, 0.0)
@@ -176,6 +181,8 @@ def _solved(
             polish=_polish(problem),
             trace=settings.trace,
             reserve=reserve,
+            bar=bar,
+            made=made.iterations,
         )
         trace += [(made.seconds + at, gap) for at, gap in solution.trace]
         best = _checked(problem, solution, best, budget)
