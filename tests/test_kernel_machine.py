@@ -163,7 +163,7 @@ def test_attributes_are_laid_out_as_scikit_learns(name: str, kernel: str) -> Non
     order = np.random.default_rng(1).permutation(len(y))
     X, y = X[order], np.array(["a", "b", "c"])[y[order]]
     options = {"kernel": kernel, "decision_function_shape": "ovo"}
-    model = machine(name, tol=1e-12, **options).fit(X, y)
+    model = machine(name, tol=1e-10, **options).fit(X, y)
     peer = machine(name, sklearn.svm, tol=1e-9, **options).fit(X, y)
     assert_array_equal(model.classes_, peer.classes_)
     assert_array_equal(model.class_weight_, peer.class_weight_)
@@ -823,6 +823,7 @@ def test_linear_scores_of_float32_rows_are_sums_in_float64() -> None:
         np.testing.assert_allclose(machine.decision_function(X), exact, rtol=0, atol=size)
 
 
+@pytest.mark.filterwarnings("ignore:.*rounding in float64 keeps")
 @pytest.mark.parametrize("tol", [1e-8, 1e-10, 1e-12])
 def test_pairs_that_gain_nothing_more_leave_the_rest_to_an_active_set_step(tol: float) -> None:
     # Their gains drown in rounding while the gap is still the root of that.

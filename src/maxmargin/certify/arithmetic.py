@@ -114,7 +114,8 @@ def _objective(terms: Terms, groups: Ints, totals: Floats, primal: Primal, b: Fl
     """
     offset = by_variable(groups, b)
     scores = primal.scores.value + offset
-    off = primal.scores.error + EPS * (np.abs(scores) + np.abs(offset) + np.abs(terms.target))
+    # Twice for each operation: a model may divide its function by something before it is stored.
+    off = primal.scores.error + 2 * EPS * (np.abs(scores) + np.abs(offset) + np.abs(terms.target))
     each = _within(terms, scores, primal.unknown)
     most = _within(terms, scores, primal.unknown + off)
     fitted = total(each, np.maximum(most - each, 0.0) + 4 * EPS * most)

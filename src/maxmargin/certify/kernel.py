@@ -16,7 +16,7 @@ import scipy.linalg
 
 from maxmargin.certify.arithmetic import Dual, Primal, assembled, imbalances, within_groups
 from maxmargin.certify.certificate import Certificate
-from maxmargin.certify.rounding import EPS, Bounded, total
+from maxmargin.certify.rounding import EPS, Bounded, half, total
 from maxmargin.kernels import Bound, Kernel
 from maxmargin.kernels.precomputed import asymmetry
 from maxmargin.kernels.tiling import TILE_COLUMNS
@@ -103,7 +103,7 @@ def expansions(
         scores[order], sizes[order] = kernel.combine_with_sizes(
             rows[order], rows[used], some[used], partial=partial
         )
-    count = min(len(used), TILE_COLUMNS) + -(-len(used) // TILE_COLUMNS) + 2
+    count = half(min(len(used), TILE_COLUMNS) + len(used) // TILE_COLUMNS) + 4
     found = []
     missing = np.isnan(scores[:, 0])
     scores[missing], sizes[missing] = 0.0, 0.0

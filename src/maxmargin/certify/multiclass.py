@@ -18,13 +18,13 @@ from maxmargin.certify.rounding import (
     squared_norm,
     total,
 )
+from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.problem import Intercept, MulticlassProblem
 
 Floats = npt.NDArray[np.float64]
 
 _AT_BOUND = 1e-9  # a class with less than this part of a row's cost holds none of it
 _PASSES = 20  # over the coordinates of a free intercept
-_CLASS_SUMS = 1 << 12  # ε: by what part sums of duals over all rows may be off
 _EQUAL = 1e-12  # sums of costs that differ by less than this part are equal
 
 
@@ -59,7 +59,7 @@ def certify_multiclass(
         seen = np.array([exact_sum(float(one), w, centre) for one, w in zip(b, W.T, strict=True)])
     claims = _claims(problem, scores.value + seen)
     primal = _objective(problem, W, b, claims, scores.error + 4 * EPS * (np.abs(claims) + 1))
-    dual = _dual_objective(problem, duals, implied)
+    dual = _dual_objective(problem, duals, implied, centre)
     proved = max(primal.value + primal.error - (dual.value - dual.error), 0.0)
     return MulticlassCertificate(
         primal.value,
@@ -95,15 +95,21 @@ def _objective(
     norm2 = squared_norm(weights, off)
     own = np.arange(len(claims)), problem.labels
     lead = claims.max(axis=1, initial=-np.inf) - claims[own]
-    errors = errors.max(axis=1, initial=0.0) + errors[own] + EPS * np.abs(lead)
-    fitted = total(problem.cost * lead, problem.cost * errors + EPS * problem.cost * np.abs(lead))
+    # A row's own class is behind itself by 0, without any error.
+    most = claims - claims[own][:, np.newaxis]
+    most += errors + errors[own][:, np.newaxis] + EPS * np.abs(most)
+    most[own] = 0.0
+    off = np.maximum(most.max(axis=1, initial=0.0) - lead, 0.0)
+    fitted = total(problem.cost * lead, problem.cost * off + EPS * problem.cost * np.abs(lead))
     value = 0.5 * norm2.value + fitted.value
     if not np.isfinite(value):
         return Bounded(np.inf, np.inf)
     return Bounded(value, 0.5 * norm2.error + fitted.error + EPS * value)
 
 
-def _dual_objective(problem: MulticlassProblem, duals: Floats, implied: Combination) -> Bounded:
+def _dual_objective(
+    problem: MulticlassProblem, duals: Floats, implied: Combination, centre: Floats
+) -> Bounded:
     """Return Σ βᵢ[yᵢ] − ½Σ‖wₖ‖², less what it loses while rounding is taken out of all sums."""
     gained = total(duals[np.arange(len(duals)), problem.labels])
     norm2 = squared_norm(implied.value.ravel(), implied.error.ravel())
@@ -114,11 +120,16 @@ def _dual_objective(problem: MulticlassProblem, duals: Floats, implied: Combinat
         off = problem.lift * len(duals) * EPS * np.abs(duals).sum(axis=0)
         spread = squared_norm(sums, off)
         value, error = value - 0.5 * spread.value, error + 0.5 * spread.error
-    # Sums over a row, and over a class if the intercept is free, are off by rounding: duals that
-    # have the right ones are no further from these than this part of them.
-    part = (duals.shape[1] + 4 + (_CLASS_SUMS if problem.intercept is Intercept.FREE else 0)) * EPS
+    # Sums over a row are off by rounding: duals that have the right ones are within this part.
+    part = (duals.shape[1] + 4) * EPS
     bent = float((np.abs(implied.value) * implied.size).sum())
     error += part * (size + bent + part * float((implied.size**2).sum()))
+    if problem.intercept is Intercept.FREE:
+        sums = [total(column) for column in duals.T]
+        moved = 2 * sum(abs(one.value) + one.error for one in sums)
+        longest = np.sqrt(largest_squared_norm(problem.X)) + float(np.linalg.norm(centre))
+        slope = longest * float(np.linalg.norm(implied.value, axis=0).max(initial=0.0))
+        error += moved * (1 + 1.01 * slope) + (moved * longest) ** 2
     error += EPS * (abs(gained.value) + 0.5 * norm2.value)
     return Bounded(value, error) if np.isfinite(value) else Bounded(-np.inf, np.inf)
 

@@ -1,7 +1,8 @@
 """Sums in float64, each with a bound on its error: what is proved then holds in exact arithmetic.
 
 Every operation may be off by half of ε, relatively. The bounds here count a whole ε for each of
-them: the other half covers products of errors and the rounding of the bounds themselves.
+them, or for long sums a little more than half: the rest covers products of errors and the rounding
+of the bounds themselves.
 """
 
 import math
@@ -26,6 +27,11 @@ class Bounded(NamedTuple):
 
     value: Any
     error: Any
+
+
+def half(count: float) -> float:
+    """Return how many ε a sum of so many products may be off by, in whatever order it is made."""
+    return 0.51 * count
 
 
 def total(values: Floats, error: Any = 0.0) -> Bounded:
@@ -71,7 +77,7 @@ def _upper_half(values: Floats) -> Floats:
 
 def row_scores(X: Any, W: Floats, centre: Floats) -> Bounded:
     """Return (X − centre)·W for a vector or matrix W."""
-    count = _longest_row(X) + 3
+    count = half(_longest_row(X)) + 3
     scores, sizes = [], []
     for block in blocks(X, width=BLOCK_SIZE // _ROWS):
         rows = block - centre if centre.any() else block
@@ -101,10 +107,10 @@ def combination(X: Any, beta: Floats, centre: Floats) -> Combination:
         lost += (before - (value - shown)) + (added - shown)  # what this addition rounded off
         size += abs(rows).T @ np.abs(part)
         start, longest = start + block.shape[0], max(longest, block.shape[0])
-    return Combination(value + lost, _errors(longest + 4, size), size)
+    return Combination(value + lost, _errors(half(longest) + 4, size), size)
 
 
-def _errors(count: int, sizes: Floats) -> Floats:
+def _errors(count: float, sizes: Floats) -> Floats:
     """Return what sums of so many products, of these sizes, may be off by."""
     return np.where(sizes > 0, count * EPS * sizes + _TINY, 0.0)
 

@@ -81,7 +81,7 @@ class BlockSMO:
                 return
             if state.last_gap <= self.wanted and state.polish():
                 break
-            if state.at_rest and not state.leaps_on():
+            if state.at_rest and (state.last_gap <= self.wanted or not state.leaps_on()):
                 break
             if state.slow:
                 state.leap()
@@ -325,7 +325,9 @@ class _State:
         self.last_gap, self.since_look = gap / max(abs(self.dual), 1e-300), 0
         x = self.all.x.copy()
         seen = Bracket(self.dual + gap, self.dual, x, self.b.copy(), x)
-        self.bracket = self.bracket.improved(seen)
+        # Weights are those that the duals imply, so both bounds come from one point.
+        if seen.relative_gap <= self.bracket.relative_gap or not np.isfinite(self.bracket.primal):
+            self.bracket = seen
         self.at_rest = complete and self.still >= _STILL
         if not complete:
             self._widen((each > 0) | near_violation(self.all, self.b, change))
