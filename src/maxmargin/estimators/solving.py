@@ -81,6 +81,7 @@ class Budget:
         self._grace = 0.0 if max_time is None else _GRACE_PART * max_time + _GRACE
         self._most = 0.0 if max_time is None else _RESERVED * max_time
         self._last = None if self._end is None else self._end + self._grace  # for certificates
+        self._each: float | None = None  # seconds that a kernel value takes
         self.ended: Status | None = None
 
     def interrupt(self) -> None:
@@ -102,10 +103,12 @@ class Budget:
 
     def reserve(self, problem: "AnyProblem") -> Callable[[Bracket], float] | None:
         """Return how the time that the certificate of an iterate will take is foreseen."""
-        if self._end is None or not isinstance(problem, KernelProblem):
+        if not self.left or not isinstance(problem, KernelProblem):
             return None
         n_rows = np.count_nonzero(np.bincount(problem.rows))
-        each = _seconds_per_value(problem)
+        if self._each is None:  # the problems of a fit share their kernel
+            self._each = _seconds_per_value(problem)
+        each = self._each
 
         def reserved(iterate: Bracket) -> float:
             values = n_rows * np.count_nonzero(iterate.beta)
