@@ -2,8 +2,12 @@
 
 Compiling happens once for a machine and says nothing about the data, so that no ``max_time`` may
 pay for it: the same call must give the same answer whether or not compiled code is there already.
+
+Who has a time limit sets it with ``limited``; long passes over rows call ``check`` between their
+blocks, in every thread that works for them, and are left by ``OutOfTimeError`` once the time is up.
 """
 
+import math
 import os
 import threading
 import time
@@ -67,6 +71,76 @@ def stopped() -> Iterator[None]:
     finally:
         if outermost:
             _stops.end()
+
+
+class OutOfTimeError(Exception):
+    """The time limit of a call passed in the middle of a step, which was given up."""
+
+
+class Limit:
+    """When the work of a call must end, in whatever threads it is done: at a time, or right away.
+
+    Parameters
+    ----------
+    end : float
+        As ``now`` will say it; infinity: never.
+    outer : Limit, optional
+        The limit of the call that this one is made by.
+    """
+
+    def __init__(self, end: float = math.inf, outer: "Limit | None" = None) -> None:
+        self.end: float = end if outer is None else min(end, outer.end)
+        self._outer = outer
+        self._cancelled = False
+
+    def cancel(self) -> None:
+        """End the work right away, as after an error or Ctrl-C in one of its threads."""
+        self._cancelled = True
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the work must end right away."""
+        return self._cancelled or (self._outer is not None and self._outer.cancelled)
+
+    def check(self) -> None:
+        """Raise OutOfTimeError if the work must end."""
+        if self.cancelled or (self.end < math.inf and now() >= self.end):
+            raise OutOfTimeError
+
+
+class _Current(threading.local):
+    limit = Limit()
+
+
+_current = _Current()
+
+
+@contextmanager
+def under(limit: Limit) -> Iterator[None]:
+    """Let this thread work under a limit."""
+    before, _current.limit = _current.limit, limit
+    try:
+        yield
+    finally:
+        _current.limit = before
+
+
+@contextmanager
+def limited(seconds: float | None) -> Iterator[None]:
+    """Let this thread work for so many seconds at most, and no longer than it may already."""
+    end = math.inf if seconds is None else now() + seconds
+    with under(Limit(end, limit())):
+        yield
+
+
+def limit() -> Limit:
+    """Return the limit that this thread works under."""
+    return _current.limit
+
+
+def check() -> None:
+    """Raise OutOfTimeError if this thread has worked for as long as it may."""
+    _current.limit.check()
 
 
 class Clock:

@@ -2,6 +2,8 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -19,7 +21,8 @@ from maxmargin.problem import (
     Start,
     Status,
 )
-from maxmargin.progress import progress
+from maxmargin.progress import Bar, progress
+from maxmargin.solvers.kernel_variables import feasible_start
 
 Step = TypeVar("Step", bound=Iterate)
 StopRule = Callable[[Step], Status | None]
@@ -49,6 +52,9 @@ def solve(
     start: Start | None = None,
     polish: int = 0,
     trace: bool = False,
+    reserve: Callable[[Bracket], float] | None = None,
+    bar: Bar | None = None,
+    made: int = 0,
 ) -> Solution:
     """Solve a problem to a relative duality gap.
 
@@ -70,6 +76,10 @@ def solve(
         rows. Beyond the first twenty, no more than it took to get there.
     trace : bool
         Whether to note seconds and gap after each iteration.
+    reserve : callable or None
+        Returns how many seconds of ``max_time`` to leave for what comes after an iterate.
+    bar, made :
+        As in ``drive``.
 
     Returns
     -------
@@ -83,8 +93,9 @@ def solve(
             notes.append((progress.seconds, progress.iterate.relative_gap))
         return None if callback is None else callback(progress)
 
+    start = start or Start()
     ended = drive(
-        watch.seen(solver.iterates(problem, start or Start())),
+        watch.seen(solver.iterates(problem, start), max_time, reserve),
         rules=[watch],
         max_iter=max_iter,
         at_max_iter=Status.MAX_ITER,
@@ -92,16 +103,35 @@ def solve(
         callback=told,
         verbose=verbose,
         tol=tol,
+        bar=bar,
+        made=made,
     )
-    if watch.last is None:
-        raise KeyboardInterrupt("interrupted before there was anything to keep")
     status = ended.status
+    if watch.last is None:
+        if status is Status.INTERRUPTED:
+            raise KeyboardInterrupt("interrupted before there was anything to keep")
+        begun = beginning(problem, start)
+        return Solution(begun.w, begun.b, begun.beta, replace(ended, status=Status.MAX_TIME), notes)
     if watch.last.relative_gap <= tol and status is not Status.INTERRUPTED:
         status = Status.OPTIMAL
+    elif watch.late:
+        status = Status.MAX_TIME
     elif watch.exhausted:
         status = Status.STALLED
     last = watch.last
-    return Solution(last.w, last.b, last.beta, Run(status, ended.iterations, ended.seconds), notes)
+    return Solution(last.w, last.b, last.beta, replace(ended, status=status), notes)
+
+
+def beginning(problem: Problem | MulticlassProblem | KernelProblem, start: Start) -> Any:
+    """Return a point (w, b, beta) for which nothing is computed: the start, or about 0."""
+    if isinstance(problem, KernelProblem):
+        beta = feasible_start(problem) if start.beta is None else start.beta
+        return Start(beta, np.zeros(len(problem.totals)), beta)
+    n, d = problem.X.shape
+    several = (problem.n_classes,) if isinstance(problem, MulticlassProblem) else ()
+    w = np.zeros((d, *several)) if start.w is None else start.w
+    b = np.broadcast_to(start.b, several) if several else start.b
+    return Start(w, b, np.zeros((n, *several)) if start.beta is None else start.beta)
 
 
 class _Watch:
@@ -113,16 +143,36 @@ class _Watch:
         self.tol = tol
         self.polish = polish
         self.last: Bracket | None = None
-        self.exhausted = False
+        self.exhausted = self.late = False
         self._marks: list[tuple[float, float]] = []
         self._extra = 0
 
-    def seen(self, iterates: Iterator[Bracket]) -> Iterator[Bracket]:
-        """Pass iterates on, noting the last one, and whether the solver gave up by itself."""
-        for iterate in iterates:
-            self.last = iterate
-            yield iterate
-        self.exhausted = True
+    def seen(
+        self,
+        iterates: Iterator[Bracket],
+        max_time: float | None,
+        reserve: Callable[[Bracket], float] | None,
+    ) -> Iterator[Bracket]:
+        """Pass iterates on, noting the last one, and whether the solver gave up by itself.
+
+        A step that takes longer than there is time for is given up in the middle.
+        """
+        end = np.inf if max_time is None else clock.now() + max_time
+        limit = clock.Limit(end, clock.limit())
+        while True:
+            try:
+                with clock.under(limit):
+                    clock.check()
+                    self.last = next(iterates)
+            except StopIteration:
+                self.exhausted = True
+                return
+            except clock.OutOfTimeError:
+                self.late = True
+                return
+            yield self.last
+            if reserve is not None and max_time is not None:
+                limit.end = min(limit.end, end - reserve(self.last))
 
     def __call__(self, iterate: Bracket) -> Status | None:
         gap = iterate.relative_gap
@@ -150,6 +200,8 @@ def drive(
     callback: Callback | None = None,
     verbose: bool = False,
     tol: float | None = None,
+    bar: Bar | None = None,
+    made: int = 0,
 ) -> Run:
     """Run a solver until a rule, a budget, the callback or Ctrl-C ends it.
 
@@ -169,6 +221,10 @@ def drive(
         Write one line per iteration to standard output.
     tol : float or None
         Relative gap at which a rule will end the run, so that the bar can say how far it is.
+    bar : Bar or None
+        The bar of the call that this run is one of several of; None: the run has its own.
+    made : int
+        Iterations that this bar has counted before.
 
     Returns
     -------
@@ -179,18 +235,18 @@ def drive(
     start = clock.now()
     iterations = 0
     status = at_max_iter
-    bar = progress(
+    own = nullcontext(bar) if bar is not None else progress(
         "Solving", max_iter, unit="iteration", tol=tol, max_time=max_time, even=tol is not None,
         quiet=verbose,
     )  # fmt: skip
     try:
-        with bar:
+        with own as bar:
             for iterate in iterates:
                 seconds = clock.now() - start
                 if iterate.finished:
                     iterations += 1
                     if bar.watched:
-                        bar.update(iterations, getattr(iterate, "relative_gap", None))
+                        bar.update(made + iterations, getattr(iterate, "relative_gap", None))
                     ended = _ended(Progress(iterations, seconds, iterate), rules, callback, verbose)
                     if ended or iterations >= max_iter:
                         status = ended or at_max_iter

@@ -27,6 +27,7 @@ class Primal:
     scores: Bounded
     norm2: Bounded
     b: Floats  # of each group of dual variables
+    unknown: Floats | float = 0.0  # by which scores may differ that there was no time for
 
 
 @dataclass(frozen=True)
@@ -81,13 +82,19 @@ def assembled(
         bound.value,
         dual.infeasibility,
         dual.drift,
-        kkt_violation(terms, primal.scores.value + by_variable(groups, own), dual.beta),
+        _violation(terms, primal, by_variable(groups, own), dual.beta),
         float(np.sqrt(2 * max(proved, 0.0))),
         float(best[0]) if len(best) else 0.0,
         intercept_cost=max(value.value - least.value, 0.0) if np.isfinite(least.value) else 0.0,
         intercepts=tuple(best.tolist()),
         rounding=relative_rounding(value, bound),
     ).resolved()
+
+
+def _violation(terms: Terms, primal: Primal, offset: Floats, beta: Floats) -> float:
+    if np.any(primal.unknown):
+        return np.inf
+    return kkt_violation(terms, primal.scores.value + offset, beta)
 
 
 def relative_rounding(value: Bounded, bound: Bounded) -> float:
@@ -105,14 +112,21 @@ def _objective(terms: Terms, groups: Ints, totals: Floats, primal: Primal, b: Fl
     scores = primal.scores.value + offset
     # Twice for each operation: a model may divide its function by something before it is stored.
     off = primal.scores.error + 2 * EPS * (np.abs(scores) + np.abs(offset) + np.abs(terms.target))
-    each = losses.values(terms, scores)
-    steep = losses.steepest(terms, scores, off)
+    each = _within(terms, scores, primal.unknown)
+    steep = losses.steepest(terms, scores, primal.unknown + off)
     fitted = total(each, steep * off + 4 * EPS * each)
     pulled = total(totals * b, EPS * np.abs(totals * b))
     value = 0.5 * primal.norm2.value + fitted.value + pulled.value
     size = 0.5 * abs(primal.norm2.value) + abs(fitted.value) + abs(pulled.value)
     error = 0.5 * primal.norm2.error + fitted.error + pulled.error + 2 * EPS * size
     return Bounded(value, error) if np.isfinite(value) else Bounded(np.inf, np.inf)
+
+
+def _within(terms: Terms, scores: Floats, off: Floats | float) -> Floats:
+    """Return the largest loss on the interval of so much to either side of each score."""
+    if not np.any(off):
+        return losses.values(terms, scores)
+    return np.maximum(losses.values(terms, scores - off), losses.values(terms, scores + off))
 
 
 def dual_objective(terms: Terms, dual: Dual) -> Bounded:
@@ -131,10 +145,14 @@ def best_intercepts(terms: Terms, groups: Ints, totals: Floats, primal: Primal) 
     best = primal.b.copy()
     for g, pull in enumerate(totals):
         members = groups == g
-        target, low, high, shift = (part[members] for part in terms[:4])
+        known = members & np.equal(primal.unknown, 0.0)
+        if not known.any():
+            continue
+        target, low, high, shift = (part[known] for part in terms[:4])
         some = Terms(target, low, high, shift, terms.slope)
+        share = known.sum() / members.sum()
         best[g] = best_intercept(
-            some, primal.scores.value[members], float(primal.b[g]), float(pull)
+            some, primal.scores.value[known], float(primal.b[g]), share * float(pull)
         )
     return best
 

@@ -41,7 +41,7 @@ def certify_kernel(
     coefficients = np.zeros((len(rows), 2))
     np.add.at(coefficients, at, np.column_stack([point.w, beta]))
     kernel, bound = problem.gram.kernel, problem.gram.exact[rows]
-    weights, implied = expansions(kernel, bound, coefficients)
+    weights, implied = expansions(kernel, bound, coefficients, partial=True)
     own = np.broadcast_to(np.asarray(point.b, dtype=np.float64), totals.shape)
     off = imbalances(beta, groups, totals)
     dual = Dual(
@@ -49,27 +49,45 @@ def certify_kernel(
         infeasibility,
         implied.norm2,
         _drift(weights, implied),
-        _imbalance_cost(problem, implied.scores.value[at], off, implied.longest),
+        _imbalance_cost(problem, implied, at, off),
     )
     scores = Bounded(weights.scores.value[at], weights.scores.error[at])
-    certificate = assembled(
-        terms, groups, totals, Primal(scores, weights.norm2, own.copy()), dual,
-        keep_intercept=keep_intercept,
-    )  # fmt: skip
+    primal = Primal(scores, weights.norm2, own.copy(), weights.unknown[at])
+    certificate = assembled(terms, groups, totals, primal, dual, keep_intercept=keep_intercept)
+    certificate = _cut_short(certificate, weights.unknown)
     return doubted(certificate, kernel, bound, problem.gram.bound.dtype)
+
+
+def _cut_short(certificate: Certificate, unknown: Floats) -> Certificate:
+    """Return the certificate, with a word on the rows that there was no time for."""
+    missing = np.count_nonzero(unknown)
+    if not missing:
+        return certificate
+    caveat = (
+        f"there was no time for the scores of {missing} of {len(unknown)} rows, which are bounded "
+        "by ‖w‖√K(x, x) instead: the true gap is smaller"
+    )
+    return dataclasses.replace(certificate, caveat=certificate.caveat or caveat)
 
 
 class Expansion(NamedTuple):
     """A function Σ aⱼK(xⱼ, ·) on the rows it is made of, with bounds on all errors."""
 
     coefficients: Floats
-    scores: Bounded
-    norm2: Bounded
+    scores: Bounded  # 0 where they are not known
+    norm2: Bounded  # a bound from above where not all scores are known
     longest: float  # the largest √K(x, x)
+    unknown: Floats  # what no |score| exceeds that is not known, 0 for all others
 
 
-def expansions(kernel: Kernel, rows: Bound, coefficients: Floats) -> list[Expansion]:
+def expansions(
+    kernel: Kernel, rows: Bound, coefficients: Floats, *, partial: bool = False
+) -> list[Expansion]:
     """Return the functions with these coefficients, one a column.
+
+    With ``partial``, a time limit may leave scores unknown, those of rows without a coefficient
+    first. As |f(x)| ≤ ‖w‖√K(x, x), there is a bound on them, and on ‖w‖² = Σ aⱼf(xⱼ): with A the
+    sum over known scores, and S = Σ |aⱼ|√K(xⱼ, xⱼ) over the others, ‖w‖² ≤ A + S‖w‖.
 
     A kernel value is off by ε(r(x) + r(x′))√(K(x, x)K(x′, x′)) at most (``Kernel.rounding``); sums
     over the columns of a tile, and over tiles, are off by an ε for each term.
@@ -81,26 +99,37 @@ def expansions(kernel: Kernel, rows: Bound, coefficients: Floats) -> list[Expans
     off = np.asarray(kernel.rounding(rows), dtype=np.float64)
     scores, sizes = np.zeros((2, *some.shape))
     if len(used):
-        scores, sizes = kernel.combine_with_sizes(rows, rows[used], some[used])
+        order = np.argsort(~some.any(axis=1), kind="stable")
+        scores[order], sizes[order] = kernel.combine_with_sizes(
+            rows[order], rows[used], some[used], partial=partial
+        )
     count = half(min(len(used), TILE_COLUMNS) + len(used) // TILE_COLUMNS) + 4
     found = []
+    missing = np.isnan(scores[:, 0])
+    scores[missing], sizes[missing] = 0.0, 0.0
     for a, value, size in zip(some.T, scores.T, sizes.T, strict=True):
         long = np.abs(a) * lengths
         error = count * size + lengths * (off * float(long.sum()) + float(long @ off))
-        known = Bounded(value, EPS * error)
+        known = Bounded(value, np.where(missing, 0.0, EPS * error))
         norm2 = total(a * value, np.abs(a) * known.error + EPS * np.abs(a * value))
-        found.append(Expansion(a, known, norm2, float(lengths.max(initial=0.0))))
+        unknown = np.zeros(len(a))
+        if missing.any():
+            most = max(norm2.value + norm2.error, 0.0)
+            rest = 1.001 * float(long[missing].sum())
+            length = 1.001 * 0.5 * (rest + np.sqrt(rest * rest + 4 * most))
+            norm2, unknown = Bounded(length * length, 0.0), length * lengths * missing
+        found.append(Expansion(a, known, norm2, float(lengths.max(initial=0.0)), unknown))
     return found * coefficients.shape[1] if equal else found
 
 
-def _imbalance_cost(problem: KernelProblem, implied: Floats, off: Floats, longest: float) -> float:
+def _imbalance_cost(problem: KernelProblem, implied: Expansion, at: Ints, off: Floats) -> float:
     """Return what D loses at most while duals move by ``off`` in all, in each group."""
-    cost = 0.0
+    cost, size = 0.0, (np.abs(implied.scores.value) + implied.unknown)[at]
     for g, moved in enumerate(off):
         members = problem.groups == g
-        pull = np.abs(problem.terms.target[members]) + np.abs(implied[members])
+        pull = np.abs(problem.terms.target[members]) + size[members]
         cost += moved * (1.01 * float(pull.max(initial=0.0)) + problem.terms.slope)
-    return cost + (float(off.sum()) * longest) ** 2
+    return cost + (float(off.sum()) * implied.longest) ** 2
 
 
 def _drift(weights: Expansion, implied: Expansion) -> float:

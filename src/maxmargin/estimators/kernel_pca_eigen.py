@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from maxmargin import clock
 from maxmargin.kernels.blas import one_blas_thread
 
 Floats = npt.NDArray[np.float64]
@@ -46,7 +45,7 @@ class Budget(NamedTuple):
 
     tol: float  # residuals at most tol·λ₁
     max_iter: int
-    deadline: float  # by clock.now()
+    late: Callable[[], bool]  # whether there is no time for another product
     columns: int  # at most so many in the basis
     floor: float  # a matrix whose eigenvalues are no larger than this is rounding
     tell: Callable[[float], None]  # how large the residuals still are, relative to λ₁
@@ -148,7 +147,7 @@ def _converged(times: Times, start: Floats, count: int, budget: Budget) -> Eigen
     basis, near = _Basis(start, budget.columns), False
     for step in range(1, budget.max_iter + 1):
         basis.extend(times)
-        over = step == budget.max_iter or clock.now() > budget.deadline
+        over = step == budget.max_iter or budget.late()
         if not (over or basis.full or (basis.size >= count and (near or step % 3 == 0))):
             continue  # eigenpairs of T take time as well
         basis.look()

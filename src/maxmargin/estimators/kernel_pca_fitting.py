@@ -48,6 +48,7 @@ _SOMETIMES = (
     "_indefinite",
 )  # what a fit may leave, and the next one may not
 _LANDMARKS = 1000
+_MOMENT = 1e9  # multiplications of rows with landmarks, squared, that take a moment
 _LARGEST_MAP = 10 * MOST_FEATURES
 _DOUBT = 1000.0  # times rounding: so much more variance than the kernel's shows that it is none
 
@@ -136,14 +137,17 @@ class KernelPCAFitting(KernelPCAParameters):
     # ------------------------------------------------------------ by the Gram matrix
 
     def _fit_gram(self: Any, X: Any) -> None:
-        started = clock.now()
         solve = solve_dense if self.solver_ == "dense" else solve_iterative
-        found, gram = solve(self._task(X))
+        try:
+            found, gram = solve(self._task(X))
+        except clock.OutOfTimeError:
+            self._fit_in_no_time(X)
+            return
         floor = max(gram.floor, 10 * gram.eps * abs(found.lowest))
         self._adopt(found, X.shape[0], gram.trace, floor)
         if self.solver_ == "iterative":
-            late = self.max_time is not None and clock.now() - started >= self.max_time
-            stopped = KernelPCAStatus.MAX_TIME if late else KernelPCAStatus.MAX_ITER
+            often = found.n_iter >= int(self.max_iter)
+            stopped = KernelPCAStatus.MAX_ITER if often else KernelPCAStatus.MAX_TIME
             self.status_ = KernelPCAStatus.CONVERGED if found.converged else stopped
         else:
             self.status_ = KernelPCAStatus.EXACT
@@ -156,6 +160,14 @@ class KernelPCAFitting(KernelPCAParameters):
         self.X_fit_ = np.empty((0, X.shape[0])) if given else X
         self._expansion = Expansion(self.kernel_, self.X_fit_, a, gram.means @ a)
         self._base = np.full(X.shape[0], 1 / X.shape[0])
+
+    def _fit_in_no_time(self: Any, X: Any) -> None:
+        """Fall back on so few landmarks that they take a moment."""
+        few = int(np.sqrt(_MOMENT / X.shape[0]))
+        self.solver_ = "nystroem"
+        self._fit_nystroem(X, max(few, 2 * (self.n_components or 1)))
+        if self.status_ is KernelPCAStatus.APPROXIMATE:
+            self.status_ = KernelPCAStatus.MAX_TIME
 
     def _note_indefinite(self: Any, which: str, lowest: float, highest: float) -> None:
         self.status_ = KernelPCAStatus.INDEFINITE
@@ -213,8 +225,8 @@ class KernelPCAFitting(KernelPCAParameters):
     def _wanted(self: Any, size: int) -> int:
         return size if self.n_components is None else min(int(self.n_components), size)
 
-    def _fit_nystroem(self: Any, X: Any) -> None:
-        self._begin_stream(X)
+    def _fit_nystroem(self: Any, X: Any, most: int | None = None) -> None:
+        self._begin_stream(X, most)
         self._take_in(X)
         Z = self._expansion.of(X, self._threads())
         V = Z * inverse_roots(self.eigenvalues_)
@@ -246,10 +258,10 @@ class KernelPCAFitting(KernelPCAParameters):
         self._take_in(X)
         self._warn()
 
-    def _begin_stream(self: Any, X: Any) -> None:
+    def _begin_stream(self: Any, X: Any, most: int | None = None) -> None:
         n = X.shape[0]
         usual = max(_LANDMARKS, 10 * (self.n_components or 0))
-        m = min(n, self.n_landmarks or usual)
+        m = min(n, self.n_landmarks or usual, most or n)
         chosen = np.sort(self._rng().choice(n, m, replace=False))
         eps = float(np.finfo(np.float64).eps)
         if isinstance(self.kernel_, Precomputed):
@@ -323,6 +335,15 @@ class KernelPCAFitting(KernelPCAParameters):
                 f"from λ_min={lowest:.4g} to λ_max={highest:.4g}. Directions with negative ones "
                 "were left out; mm.check_kernel(K).repair() makes the matrix a kernel's.",
                 UserWarning,
+                stacklevel=4,
+            )
+        elif self.status_ is KernelPCAStatus.MAX_TIME and self.solver_ == "nystroem":
+            warnings.warn(
+                f"KernelPCA had no time for a product with the matrix of {self.n_samples_seen_} "
+                f"rows: its components are those of a Nyström matrix from {len(self._base)} "
+                f"landmarks, which is within error_bound_={self.error_bound_:.4g} of the kernel's. "
+                f"Raise max_time={self.max_time:g}, or choose eigen_solver='nystroem'.",
+                ConvergenceWarning,
                 stacklevel=4,
             )
         elif self.status_ in (KernelPCAStatus.MAX_ITER, KernelPCAStatus.MAX_TIME):

@@ -4,17 +4,20 @@ It is kept where it fits into the memory allowed; else its tiles are computed fo
 used while they are in cache. H is never applied to the matrix, only to the columns.
 """
 
+from collections import deque
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from maxmargin import clock
 from maxmargin.kernels import Bound, Kernel, Precomputed
 from maxmargin.kernels.blas import one_blas_thread, usual_threads
 from maxmargin.kernels.half import HalfGram
-from maxmargin.kernels.tiling import worker_pool
+from maxmargin.kernels.tiling import shared
 
 Floats = npt.NDArray[np.float64]
 
@@ -74,17 +77,17 @@ class CentredGram:
         typed = np.ascontiguousarray(V.T, K.dtype)
         out = np.zeros((V.shape[1], len(V)))
 
-        def rows(begin: int, end: int) -> None:
+        def rows(ends: tuple[int, int]) -> None:
+            begin, end = ends
             for left in range(0, len(V), _PANEL):
+                clock.check()
                 # VᵀK, not KV: BLAS is faster with the few columns on the left.
                 some = slice(left, left + _PANEL)
                 out[:, begin:end] += typed[:, some] @ K[some, begin:end]
 
         cuts = np.linspace(0, len(V), _SHARES + 1).astype(int).tolist()
         with one_blas_thread():
-            run = map if threads == 1 else worker_pool(threads).map
-            for _ in run(rows, cuts, cuts[1:]):
-                pass
+            shared(rows, deque(pairwise(cuts)), threads)
         return out.T
 
     @property

@@ -9,6 +9,7 @@ from maxmargin import clock
 from maxmargin.estimators.kernel_pca_eigen import (
     Budget,
     Eigenpairs,
+    Times,
     block_width,
     dense,
     krylov,
@@ -23,6 +24,7 @@ _ALWAYS_DOUBLE = 2000  # rows up to which float32 would save nothing worth havin
 _COPIES = 4  # of the matrix, that LAPACK needs
 _BLOCKS = 12  # in the basis, unless memory is short
 _LEAST_BLOCKS = 4
+_FOLLOWING = 5  # products in float32 that take as long as what follows a search
 
 
 @dataclass(frozen=True)
@@ -82,33 +84,59 @@ def solve_iterative(task: Task) -> tuple[Eigenpairs, CentredGram]:
         measure="residual",
         max_time=task.max_time,
     ) as bar:
-        return _iterated(task, bar)
+        pace = _Pace(task.max_time)
+        with clock.limited(pace.allowed):
+            return _iterated(task, bar, pace)
 
 
-def _iterated(task: Task, bar: Bar) -> tuple[Eigenpairs, CentredGram]:
-    started = clock.now()
-    deadline = started + task.max_time if task.max_time is not None else np.inf
+class _Pace:
+    """How long products take, and whether there is time for more.
+
+    What follows a search, in float64 and for the means of columns, may end a fifth of ``max_time``
+    and half a second late; a first product that takes longer is given up.
+    """
+
+    def __init__(self, max_time: float | None) -> None:
+        self.allowed = None if max_time is None else 1.2 * max_time + 0.5
+        self._started, self._max_time = clock.now(), np.inf if max_time is None else max_time
+        self._longest = 0.0
+
+    def timed(self, times: Times, V: Any) -> Any:
+        """Return a product, and remember what it took."""
+        started = clock.now()
+        product = times(V)
+        self._longest = max(self._longest, clock.now() - started)
+        return product
+
+    def late(self) -> bool:
+        """Return whether it is time for what follows a search."""
+        gone = clock.now() - self._started
+        following = gone + _FOLLOWING * self._longest
+        return gone > self._max_time or (self.allowed is not None and following > self.allowed)
+
+
+def _iterated(task: Task, bar: Bar, pace: _Pace) -> tuple[Eigenpairs, CentredGram]:
     bound = _exact(task)
     single = _single(task, bound)
     if single is None:
         gram = _gram(task, bound)
-        return _search(task, gram, task.max_iter, deadline, bar), gram
-    found = _search(task, _gram(task, single), task.max_iter, deadline, bar)
+        return _search(task, gram, task.max_iter, pace, bar), gram
+    found = _search(task, _gram(task, single), task.max_iter, pace, bar)
     gram = _gram(task, bound, keep=False)  # for one product
     proven = refined(gram.times, found.vectors)
     steps = found.n_iter + 1
     reached = bool(proven.residuals.max() <= task.tol * abs(proven.values[0]))
     lowest = min(found.lowest, proven.lowest)
-    if not reached and steps < task.max_iter and clock.now() < deadline:
+    if not reached and steps < task.max_iter and not pace.late():
         gram = _gram(task, bound)
-        again = _search(task, gram, task.max_iter - steps, deadline, bar, proven.vectors)
+        again = _search(task, gram, task.max_iter - steps, pace, bar, proven.vectors)
         lowest = min(lowest, again.lowest)
         return again._replace(n_iter=steps + again.n_iter, lowest=lowest), gram
     return proven._replace(n_iter=steps, converged=reached, lowest=lowest), gram
 
 
 def _search(
-    task: Task, gram: CentredGram, max_iter: int, deadline: float, bar: Bar, start: Any = None
+    task: Task, gram: CentredGram, max_iter: int, pace: _Pace, bar: Bar, start: Any = None
 ) -> Eigenpairs:
     n, width = len(task), block_width(task.count, gram.kept)
     if start is None:
@@ -122,11 +150,11 @@ def _search(
     def tell(residual: float) -> None:
         bar.update(gap=residual)
 
-    budget = Budget(task.tol, max_iter, deadline, columns, gram.floor, tell)
+    budget = Budget(task.tol, max_iter, pace.late, columns, gram.floor, tell)
 
     def times(V: Any) -> Any:
         bar.advance()
-        return gram.times(V)
+        return pace.timed(gram.times, V)
 
     return krylov(times, start, task.count, budget, task.rng)
 

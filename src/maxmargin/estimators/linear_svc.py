@@ -240,8 +240,6 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
         beta[present] = solution.beta.T
         slack = joint_slacks(problem, solution.w, b)
         self._keep_support(problem.X, kept, beta)
-        used = (beta != 0).any(axis=0)
-        self.support_kind_ = _kinds(np.ones((1, used.sum())), slack[np.newaxis, used])[0]
         self.alpha_ = self._spread_out(np.abs(beta), kept, n_rows)
         self.slack_ = self._spread_out(slack, kept, n_rows)
         self.margin_ = joint_margin(solution.w)
@@ -329,15 +327,26 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
             beta[k, rows] = solutions[k].beta
             slack[k, rows] = np.maximum(0.0, 1 - task.signs * (scores[:, 0] + self.intercept_[k]))
         self._keep_support(X, kept, beta)
-        self.support_kind_ = _kinds(beta, slack)[:, (beta != 0).any(axis=0)]
-        self.alpha_ = self._spread_out(np.abs(beta), kept, n_rows)
+        self.alpha_ = self._spread_out(np.abs(beta, out=beta), kept, n_rows)  # it may be large
         self.slack_ = self._spread_out(slack, kept, n_rows)
         norms = np.linalg.norm(self.coef_, axis=1)
         margins = np.divide(1.0, norms, out=np.full(len(norms), np.inf), where=norms > 0)
         self.margin_ = margins
         if len(self.classes_) == 2:
             self.alpha_, self.slack_ = self.alpha_[0], self.slack_[0]
-            self.support_kind_, self.margin_ = self.support_kind_[0], float(margins[0])
+            self.margin_ = float(margins[0])
+
+    @property
+    def support_kind_(self) -> npt.NDArray[np.str_]:
+        """What kind of support vector each is, in each problem."""
+        check_is_fitted(self)
+        slack = np.atleast_2d(self.slack_)[:, self.support_]
+        joint = len(self.classes_) > 2 and self.slack_.ndim == 1
+        beta = np.ones(slack.shape) if joint else self.dual_coef_
+        kinds = np.select(
+            [beta == 0, slack <= _ON_MARGIN, slack <= 1.0], ["", "margin", "inside"], "wrong side"
+        )
+        return np.asarray(kinds if self.slack_.ndim == 2 else kinds[0])
 
     def decision_function(self, X: Any) -> Floats:
         """Return the score of each row: f of shape (n,) for two classes, (n, K) for more.
@@ -393,11 +402,3 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
             (problem, Start(w, float(b), beta))
             for problem, (w, b, beta) in zip(problems, points, strict=True)
         ]
-
-
-def _kinds(beta: Floats, slack: Floats) -> npt.NDArray[np.str_]:
-    """Return what kind of support vector each row is in each problem."""
-    kinds = np.select(
-        [beta == 0, slack <= _ON_MARGIN, slack <= 1.0], ["", "margin", "inside"], "wrong side"
-    )
-    return kinds

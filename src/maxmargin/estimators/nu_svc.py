@@ -11,6 +11,7 @@ from maxmargin.estimators.kernel_models import Part
 from maxmargin.estimators.reductions import Task
 from maxmargin.estimators.solving import Outcome, recertified
 from maxmargin.loops.records import Terms
+from maxmargin.problem import Status
 from maxmargin.solve import Callback
 
 Floats = npt.NDArray[np.float64]
@@ -210,7 +211,7 @@ class NuSVC(KernelClassifier):
         ]
 
     def _remark(self) -> str:
-        if (self._scales > 0).all():
+        if (self._scales > 0).all() or self.status_ is Status.MAX_TIME:
             return ""
         return (
             f" nu={self.nu!r} is so small that the classes meet even when they are shrunk as it "

@@ -1,5 +1,6 @@
 """From a problem to a certified answer: solve, check, and go on if the check says so."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,6 +10,7 @@ from maxmargin import clock
 from maxmargin.certify import Certificate, certify, feasible_duals
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.problem import (
+    Bracket,
     KernelProblem,
     MulticlassProblem,
     Problem,
@@ -18,11 +20,11 @@ from maxmargin.problem import (
     Start,
     Status,
 )
-from maxmargin.progress import progress
+from maxmargin.progress import Bar, progress
 from maxmargin.solve import Callback, Solver, solve
 from maxmargin.solvers.block_smo import BlockSMO
 from maxmargin.solvers.choice import SOLVERS, choose, named
-from maxmargin.solvers.factor_newton import FactorNewton
+from maxmargin.solvers.factor_newton import MOST_ROWS, FactorNewton
 from maxmargin.solvers.newton import Newton
 
 _POLISHED = 2e5  # numbers in X up to which an answer is polished beyond tol
@@ -30,8 +32,12 @@ _POLISHED_DUALS = 1000  # the same of a kernel machine, by its dual variables
 _ATTEMPTS = 3
 _SINGLE_MARGIN = 0.6  # of tol, aimed at by float32, so that the certificate in float64 holds
 _MARGIN = 0.97  # of tol, aimed at by linear machines, so that there is room for rounding
+_MOST_FACTORISED = 2 * MOST_ROWS  # variables: beyond that nobody need count rows
 _LOOKS = 50  # that pairs have at a small problem before Newton's method takes over
 _UNEVEN = 1e3  # ratio of sizes beyond which columns are named
+_GRACE_PART, _GRACE = 0.2, 0.5  # of max_time, and seconds, that certificates may take after it
+_RESERVED = 0.5  # of max_time, kept free for certificates at most
+_PROBE = 256, 2048  # rows and columns on which kernel values are timed
 _FINAL = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
 _ENDS = (Status.OPTIMAL, Status.STATIONARY, Status.ROUNDING, *_FINAL)
 
@@ -64,11 +70,24 @@ class Outcome:
 
 
 class Budget:
-    """The time and patience left for a fit that solves several problems one after the other."""
+    """The time and patience left for a fit that solves several problems one after the other.
+
+    Certificates may take a fifth of ``max_time`` and half a second longer: what they would take
+    beyond that is kept free for them, up to half of ``max_time``.
+    """
 
     def __init__(self, max_time: float | None) -> None:
         self._end = None if max_time is None else clock.now() + max_time
+        self._grace = 0.0 if max_time is None else _GRACE_PART * max_time + _GRACE
+        self._most = 0.0 if max_time is None else _RESERVED * max_time
+        self._last = None if self._end is None else self._end + self._grace  # for certificates
+        self._each: float | None = None  # seconds that a kernel value takes
         self.ended: Status | None = None
+
+    def interrupt(self) -> None:
+        """End the fit for Ctrl-C: certificates have a moment left."""
+        if self.ended is not Status.INTERRUPTED:
+            self.ended, self._last = Status.INTERRUPTED, clock.now() + _GRACE
 
     @property
     def left(self) -> float | None:
@@ -76,6 +95,34 @@ class Budget:
         if self.ended is not None:
             return 0.0
         return None if self._end is None else max(0.0, self._end - clock.now())
+
+    @property
+    def for_certificate(self) -> float | None:
+        """Seconds left for a certificate; None: no limit."""
+        return None if self._last is None else max(0.0, self._last - clock.now())
+
+    def reserve(self, problem: "AnyProblem") -> Callable[[Bracket], float] | None:
+        """Return how the time that the certificate of an iterate will take is foreseen."""
+        if not self.left or not isinstance(problem, KernelProblem):
+            return None
+        n_rows = np.count_nonzero(np.bincount(problem.rows))
+        if self._each is None:  # the problems of a fit share their kernel
+            self._each = _seconds_per_value(problem)
+        each = self._each
+
+        def reserved(iterate: Bracket) -> float:
+            values = n_rows * np.count_nonzero(iterate.beta)
+            return float(np.clip(values * each - self._grace, 0.0, self._most))
+
+        return reserved
+
+
+def _seconds_per_value(problem: KernelProblem) -> float:
+    """Return what a kernel value takes in a certificate, as seen on some of the rows."""
+    few, many = (problem.gram.exact[problem.rows[:count]] for count in _PROBE)
+    started = clock.now()
+    problem.gram.kernel.combine_with_sizes(few, many, np.ones((len(many), 1)))
+    return (clock.now() - started) / (len(few) * len(many))
 
 
 def solved(problem: AnyProblem, settings: Settings, budget: Budget, start: Start) -> Outcome:
@@ -85,8 +132,12 @@ def solved(problem: AnyProblem, settings: Settings, budget: Budget, start: Start
     believes to be there and is not must go on, and one that stalls hands over to another. BLAS
     stays on one thread: ours share out the rows, and its own would wait for each other.
     """
-    with one_blas_thread():
-        return _solved(problem, settings, budget, start)
+    bar = progress(
+        "Solving", settings.max_iter, unit="iteration", tol=settings.tol, max_time=budget.left,
+        quiet=settings.verbose,
+    )  # fmt: skip
+    with one_blas_thread(), bar:  # of all attempts: it never goes back
+        return _solved(problem, settings, budget, start, bar)
 
 
 def all_solved(
@@ -111,12 +162,14 @@ def _solved(
     settings: Settings,
     budget: Budget,
     start: Start,
+    bar: Bar,
 ) -> Outcome:
     used: list[str] = []
     made = Run(Status.MAX_ITER, 0, 0.0)
     tol = settings.tol * (_SINGLE_MARGIN if isinstance(problem, KernelProblem) else _MARGIN)
     trace: list[tuple[float, float]] = []
     best: tuple[Solution, Certificate] | None = None
+    reserve = budget.reserve(problem)
     for solver in _attempts(problem, settings):
         used.append(_name(solver))
         solution = solve(
@@ -130,10 +183,13 @@ def _solved(
             start=start,
             polish=_polish(problem),
             trace=settings.trace,
+            reserve=reserve,
+            bar=bar,
+            made=made.iterations,
         )
         trace += [(made.seconds + at, gap) for at, gap in solution.trace]
-        best = _better(problem, solution, best)
-        status = _judged(solution.run.status, best[1], settings.tol)
+        best = _checked(problem, solution, best, budget)
+        status = _judged(budget.ended or solution.run.status, best[1], settings.tol)
         made = Run(
             status,
             made.iterations + solution.run.iterations,
@@ -143,10 +199,32 @@ def _solved(
             break
         start, tol = Start(best[0].w, best[0].b, best[0].beta), 0.1 * tol
     assert best is not None
-    if made.status in _FINAL:
+    if made.status is Status.CALLBACK:
         budget.ended = made.status
     names = " and ".join(dict.fromkeys(used))
     return Outcome(replace(best[0], run=made, trace=trace), best[1], names)
+
+
+def _checked(
+    problem: AnyProblem,
+    solution: Solution,
+    before: tuple[Solution, Certificate] | None,
+    budget: Budget,
+) -> tuple[Solution, Certificate]:
+    """Return the better of two solutions with its certificate, in the time there is for it.
+
+    After Ctrl-C, which may come in the middle of this, what was reached is kept with a certificate
+    that takes a moment.
+    """
+    if solution.run.status is Status.INTERRUPTED:
+        budget.interrupt()
+    try:
+        with clock.limited(budget.for_certificate):
+            return _better(problem, solution, before)
+    except KeyboardInterrupt:
+        budget.interrupt()
+        with clock.limited(budget.for_certificate):
+            return _better(problem, solution, before)
 
 
 def _better(
@@ -218,7 +296,7 @@ def _attempts(problem: AnyProblem, settings: Settings) -> list[Solver]:
 
 
 def _kernel_attempts(problem: KernelProblem, settings: Settings) -> list[Solver]:
-    if FactorNewton.takes(problem):
+    if len(problem.rows) <= _MOST_FACTORISED and FactorNewton.takes(problem):
         return [BlockSMO(settings.tol, looks=_LOOKS), FactorNewton(settings.threads)]
     # What float32 cannot settle float64 goes on with.
     return [

@@ -177,11 +177,20 @@ class Kernel:
         return tiling.combine(self, a, b, weights, threads)
 
     def combine_with_sizes(
-        self, a: Bound, b: Bound, weights: FloatArray, threads: int | None = None
+        self,
+        a: Bound,
+        b: Bound,
+        weights: FloatArray,
+        threads: int | None = None,
+        *,
+        partial: bool = False,
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return K(a, b) @ weights, and |K(a, b)| @ |weights|, to bound rounding."""
+        """Return K(a, b) @ weights as ``combine``, and |K(a, b)| @ |weights|: it bounds rounding.
+
+        With ``partial``, rows that a time limit left no time for are NaN, the last ones first.
+        """
         self._refuse_unequal(a, b)
-        both = tiling.combine(self, a, b, weights, threads, sizes=True)
+        both = tiling.combine(self, a, b, weights, threads, sizes=True, partial=partial)
         return both[:, : weights.shape[1]], both[:, weights.shape[1] :]
 
     def rounding(self, a: Bound) -> npt.NDArray[np.float64]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from maxmargin import clock
 from maxmargin.kernels import tiling
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.kernels.bound import Bound
@@ -86,6 +87,7 @@ class HalfGram:
         n = len(self.bound)
         bottom = min(top + self._height, n)
         for left in range(top, n, self._width):
+            clock.check()
             right = min(left + self._width, n)
             with tiling.scratch((bottom - top, right - left), self.bound.dtype) as room:
                 tile = self._tile(top, bottom, left, right, room)

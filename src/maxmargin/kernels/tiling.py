@@ -7,8 +7,8 @@ with one BLAS thread, so the result is the same to the last bit whatever the num
 import os
 import threading
 from collections import deque
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from numbers import Integral
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin import loops
+from maxmargin import clock, loops
 from maxmargin.kernels.blas import one_blas_thread, usual_threads
 from maxmargin.kernels.bound import Bound
 from maxmargin.kernels.rows import FloatArray
@@ -75,21 +75,25 @@ def combine(
     threads: int | None,
     *,
     sizes: bool = False,
+    partial: bool = False,
 ) -> npt.NDArray[np.float64]:
     """Return K(a, b) @ weights in float64, each tile used while it is in cache and not kept.
 
     Sums over a tile are made in its type, sums over tiles in float64. With ``sizes``, as many
-    columns follow with |K(a, b)| @ |weights|.
+    columns follow with |K(a, b)| @ |weights|. ``partial``: rows that a time limit left no time
+    for are NaN, the last ones first.
     """
     count = weights.shape[1]
     out = np.zeros((len(a), 2 * count if sizes else count))
     typed = np.ascontiguousarray(weights, a.dtype)
     height = tile_height(kernel, a.dtype)
     todo = deque(range(0, len(a), height))
+    reached = np.zeros(len(a), bool)
 
     def panel(top: int) -> None:
         rows = a[top : top + height]
         for left in range(0, len(b), TILE_COLUMNS):
+            clock.check()
             columns = b[left : left + TILE_COLUMNS]
             with working(), scratch((len(rows), len(columns)), a.dtype) as tile:
                 kernel._tile(rows, columns, tile)
@@ -98,12 +102,19 @@ def combine(
                 if sizes:
                     np.abs(tile, out=tile)
                     out[top : top + height, count:] += tile @ np.abs(some)
+        reached[top : top + height] = True
 
     with one_blas_thread():
-        if todo:
-            panel(todo.popleft())
-        shared(panel, todo, min(thread_count(kernel, threads), len(todo)))
-    return finite(kernel, out)
+        try:
+            if todo:
+                panel(todo.popleft())
+            shared(panel, todo, min(thread_count(kernel, threads), len(todo)))
+        except clock.OutOfTimeError:
+            if not partial:
+                raise
+    finite(kernel, out[reached])
+    out[~reached] = np.nan
+    return out
 
 
 def finite(kernel: "Kernel", values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -118,24 +129,39 @@ def tile_height(kernel: "Kernel", dtype: Any) -> int:
     return min(kernel._tile_rows, TILE_BYTES // (TILE_COLUMNS * int(np.dtype(dtype).itemsize)))
 
 
-def shared(each: Any, todo: deque[Any], threads: int) -> None:
-    """Let several threads do what is to be done one by one, this thread among them."""
+def shared(each: Callable[[Any], None], todo: deque[Any], threads: int) -> None:
+    """Let several threads do what is to be done one by one, this thread among them.
+
+    They all work under the time limit of this thread. After an error in one of them, or Ctrl-C in
+    this one, nobody needs the rest: the others stop at their next ``clock.check``.
+    """
+    limit = clock.Limit(outer=clock.limit())
+    errors: list[BaseException] = []  # the first is the cause of all others
 
     def work() -> None:
-        while todo:
-            try:
-                item = todo.popleft()
-            except IndexError:  # another thread took the last one
-                return
-            each(item)
+        try:
+            with clock.under(limit):
+                while todo:
+                    limit.check()
+                    try:
+                        item = todo.popleft()
+                    except IndexError:  # another thread took the last one
+                        return
+                    each(item)
+        except BaseException as error:
+            errors.append(error)
+            limit.cancel()
 
     helpers = [worker_pool(threads - 1).submit(work) for _ in range(threads - 1)]
     try:
         work()
-    finally:
-        todo.clear()  # after an error nobody needs the rest
-        for helper in helpers:
-            helper.result()
+        wait(helpers)
+    except BaseException:
+        limit.cancel()
+        wait(helpers)
+        raise
+    if errors:
+        raise errors[0]
 
 
 def _fill_tile(

@@ -6,8 +6,11 @@ are checked (no ``error_model="numpy"``): loops with unchecked ones are vectoris
 allow it, and the same fit twice is no longer the same to the bit.
 """
 
+import contextvars
 import functools
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any, TypeVar, cast
 
 import numba
@@ -38,7 +41,29 @@ def compiled(loop: Loop) -> Loop:
 
 
 def _compile(dispatcher: Any, signature: Any) -> Any:
-    """Load the machine code for a signature, or compile it."""
+    """Load the machine code for a signature, or compile it.
+
+    Ctrl-C reaches the main thread only, and an interrupted compilation would leave functions behind
+    that can neither be called nor compiled again. So another thread compiles, and the main thread
+    waits: after Ctrl-C it goes at once, and what is being compiled is there the next time.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return _compiled(dispatcher, signature)
+    outcome: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            outcome.set_result(_compiled(dispatcher, signature))
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    with clock.stopped():
+        context = contextvars.copy_context()  # of warnings, in newer versions of Python
+        threading.Thread(target=context.run, args=(work,), name="maxmargin-compiling").start()
+        return outcome.result()
+
+
+def _compiled(dispatcher: Any, signature: Any) -> Any:
     with clock.stopped():
         try:
             return Dispatcher.compile(dispatcher, signature)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin import loops
+from maxmargin import clock, loops
 from maxmargin.gram import RowStore
 from maxmargin.kernels import Bound
 from maxmargin.kernels.rows import FloatArray
@@ -62,8 +62,19 @@ class BlockSMO:
     looks: int | None = None  # at all variables, after which it gives up
 
     def iterates(self, problem: KernelProblem, start: Start) -> Iterator[Bracket]:
-        """Yield a bracket after each look at all variables, unfinished ones in between."""
+        """Yield a bracket after each look at all variables, unfinished ones in between.
+
+        These, and one after the time is over, have the variables as they are: their bounds, known
+        from the last look, are not those of these variables.
+        """
         state = _State(problem, start, self.precise, self.wanted)
+        try:
+            yield from self._rounds(state)
+        except clock.OutOfTimeError:
+            yield state.now()
+            raise
+
+    def _rounds(self, state: "_State") -> Iterator[Bracket]:
         while True:
             yield state.bracket
             if self.looks is not None and state.looks > self.looks:
@@ -79,7 +90,7 @@ class BlockSMO:
                 state.round()
                 if state.worth_a_look():
                     break
-                yield state.bracket.unfinished()
+                yield state.now()
             state.look()
         yield replace(state.bracket, settled=True)
 
@@ -132,6 +143,12 @@ class _State:
         self.part = self.all.taken(variables, place, self.rows)
         self.own = self.diagonal[variables]
         self.newest = np.empty(0, np.int64)
+
+    def now(self) -> Bracket:
+        """Return the variables as they are, feasible at any time, with the bounds known so far."""
+        x = self.all.x.copy()
+        x[self.variables] = self.part.x
+        return replace(self.bracket, w=x, beta=x, finished=False)
 
     @property
     def complete(self) -> bool:

@@ -4,6 +4,7 @@ Rows are cut into lanes by size alone, each lane is summed in order by one threa
 added up in order: the result is the same to the last bit whatever the number of threads.
 """
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 
 from maxmargin import loops
 from maxmargin.kernels.blas import usual_threads
-from maxmargin.kernels.tiling import worker_pool
+from maxmargin.kernels.tiling import shared
 from maxmargin.problem import Intercept, Problem
 
 Floats = npt.NDArray[np.float64]
@@ -172,21 +173,13 @@ class Passes:
         """Return what the work gives for each lane, in order; little work is done in one go."""
         if numbers < _WORTH_A_THREAD:
             return [work(0, self.n)]
-        lanes = self.lanes
-        if self.threads <= 1:
-            return _all(work, lanes)
-        share = -(-len(lanes) // self.threads)
-        groups = [lanes[k : k + share] for k in range(0, len(lanes), share)]
-        pool = worker_pool(self.threads)
-        waiting = [pool.submit(_all, work, group) for group in groups[1:]]
-        parts = _all(work, groups[0])
-        for later in waiting:
-            parts += later.result()
+        parts: list[Any] = [None] * len(self.lanes)
+
+        def one(lane: int) -> None:
+            parts[lane] = work(*self.lanes[lane])
+
+        shared(one, deque(range(len(parts))), self.threads)
         return parts
-
-
-def _all(work: Callable[[int, int], Any], lanes: list[tuple[int, int]]) -> list[Any]:
-    return [work(*lane) for lane in lanes]
 
 
 def repaired(problem: Problem, passes: Passes, beta: Floats) -> tuple[Floats, float]:
