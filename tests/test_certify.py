@@ -535,7 +535,7 @@ def test_what_cannot_be_certified_says_why() -> None:
         mm.certify(LinearSVC(), X, Y)
     model = SVC().fit(X, Y)
     for unknown in (LogisticRegression().fit(X, Y), 3, None,
-                    make_pipeline(model)):  # fmt: skip
+                    make_pipeline(LogisticRegression()).fit(X, Y)):  # fmt: skip
         with pytest.raises(TypeError, match="OneClassSVM, LinearSVC, LinearSVR, SGDClassifier"):
             mm.certify(unknown, X, Y)
     for rows, labels, words in (
