@@ -175,7 +175,7 @@ def test_reports_have_fresh_names_by_default(table: Path, quick_report: Path) ->
     }
 
 
-def test_rows_are_predicted_once_for_figures_and_report_gh13(
+def test_rows_are_predicted_once_for_figures_and_report(
     table: Path, quick_report: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
@@ -293,7 +293,7 @@ def test_many_classes_are_counted_not_listed() -> None:
 # Many rows, within the time.
 
 
-def test_where_an_exact_machine_takes_too_long_a_map_takes_its_place_gh13(
+def test_where_an_exact_machine_takes_too_long_a_map_takes_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "rings.csv"
@@ -309,7 +309,7 @@ def test_where_an_exact_machine_takes_too_long_a_map_takes_its_place_gh13(
     assert "accuracy 100.00%" in said
 
 
-def test_words_gaps_and_dates_go_through_a_pipeline_that_is_shown_and_saved_gh13(
+def test_words_gaps_and_dates_go_through_a_pipeline_that_is_shown_and_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = np.random.default_rng(0)
@@ -330,7 +330,7 @@ def test_words_gaps_and_dates_go_through_a_pipeline_that_is_shown_and_saved_gh13
     assert model.predict(asked).tolist()[:2] == ["high", "low"]
 
 
-def test_time_that_runs_out_is_named_as_the_user_gave_it_gh13(table: Path) -> None:
+def test_time_that_runs_out_is_named_as_the_user_gave_it(table: Path) -> None:
     said = " ".join(invoke(table, "--time", 0.001).output.split())
     assert "raise --time" in said
     assert "raise max_time" not in said

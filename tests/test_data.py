@@ -445,7 +445,7 @@ def test_small_tables_are_not_judged(tmp_path: Path) -> None:
     assert read(tmp_path, "a,b,y\n1,5,0\n2,5,1\n3,5,0\n", "a.csv").X.shape == (3, 2)
 
 
-def test_dots_between_thousands_are_remarked_beside_decimal_commas_gh13(tmp_path: Path) -> None:
+def test_dots_between_thousands_are_remarked_beside_decimal_commas(tmp_path: Path) -> None:
     data = read(tmp_path, "a;b;y\n1.234,5;1,5;0\n2.000,25;2,5;1\n", "a.csv")
     assert data.X.tolist() == [[1234.5, 1.5], [2000.25, 2.5]]
     assert remarked(data, "Column 'a' has separators between thousands: they are left out.")
