@@ -1,5 +1,6 @@
 """The command line: the main job from end to end, and sentences instead of tracebacks."""
 
+import itertools
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import scipy.sparse as sp
 from click.testing import CliRunner, Result
 
 import maxmargin as mm
+from maxmargin import clock
 from maxmargin.cli import facts, main, reading, reporting, trial
 from maxmargin.reports import subject
 
@@ -23,6 +25,19 @@ def invoke(*arguments: object) -> Result:
 
 def invoke_with_report(*arguments: object) -> Result:
     return CliRunner().invoke(main, ["try", *map(str, arguments)])
+
+
+@pytest.fixture
+def seconds_of_a_look() -> float:
+    """How far the clock goes on whenever somebody looks at it."""
+    return 0.0
+
+
+@pytest.fixture(autouse=True)
+def patient_clock(monkeypatch: pytest.MonkeyPatch, seconds_of_a_look: float) -> None:
+    """Let no answer depend on how busy the machine is: the clock stands still, or counts looks."""
+    looks = itertools.count()
+    monkeypatch.setattr(clock, "now", lambda: next(looks) * seconds_of_a_look)
 
 
 @pytest.fixture
@@ -83,10 +98,10 @@ def test_a_table_is_diagnosed_searched_and_fitted(table: Path) -> None:
     assert "accuracy 100.00%" in said
 
 
-def test_many_rows_are_sampled_openly(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "SEARCHED_ROWS", 30)
-    said = " ".join(invoke(table).output.split())
-    assert "on 30 sampled rows" in said or "nothing to search for" in said
+def test_many_rows_are_sampled_openly(rings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "SEARCHED_ROWS", 100)
+    said = " ".join(invoke(rings).output.split())
+    assert "fitted to 100 sampled rows, judged by 320 others: best C=" in said
 
 
 def test_models_without_a_cost_are_not_searched(tmp_path: Path) -> None:
@@ -293,20 +308,60 @@ def test_many_classes_are_counted_not_listed() -> None:
 # Many rows, within the time.
 
 
-def test_where_an_exact_machine_takes_too_long_a_map_takes_its_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def rings(tmp_path: Path) -> Path:
     path = tmp_path / "rings.csv"
     X, y = mm.datasets.circles(600, random_state=0)
     np.savetxt(path, np.column_stack([X, y]), delimiter=",", fmt="%.6g")
-    said = " ".join(invoke(path).output.split())
+    return path
+
+
+def test_where_an_exact_machine_takes_too_long_a_map_takes_its_place(
+    rings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = " ".join(invoke(rings).output.split())
     assert "SVC(" in said
     assert "Nystroem" not in said
     monkeypatch.setattr(trial, "KERNEL_WORK", 1.0)
-    said = " ".join(invoke(path).output.split())
-    assert "would take longer than --time 30" in said
+    said = " ".join(invoke(rings).output.split())
+    assert "SVC on 420 rows would take longer than --time 30." in said
+    assert "these features and a plane take its place" in said
     assert "Nystroem(" in said
     assert "accuracy 100.00%" in said
+
+
+def test_where_a_map_is_worse_the_kernel_is_fitted_to_some_of_the_rows(
+    rings: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(trial, "KERNEL_WORK", 1.0)
+    monkeypatch.setattr(trial, "MAP_FEATURES", (2, 2))
+    monkeypatch.setattr(trial, "SEARCHED_ROWS", 200)
+    scripts = []
+    monkeypatch.setattr(reporting, "write", lambda *_, script: scripts.append(script))
+    output = invoke_with_report(rings, "--report", rings.with_suffix(".html")).output
+    said = " ".join(output.split())
+    assert "the kernel is kept, and fitted to 200 of the rows" in said
+    assert "Nystroem" not in said.split("the kernel is kept")[1]
+    figures = re.findall(
+        r"^    (accuracy|AUC) +([\d.]+)%", output.split("How good is it?")[1], re.M
+    )
+    assert [name for name, _ in figures] == ["accuracy", "AUC"]
+    assert all(float(figure) > 90 for _, figure in figures)
+    exec(scripts[0], {})
+    printed = capsys.readouterr().out
+    assert all(f"{name}: {figure}%" in printed for name, figure in figures)
+
+
+@pytest.mark.parametrize("seconds_of_a_look", [0.25, 1.0])
+def test_a_diagnosis_without_time_does_not_end_in_a_plane(rings: Path) -> None:
+    said = " ".join(invoke(rings).output.split())
+    assert "Verdict: undecided" in said
+    assert "The diagnosis had no time to compare planes with RBF kernels" in said
+    assert "no signal" not in said
+    assert "Dummy" not in said
+    accuracy = re.search(r"accuracy ([\d.]+)%", said.split("How good is it?")[1])
+    assert accuracy is not None
+    assert float(accuracy[1]) > 90
 
 
 def test_words_gaps_and_dates_go_through_a_pipeline_that_is_shown_and_saved(
@@ -330,8 +385,11 @@ def test_words_gaps_and_dates_go_through_a_pipeline_that_is_shown_and_saved(
     assert model.predict(asked).tolist()[:2] == ["high", "low"]
 
 
+@pytest.mark.parametrize("seconds_of_a_look", [1.0])
 def test_time_that_runs_out_is_named_as_the_user_gave_it(table: Path) -> None:
     said = " ".join(invoke(table, "--time", 0.001).output.split())
+    assert "Verdict: undecided" in said
+    assert "no signal" not in said
     assert "raise --time" in said
     assert "raise max_time" not in said
     assert "DummyClassifier" not in said

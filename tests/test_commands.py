@@ -233,9 +233,7 @@ def test_full_runs_the_marked_tests_too(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize(("given", "random"), [((), False), (("--full",), True)])
-def test_only_full_draws_new_examples(
-    tree: Tree, given: tuple[str, ...], random: bool
-) -> None:
+def test_only_full_draws_new_examples(tree: Tree, given: tuple[str, ...], random: bool) -> None:
     words = tree.run("check", *given).stdout.split()
     profile = hypothesis.settings.get_profile(words[words.index("--hypothesis-profile") + 1])
     assert profile.derandomize is not random

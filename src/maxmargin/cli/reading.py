@@ -33,6 +33,11 @@ class Split(NamedTuple):
     """Where the rows are in the file, as ``Labelled.numbers``."""
     numbers_test: Any
 
+    def first(self, count: int) -> "Split":
+        """Return the first rows of the training part, a random sample, with the same test part."""
+        X, y, numbers = (part[:count] for part in (self.X_train, self.y_train, self.numbers_train))
+        return self._replace(X_train=X, y_train=y, numbers_train=numbers)
+
 
 def labelled(trial: "Trial") -> Labelled:
     """Return the rows of the file, or bundled ones; sparse only where that is smaller."""
