@@ -1,5 +1,6 @@
 """The command line: the main job from end to end, and sentences instead of tracebacks."""
 
+import html
 import itertools
 import re
 import subprocess
@@ -124,6 +125,7 @@ NUMBERS = "".join(f"{i * i % 97}.5,{i * 7 % 31}.5\n" for i in range(30))
         (f"b,y\n{NUMBERS}red,2\n", [], "a.csv:32: column 1 (b): 'red'"),
         (f"b,price\n{NUMBERS}", [], "column 'price' has 30 different numbers"),
         ("a,y\n" + "1,u\n2,v\n" * 50 + "3,w\n3,w\n", ["--test", "0.1"], "no test row has"),
+        ("a,y\n" + "".join(f"{i},so {i % 29}\n" for i in range(40)), [], "column with --label"),
         ("a,y\n1,2\n", ["--label", "z"], "no column is named 'z'"),
         ("a,y\n1,2\n3,2\n", [], "nothing to separate"),
         ("a,y\n1,2.5\n3,3.5\n", [], "not classification"),
@@ -365,13 +367,14 @@ def test_a_diagnosis_without_time_does_not_end_in_a_plane(rings: Path) -> None:
 
 
 def test_words_gaps_and_dates_go_through_a_pipeline_that_is_shown_and_saved(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rng = np.random.default_rng(0)
     age, city = rng.integers(18, 80, 200), rng.choice(["Rome", "Oslo", "Bern"], 200)
     risk = np.where(age + 20 * (city == "Oslo") > 60, "high", "low")
     cells = ["" if k % 17 == 3 else str(a) for k, a in enumerate(age)]
-    lines = [f"{k},{a},{c},{r}" for k, (a, c, r) in enumerate(zip(cells, city, risk, strict=True))]
+    towns = ["" if k % 29 == 5 else c for k, c in enumerate(city)]
+    lines = [f"{k},{a},{c},{r}" for k, (a, c, r) in enumerate(zip(cells, towns, risk, strict=True))]
     (tmp_path / "people.csv").write_text("\n".join(["id,age,city,risk", *lines]))
     monkeypatch.chdir(tmp_path)
     result = invoke_with_report("people.csv")
@@ -379,6 +382,15 @@ def test_words_gaps_and_dates_go_through_a_pipeline_that_is_shown_and_saved(
     said = " ".join(result.output.split())
     assert "'id'" in said
     assert "OneHotEncoder" in said
+    assert "The 2 columns learnt from become 5 of numbers." in said
+    page = Path("maxmargin-report.html").read_text()
+    assert "city_missing" in page
+    assert "city_None" not in page
+    assert "Prepared for learning, the 2 columns are 5" in page
+    exec(html.unescape(re.findall(r"<pre><code>(.*?)</code>", page, re.S)[-1]), {})
+    figure = re.search(r"    accuracy +([\d.]+%)", result.output)
+    assert figure is not None
+    assert f"\naccuracy: {figure[1]}\n" in f"\n{capsys.readouterr().out}"
     assert "Beware: Columns are uneven: column 'age'" in said
     model = joblib.load("maxmargin-report.joblib")
     asked = np.array([[79.0, "Oslo"], [18.0, "Bern"], [np.nan, "Paris"]], dtype=object)

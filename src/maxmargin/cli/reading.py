@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
-from maxmargin.cli.facts import is_sparse
+from maxmargin.cli.facts import MANY_CLASSES, is_sparse
 from maxmargin.data import Labelled, read_labelled
 from maxmargin.data.columns import resembles_measurement
 
@@ -93,6 +93,11 @@ def _refuse_labels(data: Labelled) -> None:
             f"{column} has {len(classes):,} different numbers: that is a measurement and not a "
             "class, so this is not classification. Choose another column with --label, or make "
             "classes of it, such as low and high."
+        )
+    if data.y.dtype.kind not in "iufb" and len(classes) > max(MANY_CLASSES, len(data.y) / 2):
+        raise click.ClickException(
+            f"{column} has {len(classes):,} different words in {len(data.y):,} rows: these are "
+            "texts or names and not classes. Choose another column with --label."
         )
     if counts.min() < 2:
         alone = classes[counts.argmin()]

@@ -92,11 +92,18 @@ def _run(trial: Trial, console: Console) -> None:
     parts = split(data, trial)
     console.print(f"Training on {len(parts.y_train)} rows, testing on {len(parts.y_test)}.")
     rows = parts.X_train if data.prepare is None else data.prepare.fit_transform(parts.X_train)
+    if rows.shape[1] != data.X.shape[1]:
+        console.print(
+            f"The {data.X.shape[1]} columns learnt from become {rows.shape[1]} of numbers."
+        )
     clock = Clock(trial.max_time)
     diagnosis = _diagnosed(rows, _names(data), parts, trial, console)
     model, search = _searched(diagnosis, rows, parts.y_train, trial, console)
     model, count = _affordable(model, diagnosis, rows, parts.y_train, trial, console)
     fitted = parts.first(count)
+    if count < len(parts.y_train):
+        said = f"The model is fitted to {count} of {len(parts.y_train)} training rows, by --time."
+        data = data._replace(remarks=(*data.remarks, said))
     whole = model if data.prepare is None else make_pipeline(data.prepare, *_steps(model))
     _fitted(whole, model, rows[:count], fitted.y_train, clock, console)
     # Imported here: it takes as long as everything else that is imported.

@@ -95,7 +95,10 @@ def _diagnosed(subject: Subject, found: Diagnosis | None, refused: str) -> Html:
     if found is None:
         return tag("p", refused)
     shown = subject.worded(Html(found._repr_html_()), same_columns(subject, found))
-    return joined([Html(shown), _conflicts(subject, found)])
+    width, prepared = len(subject.names), found.n_features
+    counted = f"Prepared for learning, the {width} columns are {prepared}: those are diagnosed."
+    said = tag("p", counted) if width not in (0, prepared) else ""
+    return joined([said, Html(shown), _conflicts(subject, found)])
 
 
 def _conflicts(subject: Subject, found: Diagnosis) -> Html:
