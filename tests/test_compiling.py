@@ -192,6 +192,24 @@ def test_two_processes_compile_each_loop_once(tmp_path: Path) -> None:
     assert len(lines) == len(compiled) + 2  # both have a model
 
 
+JOBS = """
+import maxmargin as mm
+from sklearn.model_selection import cross_val_score
+X, y = mm.datasets.circles(60, random_state=0)
+print(*cross_val_score(mm.SVC(), X, y, cv=4, n_jobs=2))
+"""
+
+
+@pytest.mark.full
+def test_jobs_of_scikit_learn_compile_each_loop_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NUMBA_DEBUG_CACHE", "1")  # tells what is written
+    lines = run(JOBS, tmp_path).stdout.splitlines()
+    written = [line for line in lines if "data saved to" in line]
+    assert len(written) == len(set(written)) > 2
+
+
 CALL = """
 import numpy as np
 from maxmargin import loops
