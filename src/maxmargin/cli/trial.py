@@ -103,7 +103,7 @@ def _run(trial: Trial, console: Console) -> None:
     fitted = parts.first(count)
     if count < len(parts.y_train):
         said = f"The model is fitted to {count} of {len(parts.y_train)} training rows, by --time."
-        data = data._replace(remarks=(*data.remarks, said))
+        data = data._replace(remarks=(said, *data.remarks))
     whole = model if data.prepare is None else make_pipeline(data.prepare, *_steps(model))
     _fitted(whole, model, rows[:count], fitted.y_train, clock, console)
     # Imported here: it takes as long as everything else that is imported.
