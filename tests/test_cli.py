@@ -1,5 +1,7 @@
 """The command line: the main job from end to end, and sentences instead of tracebacks."""
 
+import html
+import itertools
 import re
 import subprocess
 import sys
@@ -13,6 +15,7 @@ import scipy.sparse as sp
 from click.testing import CliRunner, Result
 
 import maxmargin as mm
+from maxmargin import clock
 from maxmargin.cli import facts, main, reading, reporting, trial
 from maxmargin.reports import subject
 
@@ -23,6 +26,19 @@ def invoke(*arguments: object) -> Result:
 
 def invoke_with_report(*arguments: object) -> Result:
     return CliRunner().invoke(main, ["try", *map(str, arguments)])
+
+
+@pytest.fixture
+def seconds_of_a_look() -> float:
+    """How far the clock goes on whenever somebody looks at it."""
+    return 0.0
+
+
+@pytest.fixture(autouse=True)
+def patient_clock(monkeypatch: pytest.MonkeyPatch, seconds_of_a_look: float) -> None:
+    """Let no answer depend on how busy the machine is: the clock stands still, or counts looks."""
+    looks = itertools.count()
+    monkeypatch.setattr(clock, "now", lambda: next(looks) * seconds_of_a_look)
 
 
 @pytest.fixture
@@ -83,10 +99,10 @@ def test_a_table_is_diagnosed_searched_and_fitted(table: Path) -> None:
     assert "accuracy 100.00%" in said
 
 
-def test_many_rows_are_sampled_openly(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "SEARCHED_ROWS", 30)
-    said = " ".join(invoke(table).output.split())
-    assert "on 30 sampled rows" in said or "nothing to search for" in said
+def test_many_rows_are_sampled_openly(rings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "SEARCHED_ROWS", 100)
+    said = " ".join(invoke(rings).output.split())
+    assert "fitted to 100 sampled rows, judged by 320 others: best C=" in said
 
 
 def test_models_without_a_cost_are_not_searched(tmp_path: Path) -> None:
@@ -109,6 +125,7 @@ NUMBERS = "".join(f"{i * i % 97}.5,{i * 7 % 31}.5\n" for i in range(30))
         (f"b,y\n{NUMBERS}red,2\n", [], "a.csv:32: column 1 (b): 'red'"),
         (f"b,price\n{NUMBERS}", [], "column 'price' has 30 different numbers"),
         ("a,y\n" + "1,u\n2,v\n" * 50 + "3,w\n3,w\n", ["--test", "0.1"], "no test row has"),
+        ("a,y\n" + "".join(f"{i},so {i % 29}\n" for i in range(40)), [], "column with --label"),
         ("a,y\n1,2\n", ["--label", "z"], "no column is named 'z'"),
         ("a,y\n1,2\n3,2\n", [], "nothing to separate"),
         ("a,y\n1,2.5\n3,3.5\n", [], "not classification"),
@@ -175,7 +192,7 @@ def test_reports_have_fresh_names_by_default(table: Path, quick_report: Path) ->
     }
 
 
-def test_rows_are_predicted_once_for_figures_and_report_gh13(
+def test_rows_are_predicted_once_for_figures_and_report(
     table: Path, quick_report: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
@@ -293,30 +310,71 @@ def test_many_classes_are_counted_not_listed() -> None:
 # Many rows, within the time.
 
 
-def test_where_an_exact_machine_takes_too_long_a_map_takes_its_place_gh13(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def rings(tmp_path: Path) -> Path:
     path = tmp_path / "rings.csv"
     X, y = mm.datasets.circles(600, random_state=0)
     np.savetxt(path, np.column_stack([X, y]), delimiter=",", fmt="%.6g")
-    said = " ".join(invoke(path).output.split())
+    return path
+
+
+def test_where_an_exact_machine_takes_too_long_a_map_takes_its_place(
+    rings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = " ".join(invoke(rings).output.split())
     assert "SVC(" in said
     assert "Nystroem" not in said
     monkeypatch.setattr(trial, "KERNEL_WORK", 1.0)
-    said = " ".join(invoke(path).output.split())
-    assert "would take longer than --time 30" in said
+    said = " ".join(invoke(rings).output.split())
+    assert "SVC on 420 rows would take longer than --time 30." in said
+    assert "these features and a plane take its place" in said
     assert "Nystroem(" in said
     assert "accuracy 100.00%" in said
 
 
-def test_words_gaps_and_dates_go_through_a_pipeline_that_is_shown_and_saved_gh13(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_where_a_map_is_worse_the_kernel_is_fitted_to_some_of_the_rows(
+    rings: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(trial, "KERNEL_WORK", 1.0)
+    monkeypatch.setattr(trial, "MAP_FEATURES", (2, 2))
+    monkeypatch.setattr(trial, "SEARCHED_ROWS", 200)
+    scripts = []
+    monkeypatch.setattr(reporting, "write", lambda *_, script: scripts.append(script))
+    output = invoke_with_report(rings, "--report", rings.with_suffix(".html")).output
+    said = " ".join(output.split())
+    assert "the kernel is kept, and fitted to 200 of the rows" in said
+    assert "Nystroem" not in said.split("the kernel is kept")[1]
+    figures = re.findall(
+        r"^    (accuracy|AUC) +([\d.]+)%", output.split("How good is it?")[1], re.M
+    )
+    assert [name for name, _ in figures] == ["accuracy", "AUC"]
+    assert all(float(figure) > 90 for _, figure in figures)
+    exec(scripts[0], {})
+    printed = capsys.readouterr().out
+    assert all(f"{name}: {figure}%" in printed for name, figure in figures)
+
+
+@pytest.mark.parametrize("seconds_of_a_look", [0.25, 1.0])
+def test_a_diagnosis_without_time_does_not_end_in_a_plane(rings: Path) -> None:
+    said = " ".join(invoke(rings).output.split())
+    assert "Verdict: undecided" in said
+    assert "The diagnosis had no time to compare planes with RBF kernels" in said
+    assert "no signal" not in said
+    assert "Dummy" not in said
+    accuracy = re.search(r"accuracy ([\d.]+)%", said.split("How good is it?")[1])
+    assert accuracy is not None
+    assert float(accuracy[1]) > 90
+
+
+def test_words_gaps_and_dates_go_through_a_pipeline_that_is_shown_and_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rng = np.random.default_rng(0)
     age, city = rng.integers(18, 80, 200), rng.choice(["Rome", "Oslo", "Bern"], 200)
     risk = np.where(age + 20 * (city == "Oslo") > 60, "high", "low")
     cells = ["" if k % 17 == 3 else str(a) for k, a in enumerate(age)]
-    lines = [f"{k},{a},{c},{r}" for k, (a, c, r) in enumerate(zip(cells, city, risk, strict=True))]
+    towns = ["" if k % 29 == 5 else c for k, c in enumerate(city)]
+    lines = [f"{k},{a},{c},{r}" for k, (a, c, r) in enumerate(zip(cells, towns, risk, strict=True))]
     (tmp_path / "people.csv").write_text("\n".join(["id,age,city,risk", *lines]))
     monkeypatch.chdir(tmp_path)
     result = invoke_with_report("people.csv")
@@ -324,14 +382,26 @@ def test_words_gaps_and_dates_go_through_a_pipeline_that_is_shown_and_saved_gh13
     said = " ".join(result.output.split())
     assert "'id'" in said
     assert "OneHotEncoder" in said
+    assert "The 2 columns learnt from become 5 of numbers." in said
+    page = Path("maxmargin-report.html").read_text()
+    assert "city_missing" in page
+    assert "city_None" not in page
+    assert "Prepared for learning, the 2 columns are 5" in page
+    exec(html.unescape(re.findall(r"<pre><code>(.*?)</code>", page, re.S)[-1]), {})
+    figure = re.search(r"    accuracy +([\d.]+%)", result.output)
+    assert figure is not None
+    assert f"\naccuracy: {figure[1]}\n" in f"\n{capsys.readouterr().out}"
     assert "Beware: Columns are uneven: column 'age'" in said
     model = joblib.load("maxmargin-report.joblib")
     asked = np.array([[79.0, "Oslo"], [18.0, "Bern"], [np.nan, "Paris"]], dtype=object)
     assert model.predict(asked).tolist()[:2] == ["high", "low"]
 
 
-def test_time_that_runs_out_is_named_as_the_user_gave_it_gh13(table: Path) -> None:
+@pytest.mark.parametrize("seconds_of_a_look", [1.0])
+def test_time_that_runs_out_is_named_as_the_user_gave_it(table: Path) -> None:
     said = " ".join(invoke(table, "--time", 0.001).output.split())
+    assert "Verdict: undecided" in said
+    assert "no signal" not in said
     assert "raise --time" in said
     assert "raise max_time" not in said
     assert "DummyClassifier" not in said

@@ -104,7 +104,7 @@ def test_try_installs_once_and_runs_where_it_was_called(tree: Tree) -> None:
     assert len(tree.installations()) == 1
 
 
-def test_only_try_compiles_while_it_installs_gh13(tree: Tree) -> None:
+def test_only_try_compiles_while_it_installs(tree: Tree) -> None:
     assert "compiling" not in tree.run("check").stderr
     shutil.rmtree(tree.root / ".venv")
     assert "compiling numerical loops" in tree.run("try").stderr
@@ -112,7 +112,7 @@ def test_only_try_compiles_while_it_installs_gh13(tree: Tree) -> None:
     assert ran.startswith("ran maxmargin warm-up in ")
 
 
-def test_an_installation_is_good_without_compiled_loops_gh13(tree: Tree) -> None:
+def test_an_installation_is_good_without_compiled_loops(tree: Tree) -> None:
     assert "when they are needed" in tree.run("try", FAILING="maxmargin").stderr
     second = tree.run("try")
     assert (second.returncode, second.stderr) == (0, "")
@@ -233,9 +233,7 @@ def test_full_runs_the_marked_tests_too(tree: Tree) -> None:
 
 
 @pytest.mark.parametrize(("given", "random"), [((), False), (("--full",), True)])
-def test_only_full_draws_new_examples_gh13(
-    tree: Tree, given: tuple[str, ...], random: bool
-) -> None:
+def test_only_full_draws_new_examples(tree: Tree, given: tuple[str, ...], random: bool) -> None:
     words = tree.run("check", *given).stdout.split()
     profile = hypothesis.settings.get_profile(words[words.index("--hypothesis-profile") + 1])
     assert profile.derandomize is not random
@@ -250,7 +248,7 @@ def test_no_test_overrules_the_profile() -> None:
                 assert not given & {"derandomize", "database"}, file.name
 
 
-def test_tests_of_ctrl_c_pass_where_sigint_is_ignored_gh13() -> None:
+def test_tests_of_ctrl_c_pass_where_sigint_is_ignored() -> None:
     """As in the background or under nohup; commands that a test starts inherit it."""
     code = """
 import os, signal, sys

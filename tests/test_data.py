@@ -20,6 +20,7 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from maxmargin.data import Labelled, chunks, read_labelled
@@ -301,7 +302,7 @@ def test_words_stay_words_until_they_are_prepared(tmp_path: Path) -> None:
     assert Z.shape == (200, len(names))
     assert names[:8] == [
         *("age", "gap", "missingindicator_gap", "ok_yes"),
-        *("city_Bonn", "city_Oslo", "city_Rome", "city_None"),
+        *("city_Bonn", "city_Oslo", "city_Rome", "city_missing"),
     ]
     assert len([name for name in names if name.startswith("town_")]) == 30
     assert_array_equal(Z[:, names.index("city_Rome")], data.X[:, 3] == "Rome")
@@ -312,12 +313,25 @@ def test_words_stay_words_until_they_are_prepared(tmp_path: Path) -> None:
     assert remarked(data, "50 of 200 cells of column 'city' are empty", "a value of its own")
 
 
+def test_missing_words_have_a_name_that_no_word_has(tmp_path: Path) -> None:
+    text = table("job,label", lambda i: f"{('cook', 'missing', '')[i % 3]},{'uv'[i % 2]}")
+    data = read(tmp_path, text, "a.csv")
+    names = data.prepare.fit(data.X).get_feature_names_out(data.feature_names).tolist()
+    assert names == ["job_(missing)", "job_cook", "job_missing"]
+
+
+def test_texts_alone_are_refused_with_the_way_out(tmp_path: Path) -> None:
+    text = table("said,label", lambda i: f"'so {i % 31} it is',{'uv'[i % 2]}")
+    with pytest.raises(DataFileError, match=r"'said' has different words.*--label"):
+        read(tmp_path, text, "a.csv")
+
+
 def test_preparation_is_unfitted_clonable_picklable_and_prints_as_code(tmp_path: Path) -> None:
     data = mixed(tmp_path)
     with pytest.raises(NotFittedError):
         data.prepare.transform(data.X)
-    names = {"ColumnTransformer": ColumnTransformer, "SimpleImputer": SimpleImputer}
-    pasted = eval(repr(data.prepare), {**names, "OneHotEncoder": OneHotEncoder, "slice": slice})
+    known = (ColumnTransformer, OneHotEncoder, Pipeline, SimpleImputer, slice)
+    pasted = eval(repr(data.prepare), {one.__name__: one for one in known})
     expected = data.prepare.fit_transform(data.X)
     for copy in (clone(data.prepare), pickle.loads(pickle.dumps(data.prepare)), pasted):
         assert_array_equal(copy.fit(data.X).transform(data.X), expected)
@@ -445,7 +459,7 @@ def test_small_tables_are_not_judged(tmp_path: Path) -> None:
     assert read(tmp_path, "a,b,y\n1,5,0\n2,5,1\n3,5,0\n", "a.csv").X.shape == (3, 2)
 
 
-def test_dots_between_thousands_are_remarked_beside_decimal_commas_gh13(tmp_path: Path) -> None:
+def test_dots_between_thousands_are_remarked_beside_decimal_commas(tmp_path: Path) -> None:
     data = read(tmp_path, "a;b;y\n1.234,5;1,5;0\n2.000,25;2,5;1\n", "a.csv")
     assert data.X.tolist() == [[1234.5, 1.5], [2000.25, 2.5]]
     assert remarked(data, "Column 'a' has separators between thousands: they are left out.")

@@ -94,7 +94,7 @@ def busy_machine() -> Iterator[None]:
             burner.wait()
 
 
-def test_cold_and_warm_agree_gh13(tmp_path: Path) -> None:
+def test_cold_and_warm_agree(tmp_path: Path) -> None:
     names = ["circles", "gap", "iris"]
     cold = ask(names, tmp_path)
     assert list(tmp_path.rglob("*.nbi")), "nothing was compiled, so that this tests nothing"
@@ -104,7 +104,7 @@ def test_cold_and_warm_agree_gh13(tmp_path: Path) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("first", range(0, len(SETS), 6))
-def test_cold_warm_and_under_load_agree_gh13(first: int, tmp_path: Path) -> None:
+def test_cold_warm_and_under_load_agree(first: int, tmp_path: Path) -> None:
     names = SETS[first : first + 6]
     cold = ask(names, tmp_path)
     warm = ask(names, tmp_path)
@@ -117,7 +117,7 @@ def test_cold_warm_and_under_load_agree_gh13(first: int, tmp_path: Path) -> None
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["moons", "breast cancer"])
-def test_try_prints_the_same_gh13(name: str, tmp_path: Path) -> None:
+def test_try_prints_the_same(name: str, tmp_path: Path) -> None:
     X, y = load(name)
     file = tmp_path / "rows.csv"
     header = ",".join([*(f"x{j}" for j in range(X.shape[1])), "label"])

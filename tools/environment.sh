@@ -159,7 +159,7 @@ install() {
 
 # The environment is good without it: loops are then compiled when they are needed.
 warm_up() {
-    say "compiling numerical loops (about half a minute, once)"
+    say "compiling numerical loops (a minute or less on most machines, once)"
     "$venv/bin/maxmargin" warm-up >"$log" 2>&1 ||
         say "that did not work (see .venv/${log##*/}); they will be compiled when they are needed"
 }

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
-from maxmargin.cli.facts import is_sparse
+from maxmargin.cli.facts import MANY_CLASSES, is_sparse
 from maxmargin.data import Labelled, read_labelled
 from maxmargin.data.columns import resembles_measurement
 
@@ -32,6 +32,11 @@ class Split(NamedTuple):
     numbers_train: Any
     """Where the rows are in the file, as ``Labelled.numbers``."""
     numbers_test: Any
+
+    def first(self, count: int) -> "Split":
+        """Return the first rows of the training part, a random sample, with the same test part."""
+        X, y, numbers = (part[:count] for part in (self.X_train, self.y_train, self.numbers_train))
+        return self._replace(X_train=X, y_train=y, numbers_train=numbers)
 
 
 def labelled(trial: "Trial") -> Labelled:
@@ -88,6 +93,11 @@ def _refuse_labels(data: Labelled) -> None:
             f"{column} has {len(classes):,} different numbers: that is a measurement and not a "
             "class, so this is not classification. Choose another column with --label, or make "
             "classes of it, such as low and high."
+        )
+    if data.y.dtype.kind not in "iufb" and len(classes) > max(MANY_CLASSES, len(data.y) / 2):
+        raise click.ClickException(
+            f"{column} has {len(classes):,} different words in {len(data.y):,} rows: these are "
+            "texts or names and not classes. Choose another column with --label."
         )
     if counts.min() < 2:
         alone = classes[counts.argmin()]

@@ -45,7 +45,7 @@ def reported(found: Subject, data: Labelled, trial: "Trial", diagnosis: Any) -> 
     """
     try:
         path = Path(trial.report) if trial.report else fresh(Path())
-        write(path, found, diagnosis, script=script(found.model, data, trial))
+        write(path, found, diagnosis, script=script(found, data, trial))
         saved(found.model, path.with_suffix(MODEL))
     except OSError as impossible:
         if trial.report:
@@ -84,11 +84,13 @@ def fresh(folder: Path) -> Path:
     return next(path for path in names if not taken(path) and not taken(path.with_suffix(MODEL)))
 
 
-def script(model: Any, data: Labelled, trial: "Trial") -> str:
+def script(found: Subject, data: Labelled, trial: "Trial") -> str:
     """Return a program that reads the same rows, splits them, fits the model and prints figures."""
     from maxmargin.reports.making import figures_code, program
 
-    made = code(model)
+    made, count = code(found.model), len(found.y)
+    assert found.test is not None
+    some = f"[:{count}]" if count + found.test.total < len(data.y) else ""
     lines = [
         *made.imports,
         *_reading(data, trial),
@@ -98,8 +100,8 @@ def script(model: Any, data: Labelled, trial: "Trial") -> str:
         f"    X, y, test_size={trial.test_fraction!r}, stratify=y, random_state={trial.seed}",
         ")",
         f"model = {made.expression}",
-        "model.fit(X_train, y_train)",
-        *figures_code(model, "X_test", "y_test"),
+        f"model.fit(X_train{some}, y_train{some})",
+        *figures_code(found.model, "X_test", "y_test"),
     ]
     return program(lines)
 

@@ -2,7 +2,7 @@
 
 What is done follows from numbers of rows, columns and classes and from ``--time``, not from how
 fast the machine is: the same file gives the same answers anywhere, unless the time runs out, which
-is said.
+is said. If it runs out before the diagnosis has compared planes with kernels, the search does so.
 """
 
 import io
@@ -20,20 +20,28 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import get_scorer
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from maxmargin.cli.facts import facts
 from maxmargin.cli.reading import Split, labelled, split
+from maxmargin.clock import Clock
 from maxmargin.data import Labelled
 
 PIPE_WIDTH = 100
 DIAGNOSED, FITTED = 0.5, 0.35  # shares of --time; the search takes what its rows take
-SEARCHED_ROWS = 5000  # when there are 30 seconds; more are sampled for the search
+HURRIED = 0.25  # of the work of a fit, where even the diagnosis was not finished in time
+LEAST = 0.1  # share of --time that a fit gets in any case
+SEARCHED_ROWS = 2500  # learnt from in a search, if there are 30 seconds
+JUDGED_ROWS = 5000  # others by which it is judged, if rows are too many to cross-validate
 AROUND = 4.0 ** np.arange(-2, 3)  # times what is recommended
 KERNEL_WORK = 4e9  # rows² × (columns + 30) of a kernel machine that fit into a second
 MAP_WORK = 3e9  # rows × features² of a map with a plane that fit into a second
 MAP_FEATURES = (50, 1000)
+MAP_WIDTHS, MAP_COSTS = (1.0, 0.25), (1.0, 16.0)  # times those of the kernel machine
+SAMPLED_ROWS = 15_000  # of a kernel machine that is fitted to a part of the rows
 SLOW_ROWS = 1500  # rows of networks and neighbours that fit into a second
 _MATRIX = 8  # classes of a confusion matrix that fits on a screen
 _CONFUSIONS = 5  # listed if there are more
@@ -84,19 +92,27 @@ def _run(trial: Trial, console: Console) -> None:
     parts = split(data, trial)
     console.print(f"Training on {len(parts.y_train)} rows, testing on {len(parts.y_test)}.")
     rows = parts.X_train if data.prepare is None else data.prepare.fit_transform(parts.X_train)
+    if rows.shape[1] != data.X.shape[1]:
+        console.print(
+            f"The {data.X.shape[1]} columns learnt from become {rows.shape[1]} of numbers."
+        )
+    clock = Clock(trial.max_time)
     diagnosis = _diagnosed(rows, _names(data), parts, trial, console)
-    model, search = _searched(diagnosis, rows, parts, trial, console)
-    model = _affordable(model, diagnosis, rows.shape, trial, console)
-    if data.prepare is not None:
-        model = make_pipeline(data.prepare, *_steps(model))
-    _fitted(model, parts, trial, console)
+    model, search = _searched(diagnosis, rows, parts.y_train, trial, console)
+    model, count = _affordable(model, diagnosis, rows, parts.y_train, trial, console)
+    fitted = parts.first(count)
+    if count < len(parts.y_train):
+        said = f"The model is fitted to {count} of {len(parts.y_train)} training rows, by --time."
+        data = data._replace(remarks=(said, *data.remarks))
+    whole = model if data.prepare is None else make_pipeline(data.prepare, *_steps(model))
+    _fitted(whole, model, rows[:count], fitted.y_train, clock, console)
     # Imported here: it takes as long as everything else that is imported.
     from maxmargin.cli.reporting import reported, subject
 
     with console.status("predicting …"):
-        judged = subject(model, parts, data, trial, search)
+        judged = subject(whole, fitted, data, trial, search)
     _judged(judged, console)
-    _certified(_machine(model), console)
+    _certified(_machine(whole), console)
     if not trial.no_report:
         _heading(console, "Report")
         with console.status("drawing …"):
@@ -155,40 +171,79 @@ def _diagnosed(rows: Any, names: Any, parts: Split, trial: Trial, console: Conso
     return diagnosis
 
 
-def _searched(
-    diagnosis: Any, rows: Any, parts: Split, trial: Trial, console: Console
-) -> tuple[Any, Any]:
-    """Return the best model around the one that is recommended, and the search that found it."""
-    import maxmargin as mm
+def _searched(diagnosis: Any, rows: Any, y: Any, trial: Trial, console: Console) -> tuple[Any, Any]:
+    """Return the best model around the one that is recommended, and the search that found it.
 
+    If the time ran out before the diagnosis came to kernels, they are searched beside planes.
+    """
     _heading(console, "Search")
-    model = diagnosis.recommend()
-    grid = _grid(model)
-    if not grid:
-        name = type(_machine(model)).__name__
+    models = [diagnosis.recommend()]
+    if not _grid(models[0]):
+        name = type(_machine(models[0])).__name__
         _said(console, f"{name} has no C: nothing to search for.")
-        return model, None
-    X, y = _sampled(rows, parts.y_train, trial)
-    search = mm.SVCSearchCV(model, grid, scoring=diagnosis.scoring, refit=False)
-    begun = time.perf_counter()
+        return models[0], None
+    X, cv = rows, None
+    if len(y) > _searched_rows(trial):
+        X, y, cv = _sampled(rows, y, trial)
+    if _late(diagnosis) and not _compared(diagnosis):
+        said = "The diagnosis had no time to compare planes with RBF kernels: both are searched."
+        _said(console, said)
+        models.append(_kernel(models[0], X))
     try:
-        with console.status("searching …"), warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # classes with fewer rows than folds
-            search.fit(X, y)
+        found = [_search(model, X, y, cv, diagnosis.scoring, console) for model in models]
     except ValueError as too_few:
         _said(console, f"Not possible ({too_few}): what is recommended is taken as it is.")
-        return model, None
+        return models[0], None
+    best = max(range(len(found)), key=lambda k: found[k].best_score_)  # the plane, of equals
+    return models[best].set_params(**found[best].best_params_), found[best]
+
+
+def _late(diagnosis: Any) -> bool:
+    """Return whether the time ran out before a question of the diagnosis, as it then says."""
+    return any("the time ran out" in rung.answer for rung in diagnosis.rungs if not rung.ran)
+
+
+def _compared(diagnosis: Any) -> bool:
+    """Return whether it is known if kernels are better than planes, or that planes will do."""
+    tried = {offer.rung for offer in diagnosis.alternatives if offer.score is not None}
+    return diagnosis.verdict == "linearly separable" or "kernels" in tried
+
+
+def _search(model: Any, X: Any, y: Any, cv: Any, scoring: str, console: Console) -> Any:
+    """Return a search of costs and widths around those of a model, and print its best."""
+    import maxmargin as mm
+
+    search = mm.SVCSearchCV(model, _grid(model), scoring=scoring, refit=False, cv=cv)
+    begun = time.perf_counter()
+    with console.status("searching …"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # classes with fewer rows than folds
+        search.fit(X, y)
     count = len(search.cv_results_["params"])
-    drawn = f" on {len(y)} sampled rows" if len(y) < len(parts.y_train) else ""
-    spread = search.cv_results_["std_test_score"][search.best_index_]
+    where, spread = f"{search.n_splits_} folds each", ""
+    if cv is None:
+        spread = f" (± {search.cv_results_['std_test_score'][search.best_index_]:.2%})"
+    else:
+        learnt, judged = map(len, cv[0])
+        where = f"fitted to {learnt} sampled rows, judged by {judged} others"
     best = ", ".join(f"{k.split('__')[-1]}={v:.3g}" for k, v in search.best_params_.items())
     _said(
         console,
-        f"{count} candidates, {search.n_splits_} folds each{drawn}: best {best}, "
-        f"{diagnosis.scoring.replace('_', ' ')} {search.best_score_:.2%} (± {spread:.2%}). "
-        f"{_seconds(begun)}",
+        f"{type(_machine(model)).__name__}: {count} candidates, {where}: best {best}, "
+        f"{scoring.replace('_', ' ')} {search.best_score_:.2%}{spread}. {_seconds(begun)}",
     )
-    return model.set_params(**search.best_params_), search
+    return search
+
+
+def _kernel(plane: Any, X: Any) -> Any:
+    """Return an RBF machine, as wide as rows are spread, that gets them prepared like a plane."""
+    import maxmargin as mm
+
+    *before, machine = _steps(plane)
+    seen = make_pipeline(*map(clone, before)).fit_transform(X) if before else X
+    gamma = mm.kernels.RBF(gamma="scale").resolved(seen).gamma
+    weight = machine.get_params().get("class_weight")
+    kernel = mm.SVC(gamma=float(f"{gamma:.2g}"), class_weight=weight)
+    return make_pipeline(*before, kernel) if before else kernel
 
 
 def _grid(model: Any) -> dict[str, list[float]]:
@@ -211,74 +266,120 @@ def _steps(model: Any) -> list[Any]:
     return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
 
 
-def _sampled(X: Any, y: Any, trial: Trial) -> tuple[Any, Any]:
-    most = int(SEARCHED_ROWS * min(1.0, math.sqrt(trial.max_time / 30)))
-    if len(y) <= most:
-        return X, y
-    some = np.sort(np.random.default_rng(trial.seed).permutation(len(y))[:most])
-    return X[some], y[some]
+def _searched_rows(trial: Trial) -> int:
+    return int(SEARCHED_ROWS * min(1.0, math.sqrt(trial.max_time / 30)))
+
+
+def _sampled(X: Any, y: Any, trial: Trial) -> tuple[Any, Any, Any]:
+    """Return some rows, their labels, and one split into those to fit to and those to judge by."""
+    from maxmargin.diagnosis.inputs import draw_rows
+
+    rng, classes = np.random.default_rng(trial.seed), np.unique(y, return_inverse=True)[1]
+    learnt = draw_rows(classes, min(_searched_rows(trial), len(y) // 2), rng)
+    others = np.setdiff1d(np.arange(len(y)), learnt)
+    judged = others[draw_rows(classes[others], JUDGED_ROWS, rng)]
+    some = np.concatenate([learnt, judged])
+    places = np.arange(len(some))
+    return X[some], y[some], [(places[: len(learnt)], places[len(learnt) :])]
 
 
 def _affordable(
-    model: Any, diagnosis: Any, shape: tuple[int, int], trial: Trial, console: Console
-) -> Any:
-    """Return the model, or of a kernel on very many rows a map of it with a plane.
+    model: Any, diagnosis: Any, rows: Any, y: Any, trial: Trial, console: Console
+) -> tuple[Any, int]:
+    """Return the model and how many rows to fit it to: all that can be done within --time.
 
-    Which one follows from the numbers of rows and columns and from --time.
+    Which ones follows from the numbers of rows and columns and from --time.
     """
     from maxmargin.estimators import SVC
 
-    n, d = shape
-    seconds = FITTED * trial.max_time
+    n, d = rows.shape
+    seconds = FITTED * trial.max_time * (HURRIED if _late(diagnosis) else 1.0)
     name = type(_machine(model)).__name__
     if isinstance(_machine(model), SVC):
         if n**2 * (d + 30) <= KERNEL_WORK * seconds:
-            return model
+            return model, n
         kernel = model
     elif name not in ("MLPClassifier", "KNeighborsClassifier") or n <= SLOW_ROWS * seconds:
-        return model
+        return model, n
     else:
         offers = {offer.rung: offer for offer in diagnosis.alternatives}
         kernel = offers["kernels"].estimator
         if offers["kernels"].score is None:
-            return offers["planes"].estimator
-    mapped = _mapped(kernel, n, seconds, trial.seed)
-    _said(
-        console,
-        f"{name} on {n} rows would take longer than --time {trial.max_time:g}: "
-        f"{_steps(mapped)[-2].n_components} features of the kernel and a plane take its place.",
+            return offers["planes"].estimator, n
+    _said(console, f"{name} on {n} rows would take longer than --time {trial.max_time:g}.")
+    with console.status("comparing …"):
+        mapped, words = _mapped(kernel, rows, y, seconds, diagnosis.scoring, trial)
+    if mapped is not None:
+        _said(console, f"{words}: these features and a plane take its place.")
+        return mapped, n
+    count = int(min(n, SAMPLED_ROWS, math.sqrt(KERNEL_WORK * seconds / (d + 30))))
+    count = max(count, min(n, _searched_rows(trial)))
+    _said(console, f"{words}: the kernel is kept, and fitted to {count} of the rows.")
+    return kernel, count
+
+
+def _mapped(
+    kernel: Any, rows: Any, y: Any, seconds: float, scoring: str, trial: Trial
+) -> tuple[Any, str]:
+    """Return features of a kernel with a plane, if a sample shows them to be as good; and words.
+
+    Both are fitted to the same few rows. Features that do as well there do better with all rows.
+    """
+    X, y, ((learnt, judged),) = _sampled(rows, y, trial)
+    score = get_scorer(scoring)
+
+    def judge(model: Any) -> float:
+        fitted = clone(model).fit(X[learnt], y[learnt])
+        return float(score(fitted, X[judged], y[judged]))
+
+    count = int(np.clip(math.sqrt(MAP_WORK * seconds / rows.shape[0]), *MAP_FEATURES))
+    maps = [
+        _features(kernel, count, width, cost, trial.seed)
+        for width in MAP_WIDTHS
+        for cost in MAP_COSTS
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # bounded iterations: the score says what they are worth
+        exact, scores = judge(kernel), [judge(model) for model in maps]
+    best = int(np.argmax(scores))
+    noise = 2 * math.sqrt(exact * (1 - exact) / len(judged))  # two standard errors
+    words = (
+        f"Fitted to {len(learnt)} rows and judged by {len(judged)} others, {count} features of the "
+        f"kernel with a plane have {scoring.replace('_', ' ')} {scores[best]:.2%}, the kernel "
+        f"itself {exact:.2%}"
     )
-    return mapped
+    return (maps[best] if scores[best] >= exact - noise else None), words
 
 
-def _mapped(kernel: Any, n: int, seconds: float, seed: int) -> Pipeline:
-    """Return features of a kernel machine's kernel, and a plane with the machine's cost."""
+def _features(kernel: Any, count: int, width: float, cost: float, seed: int) -> Pipeline:
+    """Return features of a kernel machine's kernel, and a plane."""
     import maxmargin as mm
 
     *before, machine = _steps(kernel)
-    features = int(np.clip(math.sqrt(MAP_WORK * seconds / n), *MAP_FEATURES))
-    features_of = mm.Nystroem(n_components=features, gamma=machine.gamma, random_state=seed)
-    plane = mm.LinearSVC(C=machine.C, class_weight=machine.class_weight)
+    gamma, C = (float(f"{value:.3g}") for value in (width * machine.gamma, cost * machine.C))
+    features_of = mm.Nystroem(n_components=count, gamma=gamma, random_state=seed)
+    plane = mm.LinearSVC(C=C, class_weight=machine.class_weight)
     return make_pipeline(*before, features_of, plane)
 
 
-def _fitted(model: Any, parts: Split, trial: Trial, console: Console) -> None:
-    """Fit the model, and say how that ended."""
+def _fitted(whole: Any, model: Any, rows: Any, y: Any, clock: Clock, console: Console) -> None:
+    """Fit the model, the last steps of the whole, in what is left of the time; say how it ended."""
     from maxmargin.estimators.code import described
 
     _heading(console, "Fit")
-    machine = _machine(model)
-    limited = "max_time" in machine.get_params()
-    if limited:
-        machine.set_params(max_time=FITTED * trial.max_time)
+    *before, machine = _steps(model)
     begun = time.perf_counter()
     with console.status("fitting …"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # stop_reason_ says the same
-        model.fit(parts.X_train, parts.y_train)
+        seen = make_pipeline(*before).fit_transform(rows, y) if before else rows
+        limited = "max_time" in machine.get_params()
+        if limited:
+            machine.set_params(max_time=max(clock.left, LEAST * clock.max_time))
+        machine.fit(seen, y)
     reason = getattr(machine, "stop_reason_", "")
     if limited and "max_time" not in reason:
         machine.set_params(max_time=None)  # it made no difference, so that nobody need know
-    _said(console, f"{described(model)} {_seconds(begun)}")
+    _said(console, f"{described(whole)} {_seconds(begun)}")
     if reason:
         _said(console, reason.replace("max_time", "--time"))
 

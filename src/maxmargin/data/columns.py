@@ -249,7 +249,11 @@ def _judged(table: Table, columns: dict[int, Column]) -> tuple[list[int], list[s
         if (group := [j for j in columns if verdicts[j] == reason])
     ]
     if not kept:
-        raise DataFileError(f"{table.file}: no column is left to learn from. {' '.join(remarks)}")
+        raise DataFileError(
+            f"{table.file}: no column is left to learn from. {' '.join(remarks)} Make numbers of "
+            "texts first, for example with scikit-learn's TfidfVectorizer; or choose another label "
+            "column (label=…, on the command line --label)."
+        )
     return kept, remarks
 
 
@@ -357,6 +361,9 @@ class _Plan:
         self.columns = [columns[j] for j in self.order]
         self.steps = [steps[j] for j in self.order]
         self.needed = self.has_words or any(column.missing.any() for column in self.columns)
+        self.missing = "missing"  # the word for none
+        while any(column.words and self.missing in column.values for column in self.columns):
+            self.missing = f"({self.missing})"
 
     def rows(self) -> Any:
         """Return the rows, as floats if all columns are numbers, else as objects."""
@@ -383,12 +390,26 @@ class _Plan:
         form = {} if wide else {"sparse_output": False}
         two = OneHotEncoder(drop="if_binary", handle_unknown="ignore", **form)
         more = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=VALUES, **form)
-        parts = zip(_STEPS, (median, marked, two, more), strict=True)
+        words = (self._named(step, one) for step, one in (("two_words", two), ("words", more)))
+        parts = zip(_STEPS, (median, marked, *words), strict=True)
         return ColumnTransformer(
             [(name, part, self._place(name)) for name, part in parts if name in self.steps],
             sparse_threshold=0.3 if wide else 0,
             verbose_feature_names_out=False,
         )
+
+    def _named(self, step: str, encoder: Any) -> Any:
+        """Return an encoder of words that calls missing ones by a word, where there are any."""
+        columns = (
+            column for column, of in zip(self.columns, self.steps, strict=True) if of == step
+        )
+        if not any(column.missing.any() for column in columns):
+            return encoder
+        from sklearn.impute import SimpleImputer
+        from sklearn.pipeline import make_pipeline
+
+        named = SimpleImputer(missing_values=None, strategy="constant", fill_value=self.missing)
+        return make_pipeline(named, encoder)
 
     def _place(self, step: str) -> slice:
         first = self.steps.index(step)
@@ -402,7 +423,11 @@ class _Plan:
         """Tell whether names of columns and of words make the same name twice: a + b_c, a_b + c."""
         made = []
         for name, column, step in zip(names, self.columns, self.steps, strict=True):
-            values = {str(value) for value in column.values.tolist()} if column.words else {""}
+            values = (
+                {value or self.missing for value in column.values.tolist()}
+                if column.words
+                else {""}
+            )
             made += [f"{name}_{value}" if column.words else name for value in values]
             made += [f"{name}_infrequent_sklearn"] if step == "words" else []
             made += [f"missingindicator_{name}"] if step == "gaps" else []

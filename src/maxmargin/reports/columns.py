@@ -16,7 +16,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils import _safe_indexing
 
 from maxmargin.html import Html, bullets, joined, table, tag, visible
-from maxmargin.reports.subject import NAME, Subject, before, inner, raw_scores
+from maxmargin.reports.subject import NAME, Subject, before, inner, operations, raw_scores
 
 Floats = npt.NDArray[np.float64]
 
@@ -24,8 +24,9 @@ SHOWN = 5  # columns beside a row
 _LISTED = 20  # columns in a table of importances
 _REPEATS = 5  # shuffles of a column
 _ROWS, _TRIED = 1000, 60  # rows dealt among, and columns tried, at most
-_FEWEST = 100  # rows dealt among, if the model is slow
-_OPERATIONS = 2e9  # of all shuffles
+_FEWEST = 200  # rows dealt among, if the model is slow
+_OPERATIONS = 5e9  # of all shuffles
+_COST = 10_000  # operations for a row, if unknown: of an ensemble, a network, neighbours
 _CLASSES = 6  # weights of so many classes have columns of their own
 _VALUE = 24  # characters of a value
 
@@ -94,9 +95,12 @@ def columns(subject: Subject, found: Importances | None) -> Html:
 
 
 def _weights(subject: Subject) -> Html | None:
-    """Return the weights of a linear machine by column, per standard deviation; None of others."""
+    """Return the weights of a linear machine by column, per standard deviation; None of others.
+
+    Nor are weights of components, which are made of all columns, anything that a reader knows.
+    """
     machine = subject.machine
-    if not hasattr(machine, "coef_"):
+    if not hasattr(machine, "coef_") or operations(subject.model):
         return None
     coef = np.atleast_2d(_dense(machine.coef_))
     classes = len(subject.classes)
@@ -246,13 +250,10 @@ def _judged(subject: Subject, y: Any, metric: str, X: Any) -> tuple[Floats, floa
 
 def _affordable(subject: Subject) -> int:
     """Return how many rows can be scored anew for every column in a few seconds."""
-    machine = subject.machine
-    width = max(1, int(getattr(machine, "n_features_in_", 1)))
-    terms = np.shape(getattr(machine, "dual_coef_", np.zeros((1, 1))))[-1]
-    if not hasattr(machine, "dual_coef_") and not hasattr(machine, "coef_"):
-        terms = 100  # unknown: an ensemble, a network, neighbours
+    cost = operations(subject.model)
+    each = _COST if cost is None else max(cost, 1.0)
     shuffles = _REPEATS * min(_TRIED, max(1, len(subject.names)))
-    return int(np.clip(_OPERATIONS / (shuffles * width * max(1, terms)), _FEWEST, _ROWS))
+    return int(np.clip(_OPERATIONS / (shuffles * each), _FEWEST, _ROWS))
 
 
 def _is_pairwise(subject: Subject) -> bool:

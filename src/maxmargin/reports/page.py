@@ -95,7 +95,10 @@ def _diagnosed(subject: Subject, found: Diagnosis | None, refused: str) -> Html:
     if found is None:
         return tag("p", refused)
     shown = subject.worded(Html(found._repr_html_()), same_columns(subject, found))
-    return joined([Html(shown), _conflicts(subject, found)])
+    width, prepared = len(subject.names), found.n_features
+    counted = f"Prepared for learning, the {width} columns are {prepared}: those are diagnosed."
+    said = tag("p", counted) if width not in (0, prepared) else ""
+    return joined([said, Html(shown), _conflicts(subject, found)])
 
 
 def _conflicts(subject: Subject, found: Diagnosis) -> Html:
@@ -167,7 +170,7 @@ th, td { text-align: left; vertical-align: top; padding: 0.25rem 0.7rem 0.25rem 
 .bar { display: block; height: 0.8em; margin-top: 0.3em; min-width: 1px; background: var(--soft);
   width: var(--share); border-radius: 2px; }
 td:has(> .bar) { min-width: 8rem; }
-.scroll td:nth-child(n+3):last-child { min-width: min(12rem, 40vw); }
+#diagnosis td:nth-child(4) { min-width: min(12rem, 40vw); }
 CLASSES
 pre { background: var(--shade); padding: 0.7rem; margin: 0; font-size: 0.85rem; }
 pre code { white-space: pre; }

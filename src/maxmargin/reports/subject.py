@@ -31,6 +31,7 @@ Ints = npt.NDArray[np.int64]
 NAME = 40  # characters of a label or of a column's name
 _TITLE = 200  # characters of the heading
 _OPERATIONS = 2e9  # of predictions for the training rows: a few seconds
+_EXPONENTIAL = 30  # operations of a kernel value beside those of its columns
 _FEWEST, _UNKNOWN = 2000, 20_000  # rows judged at least; by models of unknown cost
 _TEST = 10  # times as many test rows: what is said of them must be said of all if it can be
 
@@ -52,6 +53,11 @@ class Scores:
 
 def scored(machine: Any, rows: Any, y: Any) -> Scores:
     """Return what the machine at the end of a model says of rows, as it sees them."""
+    if is_classifier(machine) and hasattr(machine, "dual_coef_") and len(machine.classes_) == 2:
+        # A kernel's values take the time: once for the scores, whose signs are the predictions.
+        raw, unit = raw_scores(machine, rows, machine.classes_)
+        predicted = np.asarray(machine.classes_)[(raw > 0).astype(int)]
+        return _of_two(predicted, raw, unit, machine.classes_, y)
     predicted = np.asarray(machine.predict(rows))
     if is_regressor(machine):
         f = predicted.astype(np.float64).reshape(len(predicted), -1)
@@ -61,12 +67,15 @@ def scored(machine: Any, rows: Any, y: Any) -> Scores:
         f, unit = _distances(machine, rows)
         return Scores(predicted, predicted > 0, f, f[:, np.newaxis], unit)
     classes = np.asarray(machine.classes_)
-    right = predicted == y
     raw, unit = raw_scores(machine, rows, classes)
     if raw.ndim == 1:
-        values = np.where(y == classes[1], raw, np.where(y == classes[0], -raw, np.nan))
-        return Scores(predicted, right, values, raw[:, np.newaxis], unit)
-    return Scores(predicted, right, _leads(raw, y, classes), raw, f"lead, in {unit}")
+        return _of_two(predicted, raw, unit, classes, y)
+    return Scores(predicted, predicted == y, _leads(raw, y, classes), raw, f"lead, in {unit}")
+
+
+def _of_two(predicted: Any, raw: Floats, unit: str, classes: Any, y: Any) -> Scores:
+    values = np.where(y == classes[1], raw, np.where(y == classes[0], -raw, np.nan))
+    return Scores(predicted, predicted == y, values, raw[:, np.newaxis], unit)
 
 
 def raw_scores(machine: Any, rows: Any, classes: npt.NDArray[Any]) -> tuple[Floats, str]:
@@ -349,7 +358,7 @@ def judged(name: str, model: Any, machine: Any, X: Any, y: Any, numbers: npt.NDA
             "each row needs one"
         )
     rows = np.arange(total)
-    most = _affordable(machine) * (_TEST if name == "test" else 1)
+    most = _affordable(model) * (_TEST if name == "test" else 1)
     if total > most:
         rows = np.sort(np.random.default_rng(0).choice(total, most, replace=False))
         X = _safe_indexing(X, rows)
@@ -373,12 +382,30 @@ def as_answers(name: str, machine: Any, y: Any) -> npt.NDArray[Any]:
     return answers
 
 
-def _affordable(machine: Any) -> int:
-    if hasattr(machine, "dual_coef_") and not hasattr(machine, "coef_"):
-        width = max(1, int(getattr(machine, "n_features_in_", 1)))
-        count = max(1, np.shape(machine.dual_coef_)[1])
-        return max(_FEWEST, int(_OPERATIONS / (width * count)))
-    return 10**7 if hasattr(machine, "coef_") else _UNKNOWN
+def _affordable(model: Any) -> int:
+    cost = operations(model)
+    return _UNKNOWN if cost is None else max(_FEWEST, int(_OPERATIONS / max(cost, 1.0)))
+
+
+def operations(model: Any) -> float | None:
+    """Return what a prediction for one row takes, feature maps included; None if it is unknown.
+
+    Planes take next to nothing: where rows are sparse, their columns do not count.
+    """
+    machine = model
+    while isinstance(machine, Pipeline):
+        machine = machine.steps[-1][1]
+    cost = sum(
+        step.n_components_ * (step.n_features_in_ + step.n_components_)
+        for step in before(model)
+        if hasattr(step, "n_components_") and hasattr(step, "n_features_in_")
+    )
+    if hasattr(machine, "coef_"):
+        return float(cost)
+    if not hasattr(machine, "dual_coef_"):
+        return None
+    width = max(1, int(getattr(machine, "n_features_in_", 1)))
+    return float(cost + max(1, np.shape(machine.dual_coef_)[-1]) * (width + _EXPONENTIAL))
 
 
 def column_names(X: Any, model: Any, given: Iterable[Any] | None) -> list[str]:

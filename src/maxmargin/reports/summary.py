@@ -157,7 +157,8 @@ def _how_good(subject: Subject) -> str:
 
 
 def _verdict(subject: Subject, diagnosis: Any) -> str:
-    reason = subject.worded(visible(diagnosis.reason), same_columns(subject, diagnosis))
+    short = diagnosis.reason.partition(" What is known: ")[0]  # which is said below
+    reason = subject.worded(visible(short), same_columns(subject, diagnosis))
     return f"{diagnosis.verdict.capitalize()}: {reason[:1].lower()}{reason[1:]}"
 
 
