@@ -269,6 +269,8 @@ def soft(space: Space, b: int, target: Exact, cost: Exact, beta: Exact, form: Fo
         return int((space.square + times(own, own)) // 2 + loss)
 
     faults = list(_faults(target, cost, beta, form))
+    if form.intercept == "none" and b:
+        faults.append(Violation("intercept", f"there is none, but it is {rounded(b):.3g}"))
     feasible = _feasible(target, cost, beta, form)
     dual = int(dot(target, feasible) - times(form.epsilon, abs(feasible).sum()))
     if form.squared:
@@ -593,7 +595,9 @@ def _nu_pair(
 
     The duals of each class sum to νW/2, which tells ρ. Where ρ = 0 nothing was divided.
     """
-    total = min(int(times(nu, cost.sum())) // 2, *(int(cost[signs == s].sum()) for s in (ONE, -ONE)))
+    total = min(
+        int(times(nu, cost.sum())) // 2, *(int(cost[signs == s].sum()) for s in (ONE, -ONE))
+    )
     size = int(abs(beta).sum())
     rho = over(2 * total, size) if size else 0
     if undivided and abs(rho - ONE) < _ROUNDING:
@@ -734,7 +738,10 @@ def _false_claims(part: Part, own: Any) -> Iterator[Violation]:
     if not np.isfinite([own.primal, own.dual]).all():
         return
     scale = Fraction(max(abs(own.primal), abs(own.dual)))
-    for name, value, claimed in (("primal", part.primal, own.primal), ("dual", part.dual, own.dual)):
+    for name, value, claimed in (
+        ("primal", part.primal, own.primal),
+        ("dual", part.dual, own.dual),
+    ):
         yield from _off(name, value, claimed, own.rounding, scale)
     printed = _SENTENCE.search(str(own))
     if printed and gap is not None and part.primal is not None:

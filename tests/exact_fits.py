@@ -7,7 +7,7 @@ a line each; ``python -m tests.exact_fits 17`` shows one of them. ``--only SVC``
 import argparse
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,13 +47,13 @@ def draw(seed: int) -> Fit:
     n = int(rng.integers(max(2, classes), rng.choice([8, 16, 24, 40]) + 1))
     labels = rng.permutation(np.arange(n) % classes)
     X, words = _rows(rng, n, labels, apart=name == "HardMarginSVC")
-    parameters = _parameters(rng, name, classes)
+    parameters = _parameters(rng, name)
     if name not in ("LinearSVC", "LinearSVR"):
-        more, X, kernel_words = _with_kernel(rng, name, X)
+        more, X, kernel_words = _with_kernel(rng, X)
         parameters |= more
         words += kernel_words
-    weight = _weights(rng, name, labels)
-    y = labels if name.endswith("SVC") else _targets(rng, X, n)
+    weight = _weights(rng, labels)
+    y = labels if name.endswith("SVC") else _targets(rng, X)
     if name == "NuSVC":
         parameters["nu"] = _feasible_share(rng, labels, weight, parameters.get("class_weight"))
     return Fit(getattr(mm, name)(**parameters), X, y, weight, words)
@@ -63,33 +63,15 @@ def draw(seed: int) -> Fit:
 
 
 def _rows(rng: Any, n: int, labels: Any, apart: bool) -> tuple[Any, str]:
+    """Return rows, most of the time such that a hard margin exists if they are to be apart."""
     d = int(rng.integers(1, 7))
-    X = rng.normal(size=(n, d))
-    family = str(rng.choice(["gaussian", "separable", "touching", "conflicting", "low rank",
-                             "collinear", "integers"]))  # fmt: skip
-    if apart:  # most of the time a hard margin must exist
-        family = str(rng.choice(["separable", "separable", "touching", "integers"]))
-    if family == "separable":
-        X += rng.choice([1.5, 3.0, 8.0]) * labels[:, None]
-    elif family == "touching":
-        X = np.round(X) + labels[:, None] * rng.integers(1, 4)
-    elif family == "conflicting":
-        X = X[rng.integers(0, max(1, n // 2), size=n)]
-    elif family == "low rank":
-        X = rng.normal(size=(n, 1)) @ rng.normal(size=(1, d)) + labels[:, None]
-    elif family == "collinear":
-        X = np.outer(np.round(3 * rng.normal(size=n)), np.ones(d)) / 3
-    elif family == "integers":
-        X = rng.integers(-5, 6, size=(n, d)) + 7.0 * apart * labels[:, None]
-    scaling = str(rng.choice(["", "", "", "a column at 1e9", "scales", "far", "small", "large"]))
-    if scaling == "a column at 1e9":
-        X[:, 0] *= 1e9
-    elif scaling == "scales":
-        X *= 10 ** rng.uniform(-8, 8, size=d)
-    elif scaling == "far":
-        X += 1e6
-    elif scaling:
-        X *= 1e-8 if scaling == "small" else 1e8
+    names = ["separable", "separable", "touching", "integers"] if apart else list(_FAMILIES)
+    family, scaling = str(rng.choice(names)), str(rng.choice(["", "", "", *_SCALINGS]))
+    X = _FAMILIES[family](rng, rng.normal(size=(n, d)), labels[:, None])
+    if apart and family == "integers":
+        X = X + 7.0 * labels[:, None]
+    if scaling:
+        X = _SCALINGS[scaling](rng, X)
     words = " ".join(filter(None, [family, scaling]))
     kind = str(rng.choice(["float64", "float64", "float32", "sparse", "sparse float32", "int"]))
     if kind == "int" and abs(X).max() < 1e15:
@@ -102,16 +84,39 @@ def _rows(rng: Any, n: int, labels: Any, apart: bool) -> tuple[Any, str]:
     return X, words
 
 
-def _targets(rng: Any, X: Any, n: int) -> Any:
-    y = rng.normal(size=n) * rng.choice([1.0, 1.0, 100.0, 1e-3])
-    if rng.random() < 0.3:
+Change = Callable[..., Any]
+_FAMILIES: dict[str, Change] = {
+    "gaussian": lambda _, X, y: X,
+    "separable": lambda rng, X, y: X + rng.choice([1.5, 3.0, 8.0]) * y,
+    "touching": lambda rng, X, y: np.round(X) + y * rng.integers(1, 4),
+    "conflicting": lambda rng, X, y: X[rng.integers(0, max(1, len(X) // 2), size=len(X))],
+    "low rank": lambda rng, X, y: X[:, :1] @ rng.normal(size=(1, X.shape[1])) + y,
+    "collinear": lambda _, X, y: np.repeat(np.round(3 * X[:, :1]), X.shape[1], axis=1) / 3,
+    "integers": lambda rng, X, y: rng.integers(-5, 6, size=X.shape).astype(float),
+}
+_SCALINGS: dict[str, Change] = {
+    "a column at 1e9": lambda _, X: X * np.where(np.arange(X.shape[1]) == 0, 1e9, 1.0),
+    "scales": lambda rng, X: X * 10 ** rng.uniform(-8, 8, size=X.shape[1]),
+    "far": lambda _, X: X + 1e6,
+    "small": lambda _, X: X * 1e-8,
+    "large": lambda _, X: X * 1e8,
+}
+
+
+def _targets(rng: Any, X: Any) -> Any:
+    y = rng.normal(size=X.shape[0]) * rng.choice([1.0, 1.0, 100.0, 1e-3])
+    kind = str(rng.choice(["noise", "whole", "far", "a column"]))
+    if kind == "whole":
         return np.round(3 * y)
-    if rng.random() < 0.2:
+    if kind == "far":
         return y + 1e6
+    if kind == "a column":  # then errors are small, or none
+        column = X[:, [0]].toarray() if sp.issparse(X) else X[:, [0]]
+        return column[:, 0] / (abs(column).max() or 1) + 1e-3 * y * (rng.random() < 0.5)
     return y
 
 
-def _weights(rng: Any, name: str, labels: Any) -> Any:
+def _weights(rng: Any, labels: Any) -> Any:
     n = len(labels)
     kind = rng.choice(["none", "none", "counts", "spread"])
     if kind == "none":
@@ -139,9 +144,9 @@ def _feasible_share(rng: Any, labels: Any, weight: Any, class_weight: Any) -> fl
 # ------------------------------------------------------------------- parameters
 
 
-def _parameters(rng: Any, name: str, classes: int) -> dict[str, Any]:
+def _parameters(rng: Any, name: str) -> dict[str, Any]:
     tol = float(10 ** rng.uniform(-12, -3))
-    parameters: dict[str, Any] = {"tol": float(f"{tol:.2g}"), "max_iter": 300}
+    parameters: dict[str, Any] = {"tol": float(f"{tol:.2g}"), "max_iter": 100}
     C = 10 ** (rng.uniform(-10, 10) if rng.random() < 0.5 else rng.uniform(-2, 4))
     if name not in ("HardMarginSVC", "NuSVC", "OneClassSVM"):
         parameters["C"] = float(f"{C:.2g}")
@@ -180,7 +185,7 @@ def _linear_parameters(rng: Any, name: str) -> dict[str, Any]:
     return parameters | {"multi_class": multi_class, "penalty": penalty, "loss": loss}
 
 
-def _with_kernel(rng: Any, name: str, X: Any) -> tuple[dict[str, Any], Any, str]:
+def _with_kernel(rng: Any, X: Any) -> tuple[dict[str, Any], Any, str]:
     """Return parameters that say the kernel, and rows that it takes."""
     kind = str(rng.choice(["linear", "linear", "poly", "poly", "rbf", "rbf", "laplacian", "chi2",
                            "intersection", "cosine", "composed", "precomputed",
