@@ -630,7 +630,8 @@ def _nu_svr(model: Any, data: Data) -> list[Part]:
     residual = exact(data.y.astype(float)) - space.scores - exact(model.intercept_)[0]
     xi = positive(residual - epsilon) + positive(-residual - epsilon)
     primal = space.square // 2 + dot(cost, xi) + times(allowed, epsilon)
-    faults = list(_faults(cost, cost, beta, Form(regression=True)))
+    faults = list(_faults(cost, cost, beta, Form(regression=True, intercept="none")))
+    faults += _unequal(int(beta.sum()), 0, allowed)
     if (size := int(abs(beta).sum())) > allowed + times(_ROUNDING, allowed):
         faults.append(Violation("sum", f"Σ|β| is {size / allowed:.9g} of what nu allows"))
     feasible = _feasible(cost, cost, beta, Form(regression=True))
