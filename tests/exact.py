@@ -12,7 +12,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import combinations
+from functools import partial
+from itertools import combinations, pairwise
 from math import isqrt
 from typing import Any, NamedTuple
 
@@ -199,8 +200,8 @@ class Part:
         The objective at (w, b); None is infinite.
     dual : int
         The dual objective at the dual variables, made feasible.
-    primal_at : callable or None
-        Returns the objective with another intercept.
+    least : callable or None
+        Returns the objective with the best of all intercepts.
     convexity : int
         μ of the penalty's term ½μ‖w‖².
     unused : int or None
@@ -211,7 +212,7 @@ class Part:
 
     primal: int | None
     dual: int
-    primal_at: Callable[[int], int | None] | None = None
+    least: Callable[[], int | None] | None = None
     convexity: int = ONE
     unused: int | None = None
     faults: list["Violation"] = field(default_factory=list)
@@ -281,7 +282,24 @@ def soft(space: Space, b: int, target: Exact, cost: Exact, beta: Exact, form: Fo
     else:
         dual -= (space.square_of(feasible) + times(lifted, lifted)) // 2
     unused = None if form.squared else int(dot(cost - abs(beta), slacks(b)))
-    return Part(primal_at(b), dual, primal_at, ONE - form.l1, unused, faults)
+    kinks = np.concatenate([target - space.scores + side for side in (form.epsilon, -form.epsilon)])
+    least = partial(lowest, primal_at, kinks) if form.intercept == "free" else None
+    return Part(primal_at(b), dual, least, ONE - form.l1, unused, faults)
+
+
+def lowest(objective: Callable[[int], int], kinks: Exact) -> int:
+    """Return the minimum of a convex function that is linear or quadratic between its kinks."""
+    points = sorted(set(kinks.tolist()))
+    best = min(range(len(points)), key=lambda k: objective(points[k]))
+    values = [objective(points[best])]
+    for left, right in pairwise(points[max(best - 1, 0) : best + 2]):
+        middle = (left + right) // 2
+        low, between, high = (objective(b) for b in (left, middle, right))
+        curvature, slope = low - 2 * between + high, high - low
+        if curvature > 0:  # a parabola through three points
+            at = middle - (right - left) * slope // (4 * curvature)
+            values.append(objective(min(max(at, left), right)))
+    return min(values)
 
 
 def _faults(target: Exact, cost: Exact, beta: Exact, form: Form) -> Iterator[Violation]:
@@ -335,16 +353,20 @@ def _sparse_dual(
 def hard(space: Space, b: int, signs: Exact, beta: Exact, free: bool) -> Part:
     """Return the problem min ½‖w‖² such that y f ≥ 1: planes and duals in their best scale."""
 
-    def primal_at(b: int) -> int | None:
-        least = int(times(signs, space.scores + b).min())
-        return int(over(over(space.square, 2 * least), least)) if least > 0 else None
+    def primal(margin: int) -> int | None:
+        return int(over(over(space.square, 2 * margin), margin)) if margin > 0 else None
+
+    def least() -> int | None:
+        apart = space.scores[signs > 0].min() - space.scores[signs < 0].max()
+        return primal(int(apart) // 2)
 
     form = Form(squared=True, intercept="free" if free else "none")
     faults = list(_faults(signs, signs, beta, form))
     feasible = _feasible(signs, signs, beta, form)
     length2, total = space.square_of(feasible), int(abs(feasible).sum())
     dual = over(times(total, total), 2 * length2) if length2 > 0 else 0
-    return Part(primal_at(b), int(dual), primal_at, faults=faults)
+    margin = int(times(signs, space.scores + b).min())
+    return Part(primal(margin), int(dual), least if free else None, faults=faults)
 
 
 def joint(X: Exact, W: Exact, b: Exact, labels: Any, cost: Exact, beta: Exact, form: Form) -> Part:
@@ -638,8 +660,7 @@ def _nu_svr(model: Any, data: Data) -> list[Part]:
     if (size := int(abs(feasible).sum())) > allowed:
         feasible = feasible * allowed // size
     dual = dot(exact(data.y.astype(float)), feasible) - space.square_of(feasible) // 2
-    unused = int(dot(cost - abs(beta), xi))
-    return [Part(int(primal), int(dual), unused=unused, faults=faults)]
+    return [Part(int(primal), int(dual), faults=faults)]
 
 
 def _one_class(model: Any, data: Data) -> list[Part]:
@@ -655,7 +676,8 @@ def _one_class(model: Any, data: Data) -> list[Part]:
     faults = [*_nu_faults(alpha, cost), *_unequal(int(alpha.sum()), total, total)]
     dual = -space.square_of(summing_to(total, alpha, cost)) // 2
     unused = int(dot(cost - alpha, positive(-space.scores - b)))
-    return [Part(primal_at(b), dual, primal_at, unused=unused, faults=faults)]
+    least = partial(lowest, primal_at, -space.scores)
+    return [Part(primal_at(b), dual, least, unused=unused, faults=faults)]
 
 
 _READERS: dict[str, Callable[[Any, Data], list[Part]]] = {
@@ -769,14 +791,13 @@ def _off(
 
 
 def _false_distance(part: Part, own: Any) -> Iterator[Violation]:
-    """‖w − w*‖ ≤ √(2(P − D)/μ), with P at the intercept that is said to be the best."""
+    """‖w − w*‖ ≤ √(2(P − D)/μ), with P at the best intercept of all."""
     if part.primal is None or not np.isfinite(own.distance_bound) or not part.convexity:
         return
-    primals = [part.primal]
-    if part.primal_at is not None and (best := part.primal_at(exact(float(own.intercept)))):
-        primals.append(best)
-    gap = Fraction(min(primals) - part.dual, ONE)
+    gap = Fraction(part.primal - part.dual, ONE)
     claimed = Fraction(own.distance_bound) ** 2 * Fraction(part.convexity, 2 * ONE)
+    if gap > claimed and part.least is not None:
+        gap = Fraction((part.least() or part.primal) - part.dual, ONE)
     if gap > claimed * (1 + Fraction(1, 10**12)):
         yield Violation(
             "distance",

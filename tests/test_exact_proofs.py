@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import maxmargin as mm
 from maxmargin import kernels
 from maxmargin.problem import Status
 from tests import exact_fits
-from tests.exact import ONE, exact, gram, read, relative_gap, rounded, violations
+from tests.exact import ONE, exact, gram, lowest, read, relative_gap, rounded, times, violations
 
 X, Y = mm.datasets.gaussians(30, variance=0.3, random_state=0)
 MANY, CLASSES = np.vstack([X, X + 1.0]), np.append(Y, Y + 2)
@@ -46,6 +47,19 @@ def test_numbers_are_taken_as_they_are() -> None:
     for value in (0.1, -3.7e-9, 2.0**60 + 512.0, 7):
         assert Fraction(exact(value), ONE) == Fraction(value)
     assert Fraction(exact(np.float32(0.1)), ONE) == Fraction(float(np.float32(0.1)))
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_the_best_intercept_is_found(power: int) -> None:
+    kinks = exact(np.array([-1.0, 0.25, 0.5, 3.0]))
+    objective = partial(_distances, kinks=kinks, power=power)
+    values = [objective(b) for b in exact(np.linspace(-2, 4, 601))]
+    assert min(values) - ONE // 1000 < lowest(objective, kinks) <= min(values)
+
+
+def _distances(b: int, kinks: Any, power: int) -> int:
+    away = abs(kinks - b)
+    return int(sum(times(away, away) if power == 2 else away))
 
 
 KERNELS: list[kernels.Kernel] = [
