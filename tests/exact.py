@@ -628,13 +628,25 @@ def _nu_pair(
     alpha = times(scale, times(signs, beta))
     xi = positive(rho - times(scale, times(signs, space.scores + b)))
     primal = times(times(scale, scale), space.square) // 2 + dot(cost, xi) - times(2 * total, rho)
+    reach = times(scale, times(signs, space.scores))
+
+    def least() -> int:
+        # ρ − b is the best for the positive class, ρ + b for the negative one.
+        sides = (_best_share(total, reach[signs == s], cost[signs == s]) for s in (ONE, -ONE))
+        return int(times(times(scale, scale), space.square)) // 2 + sum(sides)
+
     feasible = np.zeros(len(cost), dtype=object)
     faults = list(_nu_faults(alpha, cost))
     for s in (ONE, -ONE):
         side = signs == s
         faults += _unequal(int(alpha[side].sum()), total, total)
         feasible[side] = summing_to(total, alpha[side], cost[side])
-    return Part(int(primal), -space.square_of(times(signs, feasible)) // 2, faults=faults)
+    return Part(int(primal), -space.square_of(times(signs, feasible)) // 2, least, faults=faults)
+
+
+def _best_share(total: int, reach: Exact, cost: Exact) -> int:
+    """Return the least Σ cost·max(0, u − reach) − total·u over all u."""
+    return lowest(lambda u: int(dot(cost, positive(u - reach)) - times(total, u)), reach)
 
 
 def _nu_faults(alpha: Exact, cost: Exact) -> Iterator[Violation]:
@@ -660,7 +672,14 @@ def _nu_svr(model: Any, data: Data) -> list[Part]:
     if (size := int(abs(feasible).sum())) > allowed:
         feasible = feasible * allowed // size
     dual = dot(exact(data.y.astype(float)), feasible) - space.square_of(feasible) // 2
-    return [Part(int(primal), int(dual), faults=faults)]
+
+    def least() -> int:
+        # b + ε is the best for rows above the tube, b − ε for those below.
+        rest = exact(data.y.astype(float)) - space.scores
+        sides = (_best_share(allowed // 2, side, cost) for side in (rest, -rest))
+        return int(space.square) // 2 + int(sum(sides))
+
+    return [Part(int(primal), int(dual), least, faults=faults)]
 
 
 def _one_class(model: Any, data: Data) -> list[Part]:

@@ -131,6 +131,9 @@ def test_objectives_agree_with_float64_where_that_is_easy(name: str) -> None:
             assert_allclose(rounded(part.primal), certificate.primal, rtol=1e-8)
             assert_allclose(rounded(part.dual), certificate.dual, rtol=1e-8)
             assert part.dual <= part.primal
+            least = part.least() if part.least else part.primal
+            assert least is not None
+            assert part.dual <= least <= part.primal
 
 
 # ------------------------------------------------------------------- it refutes what is false
