@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 import maxmargin as mm
 from maxmargin.cli import facts, main, reading, reporting, trial
+from maxmargin.reports import subject
 
 
 def invoke(*arguments: object) -> Result:
@@ -158,7 +159,7 @@ def quick_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     folder = tmp_path / "here"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(reporting, "report", lambda *given, **_: given[3].write_text("new"))
+    monkeypatch.setattr(reporting, "write", lambda path, *_, **__: path.write_text("new"))
     return folder
 
 
@@ -172,6 +173,21 @@ def test_reports_have_fresh_names_by_default(table: Path, quick_report: Path) ->
         "maxmargin-report-2.html": "new",
         "maxmargin-report-3.html": "new",
     }
+
+
+def test_rows_are_predicted_once_for_figures_and_report_gh13(
+    table: Path, quick_report: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    judged = subject.judged
+
+    def counting(name: str, *given: Any) -> Any:
+        seen.append(name)
+        return judged(name, *given)
+
+    monkeypatch.setattr(subject, "judged", counting)
+    assert invoke_with_report(table).exit_code == 0
+    assert sorted(seen) == ["test", "training"]
 
 
 def test_links_to_nowhere_are_not_followed(quick_report: Path) -> None:
@@ -192,7 +208,7 @@ def test_a_report_that_cannot_be_written_is_a_sentence(
     def refuse(*_: Any, **__: Any) -> None:
         raise PermissionError("read-only folder")
 
-    monkeypatch.setattr(reporting, "report", refuse)
+    monkeypatch.setattr(reporting, "write", refuse)
     default = invoke_with_report(table)
     assert default.exit_code == 0
     assert "read-only folder" in default.output
@@ -259,6 +275,8 @@ def test_facts_do_not_depend_on_storage(make: Any) -> None:
     said = dict(facts.facts(X, y))
     assert said["rows × columns"] == "4 × 3, 66.67% nonzero"
     assert said["classes"] == "1: 2, 2: 2"
+    said = dict(facts.facts(make(np.ones((4, 3))), y))
+    assert said["rows × columns"] == "4 × 3"
 
 
 def test_facts_count_words_and_missing_cells() -> None:

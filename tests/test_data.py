@@ -445,10 +445,18 @@ def test_small_tables_are_not_judged(tmp_path: Path) -> None:
     assert read(tmp_path, "a,b,y\n1,5,0\n2,5,1\n3,5,0\n", "a.csv").X.shape == (3, 2)
 
 
+def test_dots_between_thousands_are_remarked_beside_decimal_commas_gh13(tmp_path: Path) -> None:
+    data = read(tmp_path, "a;b;y\n1.234,5;1,5;0\n2.000,25;2,5;1\n", "a.csv")
+    assert data.X.tolist() == [[1234.5, 1.5], [2000.25, 2.5]]
+    assert remarked(data, "Column 'a' has separators between thousands: they are left out.")
+    assert remarked(data, "Columns 'a' and 'b' have decimal commas")
+
+
 def test_columns_of_one_name_are_told_apart(tmp_path: Path) -> None:
     data = read(tmp_path, "a,a,,y\n1,5,6,0\n2,5,6,1\n", "a.csv")
     assert data.feature_names == ["a", "a (2)", "column 3"]
-    assert remarked(data, "Column 2 is called 'a (2)' here.")
+    assert remarked(data, "Column 2 has the name of another column: it is called 'a (2)'.")
+    assert remarked(data, "Column 3 has no name: it is called 'column 3'.")
 
 
 # Which column is the label.

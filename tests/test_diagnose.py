@@ -364,7 +364,7 @@ def test_many_rows_are_decided_by_a_witness_for_all() -> None:
     found = mm.diagnose(X, y, max_time=1)
     assert found.witness.margin > 0
     assert found.rungs[2].rows_seen == 5000
-    assert any("of 5000 rows were learnt from" in warning for warning in found.warnings)
+    assert any("of 5000 rows, and compared on" in warning for warning in found.warnings)
     y[:100] *= -1
     found = mm.diagnose(X, y, max_time=1)
     rows = found.rungs[2].witness.witness.rows
@@ -475,6 +475,55 @@ def test_rare_positives_are_ranked_and_weighed_gh13() -> None:
     accuracy = mm.diagnose(X, y, scoring="accuracy")
     assert accuracy.scoring == "accuracy"
     assert accuracy.verdict != "no signal"
+
+
+def counted_words(n: int) -> tuple[Any, Ints]:
+    """Draw texts of very different lengths, two of them equal with different labels."""
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(np.full(2500, 0.3)) * np.exp(0.3 * rng.standard_normal((2, 2500)))
+    shares /= shares.sum(axis=1, keepdims=True)
+    y = np.arange(n) % 2
+    lengths = np.exp(rng.uniform(np.log(10), np.log(5000), n)).astype(int)
+    X = np.array([rng.multinomial(*row) for row in zip(lengths, shares[y], strict=True)], float)
+    X[1] = X[0]
+    return sp.csr_array(X), y
+
+
+def test_naive_bayes_of_counts_is_a_plane_too_gh13() -> None:
+    """Its scores are linear in the counts: better than LinearSVC is no sign of curvature."""
+    X, y = counted_words(900)
+    found = mm.diagnose(X, y)
+    assert last_step(found.recommend()) == "MultinomialNB"
+    assert found.verdict == "almost linearly separable"
+    assert "better than a plane" in found.advice
+    assert "a plane as well" in found.advice
+
+
+def test_naive_bayes_says_why_it_was_not_tried_gh13() -> None:
+    X, y = counted_words(60)
+    offers = {offer.rung: offer for offer in mm.diagnose(-X, y, thorough=True).alternatives}
+    assert last_step(offers["naive Bayes"].estimator) == "MultinomialNB"
+    assert "negative" in offers["naive Bayes"].note
+    assert "2000 columns" in offers["networks"].note
+
+
+def test_balanced_accuracy_that_was_asked_for_is_not_put_down_to_the_classes_gh13() -> None:
+    X, y = mm.datasets.circles(60, random_state=0)
+    asked = mm.diagnose(X, y, scoring="balanced_accuracy")
+    assert any(said.startswith("Models are compared by balanced") for said in asked.warnings)
+    uneven = mm.diagnose(*mm.datasets.circles(100, balance=0.3, random_state=0))
+    assert any("unequal size, so models are compared" in said for said in uneven.warnings)
+
+
+def test_the_rival_nearest_to_a_plane_is_the_one_with_the_best_score_gh13() -> None:
+    """Not the one with the least p-value, which depends on how many tests are allowed for."""
+    X, y = mm.datasets.overlapping(120, bayes_error=0.2, random_state=1)
+    found = mm.diagnose(X, y)
+    _, plane, *others, _ = found.alternatives
+    nearest = max(others, key=lambda offer: offer.score or 0.0)
+    assert last_step(found.recommend()) == "LinearSVC"
+    assert f"the nearest, {nearest.note.split(' does not')[0]}, is" in found.advice
+    assert plane.note == ""
 
 
 def test_a_better_yardstick_is_named_and_returned_on_request_gh13() -> None:
@@ -619,8 +668,10 @@ def test_time_that_runs_out_is_said_and_is_no_finding_gh13() -> None:
     X, y = mm.datasets.moons(200, 0.5, random_state=0)
     found = mm.diagnose(X, y, max_time=1e-3)
     assert found.verdict == "undecided"
-    assert "the time ran out before" in found.reason
-    assert "raise max_time" in found.reason
+    assert "the time ran out: raise max_time" in found.reason
+    assert "Missing: " in found.reason
+    assert "No equal rows have different labels" in found.reason
+    assert not any("Models were" in warning for warning in found.warnings)  # none was fitted
     assert "no signal" not in str(found)
     model = found.recommend()
     assert "Dummy" not in str(model)
@@ -658,6 +709,21 @@ def test_wherever_the_time_runs_out_the_verdict_is_the_same_or_undecided_gh13(
     found = mm.diagnose(X, y)
     assert found.verdict in ("undecided", "non-linearly separable")
     assert (found.verdict == "undecided") == ("time ran out" in found.reason)
+
+
+@pytest.mark.parametrize("looks", [20, 70])
+def test_time_that_runs_out_is_no_reason_for_the_dummy_gh13(
+    looks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Contradictions settle the verdict, but not what to use: planes were compared, no more."""
+    X, y = mm.datasets.conflicts(120, 0.2, random_state=0)
+    monkeypatch.setattr("maxmargin.diagnosis.ladder.Clock", lambda _: Ends(looks))
+    found = mm.diagnose(X, y)
+    assert found.verdict == "inseparable"
+    assert last_step(found.recommend()) in ("LinearSVC", "HardMarginSVC")
+    assert any("Missing: kernels" in warning for warning in found.warnings)
+    signal = next(rung for rung in found.rungs if rung.name == "signal")
+    assert "a plane ranks rows better than chance" in signal.answer
 
 
 @pytest.mark.parametrize(

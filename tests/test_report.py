@@ -563,10 +563,10 @@ def test_losses_are_by_the_stated_metric() -> None:
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (mm.SVC(), "With the same kernel and costs, but without other rows"),
+        (mm.SVC(), "alone, with the same kernel and costs, the model would be the same."),
         (
             make_pipeline(StandardScaler(), mm.SVC()),
-            "costs, and what comes before it as it is, but",
+            "the same kernel, costs and preparation of the columns, the model",
         ),
         (mm.LinearSVC(max_iter=1), "It is not proved that these are the best ones"),
         (mm.SVC(kernel="sigmoid"), "It is not proved that these are the best ones"),

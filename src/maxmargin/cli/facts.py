@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 MANY_CLASSES = 10
+MOSTLY = 0.9  # of the cells: that some zeros occur is then not worth saying
 
 
 def facts(X: Any, y: Any) -> Iterator[tuple[str, str]]:
@@ -22,7 +23,7 @@ def is_sparse(X: Any) -> bool:
 
 
 def _contents(X: Any) -> str:
-    """Say how many columns have words and how many cells are missing; else, how many are zero."""
+    """Say how many columns have words and how many cells are missing; else, if many are zero."""
     cells = X.data if is_sparse(X) else X
     if cells.dtype == object:
         words = sum(any(isinstance(cell, str) for cell in column) for column in cells.T)
@@ -30,7 +31,8 @@ def _contents(X: Any) -> str:
         said = f", {words} of words"
     else:
         missing = np.isnan(cells)
-        said = f", {np.count_nonzero(cells) / math.prod(X.shape):.2%} nonzero"
+        nonzero = np.count_nonzero(cells) / math.prod(X.shape)
+        said = f", {nonzero:.2%} nonzero" if nonzero < MOSTLY else ""
     return f"{said}, {missing.mean():.2%} missing" if missing.any() else said
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from maxmargin.cli.facts import is_sparse
 from maxmargin.data import Labelled
 from maxmargin.estimators.code import code
-from maxmargin.reports import report
+from maxmargin.reports.subject import Subject, Words, subject_of
+from maxmargin.reports.writing import write
 
 if TYPE_CHECKING:
     from maxmargin.cli.reading import Split
@@ -19,42 +20,46 @@ MODEL = ".joblib"
 OPTIONS = {"max_time": "--time"}  # parameters by their names on the command line
 
 
-def reported(model: Any, parts: "Split", data: Labelled, trial: "Trial", **found: Any) -> str:
+def subject(model: Any, parts: "Split", data: Labelled, trial: "Trial", search: Any) -> Subject:
+    """Return what there is to print and to report: the model, and what it says of the rows."""
+    names = data.feature_names if len(data.feature_names or ()) == data.X.shape[1] else None
+    return subject_of(
+        model,
+        parts.X_train,
+        parts.y_train,
+        X_test=parts.X_test,
+        y_test=parts.y_test,
+        search=search,
+        title=Path(trial.file).name if trial.file else data.format,
+        feature_names=names,
+        rows=parts.numbers_train,
+        rows_test=parts.numbers_test,
+        words=Words(data.numbered, data.label_name or "label", OPTIONS, data.remarks),
+    )
+
+
+def reported(found: Subject, data: Labelled, trial: "Trial", diagnosis: Any) -> str:
     """Write the report, and the model beside it; return a sentence on where they are.
 
     By default no file is replaced.
     """
-    names = data.feature_names if len(data.feature_names or ()) == data.X.shape[1] else None
-    title = Path(trial.file).name if trial.file else data.format
     try:
         path = Path(trial.report) if trial.report else fresh(Path())
-        report(
-            model,
-            parts.X_train,
-            parts.y_train,
-            path,
-            X_test=parts.X_test,
-            y_test=parts.y_test,
-            title=title,
-            feature_names=names,
-            rows=parts.numbers_train,
-            rows_test=parts.numbers_test,
-            row_name=data.numbered,
-            label_name=data.label_name or "label",
-            script=script(model, data, trial),
-            options=OPTIONS,
-            remarks=data.remarks,
-            **found,
-        )
-        saved(model, path.with_suffix(MODEL))
+        write(path, found, diagnosis, script=script(found.model, data, trial))
+        saved(found.model, path.with_suffix(MODEL))
     except OSError as impossible:
         if trial.report:
             raise
         return f"Not written here ({impossible}): choose a place with --report PATH."
     return (
         f"{path} has all this and more: open it in a browser. {path.with_suffix(MODEL)} is the "
-        "fitted model: joblib.load reads it, and model.predict takes rows like those of the file."
+        "fitted model: joblib.load reads it, and its predict takes rows as "
+        f"{_rows_come_from(trial)} gives them."
     )
+
+
+def _rows_come_from(trial: "Trial") -> str:
+    return "mm.data.read_labelled(FILE).X" if trial.file else "load_breast_cancer().data"
 
 
 def saved(model: Any, path: Path) -> None:
@@ -112,7 +117,7 @@ def _reading(data: Labelled, trial: "Trial") -> list[str]:
     lines = [
         "import maxmargin as mm",
         "",
-        f"data = mm.data.read_labelled({trial.file!r}{label})",
+        f"data = mm.data.read_labelled({os.path.abspath(trial.file)!r}{label})",
         "X, y = data.X, data.y",
     ]
     if data.format.startswith("svmlight") and not is_sparse(data.X):

@@ -90,13 +90,17 @@ def _run(trial: Trial, console: Console) -> None:
     if data.prepare is not None:
         model = make_pipeline(data.prepare, *_steps(model))
     _fitted(model, parts, trial, console)
-    if not trial.no_report:
-        # Imported here: it takes as long as everything else that is imported.
-        from maxmargin.cli.reporting import reported
+    # Imported here: it takes as long as everything else that is imported.
+    from maxmargin.cli.reporting import reported, subject
 
+    with console.status("predicting …"):
+        judged = subject(model, parts, data, trial, search)
+    _judged(judged, console)
+    _certified(_machine(model), console)
+    if not trial.no_report:
         _heading(console, "Report")
         with console.status("drawing …"):
-            words = reported(model, parts, data, trial, diagnosis=diagnosis, search=search)
+            words = reported(judged, data, trial, diagnosis)
         _said(console, words)
 
 
@@ -259,7 +263,7 @@ def _mapped(kernel: Any, n: int, seconds: float, seed: int) -> Pipeline:
 
 
 def _fitted(model: Any, parts: Split, trial: Trial, console: Console) -> None:
-    """Fit the model, and say how right it is in both senses."""
+    """Fit the model, and say how that ended."""
     from maxmargin.estimators.code import described
 
     _heading(console, "Fit")
@@ -277,7 +281,10 @@ def _fitted(model: Any, parts: Split, trial: Trial, console: Console) -> None:
     _said(console, f"{described(model)} {_seconds(begun)}")
     if reason:
         _said(console, reason.replace("max_time", "--time"))
-    _judged(model, parts, console)
+
+
+def _certified(machine: Any, console: Console) -> None:
+    """Say what is proved."""
     _heading(console, "Certificate")
     certificate = getattr(machine, "certificate_", None)
     if certificate is None:
@@ -286,26 +293,19 @@ def _fitted(model: Any, parts: Split, trial: Trial, console: Console) -> None:
         _said(console, str(certificate))
 
 
-def _judged(model: Any, parts: Split, console: Console) -> None:
+def _judged(subject: Any, console: Console) -> None:
     """Print the figures that the report has, of the test and of the training rows."""
     from maxmargin.reports.quality import quality_of
-    from maxmargin.reports.subject import judged
 
-    machine = _machine(model)
     _heading(console, "How good is it?")
-    sides = (
-        ("test", parts.X_test, parts.y_test, parts.numbers_test),
-        ("training", parts.X_train, parts.y_train, parts.numbers_train),
-    )
-    parts_judged = [judged(name, model, machine, *side) for name, *side in sides]
-    test, train = (quality_of(part, machine) for part in parts_judged)
+    test, train = (quality_of(part, subject.machine) for part in subject.parts)
     seen = {figure.name: figure for figure in train.figures()}
     grid = Table.grid(padding=(0, 2))
     grid.add_row("", "test rows", "95 % interval", "training rows", style="bold")
     for figure in test.figures():
         grid.add_row(figure.name, str(figure), figure.interval, str(seen.get(figure.name, "")))
     console.print(Padding(grid, (0, 0, 0, 4)))
-    for part in parts_judged:
+    for part in subject.parts:
         if part.sampled:
             _said(console, f"({part.sampled}.)")
     _said(console, "")

@@ -11,13 +11,10 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Any
-
-import scipy.sparse as sp
 
 import maxmargin as mm
 
-_SMALL, _LARGE = 200, 2100  # rows; large enough for searches to use float32
+_ROWS = 200
 
 
 def warm_up(*, alone: bool, last_first: bool) -> None:
@@ -47,33 +44,11 @@ def _first_try() -> None:
     main(["try", "--no-report"], standalone_mode=False)
 
 
-def _diagnosis() -> None:
-    mm.diagnose(*mm.datasets.circles(_SMALL, random_state=0))
-
-
-def _search(rows: int) -> None:
-    search: Any = mm.SVCSearchCV(mm.SVC(), {"C": [1.0, 10.0], "gamma": [0.5]}, cv=2)
-    search.fit(*mm.datasets.circles(rows, random_state=0))
-
-
-def _planes() -> None:
-    X, y = mm.datasets.gaussians(_SMALL, random_state=0)
-    mm.LinearSVC().fit(X, y).predict(X)
-    mm.LinearSVC().fit(sp.csr_array(X), y).predict(sp.csr_array(X))
-    mm.Perceptron(max_epochs=3).fit(X, y).predict(X)
-
-
 def _kernel_machines() -> None:
-    X, y = mm.datasets.circles(_SMALL, random_state=0)
+    X, y = mm.datasets.circles(_ROWS, random_state=0)
     mm.SVC().fit(X, y).predict(X)
 
 
-# From what a first ./try needs to what may never be needed.
-_WORK: tuple[Callable[[], None], ...] = (
-    _first_try,
-    _diagnosis,
-    lambda: _search(_LARGE),
-    _kernel_machines,
-    _planes,
-    lambda: _search(_SMALL),
-)
+# What ./try needs for most files. What is left (searches among thousands of rows, sparse rows,
+# perceptrons) would double the work, and is compiled when somebody needs it.
+_WORK: tuple[Callable[[], None], ...] = (_first_try, _kernel_machines)

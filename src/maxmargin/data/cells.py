@@ -271,9 +271,11 @@ def _point_notation(texts: list[str], delimiter: str | None) -> tuple[list[str],
     if english:
         return [text.replace(",", "") for text in texts], ("comma groups",)
     if european:
-        commas = any("," in text for text in texts)
-        texts = [text.replace(".", "").replace(",", ".") for text in texts]
-        return texts, (*notation, "decimal comma") if commas else ("groups",)
+        if any("." in text for text in texts):
+            notation = ("groups",)
+        if any("," in text for text in texts):
+            notation = (*notation, "decimal comma")
+        return [text.replace(".", "").replace(",", ".") for text in texts], notation
     return texts, ()
 
 

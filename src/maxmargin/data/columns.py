@@ -318,13 +318,15 @@ def _names(table: Table, kept: list[int], wanted: bool) -> tuple[list[str] | Non
         while name in names:
             copies += 1
             name = f"{given} ({copies})"
-        if name != table.names[j]:
-            renamed.append(f"Column {j + 1} is called {name!r} here.")
+        if name != given:
+            renamed.append(f"Column {j + 1} has the name of another column: it is called {name!r}.")
+        elif not table.names[j]:
+            renamed.append(f"Column {j + 1} has no name: it is called {name!r}.")
         names[name] = None
     if len(renamed) > SHOWN:
         renamed = [
             *renamed[:SHOWN],
-            f"So are {len(renamed) - SHOWN} more without a name of their own.",
+            f"{len(renamed) - SHOWN} more columns without a name of their own got one.",
         ]
     return list(names), renamed
 

@@ -108,11 +108,13 @@ def remarks_on(table: Table, columns: Columns) -> list[str]:
         )
     if columns.constant:
         names = _listed(table, columns.constant)
-        found.append(f"{len(columns.constant)} of {d} columns are constant: {names}.")
+        verb = "is" if len(columns.constant) == 1 else "are"
+        found.append(f"{len(columns.constant)} of {d} columns {verb} constant: {names}.")
     if columns.nearly:
         i, j = columns.nearly[0]
+        pairs = "pair" if len(columns.nearly) == 1 else "pairs"
         found.append(
-            f"{len(columns.nearly)} pairs of columns are nearly collinear, the first "
+            f"Some columns are nearly collinear ({len(columns.nearly)} {pairs}), such as "
             f"{table.column(i)} and {table.column(j)}."
         )
     free = d - len(columns.constant)

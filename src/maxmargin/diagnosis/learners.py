@@ -62,6 +62,11 @@ class Candidate:
         """Whether the learner needs dense rows (with the mean taken off, if scaled)."""
         return self.kind in ("network", "Gaussian naive Bayes", "gradient boosting")
 
+    @property
+    def linear(self) -> bool:
+        """Whether the classes are divided by planes."""
+        return self.kind in ("hard margin", "linear", "multinomial naive Bayes")
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings."""
         return {"kind": self.kind, "settings": dict(self.settings), "scaled": self.scaled}

@@ -162,7 +162,7 @@ class Diagnosis:
         ----------
         family : {"ladder", "any"}, default="ladder"
             "ladder": planes, unless kernels, local rules or networks are better beyond noise.
-            "any": gradient boosting too, if they are better than all of these beyond noise.
+            "any": gradient boosting too, if it is better than all of these beyond noise.
 
         Examples
         --------

@@ -178,13 +178,13 @@ class Rungs:
 
     def try_kernels(self) -> None:
         """Cross-validate kernels, and compare them with planes on the same folds."""
-        if not self._cannot_gain("kernels", self._of("planes")):
+        if not self._cannot_gain("kernels"):
             found = families.kernels(self.sample)
-            self._score("kernels", found, self._of("planes"), note=_PROVES_NOTHING)
+            self._score("kernels", found, note=_PROVES_NOTHING)
 
     def try_local_rules(self) -> None:
         """Cross-validate neighbours and naive Bayes, and bracket the least possible error."""
-        if self._cannot_gain("local rules", self.chosen):
+        if self._cannot_gain("local rules"):
             return
         neighbours = families.neighbours(self.sample)
         nearest = neighbours and families.nearest(self.sample, neighbours.best.scaled)
@@ -192,21 +192,13 @@ class Rungs:
         if neighbours is None or nearest is None or (bayes is None and self.clock.over):
             self._run_out("local rules")
             return
-        rival = self.chosen
-        self.scored["k-NN"] = neighbours
-        said = f"k-NN {self._worth(neighbours)}"
+        said = [self._beside_rival("k-NN", neighbours)]
         if bayes is not None:
-            self.scored["naive Bayes"] = bayes
-            said += f", naive Bayes {self._worth(bayes)}"
-        for name in ("k-NN", "naive Bayes"):
-            if name in self.scored and rival:
-                self.gain[name] = self._compared(name, rival)
-                if self.gain[name].significant:
-                    said += f"; {self.gain[name]}"
+            said.append(self._beside_rival("naive Bayes", bayes))
         low, high = bayes_bracket(1 - float(nearest.right.mean()), self.table.n_classes)
-        said += (
-            f"; by the nearest neighbour, no rule errs on less than about {low:.1%} (Cover and "
-            "Hart, with rows without end)."
+        said.append(
+            f"judging by the nearest neighbour, no rule errs on less than about {low:.1%} (the "
+            "bound of Cover and Hart, which holds for infinitely many rows)."
         )
         evidence = {
             "k-NN": neighbours.to_dict(),
@@ -214,15 +206,24 @@ class Rungs:
             "nearest_neighbour_error": 1 - float(nearest.right.mean()),
             "least_error_between": [low, high],
         }
-        self._answer("local rules", said, self.judged, evidence)
+        self._answer("local rules", "; ".join(said), self.judged, evidence)
+
+    def _beside_rival(self, name: str, found: Scored) -> str:
+        """Compare a family with the best rung so far, and say what it is worth."""
+        rival = self.chosen
+        self.scored[name] = found
+        said = f"{found.name} {self._worth(found)}"
+        if not rival:
+            return said
+        self.gain[name] = self._compared(name, rival)
+        return f"{said}; {self.gain[name]}"
 
     def try_networks(self) -> None:
         """Cross-validate networks, and compare them with the best rung below."""
         if self.sample.X.shape[1] > _DENSE_COLUMNS:
             self._skip("networks", f"not asked: over {_DENSE_COLUMNS} columns take too long.")
-        elif not self._cannot_gain("networks", self.chosen):
-            rival = self.chosen
-            self._score("networks", families.networks(self.sample, self._seed), rival)
+        elif not self._cannot_gain("networks"):
+            self._score("networks", families.networks(self.sample, self._seed))
 
     def try_trees(self) -> None:
         """Cross-validate gradient boosting, a yardstick from outside, beside the ladder's best."""
@@ -231,8 +232,8 @@ class Rungs:
             self._skip(name, f"not asked: over {_DENSE_COLUMNS} columns take too long.")
         elif self.table.n_classes > _TREE_CLASSES:
             self._skip(name, f"not asked: over {_TREE_CLASSES} classes take too long.")
-        elif not self._cannot_gain(name, self.chosen):
-            self._score(name, families.gradient_boosting(self.sample), self.chosen)
+        elif not self._cannot_gain(name):
+            self._score(name, families.gradient_boosting(self.sample))
 
     @property
     def chosen(self) -> str:
@@ -244,6 +245,11 @@ class Rungs:
             if not current or self._compared(name, current).significant:
                 current = name
         return current
+
+    @property
+    def curved(self) -> bool:
+        """Whether the rung to use divides the classes by something other than planes."""
+        return bool(self.chosen) and not self.scored[self.chosen].best.linear
 
     def _compared(self, name: str, rival: str) -> Comparison:
         better, worse = self.scored[name], self.scored[rival]
@@ -260,7 +266,7 @@ class Rungs:
 
     def look_for_signal(self) -> None:
         """Ask whether any rule ranks rows, or names classes, better than by chance."""
-        if self.unfinished or not self.scored:
+        if not self.scored:
             self._skip("signal", self._nothing)
             return
         tests, majority, judged = 2 * len(self.scored), self.sample.majority, self.sample.judged
@@ -272,6 +278,10 @@ class Rungs:
                 compare(named, ("naming the largest class", majority), accuracy, tests, SIGNAL),
             ]
         self.signal.sort(key=lambda found: found.p_value)
+        if self.unfinished and self.silent:  # what was not tried in time might have found some
+            self.signal = []
+            self._skip("signal", self._nothing)
+            return
         share = f"{majority.mean():.2%} of {self.judged} rows"
         said = (
             f"none of {len(self.scored)} methods ranks rows better than chance, or is right more "
@@ -349,8 +359,7 @@ class Rungs:
         if self.planes.separable:
             self._skip("giving up", "not asked: no row has to be given up.")
             return
-        beyond = self.chosen not in ("", "planes")
-        if (self.forced or self.overlapping or beyond or self.silent) and not self.thorough:
+        if (self.forced or self.overlapping or self.curved or self.silent) and not self.thorough:
             self._skip("giving up", "not asked: it cannot change the verdict.")
             return
         if self.sample.wide and self.table.n_classes > _WIDE_CLASSES:
@@ -379,15 +388,12 @@ class Rungs:
             return "not asked: the time ran out before all methods were compared."
         return "not asked: nothing could be cross-validated."
 
-    def _of(self, name: str) -> str:
-        return name if name in self.scored else ""
-
-    def _cannot_gain(self, name: str, rival: str) -> bool:
+    def _cannot_gain(self, name: str) -> bool:
         if not self._cross_validates(name):
             return True
-        if not rival or self.thorough:
+        if not self.chosen or self.thorough:
             return False
-        scored = self.scored[rival]
+        scored = self.scored[self.chosen]
         if hopeless(~scored.right, self.sample.judged):
             said = (
                 f"not asked: {scored.name} errs on {scored.errors} of {self.judged} rows, and "
@@ -406,18 +412,15 @@ class Rungs:
             return True
         return False
 
-    def _score(self, name: str, found: Scored | None, rival: str = "", note: str = "") -> None:
+    def _score(self, name: str, found: Scored | None, note: str = "") -> None:
         if found is None:
             self._run_out(name)
             return
-        self.scored[name] = found
-        said = f"{found.name} {self._worth(found)}"
+        said = self._beside_rival(name, found)
         evidence: dict[str, Any] = found.to_dict()
         if note:
             evidence["note"] = note
-        if rival:
-            self.gain[name] = self._compared(name, rival)
-            said += f"; {self.gain[name]}"
+        if name in self.gain:
             evidence["comparison"] = self.gain[name].to_dict()
         self._answer(name, f"{said}.", self.judged, evidence, self.gain.get(name))
 

@@ -136,8 +136,9 @@ class Comparison:
         verb = "beats" if self.significant else "does not beat"
         by = "" if self.metric == "accuracy" else f" {self.lead:+.1%} in balanced accuracy,"
         return (
-            f"{self.better} {verb} {self.worse}:{by} right alone on {self.wins} rows, wrong alone "
-            f"on {self.losses} (p = {self.p_value:.2g})"
+            f"{self.better} {verb} {self.worse}:{by} right alone on {self.wins} "
+            f"{'row' if self.wins == 1 else 'rows'}, wrong alone on {self.losses} "
+            f"(p = {self.p_value:.2g})"
         )
 
     def to_dict(self) -> dict[str, Any]:

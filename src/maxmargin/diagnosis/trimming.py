@@ -75,7 +75,10 @@ class GivingUp:
         else:
             count = f"between {self.at_least} and {self.at_most}"
         share = self.at_most / self.n_rows
-        return f"{count} of {self.n_rows} rows ({share:.2%}) must be given up for planes to do"
+        return (
+            f"{count} of {self.n_rows} rows ({share:.2%}) must be given up before planes separate "
+            "the rest"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers; of more than 1000 rows the first 1000."""

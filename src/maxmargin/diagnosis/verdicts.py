@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from maxmargin.diagnosis.families import refined
+from maxmargin.diagnosis.inputs import chosen_scoring
 from maxmargin.diagnosis.learners import Candidate
 from maxmargin.diagnosis.result import Alternative, Diagnosis
 from maxmargin.diagnosis.rungs import OVERLAP, Rungs
@@ -66,7 +67,7 @@ def _verdict(rungs: Rungs) -> Verdict:
     if rungs.chosen == "networks":
         gain = rungs.gain["networks"]
         return Verdict("multi-layer separable", f"on rows that were not fitted to, {gain}.", gain)
-    if rungs.chosen != "planes":
+    if rungs.curved:
         gain = rungs.gain[rungs.chosen]
         return Verdict("non-linearly separable", f"on rows that were not fitted to, {gain}.", gain)
     if "giving up" in rungs.late:
@@ -94,11 +95,17 @@ def _separable(rungs: Rungs) -> str:
 
 
 def _unfinished(rungs: Rungs) -> str:
-    known = [_sentence(rung.answer) for rung in rungs.answers[1:] if rung.ran]
-    said = f"the time ran out before {_listed(rungs.late)} could be asked: raise max_time."
+    known = [rung.answer for rung in rungs.answers[1:] if rung.ran]
+    said = _run_out(rungs)
     if known:
-        said += f" What is known: {' '.join(known)}"
+        said += f" What is known: {' '.join(map(_sentence, known))}"
     return said
+
+
+def _run_out(rungs: Rungs) -> str:
+    *others, last = rungs.late
+    missing = f"{', '.join(others)} and {last}" if others else last
+    return f"the time ran out: raise max_time. Missing: {missing}."
 
 
 def _no_signal(rungs: Rungs) -> str:
@@ -112,7 +119,7 @@ def _no_signal(rungs: Rungs) -> str:
         )
     return (
         f"none of {len(rungs.scored)} methods ranks rows better than chance, or is right more "
-        f"often than naming the largest class; the nearest to it: {rungs.signal[0]}."
+        f"often than naming the largest class. The one that comes nearest: {rungs.signal[0]}."
     )
 
 
@@ -128,12 +135,12 @@ def _overlapping(rungs: Rungs) -> str:
 
 
 def _boundary(rungs: Rungs) -> str:
-    """Return which boundary is the best one, as the end of a sentence."""
-    if rungs.silent or not rungs.chosen:
+    """Return whether a plane is the best boundary, as the end of a sentence."""
+    if rungs.silent or rungs.unfinished:
         return ""
-    if rungs.chosen == "planes":
-        return "; the best boundary found is a plane"
-    return f"; the best boundary found is curved: {rungs.gain[rungs.chosen]}"
+    if rungs.curved:
+        return f"; the best boundary is curved: {rungs.gain[rungs.chosen]}"
+    return "; no curved boundary is better than a plane beyond noise"
 
 
 def _almost(rungs: Rungs) -> str:
@@ -142,7 +149,7 @@ def _almost(rungs: Rungs) -> str:
     if kernel is not None:
         within = f"on rows that were not fitted to, {kernel}"
     if rungs.given_up is None:
-        return f"{within}; how many rows must be given up is not known."
+        return f"{within}; how many rows planes cannot get right is not known."
     return f"{rungs.given_up}; {within}."
 
 
@@ -155,34 +162,42 @@ def _warnings(rungs: Rungs, verdict: str) -> list[str]:
                 f"probability {rungs.chance:.2g} (Cover's theorem): separability means little here."
             )
         if rungs.signal and rungs.silent:
-            found.append("Cross-validated, nothing is better than chance significantly.")
-    if rungs.scoring != "accuracy":
-        found.append(
-            "The classes are of unequal size, so models are compared by balanced accuracy, the "
-            "mean share of right answers over the classes."
-        )
-    n, seen = len(rungs.table.y), len(rungs.rows)
-    if rungs.sample.y_fresh is not None:
-        found.append(f"{seen} of {n} rows were learnt from, and {rungs.judged} others judged.")
-    elif seen < n:
-        found.append(f"Cross-validation saw {seen} of {n} rows.")
+            found.append("In cross-validation, nothing is significantly better than chance.")
+    if rungs.scored:
+        found += _how_compared(rungs)
     if rungs.late and verdict != "undecided":
-        found.append(f"The time ran out before {_listed(rungs.late)}: raise max_time.")
+        found.append(_sentence(_run_out(rungs)))
     if _outside(rungs) is not None:
         gain = rungs.gain["gradient boosting"]
         found.append(
-            f"Better than anything of the ladder, though no large margin: {gain}. "
-            "recommend(family='any') returns it."
+            f"Gradient boosting, which is not on the ladder, predicts better than all that is: "
+            f"{gain}. recommend(family='any') returns it."
         )
+    return found
+
+
+def _how_compared(rungs: Rungs) -> list[str]:
+    """Return by which metric and on how many rows models were compared, if that is unusual."""
+    found = []
+    y, seen = rungs.table.y, len(rungs.rows)
+    if rungs.scoring != "accuracy":
+        uneven = chosen_scoring("auto", y) != "accuracy"
+        why = "The classes are of unequal size, so models" if uneven else "Models"
+        found.append(
+            f"{why} are compared by balanced accuracy, the mean share of right answers over the "
+            "classes."
+        )
+    if rungs.sample.y_fresh is not None:
+        found.append(
+            f"Models were fitted to {seen} of {len(y)} rows, and compared on {rungs.judged} others."
+        )
+    elif seen < len(y):
+        found.append(f"Models were cross-validated on {seen} of {len(y)} rows.")
     return found
 
 
 def _sentence(words: str) -> str:
     return words[:1].upper() + words[1:]
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 # -------------------------------------------------------------------------- the advice
@@ -198,8 +213,11 @@ def _advised(rungs: Rungs, verdict: str) -> tuple[Candidate, str]:
     chosen = rungs.chosen
     found = rungs.scored[chosen]
     decided = verdict not in ("linearly separable", "undecided")
-    if rungs.silent and decided and not _promising(rungs):
-        return _MAJORITY, "until there are more rows or better columns."
+    if rungs.signal and rungs.silent and decided and not _promising(rungs):
+        return _MAJORITY, (
+            "nothing predicts better than always naming the largest class; more rows or other "
+            "columns are needed."
+        )
     best = refined(rungs.sample, found) if chosen == "kernels" else found.best
     if chosen != "planes":
         return best, _better(rungs, chosen, verdict)
@@ -208,11 +226,12 @@ def _advised(rungs: Rungs, verdict: str) -> tuple[Candidate, str]:
     rivals = [gain for name, gain in rungs.gain.items() if name != "gradient boosting"]
     if not rivals or hopeless(~found.right, found.metric):
         return best, "a plane errs so rarely that nothing could be shown to be better."
-    nearest = min(rivals, key=lambda gain: gain.p_value)
-    where = "ahead" if nearest.lead > 0 else "behind"
+    nearest = max(rivals, key=lambda gain: gain.lead)
+    points, where = f"{100 * abs(nearest.lead):.1f}", "ahead" if nearest.lead > 0 else "behind"
+    distance = "level with it" if points == "0.0" else f"{points} points {where}"
     return best, (
         f"no other method is better than a plane beyond noise; the nearest, {nearest.better}, is "
-        f"{100 * abs(nearest.lead):.1f} points {where} (p = {nearest.p_value:.2g})."
+        f"{distance} (p = {nearest.p_value:.2g})."
     )
 
 
@@ -221,9 +240,10 @@ def _better(rungs: Rungs, chosen: str, verdict: str) -> str:
     if gain is None:
         return "nothing else could be compared."
     however = "a plane separates these rows, but " if verdict == "linearly separable" else ""
+    also = "" if rungs.curved else " Its boundary is a plane as well."
     return (
         f"{however}{gain.better} predicts rows that it was not fitted to better than {gain.worse}, "
-        f"by {100 * gain.lead:.1f} points (p = {gain.p_value:.2g})."
+        f"by {100 * gain.lead:.1f} points (p = {gain.p_value:.2g}).{also}"
     )
 
 
@@ -252,9 +272,7 @@ def _alternatives(rungs: Rungs, advised: Candidate) -> list[Alternative]:
     for name, label in _OFFERS.items():
         scored = rungs.scored.get(name)
         if scored is None:
-            why = next((rung.answer for rung in rungs.answers if rung.name in (name, label)), "")
-            candidate = _DEFAULTS[name]
-            found.append(Alternative(name, candidate, rungs.sample.wide, note=why))
+            found.append(_not_tried(rungs, name, label))
             continue
         low, high = scored.metric.interval(scored.right)
         gain = rungs.gain.get(name)
@@ -262,6 +280,16 @@ def _alternatives(rungs: Rungs, advised: Candidate) -> list[Alternative]:
         best = advised if advised.kind == scored.best.kind else scored.best
         found.append(Alternative(name, best, rungs.sample.wide, scored.score, low, high, note))
     return found
+
+
+def _not_tried(rungs: Rungs, name: str, label: str) -> Alternative:
+    sample = rungs.sample
+    candidate = replace(_DEFAULTS[name], sparse=sample.sparse)
+    if sample.wide and name == "naive Bayes":
+        candidate = Candidate("multinomial naive Bayes")
+    rung = next(rung for rung in rungs.answers if rung.name == label)
+    why = "not tried: it is for counts, and some entries are negative." if rung.ran else rung.answer
+    return Alternative(name, candidate, sample.wide, note=why)
 
 
 _OFFERS = {  # rung of the ladder, and under which heading it is reported
@@ -287,5 +315,5 @@ def _perceptron(rungs: Rungs) -> Alternative:
     if rungs.planes.separable:
         note = f"finds a separating plane after at most {rungs.mistake_bound:.4g} mistakes."
         return Alternative("perceptron", Candidate("perceptron"), wide, note=note)
-    note = "the classes are not known to be separable, so it need not settle: take the average."
+    note = "it may go on making mistakes without end, so take the average of its planes."
     return Alternative("perceptron", Candidate("averaged perceptron"), wide, note=note)

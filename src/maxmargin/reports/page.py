@@ -167,6 +167,7 @@ th, td { text-align: left; vertical-align: top; padding: 0.25rem 0.7rem 0.25rem 
 .bar { display: block; height: 0.8em; margin-top: 0.3em; min-width: 1px; background: var(--soft);
   width: var(--share); border-radius: 2px; }
 td:has(> .bar) { min-width: 8rem; }
+.scroll td:nth-child(n+3):last-child { min-width: min(12rem, 40vw); }
 CLASSES
 pre { background: var(--shade); padding: 0.7rem; margin: 0; font-size: 0.85rem; }
 pre code { white-space: pre; }

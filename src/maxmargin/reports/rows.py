@@ -83,11 +83,15 @@ def _said(subject: Subject, count: int) -> str:
         return words + "stopped, and not exact."
     if hasattr(machine, "nu"):  # a share of all rows
         return words
-    before = ", and what comes before it as it is" if machine is not subject.model else ""
-    same = (
-        f"With the same kernel and costs{before}, but without other rows, the answer is the same."
+    kept = ["costs"]
+    if not hasattr(machine, "coef_"):
+        kept.insert(0, "kernel")
+    if machine is not subject.model:
+        kept.append("preparation of the columns")
+    listed = " and ".join([", ".join(kept[:-1]), kept[-1]] if len(kept) > 1 else kept)
+    return (
+        f"{words} Fitted to these rows alone, with the same {listed}, the model would be the same."
     )
-    return f"{words} {same}"
 
 
 def _counts(kinds: Any) -> Iterator[str]:
@@ -125,7 +129,7 @@ def _table(
 def _facts(subject: Subject, rows: Any) -> dict[str, list[Any]]:
     X, y = _safe_indexing(subject.X, rows), subject.y
     labels = None if y is None else np.asarray(y)[rows]
-    said = scored(subject.model, subject.machine, X, subject.inner(X), labels)
+    said = scored(subject.machine, subject.inner(X), labels)
     facts: dict[str, list[Any]] = {}
     if subject.regresses:
         facts["target"] = [f"{value:.5g}" for value in np.asarray(labels)]

@@ -50,9 +50,9 @@ class Scores:
     unit: str
 
 
-def scored(model: Any, machine: Any, X: Any, rows: Any, y: Any) -> Scores:
-    """Return what a model says of X, which its last step sees as ``rows``."""
-    predicted = np.asarray(model.predict(X))
+def scored(machine: Any, rows: Any, y: Any) -> Scores:
+    """Return what the machine at the end of a model says of rows, as it sees them."""
+    predicted = np.asarray(machine.predict(rows))
     if is_regressor(machine):
         f = predicted.astype(np.float64).reshape(len(predicted), -1)
         off = np.asarray(y, dtype=np.float64) - f[:, 0]
@@ -354,7 +354,7 @@ def judged(name: str, model: Any, machine: Any, X: Any, y: Any, numbers: npt.NDA
         rows = np.sort(np.random.default_rng(0).choice(total, most, replace=False))
         X = _safe_indexing(X, rows)
     labels = None if y is None else y[rows]
-    said = scored(model, machine, X, inner(model, X), labels)
+    said = scored(machine, inner(model, X), labels)
     return Part(name, total, rows, numbers[rows], X, labels, said)
 
 

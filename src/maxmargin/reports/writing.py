@@ -4,9 +4,12 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from maxmargin.diagnosis import Diagnosis
+
+if TYPE_CHECKING:
+    from maxmargin.reports.subject import Subject
 
 
 def report(
@@ -94,9 +97,8 @@ def report(
         raise ValueError(f"theme must be 'auto', 'light' or 'dark', got {theme!r}")
     if diagnosis is not None and not isinstance(diagnosis, Diagnosis):
         raise TypeError(f"diagnosis must be what mm.diagnose returns, got {diagnosis!r:.80}")
-    target = _target(path)
+    _target(path)  # refused before there is work
     # Imported here: with this package comes all that it reports about.
-    from maxmargin.reports.page import page
     from maxmargin.reports.subject import Words, subject_of
 
     subject = subject_of(
@@ -112,8 +114,21 @@ def report(
         rows_test=rows_test,
         words=Words(row_name, label_name, dict(options or {}), tuple(remarks)),
     )
-    _write(target, page(subject, diagnosis, theme, script))
+    write(path, subject, diagnosis, theme, script)
     return Path(path)
+
+
+def write(
+    path: str | Path,
+    subject: "Subject",
+    diagnosis: Diagnosis | None,
+    theme: str = "auto",
+    script: str | None = None,
+) -> None:
+    """Write the file about a model whose rows are judged already."""
+    from maxmargin.reports.page import page
+
+    _write(_target(path), page(subject, diagnosis, theme, script))
 
 
 def _target(path: str | Path) -> Path:
