@@ -24,6 +24,7 @@ Floats = npt.NDArray[np.float64]
 
 _AT_BOUND = 1e-9  # a class with less than this part of a row's cost holds none of it
 _PASSES = 20  # over the coordinates of a free intercept
+_BALANCED = 64 * EPS  # of the duals: sums that are off by no more are left as they are
 _EQUAL = 1e-12  # sums of costs that differ by less than this part are equal
 
 
@@ -44,8 +45,7 @@ def certify_multiclass(
     """Return the certificate of weights (d, K), intercepts (K,) and duals (n, K)."""
     W, b = np.asarray(W, dtype=np.float64), np.asarray(b, dtype=np.float64)
     centre = _centre(problem)
-    mass, infeasibility = feasible_masses(problem, beta)
-    duals = _duals(problem, mass)
+    duals, infeasibility = _feasible(problem, beta)
     scores, implied = passed(problem.X, W, duals, centre)
     seen = np.zeros(len(b))
     if problem.intercept is not Intercept.NONE:
@@ -64,7 +64,7 @@ def certify_multiclass(
         dual.value,
         infeasibility,
         _drift(W, implied.value),
-        kkt_violation(problem, claims, mass),
+        kkt_violation(problem, claims, _costs(problem) - duals),
         float(np.sqrt(2 * proved)),
         intercepts=tuple(b.tolist()),
         rounding=relative_rounding(primal, dual),
@@ -73,7 +73,35 @@ def certify_multiclass(
 
 def feasible_duals(problem: MulticlassProblem, beta: Floats) -> Floats:
     """Return duals as the certificate takes them."""
-    return _duals(problem, feasible_masses(problem, beta)[0])
+    return _feasible(problem, beta)[0]
+
+
+def _feasible(problem: MulticlassProblem, beta: Floats) -> tuple[Floats, float]:
+    """Return duals within all constraints, and the change; as they are if only rounding is off."""
+    costs, size = _costs(problem), float(np.abs(beta).sum())
+    if np.isfinite(size) and (beta <= costs).all():
+        duals = _rows_summing_to_0(problem, beta.copy())
+        sums = np.abs(duals.sum(axis=0)) if problem.intercept is Intercept.FREE else np.zeros(1)
+        within = (np.abs(duals - beta) <= _BALANCED * np.abs(beta).sum(axis=1, keepdims=True)).all()
+        if within and (duals <= costs).all() and (sums <= _BALANCED * size).all():
+            return duals, 0.0
+    mass, change = feasible_masses(problem, beta)
+    return _duals(problem, mass), change
+
+
+def _costs(problem: MulticlassProblem) -> Floats:
+    """Return Cδ(k, y) for each row and class."""
+    costs = np.zeros((len(problem.cost), problem.n_classes))
+    own = np.arange(len(costs)), problem.labels
+    costs[own] = problem.cost
+    return costs
+
+
+def _rows_summing_to_0(problem: MulticlassProblem, beta: Floats) -> Floats:
+    own = np.arange(len(beta)), problem.labels
+    beta[own] = 0.0
+    beta[own] = -beta.sum(axis=1)
+    return beta
 
 
 def _claims(problem: MulticlassProblem, scores: Floats) -> Floats:
@@ -140,9 +168,7 @@ def feasible_masses(problem: MulticlassProblem, beta: Floats) -> tuple[Floats, f
     each mass; what a row is left with goes to the classes that lack, in proportion to their lack.
     Rows keep their sums, no mass is negative and every class has its due: always feasible.
     """
-    cost = problem.cost
-    own = np.zeros((len(cost), problem.n_classes))
-    own[np.arange(len(cost)), problem.labels] = cost
+    cost, own = problem.cost, _costs(problem)
     given = np.where(np.isfinite(beta), beta, 0.0)
     mass = np.maximum(own - given, 0.0)
     sums = mass.sum(axis=1)
@@ -168,11 +194,7 @@ def _balanced(mass: Floats, due: Floats) -> Floats:
 
 def _duals(problem: MulticlassProblem, mass: Floats) -> Floats:
     """Return β = Cδ − m, where β[y] is what the other classes hold: rows then sum to 0."""
-    beta = -mass
-    own = np.arange(len(mass)), problem.labels
-    beta[own] = 0.0
-    beta[own] = -beta.sum(axis=1)
-    return beta
+    return _rows_summing_to_0(problem, -mass)
 
 
 def _loss(problem: MulticlassProblem, claims: Floats) -> float:
