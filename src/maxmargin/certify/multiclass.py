@@ -1,5 +1,6 @@
 """Certificates of the multiclass machine of Crammer and Singer."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,7 +87,27 @@ def _feasible(problem: MulticlassProblem, beta: Floats) -> tuple[Floats, float]:
         if within and (duals <= costs).all() and (sums <= _BALANCED * size).all():
             return duals, 0.0
     mass, change = feasible_masses(problem, beta)
-    return _duals(problem, mass), change
+    duals = _duals(problem, mass)
+    return (_settled(problem, duals) if problem.intercept is Intercept.FREE else duals), change
+
+
+def _settled(problem: MulticlassProblem, duals: Floats) -> Floats:
+    """Return duals whose sums over a class are 0 beside the duals, not only beside their costs.
+
+    In a row of a class that has too little, a small amount goes there from a class that has too
+    much; of the rows that can take it, the one with the smallest duals rounds it least.
+    """
+    for _ in range(2 * problem.n_classes):
+        sums = np.array([math.fsum(column) for column in duals.T.tolist()])
+        high, low = int(sums.argmax()), int(sums.argmin())
+        amount = min(sums[high], -sums[low])
+        takes = (problem.labels == low) & (problem.cost - duals[:, low] >= amount)
+        if amount <= _BALANCED * float(np.abs(duals).sum()) or not takes.any():
+            break
+        row = np.flatnonzero(takes)[np.abs(duals[takes]).sum(axis=1).argmin()]
+        duals[row, low] += amount
+        duals[row, high] -= amount
+    return duals
 
 
 def _costs(problem: MulticlassProblem) -> Floats:

@@ -237,25 +237,24 @@ def _better(
     The duals are those of the certificate. A kernel machine has but one vector: its weights are the
     ones that its duals imply. Of a linear machine the better weights and the better duals are kept.
     """
-    beta = feasible_duals(problem, solution)
     if isinstance(problem, KernelProblem):
+        beta = feasible_duals(problem, solution)
         solution = replace(solution, w=beta, beta=beta)
         certificate = certify(problem, solution)
         if before is not None and _rank(before[1]) < _rank(certificate):
             return before
         return solution, certificate
-    certificate = certify(problem, solution)
-    solution = replace(solution, beta=beta)
-    if before is None or certificate.gap <= 0:
-        return solution, certificate
-    last, known = before
-    if known.primal <= certificate.primal and known.dual >= certificate.dual:
-        return before
-    if known.primal < certificate.primal:
-        solution = replace(solution, w=last.w, b=last.b)
-    if known.dual > certificate.dual:
-        solution = replace(solution, beta=last.beta)
-    return solution, certify(problem, solution)
+    raw, certificate = solution, certify(problem, solution)
+    if before is not None and certificate.gap > 0:
+        last, known = before
+        if known.primal <= certificate.primal and known.dual >= certificate.dual:
+            return before
+        if known.primal < certificate.primal:
+            raw = replace(raw, w=last.w, b=last.b)
+        if known.dual > certificate.dual:
+            raw = replace(raw, beta=last.beta)
+        certificate = certify(problem, raw)
+    return replace(raw, beta=feasible_duals(problem, raw)), certificate
 
 
 def recertified(problem: AnyProblem, outcome: Outcome, b: Any, tol: float) -> Outcome:
