@@ -297,12 +297,13 @@ def _attempts(problem: AnyProblem, settings: Settings) -> list[Solver]:
 def _kernel_attempts(problem: KernelProblem, settings: Settings) -> list[Solver]:
     if len(problem.rows) <= _MOST_FACTORISED and FactorNewton.takes(problem):
         return [BlockSMO(settings.tol, looks=_LOOKS), FactorNewton(settings.threads)]
-    # What float32 cannot settle float64 goes on with.
-    return [
+    # What float32 cannot close float64 goes on with; where all is float64 once more is enough.
+    attempts: list[Solver] = [
         BlockSMO(settings.tol),
         BlockSMO(0.1 * settings.tol, precise=True),
         BlockSMO(0.01 * settings.tol, precise=True),
     ]
+    return attempts[:2] if problem.gram.tiles is problem.gram.exact else attempts
 
 
 def _name(solver: Solver) -> str:
