@@ -343,3 +343,19 @@ def test_weights_of_the_last_step() -> None:
     assert is_shared(ours)
     ours, theirs = both(SVR, {"C": [0.1, 1]}, X, TARGET, fit={"sample_weight": WEIGHT})
     assert_same(ours, theirs, atol=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_where_many_intercepts_are_best_a_search_takes_the_one_a_fit_takes(seed: int) -> None:
+    # Balanced weights and a small C: all duals are at their bounds, and a stretch of b is optimal.
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(int(rng.integers(40, 150)), 4))
+    y = np.digitize(X[:, 0] + rng.normal(size=len(X)), [-0.5, 0.8])
+    machine = mm.SVC(class_weight="balanced", gamma=0.3)
+    grid = {"C": [1e-4, 1e-3, 1e-2]}
+    cv = StratifiedKFold(4)
+    ours = mm.SVCSearchCV(machine, grid, cv=cv, refit=False).fit(X, y)
+    theirs = GridSearchCV(machine, grid, cv=cv, refit=False, error_score="raise").fit(X, y)
+    for fold in range(4):
+        name = f"split{fold}_test_score"
+        np.testing.assert_array_equal(ours.cv_results_[name], theirs.cv_results_[name])

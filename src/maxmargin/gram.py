@@ -23,6 +23,7 @@ _LARGEST_SINGLE = 1e30  # kernel values beyond this are not put into float32
 _MOST_SHARED = 12000  # rows whose matrix is computed whole for the problems that share it
 _FEW_COLUMNS = 64  # for which a kernel value costs no more than a copy of it
 _WORTH_THREADS = 1 << 21  # values to be summed
+_AT_ONCE = 4  # rows that are added to scores together, whatever there is room for
 _SMALL = 2000  # rows up to which float32 would save nothing worth having
 
 
@@ -62,7 +63,7 @@ class Gram:
     @cached_property
     def exact(self) -> Bound:
         """The rows bound in float64."""
-        if self.bound.dtype == np.float64 or self.kernel.takes_gram or self.kernel.takes_objects:
+        if self.bound.dtype == np.float64 or self.kernel.takes_objects:
             return self.bound
         return self.kernel.bind(self._X.astype(np.float64))
 
@@ -76,13 +77,14 @@ class Gram:
     def square(self, rows: Ints) -> FloatArray:
         """Return K[rows][:, rows], in the type of the tiles.
 
-        Where problems share the rows, and the matrix is small enough, it is computed once.
+        Where problems share the rows, and the matrix is small enough, it is computed once; where
+        it would not fit into the memory, its values are the same all the same.
         """
         if len(rows) == len(self):
             return self.kernel.between(self.tiles, self.tiles, threads=self.threads)
         shared = self._shared
         if shared is None:
-            part = self.tiles[rows]
+            part = (self.tiles.steady() if self._worth_sharing else self.tiles)[rows]
             return self.kernel.between(part, part, threads=self.threads)
         out = np.empty((len(rows), len(rows)), shared.dtype)
         loops.smo.take(shared, rows, rows, out)
@@ -94,12 +96,16 @@ class Gram:
         dense = isinstance(self.bound.parts[0], DenseRows) if self.bound.parts else False
         return dense and (self.bound.width or 0) <= _FEW_COLUMNS
 
+    @property
+    def _worth_sharing(self) -> bool:
+        return len(self) <= _MOST_SHARED and not self.cheap
+
     @cached_property
     def _shared(self) -> FloatArray | None:
-        size = len(self) ** 2 * self.tiles.dtype.itemsize
-        if len(self) > _MOST_SHARED or size > self.memory or self.cheap:
+        if not self._worth_sharing or len(self) ** 2 * self.tiles.dtype.itemsize > self.memory:
             return None
-        return self.kernel.between(self.tiles, self.tiles, threads=self.threads)
+        rows = self.tiles.steady()
+        return self.kernel.between(rows, rows, threads=self.threads)
 
     @cached_property
     def diagonal(self) -> Floats:
@@ -128,38 +134,43 @@ def free_memory() -> int:
 class RowStore:
     """Rows of a Gram matrix over some of its columns, computed once and kept while there is room.
 
-    Rows and columns go by their position among ``columns``.
+    Rows and columns go by their position among ``columns``. Nothing but time depends on the memory:
+    what is done with a row depends on whether it is ``known``, that is whether it would be here if
+    there were room for all, and values that are computed again are the same to the bit.
     """
 
     def __init__(self, gram: Gram, bound: Bound, least: int = 64) -> None:
         self.gram = gram
-        self.bound = bound
+        self._bind(bound)
         self._buffer = np.empty(0, self.bound.dtype)
         self._least = least
         self._chance = np.random.default_rng(0)
+        self.known = np.zeros(len(bound), bool)
         self._empty()
 
     def __len__(self) -> int:
         return len(self.bound)
 
+    def _bind(self, bound: Bound) -> None:
+        self.bound, self._steady = bound, bound.steady()
+
     def _empty(self) -> None:
         width = max(1, len(self))
-        self._lay_out(width)
+        self._lay_out(width, self.gram.memory)
         self._slot = np.full(width, -1)
         self._held = np.full(self.capacity, -1)
         self._next, self._full = 0, False
 
-    def _lay_out(self, width: int) -> None:
+    def _lay_out(self, width: int, memory: int) -> None:
         """Set how many rows of this width there is room for."""
         itemsize = self.bound.dtype.itemsize
-        room = max(self._least, self.gram.memory // (itemsize * width))
-        self.capacity = int(min(width, room))
+        room = max(self._least, memory // (itemsize * width))
+        self.capacity = int(min(width, room - room % _AT_ONCE))
         if self._buffer.size < self.capacity * width:
             self._buffer = np.empty(self.capacity * width, self.bound.dtype)
         self.values = self._buffer[: self.capacity * width].reshape(self.capacity, width)
 
-    def has(self, positions: Ints) -> npt.NDArray[np.bool_]:
-        """Return which rows are here."""
+    def _has(self, positions: Ints) -> npt.NDArray[np.bool_]:
         return np.asarray(self._slot[positions] >= 0)
 
     def slots(self, positions: Ints) -> Ints:
@@ -168,13 +179,14 @@ class RowStore:
 
     def fetch(self, positions: Ints) -> Ints:
         """Compute the rows that are not here, and return where all of them are."""
-        missing = positions[~self.has(positions)]
+        self.known[positions] = True
+        missing = positions[~self._has(positions)]
         while len(missing):
             free = self._free_run(len(missing), positions)
             part, missing = missing[: len(free)], missing[len(free) :]
             run = self.values[free[0] : free[-1] + 1]
             self.gram.kernel.between(
-                self.bound[part], self.bound, out=run, threads=self.gram.threads
+                self._steady[part], self._steady, out=run, threads=self.gram.threads
             )
             self._slot[part] = free
             self._held[free] = part
@@ -183,11 +195,11 @@ class RowStore:
     def add_to(
         self, f: Floats, positions: Ints, weights: Floats, keep: npt.NDArray[np.bool_]
     ) -> None:
-        """Do f += Σ weights · rows, keeping those rows that are here and those that are to be kept.
+        """Do f += Σ weights · rows, keeping those rows that are known and those that are to be.
 
         Most rows are needed once: memory for them would cost more than to compute them.
         """
-        kept = keep | self.has(positions)
+        kept = keep | self.known[positions]
         passing = self.bound[positions[~kept]]
         if len(passing):
             some = weights[~kept][:, np.newaxis]
@@ -215,7 +227,7 @@ class RowStore:
     def _free_run(self, count: int, wanted: Ints) -> Ints:
         """Return up to so many consecutive slots: free ones, then those of rows not wanted now."""
         keep = np.zeros(self.capacity, bool)
-        keep[self._slot[wanted[self.has(wanted)]]] = True
+        keep[self._slot[wanted[self._has(wanted)]]] = True
         if self._next >= self.capacity or self._full:
             # Anywhere: in turn would throw out each row just before it is needed again.
             self._full = True
@@ -233,29 +245,33 @@ class RowStore:
         return run
 
     def block(self, positions: Ints) -> FloatArray:
-        """Return the square of the matrix for some rows, from what is here where possible."""
-        size = len(positions)
-        here = self.has(positions)
+        """Return the square of the matrix for some rows, from known rows where possible."""
+        size, between, threads = len(positions), self.gram.kernel.between, self.gram.threads
         out = np.empty((size, size), self.bound.dtype)
-        missing = np.flatnonzero(~here)
+        known, missing = self.known[positions], np.flatnonzero(~self.known[positions])
         if len(missing) > size // 2:
             part = self.bound[positions]
-            return self.gram.kernel.between(part, part, out=out, threads=self.gram.threads)
-        if len(missing):
-            part = self.bound[positions[missing]]
-            inner = self.gram.kernel.between(part, part, threads=self.gram.threads)
-        else:
-            inner = np.empty((0, 0), self.bound.dtype)
-        known = np.flatnonzero(here)
+            return between(part, part, out=out, threads=threads)
+        part = self.bound[positions[missing]]
+        inner = between(part, part, threads=threads)
+        here = self._has(positions)
+        gone = np.flatnonzero(known & ~here)
+        if len(gone):
+            rows, columns = self._steady[positions[gone]], self._steady[positions]
+            out[gone] = between(rows, columns, threads=threads)
         loops.smo.gather_block(
-            self.values, self.slots(positions), positions, known, missing, inner, out
-        )
+            self.values, self.slots(positions), positions, np.flatnonzero(here),
+            np.flatnonzero(known), missing, inner, out,
+        )  # fmt: skip
         return out
 
     def narrow(self, keep: Ints, useful: Ints) -> None:
         """Forget all columns but ``keep`` (ascending), and all rows but the useful among them."""
         width = len(self)
-        self.bound = self.bound[keep]
+        self._bind(self.bound[keep])
+        known = np.zeros(width, bool)
+        known[useful] = self.known[useful]
+        self.known = known[keep]
         if not len(keep):
             self._empty()
             return
@@ -265,7 +281,7 @@ class RowStore:
         place[keep] = np.arange(len(keep))
         stays = used[np.isin(held[used], useful)]
         loops.smo.compact(values, stays, keep, self._buffer)
-        self._lay_out(len(keep))
+        self._lay_out(len(keep), self._buffer.nbytes)  # no new one, as this has the rows now
         self._slot = np.full(len(keep), -1)
         self._held = np.full(self.capacity, -1)
         stays = stays[: self.capacity]
@@ -282,11 +298,17 @@ class RowStore:
         held, values = self._held, self.values
         used = np.flatnonzero(np.isin(held, useful))
         added = np.setdiff1d(np.arange(len(bound)), place, assume_unique=True)
-        before, self.bound = self.bound, bound
-        if len(added) > _MOST_ADDED * len(place) or not len(used):
+        before, known = self._steady, self.known
+        self._bind(bound)
+        self.known = np.zeros(len(bound), bool)
+        if len(added) <= _MOST_ADDED * len(place):
+            self.known[place[useful]] = known[useful]
+        if not self.known.any() or not len(used):
             self._empty()
             return
-        rest = self.gram.kernel.between(before[held[used]], bound[added], threads=self.gram.threads)
+        rest = self.gram.kernel.between(
+            before[held[used]], self._steady[added], threads=self.gram.threads
+        )
         self._buffer = np.empty(0, bound.dtype)
         self._empty()
         used = used[: self.capacity]

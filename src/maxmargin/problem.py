@@ -19,7 +19,11 @@ class Status(Enum):
 
     OPTIMAL = "the duality gap is below tol"
     MAX_ITER = "stopped at max_iter before the gap closed; raise max_iter or loosen tol"
-    STALLED = "the gap stopped shrinking at the limit of rounding; scale the columns or loosen tol"
+    STALLED = "the gap stopped shrinking before it reached tol; scale the columns or loosen tol"
+    ROUNDING = (
+        "rounding in float64 keeps a gap of tol from being proved; scale the columns, lower C or "
+        "loosen tol"
+    )
     STATIONARY = "stationary, not certified: an indefinite kernel has no dual bound"
     ALL_CORRECT = "every training row was passed without an update"
     EPOCHS = "all the epochs allowed were made"

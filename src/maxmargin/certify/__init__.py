@@ -1,7 +1,8 @@
 """The proof that comes with a solution: bounds on the optimum from either side.
 
 Everything is recomputed in float64 from the data, the weights and the duals; nothing a solver says
-is taken on trust, and no solver is imported.
+is taken on trust, and no solver is imported. Every sum comes with a bound on its rounding error, so
+that what is proved holds in exact arithmetic.
 
     P(w)  the objective at w, minimised over b: no optimum is higher
     D(β)  the dual objective at β made feasible: no optimum is lower
@@ -10,10 +11,11 @@ so P − D bounds how far w is from optimal, and ‖w − w*‖ ≤ √(2(P − 
 ½μ‖w‖² (μ = 1, or 1 − l1_ratio; none for an ℓ1 penalty alone).
 """
 
-from dataclasses import replace
-
 import numpy as np
+import numpy.typing as npt
 
+from maxmargin.certify import multiclass, sparse
+from maxmargin.certify.arithmetic import feasible, within_groups
 from maxmargin.certify.certificate import Certificate, together
 from maxmargin.certify.hard import certify_hard
 from maxmargin.certify.kernel import certify_kernel
@@ -24,7 +26,9 @@ from maxmargin.certify.sparse import certify_sparse
 from maxmargin.loops.records import Terms
 from maxmargin.problem import KernelProblem, MulticlassProblem, Point, Problem
 
-__all__ = ["Certificate", "certify", "together"]
+Floats = npt.NDArray[np.float64]
+
+__all__ = ["Certificate", "certify", "feasible_duals", "together"]
 
 
 def certify(
@@ -39,24 +43,30 @@ def certify(
     """
     if isinstance(problem, KernelProblem):
         if _is_hard(problem.terms):
-            return _kept(certify_kernel_hard(problem, point), keep_intercept)
+            return certify_kernel_hard(problem, point, keep_intercept=keep_intercept)
         return certify_kernel(problem, point, keep_intercept=keep_intercept)
     if isinstance(problem, MulticlassProblem):
         return certify_multiclass(problem, point.w, np.atleast_1d(point.b), point.beta)
     if _is_hard(problem.terms):
         signs = problem.terms.target
-        hard = certify_hard(
-            problem.X, signs, point.w, point.b, signs * point.beta, problem.intercept
-        )
-        return _kept(hard, keep_intercept)
+        return certify_hard(
+            problem.X, signs, point.w, point.b, signs * point.beta, problem.intercept,
+            keep_intercept=keep_intercept,
+        )  # fmt: skip
     by_penalty = certify_sparse if problem.l1_ratio > 0 else certify_ridge
     return by_penalty(problem, point, keep_intercept=keep_intercept)
 
 
+def feasible_duals(problem: Problem | MulticlassProblem | KernelProblem, point: Point) -> Floats:
+    """Return the duals of a point as its certificate takes them: within all constraints."""
+    if isinstance(problem, MulticlassProblem):
+        return multiclass.feasible_duals(problem, point.beta)
+    if isinstance(problem, KernelProblem):
+        return within_groups(problem.terms, point.beta, problem.groups, problem.totals)[0]
+    if problem.l1_ratio > 0:
+        return sparse.feasible_duals(problem, point)
+    return feasible(problem.terms, point.beta, problem.intercept)[0]
+
+
 def _is_hard(terms: Terms) -> bool:
     return not terms.shift.any() and bool(np.isinf(terms.high - terms.low).all())
-
-
-def _kept(hard: Certificate, keep_intercept: bool) -> Certificate:
-    """Return the certificate with the primal at the plane's own intercept, if that is kept."""
-    return replace(hard, primal=hard.primal + hard.intercept_cost) if keep_intercept else hard

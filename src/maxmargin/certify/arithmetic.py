@@ -1,5 +1,6 @@
 """What all certificates with penalty ½‖w‖² share, whatever space the weights live in."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,126 +9,196 @@ import numpy.typing as npt
 from maxmargin import losses
 from maxmargin.certify.certificate import Certificate
 from maxmargin.certify.intercepts import best_intercept
+from maxmargin.certify.rounding import EPS, Bounded, total
 from maxmargin.loops.records import Terms
 from maxmargin.problem import Intercept
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
+_BALANCED = 64 * EPS  # of the duals: sums that are off by no more are left as they are
 _AT_BOUND = 1e-9  # duals within this part of the largest of their bound are taken to be there
 
 
 @dataclass(frozen=True)
 class Primal:
-    """What is to be known of weights: w·φ(xᵢ) for each row, ‖w‖², and the intercept."""
+    """What is to be known of weights: w·φ(x) for each dual variable, ‖w‖², and intercepts."""
 
-    scores: Floats
-    norm2: float
-    b: float
-    shift: float = 0.0  # what b has on top of the intercept that a model will store
+    scores: Bounded
+    norm2: Bounded
+    b: Floats  # of each group of dual variables
 
 
 @dataclass(frozen=True)
 class Dual:
-    """What is to be known of feasible duals: β, what it took, ‖Σβφ‖², ‖w − Σβφ‖ / ‖w‖."""
+    """What is to be known of duals that are feasible but for rounding.
+
+    ``imbalance`` is what D may lose while rounding is taken out of the sums of the groups.
+    """
 
     beta: Floats
     infeasibility: float
-    norm2: float
+    norm2: Bounded
     drift: float
+    imbalance: float
+
+
+def _as_it_is(b: Floats) -> Floats:
+    return b
 
 
 def assembled(
     terms: Terms,
-    intercept: Intercept,
-    lift: float,
+    groups: Ints,
+    totals: Floats,
     primal: Primal,
     dual: Dual,
     *,
     keep_intercept: bool,
+    stored: Callable[[Floats], Floats] = _as_it_is,
 ) -> Certificate:
     """Return the certificate.
 
     Parameters
     ----------
-    terms, intercept, lift
-        As in ``Problem``.
+    terms, groups, totals
+        As in ``KernelProblem``.
     primal, dual : Primal, Dual
         The point.
     keep_intercept : bool
-        Take the primal at the point's own intercept, rather than at the best one if it is free.
+        Take the primal at the point's own intercepts, rather than at the best ones.
+    stored : callable
+        Returns what intercepts will be once a model has stored them.
     """
-    penalized = intercept is Intercept.PENALIZED
-
-    def objective(b: float) -> float:
-        norm2 = primal.norm2 + ((b / lift) ** 2 if penalized else 0.0)
-        return 0.5 * norm2 + float(losses.values(terms, primal.scores + b).sum())
-
-    best = primal.b
-    if intercept is Intercept.FREE:
-        best = best_intercept(terms, primal.scores, primal.b)
-        best = (best - primal.shift) + primal.shift  # as it will be, once it was stored
+    best = primal.b if not len(totals) else stored(best_intercepts(terms, groups, totals, primal))
     own = primal.b if keep_intercept else best
-    value = objective(own)
-    least = value if own == best else objective(best)
-    spread = (lift * float(dual.beta.sum())) ** 2 if penalized else 0.0
-    bound = losses.dual_value(terms, dual.beta) - 0.5 * (dual.norm2 + spread)
+    value = _objective(terms, groups, totals, primal, own)
+    least = value if np.array_equal(own, best) else _objective(terms, groups, totals, primal, best)
+    bound = dual_objective(terms, dual)
+    proved = min(value.value + value.error, least.value + least.error) - (bound.value - bound.error)
     return Certificate(
-        value,
-        bound,
+        value.value,
+        bound.value,
         dual.infeasibility,
         dual.drift,
-        kkt_violation(terms, primal.scores + own, dual.beta),
-        float(np.sqrt(2 * max(min(value, least) - bound, 0.0))),
-        best,
-        intercept_cost=max(value - least, 0.0) if np.isfinite(least) else 0.0,
-    )
+        kkt_violation(terms, primal.scores.value + by_variable(groups, own), dual.beta),
+        float(np.sqrt(2 * max(proved, 0.0))),
+        float(best[0]) if len(best) else 0.0,
+        intercept_cost=max(value.value - least.value, 0.0) if np.isfinite(least.value) else 0.0,
+        intercepts=tuple(best.tolist()),
+        rounding=relative_rounding(value, bound),
+    ).resolved()
+
+
+def relative_rounding(value: Bounded, bound: Bounded) -> float:
+    """Return the errors of both bounds as a part of the larger."""
+    error = value.error + bound.error
+    size = max(abs(value.value), abs(bound.value))
+    if not error > 0:
+        return 0.0
+    return float(error / size) if size > 0 and np.isfinite(error) else np.inf
+
+
+def _objective(terms: Terms, groups: Ints, totals: Floats, primal: Primal, b: Floats) -> Bounded:
+    """Return ½‖w‖² + Σ ℓ(w·φ + b) + Σ totals·b.
+
+    A loss is convex, so on an interval around a score it is largest at one of the ends, and nowhere
+    as far below its value in the middle.
+    """
+    offset = by_variable(groups, b)
+    scores = primal.scores.value + offset
+    # Twice for each operation: a model may divide its function by something before it is stored.
+    off = primal.scores.error + 2 * EPS * (np.abs(scores) + np.abs(offset) + np.abs(terms.target))
+    each = losses.values(terms, scores)
+    most = np.maximum(losses.values(terms, scores - off), losses.values(terms, scores + off))
+    fitted = total(each, np.maximum(most - each, 0.0) + 4 * EPS * most)
+    pulled = total(totals * b, EPS * np.abs(totals * b))
+    value = 0.5 * primal.norm2.value + fitted.value + pulled.value
+    size = 0.5 * abs(primal.norm2.value) + abs(fitted.value) + abs(pulled.value)
+    error = 0.5 * primal.norm2.error + fitted.error + pulled.error + 2 * EPS * size
+    return Bounded(value, error) if np.isfinite(value) else Bounded(np.inf, np.inf)
+
+
+def dual_objective(terms: Terms, dual: Dual) -> Bounded:
+    """Return Σ tβ − slope|β| − ½ shift β² − ½‖Σβφ‖²."""
+    beta = dual.beta
+    gained, paid = terms.target * beta, terms.slope * np.abs(beta) + 0.5 * terms.shift * beta * beta
+    summed = total(gained - paid, 4 * EPS * (np.abs(gained) + paid))
+    value = summed.value - 0.5 * dual.norm2.value
+    error = summed.error + 0.5 * dual.norm2.error + dual.imbalance
+    error += EPS * (abs(summed.value) + 0.5 * abs(dual.norm2.value))
+    return Bounded(value, error) if np.isfinite(value) else Bounded(-np.inf, np.inf)
+
+
+def best_intercepts(terms: Terms, groups: Ints, totals: Floats, primal: Primal) -> Floats:
+    """Return the intercept of each group that makes the objective smallest."""
+    best = primal.b.copy()
+    for g, pull in enumerate(totals):
+        members = groups == g
+        target, low, high, shift = (part[members] for part in terms[:4])
+        some = Terms(target, low, high, shift, terms.slope)
+        best[g] = best_intercept(
+            some, primal.scores.value[members], float(primal.b[g]), float(pull)
+        )
+    return best
+
+
+def by_variable(groups: Ints, b: Floats) -> Floats:
+    """Return the intercept of each variable: 0 for those in no group."""
+    return np.asarray(np.append(b, 0.0)[groups])
+
+
+# ------------------------------------------------------------------- feasible duals
 
 
 def feasible(terms: Terms, beta: Floats, intercept: Intercept) -> tuple[Floats, float]:
     """Return β clipped to its box, the heavier side scaled down so that Σβ = 0; and the change."""
-    clipped = np.clip(np.nan_to_num(beta, posinf=0.0, neginf=0.0), terms.low, terms.high)
-    if intercept is Intercept.FREE:
-        gain, loss = float(clipped[clipped > 0].sum()), -float(clipped[clipped < 0].sum())
-        if gain > loss:
-            clipped[clipped > 0] *= loss / gain
-        elif loss > gain:
-            clipped[clipped < 0] *= gain / loss
-    total = float(np.abs(beta).sum())
-    change = float(np.abs(clipped - beta).sum())
-    return clipped, change / total if total > 0 else 0.0
+    free = intercept is Intercept.FREE
+    groups = np.full(len(beta), 0 if free else -1)
+    return within_groups(terms, beta, groups, np.zeros(int(free)))
 
 
-def within_groups(
-    terms: Terms, beta: Floats, groups: npt.NDArray[np.int64], totals: Floats
-) -> tuple[Floats, float]:
+def within_groups(terms: Terms, beta: Floats, groups: Ints, totals: Floats) -> tuple[Floats, float]:
     """Return β clipped to its box with the right sum in every group; and the change.
 
-    Where the sum is too large in one direction the variables of that direction are scaled down;
-    where there is nothing to scale down they share in the room that is left.
+    Where the sum is too large in one direction, by more than rounding, the variables of that
+    direction are scaled down; where there is nothing to scale down they share in the room that is
+    left.
     """
     clipped = np.clip(np.nan_to_num(beta, posinf=0.0, neginf=0.0), terms.low, terms.high)
-    for g, total in enumerate(totals):
+    for g, wanted in enumerate(totals):
         members = np.flatnonzero(groups == g)
         low, high = terms.low[members], terms.high[members]
-        clipped[members] = _summing_to(float(total), clipped[members], low, high)
+        clipped[members] = _summing_to(float(wanted), clipped[members], low, high)
     size = float(np.abs(beta).sum())
     change = float(np.abs(clipped - beta).sum())
     return clipped, change / size if size > 0 else float(change > 0)
 
 
-def _summing_to(total: float, beta: Floats, low: Floats, high: Floats) -> Floats:
-    excess = float(beta.sum()) - total
+def _summing_to(wanted: float, beta: Floats, low: Floats, high: Floats) -> Floats:
+    excess = total(beta).value - wanted
     sign = 1.0 if excess > 0 else -1.0
     heavier = sign * beta > 0
-    weight = float(np.abs(beta[heavier]).sum())
-    if weight >= abs(excess) > 0:
-        beta[heavier] *= 1.0 - abs(excess) / weight
+    weight, others = float(np.abs(beta[heavier]).sum()), float(np.abs(beta[~heavier]).sum())
+    if abs(excess) <= _BALANCED * (weight + others):
+        return beta  # scaling would move duals off their bounds for the sake of rounding
+    if weight >= abs(excess):
+        beta[heavier] *= max(sign * wanted + others, 0.0) / weight
         return beta
     room = beta - low if excess > 0 else high - beta
     finite = float(room.sum())
-    if abs(excess) > 0 and np.isfinite(finite) and finite > 0:
+    if np.isfinite(finite) and finite > 0:
         beta -= sign * room * min(1.0, abs(excess) / finite)
     return beta
+
+
+def imbalances(beta: Floats, groups: Ints, totals: Floats) -> Floats:
+    """Return by how much, at most, the sum of each group is not what it should be."""
+    off = np.zeros(len(totals))
+    for g, wanted in enumerate(totals):
+        summed = total(np.append(beta[groups == g], -wanted))
+        off[g] = abs(summed.value) + summed.error
+    return off
 
 
 def kkt_violation(terms: Terms, scores: Floats, beta: Floats) -> float:

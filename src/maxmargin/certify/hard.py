@@ -6,14 +6,24 @@ scale s maximises D(sα) = sΣα − ½s²‖Σαyx‖², so D = ½(Σα)²/‖�
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from maxmargin.certify.arithmetic import relative_rounding
 from maxmargin.certify.certificate import Certificate
-from maxmargin.geometry.inputs import blocks
+from maxmargin.certify.rounding import (
+    EPS,
+    Bounded,
+    combination,
+    exact_sum,
+    row_scores,
+    squared_norm,
+    total,
+)
 from maxmargin.problem import Intercept
 
 Floats = npt.NDArray[np.float64]
@@ -27,14 +37,14 @@ class Placed(NamedTuple):
     intercept: float
     smallest: float
     scores: Floats  # y f
+    labels: Floats
 
 
 def placed(X: Any, signs: Floats, w: Floats, intercept: Intercept) -> Placed:
     """Return where weights put the plane best: midway between the classes, or through 0."""
     centre = _centre(X, intercept)
-    scores = np.concatenate([np.asarray(block @ w) for block in _centred(X, centre)])
-    placing = placed_scores(scores, signs, intercept)
-    return placing._replace(intercept=placing.intercept - float(centre @ w))
+    placing = placed_scores(row_scores(X, w, centre).value, signs, intercept)
+    return placing._replace(intercept=exact_sum(placing.intercept, -w, centre))
 
 
 def placed_scores(scores: Floats, signs: Floats, intercept: Intercept) -> Placed:
@@ -43,11 +53,18 @@ def placed_scores(scores: Floats, signs: Floats, intercept: Intercept) -> Placed
     if intercept is Intercept.FREE:
         b = 0.0 - 0.5 * (scores[signs > 0].min() + scores[signs < 0].max())
     margins = signs * (scores + b)
-    return Placed(b, float(margins.min()), margins)
+    return Placed(b, float(margins.min()), margins, signs)
 
 
 def certify_hard(
-    X: Any, signs: Floats, w: Floats, b: float, alpha: Floats, intercept: Intercept
+    X: Any,
+    signs: Floats,
+    w: Floats,
+    b: float,
+    alpha: Floats,
+    intercept: Intercept,
+    *,
+    keep_intercept: bool = False,
 ) -> Certificate:
     """Return the certificate of a plane and duals for the hard margin of rows X.
 
@@ -58,8 +75,8 @@ def certify_hard(
     signs : ndarray of shape (n,)
         Labels −1 and +1.
     w, b : ndarray of shape (d,), float
-        The plane, in any scale. A free intercept is replaced by the best one; what the given one
-        would cost is ``intercept_cost``.
+        The plane, in any scale. A free intercept is replaced by the best one, unless it is to be
+        kept; what the given one would cost is ``intercept_cost``.
     alpha : ndarray of shape (n,)
         Duals, in any scale; what is negative or unbalanced is mended, and said.
     intercept : Intercept
@@ -70,15 +87,35 @@ def certify_hard(
     Certificate
         A plane that does not separate has an infinite objective and an infinite gap.
     """
-    placing = placed(X, signs, w, intercept)
+    centre = _centre(X, intercept)
+    scores = row_scores(X, w, centre)
+    placing = placed_scores(scores.value, signs, intercept)
     repaired, infeasibility = feasible(alpha, signs, intercept)
-    implied = _combination(X, repaired * signs, _centre(X, intercept))
-    lengths = float(np.linalg.norm(w)), float(np.linalg.norm(implied))
-    own = b if intercept is Intercept.FREE else placing.intercept
-    duals = Duals(repaired, infeasibility, lengths[1])
-    return assembled(
-        placing, own, lengths[0], duals, lambda p, q: float(np.linalg.norm(p * w - q * implied))
+    implied = combination(X, repaired * signs, centre)
+    # While one class is scaled down until Σαy = 0 exactly, no dual moves by more than this part.
+    part = 4 * balance(repaired, signs, intercept) / (float(repaired.sum()) or 1.0)
+    norm2 = squared_norm(implied.value, implied.error + part * implied.size)
+    duals = Duals(repaired, infeasibility, root(norm2))
+    own = exact_sum(b, w, centre) if intercept is Intercept.FREE else placing.intercept
+    plane = Plane(placing, scores.error, own, root(squared_norm(w)))
+    certificate = assembled(
+        plane,
+        duals,
+        lambda p, q: float(np.linalg.norm(p * w - q * implied.value)),
+        keep_intercept=keep_intercept,
     )
+    shifted = exact_sum(placing.intercept, -w, centre)
+    scale = placing.smallest if placing.smallest > 0 else 1.0
+    return replace(certificate, intercept=shifted / scale)
+
+
+class Plane(NamedTuple):
+    """A plane: where it is best, the errors of scores, its own intercept, and ‖w‖."""
+
+    placing: Placed
+    errors: Floats
+    b: float
+    length: Bounded
 
 
 class Duals(NamedTuple):
@@ -86,51 +123,91 @@ class Duals(NamedTuple):
 
     alpha: Floats
     infeasibility: float
-    length: float
+    length: Bounded
 
 
 def assembled(
-    placing: Placed,
-    b: float,
-    length: float,
+    plane: Plane,
     duals: Duals,
     apart: Callable[[float, float], float],
+    *,
+    keep_intercept: bool,
 ) -> Certificate:
     """Return the certificate, whatever space the weights live in.
 
     Parameters
     ----------
-    placing : Placed
-        Where the weights w put the plane best.
-    b : float
-        The plane's own intercept, in the scale of w.
-    length : float
-        ‖w‖.
-    duals : Duals
-        The duals.
+    plane, duals : Plane, Duals
+        The point, in the scale of its weights.
     apart : callable
         Returns ‖p·w − q·Σαyx‖ for p and q.
+    keep_intercept : bool
+        Take the primal at the plane's own intercept.
     """
-    total = float(duals.alpha.sum())
-    # Divided twice, never by a square, which may underflow.
-    dual = 0.5 * (total / duals.length) ** 2 if duals.length > 0 else 0.0
-    if not placing.smallest > 0:
-        return refused(placing, duals.infeasibility, "the plane does not separate the classes")
-    primal = 0.5 * (length / placing.smallest) ** 2
-    scale = total / duals.length / duals.length if duals.length > 0 else 0.0
+    placing = plane.placing
+    best = _objective(plane, 0.0)
+    own = _objective(plane, plane.b - placing.intercept)
+    if not np.isfinite(best.value):
+        caveat = "the plane does not separate the classes by more than rounding"
+        return refused(placing, duals.infeasibility, caveat)
+    summed = total(duals.alpha)
+    dual = _ratio(summed, duals.length)
+    scale = (
+        summed.value / duals.length.value / duals.length.value if duals.length.value > 0 else 0.0
+    )
     active = duals.alpha > _ACTIVE * duals.alpha.max(initial=0.0)
     uneven = np.abs(placing.scores[active] / placing.smallest - 1.0)
-    drift = apart(1.0 / placing.smallest, scale) / (length / placing.smallest)
+    drift = apart(1.0 / placing.smallest, scale) / (plane.length.value / placing.smallest)
+    primal = own if keep_intercept else best
+    proved = max(best.value + best.error - (dual.value - dual.error), 0.0)
     return Certificate(
-        primal,
-        dual,
+        primal.value,
+        dual.value,
         duals.infeasibility,
         drift,
         float(uneven.max(initial=0.0)),
-        float(np.sqrt(2 * max(primal - dual, 0.0))),
+        float(np.sqrt(2 * proved)),
         placing.intercept / placing.smallest,
-        intercept_cost=_cost(primal, placing.smallest, abs(b - placing.intercept)),
-    )
+        intercept_cost=max(own.value - best.value, 0.0),
+        rounding=relative_rounding(primal, dual),
+    ).resolved()
+
+
+def _objective(plane: Plane, moved: float) -> Bounded:
+    """Return ½(‖w‖/min y f)² for an intercept moved from the best one; ∞ if it may not separate."""
+    margins = plane.placing.scores + plane.placing.labels * moved
+    off = plane.errors + 4 * EPS * (np.abs(margins) + abs(plane.b) + abs(plane.placing.intercept))
+    smallest, surely = float(margins.min()), float((margins - off).min())
+    if not (surely > 0 and plane.length.value > 0):
+        return Bounded(np.inf, np.inf)
+    largest = float((margins + off).min())
+    low = max(plane.length.value - plane.length.error, 0.0) / largest
+    high = (plane.length.value + plane.length.error) / surely
+    return _half_square(plane.length.value / smallest, low, high)
+
+
+def _ratio(summed: Bounded, length: Bounded) -> Bounded:
+    """Return ½(Σα/‖Σαyx‖)². Divided before it is squared, as the square may underflow."""
+    if not length.value > 0:
+        return Bounded(0.0, 0.0)
+    shortest = length.value - length.error
+    high = (summed.value + summed.error) / shortest if shortest > 0 else np.inf
+    low = max(summed.value - summed.error, 0.0) / (length.value + length.error)
+    return _half_square(summed.value / length.value, low, high)
+
+
+def _half_square(value: float, low: float, high: float) -> Bounded:
+    square = 0.5 * value * value
+    off = max(0.5 * high * high - square, square - 0.5 * low * low)
+    return Bounded(square, off + 8 * EPS * square)
+
+
+def root(square: Bounded) -> Bounded:
+    """Return the square root, whose error is largest where the square is smallest."""
+    value = float(np.sqrt(max(float(square.value), 0.0)))
+    high = float(np.sqrt(max(float(square.value + square.error), 0.0)))
+    low = float(np.sqrt(max(float(square.value - square.error), 0.0)))
+    return Bounded(value, max(high - value, value - low) + 8 * EPS * high)
 
 
 def refused(placing: Placed, infeasibility: float, caveat: str) -> Certificate:
@@ -141,10 +218,12 @@ def refused(placing: Placed, infeasibility: float, caveat: str) -> Certificate:
     )
 
 
-def _cost(primal: float, smallest: float, off: float) -> float:
-    """Return what it costs that the intercept is off by so much."""
-    own = smallest - off
-    return primal * ((smallest / own) ** 2 - 1.0) if own > 0 else np.inf
+def balance(alpha: Floats, signs: Floats, intercept: Intercept) -> float:
+    """Return by how much, at most, Σαy is off from 0 where it must be 0."""
+    if intercept is not Intercept.FREE:
+        return 0.0
+    summed = total(alpha * signs)
+    return float(abs(summed.value) + summed.error)
 
 
 def feasible(alpha: Floats, signs: Floats, intercept: Intercept) -> tuple[Floats, float]:
@@ -165,16 +244,3 @@ def _centre(X: Any, intercept: Intercept) -> Floats:
     if sp.issparse(X) or intercept is not Intercept.FREE:
         return np.zeros(X.shape[1])
     return np.asarray(X[: 1 << 12].mean(axis=0, dtype=np.float64))
-
-
-def _centred(X: Any, centre: Floats) -> Any:
-    return (block - centre if centre.any() else block for block in blocks(X))
-
-
-def _combination(X: Any, beta: Floats, centre: Floats) -> Floats:
-    """Return Σ βᵢ(xᵢ − centre): the same as Σ βᵢxᵢ where Σβ = 0."""
-    total, start = np.zeros(X.shape[1]), 0
-    for block in _centred(X, centre):
-        total += block.T @ beta[start : start + block.shape[0]]
-        start += block.shape[0]
-    return total

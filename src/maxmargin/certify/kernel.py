@@ -3,22 +3,23 @@
     scores Kβ,   ‖w‖² = βᵀKβ
 
 Weak duality needs ‖w − v‖² ≥ 0, so a kernel that is not positive semidefinite is never certified:
-its dual is reported as −∞. Where nobody can know in general, the matrix of the rows is looked at.
+its dual is reported as −∞. If positive semidefiniteness is unknown, it is tested on the training
+Gram matrix.
 """
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from maxmargin import losses
-from maxmargin.certify.arithmetic import kkt_violation, within_groups
+from maxmargin.certify.arithmetic import Dual, Primal, assembled, imbalances, within_groups
 from maxmargin.certify.certificate import Certificate
-from maxmargin.certify.intercepts import best_intercept
+from maxmargin.certify.rounding import EPS, Bounded, half, total
 from maxmargin.kernels import Bound, Kernel
-from maxmargin.kernels.precomputed import is_symmetric
-from maxmargin.loops.records import Terms
+from maxmargin.kernels.precomputed import asymmetry
+from maxmargin.kernels.tiling import TILE_COLUMNS
 from maxmargin.problem import KernelProblem, Point
 
 Floats = npt.NDArray[np.float64]
@@ -34,115 +35,106 @@ def certify_kernel(
 
     The intercepts are replaced by the best ones for the weights, unless they are to be kept.
     """
-    terms, totals = problem.terms, problem.totals
-    beta, infeasibility = within_groups(terms, point.beta, problem.groups, totals)
+    terms, groups, totals = problem.terms, problem.groups, problem.totals
+    beta, infeasibility = within_groups(terms, point.beta, groups, totals)
     rows, at = np.unique(problem.rows, return_inverse=True)
     coefficients = np.zeros((len(rows), 2))
     np.add.at(coefficients, at, np.column_stack([point.w, beta]))
-    bound = problem.gram.exact[rows]
-    scores, implied = _products(problem.gram.kernel, bound, coefficients).T
-    norm2 = float(coefficients[:, 0] @ scores)
-    apart = float((coefficients[:, 0] - coefficients[:, 1]) @ (scores - implied))
+    kernel, bound = problem.gram.kernel, problem.gram.exact[rows]
+    weights, implied = expansions(kernel, bound, coefficients)
     own = np.broadcast_to(np.asarray(point.b, dtype=np.float64), totals.shape)
-    best = _best_intercepts(problem, scores[at], own)
-
-    def objective(b: Floats) -> float:
-        lifted = scores[at] + _spread(problem.groups, b)
-        return 0.5 * norm2 + float(losses.values(terms, lifted).sum()) + float(totals @ b)
-
-    rounding = _rounding(problem, bound, coefficients)
-    value = _cleaned(objective(own if keep_intercept else best), rounding)
-    least = _cleaned(objective(best), rounding) if keep_intercept else value
-    dual = losses.dual_value(terms, beta) - 0.5 * float(coefficients[:, 1] @ implied)
-    dual = _cleaned(dual, rounding)
-    taken = scores[at] + _spread(problem.groups, own if keep_intercept else best)
-    certificate = Certificate(
-        value,
-        dual,
+    off = imbalances(beta, groups, totals)
+    dual = Dual(
+        beta,
         infeasibility,
-        _ratio(apart, norm2),
-        kkt_violation(terms, taken, beta),
-        float(np.sqrt(2 * max(min(value, least) - dual, 0.0))),
-        float(best[0]) if len(best) else 0.0,
-        intercept_cost=max(value - least, 0.0) if np.isfinite(least) else 0.0,
-        intercepts=tuple(best.tolist()),
-        rounding=_unresolved(problem, bound, coefficients[:, 1])
-        / (max(abs(value), abs(dual)) or 1.0),
+        implied.norm2,
+        _drift(weights, implied),
+        _imbalance_cost(problem, implied.scores.value[at], off, implied.longest),
     )
-    return _doubted(certificate, problem.gram.kernel, bound)
+    scores = Bounded(weights.scores.value[at], weights.scores.error[at])
+    certificate = assembled(
+        terms, groups, totals, Primal(scores, weights.norm2, own.copy()), dual,
+        keep_intercept=keep_intercept,
+    )  # fmt: skip
+    return doubted(certificate, kernel, bound, problem.gram.bound.dtype)
 
 
-def _rounding(problem: KernelProblem, bound: Bound, coefficients: Floats) -> float:
-    """Return how far objectives are from 0 by rounding alone, where the best w may be 0.
+class Expansion(NamedTuple):
+    """A function Σ aⱼK(xⱼ, ·) on the rows it is made of, with bounds on all errors."""
 
-    Only without targets, as in the ν-forms, can that be: then objectives are sums of βKβ.
+    coefficients: Floats
+    scores: Bounded
+    norm2: Bounded
+    longest: float  # the largest √K(x, x)
+
+
+def expansions(kernel: Kernel, rows: Bound, coefficients: Floats) -> list[Expansion]:
+    """Return the functions with these coefficients, one a column.
+
+    A kernel value is off by ε(r(x) + r(x′))√(K(x, x)K(x′, x′)) at most (``Kernel.rounding``); sums
+    over the columns of a tile, and over tiles, are off by an ε for each term.
     """
-    if problem.terms.target.any():
-        return 0.0
-    lengths = np.sqrt(np.maximum(problem.gram.kernel.diag(bound), 0.0))
-    size = float(lengths.max(initial=0.0)) * float(np.abs(coefficients).max(axis=1) @ lengths)
-    return float(4 * np.finfo(np.float64).eps * np.abs(coefficients).sum() * size)
+    equal = (coefficients == coefficients[:, :1]).all()
+    some = coefficients[:, :1] if equal else coefficients
+    used = np.flatnonzero(some.any(axis=1))
+    lengths = 1.001 * np.sqrt(np.maximum(kernel.diag(rows).astype(np.float64), 0.0))
+    off = np.asarray(kernel.rounding(rows), dtype=np.float64)
+    scores, sizes = np.zeros((2, *some.shape))
+    if len(used):
+        scores, sizes = kernel.combine_with_sizes(rows, rows[used], some[used])
+    count = half(min(len(used), TILE_COLUMNS) + len(used) // TILE_COLUMNS) + 4
+    found = []
+    for a, value, size in zip(some.T, scores.T, sizes.T, strict=True):
+        long = np.abs(a) * lengths
+        error = count * size + lengths * (off * float(long.sum()) + float(long @ off))
+        known = Bounded(value, EPS * error)
+        norm2 = total(a * value, np.abs(a) * known.error + EPS * np.abs(a * value))
+        found.append(Expansion(a, known, norm2, float(lengths.max(initial=0.0))))
+    return found * coefficients.shape[1] if equal else found
 
 
-def _unresolved(problem: KernelProblem, bound: Bound, beta: Floats) -> float:
-    """Return about how far rounding moves βKβ, as errors of either sign add up."""
-    largest = float(np.abs(problem.gram.kernel.diag(bound)).max(initial=0.0))
-    return float(np.finfo(np.float64).eps * largest * (beta @ beta))
-
-
-def _cleaned(value: float, rounding: float) -> float:
-    """Return a value, or 0 where rounding is all there is."""
-    return value if abs(value) > rounding else 0.0
-
-
-def _best_intercepts(problem: KernelProblem, scores: Floats, near: Floats) -> Floats:
-    best = near.copy()
-    for g, total in enumerate(problem.totals):
+def _imbalance_cost(problem: KernelProblem, implied: Floats, off: Floats, longest: float) -> float:
+    """Return what D loses at most while duals move by ``off`` in all, in each group."""
+    cost = 0.0
+    for g, moved in enumerate(off):
         members = problem.groups == g
-        target, low, high, shift = (part[members] for part in problem.terms[:4])
-        terms = Terms(target, low, high, shift, problem.terms.slope)
-        best[g] = best_intercept(terms, scores[members], float(near[g]), float(total))
-    return best
+        pull = np.abs(problem.terms.target[members]) + np.abs(implied[members])
+        cost += moved * (1.01 * float(pull.max(initial=0.0)) + problem.terms.slope)
+    return cost + (float(off.sum()) * longest) ** 2
 
 
-def _spread(groups: Ints, b: Floats) -> Floats:
-    """Return the intercept of each variable: 0 for those in no group."""
-    return np.asarray(np.append(b, 0.0)[groups])
+def _drift(weights: Expansion, implied: Expansion) -> float:
+    between = weights.coefficients - implied.coefficients
+    apart = float(between @ (weights.scores.value - implied.scores.value))
+    away, size = np.sqrt(max(apart, 0.0)), np.sqrt(max(weights.norm2.value, 0.0))
+    return float(away / size) if size > 0 else float(away)
 
 
-def _products(kernel: Kernel, rows: Bound, coefficients: Floats) -> Floats:
-    """Return K · coefficients, computing only columns that have some."""
-    used = np.flatnonzero(coefficients.any(axis=1))
-    if not len(used):
-        return np.zeros(coefficients.shape)
-    total: Floats = kernel.combine(rows, rows[used], coefficients[used])
-    return total
+def doubted(
+    certificate: Certificate, kernel: Kernel, rows: Bound, given: npt.DTypeLike
+) -> Certificate:
+    """Return the certificate with what is known against the kernel.
 
-
-def _ratio(apart: float, norm2: float) -> float:
-    away = float(np.sqrt(max(apart, 0.0)))
-    return away / float(np.sqrt(norm2)) if norm2 > 0 else away
-
-
-def _doubted(certificate: Certificate, kernel: Kernel, rows: Bound) -> Certificate:
-    """Return the certificate with what is known against the kernel."""
+    ``given`` is the type that rows, or a matrix of kernel values, came in.
+    """
     if kernel.psd:
         return certificate
     seen = min(len(rows), _LOOKED_AT)
     sample = np.linspace(0, len(rows) - 1, seen).astype(np.int64)
-    if kernel.psd is None and _is_gram(kernel, rows[sample]):
+    if kernel.psd is None and _is_gram(kernel, rows[sample], given):
         assumed = f"this takes {kernel!r} for positive semidefinite, as seen on {seen} rows"
-        return dataclasses.replace(certificate, caveat=assumed if seen < len(rows) else "")
+        caveat = certificate.caveat or (assumed if seen < len(rows) else "")
+        return dataclasses.replace(certificate, caveat=caveat)
     refuted = f"{kernel!r} is not positive semidefinite, so that the dual bounds nothing"
     return dataclasses.replace(certificate, dual=-np.inf, distance_bound=np.inf, caveat=refuted)
 
 
-def _is_gram(kernel: Kernel, rows: Bound) -> bool:
+def _is_gram(kernel: Kernel, rows: Bound, given: npt.DTypeLike) -> bool:
     """Return whether the matrix is symmetric and positive semidefinite, but for rounding."""
     K = kernel.between(rows, rows[:])  # two objects, so that both triangles are computed
-    if not is_symmetric(K):
+    eps = float(np.finfo(np.dtype(given)).eps)
+    if asymmetry(K) > np.sqrt(eps):
         return False
-    eps = float(np.finfo(K.dtype).eps)  # of the type that a given matrix came in
     K = 0.5 * (K.astype(np.float64) + K.T)
     # No eigenvalue is larger than the largest sum of a row.
     largest = float(np.abs(K).sum(axis=1).max())

@@ -1,17 +1,28 @@
-"""Certificates of linear machines with penalty ½‖w‖²."""
+"""Certificates of linear machines with penalty ½‖w‖².
+
+A penalized intercept is the weight of one more column, of value ``lift`` in every row.
+"""
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin.certify.arithmetic import Dual, Primal, assembled, feasible, kkt_violation
+from maxmargin.certify.arithmetic import Dual, Primal, assembled, feasible, imbalances
 from maxmargin.certify.certificate import Certificate
-from maxmargin.geometry.inputs import blocks
+from maxmargin.certify.rounding import (
+    EPS,
+    Bounded,
+    Combination,
+    combination,
+    exact_sum,
+    row_scores,
+    squared_norm,
+    total,
+)
 from maxmargin.problem import Intercept, Point, Problem
-
-__all__ = ["certify", "feasible", "kkt_violation"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,20 +36,103 @@ def certify(problem: Problem, point: Point, *, keep_intercept: bool = False) -> 
     """
     if problem.l1_ratio:
         raise ValueError(f"this certificate is for penalty ½‖w‖², got l1_ratio={problem.l1_ratio}")
-    centre = _centre(problem)
-    shift = float(centre @ point.w)  # w·x + b = w·(x − centre) + (b + shift)
-    b = 0.0 if problem.intercept is Intercept.NONE else point.b + shift
+    seen = Seen.of(problem, point)
     beta, infeasibility = feasible(problem.terms, point.beta, problem.intercept)
-    implied = _combination(problem.X, beta, centre)
-    certificate = assembled(
-        problem.terms,
-        problem.intercept,
-        problem.lift,
-        Primal(_scores(problem.X, point.w, centre), float(point.w @ point.w), b, shift),
-        Dual(beta, infeasibility, float(implied @ implied), _drift(point.w, implied)),
-        keep_intercept=keep_intercept,
+    implied = seen.combination(beta)
+    groups, totals = seen.groups, np.zeros(int(seen.free))
+    primal = Primal(seen.scores, squared_norm(seen.weights, seen.weights_error), seen.b)
+    off = imbalances(beta, groups, totals)
+    dual = Dual(
+        beta,
+        infeasibility,
+        squared_norm(implied.value, implied.error),
+        _drift(seen.weights, implied.value),
+        imbalance_cost(problem, beta, implied, float(off.sum())),
     )
-    return dataclasses.replace(certificate, intercept=certificate.intercept - shift)
+    certificate = assembled(
+        problem.terms, groups, totals, primal, dual,
+        keep_intercept=keep_intercept, stored=seen.stored,
+    )  # fmt: skip
+    return dataclasses.replace(certificate, intercept=seen.intercept(certificate), intercepts=())
+
+
+class Seen(NamedTuple):
+    """A point of a linear problem with rows measured from a centre.
+
+    w·x + b = w·(x − centre) + (b + w·centre), and Σβx = Σβ(x − centre) where Σβ = 0.
+    """
+
+    problem: Problem
+    point: Point
+    centre: Floats
+    scores: Bounded
+    weights: Floats  # all that are penalized
+    weights_error: Floats
+    b: Floats  # the free intercept, seen from the centre; empty if there is none
+
+    @classmethod
+    def of(cls, problem: Problem, point: Point) -> "Seen":
+        """Compute the scores."""
+        centre, w = _centre(problem), point.w
+        scores = row_scores(problem.X, w, centre)
+        weights, error = w, np.zeros(len(w))
+        b = np.zeros(0)
+        if problem.intercept is Intercept.FREE:
+            b = np.array([exact_sum(float(point.b), w, centre)])
+        if problem.intercept is Intercept.PENALIZED:
+            own = float(point.b)
+            shifted = scores.value + own
+            scores = Bounded(shifted, scores.error + EPS * (np.abs(shifted) + abs(own)))
+            weights = np.append(w, own / problem.lift)
+            error = np.append(error, EPS * abs(own / problem.lift))
+        return cls(problem, point, centre, scores, weights, error, b)
+
+    @property
+    def free(self) -> bool:
+        """Whether the intercept costs nothing."""
+        return self.problem.intercept is Intercept.FREE
+
+    @property
+    def groups(self) -> npt.NDArray[np.int64]:
+        """The groups of dual variables: all in one, or none."""
+        return np.full(len(self.scores.value), 0 if self.free else -1)
+
+    def stored(self, best: Floats) -> Floats:
+        """Return what an intercept will be, once a model has stored it."""
+        kept = exact_sum(float(best[0]), -self.point.w, self.centre)
+        return np.array([exact_sum(kept, self.point.w, self.centre)])
+
+    def intercept(self, certificate: Certificate) -> float:
+        """Return the best intercept as a model is to store it."""
+        if not self.free:
+            return float(self.point.b) if self.problem.intercept is Intercept.PENALIZED else 0.0
+        return exact_sum(certificate.intercept, -self.point.w, self.centre)
+
+    def combination(self, beta: Floats) -> Combination:
+        """Return the weights that duals imply."""
+        found = combination(self.problem.X, beta, self.centre)
+        if self.problem.intercept is not Intercept.PENALIZED:
+            return found
+        lift, size = self.problem.lift, float(np.abs(beta).sum())
+        summed = total(beta)
+        return Combination(
+            np.append(found.value, lift * summed.value),
+            np.append(found.error, lift * (summed.error + EPS * size)),
+            np.append(found.size, lift * size),
+        )
+
+
+def imbalance_cost(problem: Problem, beta: Floats, implied: Combination, off: float) -> float:
+    """Return what D loses at most while one side is scaled down until Σβ = 0 exactly."""
+    if not off > 0:
+        return 0.0
+    lighter = min(float(beta[beta > 0].sum()), -float(beta[beta < 0].sum()))
+    if not lighter > off:
+        return np.inf if lighter > 0 else 0.0
+    part = 1.01 * off / lighter
+    gained = float(np.abs(problem.terms.target * beta).sum())
+    bent = float(np.abs(implied.value) @ implied.size)
+    return part * (gained + bent + part * float(implied.size @ implied.size))
 
 
 def _drift(w: Floats, implied: Floats) -> float:
@@ -55,21 +149,3 @@ def _centre(problem: Problem) -> Floats:
     some = np.asarray(X[:: max(1, X.shape[0] >> 12)], dtype=np.float64)
     middle, spread = some.mean(axis=0), some.std(axis=0)
     return middle if (np.abs(middle) > _FAR * spread).any() else np.zeros(X.shape[1])
-
-
-def _scores(X: npt.ArrayLike, w: Floats, centre: Floats) -> Floats:
-    if not centre.any():
-        return np.concatenate([np.asarray(block @ w) for block in blocks(X)])
-    return np.concatenate([(block - centre) @ w for block in blocks(X)])
-
-
-def _combination(X: npt.ArrayLike, beta: Floats, centre: Floats) -> Floats:
-    """Return Σ βᵢ(xᵢ − centre): the same as Σ βᵢxᵢ where Σβ = 0."""
-    total = np.zeros(len(centre))
-    start = 0
-    for block in blocks(X):
-        part = beta[start : start + block.shape[0]]
-        rows = block if not centre.any() else block - centre
-        total += rows.T @ part
-        start += block.shape[0]
-    return total

@@ -6,8 +6,19 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from maxmargin.certify.arithmetic import relative_rounding
 from maxmargin.certify.certificate import Certificate
-from maxmargin.geometry.inputs import blocks
+from maxmargin.certify.rounding import (
+    EPS,
+    Bounded,
+    Combination,
+    combination,
+    exact_sum,
+    row_scores,
+    squared_norm,
+    total,
+)
+from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.problem import Intercept, MulticlassProblem
 
 Floats = npt.NDArray[np.float64]
@@ -34,34 +45,93 @@ def certify_multiclass(
     """Return the certificate of weights (d, K), intercepts (K,) and duals (n, K)."""
     W, b = np.asarray(W, dtype=np.float64), np.asarray(b, dtype=np.float64)
     centre = _centre(problem)
-    own = np.arange(len(problem.labels)), problem.labels
     mass, infeasibility = feasible_masses(problem, beta)
     duals = _duals(problem, mass)
-    implied = _combination(problem.X, duals, centre)
-    dual = float(duals[own].sum()) - 0.5 * float(np.vdot(implied, implied))
-    claims = _scores(problem.X, W, centre) + 1.0
-    claims[own] -= 1.0
-    penalty = 0.5 * float(np.vdot(W, W))
-    b = np.zeros(len(b)) if problem.intercept is Intercept.NONE else b + centre @ W
-    if problem.intercept is Intercept.PENALIZED:
-        penalty += 0.5 * float(b @ b) / problem.lift**2
-        dual -= 0.5 * problem.lift**2 * float((duals.sum(axis=0) ** 2).sum())
-    claims += b
+    implied = combination(problem.X, duals, centre)
+    scores = row_scores(problem.X, W, centre)
+    seen = np.zeros(len(b))
+    if problem.intercept is not Intercept.NONE:
+        seen = np.array([exact_sum(float(one), w, centre) for one, w in zip(b, W.T, strict=True)])
     if problem.intercept is Intercept.FREE:
-        step = _better_step(problem, claims)
-        claims += step
-        b = b + step
-    primal = penalty + _loss(problem, claims)
-    primal = primal if np.isfinite(primal) else np.inf
+        seen = seen + _better_step(problem, _claims(problem, scores.value + seen))
+        kept = [exact_sum(float(one), -w, centre) for one, w in zip(seen, W.T, strict=True)]
+        b = np.array(kept)
+        seen = np.array([exact_sum(float(one), w, centre) for one, w in zip(b, W.T, strict=True)])
+    claims = _claims(problem, scores.value + seen)
+    primal = _objective(problem, W, b, claims, scores.error + 4 * EPS * (np.abs(claims) + 1))
+    dual = _dual_objective(problem, duals, implied, centre)
+    proved = max(primal.value + primal.error - (dual.value - dual.error), 0.0)
     return MulticlassCertificate(
-        primal,
-        dual,
+        primal.value,
+        dual.value,
         infeasibility,
-        _drift(W, implied),
+        _drift(W, implied.value),
         kkt_violation(problem, claims, mass),
-        float(np.sqrt(2 * max(primal - dual, 0.0))),
-        intercepts=tuple((b - centre @ W).tolist()),
-    )
+        float(np.sqrt(2 * proved)),
+        intercepts=tuple(b.tolist()),
+        rounding=relative_rounding(primal, dual),
+    ).resolved()
+
+
+def feasible_duals(problem: MulticlassProblem, beta: Floats) -> Floats:
+    """Return duals as the certificate takes them."""
+    return _duals(problem, feasible_masses(problem, beta)[0])
+
+
+def _claims(problem: MulticlassProblem, scores: Floats) -> Floats:
+    """Return 1 − δ(k, y) + f for each row and class."""
+    claims = scores + 1.0
+    claims[np.arange(len(scores)), problem.labels] -= 1.0
+    return claims
+
+
+def _objective(
+    problem: MulticlassProblem, W: Floats, b: Floats, claims: Floats, errors: Floats
+) -> Bounded:
+    weights, off = W.ravel(), np.zeros(W.size)
+    if problem.intercept is Intercept.PENALIZED:
+        lifted = b / problem.lift
+        weights, off = np.append(weights, lifted), np.append(off, EPS * np.abs(lifted))
+    norm2 = squared_norm(weights, off)
+    own = np.arange(len(claims)), problem.labels
+    lead = claims.max(axis=1, initial=-np.inf) - claims[own]
+    # A row's own class is behind itself by 0, without any error.
+    most = claims - claims[own][:, np.newaxis]
+    most += errors + errors[own][:, np.newaxis] + EPS * np.abs(most)
+    most[own] = 0.0
+    off = np.maximum(most.max(axis=1, initial=0.0) - lead, 0.0)
+    fitted = total(problem.cost * lead, problem.cost * off + EPS * problem.cost * np.abs(lead))
+    value = 0.5 * norm2.value + fitted.value
+    if not np.isfinite(value):
+        return Bounded(np.inf, np.inf)
+    return Bounded(value, 0.5 * norm2.error + fitted.error + EPS * value)
+
+
+def _dual_objective(
+    problem: MulticlassProblem, duals: Floats, implied: Combination, centre: Floats
+) -> Bounded:
+    """Return Σ βᵢ[yᵢ] − ½Σ‖wₖ‖², less what it loses while rounding is taken out of all sums."""
+    gained = total(duals[np.arange(len(duals)), problem.labels])
+    norm2 = squared_norm(implied.value.ravel(), implied.error.ravel())
+    value, error = gained.value - 0.5 * norm2.value, gained.error + 0.5 * norm2.error
+    size = float(np.abs(duals).sum())
+    if problem.intercept is Intercept.PENALIZED:
+        sums = problem.lift * duals.sum(axis=0)
+        off = problem.lift * len(duals) * EPS * np.abs(duals).sum(axis=0)
+        spread = squared_norm(sums, off)
+        value, error = value - 0.5 * spread.value, error + 0.5 * spread.error
+    # Sums over a row are off by rounding: duals that have the right ones are within this part.
+    part = (duals.shape[1] + 4) * EPS
+    bent = float((np.abs(implied.value) * implied.size).sum())
+    error += part * (size + bent + part * float((implied.size**2).sum()))
+    if problem.intercept is Intercept.FREE:
+        sums = [total(column) for column in duals.T]
+        moved = 2 * sum(abs(one.value) + one.error for one in sums)
+        longest = np.sqrt(largest_squared_norm(problem.X)) + float(np.linalg.norm(centre))
+        slope = longest * float(np.linalg.norm(implied.value, axis=0).max(initial=0.0))
+        error += moved * (1 + 1.01 * slope) + (moved * longest) ** 2
+    error += EPS * (abs(gained.value) + 0.5 * norm2.value)
+    return Bounded(value, error) if np.isfinite(value) else Bounded(-np.inf, np.inf)
 
 
 def feasible_masses(problem: MulticlassProblem, beta: Floats) -> tuple[Floats, float]:
@@ -160,20 +230,3 @@ def _centre(problem: MulticlassProblem) -> Floats:
     if sp.issparse(X) or problem.intercept is not Intercept.FREE or not X.shape[0]:
         return np.zeros(X.shape[1])
     return np.asarray(X[: 1 << 12].mean(axis=0, dtype=np.float64))
-
-
-def _scores(X: npt.ArrayLike, W: Floats, centre: Floats) -> Floats:
-    plain = not centre.any()
-    return np.concatenate([np.asarray((rows if plain else rows - centre) @ W)
-                           for rows in blocks(X)])  # fmt: skip
-
-
-def _combination(X: npt.ArrayLike, beta: Floats, centre: Floats) -> Floats:
-    """Return Σ (xᵢ − centre)βᵢᵀ: the same as Σ xᵢβᵢᵀ where Σβ = 0."""
-    total = np.zeros((len(centre), beta.shape[1]))
-    first = 0
-    for rows in blocks(X):
-        part = beta[first : first + rows.shape[0]]
-        total += (rows if not centre.any() else rows - centre).T @ part
-        first += rows.shape[0]
-    return total

@@ -39,7 +39,7 @@ def _lines(found: "Certificate") -> Iterator[tuple[str, str, str]]:
             "part of the gap from the intercept",
         )
     if found.rounding > 0:
-        yield "rounding", f"{found.rounding:.3g}", "part of the objective lost in float64"
+        yield "rounding", f"{found.rounding:.3g}", "the most that rounding can change, relative"
     if found.parts:
         worst = max(part.relative_gap for part in found.parts)
         yield "problems", f"{len(found.parts)}", "solved side by side; the sums are above"

@@ -7,32 +7,47 @@ For ratio = 1 the last sum is the constraint |vⱼ| ≤ ratio: β is scaled down
 penalized intercept b = lift·(weight of a column of value lift) is one more weight, and one more v.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin import losses
-from maxmargin.certify.arithmetic import feasible, kkt_violation
+from maxmargin.certify.arithmetic import (
+    Dual,
+    Primal,
+    assembled,
+    feasible,
+    imbalances,
+)
 from maxmargin.certify.certificate import Certificate
-from maxmargin.certify.intercepts import best_intercept
-from maxmargin.certify.linear import _centre, _combination, _scores
-from maxmargin.problem import Intercept, Point, Problem
+from maxmargin.certify.linear import Seen, imbalance_cost
+from maxmargin.certify.rounding import EPS, Bounded, Combination, squared_norm, total
+from maxmargin.problem import Point, Problem
 
 Floats = npt.NDArray[np.float64]
+
+_UNBALANCED = 256  # ε: the part of the duals by which they may still be out of balance
 
 
 class _Penalty(NamedTuple):
     l1: float
     l2: float
 
-    def value(self, w: Floats) -> float:
-        return self.l1 * float(np.abs(w).sum()) + 0.5 * self.l2 * float(w @ w)
+    def value(self, w: Floats, error: Floats) -> Bounded:
+        """Return the penalty of weights."""
+        sizes, squares = total(np.abs(w), error), squared_norm(w, error)
+        value = self.l1 * sizes.value + 0.5 * self.l2 * squares.value
+        return Bounded(value, self.l1 * sizes.error + 0.5 * self.l2 * squares.error + EPS * value)
 
-    def conjugate(self, v: Floats) -> float:
+    def conjugate(self, v: Floats, error: Floats) -> Bounded:
         """Return max over w of v·w − value(w), taking |v| ≤ l1 for granted where l2 is 0."""
+        if self.l2 == 0:
+            return Bounded(0.0, 0.0)
         excess = np.maximum(np.abs(v) - self.l1, 0.0)
-        return 0.5 * float(excess @ excess) / self.l2 if self.l2 > 0 else 0.0
+        off = np.where(np.abs(v) + error > self.l1, error + EPS * (np.abs(v) + self.l1), 0.0)
+        squares = squared_norm(excess, off)
+        return Bounded(0.5 * squares.value / self.l2, 0.6 * squares.error / self.l2)
 
     def drift(self, w: Floats, v: Floats) -> float:
         """Return how far weights are from those the duals imply, relative to their size.
@@ -54,46 +69,52 @@ def certify_sparse(problem: Problem, point: Point, *, keep_intercept: bool = Fal
 
     A free intercept is replaced by the best one for the weights, unless it is to be kept.
     """
-    terms, intercept = problem.terms, problem.intercept
     penalty = _Penalty(problem.l1_ratio, 1.0 - problem.l1_ratio)
-    centre = _centre(problem)
-    shift = float(centre @ point.w)  # w·x + b = w·(x − centre) + (b + shift)
-    scores = _scores(problem.X, point.w, centre)
-    b = 0.0 if intercept is Intercept.NONE else point.b + shift
-    best = best_intercept(terms, scores, b) if intercept is Intercept.FREE else b
-    own = b if keep_intercept else best
-    weights, beta, v, infeasibility = _feasible(problem, point, penalty, centre)
-
-    def objective(b: float) -> float:
-        return penalty.value(weights) + float(losses.values(terms, scores + b).sum())
-
-    value, least = objective(own), objective(best)
-    bound = losses.dual_value(terms, beta) - penalty.conjugate(v)
-    gap = max(min(value, least) - bound, 0.0)
-    return Certificate(
-        value,
-        bound,
+    seen = Seen.of(problem, point)
+    beta, implied, infeasibility = _feasible(seen, penalty)
+    # ``assembled`` takes half of these, as it would of squared norms.
+    paid = penalty.value(seen.weights, seen.weights_error)
+    owed = penalty.conjugate(implied.value, implied.error)
+    groups, totals = seen.groups, np.zeros(int(seen.free))
+    off = float(imbalances(beta, groups, totals).sum())
+    dual = Dual(
+        beta,
         infeasibility,
-        penalty.drift(weights, v),
-        kkt_violation(terms, scores + own, beta),
-        float(np.sqrt(2 * gap / penalty.l2)) if penalty.l2 > 0 else np.inf,
-        best - shift,
-        intercept_cost=max(value - least, 0.0),
+        Bounded(2 * owed.value, 2 * owed.error),
+        penalty.drift(seen.weights, implied.value),
+        imbalance_cost(problem, beta, implied, off) / (penalty.l2 or 1.0),
+    )
+    certificate = assembled(
+        problem.terms, groups, totals,
+        Primal(seen.scores, Bounded(2 * paid.value, 2 * paid.error), seen.b), dual,
+        keep_intercept=keep_intercept, stored=seen.stored,
+    )  # fmt: skip
+    bound = certificate.distance_bound / np.sqrt(penalty.l2) if penalty.l2 > 0 else np.inf
+    return replace(
+        certificate,
+        distance_bound=float(bound),
+        intercept=seen.intercept(certificate),
+        intercepts=(),
     )
 
 
-def _feasible(
-    problem: Problem, point: Point, penalty: _Penalty, centre: Floats
-) -> tuple[Floats, Floats, Floats, float]:
-    """Return all weights that are penalized, feasible duals with their v, and the change made."""
-    beta, infeasibility = feasible(problem.terms, point.beta, problem.intercept)
-    v = _combination(problem.X, beta, centre)
-    weights = point.w
-    if problem.intercept is Intercept.PENALIZED:
-        v = np.append(v, problem.lift * float(beta.sum()))
-        weights = np.append(weights, point.b / problem.lift)
-    largest = float(np.abs(v).max(initial=0.0))
+def feasible_duals(problem: Problem, point: Point) -> Floats:
+    """Return duals as the certificate takes them."""
+    penalty = _Penalty(problem.l1_ratio, 1.0 - problem.l1_ratio)
+    return _feasible(Seen.of(problem, point), penalty)[0]
+
+
+def _feasible(seen: Seen, penalty: _Penalty) -> tuple[Floats, Combination, float]:
+    """Return feasible duals with what they imply, and the change made.
+
+    Where l2 is 0, no |v| may be above l1, also not by what it may be off.
+    """
+    beta, infeasibility = feasible(seen.problem.terms, seen.point.beta, seen.problem.intercept)
+    implied = seen.combination(beta)
+    off = implied.error + _UNBALANCED * EPS * implied.size
+    largest = float((np.abs(implied.value) + off).max(initial=0.0))
     if penalty.l2 > 0 or largest <= penalty.l1:
-        return weights, beta, v, infeasibility
-    down = penalty.l1 / largest
-    return weights, down * beta, down * v, infeasibility + 1 - down
+        return beta, implied, infeasibility
+    down = penalty.l1 / largest * (1 - 8 * EPS)
+    scaled = Combination(*(down * part for part in implied))
+    return down * beta, scaled, infeasibility + 1 - down

@@ -365,7 +365,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         gap = max(plane.certificate.relative_gap for plane in found)
         self.stop_reason_ += f" The relative duality gap is {gap:.3g}, tol={self.tol:g}."
         vectors = not (self.kernel_.takes_gram or self.kernel_.takes_objects)
-        if self.status_ is Status.STALLED and vectors:
+        if self.status_ in (Status.STALLED, Status.ROUNDING) and vectors:
             self.stop_reason_ += ill_scaled(X, getattr(self, "feature_names_in_", None))
         if self.status_ is Status.INTERRUPTED:
             raise KeyboardInterrupt(self.stop_reason_)
@@ -375,8 +375,9 @@ point (see the witness). Use LinearSVC, which allows slack.
 
 _SENTENCES = {
     Status.MAX_TIME: "stopped at max_time with a plane that separates, not yet the widest",
-    Status.STALLED: "the plane separates, but its margin is so small beside the rows that rounding "
-    "hides whether it is the widest",
+    Status.STALLED: "the plane separates, but the search for the widest made no more progress",
+    Status.ROUNDING: "the plane separates, but its margin is so small beside the rows that "
+    "rounding hides whether it is the widest",
 }
 
 

@@ -122,9 +122,7 @@ class KernelExpansion(TakesCallbacks, KernelParameters, BaseEstimator):
             return np.asarray(columns @ a + self.intercept_)
         if not len(a):
             return np.tile(self.intercept_, (X.shape[0], 1))
-        if not self.kernel_.takes_objects:
-            X = X.astype(np.promote_types(X.dtype, self.support_vectors_.dtype), copy=False)
-        right = _BOUND.of(self, X.dtype)
+        right = _BOUND.of(self)
         return np.asarray(expanded(self.kernel_, X, right, a, self._threads()) + self.intercept_)
 
     def _refuse_altered(self) -> None:
@@ -158,10 +156,7 @@ class KernelExpansion(TakesCallbacks, KernelParameters, BaseEstimator):
             return self._given_products
         if type(self.kernel_) is Linear:
             return row_products(vectors, np.ascontiguousarray(self._linear_weights().T))
-        if not self.kernel_.takes_objects:
-            vectors = vectors.astype(np.float64, copy=False)
-        right = _BOUND.of(self, vectors.dtype)
-        return expanded(self.kernel_, vectors, right, a, self._threads())
+        return expanded(self.kernel_, vectors, _BOUND.of(self), a, self._threads())
 
     @property
     def _lengths(self) -> Floats:

@@ -101,19 +101,15 @@ class KernelMachine(KernelExpansion):
         found = self._found(data, parts, problems, outcomes)
         self._adopt(data, found)
         self._keep_weights(data, found)
-        self._report(outcomes, data)
+        self._report(self._as_stored(problems, outcomes), data)
 
     def _found(
         self, data: Training, parts: list[Part], problems: list[Any], outcomes: list[Outcome]
     ) -> Found:
-        weights, duals = np.zeros((2, self._sides(), len(data)))
+        duals = np.zeros((self._sides(), len(data)))
         for part, outcome in zip(parts, outcomes, strict=True):
             duals[part.sides, part.rows] = self._by_variable(part, outcome.solution.beta)
-            if not self._by_linear_machine(data.kernel):
-                weights[part.sides, part.rows] = self._by_variable(part, outcome.solution.w)
-        if self._by_linear_machine(data.kernel):
-            weights = duals
-        return Found(problems, outcomes, weights, duals)
+        return Found(problems, outcomes, duals)
 
     def _stated(self, data: Training, parts: list[Part]) -> list[Any]:
         """Return the parts as problems that can be solved; they share one Gram matrix."""
@@ -138,6 +134,10 @@ class KernelMachine(KernelExpansion):
 
     def _solve(self, problems: list[Any], starts: list[Start]) -> list[Outcome]:
         return all_solved(problems, starts, self._settings(), Budget(self.max_time))
+
+    def _as_stored(self, _problems: list[Any], outcomes: list[Outcome]) -> list[Outcome]:
+        """Return the outcomes certified with the intercepts that the model has."""
+        return outcomes
 
     def _forget(self) -> None:
         for name in ("status_", "trace_"):
@@ -260,7 +260,7 @@ class KernelMachine(KernelExpansion):
         gap = max(part.relative_gap for part in self.certificate_.parts or (self.certificate_,))
         self.stop_reason_ += f" The relative duality gap is {gap:.3g}, tol={self.tol:g}."
         vectors = not (data.kernel.takes_gram or data.kernel.takes_objects)
-        if vectors and self.status_ in (Status.STALLED, Status.MAX_ITER):
+        if vectors and self.status_ in (Status.STALLED, Status.ROUNDING, Status.MAX_ITER):
             self.stop_reason_ += ill_scaled(data.X, getattr(self, "feature_names_in_", None))
         if self.status_ is Status.INTERRUPTED:
             raise KeyboardInterrupt(self.stop_reason_)

@@ -56,15 +56,10 @@ class Part:
 
 
 class Found(NamedTuple):
-    """What solving the parts gave.
-
-    The best weights and the best duals may come from different iterates; in feature space both are
-    sums over rows, and both are kept by (side, row).
-    """
+    """What solving the parts gave; the duals lie by (side, row)."""
 
     problems: list[Any]
     outcomes: list[Any]
-    weights: Floats
     duals: Floats
 
 
@@ -78,14 +73,17 @@ class BoundRows:
         # Not in the models: there it would be pickled, and prediction would change them.
         self._kept: WeakKeyDictionary[Any, tuple[Any, Any, Bound]] = WeakKeyDictionary()
 
-    def of(self, model: Any, dtype: Any) -> Bound:
-        """Return the support vectors of a model in a number type."""
+    def of(self, model: Any) -> Bound:
+        """Return the support vectors of a model in float64, whatever type rows have.
+
+        So scores are those that were certified: float32 errs by 1e-7 of Σ|a|, which may be large.
+        """
         vectors, kernel = model.support_vectors_, model.kernel_
         known = self._kept.get(model)
-        if known and known[0] is vectors and known[1] is kernel and known[2].dtype == dtype:
+        if known and known[0] is vectors and known[1] is kernel:
             return known[2]
         if not kernel.takes_objects:
-            vectors = vectors.astype(dtype, copy=False)
+            vectors = vectors.astype(np.float64, copy=False)
         bound: Bound = kernel.bind(vectors)
         self._kept[model] = model.support_vectors_, kernel, bound
         return bound
@@ -99,8 +97,8 @@ def expanded(
     scores = np.empty((n, coefficients.shape[1]))
     for start in range(0, n, _ROWS_AT_A_TIME):
         part = slice(start, start + _ROWS_AT_A_TIME)
-        left = kernel.bind(X[part], like=right)
-        scores[part] = kernel.combine(left, right, coefficients, threads)
+        rows = X[part] if kernel.takes_objects else X[part].astype(right.dtype, copy=False)
+        scores[part] = kernel.combine(kernel.bind(rows, like=right), right, coefficients, threads)
     return scores
 
 

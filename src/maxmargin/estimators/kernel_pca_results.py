@@ -50,9 +50,7 @@ class Expansion:
         if isinstance(self.kernel_, Precomputed):
             values = X if self.columns is None else X[:, self.columns]
             return np.asarray(values.astype(np.float64) @ self.coefficients - self.offset)
-        if not self.kernel_.takes_objects:
-            X = X.astype(np.float64, copy=False)
-        right = _BOUND.of(self, np.dtype(np.float64))
+        right = _BOUND.of(self)
         return expanded(self.kernel_, X, right, self.coefficients, threads) - self.offset
 
 

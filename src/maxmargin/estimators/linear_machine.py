@@ -132,7 +132,7 @@ class LinearMachine(TakesCallbacks, BaseEstimator):
         if self.status_ is Status.OPTIMAL:
             return
         self.stop_reason_ += f" The relative duality gap is {gap:.3g}, tol={self.tol:g}."
-        if self.status_ in (Status.STALLED, Status.MAX_ITER):
+        if self.status_ in (Status.STALLED, Status.ROUNDING, Status.MAX_ITER):
             self.stop_reason_ += ill_scaled(X, getattr(self, "feature_names_in_", None))
         if self.status_ is Status.INTERRUPTED:
             raise KeyboardInterrupt(self.stop_reason_)

@@ -9,7 +9,7 @@ from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.kernel_classifier import KernelClassifier
 from maxmargin.estimators.kernel_models import Part
 from maxmargin.estimators.reductions import Task
-from maxmargin.estimators.solving import Outcome
+from maxmargin.estimators.solving import Outcome, recertified
 from maxmargin.loops.records import Terms
 from maxmargin.solve import Callback
 
@@ -64,6 +64,7 @@ class NuSVC(KernelClassifier):
         Has no effect: nothing is random here.
     memory : int or "auto", default="auto"
         Bytes that kept kernel values may take; "auto": cache_size, or half of what is free.
+        The model does not depend on it, only the time.
     max_time : float or None, default=None
         Seconds allowed for the fit; the best answer so far is kept, with its gap.
     warm_start : bool, default=False
@@ -197,6 +198,15 @@ class NuSVC(KernelClassifier):
         sums = float(np.abs(outcome.solution.beta).sum()) * float(problem.gram.diagonal.max())
         # 0 stands for a margin of nothing, by which nothing is divided.
         return (rho, b / rho) if rho > _NOTHING * sums else (0.0, b)
+
+    def _as_stored(self, problems: list[Any], outcomes: list[Outcome]) -> list[Outcome]:
+        planes = zip(problems, outcomes, self._planes_solved(), strict=True)
+        return [
+            outcome
+            if self._scales[plane] > 0
+            else recertified(problem, outcome, self._point(plane)[1], float(self.tol))
+            for problem, outcome, plane in planes
+        ]
 
     def _remark(self) -> str:
         if (self._scales > 0).all():

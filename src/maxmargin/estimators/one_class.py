@@ -11,6 +11,7 @@ from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.inputs import regression_weights
 from maxmargin.estimators.kernel_machine import KernelMachine
 from maxmargin.estimators.kernel_models import Found, Part, Training
+from maxmargin.estimators.solving import Outcome, recertified
 from maxmargin.loops.records import Terms
 from maxmargin.solve import Callback
 
@@ -55,6 +56,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         Iterations allowed; -1 stands for the default.
     memory : int or "auto", default="auto"
         Bytes that kept kernel values may take; "auto": cache_size, or half of what is free.
+        The model does not depend on it, only the time.
     max_time : float or None, default=None
         Seconds allowed for the fit; the best answer so far is kept, with its gap.
     warm_start : bool, default=False
@@ -180,7 +182,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
 
     def _adopt(self, data: Training, found: Found) -> None:
         self.intercept_ = np.array([found.outcomes[0].certificate.intercept])
-        self._keep_support(data, found.duals, found.weights)
+        self._keep_support(data, found.duals, found.duals)
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
 
     def _keep_answers(self, data: Training, used: Ints) -> None:
@@ -190,8 +192,16 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         # below, but they do not.
         self._full = self.dual_coef_[0] >= weight
         self._shares = weight / total
-        if len(data) <= _SMALL:
-            self._raise(~self._full)
+
+    def _as_stored(self, problems: list[Any], outcomes: list[Outcome]) -> list[Outcome]:
+        lift = self._lift()
+        if not lift > 0 or self.shape_fit_[0] > _SMALL:
+            return outcomes
+        raised = recertified(problems[0], outcomes[0], self.intercept_ + lift, float(self.tol))
+        if raised.solution.run.status is not outcomes[0].solution.run.status:
+            return outcomes  # nothing that was proved is given up for it
+        self.intercept_ = self.intercept_ + lift
+        return [raised]
 
     @property
     def _slacks(self) -> Floats:
@@ -214,18 +224,18 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         """1/‖w‖ in feature space."""
         return float(self._margins()[0])
 
-    def _raise(self, free: npt.NDArray[np.bool_]) -> None:
-        """Raise the intercept by what rounding leaves below 0 of rows on the boundary itself.
+    def _lift(self) -> float:
+        """Return what rounding leaves below 0 of rows on the boundary itself.
 
         They count as usual; so no more than a share ν of the training rows do not.
         """
+        free = ~self._full
         if not free.any():
-            return
+            return 0.0
         rho = abs(float(self.intercept_[0]))
         lowest = float(self._products()[free, 0].min()) + float(self.intercept_[0])
         lift = max(0.0, -lowest) + _ROUNDING * rho
-        if lift <= max(_LIFT, _LIFT_OF_TOL * float(self.tol)) * rho:  # more is not rounding
-            self.intercept_ += lift
+        return lift if lift <= max(_LIFT, _LIFT_OF_TOL * float(self.tol)) * rho else 0.0
 
     @property
     def offset_(self) -> Floats:

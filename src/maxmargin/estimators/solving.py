@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin import clock
-from maxmargin.certify import Certificate, certify
+from maxmargin.certify import Certificate, certify, feasible_duals
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.problem import (
     KernelProblem,
@@ -29,10 +29,11 @@ _POLISHED = 2e5  # numbers in X up to which an answer is polished beyond tol
 _POLISHED_DUALS = 1000  # the same of a kernel machine, by its dual variables
 _ATTEMPTS = 3
 _SINGLE_MARGIN = 0.6  # of tol, aimed at by float32, so that the certificate in float64 holds
+_MARGIN = 0.97  # of tol, aimed at by linear machines, so that there is room for rounding
 _LOOKS = 50  # that pairs have at a small problem before Newton's method takes over
 _UNEVEN = 1e3  # ratio of sizes beyond which columns are named
 _FINAL = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
-_ENDS = (Status.OPTIMAL, Status.STATIONARY, *_FINAL)
+_ENDS = (Status.OPTIMAL, Status.STATIONARY, Status.ROUNDING, *_FINAL)
 
 
 AnyProblem = Problem | MulticlassProblem | KernelProblem
@@ -113,9 +114,7 @@ def _solved(
 ) -> Outcome:
     used: list[str] = []
     made = Run(Status.MAX_ITER, 0, 0.0)
-    tol = settings.tol
-    if isinstance(problem, KernelProblem):
-        tol *= _SINGLE_MARGIN
+    tol = settings.tol * (_SINGLE_MARGIN if isinstance(problem, KernelProblem) else _MARGIN)
     trace: list[tuple[float, float]] = []
     best: tuple[Solution, Certificate] | None = None
     for solver in _attempts(problem, settings):
@@ -133,22 +132,21 @@ def _solved(
             trace=settings.trace,
         )
         trace += [(made.seconds + at, gap) for at, gap in solution.trace]
-        solution, certificate = _better(problem, solution, best)
-        status = _judged(solution.run.status, certificate, settings.tol)
+        best = _better(problem, solution, best)
+        status = _judged(solution.run.status, best[1], settings.tol)
         made = Run(
             status,
             made.iterations + solution.run.iterations,
             made.seconds + solution.run.seconds,
         )
-        best = solution, certificate
-        hopeless = certificate.rounding > settings.tol
-        if status in _ENDS or hopeless or made.iterations >= settings.max_iter:
+        if status in _ENDS or made.iterations >= settings.max_iter:
             break
-        start, tol = Start(solution.w, solution.b, solution.beta), 0.1 * tol
+        start, tol = Start(best[0].w, best[0].b, best[0].beta), 0.1 * tol
+    assert best is not None
     if made.status in _FINAL:
         budget.ended = made.status
     names = " and ".join(dict.fromkeys(used))
-    return Outcome(replace(solution, run=made, trace=trace), certificate, names)
+    return Outcome(replace(best[0], run=made, trace=trace), best[1], names)
 
 
 def _better(
@@ -156,16 +154,44 @@ def _better(
     solution: Solution,
     before: tuple[Solution, Certificate] | None,
 ) -> tuple[Solution, Certificate]:
-    """Return the solution, or what is better of an earlier one: its weights or its duals."""
+    """Return the solution with its certificate, or what is better of an earlier one.
+
+    The duals are those of the certificate. A kernel machine has but one vector: its weights are the
+    ones that its duals imply. Of a linear machine the better weights and the better duals are kept.
+    """
+    beta = feasible_duals(problem, solution)
+    if isinstance(problem, KernelProblem):
+        solution = replace(solution, w=beta, beta=beta)
+        certificate = certify(problem, solution)
+        if before is not None and _rank(before[1]) < _rank(certificate):
+            return before
+        return solution, certificate
     certificate = certify(problem, solution)
-    if before is None or certificate.holds(0.0):
+    solution = replace(solution, beta=beta)
+    if before is None or certificate.gap <= 0:
         return solution, certificate
     last, known = before
+    if known.primal <= certificate.primal and known.dual >= certificate.dual:
+        return before
     if known.primal < certificate.primal:
         solution = replace(solution, w=last.w, b=last.b)
     if known.dual > certificate.dual:
         solution = replace(solution, beta=last.beta)
     return solution, certify(problem, solution)
+
+
+def recertified(problem: AnyProblem, outcome: Outcome, b: Any, tol: float) -> Outcome:
+    """Return a solution with other intercepts, certified with these."""
+    solution = replace(outcome.solution, b=b)
+    certificate = certify(problem, solution, keep_intercept=True)
+    status = _judged(solution.run.status, certificate, tol)
+    run = replace(solution.run, status=status)
+    return Outcome(replace(solution, run=run), certificate, outcome.solver)
+
+
+def _rank(certificate: Certificate) -> tuple[float, float]:
+    """Return what is smaller for the better certificate: what is proved, then the objective."""
+    return certificate.proved_gap, certificate.primal
 
 
 def _going_on(callback: Callback | None, made: Run) -> Callback | None:
@@ -225,8 +251,11 @@ def _judged(status: Status, certificate: Certificate, tol: float) -> Status:
         return status
     if certificate.holds(tol):
         return Status.OPTIMAL
-    if certificate.dual == -np.inf and status is Status.OPTIMAL:
-        return Status.STATIONARY
+    ended = status in (Status.OPTIMAL, Status.STALLED)
+    if certificate.refuted and ended:
+        return Status.STATIONARY if status is Status.OPTIMAL else status
+    if ended and certificate.is_rounding(tol):
+        return Status.ROUNDING
     return Status.STALLED if status is Status.OPTIMAL else status
 
 

@@ -52,6 +52,7 @@ class SVR(KernelRegressor):
         Whether there is an intercept b, which costs nothing, or b = 0.
     memory : int or "auto", default="auto"
         Bytes that kept kernel values may take; "auto": cache_size, or half of what is free.
+        The model does not depend on it, only the time.
     max_time : float or None, default=None
         Seconds allowed for the fit; the best answer so far is kept, with its gap.
     warm_start : bool, default=False

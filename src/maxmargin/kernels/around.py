@@ -3,6 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from maxmargin import loops
 from maxmargin.kernels.base import Kernel, literal, unknown_parameter
@@ -62,6 +63,10 @@ class Around(Composed):
         values = self.kernel._diag(a)
         self._map(values[None, :])
         return values
+
+    def rounding(self, a: Bound) -> npt.NDArray[np.float64]:
+        """Return what the inner kernel loses, and one rounding more."""
+        return self.kernel.rounding(a) + 1
 
     def _map(self, values: FloatArray) -> None:
         """Turn values of the inner kernel into one's own, in place."""
@@ -139,6 +144,10 @@ class Power(Around):
     def _map(self, values: FloatArray) -> None:
         number = values.dtype.type
         loops.kernel_tiles.affine_power(values, number(1), number(0), int(self.exponent))
+
+    def rounding(self, a: Bound) -> npt.NDArray[np.float64]:
+        """Return the inner kernel's as often as it is multiplied."""
+        return int(self.exponent) * super().rounding(a)
 
     def __repr__(self) -> str:  # type: ignore[override, unused-ignore]
         if isinstance(self.kernel, Power | Scaled):

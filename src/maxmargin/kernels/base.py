@@ -172,6 +172,22 @@ class Kernel:
             return HalfGram(self, a, threads).times(weights)
         return tiling.combine(self, a, b, weights, threads)
 
+    def combine_with_sizes(
+        self, a: Bound, b: Bound, weights: FloatArray, threads: int | None = None
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return K(a, b) @ weights, and |K(a, b)| @ |weights|, to bound rounding."""
+        self._refuse_unequal(a, b)
+        both = tiling.combine(self, a, b, weights, threads, sizes=True)
+        return both[:, : weights.shape[1]], both[:, weights.shape[1] :]
+
+    def rounding(self, a: Bound) -> npt.NDArray[np.float64]:
+        """Return r ≥ 0 for each row: what values in float64 may be off by, in units of ε.
+
+        A value computed for x and x′ is within ε(r(x) + r(x′))·√(K(x, x)K(x′, x′)) of K(x, x′).
+        Values that somebody else gives are what they are: they are not off.
+        """
+        return np.zeros(len(a))
+
     def resolved(self, X: Any, weight: Any = None) -> Self:
         """Return a copy with numbers in the place of gamma="scale" and gamma="auto".
 

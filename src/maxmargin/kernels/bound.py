@@ -1,5 +1,6 @@
 """What a kernel needs of rows, computed once, and taken apart by rows afterwards."""
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -52,11 +53,22 @@ class Bound:
                 index = np.flatnonzero(index)
         return self._taken(index, {})
 
+    def steady(self) -> "Bound":
+        """Return the same rows with values that are the same to the bit in whatever tile.
+
+        Rows of a matrix can then be forgotten and computed again, beside others or alone.
+        """
+        return self._with_parts(_steady(piece) for piece in self.parts)
+
+    def _with_parts(self, parts: Iterable[Any]) -> "Bound":
+        other = object.__new__(Bound)
+        other.dtype, other.width, other.origin = self.dtype, self.width, self.origin
+        other.size, other.parts = self.size, tuple(parts)
+        return other
+
     def _taken(self, index: Index, taken: dict[int, Any]) -> "Bound":
         # Members of a composed kernel share rows: each is taken once and stays shared.
-        part = object.__new__(Bound)
-        part.dtype, part.width, part.origin = self.dtype, self.width, self.origin
-        part.parts = tuple(self._take(piece, index, taken) for piece in self.parts)
+        part = self._with_parts(self._take(piece, index, taken) for piece in self.parts)
         part.size = (
             len(range(*index.indices(self.size))) if isinstance(index, slice) else len(index)
         )
@@ -69,6 +81,12 @@ class Bound:
                 piece._taken(index, taken) if isinstance(piece, Bound) else piece[index]
             )
         return taken[id(piece)]
+
+
+def _steady(piece: Any) -> Any:
+    if isinstance(piece, Bound):
+        return piece.steady()
+    return DenseRows(piece.values, steady=True) if isinstance(piece, DenseRows) else piece
 
 
 class Objects:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from maxmargin.kernels.base import Kernel, unknown_parameter
 from maxmargin.kernels.bound import Bound, Source
@@ -79,6 +80,7 @@ class Many(Composed):
     _list: str
     _sign: str
     _combine: Any
+    _gathered: Any  # how rounding adds up
 
     @property
     def _members(self) -> list[Kernel]:
@@ -151,6 +153,11 @@ class Many(Composed):
             total = self._combine(total, value)
         return total
 
+    def rounding(self, a: Bound) -> npt.NDArray[np.float64]:
+        """Return the largest of the members', or for a product their sum, and an ε for each."""
+        each = [m.rounding(x) for m, x in zip(self._members, a.parts, strict=True)]
+        return np.asarray(self._gathered(each, axis=0) + len(each))
+
     def __repr__(self) -> str:  # type: ignore[override, unused-ignore]
         # What the operators would not have built has no operator form.
         if len(self._members) < 2 or any(m._binding == self._binding for m in self._members):
@@ -178,6 +185,7 @@ class Sum(Many):
 
     _list, _sign, _binding = "terms", " + ", 0
     _combine = staticmethod(np.add)
+    _gathered = staticmethod(np.max)
 
     def __init__(self, terms: list[Kernel]) -> None:
         self.terms = terms
@@ -202,6 +210,7 @@ class Product(Many):
 
     _list, _sign, _binding = "factors", " * ", 1
     _combine = staticmethod(np.multiply)
+    _gathered = staticmethod(np.sum)
 
     def __init__(self, factors: list[Kernel]) -> None:
         self.factors = factors

@@ -1,6 +1,7 @@
 """Kernels of the dot product x·x′: linear, polynomial, cosine, sigmoid."""
 
 import numpy as np
+import numpy.typing as npt
 
 from maxmargin import loops
 from maxmargin.kernels.base import Kernel
@@ -8,6 +9,8 @@ from maxmargin.kernels.bound import Bound, Source
 from maxmargin.kernels.gamma import WithGamma
 from maxmargin.kernels.parameters import gamma_of, real, whole
 from maxmargin.kernels.rows import FloatArray, products
+
+Floats = npt.NDArray[np.float64]
 
 
 class Linear(Kernel):
@@ -38,6 +41,10 @@ class Linear(Kernel):
     def _diag(self, a: Bound) -> FloatArray:
         norms: FloatArray = a.parts[0].squared_norms()
         return norms
+
+    def rounding(self, a: Bound) -> Floats:
+        """Return half an ε for each product in the sum."""
+        return np.full(len(a), 0.5 * (a.parts[0].terms + 8))
 
 
 class Polynomial(WithGamma, Linear):
@@ -87,6 +94,10 @@ class Polynomial(WithGamma, Linear):
             values[None, :], number(gamma_of(self)), number(real(self, "coef0")), int(self.degree)
         )
         return values
+
+    def rounding(self, a: Bound) -> Floats:
+        """Return what the sum loses, and what the power makes of it."""
+        return max(int(self.degree), 1) * (super().rounding(a) + 3)
 
 
 class Sigmoid(WithGamma, Linear):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin.kernels.base import Kernel
@@ -125,6 +126,10 @@ class FromMap(Kernel):
     def _diag(self, a: Bound) -> FloatArray:
         norms: FloatArray = a.parts[0].squared_norms()
         return norms
+
+    def rounding(self, a: Bound) -> npt.NDArray[np.float64]:
+        """Return half an ε for each product of features, and two for their weights."""
+        return np.full(len(a), 0.5 * (a.parts[0].terms + 8))
 
 
 class FromFunction(Kernel):

@@ -3,11 +3,12 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from maxmargin import loops
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.bound import Bound, Source
-from maxmargin.kernels.distances import LOG2_E
+from maxmargin.kernels.distances import LOG2_E, distance_rounding
 from maxmargin.kernels.gamma import WithGamma
 from maxmargin.kernels.parameters import gamma_of
 from maxmargin.kernels.rows import DenseRows, FloatArray, Rows, matches, sums
@@ -60,6 +61,10 @@ class ChiSquared(WithGamma):
     def _diag(self, a: Bound) -> FloatArray:
         return np.ones(len(a), a.dtype)
 
+    def rounding(self, a: Bound) -> npt.NDArray[np.float64]:
+        """Return what the sum loses: over all columns, or over those that sparse rows share."""
+        return 2 * distance_rounding(a)
+
 
 class Intersection(Kernel):
     """What two histograms have in common, K = Σ min(x, x′).
@@ -94,6 +99,10 @@ class Intersection(Kernel):
     def _diag(self, a: Bound) -> FloatArray:
         totals: FloatArray = a.parts[0].absolute_sums()
         return totals
+
+    def rounding(self, a: Bound) -> npt.NDArray[np.float64]:
+        """Return half an ε for each term of the sum."""
+        return np.full(len(a), 0.5 * (a.parts[0].terms + 2))
 
 
 def _nonnegative(kernel: Kernel, rows: Rows) -> Rows:

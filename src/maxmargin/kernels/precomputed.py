@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.bound import Bound, Source
@@ -80,6 +81,21 @@ class Precomputed(Kernel):
         table = a.parts[0]
         _refuse_rectangle(table.values)
         return np.array(table.values.diagonal()[table.numbers])
+
+    def rounding(self, a: Bound) -> npt.NDArray[np.float64]:
+        """Return what the matrix given is off from being symmetric."""
+        table = a.parts[0]
+        K = table.values
+        if K.shape[0] != K.shape[1]:
+            return np.zeros(len(a))
+        apart = abs(K - K.T)
+        worst = np.asarray(apart.max(axis=1).todense() if sp.issparse(K) else apart.max(axis=1))
+        lengths = np.sqrt(np.maximum(K.diagonal().astype(np.float64), 0.0))
+        least = float(np.finfo(np.float64).eps) * lengths * lengths[lengths > 0].min(initial=1.0)
+        off = np.divide(
+            worst.ravel(), least, out=np.where(worst.ravel() > 0, np.inf, 0.0), where=least > 0
+        )
+        return np.asarray(off[table.numbers], np.float64)
 
 
 def asymmetry(K: Any) -> float:

@@ -68,13 +68,21 @@ def fill(kernel: "Kernel", a: Bound, b: Bound, out: FloatArray, threads: int | N
 
 
 def combine(
-    kernel: "Kernel", a: Bound, b: Bound, weights: FloatArray, threads: int | None
+    kernel: "Kernel",
+    a: Bound,
+    b: Bound,
+    weights: FloatArray,
+    threads: int | None,
+    *,
+    sizes: bool = False,
 ) -> npt.NDArray[np.float64]:
     """Return K(a, b) @ weights in float64, each tile used while it is in cache and not kept.
 
-    Sums over a tile are made in its type, sums over tiles in float64.
+    Sums over a tile are made in its type, sums over tiles in float64. With ``sizes``, as many
+    columns follow with |K(a, b)| @ |weights|.
     """
-    out = np.zeros((len(a), weights.shape[1]))
+    count = weights.shape[1]
+    out = np.zeros((len(a), 2 * count if sizes else count))
     typed = np.ascontiguousarray(weights, a.dtype)
     height = tile_height(kernel, a.dtype)
     todo = deque(range(0, len(a), height))
@@ -85,7 +93,11 @@ def combine(
             columns = b[left : left + TILE_COLUMNS]
             with working(), scratch((len(rows), len(columns)), a.dtype) as tile:
                 kernel._tile(rows, columns, tile)
-                out[top : top + height] += tile @ typed[left : left + TILE_COLUMNS]
+                some = typed[left : left + TILE_COLUMNS]
+                out[top : top + height, :count] += tile @ some
+                if sizes:
+                    np.abs(tile, out=tile)
+                    out[top : top + height, count:] += tile @ np.abs(some)
 
     with one_blas_thread():
         if todo:

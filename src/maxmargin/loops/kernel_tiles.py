@@ -230,6 +230,45 @@ def dense_sums(measure: Any, a: Any, b_columns: Any, out: Any) -> None:
 
 
 @compiled
+def products(a: Any, b_columns: Any, out: Any) -> None:
+    """Do out[i, j] = Σₖ a[i, k] · b_columns[k, j], added in the order of k wherever j is."""
+    width = 2048 // out.itemsize  # so that eight rows of b stay in the nearest cache
+    for left in range(0, out.shape[1], width):
+        right = min(left + width, out.shape[1])
+        for i in range(out.shape[0]):
+            to = out[i][left:right]
+            for j in range(to.shape[0]):
+                to[j] = 0
+        k = 0
+        while k + 8 <= a.shape[1]:
+            b_0, b_1 = b_columns[k][left:right], b_columns[k + 1][left:right]
+            b_2, b_3 = b_columns[k + 2][left:right], b_columns[k + 3][left:right]
+            b_4, b_5 = b_columns[k + 4][left:right], b_columns[k + 5][left:right]
+            b_6, b_7 = b_columns[k + 6][left:right], b_columns[k + 7][left:right]
+            for i in range(out.shape[0]):
+                a_0, a_1, a_2, a_3 = a[i, k], a[i, k + 1], a[i, k + 2], a[i, k + 3]
+                a_4, a_5, a_6, a_7 = a[i, k + 4], a[i, k + 5], a[i, k + 6], a[i, k + 7]
+                to = out[i][left:right]
+                for j in range(to.shape[0]):
+                    total = to[j] + a_0 * b_0[j]
+                    total += a_1 * b_1[j]
+                    total += a_2 * b_2[j]
+                    total += a_3 * b_3[j]
+                    total += a_4 * b_4[j]
+                    total += a_5 * b_5[j]
+                    total += a_6 * b_6[j]
+                    to[j] = total + a_7 * b_7[j]
+            k += 8
+        while k < a.shape[1]:
+            b_0 = b_columns[k][left:right]
+            for i in range(out.shape[0]):
+                a_0, to = a[i, k], out[i][left:right]
+                for j in range(to.shape[0]):
+                    to[j] += a_0 * b_0[j]
+            k += 1
+
+
+@compiled
 def sparse_sums(measure: Any, a: Any, b: Any, first: int, out: Any) -> None:
     """Do out[i, j] = Σ over the columns that row i of a and row first + j of b both store.
 

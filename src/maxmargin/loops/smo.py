@@ -227,11 +227,14 @@ def gap_terms(target: Any, low: Any, high: Any, shift: Any, group: Any, x: Any, 
 
 
 @compiled
-def gather_block(values: Any, slots: Any, positions: Any, known: Any, missing: Any, inner: Any,
-                 out: Any) -> None:  # fmt: skip
-    """Assemble a square of the matrix from rows that are there and the block of the others."""
-    for a in range(known.shape[0]):
-        i = known[a]
+def gather_block(values: Any, slots: Any, positions: Any, here: Any, known: Any, missing: Any,
+                 inner: Any, out: Any) -> None:  # fmt: skip
+    """Assemble a square of the matrix from rows that are here and the block of the missing ones.
+
+    Rows that are known but not here are in it already.
+    """
+    for a in range(here.shape[0]):
+        i = here[a]
         row = values[slots[i]]
         for j in range(positions.shape[0]):
             out[i, j] = row[positions[j]]

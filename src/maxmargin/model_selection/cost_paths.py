@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin import loops
+from maxmargin.certify.intercepts import best_intercept
 from maxmargin.kernels.rows import FloatArray
 from maxmargin.loops.records import Terms
 from maxmargin.solvers.active_sets import active_set_step
@@ -103,6 +104,7 @@ class OnMatrix:
                 )
                 if again:
                     self._step(K, runs, variables.low, variables.high)
+            path.intercepts[k] = self._intercept(cost, path.intercepts[k])
             path.rounds[k] = progress[0]
             path.coefficients[k] = self._by_row()
             path.scores[k] = path.intercepts[k]
@@ -121,6 +123,14 @@ class OnMatrix:
             to = np.where(step == high - x, high, np.where(step == low - x, low, x + step))
             self.x[index] = to
             loops.cost_path.add_rows(K, runs, rows, step, self.f)
+
+    def _intercept(self, cost: float, near: float) -> float:
+        """Return the best intercept, the one that an estimator has: the middle of several."""
+        if not self.free:
+            return 0.0
+        target, low, high, shift, slope = self.terms
+        terms = Terms(target, cost * low, cost * high, shift, slope)
+        return best_intercept(terms, self.f[self.at], near)
 
     def _by_row(self) -> Floats:
         return np.bincount(self.at, self.x, minlength=len(self.place)).astype(np.float64)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from maxmargin.gram import Gram
 from maxmargin.kernels import Kernel, Precomputed
-from maxmargin.kernels.precomputed import asymmetry, is_symmetric
+from maxmargin.kernels.precomputed import asymmetry
 from maxmargin.solvers.pivoted_factor import pivoted_factor
 
 Floats = npt.NDArray[np.float64]
@@ -42,17 +42,18 @@ class FeatureRows:
         # Half of the matrix is enough of a kernel, but who knows whether a function is one?
         other = bound if kernel.psd else bound[:]
         values = kernel.between(bound, other, threads=gram.threads)
-        if not kernel.psd and not is_symmetric(values):
+        if not kernel.psd and asymmetry(values) > np.sqrt(np.finfo(gram.bound.dtype).eps):
             raise ValueError(
                 f"{kernel!r} is not symmetric, by {asymmetry(values):.2g} of its largest value: it "
                 "is no kernel."
             )
         K = values.astype(np.float64, copy=False)
+        given = gram.bound.dtype
         if not kernel.psd:
             K = 0.5 * (K + K.T)
             # Once is enough to ask a user's function for all its values.
-            gram = Gram(Precomputed(), K.astype(values.dtype), memory=gram.memory)
-        return cls(kernel, K, float(np.finfo(values.dtype).eps), gram, np.arange(len(K)))
+            gram = Gram(Precomputed(), K.astype(given), memory=gram.memory)
+        return cls(kernel, K, float(np.finfo(given).eps), gram, np.arange(len(K)))
 
     def __getitem__(self, rows: Ints) -> "FeatureRows":
         part = self.K[np.ix_(rows, rows)]

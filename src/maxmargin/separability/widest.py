@@ -140,10 +140,11 @@ def _plane(
     if not placing.smallest > 0:
         return None
     w, b = w / placing.smallest, placing.intercept / placing.smallest
-    certificate = certify_hard(X, signs, w, b, alpha, intercept)
-    if certificate.dual == -np.inf or not np.isfinite(w).all():
+    certificate = certify_hard(X, signs, w, b, alpha, intercept, keep_intercept=True)
+    if not (np.isfinite(certificate.primal) and np.isfinite(w).all()):
         return None
-    status = run.status if run.status in (*BUDGETS, Status.INTERRUPTED) else Status.STALLED
+    stuck = Status.ROUNDING if certificate.is_rounding(tol) else Status.STALLED
+    status = run.status if run.status in (*BUDGETS, Status.INTERRUPTED) else stuck
     if certificate.holds(tol) and status is not Status.INTERRUPTED:
         status = Status.OPTIMAL
     return Widest(w, b, alpha, certificate, Run(status, run.iterations, run.seconds))

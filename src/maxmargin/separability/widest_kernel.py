@@ -83,12 +83,14 @@ def _plane(
     if not placing.smallest > 0:
         return None
     a, b = beta / placing.smallest, placing.intercept / placing.smallest
-    certificate = certify_kernel_hard(hard_problem(rows, signs, intercept), Solution(a, b, a, run))
+    problem, point = hard_problem(rows, signs, intercept), Solution(a, b, a, run)
+    certificate = certify_kernel_hard(problem, point, keep_intercept=True)
     if not (np.isfinite(certificate.primal) and np.isfinite(a).all()):
         return None
-    if certificate.dual == -np.inf:  # looked at more closely, it is no kernel
+    if certificate.refuted:  # looked at more closely, it is no kernel
         raise rows.indefinite()
-    status = run.status if run.status in (*BUDGETS, Status.INTERRUPTED) else Status.STALLED
+    stuck = Status.ROUNDING if certificate.is_rounding(tol) else Status.STALLED
+    status = run.status if run.status in (*BUDGETS, Status.INTERRUPTED) else stuck
     if certificate.holds(tol) and status is not Status.INTERRUPTED:
         status = Status.OPTIMAL
     ended = Run(status, run.iterations, run.seconds)

@@ -63,19 +63,21 @@ class BlockSMO:
 
     def iterates(self, problem: KernelProblem, start: Start) -> Iterator[Bracket]:
         """Yield a bracket after each look at all variables, unfinished ones in between."""
-        state = _State(problem, start, self.precise)
-        while not state.at_rest:
+        state = _State(problem, start, self.precise, self.wanted)
+        while True:
             yield state.bracket
             if self.looks is not None and state.looks > self.looks:
                 return
             if state.last_gap <= self.wanted and state.polish():
+                break
+            if state.at_rest and not state.leaps_on():
                 break
             if state.slow:
                 state.leap()
                 yield state.bracket
             for _ in range(_ROUNDS):
                 state.round()
-                if state.worth_a_look(self.wanted):
+                if state.worth_a_look():
                     break
                 yield state.bracket.unfinished()
             state.look()
@@ -85,8 +87,8 @@ class BlockSMO:
 class _State:
     """All variables, and the active ones among them (in ``part``) with their rows."""
 
-    def __init__(self, problem: KernelProblem, start: Start, precise: bool) -> None:
-        self.problem, self.gram, self.precise = problem, problem.gram, precise
+    def __init__(self, problem: KernelProblem, start: Start, precise: bool, wanted: float) -> None:
+        self.problem, self.gram, self.precise, self.wanted = problem, problem.gram, precise, wanted
         self.used, row = np.unique(problem.rows, return_inverse=True)
         # First of all: it says so if values overflow.
         self.diagonal = self.gram.diagonal[problem.rows] + problem.terms.shift
@@ -105,6 +107,7 @@ class _State:
         self.bracket = Bracket(np.inf, -np.inf, beta, self.b, beta)
         self.violation = self.last_gap = self.last_violation = self.gap_before = np.inf
         self.rounds = self.since_look = self.still = self.leapt_at = self.looks = 0
+        self.summed_at = 0  # the round after which scores were sums over all variables
         self.at_rest = False
         self._activate(np.arange(len(beta)))
         self.look()
@@ -270,7 +273,7 @@ class _State:
 
     # ------------------------------------------------------------ looking at all
 
-    def worth_a_look(self, wanted: float) -> bool:
+    def worth_a_look(self) -> bool:
         """Return whether the active variables are so far that all should be looked at."""
         self.since_look += 1
         if self.still >= _STILL:
@@ -281,7 +284,7 @@ class _State:
         if self.complete:
             return True
         gap = duality_gap(self.part, self.b)[0]
-        goal = np.clip(_FALL * self.last_gap, 0.5 * wanted, _ROUGH)
+        goal = np.clip(_FALL * self.last_gap, 0.5 * self.wanted, _ROUGH)
         return bool(gap <= goal * abs(self.dual))
 
     def look(self) -> None:
@@ -295,13 +298,19 @@ class _State:
             change = self._bring_back()
         gap, self.b, each = duality_gap(self.all, self.b)
         self.dual = dual_value(self.all)
+        if self.precise and self.summed_at < self.rounds and gap <= self.wanted * abs(self.dual):
+            self._sum_up()  # many changes, each rounded, may make a gap look closed
+            gap, self.b, each = duality_gap(self.all, self.b)
+            self.dual = dual_value(self.all)
         if not self.all.target.any() and max(gap, abs(self.dual)) <= self._rounding():
             gap = self.dual = 0.0  # only there can the best w be 0 and cost nothing
         self.gap_before = self.last_gap
         self.last_gap, self.since_look = gap / max(abs(self.dual), 1e-300), 0
         x = self.all.x.copy()
         seen = Bracket(self.dual + gap, self.dual, x, self.b.copy(), x)
-        self.bracket = self.bracket.improved(seen)
+        # Weights are those that the duals imply, so both bounds come from one point.
+        if seen.relative_gap <= self.bracket.relative_gap or not np.isfinite(self.bracket.primal):
+            self.bracket = seen
         self.at_rest = complete and self.still >= _STILL
         if not complete:
             self._widen((each > 0) | near_violation(self.all, self.b, change))
@@ -322,10 +331,10 @@ class _State:
             return False
         before = self.coefficients
         self.all.x[leapt.variables] = leapt.x
-        self.coefficients = summed(self.all.at, self.all.x, len(self.used))
-        if len(self.used) <= _POLISHED:
-            self.all.f[:] = expansion_scores(self.gram, self.used, self.coefficients)
+        if self._exact:
+            self._sum_up()
         else:
+            self.coefficients = summed(self.all.at, self.all.x, len(self.used))
             change = self.coefficients - before
             moved = np.flatnonzero(change)
             self.all.f[:] += expansion_scores(
@@ -336,9 +345,30 @@ class _State:
         self.look()
         return leapt.whole
 
+    @property
+    def _exact(self) -> bool:
+        """Whether sums over all variables in float64 are worth their time."""
+        return self.precise or len(self.used) <= _POLISHED
+
+    def _sum_up(self) -> None:
+        """Compute the scores of all variables anew, in float64."""
+        self.summed_at = self.rounds
+        self.coefficients = summed(self.all.at, self.all.x, len(self.used))
+        self.all.f[:] = expansion_scores(self.gram, self.used, self.coefficients)
+        self.part.f[:] = self.all.f[self.rows]
+
+    def leaps_on(self) -> bool:
+        """Leap where pairs gain nothing any more; return whether that closed part of the gap.
+
+        A dual objective that is right to rounding may have a gap of the root of that.
+        """
+        before, self.still = self.last_gap, 0
+        self.leap()
+        return self.last_gap < _SLOW * before
+
     def polish(self) -> bool:
         """Leap; return whether nothing is left to gain."""
-        if len(self.used) > _POLISHED:
+        if not self._exact:
             return False
         whole = self.leap()
         free = (self.all.x > self.all.low) & (self.all.x < self.all.high)
@@ -389,8 +419,11 @@ def _violation(part: Variables, up: Floats, down: Floats, groups: int) -> float:
     if not groups:
         return max(float(up.max(initial=0.0)), -float(down.min(initial=0.0)), 0.0)
     return max(
-        float(up[members].max(initial=-np.inf) - down[members].min(initial=np.inf))
-        for members in part.members(groups)
+        0.0,
+        *(
+            float(up[members].max(initial=-np.inf) - down[members].min(initial=np.inf))
+            for members in part.members(groups)
+        ),
     )
 
 

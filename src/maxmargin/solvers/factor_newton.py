@@ -9,13 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from maxmargin.problem import Bracket, Intercept, KernelProblem, Problem, Start
+from maxmargin.solvers.kernel_variables import Variables, dual_value, duality_gap
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.pivoted_factor import pivoted_factor
-
-Floats = npt.NDArray[np.float64]
 
 MOST_ROWS = 2000
 
@@ -36,22 +34,21 @@ class FactorNewton:
         )
 
     def iterates(self, problem: KernelProblem, start: Start) -> Iterator[Bracket]:
-        """Yield a bracket after each Newton step; weights as coefficients of the rows."""
+        """Yield a bracket after each Newton step, at the weights that its duals imply."""
         rows, at = np.unique(problem.rows, return_inverse=True)
-        bound = problem.gram.exact[rows]
-        values = problem.gram.kernel.between(bound, bound, threads=problem.gram.threads)
-        Z, coefficients = _factor(np.asarray(values, np.float64))
+        exact = problem.gram.exact[rows]
+        K = np.asarray(problem.gram.kernel.between(exact, exact), np.float64)
+        Z = pivoted_factor(K, max(len(K), 100) * float(np.finfo(np.float64).eps))
         intercept = Intercept.FREE if len(problem.totals) else Intercept.NONE
         linear = Problem(np.ascontiguousarray(Z[at]), problem.terms, intercept)
-        first = np.unique(at, return_index=True)[1]  # a variable of each row
-        for bracket in Newton(self.threads).iterates(linear, Start(beta=start.beta)):
-            w = np.zeros(len(at))
-            w[first] = coefficients @ bracket.w
-            b = np.full(len(problem.totals), bracket.b)
-            yield replace(bracket, w=w, b=b)
-
-
-def _factor(K: Floats) -> tuple[Floats, Floats]:
-    """Return Z with ZZᵀ = K up to rounding, and C with ZᵀC = 1: w = Zᵀ(Cw)."""
-    Z = pivoted_factor(K, max(len(K), 100) * float(np.finfo(np.float64).eps))
-    return Z, np.asarray(np.linalg.pinv(Z).T, np.float64)
+        best = Bracket(np.inf, -np.inf, np.zeros(len(at)), problem.totals, np.zeros(len(at)))
+        for step in Newton(self.threads).iterates(linear, Start(beta=start.beta)):
+            if not np.array_equal(step.beta, best.beta) or not np.isfinite(best.primal):
+                scores = K @ np.bincount(at, step.beta, minlength=len(rows))
+                variables = Variables.of(problem, at, step.beta, scores)
+                gap, b, _ = duality_gap(variables, np.full(len(problem.totals), step.b))
+                dual = dual_value(variables)
+                reached = Bracket(dual + gap, dual, step.beta, b, step.beta)
+                if reached.relative_gap < best.relative_gap:
+                    best = reached
+            yield replace(best, settled=step.settled)

@@ -103,7 +103,7 @@ class Products:
         change = curvature - self._curvature
         rows = np.flatnonzero(change)
         self._curvature = curvature.copy()
-        step = 1 + int(_PIECE / self._design.entries(len(self._picked)) ** 2)
+        step = 1 + int(_PIECE / max(1.0, self._design.entries(len(self._picked))) ** 2)
         for start in range(0, len(rows), step):
             if start:
                 yield
