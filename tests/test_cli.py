@@ -102,7 +102,7 @@ def test_a_table_is_diagnosed_searched_and_fitted(table: Path) -> None:
 def test_many_rows_are_sampled_openly(rings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "SEARCHED_ROWS", 100)
     said = " ".join(invoke(rings).output.split())
-    assert "fitted to 100 sampled rows, judged by 320 others: best C=" in said
+    assert "fitted to 100 sampled rows, judged by 200 others: best C=" in said
 
 
 def test_models_without_a_cost_are_not_searched(tmp_path: Path) -> None:

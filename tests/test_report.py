@@ -676,6 +676,24 @@ def test_many_rows_are_sampled_openly(
     assert "of 25)" in found.text
     whole = _subject(mm.LinearSVC(), X, NAMES).train  # linear models are not too dear
     assert not whole.sampled
+    mapped = make_pipeline(mm.Nystroem(n_components=9, random_state=0), mm.LinearSVC())
+    assert _subject(mapped, X, NAMES).train.sampled  # but maps are
+
+
+def test_columns_behind_a_map_are_the_readers_own(write: Callable[..., Page]) -> None:
+    mapped = make_pipeline(mm.Nystroem(n_components=9, random_state=0), mm.LinearSVC())
+    found = write(mapped.fit(WIDE, THREE), WIDE, THREE)
+    assert {line[0] for line in found.table("column", "accuracy lost")} <= {
+        *map("x{}".format, range(9))
+    }
+
+
+def test_an_undecided_diagnosis_is_short_on_top(write: Callable[..., Page]) -> None:
+    diagnosis = mm.diagnose(X, Y, max_time=1e-9)
+    assert " What is known: " in diagnosis.reason
+    found = write(FITTED, X, Y, diagnosis=diagnosis)
+    assert found.text.count("What is known: ") == 1
+    assert "Undecided: the time ran out" in found.text
 
 
 # Searches, and how to get the same again.
@@ -1052,6 +1070,9 @@ def test_browsers_find_nothing_to_complain_about(
         )
         assert len(shown) == len(found.all("img")) == 5
         assert all(complete and pixels > 100 for complete, pixels, _ in shown)
+        first = "document.querySelector('#diagnosis table').rows[1].cells"
+        answer, count = (chromium.value(f"{first}[{k}].clientWidth") for k in (1, 2))
+        assert answer > count  # sentences have the room, not numbers
     chromium.print_to(tmp_path / "report.pdf")
     assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")
 

@@ -32,10 +32,10 @@ from maxmargin.data import Labelled
 
 PIPE_WIDTH = 100
 DIAGNOSED, FITTED = 0.5, 0.35  # shares of --time; the search takes what its rows take
-HURRIED = 0.25  # of the work of a fit, where even the diagnosis was not finished in time
+HURRIED = 0.25  # of the work that follows, if not even the diagnosis was finished in time
 LEAST = 0.1  # share of --time that a fit gets in any case
 SEARCHED_ROWS = 2500  # learnt from in a search, if there are 30 seconds
-JUDGED_ROWS = 5000  # others by which it is judged, if rows are too many to cross-validate
+JUDGED = 2  # times as many others judge, if rows are too many to cross-validate
 AROUND = 4.0 ** np.arange(-2, 3)  # times what is recommended
 KERNEL_WORK = 4e9  # rows² × (columns + 30) of a kernel machine that fit into a second
 MAP_WORK = 3e9  # rows × features² of a map with a plane that fit into a second
@@ -182,9 +182,9 @@ def _searched(diagnosis: Any, rows: Any, y: Any, trial: Trial, console: Console)
         name = type(_machine(models[0])).__name__
         _said(console, f"{name} has no C: nothing to search for.")
         return models[0], None
-    X, cv = rows, None
-    if len(y) > _searched_rows(trial):
-        X, y, cv = _sampled(rows, y, trial)
+    X, cv, seconds = rows, None, _planned(diagnosis, trial)
+    if len(y) > _searched_rows(seconds):
+        X, y, cv = _sampled(rows, y, seconds, trial.seed)
     if _late(diagnosis) and not _compared(diagnosis):
         said = "The diagnosis had no time to compare planes with RBF kernels: both are searched."
         _said(console, said)
@@ -266,18 +266,23 @@ def _steps(model: Any) -> list[Any]:
     return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
 
 
-def _searched_rows(trial: Trial) -> int:
-    return int(SEARCHED_ROWS * min(1.0, math.sqrt(trial.max_time / 30)))
+def _planned(diagnosis: Any, trial: Trial) -> float:
+    """Return the seconds that work is planned for: fewer if the diagnosis could not keep to its."""
+    return trial.max_time * (HURRIED if _late(diagnosis) else 1.0)
 
 
-def _sampled(X: Any, y: Any, trial: Trial) -> tuple[Any, Any, Any]:
+def _searched_rows(seconds: float) -> int:
+    return int(SEARCHED_ROWS * min(1.0, math.sqrt(seconds / 30)))
+
+
+def _sampled(X: Any, y: Any, seconds: float, seed: int) -> tuple[Any, Any, Any]:
     """Return some rows, their labels, and one split into those to fit to and those to judge by."""
     from maxmargin.diagnosis.inputs import draw_rows
 
-    rng, classes = np.random.default_rng(trial.seed), np.unique(y, return_inverse=True)[1]
-    learnt = draw_rows(classes, min(_searched_rows(trial), len(y) // 2), rng)
+    rng, classes = np.random.default_rng(seed), np.unique(y, return_inverse=True)[1]
+    learnt = draw_rows(classes, min(_searched_rows(seconds), len(y) // 2), rng)
     others = np.setdiff1d(np.arange(len(y)), learnt)
-    judged = others[draw_rows(classes[others], JUDGED_ROWS, rng)]
+    judged = others[draw_rows(classes[others], JUDGED * len(learnt), rng)]
     some = np.concatenate([learnt, judged])
     places = np.arange(len(some))
     return X[some], y[some], [(places[: len(learnt)], places[len(learnt) :])]
@@ -293,7 +298,7 @@ def _affordable(
     from maxmargin.estimators import SVC
 
     n, d = rows.shape
-    seconds = FITTED * trial.max_time * (HURRIED if _late(diagnosis) else 1.0)
+    seconds = FITTED * _planned(diagnosis, trial)
     name = type(_machine(model)).__name__
     if isinstance(_machine(model), SVC):
         if n**2 * (d + 30) <= KERNEL_WORK * seconds:
@@ -313,7 +318,7 @@ def _affordable(
         _said(console, f"{words}: these features and a plane take its place.")
         return mapped, n
     count = int(min(n, SAMPLED_ROWS, math.sqrt(KERNEL_WORK * seconds / (d + 30))))
-    count = max(count, min(n, _searched_rows(trial)))
+    count = max(count, min(n, _searched_rows(seconds / FITTED)))
     _said(console, f"{words}: the kernel is kept, and fitted to {count} of the rows.")
     return kernel, count
 
@@ -325,7 +330,7 @@ def _mapped(
 
     Both are fitted to the same few rows. Features that do as well there do better with all rows.
     """
-    X, y, ((learnt, judged),) = _sampled(rows, y, trial)
+    X, y, ((learnt, judged),) = _sampled(rows, y, seconds / FITTED, trial.seed)
     score = get_scorer(scoring)
 
     def judge(model: Any) -> float:

@@ -33,6 +33,7 @@ _TITLE = 200  # characters of the heading
 _OPERATIONS = 2e9  # of predictions for the training rows: a few seconds
 _EXPONENTIAL = 30  # operations of a kernel value beside those of its columns
 _FEWEST, _UNKNOWN = 2000, 20_000  # rows judged at least; by models of unknown cost
+_CHEAP = 10**7  # rows judged by planes
 _TEST = 10  # times as many test rows: what is said of them must be said of all if it can be
 
 
@@ -384,7 +385,9 @@ def as_answers(name: str, machine: Any, y: Any) -> npt.NDArray[Any]:
 
 def _affordable(model: Any) -> int:
     cost = operations(model)
-    return _UNKNOWN if cost is None else max(_FEWEST, int(_OPERATIONS / max(cost, 1.0)))
+    if cost is None:
+        return _UNKNOWN
+    return max(_FEWEST, int(_OPERATIONS / cost)) if cost else _CHEAP
 
 
 def operations(model: Any) -> float | None:
