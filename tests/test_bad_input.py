@@ -83,7 +83,7 @@ FIT: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
     "17 index out of range": (lambda m: m.fit(broken(5), Y), ValueError, "ndices must be <"),
     "17 negative index": (lambda m: m.fit(broken(-1), Y), ValueError, "ndices must be >="),
     "18 zero class weights": (
-        lambda m: m.set_params(class_weight={0: 0, 1: 0}).fit(X, Y), ValueError, "zero for every"
+        lambda m: m.set_params(class_weight={0: 0, 1: 0}).fit(X, Y), ValueError, "nothing is left"
     ),
     "scale 1e300": (
         lambda m: m.fit(replaced(1e300), Y), ValueError, "Column 1 of X reaches 1e+300"
@@ -94,7 +94,7 @@ FIT: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
         lambda m: m.set_params(class_weight="heavy").fit(X, Y), ValueError, "class_weight='heavy'"
     ),
     "negative class weight": (
-        lambda m: m.set_params(class_weight={0: -1, 1: 1}).fit(X, Y), ValueError, "must be >= 0"
+        lambda m: m.set_params(class_weight={0: -1, 1: 1}).fit(X, Y), ValueError, ">= 0"
     ),
 }  # fmt: skip
 

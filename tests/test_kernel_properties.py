@@ -280,7 +280,9 @@ def fitted(name: str, X: Any, y: Any, target: Any, **options: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, y if name in CLASSIFIERS else target, sample_weight=weight)
-    assert model.certificate_.holds(1e-9)
+    proof = model.certificate_
+    # Where the best w is 0, the objective is but rounding, and nothing relative to it is proved.
+    assert proof.holds(1e-8) or (abs(proof.primal) < 1e-12 and not proof.rounding < 1)
     return model
 
 

@@ -29,6 +29,9 @@ from tests.linear_reference import (
     reference,
 )
 
+# Fits to tol=1e-12 are compared with others; whether rounding lets that be proved is no matter.
+pytestmark = pytest.mark.filterwarnings("ignore:.*rounding in float64 keeps")
+
 Floats = npt.NDArray[np.float64]
 
 EXACT: dict[str, Any] = {"tol": 1e-12}
@@ -356,7 +359,7 @@ def check_promise(
         warnings.simplefilter("always")
         model.fit(X, y, sample_weight=weight)
     assert time.perf_counter() - begin < 20
-    assert model.status_ in (Status.OPTIMAL, Status.STALLED, Status.MAX_ITER)
+    assert model.status_ in (Status.OPTIMAL, Status.STALLED, Status.ROUNDING, Status.MAX_ITER)
     certified = model.status_ is Status.OPTIMAL
     assert [w.category for w in caught] == [ConvergenceWarning] * (not certified)
     proof = mm.certify(model, X, y, weight)

@@ -110,8 +110,10 @@ def _objective(terms: Terms, groups: Ints, totals: Floats, primal: Primal, b: Fl
     """Return ½‖w‖² + Σ ℓ(w·φ + b) + Σ totals·b."""
     offset = by_variable(groups, b)
     scores = primal.scores.value + offset
-    # Twice for each operation: a model may divide its function by something before it is stored.
-    off = primal.scores.error + 2 * EPS * (np.abs(scores) + np.abs(offset) + np.abs(terms.target))
+    off = primal.scores.error + EPS * np.abs(terms.target - scores)
+    off += EPS * np.where((primal.scores.value != 0) & (offset != 0), np.abs(scores), 0.0)
+    if totals.any():  # a model of a ν-form is divided by its margin before it is stored
+        off += 2 * EPS * (np.abs(scores) + np.abs(offset))
     each = _within(terms, scores, primal.unknown)
     steep = losses.steepest(terms, scores, primal.unknown + off)
     fitted = total(each, steep * off + 4 * EPS * each)

@@ -106,10 +106,14 @@ class KernelMachine(KernelExpansion):
     def _found(
         self, data: Training, parts: list[Part], problems: list[Any], outcomes: list[Outcome]
     ) -> Found:
-        duals = np.zeros((self._sides(), len(data)))
+        weights, duals = np.zeros((2, self._sides(), len(data)))
+        linear = self._by_linear_machine(data.kernel)
         for part, outcome in zip(parts, outcomes, strict=True):
-            duals[part.sides, part.rows] = self._by_variable(part, outcome.solution.beta)
-        return Found(problems, outcomes, duals)
+            solution = outcome.solution
+            duals[part.sides, part.rows] = self._by_variable(part, solution.beta)
+            w = solution.beta if linear else solution.w
+            weights[part.sides, part.rows] = self._by_variable(part, w)
+        return Found(problems, outcomes, weights, duals)
 
     def _stated(self, data: Training, parts: list[Part]) -> list[Any]:
         """Return the parts as problems that can be solved; they share one Gram matrix."""

@@ -182,7 +182,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
 
     def _adopt(self, data: Training, found: Found) -> None:
         self.intercept_ = np.array([found.outcomes[0].certificate.intercept])
-        self._keep_support(data, found.duals, found.duals)
+        self._keep_support(data, found.duals, found.weights)
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
 
     def _keep_answers(self, data: Training, used: Ints) -> None:
@@ -197,11 +197,8 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         lift = self._lift()
         if not lift > 0 or self.shape_fit_[0] > _SMALL:
             return outcomes
-        raised = recertified(problems[0], outcomes[0], self.intercept_ + lift, float(self.tol))
-        if raised.solution.run.status is not outcomes[0].solution.run.status:
-            return outcomes  # nothing that was proved is given up for it
         self.intercept_ = self.intercept_ + lift
-        return [raised]
+        return [recertified(problems[0], outcomes[0], self.intercept_, float(self.tol))]
 
     @property
     def _slacks(self) -> Floats:

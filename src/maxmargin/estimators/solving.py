@@ -32,6 +32,8 @@ _POLISHED_DUALS = 1000  # the same of a kernel machine, by its dual variables
 _ATTEMPTS = 3
 _SINGLE_MARGIN = 0.6  # of tol, aimed at by float32, so that the certificate in float64 holds
 _MARGIN = 0.97  # of tol, aimed at by linear machines, so that there is room for rounding
+_SHORTER = 0.5  # of the objective at the weights that duals imply, from which on others are taken
+_HIDDEN = 0.01  # of what rounding may hide: a gap below that need not be closed any further
 _MOST_FACTORISED = 2 * MOST_ROWS  # variables: beyond that nobody need count rows
 _LOOKS = 50  # that pairs have at a small problem before Newton's method takes over
 _UNEVEN = 1e3  # ratio of sizes beyond which columns are named
@@ -39,7 +41,7 @@ _GRACE_PART, _GRACE = 0.2, 0.5  # of max_time, and seconds, that certificates ma
 _RESERVED = 0.5  # of max_time, kept free for certificates at most
 _PROBE = 256, 2048  # rows and columns on which kernel values are timed
 _FINAL = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
-_ENDS = (Status.OPTIMAL, Status.STATIONARY, Status.ROUNDING, *_FINAL)
+_ENDS = (Status.OPTIMAL, Status.STATIONARY, *_FINAL)
 
 
 AnyProblem = Problem | MulticlassProblem | KernelProblem
@@ -195,7 +197,8 @@ def _solved(
             made.iterations + solution.run.iterations,
             made.seconds + solution.run.seconds,
         )
-        if status in _ENDS or made.iterations >= settings.max_iter:
+        hidden = best[1].relative_gap <= _HIDDEN * best[1].rounding and status is Status.ROUNDING
+        if status in _ENDS or hidden or made.iterations >= settings.max_iter:
             break
         start, tol = Start(best[0].w, best[0].b, best[0].beta), 0.1 * tol
     assert best is not None
@@ -234,13 +237,20 @@ def _better(
 ) -> tuple[Solution, Certificate]:
     """Return the solution with its certificate, or what is better of an earlier one.
 
-    The duals are those of the certificate. A kernel machine has but one vector: its weights are the
-    ones that its duals imply. Of a linear machine the better weights and the better duals are kept.
+    The duals are those of the certificate. A kernel machine has but one vector, unless rounding
+    takes all of it: its weights are the ones that its duals imply. Of a linear machine the better
+    weights and the better duals are kept.
     """
     if isinstance(problem, KernelProblem):
         beta = feasible_duals(problem, solution)
+        given = solution
         solution = replace(solution, w=beta, beta=beta)
         certificate = certify(problem, solution)
+        if not (certificate.rounding < 1 and np.array_equal(given.w, given.beta)):
+            # Where rounding leaves nothing of what the duals imply, shorter weights may do better.
+            by_weights = certify(problem, given)
+            if by_weights.primal < _SHORTER * certificate.primal:
+                return replace(given, beta=beta), by_weights
         if before is not None and _rank(before[1]) < _rank(certificate):
             return before
         return solution, certificate
@@ -267,8 +277,10 @@ def recertified(problem: AnyProblem, outcome: Outcome, b: Any, tol: float) -> Ou
 
 
 def _rank(certificate: Certificate) -> tuple[float, float]:
-    """Return what is smaller for the better certificate: what is proved, then the objective."""
-    return certificate.proved_gap, certificate.primal
+    """Return what is smaller for the better certificate: what is proved, else how KKT holds."""
+    if np.isfinite(certificate.rounding):
+        return certificate.proved_gap, certificate.primal
+    return np.inf, certificate.max_kkt_violation
 
 
 def _going_on(callback: Callback | None, made: Run) -> Callback | None:
