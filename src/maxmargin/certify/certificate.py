@@ -8,9 +8,8 @@ import numpy as np
 from maxmargin.certify.page import as_html
 from maxmargin.problem import relative_gap
 
-_RESOLVED = (
-    0.5  # the part of the objective below which rounding must be for a bound to mean anything
-)
+_BELOW = 1e-12  # a negative gap up to this part is rounding, even where none is stated
+_RESOLVED = 0.5  # of the objective: where more may be rounding, there is no bound
 _ROUNDED = 0.5  # times the gap, or tol: more rounding than that is what counts
 _WORTH_SAYING = 0.01  # the part of the gap from which on its cause is named
 
@@ -95,6 +94,8 @@ class Certificate:
         It is proved in exact arithmetic: rounding counts as if all of it were to the bad.
         """
         proved = self.relative_gap + self.rounding <= tol * (1 - self.rounding)
+        # A gap below 0 by more than rounding contradicts itself, and proves nothing.
+        proved &= self.relative_gap >= -(1.01 * self.rounding + _BELOW)
         return bool(proved) and all(part.holds(tol) for part in self.parts)
 
     def is_rounding(self, tol: float) -> bool:

@@ -7,11 +7,13 @@ For ratio = 1 the last sum is the constraint |vⱼ| ≤ ratio: β is scaled down
 penalized intercept b = lift·(weight of a column of value lift) is one more weight, and one more v.
 """
 
+import math
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from maxmargin.certify.arithmetic import (
     Dual,
@@ -22,12 +24,19 @@ from maxmargin.certify.arithmetic import (
 )
 from maxmargin.certify.certificate import Certificate
 from maxmargin.certify.linear import Seen, imbalance_cost
-from maxmargin.certify.rounding import EPS, Bounded, Combination, squared_norm, total
-from maxmargin.problem import Point, Problem
+from maxmargin.certify.rounding import (
+    EPS,
+    Bounded,
+    Combination,
+    exact_sum,
+    squared_norm,
+    total,
+)
+from maxmargin.problem import Intercept, Point, Problem
 
 Floats = npt.NDArray[np.float64]
 
-_UNBALANCED = 256  # ε: the part of the duals by which they may still be out of balance
+_MOST_EXACT = 2 * 10**7  # products that are summed exactly: seconds
 
 
 class _Penalty(NamedTuple):
@@ -111,12 +120,51 @@ def _feasible(
     Where l2 is 0, no |v| may be above l1, also not by what it may be off.
     """
     beta, infeasibility = feasible(problem.terms, point.beta, problem.intercept)
+    if penalty.l2 == 0 and problem.intercept is Intercept.FREE:
+        beta = _settled(problem, beta)
     seen = Seen.of(problem, point, beta)
-    implied = seen.implied
-    off = implied.error + _UNBALANCED * EPS * implied.size
+    implied = seen.implied if penalty.l2 > 0 else _sharpened(problem, beta, seen.implied, penalty)
+    off = implied.error + _unbalanced(problem, beta) * implied.size
     largest = float((np.abs(implied.value) + off).max(initial=0.0))
     if penalty.l2 > 0 or largest <= penalty.l1:
         return seen, beta, implied, infeasibility
     down = penalty.l1 / largest * (1 - 8 * EPS)
     scaled = Combination(*(down * part for part in implied))
     return seen, down * beta, scaled, infeasibility + 1 - down
+
+
+def _settled(problem: Problem, beta: Floats) -> Floats:
+    """Return duals of which one has taken up what rounding left of Σβ: a small one rounds least."""
+    rest, size = math.fsum(beta.tolist()), np.abs(beta)
+    room = (beta - rest > problem.terms.low) & (beta - rest < problem.terms.high)
+    free = np.flatnonzero(room & (size > 2 * abs(rest)))
+    if rest and len(free):
+        beta = beta.copy()
+        beta[free[size[free].argmin()]] -= rest
+    return beta
+
+
+def _unbalanced(problem: Problem, beta: Floats) -> float:
+    """Return the part of the duals by which they may still be out of balance."""
+    if problem.intercept is not Intercept.FREE:
+        return 0.0
+    rest = abs(math.fsum(beta.tolist()))
+    lighter = min(float(beta[beta > 0].sum()), -float(beta[beta < 0].sum()))
+    return 1.01 * rest / lighter if lighter > 0 else 0.0
+
+
+def _sharpened(
+    problem: Problem, beta: Floats, implied: Combination, penalty: _Penalty
+) -> Combination:
+    """Return what duals imply with exact sums where rounding might put it out of range."""
+    value, error = implied.value.copy(), implied.error.copy()
+    d = problem.X.shape[1]
+    columns = np.flatnonzero((np.abs(value) + error > penalty.l1)[:d])
+    if len(columns) * len(beta) > _MOST_EXACT:
+        return implied
+    for j in columns:
+        column = problem.X[:, [j]]
+        column = np.ravel(column.toarray() if sp.issparse(column) else column).astype(np.float64)
+        value[j] = exact_sum(0.0, column, beta)
+        error[j] = EPS * abs(value[j])
+    return Combination(value, error, implied.size)

@@ -18,16 +18,21 @@ Floats = npt.NDArray[np.float64]
 
 
 class _Remembering:
-    """A kernel that knows some products; all else it computes."""
+    """A kernel that knows some products, and their sizes; all else it computes."""
 
-    def __init__(self, kernel: Any, coefficients: Floats, products: Floats) -> None:
-        self._kernel, self._coefficients, self._products = kernel, coefficients, products
+    def __init__(self, kernel: Any, coefficients: Floats, products: Floats, sizes: Floats) -> None:
+        self._kernel, self._coefficients = kernel, coefficients
+        self._products, self._sizes = products, sizes
 
-    def combine(self, a: Any, b: Any, weights: Floats, threads: int | None = None) -> Any:
-        """Return K(a, b) @ weights."""
-        if len(a) == len(self._products) and np.array_equal(weights, self._coefficients):
-            return self._products
-        return self._kernel.combine(a, b, weights, threads)
+    def combine_with_sizes(self, a: Any, b: Any, weights: Floats, **options: Any) -> Any:
+        """Return K(a, b) @ weights and |K(a, b)| @ |weights|: rows with a weight come first."""
+        count = weights.shape[1]
+        used = self._coefficients[:, :count].any(axis=1)
+        some = self._coefficients[used, :count]
+        if len(a) == len(self._products) and np.array_equal(weights, some):
+            order = np.argsort(~used, kind="stable")
+            return self._products[order, :count], self._sizes[order, :count]
+        return self._kernel.combine_with_sizes(a, b, weights, **options)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._kernel, name)
@@ -55,16 +60,18 @@ def with_products(
         return problems, [np.zeros(len(at)) for _ in problems]
     bound = first.gram.exact[rows]
     unique, place = np.unique(columns, axis=1, return_inverse=True)
-    products = first.gram.kernel.combine(
-        bound, bound[used], np.ascontiguousarray(unique[used]), first.gram.threads
-    )[:, np.ravel(place)]
+    unique = np.ascontiguousarray(unique[used])
+    both = first.gram.kernel.combine_with_sizes(bound, bound[used], unique, first.gram.threads)
+    products, sizes = (part[:, np.ravel(place)] for part in both)
     found = []
     for k, problem in enumerate(problems):
         mine = slice(2 * k, 2 * k + 2)
-        some = columns[columns[:, mine].any(axis=1), mine]
-        kernel = _Remembering(problem.gram.kernel, some, products[:, mine])
+        known = columns[:, mine], products[:, mine], sizes[:, mine]
         gram: Any = SimpleNamespace(
-            kernel=kernel, exact=first.gram.exact, threads=first.gram.threads
+            kernel=_Remembering(problem.gram.kernel, *known),
+            bound=first.gram.bound,
+            exact=first.gram.exact,
+            threads=first.gram.threads,
         )
         found.append(replace(problem, gram=gram))
     return found, [products[at, 2 * k] for k in range(len(problems))]
