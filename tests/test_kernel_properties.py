@@ -132,11 +132,18 @@ FAIR = st.tuples(
 )
 
 
+NU_FORMS = ("NuSVC", "NuSVR", "OneClassSVM")
+
+
 @given(case=FAIR)
 @settings(max_examples=100)
 def test_rows_of_fair_scale_are_always_solved(case: Any) -> None:
-    """Touching, conflicting or collinear rows are no excuse: without bad scales, tol is reached."""
-    assert check_promise(*case) is Status.OPTIMAL
+    """Touching, conflicting or collinear rows are no excuse: without bad scales, tol is reached.
+
+    But if the best w of a ν-form is 0, its objective is rounding, and no part of it is proved.
+    """
+    status = check_promise(*case)
+    assert status is Status.OPTIMAL or (status is Status.ROUNDING and case[0] in NU_FORMS)
 
 
 # What 30,000 examples found: distances that drown in the size of one column, claims of 0.

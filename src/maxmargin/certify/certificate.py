@@ -100,7 +100,8 @@ class Certificate:
 
     def is_rounding(self, tol: float) -> bool:
         """Return whether rounding, rather than the gap, keeps tol from being proved."""
-        return self.rounding > _ROUNDED * max(self.relative_gap, tol)
+        lost = not np.isfinite(self.rounding)
+        return bool(lost or self.rounding > _ROUNDED * max(self.relative_gap, tol))
 
     def resolved(self) -> Self:
         """Return this, or the same without a bound if rounding leaves nothing of it."""

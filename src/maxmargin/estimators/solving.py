@@ -354,6 +354,8 @@ def gap_left(certificate: Certificate, tol: float) -> str:
     parts = certificate.parts or (certificate,)
     gap = max(part.relative_gap for part in parts)
     rounding = max(part.rounding for part in parts)
+    if not np.isfinite(rounding):
+        return f" Rounding hides what the relative duality gap is, tol={tol:g}."
     if gap <= tol:
         return f" Rounding may hide a relative duality gap of up to {rounding:.3g}, tol={tol:g}."
     return f" The relative duality gap is {gap:.3g}, tol={tol:g}."
