@@ -184,7 +184,7 @@ def test_ranking_by_chance_has_the_variance_of_all_orders(classes: int) -> None:
     assert found.chance == pytest.approx(np.var(areas))
 
 
-def test_few_hits_are_no_ranking_gh13() -> None:
+def test_few_hits_are_no_ranking() -> None:
     """One nearest neighbour has two scores only: a normal distribution would call this signal."""
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], [552, 48])
@@ -410,7 +410,7 @@ def last_step(model: Any) -> str:
         lambda: load_breast_cancer(return_X_y=True),
     ],
 )
-def test_advice_and_verdict_tell_the_same_story_gh13(draw: Any) -> None:
+def test_advice_and_verdict_tell_the_same_story(draw: Any) -> None:
     X, y = draw()
     found = mm.diagnose(X, y)
     every = mm.diagnose(X, y, thorough=True)
@@ -450,7 +450,7 @@ def test_alternatives_have_the_scores_of_what_was_tried() -> None:
 
 
 @pytest.mark.parametrize(("seeds", "least"), [(2, 2), pytest.param(40, 34, marks=pytest.mark.full)])
-def test_overlap_has_the_bayes_error_in_its_interval_gh13(seeds: int, least: int) -> None:
+def test_overlap_has_the_bayes_error_in_its_interval(seeds: int, least: int) -> None:
     covered = 0
     for seed in range(seeds):
         X, y = mm.datasets.overlapping(500, bayes_error=0.25, random_state=seed)
@@ -462,7 +462,7 @@ def test_overlap_has_the_bayes_error_in_its_interval_gh13(seeds: int, least: int
     assert covered >= least
 
 
-def test_rare_positives_are_ranked_and_weighed_gh13() -> None:
+def test_rare_positives_are_ranked_and_weighed() -> None:
     """At 8 % of the rows, accuracy cannot tell a plane from naming the larger class."""
     X, y = mm.datasets.overlapping(600, 5, bayes_error=0.05, balance=0.08, random_state=0)
     found = mm.diagnose(X, y)
@@ -489,7 +489,7 @@ def counted_words(n: int) -> tuple[Any, Ints]:
     return sp.csr_array(X), y
 
 
-def test_naive_bayes_of_counts_is_a_plane_too_gh13() -> None:
+def test_naive_bayes_of_counts_is_a_plane_too() -> None:
     """Its scores are linear in the counts: better than LinearSVC is no sign of curvature."""
     X, y = counted_words(900)
     found = mm.diagnose(X, y)
@@ -499,7 +499,7 @@ def test_naive_bayes_of_counts_is_a_plane_too_gh13() -> None:
     assert "a plane as well" in found.advice
 
 
-def test_naive_bayes_says_why_it_was_not_tried_gh13() -> None:
+def test_naive_bayes_says_why_it_was_not_tried() -> None:
     X, y = counted_words(60)
     offers = {offer.rung: offer for offer in mm.diagnose(-X, y, thorough=True).alternatives}
     assert last_step(offers["naive Bayes"].estimator) == "MultinomialNB"
@@ -507,7 +507,7 @@ def test_naive_bayes_says_why_it_was_not_tried_gh13() -> None:
     assert "2000 columns" in offers["networks"].note
 
 
-def test_balanced_accuracy_that_was_asked_for_is_not_put_down_to_the_classes_gh13() -> None:
+def test_balanced_accuracy_that_was_asked_for_is_not_put_down_to_the_classes() -> None:
     X, y = mm.datasets.circles(60, random_state=0)
     asked = mm.diagnose(X, y, scoring="balanced_accuracy")
     assert any(said.startswith("Models are compared by balanced") for said in asked.warnings)
@@ -515,7 +515,7 @@ def test_balanced_accuracy_that_was_asked_for_is_not_put_down_to_the_classes_gh1
     assert any("unequal size, so models are compared" in said for said in uneven.warnings)
 
 
-def test_the_rival_nearest_to_a_plane_is_the_one_with_the_best_score_gh13() -> None:
+def test_the_rival_nearest_to_a_plane_is_the_one_with_the_best_score() -> None:
     """Not the one with the least p-value, which depends on how many tests are allowed for."""
     X, y = mm.datasets.overlapping(120, bayes_error=0.2, random_state=1)
     found = mm.diagnose(X, y)
@@ -526,7 +526,7 @@ def test_the_rival_nearest_to_a_plane_is_the_one_with_the_best_score_gh13() -> N
     assert plane.note == ""
 
 
-def test_a_better_yardstick_is_named_and_returned_on_request_gh13() -> None:
+def test_a_better_yardstick_is_named_and_returned_on_request() -> None:
     """Steps along the axes: trees cut them at once, kernels of distances do not."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((800, 15))
@@ -664,7 +664,7 @@ def test_too_few_rows_are_called_too_few() -> None:
     assert mm.diagnose([[1], [1]], [0, 1]).verdict == "inseparable"
 
 
-def test_time_that_runs_out_is_said_and_is_no_finding_gh13() -> None:
+def test_time_that_runs_out_is_said_and_is_no_finding() -> None:
     X, y = mm.datasets.moons(200, 0.5, random_state=0)
     found = mm.diagnose(X, y, max_time=1e-3)
     assert found.verdict == "undecided"
@@ -701,7 +701,7 @@ class Ends:
 
 
 @pytest.mark.parametrize("looks", [0, 1, 2, 5, 12, 30, 60])
-def test_wherever_the_time_runs_out_the_verdict_is_the_same_or_undecided_gh13(
+def test_wherever_the_time_runs_out_the_verdict_is_the_same_or_undecided(
     looks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y = mm.datasets.circles(80, random_state=0)
@@ -712,7 +712,7 @@ def test_wherever_the_time_runs_out_the_verdict_is_the_same_or_undecided_gh13(
 
 
 @pytest.mark.parametrize("looks", [20, 70])
-def test_time_that_runs_out_is_no_reason_for_the_dummy_gh13(
+def test_time_that_runs_out_is_no_reason_for_the_dummy(
     looks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Contradictions settle the verdict, but not what to use: planes were compared, no more."""
