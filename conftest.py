@@ -15,7 +15,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 # --hypothesis-profile full, which pytest reads after this file). There is no deadline, because an
 # example may be the first to compile a loop.
 hypothesis.settings.register_profile("check", deadline=None, derandomize=True, database=None)
-hypothesis.settings.register_profile("full", deadline=None, print_blob=True)
+hypothesis.settings.register_profile("full", deadline=None, derandomize=False, print_blob=True)
 hypothesis.settings.load_profile("check")
 
 

@@ -98,7 +98,7 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
             self._scales[plane], self.intercept_[plane] = self._placed(problem, outcome)
         divisors = np.where(self._scales > 0, self._scales, 1.0)
         per_side = divisors[layout.number[data.answers]].T
-        labels = self._keep_support(data, found.duals, found.weights / per_side)
+        labels = self._keep_support(data, found.duals, found.duals / per_side)
         self.n_support_ = np.bincount(labels, minlength=len(self.classes_)).astype(np.int32)
 
     def _placed(self, _problem: Any, outcome: Outcome) -> tuple[float, float]:

@@ -106,14 +106,10 @@ class KernelMachine(KernelExpansion):
     def _found(
         self, data: Training, parts: list[Part], problems: list[Any], outcomes: list[Outcome]
     ) -> Found:
-        weights, duals = np.zeros((2, self._sides(), len(data)))
-        linear = self._by_linear_machine(data.kernel)
+        duals = np.zeros((self._sides(), len(data)))
         for part, outcome in zip(parts, outcomes, strict=True):
-            solution = outcome.solution
-            duals[part.sides, part.rows] = self._by_variable(part, solution.beta)
-            w = solution.beta if linear else solution.w
-            weights[part.sides, part.rows] = self._by_variable(part, w)
-        return Found(problems, outcomes, weights, duals)
+            duals[part.sides, part.rows] = self._by_variable(part, outcome.solution.beta)
+        return Found(problems, outcomes, duals)
 
     def _stated(self, data: Training, parts: list[Part]) -> list[Any]:
         """Return the parts as problems that can be solved; they share one Gram matrix."""

@@ -53,15 +53,10 @@ class Part:
 
 
 class Found(NamedTuple):
-    """What solving the parts gave.
-
-    Weights are coefficients of rows, and the same as the duals unless rounding takes all of what
-    these imply; both lie by (side, row).
-    """
+    """What solving the parts gave; the duals lie by (side, row)."""
 
     problems: list[Any]
     outcomes: list[Any]
-    weights: Floats
     duals: Floats
 
 

@@ -34,7 +34,7 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         raise NotImplementedError
 
     def _keep(self, data: Training, found: Found) -> None:
-        self._keep_support(data, found.duals, found.weights.sum(axis=0, keepdims=True))
+        self._keep_support(data, found.duals, found.duals.sum(axis=0, keepdims=True))
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
 
     def _keep_answers(self, data: Training, used: Ints) -> None:

@@ -182,7 +182,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
 
     def _adopt(self, data: Training, found: Found) -> None:
         self.intercept_ = np.array([found.outcomes[0].certificate.intercept])
-        self._keep_support(data, found.duals, found.weights)
+        self._keep_support(data, found.duals, found.duals)
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
 
     def _keep_answers(self, data: Training, used: Ints) -> None:

@@ -32,7 +32,6 @@ _POLISHED_DUALS = 1000  # the same of a kernel machine, by its dual variables
 _ATTEMPTS = 3
 _SINGLE_MARGIN = 0.6  # of tol, aimed at by float32, so that the certificate in float64 holds
 _MARGIN = 0.97  # of tol, aimed at by linear machines, so that there is room for rounding
-_SHORTER = 0.5  # of the objective at the weights that duals imply, from which on others are taken
 _HIDDEN = 0.01  # of what rounding may hide: a gap below that need not be closed any further
 _MOST_FACTORISED = 2 * MOST_ROWS  # variables: beyond that nobody need count rows
 _LOOKS = 50  # that pairs have at a small problem before Newton's method takes over
@@ -237,20 +236,14 @@ def _better(
 ) -> tuple[Solution, Certificate]:
     """Return the solution with its certificate, or what is better of an earlier one.
 
-    The duals are those of the certificate. A kernel machine has but one vector, unless rounding
-    takes all of it: its weights are the ones that its duals imply. Of a linear machine the better
-    weights and the better duals are kept.
+    The duals are those of the certificate. A kernel machine has but one vector: its weights are
+    the ones that its duals imply. Of a linear machine the better weights and the better duals are
+    kept.
     """
     if isinstance(problem, KernelProblem):
         beta = feasible_duals(problem, solution)
-        given = solution
         solution = replace(solution, w=beta, beta=beta)
         certificate = certify(problem, solution)
-        if not (certificate.rounding < 1 and np.array_equal(given.w, given.beta)):
-            # Where rounding leaves nothing of what the duals imply, shorter weights may do better.
-            by_weights = certify(problem, given)
-            if by_weights.primal < _SHORTER * certificate.primal:
-                return replace(given, beta=beta), by_weights
         if before is not None and _rank(before[1]) < _rank(certificate):
             return before
         return solution, certificate

@@ -16,7 +16,6 @@ from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.pivoted_factor import pivoted_factor
 
 MOST_ROWS = 2000
-_FAR = 2.0  # times the objective: weights that the duals imply are not worse than that
 
 
 @dataclass(frozen=True)
@@ -35,15 +34,13 @@ class FactorNewton:
         )
 
     def iterates(self, problem: KernelProblem, start: Start) -> Iterator[Bracket]:
-        """Yield a bracket after each Newton step, if possible at the weights its duals imply."""
+        """Yield a bracket after each Newton step, at the weights that its duals imply."""
         rows, at = np.unique(problem.rows, return_inverse=True)
         exact = problem.gram.exact[rows]
         K = np.asarray(problem.gram.kernel.between(exact, exact), np.float64)
         Z = pivoted_factor(K, max(len(K), 100) * float(np.finfo(np.float64).eps))
         intercept = Intercept.FREE if len(problem.totals) else Intercept.NONE
         linear = Problem(np.ascontiguousarray(Z[at]), problem.terms, intercept)
-        back = np.asarray(np.linalg.pinv(Z).T, np.float64)  # Zᵀ·back = 1: w = Zᵀ(back·w)
-        first = np.unique(at, return_index=True)[1]  # a variable of each row
         nothing = np.zeros(len(at))
         best = Bracket(np.inf, -np.inf, nothing, problem.totals, nothing)
         least = np.inf  # the smallest gap: of terms that are not negative, so no rounding hides it
@@ -55,11 +52,4 @@ class FactorNewton:
                 dual = dual_value(variables)
                 if gap < least:
                     least, best = gap, Bracket(dual + gap, dual, step.beta, b, step.beta)
-            if best.primal > _FAR * step.primal:
-                # Scores by the duals are all rounding: these weights are short, and keep digits.
-                w = nothing.copy()
-                w[first] = back @ step.w
-                b = np.full(len(problem.totals), step.b)
-                yield Bracket(step.primal, step.dual, w, b, step.beta, settled=step.settled)
-            else:
-                yield replace(best, settled=step.settled)
+            yield replace(best, settled=step.settled)
