@@ -52,6 +52,8 @@ def certify_kernel(
         _imbalance_cost(problem, implied, at, off),
     )
     scores = Bounded(weights.scores.value[at], weights.scores.error[at])
+    if len(rows) < len(at):  # a tube: the targets of its two sides, t − ε and t + ε, are rounded
+        scores = Bounded(scores.value, scores.error + EPS * np.abs(terms.target))
     primal = Primal(scores, weights.norm2, own.copy(), weights.unknown[at])
     certificate = assembled(terms, groups, totals, primal, dual, keep_intercept=keep_intercept)
     certificate = _cut_short(certificate, weights.unknown)
