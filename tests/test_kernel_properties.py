@@ -140,10 +140,12 @@ NU_FORMS = ("NuSVC", "NuSVR", "OneClassSVM")
 def test_rows_of_fair_scale_are_always_solved(case: Any) -> None:
     """Touching, conflicting or collinear rows are no excuse: without bad scales, tol is reached.
 
-    But if the best w of a ν-form is 0, its objective is rounding, and no part of it is proved.
+    But if the best w of a ν-form is 0, its objective is rounding, and no part of it is proved; and
+    where rows are far apart beside the width of the kernel, its rounding may hide a gap of 1e-8.
     """
     status = check_promise(*case)
-    assert status is Status.OPTIMAL or (status is Status.ROUNDING and case[0] in NU_FORMS)
+    unproved = case[0] in NU_FORMS or case[3] < 1e-4
+    assert status is Status.OPTIMAL or (status is Status.ROUNDING and unproved)
 
 
 # What 30,000 examples found: distances that drown in the size of one column, claims of 0.
