@@ -24,8 +24,7 @@ from maxmargin.certify.kernel_hard import certify_kernel_hard
 from maxmargin.gram import Gram
 from maxmargin.problem import Intercept, KernelProblem, Solution, Status
 from maxmargin.separability import Overlap
-from maxmargin.separability.feature_rows import FeatureRows
-from maxmargin.separability.widest_kernel import hard_problem
+from maxmargin.separability.max_margin_kernel import FeatureRows, hard_problem
 from tests.test_hard_margin import quadratic_program
 
 Floats = npt.NDArray[np.float64]

@@ -18,7 +18,7 @@ from maxmargin.diagnosis.planes import pairs_of
 from maxmargin.estimators import LinearSVC
 from maxmargin.geometry import Hyperplane
 from maxmargin.separability import Overlap
-from maxmargin.separability.deciding import decide
+from maxmargin.separability.decide import decide
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -34,7 +34,7 @@ from maxmargin.gram import Gram
 from maxmargin.kernels import Kernel, Linear
 from maxmargin.problem import Intercept, Start, Status
 from maxmargin.separability import Overlap
-from maxmargin.separability.widest import NoPlane, Widest
+from maxmargin.separability.max_margin import NoPlane, Widest
 from maxmargin.solve import Callback
 
 Floats = npt.NDArray[np.float64]

@@ -7,14 +7,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.geometry.inputs import blocks
-from maxmargin.separability.answers import Overlap
+from maxmargin.separability.result import Overlap
 from maxmargin.separability.search import MET, search
 from maxmargin.solvers.hulls import Hulls
 from maxmargin.solvers.nearest_points import Nearest
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _SHRINK = 1e-6  # how much smaller hulls must still meet

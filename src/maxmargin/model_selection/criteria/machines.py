@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.certify import Certificate, certify
 from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
 from maxmargin.estimators.inputs import check_labels, check_weights, class_indices
@@ -21,10 +21,6 @@ from maxmargin.gram import Gram
 from maxmargin.kernels import Kernel, Linear
 from maxmargin.loops.records import Terms
 from maxmargin.problem import Intercept, KernelProblem, Point, Problem
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 KINDS = (SVC, LinearSVC, HardMarginSVC)
 _BLOCK = 512  # rows of kernel values looked at together

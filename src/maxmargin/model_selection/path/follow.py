@@ -3,29 +3,162 @@
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from maxmargin import clock
+from maxmargin._typing import Floats
 from maxmargin.certify import Certificate, certify
 from maxmargin.certify.arithmetic import within_groups
 from maxmargin.estimators.solving import Budget, Outcome, Settings, solved
 from maxmargin.geometry.inputs import row_products
 from maxmargin.kernels.blas import one_blas_thread
+from maxmargin.kernels.rows import FloatArray
 from maxmargin.loops.records import Terms
-from maxmargin.model_selection.cost_paths import snapped
-from maxmargin.model_selection.path_matrix import KernelValues
-from maxmargin.model_selection.path_products import with_products
-from maxmargin.problem import KernelProblem, MulticlassProblem, Problem, Solution, Start, Status
+from maxmargin.model_selection.cost_paths import COPIED, ROUNDS, OnMatrix, Room, snapped
+from maxmargin.problem import (
+    KernelProblem,
+    MulticlassProblem,
+    Problem,
+    Run,
+    Solution,
+    Start,
+    Status,
+)
 from maxmargin.progress import Bar
 from maxmargin.solve import solve
 from maxmargin.solvers.choice import choose, named
 
-Floats = npt.NDArray[np.float64]
+# ------------------------------------------------------------------- path matrix
+#
+# Kernel machines along a path on one matrix of kernel values, for all C and pairs of classes.
+
+
+_MOST_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class KernelValues:
+    """The Gram matrix of a machine's problems."""
+
+    values: FloatArray
+    room: Room
+
+    @classmethod
+    def of(cls, problems: list[Any]) -> Self | None:
+        """Return the matrix if the problems are convex and it is small enough to be kept."""
+        if not all(map(_takes, problems)):
+            return None
+        gram = problems[0].gram
+        n = len(gram)
+        size = (1 + COPIED**2) * n * n * gram.tiles.dtype.itemsize
+        if n > _MOST_ROWS or size > gram.memory:
+            return None
+        values = gram.square(np.arange(n))
+        most = max(len(np.unique(problem.rows)) for problem in problems)
+        return cls(values, Room.of(most, values.dtype))
+
+    def solutions(
+        self, problem: KernelProblem, costs: Floats, tol: float, rounds: int
+    ) -> list[Solution]:
+        """Return the solutions of a problem at rising multiples of its costs."""
+        begun = clock.now()
+        free = len(problem.totals) > 0
+        stated = OnMatrix.stated(problem.terms, free, problem.rows)
+        path = stated.solve(self.values, costs, tol, self.room, rounds=min(rounds, ROUNDS))
+        seconds = (clock.now() - begun) / len(costs)
+        low, high = problem.terms.low, problem.terms.high
+        found = []
+        for k, cost in enumerate(costs.tolist()):
+            # Of two variables of a row one is ≥ 0, the other ≤ 0, and one of them is 0.
+            beta = np.clip(path.coefficients[k][stated.at], cost * low, cost * high)
+            b = path.intercepts[k : k + 1] if free else np.zeros(0)
+            run = Run(Status.STALLED, int(path.rounds[k]), seconds)
+            found.append(Solution(beta, b, beta, run))
+        return found
+
+
+def _takes(problem: Any) -> bool:
+    if not isinstance(problem, KernelProblem) or len(problem.totals) > 1:
+        return False
+    return problem.gram.kernel.psd is True and not problem.terms.shift.any()
+
+
+# ------------------------------------------------------------------- path products
+#
+# Scores of many solutions from one pass over the kernel values.
+#
+# A certificate needs Kw and Kβ in float64, computed from the data. For the solutions of a path they
+# are computed together, each kernel value once, and handed to ``certify`` when it asks for them.
+
+
+class _Remembering:
+    """A kernel that knows some products, and their sizes; all else it computes."""
+
+    def __init__(self, kernel: Any, coefficients: Floats, products: Floats, sizes: Floats) -> None:
+        self._kernel, self._coefficients = kernel, coefficients
+        self._products, self._sizes = products, sizes
+
+    def combine_with_sizes(self, a: Any, b: Any, weights: Floats, **options: Any) -> Any:
+        """Return K(a, b) @ weights and |K(a, b)| @ |weights|: rows with a weight come first."""
+        count = weights.shape[1]
+        used = self._coefficients[:, :count].any(axis=1)
+        some = self._coefficients[used, :count]
+        if len(a) == len(self._products) and np.array_equal(weights, some):
+            order = np.argsort(~used, kind="stable")
+            return self._products[order, :count], self._sizes[order, :count]
+        return self._kernel.combine_with_sizes(a, b, weights, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kernel, name)
+
+    def __repr__(self) -> str:
+        return repr(self._kernel)
+
+
+def with_products(
+    problems: list[KernelProblem], solutions: list[Solution]
+) -> tuple[list[KernelProblem], list[Floats]]:
+    """Return the problems of one machine at several C with the products their solutions need.
+
+    They are for ``certify`` only; and the scores w·φ of each solution, by variable.
+    """
+    first = problems[0]
+    rows, at = np.unique(first.rows, return_inverse=True)
+    columns = np.zeros((len(rows), 2 * len(problems)))
+    for k, (problem, solution) in enumerate(zip(problems, solutions, strict=True)):
+        beta, _ = within_groups(problem.terms, solution.beta, problem.groups, problem.totals)
+        np.add.at(columns[:, 2 * k], at, solution.w)
+        np.add.at(columns[:, 2 * k + 1], at, beta)
+    used = np.flatnonzero(columns.any(axis=1))
+    if not len(used):
+        return problems, [np.zeros(len(at)) for _ in problems]
+    bound = first.gram.exact[rows]
+    unique, place = np.unique(columns, axis=1, return_inverse=True)
+    unique = np.ascontiguousarray(unique[used])
+    both = first.gram.kernel.combine_with_sizes(bound, bound[used], unique, first.gram.threads)
+    products, sizes = (part[:, np.ravel(place)] for part in both)
+    found = []
+    for k, problem in enumerate(problems):
+        mine = slice(2 * k, 2 * k + 2)
+        known = columns[:, mine], products[:, mine], sizes[:, mine]
+        gram: Any = SimpleNamespace(
+            kernel=_Remembering(problem.gram.kernel, *known),
+            bound=first.gram.bound,
+            exact=first.gram.exact,
+            threads=first.gram.threads,
+        )
+        found.append(replace(problem, gram=gram))
+    return found, [products[at, 2 * k] for k in range(len(problems))]
+
+
+# -------------------------------------------------------------------
+
 
 _POLISHED = 2e4  # numbers in X up to which linear machines are polished beyond tol
 _AIM = 0.7  # of tol, aimed at on values of float32, so that the certificate in float64 holds

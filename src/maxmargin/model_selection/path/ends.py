@@ -18,14 +18,13 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
+from maxmargin._typing import Floats
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
 from maxmargin.estimators.inputs import check_weights
 from maxmargin.geometry.inputs import row_products
-from maxmargin.model_selection.path_walk import Data, Step, Walker, expanded_scores
+from maxmargin.model_selection.path.follow import Data, Step, Walker, expanded_scores
 from maxmargin.problem import Intercept, KernelProblem, MulticlassProblem, Problem, Status
-
-Floats = npt.NDArray[np.float64]
 
 _AT_BOUND = 1e-6  # of its bound
 _TRIES = 8

@@ -4,13 +4,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.geometry import Hyperplane
-from maxmargin.separability.page import as_html
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from maxmargin.html import Html, table, tag, visible
 
 
 @dataclass(frozen=True)
@@ -86,3 +83,34 @@ class Separation:
 
     def _repr_html_(self) -> str:
         return as_html(self)
+
+
+# ------------------------------------------------------------------- page
+#
+# An answer about separability in a notebook.
+
+
+_NAME = 60  # characters of a label
+_SHOWN = 30  # pairs of classes
+
+
+def as_html(found: Separation) -> Html:
+    """Return the sentence, the numbers, and a line for each pair of several classes."""
+    title = {True: "Separable", False: "Not separable", None: "Undecided"}[found.separable]
+    return tag("div", tag("p", tag("b", title)), tag("p", str(found)), _numbers(found))
+
+
+def _numbers(found: Separation) -> Html:
+    if found.pairs:
+        pairs = list(found.pairs.items())
+        more = f"{_SHOWN} of {len(pairs)} pairs" if len(pairs) > _SHOWN else ""
+        lines = [(*(visible(c, _NAME) for c in who), *_answer(one)) for who, one in pairs[:_SHOWN]]
+        return table(["Class", "Class", "Separable", "Margin", "Mistake bound"], lines, more)
+    return table(["Separable", "Margin", "Mistake bound"], [_answer(found)])
+
+
+def _answer(found: Separation) -> tuple[Any, ...]:
+    words = {True: "yes", False: "no", None: "undecided"}[found.separable]
+    if not found.separable:
+        return words, "–", "–"
+    return words, f"{found.margin:.4g}", f"{found.mistake_bound:.4g}"

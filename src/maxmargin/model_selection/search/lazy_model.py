@@ -12,12 +12,10 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import available_if
 
 from maxmargin import clock
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.reductions import best_classes, combined_scores
-from maxmargin.model_selection.search_matrix import Solved
-from maxmargin.model_selection.search_plan import Split
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from maxmargin.model_selection.search.plan import Split
+from maxmargin.model_selection.search.shared_gram import Solved
 
 
 class Cell:

@@ -7,17 +7,15 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.certify.arithmetic import within_groups
 from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
 from maxmargin.estimators.reductions import best_classes, combined_scores
 from maxmargin.estimators.solving import Budget, Settings, solved
 from maxmargin.loops.records import Terms
-from maxmargin.model_selection.criteria_machines import Machine, machines, refuse_others
+from maxmargin.model_selection.criteria.machines import Machine, machines, refuse_others
 from maxmargin.problem import KernelProblem, Problem, Start, Status
 from maxmargin.progress import Bar, progress
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

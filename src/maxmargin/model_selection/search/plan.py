@@ -6,17 +6,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators import SVC, SVR, LinearSVC, LinearSVR
 from maxmargin.kernels import Kernel
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _MACHINES = (SVC, SVR, LinearSVC, LinearSVR)
 

@@ -11,22 +11,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from maxmargin import clock
+from maxmargin._typing import Floats
 from maxmargin.certify import Certificate
 from maxmargin.certify.hard import certify_hard, placed
 from maxmargin.geometry import Hyperplane
 from maxmargin.problem import Intercept, Run, Status
-from maxmargin.separability.answers import Overlap, Separation
-from maxmargin.separability.deciding import decide
-from maxmargin.separability.overlaps import conflict
+from maxmargin.separability.decide import decide
+from maxmargin.separability.overlap import conflict
+from maxmargin.separability.result import Overlap, Separation
 from maxmargin.separability.search import common_scale, origin, rescaled, search
 from maxmargin.solve import Callback
 from maxmargin.solvers.hulls import Hulls
 from maxmargin.solvers.nearest_points import Nearest
-
-Floats = npt.NDArray[np.float64]
 
 ACCURACY = 1e-12  # how much lower than the nearest points the hulls may reach, relative
 BUDGETS = (Status.MAX_TIME, Status.MAX_ITER, Status.CALLBACK)

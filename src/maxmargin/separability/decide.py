@@ -7,16 +7,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.geometry import Hyperplane, best_offset, mistake_bound, radius
 from maxmargin.geometry.inputs import check_rows, classes_of, row_products
 from maxmargin.problem import Status
-from maxmargin.separability.answers import Overlap, Separation
-from maxmargin.separability.overlaps import conflict, verified_overlap
+from maxmargin.separability.overlap import conflict, verified_overlap
+from maxmargin.separability.result import Overlap, Separation
 from maxmargin.separability.search import common_scale, origin, rescaled, search
 from maxmargin.solvers.hulls import Hulls
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _OPTIMAL = 1e-10  # relative gap at which the nearest points are near enough

@@ -15,7 +15,7 @@ import numpy as np
 from maxmargin.certify import certify
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.loops.records import Terms
-from maxmargin.model_selection.criteria_machines import Machine, machine_of_two
+from maxmargin.model_selection.criteria.machines import Machine, machine_of_two
 from maxmargin.problem import KernelProblem
 from maxmargin.solve import solve
 from maxmargin.solvers.block_smo import BlockSMO

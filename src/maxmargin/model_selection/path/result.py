@@ -4,13 +4,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.certify import Certificate
 from maxmargin.problem import Status
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 class Maker(Protocol):

@@ -7,20 +7,17 @@ from queue import LifoQueue
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
 from maxmargin import clock
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators import SVC, SVR
 from maxmargin.estimators.kernel_models import Part
 from maxmargin.estimators.reductions import binary_tasks
 from maxmargin.kernels import Kernel
 from maxmargin.kernels.rows import FloatArray
 from maxmargin.model_selection.cost_paths import COPIED, OnMatrix, Room
-from maxmargin.model_selection.search_plan import Family, NotSharedError, Split, View
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from maxmargin.model_selection.search.plan import Family, NotSharedError, Split, View
 
 SMALL = 2000  # rows up to which float64 costs little
 _AIM = 0.6  # part of tol
