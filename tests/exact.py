@@ -622,12 +622,17 @@ def _nu_pair(
     )
     size = int(abs(beta).sum())
     rho = over(2 * total, size) if size else 0
-    if undivided and abs(rho - ONE) < _ROUNDING:
-        rho = 0
-    scale = rho or ONE
+
+    def objective(rho: int) -> int:
+        scale = rho or ONE
+        xi = positive(rho - times(scale, times(signs, space.scores + b)))
+        square = times(times(scale, scale), space.square) // 2
+        return int(square + dot(cost, xi) - times(2 * total, rho))
+
+    if undivided and abs(rho - ONE) < _ROUNDING:  # nothing was divided, or by 1
+        rho = min((rho, 0), key=objective)
+    scale, primal = rho or ONE, objective(rho)
     alpha = times(scale, times(signs, beta))
-    xi = positive(rho - times(scale, times(signs, space.scores + b)))
-    primal = times(times(scale, scale), space.square) // 2 + dot(cost, xi) - times(2 * total, rho)
     reach = times(scale, times(signs, space.scores))
 
     def least() -> int:
@@ -641,7 +646,7 @@ def _nu_pair(
         side = signs == s
         faults += _unequal(int(alpha[side].sum()), total, total)
         feasible[side] = summing_to(total, alpha[side], cost[side])
-    return Part(int(primal), -space.square_of(times(signs, feasible)) // 2, least, faults=faults)
+    return Part(primal, -space.square_of(times(signs, feasible)) // 2, least, faults=faults)
 
 
 def _best_share(total: int, reach: Exact, cost: Exact) -> int:

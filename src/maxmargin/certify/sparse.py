@@ -36,6 +36,7 @@ from maxmargin.problem import Intercept, Point, Problem
 
 Floats = npt.NDArray[np.float64]
 
+_TRIES = 12  # to scale duals down until they are feasible as they are stored
 _MOST_EXACT = 2 * 10**7  # products that are summed exactly: seconds
 
 
@@ -120,21 +121,35 @@ def _feasible(
     Where l2 is 0, no |v| may be above l1, also not by what it may be off.
     """
     beta, infeasibility = feasible(problem.terms, point.beta, problem.intercept)
-    if penalty.l2 == 0 and problem.intercept is Intercept.FREE:
-        beta = _settled(problem, beta)
+    if penalty.l2 > 0:
+        seen = Seen.of(problem, point, beta)
+        return seen, beta, seen.implied, infeasibility
+    beta = _settled(problem, beta)
     seen = Seen.of(problem, point, beta)
-    implied = seen.implied if penalty.l2 > 0 else _sharpened(problem, beta, seen.implied, penalty)
-    off = implied.error + _unbalanced(problem, beta) * implied.size
-    largest = float((np.abs(implied.value) + off).max(initial=0.0))
-    if penalty.l2 > 0 or largest <= penalty.l1:
-        return seen, beta, implied, infeasibility
-    down = penalty.l1 / largest * (1 - 8 * EPS)
-    scaled = Combination(*(down * part for part in implied))
-    return seen, down * beta, scaled, infeasibility + 1 - down
+    implied, margin = seen.implied, 8 * EPS
+    for _ in range(_TRIES):
+        implied = _sharpened(problem, beta, implied, penalty)
+        off = implied.error + _unbalanced(problem, beta) * implied.size
+        largest = float((np.abs(implied.value) + off).max(initial=0.0))
+        if largest <= penalty.l1:
+            return seen, beta, implied, infeasibility
+        # Scaled duals are rounded, and what they imply changes with that: leave ever more room.
+        down = penalty.l1 / largest * (1 - margin)
+        margin = 4 * margin + 2 * EPS * float(implied.size.max())
+        scaled = down * beta
+        beta = _settled(problem, scaled)
+        value, error, size = (down * part for part in implied)
+        error = error + 4 * EPS * size + _moved(seen, beta - scaled)
+        implied = Combination(value, error, size)
+        infeasibility += 1 - down
+    none = np.zeros(len(beta))
+    return Seen.of(problem, point, none), none, Combination(*np.zeros((3, len(size)))), 1.0
 
 
 def _settled(problem: Problem, beta: Floats) -> Floats:
     """Return duals of which one has taken up what rounding left of Σβ: a small one rounds least."""
+    if problem.intercept is not Intercept.FREE:
+        return beta
     rest, size = math.fsum(beta.tolist()), np.abs(beta)
     room = (beta - rest > problem.terms.low) & (beta - rest < problem.terms.high)
     free = np.flatnonzero(room & (size > 2 * abs(rest)))
@@ -142,6 +157,16 @@ def _settled(problem: Problem, beta: Floats) -> Floats:
         beta = beta.copy()
         beta[free[size[free].argmin()]] -= rest
     return beta
+
+
+def _moved(seen: Seen, change: Floats) -> Floats:
+    """Return how far, at most, a change of one dual moves what duals imply."""
+    move = np.zeros(len(seen.implied.value))
+    for i in np.flatnonzero(change):
+        row = seen.problem.X[[i]]
+        row = np.ravel(row.toarray() if sp.issparse(row) else row) - seen.centre
+        move[: len(row)] += 1.01 * abs(change[i]) * np.abs(row)
+    return move
 
 
 def _unbalanced(problem: Problem, beta: Floats) -> float:
@@ -167,4 +192,7 @@ def _sharpened(
         column = np.ravel(column.toarray() if sp.issparse(column) else column).astype(np.float64)
         value[j] = exact_sum(0.0, column, beta)
         error[j] = EPS * abs(value[j])
+    if len(value) > d:  # the weight of a penalized intercept
+        value[d] = problem.lift * math.fsum(beta.tolist())
+        error[d] = EPS * abs(value[d])
     return Combination(value, error, implied.size)
