@@ -135,7 +135,7 @@ def _feasible(
             return seen, beta, implied, infeasibility
         # Scaled duals are rounded, and what they imply changes with that: leave ever more room.
         down = penalty.l1 / largest * (1 - margin)
-        margin = 4 * margin + 2 * EPS * float(implied.size.max())
+        margin = min(4 * margin + 2 * EPS * float(implied.size.max()), 0.5)
         scaled = down * beta
         beta = _settled(problem, scaled)
         value, error, size = (down * part for part in implied)
