@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from maxmargin import losses
 from maxmargin._typing import Floats, Ints
 from maxmargin.diagnosis.inputs import Sample, scaler
 from maxmargin.estimators import (
@@ -27,6 +26,7 @@ from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.kernels.rows import FloatArray
 from maxmargin.model_selection.cost_paths import OnMatrix, Room
 from maxmargin.model_selection.search.shared_gram import SMALL
+from maxmargin.problems import losses
 
 # ------------------------------------------------------------------- fold votes
 #
@@ -80,8 +80,8 @@ class FoldVotes:
         with one_blas_thread():
             for k, task in enumerate(tasks):
                 taking_part = slice(None) if task.rows is None else task.rows
-                terms = losses.hinge(task.signs, weight[taking_part])
-                problem = OnMatrix.stated(terms, True, self._position[train[taking_part]])
+                loss = losses.hinge(task.signs, weight[taking_part])
+                problem = OnMatrix.stated(loss, True, self._position[train[taking_part]])
                 path = problem.solve(self._K, costs[rising], tol, self._room, judged)
                 found[rising, :, k] = path.scores
         found = found[:, np.searchsorted(judged, self._position[test])]

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin.estimators.reductions import Task
-from maxmargin.gram import Gram, free_memory
-from maxmargin.problem import Intercept
+from maxmargin.problems.gram import Gram, free_memory
+from maxmargin.problems.problem import Intercept
 from maxmargin.separability.max_margin import NoPlane, Widest, widest
 from maxmargin.separability.max_margin_kernel import (
     MATRICES,

@@ -20,16 +20,16 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from maxmargin import losses
 from maxmargin._typing import Floats, Ints
-from maxmargin.certify import Certificate
-from maxmargin.certify import certify as certify_point
-from maxmargin.certify.intercepts import best_intercept
+from maxmargin.certificates import Certificate
+from maxmargin.certificates import certify as certify_point
+from maxmargin.certificates.intercepts import best_intercept
 from maxmargin.estimators import SVC, LinearSVC, Nystroem, PolynomialMap, RandomFourier
 from maxmargin.estimators.inputs import check_classes, check_labels, generator
 from maxmargin.estimators.parameters import shown
 from maxmargin.kernels import Linear
-from maxmargin.problem import Intercept, KernelProblem, Start
+from maxmargin.problems import losses
+from maxmargin.problems.problem import Intercept, KernelProblem, Start
 
 # ------------------------------------------------------------------- map gap answer
 #
@@ -231,7 +231,7 @@ def _expansion(problem: KernelProblem, beta: Floats) -> Certificate:
     With βKβ ≠ ‖w‖² of the map, other lengths are better than its own: tβ is feasible for t ≤ 1, and
     tw is a point for every t.
     """
-    gram, terms = problem.gram, problem.terms
+    gram, terms = problem.gram, problem.loss
     used = np.flatnonzero(beta)
     scores = gram.kernel.combine(gram.exact, gram.exact[used], beta[used, None])[:, 0]
     square = float(beta @ scores)
@@ -249,8 +249,8 @@ def _expansion(problem: KernelProblem, beta: Floats) -> Certificate:
 
 def _objective(problem: KernelProblem, norm2: float, scores: Floats, near: float) -> float:
     """Return ½‖w‖² + Σ losses, with the best intercept if there is one."""
-    b = best_intercept(problem.terms, scores, near, 0.0) if len(problem.totals) else 0.0
-    return 0.5 * norm2 + float(losses.values(problem.terms, scores + b).sum())
+    b = best_intercept(problem.loss, scores, near, 0.0) if len(problem.totals) else 0.0
+    return 0.5 * norm2 + float(losses.values(problem.loss, scores + b).sum())
 
 
 def _own_primal(problem: KernelProblem, phi: Any, linear: Any, rows: Any) -> float:

@@ -14,10 +14,10 @@ import numpy as np
 
 from maxmargin import clock
 from maxmargin._typing import Floats
-from maxmargin.certify import Certificate
-from maxmargin.certify.hard import certify_hard, placed
+from maxmargin.certificates import Certificate
+from maxmargin.certificates.hard import certify_hard, placed
 from maxmargin.geometry import Hyperplane
-from maxmargin.problem import Intercept, Run, Status
+from maxmargin.problems.problem import Intercept, Run, Status
 from maxmargin.separability.decide import decide
 from maxmargin.separability.overlap import conflict
 from maxmargin.separability.result import Overlap, Separation

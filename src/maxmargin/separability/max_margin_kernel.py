@@ -14,14 +14,15 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin import clock, losses
+from maxmargin import clock
 from maxmargin._typing import Floats, Ints
-from maxmargin.certify.hard import placed_scores
-from maxmargin.certify.kernel_hard import certify_kernel_hard
-from maxmargin.gram import Gram
+from maxmargin.certificates.hard import placed_scores
+from maxmargin.certificates.kernel_hard import certify_kernel_hard
 from maxmargin.kernels import Kernel, Precomputed
 from maxmargin.kernels.precomputed import asymmetry
-from maxmargin.problem import Intercept, KernelProblem, Run, Solution, Status
+from maxmargin.problems import losses
+from maxmargin.problems.gram import Gram
+from maxmargin.problems.problem import Intercept, KernelProblem, Run, Solution, Status
 from maxmargin.separability.max_margin import ACCURACY, BUDGETS, REASONS, NoPlane, Widest
 from maxmargin.separability.overlap import fewest
 from maxmargin.separability.result import Overlap
@@ -166,8 +167,8 @@ def hard_problem(rows: FeatureRows, signs: Floats, intercept: Intercept) -> Kern
     """Return what is solved."""
     free = intercept is Intercept.FREE
     groups = np.full(len(signs), 0 if free else -1)
-    terms = losses.hard_margin(signs)
-    return KernelProblem(rows.gram, terms, rows.places, groups, np.zeros(int(free)))
+    loss = losses.hard_margin(signs)
+    return KernelProblem(rows.gram, loss, rows.places, groups, np.zeros(int(free)))
 
 
 def _plane(

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin import losses
 from maxmargin._typing import Flags, Floats, Ints
-from maxmargin.certify.arithmetic import within_groups
+from maxmargin.certificates.arithmetic import within_groups
 from maxmargin.model_selection.criteria.machines import Machine, machine_of_two
+from maxmargin.problems import losses
 
 # ------------------------------------------------------------------- criteria intercepts
 #
@@ -47,9 +47,9 @@ def surely_right(machine: Machine, rows: Ints) -> Flags:
     every = np.arange(len(machine))
     K = machine.values(every, every)
     beta = np.asarray(machine.point.beta, dtype=np.float64)
-    beta, _ = within_groups(machine.terms, beta, np.zeros(len(every), np.int64), np.zeros(1))
+    beta, _ = within_groups(machine.loss, beta, np.zeros(len(every), np.int64), np.zeros(1))
     slopes = machine.signs - K @ beta
-    dual = losses.dual_value(machine.terms, beta) - 0.5 * float(beta @ (machine.signs - slopes))
+    dual = losses.dual_value(machine.loss, beta) - 0.5 * float(beta @ (machine.signs - slopes))
     primal = machine.certificate.primal - machine.bound * machine.slack
     diagonal = machine.diagonal
     found = np.zeros(len(rows), dtype=bool)
@@ -81,7 +81,7 @@ def _lost(machine: Machine, beta: Floats, slopes: Floats, K: Floats, away: Float
     alpha, sign = abs(float(beta[t])), float(machine.signs[t])
     if alpha == 0:
         return 0.0
-    room = np.where(sign > 0, machine.terms.high - beta, beta - machine.terms.low)
+    room = np.where(sign > 0, machine.loss.high - beta, beta - machine.loss.low)
     room[t] = 0.0
     gains = sign * (slopes - slopes[t])
     single = np.where(room >= alpha, alpha * gains - 0.5 * (alpha * away) ** 2, -np.inf)
@@ -228,10 +228,10 @@ def xi_alpha_bound(model: Any, X: Any, y: Any, sample_weight: Any = None) -> XiA
     allowance = _allowance(machine, rho * radius2)
     worst = _largest_slack(machine) + machine.alpha * (rho * radius2) + allowance
     if machine.free:
-        worst += machine.alpha * machine.terms.shift.max()
+        worst += machine.alpha * machine.loss.quadratic.max()
     risky = (worst >= 1) | machine.alone
     rows, unsettled, assumes = machine.rows[risky], machine.rows[:0], ""
-    if machine.free and machine.loss == "hinge":
+    if machine.free and machine.loss_name == "hinge":
         if len(machine) <= MOST_ROWS:
             cleared = np.flatnonzero(~risky)
             doubtful = cleared[~surely_right(machine, cleared)]
@@ -274,7 +274,7 @@ def span_estimate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Span
     """
     machine = machine_of_two(model, X, y, sample_weight, "span_estimate")
     spans = _squared_spans(machine)
-    shifts = machine.terms.shift * machine.alpha
+    shifts = machine.loss.quadratic * machine.alpha
     margins = machine.signs * machine.scores + shifts - machine.alpha * spans
     wrong = (margins <= 0) | machine.alone
     return SpanEstimate(int(wrong.sum()), machine.rows[wrong], len(machine), margins, spans)
@@ -304,7 +304,7 @@ def _allowance(machine: Machine, squared_distance: float) -> float:
 def _largest_slack(machine: Machine) -> Floats:
     """Return ξ, by the intercept that is worst for each row where several are optimal."""
     slack = machine.slack
-    if not machine.free or machine.loss != "hinge" or machine.between_bounds.any():
+    if not machine.free or machine.loss_name != "hinge" or machine.between_bounds.any():
         return slack
     offsets = machine.signs - machine.scores  # to be added to b for y f = 1
     full, positive = machine.alpha > 0, machine.signs > 0
@@ -329,7 +329,7 @@ def _squared_spans(machine: Machine) -> Floats:
     elif len(fixed):
         sides = np.hstack([machine.values(fixed, moving), np.ones((len(fixed), border))])
         inner = np.einsum("ij,jk,ik->i", sides, inverse, sides)
-        spans[fixed] = machine.diagonal[fixed] + machine.terms.shift[fixed] - inner
+        spans[fixed] = machine.diagonal[fixed] + machine.loss.quadratic[fixed] - inner
     return np.maximum(spans, 0.0)
 
 
@@ -341,7 +341,7 @@ def _inverse(machine: Machine, moving: Ints, border: int) -> Floats:
     matrix = np.zeros((size + border, size + border))
     matrix[:size, :size] = machine.values(moving, moving)
     ridge = _RIDGE * max(float(np.abs(machine.diagonal).max()), np.finfo(float).tiny)
-    matrix[np.arange(size), np.arange(size)] += machine.terms.shift[moving] + ridge
+    matrix[np.arange(size), np.arange(size)] += machine.loss.quadratic[moving] + ridge
     matrix[size:, :size] = matrix[:size, size:] = 1.0
     return np.asarray(np.linalg.inv(matrix))
 
@@ -350,4 +350,4 @@ def _farthest(machine: Machine, rows: Ints) -> Floats:
     support = np.flatnonzero(machine.alpha > 0)
     products = machine.values(rows, support)
     squares = machine.diagonal[rows][:, np.newaxis] - 2 * products + machine.diagonal[support]
-    return np.asarray(squares.max(axis=1) + machine.terms.shift[rows])
+    return np.asarray(squares.max(axis=1) + machine.loss.quadratic[rows])

@@ -8,13 +8,12 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.certify.arithmetic import within_groups
+from maxmargin.certificates.arithmetic import within_groups
 from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
 from maxmargin.estimators.reductions import best_classes, combined_scores
 from maxmargin.estimators.solving import Budget, Settings, solved
-from maxmargin.loops.records import Terms
 from maxmargin.model_selection.criteria.machines import Machine, machines, refuse_others
-from maxmargin.problem import KernelProblem, Problem, Start, Status
+from maxmargin.problems.problem import KernelProblem, Problem, Start, Status
 from maxmargin.progress import Bar, progress
 
 
@@ -155,12 +154,10 @@ def _hard_score(model: HardMarginSVC, machine: Machine, t: int) -> tuple[float, 
 
 def _soft_score(machine: Machine, t: int, settings: Settings) -> tuple[float, bool]:
     rest = np.delete(np.arange(len(machine)), t)
-    terms, point, problem = machine.terms, machine.point, machine.problem
-    target, low, high, shift = (part[rest] for part in terms[:4])
-    fewer = Terms(target, low, high, shift, terms.slope)
+    point, problem, fewer = machine.point, machine.problem, machine.loss.take(rest)
     beta = np.asarray(point.beta)[rest]
     if isinstance(problem, Problem):
-        stated = replace(problem, X=problem.X[rest], terms=fewer)
+        stated = replace(problem, X=problem.X[rest], loss=fewer)
         found = solved(stated, settings, Budget(None), Start(point.w, point.b, beta))
         product = float(np.ravel(problem.X[[t]] @ found.solution.w)[0])
     else:

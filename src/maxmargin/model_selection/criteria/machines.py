@@ -13,14 +13,14 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Flags, Floats, Ints
-from maxmargin.certify import Certificate, certify
+from maxmargin.certificates import Certificate, certify
 from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
 from maxmargin.estimators.inputs import check_labels, check_weights, class_indices
 from maxmargin.estimators.reductions import binary_tasks
-from maxmargin.gram import Gram
 from maxmargin.kernels import Kernel, Linear
-from maxmargin.loops.records import Terms
-from maxmargin.problem import Intercept, KernelProblem, Point, Problem
+from maxmargin.loops.records import Loss
+from maxmargin.problems.gram import Gram
+from maxmargin.problems.problem import Intercept, KernelProblem, Point, Problem
 
 KINDS = (SVC, LinearSVC, HardMarginSVC)
 _BLOCK = 512  # rows of kernel values looked at together
@@ -39,14 +39,14 @@ class Machine:
         return len(self.rows)
 
     @property
-    def terms(self) -> Terms:
+    def loss(self) -> Loss:
         """The losses."""
-        return self.problem.terms
+        return self.problem.loss
 
     @property
     def signs(self) -> Floats:
         """Labels ±1."""
-        return self.terms.target
+        return self.loss.target
 
     @cached_property
     def alpha(self) -> Floats:
@@ -56,7 +56,7 @@ class Machine:
     @property
     def bound(self) -> Floats:
         """The largest values the duals may have: C of each row, or infinity."""
-        return np.maximum(self.terms.high, -self.terms.low)
+        return np.maximum(self.loss.high, -self.loss.low)
 
     @property
     def free(self) -> bool:
@@ -66,9 +66,9 @@ class Machine:
         return self.problem.intercept is Intercept.FREE
 
     @property
-    def loss(self) -> str:
+    def loss_name(self) -> str:
         """Which it is: "hinge", "squared_hinge" or "hard_margin"."""
-        if self.terms.shift.any():
+        if self.loss.quadratic.any():
             return "squared_hinge"
         return "hard_margin" if np.isinf(self.bound).all() else "hinge"
 
@@ -150,7 +150,7 @@ class Machine:
         free = int(self.free)
         gram = Gram(self.kernel, self.problem.X.astype(np.float64, copy=False))
         every, groups = np.arange(len(self)), np.full(len(self), free - 1)
-        return KernelProblem(gram, self.terms, every, groups, np.zeros(free))
+        return KernelProblem(gram, self.loss, every, groups, np.zeros(free))
 
 
 def machines(model: Any, X: Any, y: Any, sample_weight: Any = None) -> list[Machine]:

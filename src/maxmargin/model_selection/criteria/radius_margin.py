@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.certify import certify
+from maxmargin.certificates import certify
 from maxmargin.kernels.blas import one_blas_thread
-from maxmargin.loops.records import Terms
+from maxmargin.loops.records import Loss
 from maxmargin.model_selection.criteria.machines import Machine, machine_of_two
-from maxmargin.problem import KernelProblem
+from maxmargin.problems.problem import KernelProblem
 from maxmargin.solve import solve
 from maxmargin.solvers.block_smo import BlockSMO
 
@@ -96,7 +96,7 @@ def radius_margin(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Radi
     True
     """
     machine = machine_of_two(model, X, y, sample_weight, "radius_margin")
-    if machine.loss == "hinge":
+    if machine.loss_name == "hinge":
         raise ValueError(
             "radius_margin is not defined for the hinge loss, whose margin is soft in every "
             "feature space: use xi_alpha_bound or span_estimate, or fit "
@@ -112,15 +112,15 @@ def radius_margin(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Radi
     length = min(2 * max(float(certificate.dual), 0.0), longest), longest
     if machine.free:
         return RadiusMargin(_ball(machine, float(model.tol)), length, len(machine), 4.0)
-    radius = float((machine.diagonal + machine.terms.shift).max())
+    radius = float((machine.diagonal + machine.loss.quadratic).max())
     return RadiusMargin((radius, radius), length, len(machine), 1.0)
 
 
 def _ball(machine: Machine, tol: float) -> tuple[float, float]:
     """Return bounds of the squared radius of the smallest ball."""
     stated = machine.as_kernel_problem()
-    n, shift = len(machine), machine.terms.shift
-    terms = Terms(0.5 * (machine.diagonal + shift), np.zeros(n), np.ones(n), shift, 0.0)
+    n, shift = len(machine), machine.loss.quadratic
+    terms = Loss(0.5 * (machine.diagonal + shift), np.zeros(n), np.ones(n), shift, 0.0)
     group = np.zeros(n, dtype=np.int64)
     problem = KernelProblem(stated.gram, terms, stated.rows, group, np.ones(1))
     with one_blas_thread():

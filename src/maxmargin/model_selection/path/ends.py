@@ -24,7 +24,7 @@ from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
 from maxmargin.estimators.inputs import check_weights
 from maxmargin.geometry.inputs import row_products
 from maxmargin.model_selection.path.follow import Data, Step, Walker, expanded_scores
-from maxmargin.problem import Intercept, KernelProblem, MulticlassProblem, Problem, Status
+from maxmargin.problems.problem import Intercept, KernelProblem, MulticlassProblem, Problem, Status
 
 _AT_BOUND = 1e-6  # of its bound
 _TRIES = 8
@@ -54,11 +54,11 @@ def hinge_of(problem: Any, C: float) -> Hinge | None:
     """Return a problem as one with hinge loss and ½‖w‖², or None if it is another."""
     if isinstance(problem, MulticlassProblem) or getattr(problem, "l1_ratio", 0.0) > 0:
         return None
-    terms = problem.terms
+    terms = problem.loss
     bound = np.maximum(-terms.low, terms.high)
-    one_sided = (np.minimum(-terms.low, terms.high) == 0).all() and terms.slope == 0
+    one_sided = (np.minimum(-terms.low, terms.high) == 0).all() and terms.epsilon == 0
     signs = np.where(terms.high > 0, 1.0, -1.0)
-    if terms.shift.any() or not one_sided or not np.array_equal(signs, terms.target):
+    if terms.quadratic.any() or not one_sided or not np.array_equal(signs, terms.target):
         return None
     if isinstance(problem, KernelProblem):
         return Hinge(signs, bound / C, bool(len(problem.totals)))
@@ -142,7 +142,7 @@ def _over(numerator: float, value: float, scores: Floats) -> float:
 
 
 def _at_bound(step: Step, rows: npt.NDArray[np.bool_]) -> bool:
-    terms = step.problem.terms
+    terms = step.problem.loss
     bound = np.maximum(-terms.low, terms.high)
     return bool((np.abs(step.outcome.solution.beta) >= (1 - _AT_BOUND) * bound)[rows].all())
 

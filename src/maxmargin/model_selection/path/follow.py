@@ -13,15 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import clock
 from maxmargin._typing import Floats
-from maxmargin.certify import Certificate, certify
-from maxmargin.certify.arithmetic import within_groups
+from maxmargin.certificates import Certificate, certify
+from maxmargin.certificates.arithmetic import within_groups
 from maxmargin.estimators.solving import Budget, Outcome, Settings, solved
 from maxmargin.geometry.inputs import row_products
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.kernels.rows import FloatArray
-from maxmargin.loops.records import Terms
 from maxmargin.model_selection.cost_paths import COPIED, ROUNDS, OnMatrix, Room, snapped
-from maxmargin.problem import (
+from maxmargin.problems.problem import (
     KernelProblem,
     MulticlassProblem,
     Problem,
@@ -69,10 +68,10 @@ class KernelValues:
         """Return the solutions of a problem at rising multiples of its costs."""
         begun = clock.now()
         free = len(problem.totals) > 0
-        stated = OnMatrix.stated(problem.terms, free, problem.rows)
+        stated = OnMatrix.stated(problem.loss, free, problem.rows)
         path = stated.solve(self.values, costs, tol, self.room, rounds=min(rounds, ROUNDS))
         seconds = (clock.now() - begun) / len(costs)
-        low, high = problem.terms.low, problem.terms.high
+        low, high = problem.loss.low, problem.loss.high
         found = []
         for k, cost in enumerate(costs.tolist()):
             # Of two variables of a row one is ≥ 0, the other ≤ 0, and one of them is 0.
@@ -86,7 +85,7 @@ class KernelValues:
 def _takes(problem: Any) -> bool:
     if not isinstance(problem, KernelProblem) or len(problem.totals) > 1:
         return False
-    return problem.gram.kernel.psd is True and not problem.terms.shift.any()
+    return problem.gram.kernel.psd is True and not problem.loss.quadratic.any()
 
 
 # ------------------------------------------------------------------- path products
@@ -132,7 +131,7 @@ def with_products(
     rows, at = np.unique(first.rows, return_inverse=True)
     columns = np.zeros((len(rows), 2 * len(problems)))
     for k, (problem, solution) in enumerate(zip(problems, solutions, strict=True)):
-        beta, _ = within_groups(problem.terms, solution.beta, problem.groups, problem.totals)
+        beta, _ = within_groups(problem.loss, solution.beta, problem.groups, problem.totals)
         np.add.at(columns[:, 2 * k], at, solution.w)
         np.add.at(columns[:, 2 * k + 1], at, beta)
     used = np.flatnonzero(columns.any(axis=1))
@@ -234,10 +233,7 @@ def at_cost(problem: Any, ratio: float) -> Any:
     """Return a problem with C times ``ratio``."""
     if isinstance(problem, MulticlassProblem):
         return replace(problem, cost=problem.cost * ratio)
-    t = problem.terms
-    return replace(
-        problem, terms=Terms(t.target, t.low * ratio, t.high * ratio, t.shift / ratio, t.slope)
-    )
+    return replace(problem, loss=problem.loss.scaled(ratio))
 
 
 class Point(NamedTuple):
@@ -257,9 +253,9 @@ def start_from(problem: Any, C: float, last: Point | None) -> Start:
     solution = last.solution
     if isinstance(problem, MulticlassProblem):
         return Start(None, solution.b, solution.beta)
-    beta, low, high = solution.beta * (C / last.C), problem.terms.low, problem.terms.high
+    beta, low, high = solution.beta * (C / last.C), problem.loss.low, problem.loss.high
     if isinstance(problem, KernelProblem):
-        beta, _ = within_groups(problem.terms, beta, problem.groups, problem.totals)
+        beta, _ = within_groups(problem.loss, beta, problem.groups, problem.totals)
         return Start(beta=snapped(beta, low, high))
     return Start(solution.w, float(solution.b), snapped(beta, low, high))
 

@@ -9,9 +9,8 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from maxmargin import losses
 from maxmargin._typing import Floats
-from maxmargin.certify import Certificate
+from maxmargin.certificates import Certificate
 from maxmargin.estimators import SVC, SVR, LinearSVC, LinearSVR
 from maxmargin.estimators.inputs import check_weights, refuse_swapped
 from maxmargin.estimators.parameters import shown
@@ -32,7 +31,8 @@ from maxmargin.model_selection.path.exact import (
 )
 from maxmargin.model_selection.path.follow import Data, Point, Step, Walker, fitted, stated
 from maxmargin.model_selection.path.result import RegularizationPath
-from maxmargin.problem import Intercept, KernelProblem, MulticlassProblem, Status
+from maxmargin.problems import losses
+from maxmargin.problems.problem import Intercept, KernelProblem, MulticlassProblem, Status
 from maxmargin.progress import Bar, progress
 
 # ------------------------------------------------------------------- path facts
@@ -126,7 +126,7 @@ def _scores(step: Step) -> Floats:
 
 def _rows(step: Step) -> tuple[dict[str, int], int]:
     """Return how many support vectors are of each kind, and how many rows are wrong."""
-    functional = step.problem.terms.target * _scores(step)
+    functional = step.problem.loss.target * _scores(step)
     slack = np.maximum(0.0, 1 - functional)[step.outcome.solution.beta != 0]
     on, inside = slack <= _ON_MARGIN, slack <= 1.0
     counts = (on.sum(), (inside & ~on).sum(), (~inside).sum())
@@ -150,7 +150,7 @@ def _margin(step: Step) -> float:
 
 
 def _slack_sum(step: Step, C: float) -> float:
-    return float(losses.values(step.problem.terms, _scores(step)).sum()) / C
+    return float(losses.values(step.problem.loss, _scores(step)).sum()) / C
 
 
 def _joint_slack(step: Step, C: float) -> float:

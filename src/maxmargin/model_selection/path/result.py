@@ -6,8 +6,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.certify import Certificate
-from maxmargin.problem import Status
+from maxmargin.certificates import Certificate
+from maxmargin.problems.problem import Status
 
 
 class Maker(Protocol):

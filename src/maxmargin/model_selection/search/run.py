@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from maxmargin import clock
-from maxmargin.certify import Certificate
+from maxmargin.certificates import Certificate
 from maxmargin.model_selection.search.lazy_model import Cell, Judge, Rows
 from maxmargin.model_selection.search.plan import (
     Family,

@@ -15,11 +15,11 @@ from sklearn.utils import indexable
 from sklearn.utils.validation import _check_method_params, _num_samples
 
 from maxmargin import clock
-from maxmargin.gram import free_memory
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.model_selection.search.lazy_model import Judge
 from maxmargin.model_selection.search.plan import NotSharedError, Split, steps_of, weight_name
 from maxmargin.model_selection.search.run import Means, Race, SearchRun
+from maxmargin.problems.gram import free_memory
 from maxmargin.progress import Bar, progress
 
 _KEYS = ("fit_time", "score_time", "test_scores")

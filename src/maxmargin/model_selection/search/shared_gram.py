@@ -152,7 +152,7 @@ class SharedMatrix:
 
     def _stated(self, train: Ints, data: Any, part: Part) -> OnMatrix:
         rows = self.position[train[data.kept[part.rows]]]
-        return OnMatrix.stated(part.terms, len(part.totals) > 0, rows)
+        return OnMatrix.stated(part.loss, len(part.totals) > 0, rows)
 
     def _timed(self, K: FloatArray, stated: OnMatrix, job: _Job, judged: Ints,
                rooms: "LifoQueue[Room]") -> tuple[Any, ...]:  # fmt: skip

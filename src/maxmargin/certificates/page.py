@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from maxmargin.html import Html, table, tag
 
 if TYPE_CHECKING:
-    from maxmargin.certify.certificate import Certificate
+    from maxmargin.certificates.certificate import Certificate
 
 
 def as_html(found: "Certificate") -> Html:

@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from maxmargin.certify.arithmetic import Dual, Primal, assembled, imbalances, within_groups
-from maxmargin.certify.certificate import Certificate
-from maxmargin.certify.rounding import EPS, Bounded, half, total
+from maxmargin.certificates.arithmetic import Dual, Primal, assembled, imbalances, within_groups
+from maxmargin.certificates.certificate import Certificate
 from maxmargin.kernels import Bound, Kernel
 from maxmargin.kernels.precomputed import asymmetry
 from maxmargin.kernels.tiling import TILE_COLUMNS
-from maxmargin.problem import KernelProblem, Point
+from maxmargin.problems.problem import KernelProblem, Point
+from maxmargin.problems.rounding import EPS, Bounded, half, total
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -35,8 +35,8 @@ def certify_kernel(
 
     The intercepts are replaced by the best ones for the weights, unless they are to be kept.
     """
-    terms, groups, totals = problem.terms, problem.groups, problem.totals
-    beta, infeasibility = within_groups(terms, point.beta, groups, totals)
+    loss, groups, totals = problem.loss, problem.groups, problem.totals
+    beta, infeasibility = within_groups(loss, point.beta, groups, totals)
     rows, at = np.unique(problem.rows, return_inverse=True)
     coefficients = np.zeros((len(rows), 2))
     np.add.at(coefficients, at, np.column_stack([point.w, beta]))
@@ -53,9 +53,9 @@ def certify_kernel(
     )
     scores = Bounded(weights.scores.value[at], weights.scores.error[at])
     if len(rows) < len(at):  # a tube: the targets of its two sides, t − ε and t + ε, are rounded
-        scores = Bounded(scores.value, scores.error + EPS * np.abs(terms.target))
+        scores = Bounded(scores.value, scores.error + EPS * np.abs(loss.target))
     primal = Primal(scores, weights.norm2, own.copy(), weights.unknown[at])
-    certificate = assembled(terms, groups, totals, primal, dual, keep_intercept=keep_intercept)
+    certificate = assembled(loss, groups, totals, primal, dual, keep_intercept=keep_intercept)
     certificate = _cut_short(certificate, weights.unknown)
     return doubted(certificate, kernel, bound, problem.gram.bound.dtype)
 
@@ -129,8 +129,8 @@ def _imbalance_cost(problem: KernelProblem, implied: Expansion, at: Ints, off: F
     cost, size = 0.0, (np.abs(implied.scores.value) + implied.unknown)[at]
     for g, moved in enumerate(off):
         members = problem.groups == g
-        pull = np.abs(problem.terms.target[members]) + size[members]
-        cost += moved * (1.01 * float(pull.max(initial=0.0)) + problem.terms.slope)
+        pull = np.abs(problem.loss.target[members]) + size[members]
+        cost += moved * (1.01 * float(pull.max(initial=0.0)) + problem.loss.epsilon)
     return cost + (float(off.sum()) * implied.longest) ** 2
 
 

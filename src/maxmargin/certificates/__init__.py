@@ -14,17 +14,17 @@ so P − D bounds how far w is from optimal, and ‖w − w*‖ ≤ √(2(P − 
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin.certify import multiclass, sparse
-from maxmargin.certify.arithmetic import feasible, within_groups
-from maxmargin.certify.certificate import Certificate, together
-from maxmargin.certify.hard import certify_hard
-from maxmargin.certify.kernel import certify_kernel
-from maxmargin.certify.kernel_hard import certify_kernel_hard
-from maxmargin.certify.linear import certify as certify_ridge
-from maxmargin.certify.multiclass import certify_multiclass
-from maxmargin.certify.sparse import certify_sparse
-from maxmargin.loops.records import Terms
-from maxmargin.problem import KernelProblem, MulticlassProblem, Point, Problem
+from maxmargin.certificates import multiclass, sparse
+from maxmargin.certificates.arithmetic import feasible, within_groups
+from maxmargin.certificates.certificate import Certificate, together
+from maxmargin.certificates.hard import certify_hard
+from maxmargin.certificates.kernel import certify_kernel
+from maxmargin.certificates.kernel_hard import certify_kernel_hard
+from maxmargin.certificates.linear import certify as certify_ridge
+from maxmargin.certificates.multiclass import certify_multiclass
+from maxmargin.certificates.sparse import certify_sparse
+from maxmargin.loops.records import Loss
+from maxmargin.problems.problem import KernelProblem, MulticlassProblem, Point, Problem
 
 Floats = npt.NDArray[np.float64]
 
@@ -42,13 +42,13 @@ def certify(
     A free intercept is replaced by the best one for the weights, unless it is to be kept.
     """
     if isinstance(problem, KernelProblem):
-        if _is_hard(problem.terms):
+        if _is_hard(problem.loss):
             return certify_kernel_hard(problem, point, keep_intercept=keep_intercept)
         return certify_kernel(problem, point, keep_intercept=keep_intercept)
     if isinstance(problem, MulticlassProblem):
         return certify_multiclass(problem, point.w, np.atleast_1d(point.b), point.beta)
-    if _is_hard(problem.terms):
-        signs = problem.terms.target
+    if _is_hard(problem.loss):
+        signs = problem.loss.target
         return certify_hard(
             problem.X, signs, point.w, point.b, signs * point.beta, problem.intercept,
             keep_intercept=keep_intercept,
@@ -62,11 +62,11 @@ def feasible_duals(problem: Problem | MulticlassProblem | KernelProblem, point: 
     if isinstance(problem, MulticlassProblem):
         return multiclass.feasible_duals(problem, point.beta)
     if isinstance(problem, KernelProblem):
-        return within_groups(problem.terms, point.beta, problem.groups, problem.totals)[0]
+        return within_groups(problem.loss, point.beta, problem.groups, problem.totals)[0]
     if problem.l1_ratio > 0:
         return sparse.feasible_duals(problem, point)
-    return feasible(problem.terms, point.beta, problem.intercept)[0]
+    return feasible(problem.loss, point.beta, problem.intercept)[0]
 
 
-def _is_hard(terms: Terms) -> bool:
-    return not terms.shift.any() and bool(np.isinf(terms.high - terms.low).all())
+def _is_hard(loss: Loss) -> bool:
+    return not loss.quadratic.any() and bool(np.isinf(loss.high - loss.low).all())

@@ -7,9 +7,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin.certify.arithmetic import relative_rounding
-from maxmargin.certify.certificate import Certificate
-from maxmargin.certify.rounding import (
+from maxmargin.certificates.arithmetic import relative_rounding
+from maxmargin.certificates.certificate import Certificate
+from maxmargin.geometry.inputs import largest_squared_norm
+from maxmargin.problems.problem import Intercept, MulticlassProblem
+from maxmargin.problems.rounding import (
     EPS,
     Bounded,
     Combination,
@@ -18,8 +20,6 @@ from maxmargin.certify.rounding import (
     squared_norm,
     total,
 )
-from maxmargin.geometry.inputs import largest_squared_norm
-from maxmargin.problem import Intercept, MulticlassProblem
 
 Floats = npt.NDArray[np.float64]
 

@@ -1,7 +1,7 @@
 """Certificates of linear machines with an ℓ1 or elastic-net penalty.
 
     P(w) = ratio·‖w‖₁ + (1 − ratio)/2·‖w‖² + Σ ℓᵢ(w·xᵢ + b)
-    D(β) = Σ tβ − slope|β| − ½ shift β² − Σⱼ max(|vⱼ| − ratio, 0)²/(2(1 − ratio)),    v = Xᵀβ
+    D(β) = Σ tβ − ε|β| − ½ quadratic β² − Σⱼ max(|vⱼ| − ratio, 0)²/(2(1 − ratio)),    v = Xᵀβ
 
 For ratio = 1 the last sum is the constraint |vⱼ| ≤ ratio: β is scaled down until it holds. A
 penalized intercept b = lift·(weight of a column of value lift) is one more weight, and one more v.
@@ -15,16 +15,17 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin.certify.arithmetic import (
+from maxmargin.certificates.arithmetic import (
     Dual,
     Primal,
     assembled,
     feasible,
     imbalances,
 )
-from maxmargin.certify.certificate import Certificate
-from maxmargin.certify.linear import Seen, imbalance_cost
-from maxmargin.certify.rounding import (
+from maxmargin.certificates.certificate import Certificate
+from maxmargin.certificates.linear import Seen, imbalance_cost
+from maxmargin.problems.problem import Intercept, Point, Problem
+from maxmargin.problems.rounding import (
     EPS,
     Bounded,
     Combination,
@@ -32,7 +33,6 @@ from maxmargin.certify.rounding import (
     squared_norm,
     total,
 )
-from maxmargin.problem import Intercept, Point, Problem
 
 Floats = npt.NDArray[np.float64]
 
@@ -94,7 +94,7 @@ def certify_sparse(problem: Problem, point: Point, *, keep_intercept: bool = Fal
         imbalance_cost(problem, beta, implied, off) / (penalty.l2 or 1.0),
     )
     certificate = assembled(
-        problem.terms, groups, totals,
+        problem.loss, groups, totals,
         Primal(seen.scores, Bounded(2 * paid.value, 2 * paid.error), seen.b), dual,
         keep_intercept=keep_intercept, stored=seen.stored,
     )  # fmt: skip
@@ -120,7 +120,7 @@ def _feasible(
 
     Where l2 is 0, no |v| may be above l1, also not by what it may be off.
     """
-    beta, infeasibility = feasible(problem.terms, point.beta, problem.intercept)
+    beta, infeasibility = feasible(problem.loss, point.beta, problem.intercept)
     if penalty.l2 > 0:
         seen = Seen.of(problem, point, beta)
         return seen, beta, seen.implied, infeasibility
@@ -151,7 +151,7 @@ def _settled(problem: Problem, beta: Floats) -> Floats:
     if problem.intercept is not Intercept.FREE:
         return beta
     rest, size = math.fsum(beta.tolist()), np.abs(beta)
-    room = (beta - rest > problem.terms.low) & (beta - rest < problem.terms.high)
+    room = (beta - rest > problem.loss.low) & (beta - rest < problem.loss.high)
     free = np.flatnonzero(room & (size > 2 * abs(rest)))
     if rest and len(free):
         beta = beta.copy()

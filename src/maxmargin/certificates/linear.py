@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin.certify.arithmetic import Dual, Primal, assembled, feasible, imbalances
-from maxmargin.certify.certificate import Certificate
-from maxmargin.certify.rounding import (
+from maxmargin.certificates.arithmetic import Dual, Primal, assembled, feasible, imbalances
+from maxmargin.certificates.certificate import Certificate
+from maxmargin.problems.problem import Intercept, Point, Problem
+from maxmargin.problems.rounding import (
     EPS,
     Bounded,
     Combination,
@@ -21,7 +22,6 @@ from maxmargin.certify.rounding import (
     squared_norm,
     total,
 )
-from maxmargin.problem import Intercept, Point, Problem
 
 Floats = npt.NDArray[np.float64]
 
@@ -35,7 +35,7 @@ def certify(problem: Problem, point: Point, *, keep_intercept: bool = False) -> 
     """
     if problem.l1_ratio:
         raise ValueError(f"this certificate is for penalty ½‖w‖², got l1_ratio={problem.l1_ratio}")
-    beta, infeasibility = feasible(problem.terms, point.beta, problem.intercept)
+    beta, infeasibility = feasible(problem.loss, point.beta, problem.intercept)
     seen = Seen.of(problem, point, beta)
     implied = seen.implied
     groups, totals = seen.groups, np.zeros(int(seen.free))
@@ -49,7 +49,7 @@ def certify(problem: Problem, point: Point, *, keep_intercept: bool = False) -> 
         imbalance_cost(problem, beta, implied, float(off.sum())),
     )
     certificate = assembled(
-        problem.terms, groups, totals, primal, dual,
+        problem.loss, groups, totals, primal, dual,
         keep_intercept=keep_intercept, stored=seen.stored,
     )  # fmt: skip
     return dataclasses.replace(certificate, intercept=seen.intercept(certificate), intercepts=())
@@ -128,7 +128,7 @@ def imbalance_cost(problem: Problem, beta: Floats, implied: Combination, off: fl
     if not lighter > off:
         return np.inf if lighter > 0 else 0.0
     part = 1.01 * off / lighter
-    gained = float(np.abs(problem.terms.target * beta).sum())
+    gained = float(np.abs(problem.loss.target * beta).sum())
     bent = float(np.abs(implied.value) @ implied.size)
     return part * (gained + bent + part * float(implied.size @ implied.size))
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin import losses
-from maxmargin.certify.certificate import Certificate
-from maxmargin.certify.intercepts import best_intercept
-from maxmargin.certify.rounding import EPS, Bounded, total
-from maxmargin.loops.records import Terms
-from maxmargin.problem import Intercept
+from maxmargin.certificates.certificate import Certificate
+from maxmargin.certificates.intercepts import best_intercept
+from maxmargin.loops.records import Loss
+from maxmargin.problems import losses
+from maxmargin.problems.problem import Intercept
+from maxmargin.problems.rounding import EPS, Bounded, total
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -49,7 +49,7 @@ def _as_it_is(b: Floats) -> Floats:
 
 
 def assembled(
-    terms: Terms,
+    loss: Loss,
     groups: Ints,
     totals: Floats,
     primal: Primal,
@@ -62,7 +62,7 @@ def assembled(
 
     Parameters
     ----------
-    terms, groups, totals
+    loss, groups, totals
         As in ``KernelProblem``.
     primal, dual : Primal, Dual
         The point.
@@ -71,18 +71,18 @@ def assembled(
     stored : callable
         Returns what intercepts will be once a model has stored them.
     """
-    best = primal.b if not len(totals) else stored(best_intercepts(terms, groups, totals, primal))
+    best = primal.b if not len(totals) else stored(best_intercepts(loss, groups, totals, primal))
     own = primal.b if keep_intercept else best
-    value = _objective(terms, groups, totals, primal, own)
-    least = value if np.array_equal(own, best) else _objective(terms, groups, totals, primal, best)
-    bound = dual_objective(terms, dual)
+    value = _objective(loss, groups, totals, primal, own)
+    least = value if np.array_equal(own, best) else _objective(loss, groups, totals, primal, best)
+    bound = dual_objective(loss, dual)
     proved = min(value.value + value.error, least.value + least.error) - (bound.value - bound.error)
     return Certificate(
         value.value,
         bound.value,
         dual.infeasibility,
         dual.drift,
-        _violation(terms, primal, by_variable(groups, own), dual.beta),
+        _violation(loss, primal, by_variable(groups, own), dual.beta),
         float(np.sqrt(2 * max(proved, 0.0))),
         float(best[0]) if len(best) else 0.0,
         intercept_cost=max(value.value - least.value, 0.0) if np.isfinite(least.value) else 0.0,
@@ -91,10 +91,10 @@ def assembled(
     ).resolved()
 
 
-def _violation(terms: Terms, primal: Primal, offset: Floats, beta: Floats) -> float:
+def _violation(loss: Loss, primal: Primal, offset: Floats, beta: Floats) -> float:
     if np.any(primal.unknown):
         return np.inf
-    return kkt_violation(terms, primal.scores.value + offset, beta)
+    return kkt_violation(loss, primal.scores.value + offset, beta)
 
 
 def relative_rounding(value: Bounded, bound: Bounded) -> float:
@@ -106,16 +106,16 @@ def relative_rounding(value: Bounded, bound: Bounded) -> float:
     return float(error / size) if size > 0 and np.isfinite(error) else np.inf
 
 
-def _objective(terms: Terms, groups: Ints, totals: Floats, primal: Primal, b: Floats) -> Bounded:
+def _objective(loss: Loss, groups: Ints, totals: Floats, primal: Primal, b: Floats) -> Bounded:
     """Return ½‖w‖² + Σ ℓ(w·φ + b) + Σ totals·b."""
     offset = by_variable(groups, b)
     scores = primal.scores.value + offset
-    off = primal.scores.error + EPS * np.abs(terms.target - scores)
+    off = primal.scores.error + EPS * np.abs(loss.target - scores)
     off += EPS * np.where((primal.scores.value != 0) & (offset != 0), np.abs(scores), 0.0)
     if totals.any():  # a model of a ν-form is divided by its margin before it is stored
         off += 2 * EPS * (np.abs(scores) + np.abs(offset))
-    each = _within(terms, scores, primal.unknown)
-    steep = losses.steepest(terms, scores, primal.unknown + off)
+    each = _within(loss, scores, primal.unknown)
+    steep = losses.steepest(loss, scores, primal.unknown + off)
     fitted = total(each, steep * off + 4 * EPS * each)
     pulled = total(totals * b, EPS * np.abs(totals * b))
     value = 0.5 * primal.norm2.value + fitted.value + pulled.value
@@ -124,17 +124,20 @@ def _objective(terms: Terms, groups: Ints, totals: Floats, primal: Primal, b: Fl
     return Bounded(value, error) if np.isfinite(value) else Bounded(np.inf, np.inf)
 
 
-def _within(terms: Terms, scores: Floats, off: Floats | float) -> Floats:
+def _within(loss: Loss, scores: Floats, off: Floats | float) -> Floats:
     """Return the largest loss on the interval of so much to either side of each score."""
     if not np.any(off):
-        return losses.values(terms, scores)
-    return np.maximum(losses.values(terms, scores - off), losses.values(terms, scores + off))
+        return losses.values(loss, scores)
+    return np.maximum(losses.values(loss, scores - off), losses.values(loss, scores + off))
 
 
-def dual_objective(terms: Terms, dual: Dual) -> Bounded:
-    """Return Σ tβ − slope|β| − ½ shift β² − ½‖Σβφ‖²."""
+def dual_objective(loss: Loss, dual: Dual) -> Bounded:
+    """Return Σ tβ − ε|β| − ½ quadratic β² − ½‖Σβφ‖²."""
     beta = dual.beta
-    gained, paid = terms.target * beta, terms.slope * np.abs(beta) + 0.5 * terms.shift * beta * beta
+    gained, paid = (
+        loss.target * beta,
+        loss.epsilon * np.abs(beta) + 0.5 * loss.quadratic * beta * beta,
+    )
     summed = total(gained - paid, 4 * EPS * (np.abs(gained) + paid))
     value = summed.value - 0.5 * dual.norm2.value
     error = summed.error + 0.5 * dual.norm2.error + dual.imbalance
@@ -142,7 +145,7 @@ def dual_objective(terms: Terms, dual: Dual) -> Bounded:
     return Bounded(value, error) if np.isfinite(value) else Bounded(-np.inf, np.inf)
 
 
-def best_intercepts(terms: Terms, groups: Ints, totals: Floats, primal: Primal) -> Floats:
+def best_intercepts(loss: Loss, groups: Ints, totals: Floats, primal: Primal) -> Floats:
     """Return the intercept of each group that makes the objective smallest."""
     best = primal.b.copy()
     for g, pull in enumerate(totals):
@@ -150,11 +153,12 @@ def best_intercepts(terms: Terms, groups: Ints, totals: Floats, primal: Primal) 
         known = members & np.equal(primal.unknown, 0.0)
         if not known.any():
             continue
-        target, low, high, shift = (part[known] for part in terms[:4])
-        some = Terms(target, low, high, shift, terms.slope)
         share = known.sum() / members.sum()
         best[g] = best_intercept(
-            some, primal.scores.value[known], float(primal.b[g]), share * float(pull)
+            loss.take(np.flatnonzero(known)),
+            primal.scores.value[known],
+            float(primal.b[g]),
+            share * float(pull),
         )
     return best
 
@@ -167,24 +171,24 @@ def by_variable(groups: Ints, b: Floats) -> Floats:
 # ------------------------------------------------------------------- feasible duals
 
 
-def feasible(terms: Terms, beta: Floats, intercept: Intercept) -> tuple[Floats, float]:
+def feasible(loss: Loss, beta: Floats, intercept: Intercept) -> tuple[Floats, float]:
     """Return β clipped to its box, the heavier side scaled down so that Σβ = 0; and the change."""
     free = intercept is Intercept.FREE
     groups = np.full(len(beta), 0 if free else -1)
-    return within_groups(terms, beta, groups, np.zeros(int(free)))
+    return within_groups(loss, beta, groups, np.zeros(int(free)))
 
 
-def within_groups(terms: Terms, beta: Floats, groups: Ints, totals: Floats) -> tuple[Floats, float]:
+def within_groups(loss: Loss, beta: Floats, groups: Ints, totals: Floats) -> tuple[Floats, float]:
     """Return β clipped to its box with the right sum in every group; and the change.
 
     Where the sum is too large in one direction, by more than rounding, the variables of that
     direction are scaled down; where there is nothing to scale down they share in the room that is
     left.
     """
-    clipped = np.clip(np.nan_to_num(beta, posinf=0.0, neginf=0.0), terms.low, terms.high)
+    clipped = np.clip(np.nan_to_num(beta, posinf=0.0, neginf=0.0), loss.low, loss.high)
     for g, wanted in enumerate(totals):
         members = np.flatnonzero(groups == g)
-        low, high = terms.low[members], terms.high[members]
+        low, high = loss.low[members], loss.high[members]
         clipped[members] = _summing_to(float(wanted), clipped[members], low, high)
     size = float(np.abs(beta).sum())
     change = float(np.abs(clipped - beta).sum())
@@ -217,10 +221,10 @@ def imbalances(beta: Floats, groups: Ints, totals: Floats) -> Floats:
     return off
 
 
-def kkt_violation(terms: Terms, scores: Floats, beta: Floats) -> float:
+def kkt_violation(loss: Loss, scores: Floats, beta: Floats) -> float:
     """Return by how much, at worst, a residual t − f is outside what its β allows."""
     near = _AT_BOUND * float(np.abs(beta).max(initial=0.0))
-    lower, upper = losses.allowed_residuals(terms, beta, near)
-    residual = terms.target - scores
+    lower, upper = losses.allowed_residuals(loss, beta, near)
+    residual = loss.target - scores
     outside = np.maximum(lower - residual, residual - upper)
     return float(np.max(outside, initial=0.0))

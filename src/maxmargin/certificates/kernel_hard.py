@@ -8,8 +8,8 @@ as in ``certify.hard``.
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin.certify.certificate import Certificate
-from maxmargin.certify.hard import (
+from maxmargin.certificates.certificate import Certificate
+from maxmargin.certificates.hard import (
     Duals,
     Plane,
     assembled,
@@ -18,9 +18,9 @@ from maxmargin.certify.hard import (
     placed_scores,
     root,
 )
-from maxmargin.certify.kernel import doubted, expansions
-from maxmargin.certify.rounding import Bounded
-from maxmargin.problem import Intercept, KernelProblem, Point
+from maxmargin.certificates.kernel import doubted, expansions
+from maxmargin.problems.problem import Intercept, KernelProblem, Point
+from maxmargin.problems.rounding import Bounded
 
 Floats = npt.NDArray[np.float64]
 
@@ -33,7 +33,7 @@ def certify_kernel_hard(
     Parameters
     ----------
     problem : KernelProblem
-        With the terms of ``losses.hard_margin``, one variable a row, and one group or none.
+        With the loss of ``losses.hard_margin``, one variable a row, and one group or none.
     point : Point
         Coefficients w, intercept and duals, in any scale. A free intercept is replaced by the best
         one, unless it is to be kept; what the given one would cost is ``intercept_cost``.
@@ -44,7 +44,7 @@ def certify_kernel_hard(
         A plane that does not separate by more than rounding has an infinite objective and gap; a
         kernel that is not positive semidefinite has no bound.
     """
-    signs, kernel = problem.terms.target, problem.gram.kernel
+    signs, kernel = problem.loss.target, problem.gram.kernel
     intercept = Intercept.FREE if len(problem.totals) else Intercept.NONE
     alpha, infeasibility = feasible(signs * point.beta, signs, intercept)
     a, beta = np.asarray(point.w, dtype=np.float64), alpha * signs

@@ -7,11 +7,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin.gram import Gram
-from maxmargin.loops.records import Terms
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from maxmargin._typing import Floats, Ints
+from maxmargin.loops.records import Loss
+from maxmargin.problems.gram import Gram
 
 
 class Status(Enum):
@@ -63,12 +61,12 @@ class Problem:
     The penalty is ½‖w‖², plus ½(b/lift)² if the intercept is penalized (b = lift·v, where v weighs
     a constant feature of value lift); or l1_ratio·‖w‖₁ + (1 − l1_ratio)·½‖w‖². Its dual is
 
-        max  Σ tβ − slope|β| − ½ shift β²  −  ½‖Σβx‖²    (− ½(lift·Σβ)² if penalized)
+        max  Σ tβ − ε|β| − ½ quadratic β²  −  ½‖Σβx‖²    (− ½(lift·Σβ)² if penalized)
         s.t. low ≤ β ≤ high,  and Σβ = 0 if the intercept is free.
     """
 
     X: Any  # C-ordered float32/float64 array, or CSR
-    terms: Terms
+    loss: Loss
     intercept: Intercept = Intercept.FREE
     lift: float = 1.0
     l1_ratio: float = 0.0
@@ -211,17 +209,17 @@ class KernelProblem:
 
         min  ½‖w‖² + Σᵥ ℓᵥ(w·φ(xᵥ) + b[g(v)]) + Σ totals·b
 
-    with the losses of ``Terms``, where g(v) is the group of variable v (−1: it has no intercept)
+    with the losses of ``Loss``, where g(v) is the group of variable v (−1: it has no intercept)
     and xᵥ its row. The dual is
 
-        max  Σ tβ − slope|β| − ½ shift β²  −  ½‖w‖²,    w = Σ βᵥ φ(xᵥ)
+        max  Σ tβ − ε|β| − ½ quadratic β²  −  ½‖w‖²,    w = Σ βᵥ φ(xᵥ)
         s.t. low ≤ β ≤ high,  and Σβ = totals[g] within each group g.
 
     One group with total 0 is a free intercept, none is no intercept; the ν-forms have two.
     """
 
     gram: Gram
-    terms: Terms
+    loss: Loss
     rows: Ints  # of the Gram matrix: one for each variable
     groups: Ints
     totals: Floats

@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin.certify.arithmetic import relative_rounding
-from maxmargin.certify.certificate import Certificate
-from maxmargin.certify.rounding import (
+from maxmargin.certificates.arithmetic import relative_rounding
+from maxmargin.certificates.certificate import Certificate
+from maxmargin.problems.problem import Intercept
+from maxmargin.problems.rounding import (
     EPS,
     Bounded,
     exact_sum,
@@ -23,7 +24,6 @@ from maxmargin.certify.rounding import (
     squared_norm,
     total,
 )
-from maxmargin.problem import Intercept
 
 Floats = npt.NDArray[np.float64]
 

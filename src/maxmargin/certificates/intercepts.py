@@ -3,22 +3,23 @@
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin import loops, losses
-from maxmargin.loops.records import Terms
+from maxmargin import loops
+from maxmargin.loops.records import Loss
+from maxmargin.problems import losses
 
 Floats = npt.NDArray[np.float64]
 
 _FLAT = 1e-12  # a slope below this part of all slopes is none: rounding of sums
 
 
-def best_intercept(terms: Terms, scores: Floats, near: float, pull: float = 0.0) -> float:
+def best_intercept(loss: Loss, scores: Floats, near: float, pull: float = 0.0) -> float:
     """Return the b that minimises Σ ℓ(s + b) + pull·b: the middle one where there are several.
 
     The sum is convex and piecewise linear or quadratic; its slope is found at the median of the
     kinks that are left until none is.
     """
-    tiny = _FLAT * _slope_scale(terms, scores + near)
-    total = _Total(terms, scores, pull)
+    tiny = _FLAT * _slope_scale(loss, scores + near)
+    total = _Total(loss, scores, pull)
     left, right = -np.inf, np.inf
     inside = total.kinks
     while len(inside):
@@ -37,17 +38,17 @@ def best_intercept(terms: Terms, scores: Floats, near: float, pull: float = 0.0)
 class _Total:
     """Σ ℓ(s + b) as a function of b: each row pulls b up from below ``up``, down from above."""
 
-    def __init__(self, terms: Terms, scores: Floats, pull: float) -> None:
-        residual = terms.target - scores
-        self.up, self.down = residual - terms.slope, residual + terms.slope
-        self.kinks = np.concatenate([self.up[terms.high > 0], self.down[terms.low < 0]])
-        self.terms, self.pull = terms, pull
+    def __init__(self, loss: Loss, scores: Floats, pull: float) -> None:
+        residual = loss.target - scores
+        self.up, self.down = residual - loss.epsilon, residual + loss.epsilon
+        self.kinks = np.concatenate([self.up[loss.high > 0], self.down[loss.low < 0]])
+        self.loss, self.pull = loss, pull
 
     def slopes(self, b: float) -> tuple[float, float]:
         """Return the left and the right derivative."""
-        terms = self.terms
+        loss = self.loss
         left, right = loops.intercepts.slopes(
-            self.up, self.down, terms.low, terms.high, terms.shift, b
+            self.up, self.down, loss.low, loss.high, loss.quadratic, b
         )
         return float(left) + self.pull, float(right) + self.pull
 
@@ -78,6 +79,6 @@ def _root_between(total: _Total, left: float, right: float) -> float:
     return float(np.clip(left - low * (right - left) / (high - low), left, right))
 
 
-def _slope_scale(terms: Terms, scores: Floats) -> float:
-    total = float(np.abs(losses.best_duals(terms, scores)).sum())
+def _slope_scale(loss: Loss, scores: Floats) -> float:
+    total = float(np.abs(losses.best_duals(loss, scores)).sum())
     return max(total, 1e-300) if np.isfinite(total) else 1e-300

@@ -5,8 +5,8 @@ from typing import Self
 
 import numpy as np
 
-from maxmargin.certify.page import as_html
-from maxmargin.problem import relative_gap
+from maxmargin.certificates.page import as_html
+from maxmargin.problems.problem import relative_gap
 
 _BELOW = 1e-12  # a negative gap up to this part is rounding, even where none is stated
 _RESOLVED = 0.5  # of the objective: where more may be rounding, there is no bound

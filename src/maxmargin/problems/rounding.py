@@ -9,11 +9,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from maxmargin._typing import Floats
 from maxmargin.geometry.inputs import BLOCK_SIZE, blocks, is_sparse
-
-Floats = npt.NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
 _TINY = 1e-300  # covers what underflow may lose
