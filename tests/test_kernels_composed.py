@@ -238,7 +238,7 @@ def test_flags_combine() -> None:
 
 def test_members_share_their_rows() -> None:
     kernel = RBF() + RBF(2.0) + Linear() * Polynomial()
-    bound = kernel.bind(X)[np.array([3, 1])]
-    rbf, wider, product = bound.parts
+    prepared = kernel.prepare(X)[np.array([3, 1])]
+    rbf, wider, product = prepared.parts
     assert product.parts[0].parts[0] is product.parts[1].parts[0]
     assert rbf.parts[0] is wider.parts[0]

@@ -1,4 +1,4 @@
-"""A kernel bound to training rows: blocks by BLAS, rows kept within a memory cap."""
+"""A kernel on training rows: blocks by BLAS, rows kept within a memory cap."""
 
 import os
 from functools import cached_property
@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin import loops
-from maxmargin.kernels import Bound, Kernel
+from maxmargin.kernels import Kernel, PreparedRows
 from maxmargin.kernels.blas import usual_threads
 from maxmargin.kernels.rows import DenseRows, FloatArray
-from maxmargin.kernels.tiling import worker_pool
+from maxmargin.kernels.tiles import worker_pool
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -36,43 +36,43 @@ class Gram:
         With numbers for all its parameters (see ``Kernel.resolved``).
     X : matrix or sequence
         The n rows.
-    like : Bound, optional
+    like : PreparedRows, optional
         Other rows that these will be compared with.
     memory : int, optional
         Bytes that kept rows may take; by default half of what is free.
     threads : int, optional
-        As in ``Kernel.between``.
+        As in ``Kernel.block``.
     """
 
     def __init__(
         self,
         kernel: Kernel,
         X: Any,
-        like: Bound | None = None,
+        like: PreparedRows | None = None,
         memory: int | None = None,
         threads: int | None = None,
     ) -> None:
         self.kernel, self.threads = kernel, threads
         self.memory = free_memory() if memory is None else memory
-        self.bound = kernel.bind(X, like)  # in the type of X
+        self.prepared = kernel.prepare(X, like)  # in the type of X
         self._X = X
 
     def __len__(self) -> int:
-        return len(self.bound)
+        return len(self.prepared)
 
     @cached_property
-    def exact(self) -> Bound:
-        """The rows bound in float64."""
-        if self.bound.dtype == np.float64 or self.kernel.takes_objects:
-            return self.bound
-        return self.kernel.bind(self._X.astype(np.float64))
+    def exact(self) -> PreparedRows:
+        """The rows prepared in float64."""
+        if self.prepared.dtype == np.float64 or self.kernel.takes_objects:
+            return self.prepared
+        return self.kernel.prepare(self._X.astype(np.float64))
 
     @cached_property
-    def tiles(self) -> Bound:
-        """The rows bound for fast tiles: in float32 where its rounding does not show."""
+    def tiles(self) -> PreparedRows:
+        """The rows prepared for fast tiles: in float32 where its rounding does not show."""
         if len(self) <= _SMALL or np.abs(self.diagonal).max() > _LARGEST_SINGLE:
             return self.exact
-        return self.kernel.bind_single(self._X) or self.exact
+        return self.kernel.prepare_float32(self._X) or self.exact
 
     def square(self, rows: Ints) -> FloatArray:
         """Return K[rows][:, rows], in the type of the tiles.
@@ -81,11 +81,11 @@ class Gram:
         it would not fit into the memory, its values are the same all the same.
         """
         if len(rows) == len(self):
-            return self.kernel.between(self.tiles, self.tiles, threads=self.threads)
+            return self.kernel.block(self.tiles, self.tiles, threads=self.threads)
         shared = self._shared
         if shared is None:
             part = (self.tiles.steady() if self._worth_sharing else self.tiles)[rows]
-            return self.kernel.between(part, part, threads=self.threads)
+            return self.kernel.block(part, part, threads=self.threads)
         out = np.empty((len(rows), len(rows)), shared.dtype)
         loops.smo.take(shared, rows, rows, out)
         return out
@@ -93,8 +93,8 @@ class Gram:
     @property
     def cheap(self) -> bool:
         """Whether values are computed about as fast as they are copied."""
-        dense = isinstance(self.bound.parts[0], DenseRows) if self.bound.parts else False
-        return dense and (self.bound.width or 0) <= _FEW_COLUMNS
+        dense = isinstance(self.prepared.parts[0], DenseRows) if self.prepared.parts else False
+        return dense and (self.prepared.width or 0) <= _FEW_COLUMNS
 
     @property
     def _worth_sharing(self) -> bool:
@@ -105,7 +105,7 @@ class Gram:
         if not self._worth_sharing or len(self) ** 2 * self.tiles.dtype.itemsize > self.memory:
             return None
         rows = self.tiles.steady()
-        return self.kernel.between(rows, rows, threads=self.threads)
+        return self.kernel.block(rows, rows, threads=self.threads)
 
     @cached_property
     def diagonal(self) -> Floats:
@@ -114,7 +114,7 @@ class Gram:
 
     def block(self, i: Ints, j: Ints) -> Floats:
         """Return K[i][:, j]."""
-        return np.asarray(self.kernel.between(self.bound[i], self.bound[j]), np.float64)
+        return np.asarray(self.kernel.block(self.prepared[i], self.prepared[j]), np.float64)
 
 
 def free_memory() -> int:
@@ -139,20 +139,20 @@ class RowStore:
     there were room for all, and values that are computed again are the same to the bit.
     """
 
-    def __init__(self, gram: Gram, bound: Bound, least: int = 64) -> None:
+    def __init__(self, gram: Gram, prepared: PreparedRows, least: int = 64) -> None:
         self.gram = gram
-        self._bind(bound)
-        self._buffer = np.empty(0, self.bound.dtype)
+        self._bind(prepared)
+        self._buffer = np.empty(0, self.prepared.dtype)
         self._least = least
         self._chance = np.random.default_rng(0)
-        self.known = np.zeros(len(bound), bool)
+        self.known = np.zeros(len(prepared), bool)
         self._empty()
 
     def __len__(self) -> int:
-        return len(self.bound)
+        return len(self.prepared)
 
-    def _bind(self, bound: Bound) -> None:
-        self.bound, self._steady = bound, bound.steady()
+    def _bind(self, prepared: PreparedRows) -> None:
+        self.prepared, self._steady = prepared, prepared.steady()
 
     def _empty(self) -> None:
         width = max(1, len(self))
@@ -163,11 +163,11 @@ class RowStore:
 
     def _lay_out(self, width: int, memory: int) -> None:
         """Set how many rows of this width there is room for."""
-        itemsize = self.bound.dtype.itemsize
+        itemsize = self.prepared.dtype.itemsize
         room = max(self._least, memory // (itemsize * width))
         self.capacity = int(min(width, room - room % _AT_ONCE))
         if self._buffer.size < self.capacity * width:
-            self._buffer = np.empty(self.capacity * width, self.bound.dtype)
+            self._buffer = np.empty(self.capacity * width, self.prepared.dtype)
         self.values = self._buffer[: self.capacity * width].reshape(self.capacity, width)
 
     def _has(self, positions: Ints) -> npt.NDArray[np.bool_]:
@@ -185,7 +185,7 @@ class RowStore:
             free = self._free_run(len(missing), positions)
             part, missing = missing[: len(free)], missing[len(free) :]
             run = self.values[free[0] : free[-1] + 1]
-            self.gram.kernel.between(
+            self.gram.kernel.block(
                 self._steady[part], self._steady, out=run, threads=self.gram.threads
             )
             self._slot[part] = free
@@ -200,10 +200,10 @@ class RowStore:
         Most rows are needed once: memory for them would cost more than to compute them.
         """
         kept = keep | self.known[positions]
-        passing = self.bound[positions[~kept]]
+        passing = self.prepared[positions[~kept]]
         if len(passing):
             some = weights[~kept][:, np.newaxis]
-            f += self.gram.kernel.combine(self.bound, passing, some, self.gram.threads)[:, 0]
+            f += self.gram.kernel.dot(self.prepared, passing, some, self.gram.threads)[:, 0]
         for begin in range(0, int(kept.sum()), self.capacity):
             part = slice(begin, begin + self.capacity)
             self._add_stored(f, positions[kept][part], weights[kept][part])
@@ -246,19 +246,19 @@ class RowStore:
 
     def block(self, positions: Ints) -> FloatArray:
         """Return the square of the matrix for some rows, from known rows where possible."""
-        size, between, threads = len(positions), self.gram.kernel.between, self.gram.threads
-        out = np.empty((size, size), self.bound.dtype)
+        size, block, threads = len(positions), self.gram.kernel.block, self.gram.threads
+        out = np.empty((size, size), self.prepared.dtype)
         known, missing = self.known[positions], np.flatnonzero(~self.known[positions])
         if len(missing) > size // 2:
-            part = self.bound[positions]
-            return between(part, part, out=out, threads=threads)
-        part = self.bound[positions[missing]]
-        inner = between(part, part, threads=threads)
+            part = self.prepared[positions]
+            return block(part, part, out=out, threads=threads)
+        part = self.prepared[positions[missing]]
+        inner = block(part, part, threads=threads)
         here = self._has(positions)
         gone = np.flatnonzero(known & ~here)
         if len(gone):
             rows, columns = self._steady[positions[gone]], self._steady[positions]
-            out[gone] = between(rows, columns, threads=threads)
+            out[gone] = block(rows, columns, threads=threads)
         loops.smo.gather_block(
             self.values, self.slots(positions), positions, np.flatnonzero(here),
             np.flatnonzero(known), missing, inner, out,
@@ -268,7 +268,7 @@ class RowStore:
     def narrow(self, keep: Ints, useful: Ints) -> None:
         """Forget all columns but ``keep`` (ascending), and all rows but the useful among them."""
         width = len(self)
-        self._bind(self.bound[keep])
+        self._bind(self.prepared[keep])
         known = np.zeros(width, bool)
         known[useful] = self.known[useful]
         self.known = known[keep]
@@ -290,26 +290,26 @@ class RowStore:
         self._held[: len(stays)] = rows
         self._next, self._full = len(stays), False
 
-    def widen(self, bound: Bound, place: Ints, useful: Ints) -> None:
-        """Add columns: ``bound`` has them all, those from before at the positions ``place``.
+    def widen(self, prepared: PreparedRows, place: Ints, useful: Ints) -> None:
+        """Add columns: ``prepared`` has them all, those from before at the positions ``place``.
 
         Rows that were not useful (by their old position) are forgotten.
         """
         held, values = self._held, self.values
         used = np.flatnonzero(np.isin(held, useful))
-        added = np.setdiff1d(np.arange(len(bound)), place, assume_unique=True)
+        added = np.setdiff1d(np.arange(len(prepared)), place, assume_unique=True)
         before, known = self._steady, self.known
-        self._bind(bound)
-        self.known = np.zeros(len(bound), bool)
+        self._bind(prepared)
+        self.known = np.zeros(len(prepared), bool)
         if len(added) <= _MOST_ADDED * len(place):
             self.known[place[useful]] = known[useful]
         if not self.known.any() or not len(used):
             self._empty()
             return
-        rest = self.gram.kernel.between(
+        rest = self.gram.kernel.block(
             before[held[used]], self._steady[added], threads=self.gram.threads
         )
-        self._buffer = np.empty(0, bound.dtype)
+        self._buffer = np.empty(0, prepared.dtype)
         self._empty()
         used = used[: self.capacity]
         loops.smo.merge(values, used, place, rest, added, self.values)

@@ -21,7 +21,7 @@ from maxmargin.estimators.kernel_models import (
 from maxmargin.estimators.kernel_parameters import KernelParameters
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
 from maxmargin.kernels import Kernel, Linear, Precomputed
-from maxmargin.kernels.bound import is_numeric
+from maxmargin.kernels.prepared import is_numeric
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -24,7 +24,7 @@ class _Remembering:
         self._kernel, self._coefficients = kernel, coefficients
         self._products, self._sizes = products, sizes
 
-    def combine_with_sizes(self, a: Any, b: Any, weights: Floats, **options: Any) -> Any:
+    def dot_with_magnitudes(self, a: Any, b: Any, weights: Floats, **options: Any) -> Any:
         """Return K(a, b) @ weights and |K(a, b)| @ |weights|: rows with a weight come first."""
         count = weights.shape[1]
         used = self._coefficients[:, :count].any(axis=1)
@@ -32,7 +32,7 @@ class _Remembering:
         if len(a) == len(self._products) and np.array_equal(weights, some):
             order = np.argsort(~used, kind="stable")
             return self._products[order, :count], self._sizes[order, :count]
-        return self._kernel.combine_with_sizes(a, b, weights, **options)
+        return self._kernel.dot_with_magnitudes(a, b, weights, **options)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._kernel, name)
@@ -58,10 +58,12 @@ def with_products(
     used = np.flatnonzero(columns.any(axis=1))
     if not len(used):
         return problems, [np.zeros(len(at)) for _ in problems]
-    bound = first.gram.exact[rows]
+    prepared = first.gram.exact[rows]
     unique, place = np.unique(columns, axis=1, return_inverse=True)
     unique = np.ascontiguousarray(unique[used])
-    both = first.gram.kernel.combine_with_sizes(bound, bound[used], unique, first.gram.threads)
+    both = first.gram.kernel.dot_with_magnitudes(
+        prepared, prepared[used], unique, first.gram.threads
+    )
     products, sizes = (part[:, np.ravel(place)] for part in both)
     found = []
     for k, problem in enumerate(problems):
@@ -69,7 +71,7 @@ def with_products(
         known = columns[:, mine], products[:, mine], sizes[:, mine]
         gram: Any = SimpleNamespace(
             kernel=_Remembering(problem.gram.kernel, *known),
-            bound=first.gram.bound,
+            prepared=first.gram.prepared,
             exact=first.gram.exact,
             threads=first.gram.threads,
         )

@@ -246,6 +246,6 @@ def expanded_scores(problem: KernelProblem, coefficients: Floats) -> Floats:
     used = np.flatnonzero(by_row)
     if not len(used):
         return np.zeros(len(at))
-    bound, gram = problem.gram.exact[rows], problem.gram
+    prepared, gram = problem.gram.exact[rows], problem.gram
     column = by_row[used][:, np.newaxis]
-    return np.asarray(gram.kernel.combine(bound, bound[used], column, gram.threads)[at, 0])
+    return np.asarray(gram.kernel.dot(prepared, prepared[used], column, gram.threads)[at, 0])

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from maxmargin import clock, loops
 from maxmargin.gram import RowStore
-from maxmargin.kernels import Bound
+from maxmargin.kernels import PreparedRows
 from maxmargin.kernels.rows import FloatArray
 from maxmargin.problem import Bracket, KernelProblem, Start
 from maxmargin.solvers.kernel_leaps import leap
@@ -125,7 +125,7 @@ class _State:
         if start.beta is not None and self.whole is None:
             self._shrink()
 
-    def _bound(self, rows: Ints) -> Bound:
+    def _bound(self, rows: Ints) -> PreparedRows:
         tiles = self.gram.exact if self.precise else self.gram.tiles
         return tiles if len(rows) == len(self.gram) else tiles[self.used[rows]]
 
@@ -133,7 +133,7 @@ class _State:
         if not self.precise:
             return self.gram.square(self.used)
         rows = self._bound(self.rows)
-        return self.gram.kernel.between(rows, rows, threads=self.gram.threads)
+        return self.gram.kernel.block(rows, rows, threads=self.gram.threads)
 
     def _activate(self, variables: Ints) -> None:
         """Make these the active variables; their rows are those in ``rows``."""
