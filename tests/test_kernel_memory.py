@@ -51,13 +51,13 @@ def test_memory_and_threads_change_no_bit(name: str) -> None:
 )
 def test_values_of_steady_rows_do_not_depend_on_the_tile(kernel: Kernel, dtype: type) -> None:
     for width in (1, 7, 64, 300):
-        rows = kernel.bind(rng.normal(size=(700, width)).astype(dtype)).steady()
-        whole = kernel.between(rows, rows[:])
+        rows = kernel.prepare(rng.normal(size=(700, width)).astype(dtype)).steady()
+        whole = kernel.block(rows, rows[:])
         i, j = rng.choice(700, 33, replace=False), rng.choice(700, 531, replace=False)
         for some, others in ((i, j), (i[:1], j), (j, i[:3])):
-            part = kernel.between(rows[some], rows[others])
+            part = kernel.block(rows[some], rows[others])
             np.testing.assert_array_equal(part, whole[np.ix_(some, others)])
-        assert np.allclose(whole, kernel.between(rows, rows), rtol=1e-4, atol=1e-4)
+        assert np.allclose(whole, kernel.block(rows, rows), rtol=1e-4, atol=1e-4)
 
 
 def test_a_store_with_little_room_gives_the_same_sums_and_blocks() -> None:

@@ -58,7 +58,7 @@ X = rng.standard_normal((20, 3))
 )
 def test_gamma_is_checked_when_used(kind: Any, gamma: Any, error: type[Exception]) -> None:
     kernel = kind(gamma=gamma)
-    for use in (kernel.gram, kernel.diag, kernel.bind, kernel.resolved):
+    for use in (kernel.gram, kernel.diag, kernel.prepare, kernel.resolved):
         with pytest.raises(error, match=f"{kind.__name__}: gamma"):
             use(np.abs(X))
 
@@ -212,14 +212,14 @@ def test_maps_are_held_to_their_width() -> None:
 def test_precomputed_rows_remember_their_number(form: Any) -> None:
     K, test = Linear().gram(X), Linear().gram(rng.standard_normal((4, 3)), X)
     kernel = Precomputed()
-    train = kernel.bind(form(K))
+    train = kernel.prepare(form(K))
     index = np.array([7, 2, 2])
-    assert_array_equal(kernel.between(train[index], train[3:9]), K[index, 3:9])
-    assert_array_equal(kernel.between(kernel.bind(form(test)), train[index]), test[:, index])
+    assert_array_equal(kernel.block(train[index], train[3:9]), K[index, 3:9])
+    assert_array_equal(kernel.block(kernel.prepare(form(test)), train[index]), test[:, index])
     assert_array_equal(kernel.gram(form(test), form(K)), test)
     assert_array_equal(kernel.gram(form(K)), K)
     assert_array_equal(kernel.diag(form(K)), K.diagonal())
-    assert_array_equal((2 * kernel).between(train[index], train[index]), 2 * K[index][:, index])
+    assert_array_equal((2 * kernel).block(train[index], train[index]), 2 * K[index][:, index])
     with pytest.raises(ValueError, match="square matrix"):
         kernel.gram(form(test))
     with pytest.raises(ValueError, match="not symmetric"):

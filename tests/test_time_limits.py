@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 import maxmargin as mm
 from maxmargin import clock
 from maxmargin.certificates import certify
-from maxmargin.kernels import RBF, tiling
+from maxmargin.kernels import RBF, tiles
 from maxmargin.problems.problem import Start, Status
 from maxmargin.solve import solve
 from maxmargin.solvers.block_smo import BlockSMO
@@ -52,13 +52,13 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
 @pytest.fixture
 def slow_tiles(fake: FakeClock, monkeypatch: pytest.MonkeyPatch) -> FakeClock:
     """Kernel tiles of which each takes a hundredth of a second."""
-    plain = RBF._tile
+    plain = RBF.fill_tile
 
     def tile(self: RBF, a: Any, b: Any, out: Any) -> None:
         fake.pass_by(TILE)
         plain(self, a, b, out)
 
-    monkeypatch.setattr(RBF, "_tile", tile)
+    monkeypatch.setattr(RBF, "fill_tile", tile)
     return fake
 
 
@@ -178,7 +178,7 @@ def test_ctrl_c_during_the_certificate_keeps_what_was_reached(
     fake: FakeClock, monkeypatch: pytest.MonkeyPatch, model: Any
 ) -> None:
     X, y = rows_and_labels(300)
-    combine, calls = RBF.combine_with_sizes, list[float]()
+    combine, calls = RBF.dot_with_magnitudes, list[float]()
 
     def interrupted(self: RBF, *args: Any, **options: Any) -> Any:
         calls.append(clock.limit().end)
@@ -186,7 +186,7 @@ def test_ctrl_c_during_the_certificate_keeps_what_was_reached(
             raise KeyboardInterrupt
         return combine(self, *args, **options)
 
-    monkeypatch.setattr(RBF, "combine_with_sizes", interrupted)
+    monkeypatch.setattr(RBF, "dot_with_magnitudes", interrupted)
     model = clone(model)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
@@ -207,7 +207,7 @@ class TestSharedWork:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            tiling.shared(slowly(each), deque(range(100_000)), 4)
+            tiles.share_work(slowly(each), deque(range(100_000)), 4)
         assert len(done) < 50_000
 
     def test_an_error_of_another_thread_is_the_one_that_is_raised(self) -> None:
@@ -220,7 +220,7 @@ class TestSharedWork:
             failed.wait(10)
 
         with pytest.raises(ZeroDivisionError):
-            tiling.shared(each, deque(range(1000)), 2)
+            tiles.share_work(each, deque(range(1000)), 2)
 
     def test_all_threads_work_under_the_limit_of_their_call(self, fake: FakeClock) -> None:
         done: list[int] = []
@@ -230,7 +230,7 @@ class TestSharedWork:
             fake.pass_by(1.0)
 
         with clock.limited(10.0), pytest.raises(clock.OutOfTimeError):
-            tiling.shared(each, deque(range(1000)), 4)
+            tiles.share_work(each, deque(range(1000)), 4)
         assert 10 <= len(done) <= 14
         clock.check()  # the limit ended with the call
 

@@ -16,9 +16,9 @@ import scipy.linalg
 
 from maxmargin.certificates.arithmetic import Dual, Primal, assembled, imbalances, within_groups
 from maxmargin.certificates.certificate import Certificate
-from maxmargin.kernels import Bound, Kernel
+from maxmargin.kernels import Kernel, PreparedRows
 from maxmargin.kernels.precomputed import asymmetry
-from maxmargin.kernels.tiling import TILE_COLUMNS
+from maxmargin.kernels.tiles import TILE_COLUMNS
 from maxmargin.problems.problem import KernelProblem, Point
 from maxmargin.problems.rounding import EPS, Bounded, half, total
 
@@ -40,8 +40,8 @@ def certify_kernel(
     rows, at = np.unique(problem.rows, return_inverse=True)
     coefficients = np.zeros((len(rows), 2))
     np.add.at(coefficients, at, np.column_stack([point.w, beta]))
-    kernel, bound = problem.gram.kernel, problem.gram.exact[rows]
-    weights, implied = expansions(kernel, bound, coefficients, partial=True)
+    kernel, prepared = problem.gram.kernel, problem.gram.exact[rows]
+    weights, implied = expansions(kernel, prepared, coefficients, partial=True)
     own = np.broadcast_to(np.asarray(point.b, dtype=np.float64), totals.shape)
     off = imbalances(beta, groups, totals)
     dual = Dual(
@@ -57,7 +57,7 @@ def certify_kernel(
     primal = Primal(scores, weights.norm2, own.copy(), weights.unknown[at])
     certificate = assembled(loss, groups, totals, primal, dual, keep_intercept=keep_intercept)
     certificate = _cut_short(certificate, weights.unknown)
-    return doubted(certificate, kernel, bound, problem.gram.bound.dtype)
+    return doubted(certificate, kernel, prepared, problem.gram.prepared.dtype)
 
 
 def _cut_short(certificate: Certificate, unknown: Floats) -> Certificate:
@@ -83,7 +83,7 @@ class Expansion(NamedTuple):
 
 
 def expansions(
-    kernel: Kernel, rows: Bound, coefficients: Floats, *, partial: bool = False
+    kernel: Kernel, rows: PreparedRows, coefficients: Floats, *, partial: bool = False
 ) -> list[Expansion]:
     """Return the functions with these coefficients, one a column.
 
@@ -102,7 +102,7 @@ def expansions(
     scores, sizes = np.zeros((2, *some.shape))
     if len(used):
         order = np.argsort(~some.any(axis=1), kind="stable")
-        scores[order], sizes[order] = kernel.combine_with_sizes(
+        scores[order], sizes[order] = kernel.dot_with_magnitudes(
             rows[order], rows[used], some[used], partial=partial
         )
     count = half(min(len(used), TILE_COLUMNS) + len(used) // TILE_COLUMNS) + 4
@@ -142,7 +142,7 @@ def _drift(weights: Expansion, implied: Expansion) -> float:
 
 
 def doubted(
-    certificate: Certificate, kernel: Kernel, rows: Bound, given: npt.DTypeLike
+    certificate: Certificate, kernel: Kernel, rows: PreparedRows, given: npt.DTypeLike
 ) -> Certificate:
     """Return the certificate with what is known against the kernel.
 
@@ -160,9 +160,9 @@ def doubted(
     return dataclasses.replace(certificate, dual=-np.inf, distance_bound=np.inf, caveat=refuted)
 
 
-def _is_gram(kernel: Kernel, rows: Bound, given: npt.DTypeLike) -> bool:
+def _is_gram(kernel: Kernel, rows: PreparedRows, given: npt.DTypeLike) -> bool:
     """Return whether the matrix is symmetric and positive semidefinite, but for rounding."""
-    K = kernel.between(rows, rows[:])  # two objects, so that both triangles are computed
+    K = kernel.block(rows, rows[:])  # two objects, so that both triangles are computed
     eps = float(np.finfo(np.dtype(given)).eps)
     if asymmetry(K) > np.sqrt(eps):
         return False

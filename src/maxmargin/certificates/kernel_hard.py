@@ -42,14 +42,14 @@ def certify_kernel_hard(
     -------
     Certificate
         A plane that does not separate by more than rounding has an infinite objective and gap; a
-        kernel that is not positive semidefinite has no bound.
+        kernel that is not positive semidefinite has no prepared.
     """
     signs, kernel = problem.loss.target, problem.gram.kernel
     intercept = Intercept.FREE if len(problem.totals) else Intercept.NONE
     alpha, infeasibility = feasible(signs * point.beta, signs, intercept)
     a, beta = np.asarray(point.w, dtype=np.float64), alpha * signs
-    bound = problem.gram.exact[problem.rows]
-    weights, implied = expansions(kernel, bound, np.column_stack([a, beta]))
+    prepared = problem.gram.exact[problem.rows]
+    weights, implied = expansions(kernel, prepared, np.column_stack([a, beta]))
     placing = placed_scores(weights.scores.value, signs, intercept)
     lengths = root(weights.norm2), root(implied.norm2)
 
@@ -63,4 +63,4 @@ def certify_kernel_hard(
     duals = Duals(alpha, infeasibility, Bounded(lengths[1].value, lengths[1].error + moved))
     plane = Plane(placing, weights.scores.error, own, lengths[0])
     certificate = assembled(plane, duals, apart, keep_intercept=keep_intercept)
-    return doubted(certificate, kernel, bound, problem.gram.bound.dtype)
+    return doubted(certificate, kernel, prepared, problem.gram.prepared.dtype)

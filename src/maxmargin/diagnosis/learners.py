@@ -54,9 +54,9 @@ class FoldVotes:
         self._position[order] = np.arange(len(y))
         rows = X[order]
         # The type that a search takes, too, so that only one is compiled.
-        bound = kernel.bind_single(rows) if len(y) > SMALL else None
-        bound = bound or kernel.bind(rows)
-        self._K = kernel.between(bound, bound)
+        prepared = kernel.prepare_float32(rows) if len(y) > SMALL else None
+        prepared = prepared or kernel.prepare(rows)
+        self._K = kernel.block(prepared, prepared)
         self._room = Room.of(len(y), self._K.dtype)
 
     def scores(

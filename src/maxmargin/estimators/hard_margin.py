@@ -352,8 +352,8 @@ point (see the witness). Use LinearSVC, which allows slack.
         if type(kernel) is Linear:
             self.coef_ = np.array([plane.w for plane in found])
         elif kernel.takes_gram:
-            rows = kernel.bind(X)[self.support_]
-            self._given_products = kernel.combine(rows, rows[:], self._coefficients())
+            rows = kernel.prepare(X)[self.support_]
+            self._given_products = kernel.dot(rows, rows[:], self._coefficients())
         margins = 1.0 / self._lengths
         self.margin_ = float(margins[0]) if len(self.classes_) == 2 else margins
 

@@ -211,7 +211,7 @@ class KernelMachine(KernelExpansion):
             self._weights_of = self.dual_coef_.copy()
         elif data.kernel.takes_gram or not len(used):
             support = found.problems[0].gram.exact[used]
-            self._given_products = data.kernel.combine(support, support, a)
+            self._given_products = data.kernel.dot(support, support, a)
         self._keep_answers(data, used)
 
     def _planes_solved(self) -> Any:

@@ -267,11 +267,11 @@ class KernelPCAFitting(KernelPCAParameters):
         if isinstance(self.kernel_, Precomputed):
             eps = float(np.finfo(X.dtype).eps)  # rounded before it came here
             self.X_fit_, self._columns = np.empty((0, n)), chosen
-            bound = self.kernel_.bind(X.astype(np.float64, copy=False))[chosen]
+            prepared = self.kernel_.prepare(X.astype(np.float64, copy=False))[chosen]
         else:
             self.X_fit_, self._columns = X[chosen], None
-            bound = self.kernel_.bind(self._wide(self.X_fit_))
-        landmarks = Landmarks(self.kernel_, bound, self._threads(), eps)
+            prepared = self.kernel_.prepare(self._wide(self.X_fit_))
+        landmarks = Landmarks(self.kernel_, prepared, self._threads(), eps)
         self._stream = landmarks, Moments(landmarks.root.shape[1], eps)
         self._excess, self._surplus = 0.0, 0.0
 

@@ -14,10 +14,9 @@ import numpy.typing as npt
 import scipy.linalg
 
 from maxmargin import clock
-from maxmargin.kernels import Bound, Kernel, Precomputed
+from maxmargin.kernels import Kernel, Precomputed, PreparedRows
 from maxmargin.kernels.blas import one_blas_thread, usual_threads
-from maxmargin.kernels.half import HalfGram
-from maxmargin.kernels.tiling import shared
+from maxmargin.kernels.tiles import SymmetricProduct, share_work
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,37 +26,41 @@ _PROBE = 256  # rows on which the rounding of float32 is measured
 
 
 class CentredGram:
-    """HKH of a kernel on bound rows.
+    """HKH of a kernel on prepared rows.
 
     Parameters
     ----------
     kernel : Kernel
         With numbers for all its parameters.
-    bound : Bound
+    prepared : PreparedRows
         The rows, in the type to compute in.
     memory : int
         Bytes that the matrix may take; if it needs more it is computed anew for each product.
     threads : int, optional
-        As in ``Kernel.between``.
+        As in ``Kernel.block``.
     """
 
-    def __init__(self, kernel: Kernel, bound: Bound, memory: int, threads: int | None) -> None:
-        self.kernel, self.bound, self.threads = kernel, bound, threads
+    def __init__(
+        self, kernel: Kernel, prepared: PreparedRows, memory: int, threads: int | None
+    ) -> None:
+        self.kernel, self.prepared, self.threads = kernel, prepared, threads
         self.given = isinstance(kernel, Precomputed)
-        self.kept = self.given or HalfGram.size(len(bound), bound.dtype) <= memory
-        self._half = HalfGram(kernel, bound, threads, keep=self.kept)
-        self.eps = float(np.finfo(bound.dtype).eps)  # of the kernel values
+        self.kept = (
+            self.given or SymmetricProduct.stored_bytes(len(prepared), prepared.dtype) <= memory
+        )
+        self._half = SymmetricProduct(kernel, prepared, threads, keep=self.kept)
+        self.eps = float(np.finfo(prepared.dtype).eps)  # of the kernel values
         self._means: Floats | None = None
 
     def __len__(self) -> int:
-        return len(self.bound)
+        return len(self.prepared)
 
     @cached_property
     def matrix(self) -> Any:
         """K itself, not centred."""
         if self.given:
-            return self.bound.parts[0].values
-        return self.kernel.between(self.bound, self.bound, threads=self.threads)
+            return self.prepared.parts[0].values
+        return self.kernel.block(self.prepared, self.prepared, threads=self.threads)
 
     def times(self, V: Floats) -> Floats:
         """Return HKH @ V."""
@@ -70,7 +73,7 @@ class CentredGram:
         return np.asarray(W - W.mean(axis=0))
 
     def _product(self, V: Floats) -> Floats:
-        return self._given_product(V) if self.given else self._half.times(V)
+        return self._given_product(V) if self.given else self._half.dot(V)
 
     def _given_product(self, V: Floats) -> Floats:
         K, threads = self.matrix, self.threads or usual_threads()
@@ -87,7 +90,7 @@ class CentredGram:
 
         cuts = np.linspace(0, len(V), _SHARES + 1).astype(int).tolist()
         with one_blas_thread():
-            shared(rows, deque(pairwise(cuts)), threads)
+            share_work(rows, deque(pairwise(cuts)), threads)
         return out.T
 
     @property
@@ -100,7 +103,7 @@ class CentredGram:
     @cached_property
     def diagonal(self) -> Floats:
         """K(xᵢ, xᵢ)."""
-        return self.kernel.diag(self.bound).astype(np.float64)
+        return self.kernel.diag(self.prepared).astype(np.float64)
 
     @property
     def trace(self) -> float:
@@ -134,11 +137,11 @@ def size(n: int, dtype: Any) -> int:
     return n * n * int(np.dtype(dtype).itemsize)
 
 
-def rounding(kernel: Kernel, single: Bound, exact: Bound) -> float:
+def rounding(kernel: Kernel, single: PreparedRows, exact: PreparedRows) -> float:
     """Return ‖error‖/‖HKH‖ of tiles in float32, on some of the rows."""
     rows = np.linspace(0, len(exact) - 1, min(len(exact), _PROBE)).astype(int)
-    K = kernel.between(exact[rows], exact[rows]).astype(np.float64)
-    error = _both_ways(kernel.between(single[rows], single[rows]).astype(np.float64) - K)
+    K = kernel.block(exact[rows], exact[rows]).astype(np.float64)
+    error = _both_ways(kernel.block(single[rows], single[rows]).astype(np.float64) - K)
     largest = _norm(_both_ways(K))
     return _norm(error) / largest if largest > 0 else np.inf
 

@@ -37,9 +37,9 @@ class Ridge(NamedTuple):
 
     def of(self, Z: Floats) -> Floats:
         """Return rows for projections."""
-        right = self.kernel.bind(self.Z)
-        left = self.kernel.bind(Z, like=right)
-        return self.kernel.combine(left, right, self.B) + self.mean
+        right = self.kernel.prepare(self.Z)
+        left = self.kernel.prepare(Z, like=right)
+        return self.kernel.dot(left, right, self.B) + self.mean
 
 
 def ridge(kernel: Kernel, Z: Floats, X: Floats, alpha: float, rng: np.random.Generator) -> Ridge:
@@ -91,7 +91,7 @@ def fixed_point(
         Projections of ``rows``.
     """
     X = rows.astype(np.float64)
-    right = kernel.bind(X)
+    right = kernel.prepare(X)
     out = np.empty((len(Z), X.shape[1]))
     dense = X.toarray() if hasattr(X, "toarray") else X
     still = _STILL * float(np.sqrt(dense.var(axis=0).sum()) or 1.0)
@@ -111,7 +111,7 @@ def _iterated(
     x = start.copy()
     moving = np.arange(len(x))
     for _ in range(_STEPS):
-        K = kernel.between(kernel.bind(x[moving], like=right), right) * weights[moving]
+        K = kernel.block(kernel.prepare(x[moving], like=right), right) * weights[moving]
         total = K.sum(axis=1)
         # Where the weighted kernel vanishes the step is not defined: the row stays.
         stuck = total <= 1e-12 * np.abs(K).sum(axis=1)

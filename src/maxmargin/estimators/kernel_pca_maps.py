@@ -16,8 +16,8 @@ import scipy.sparse as sp
 
 from maxmargin.estimators.kernel_pca_eigen import Eigenpairs, dense, few_threads
 from maxmargin.kernels import Cosine, Kernel, Linear, Polynomial
-from maxmargin.kernels.given import FromMap
-from maxmargin.kernels.tiling import overflow_message
+from maxmargin.kernels.tiles import overflow_message
+from maxmargin.kernels.user_defined import FromMap
 
 Floats = npt.NDArray[np.float64]
 
@@ -38,7 +38,7 @@ class Explicit:
         if kind in (Linear, Cosine):
             return int(X.shape[1])
         if isinstance(self.kernel, FromMap):
-            return int(self.kernel.bind(X[:1]).parts[0].values.shape[1])
+            return int(self.kernel.prepare(X[:1]).parts[0].values.shape[1])
         if kind is Polynomial and self.kernel.psd and int(self.kernel.degree) >= 1:  # type: ignore[attr-defined]
             degree = int(self.kernel.degree)  # type: ignore[attr-defined]
             variables = int(X.shape[1]) + (float(self.kernel.coef0) > 0)  # type: ignore[attr-defined]
@@ -47,7 +47,7 @@ class Explicit:
 
     def of(self, X: Any) -> Floats:
         """Return a row of features for each row."""
-        values = self.kernel.bind(X.astype(np.float64, copy=False)).parts[0].values
+        values = self.kernel.prepare(X.astype(np.float64, copy=False)).parts[0].values
         values = values.toarray() if sp.issparse(values) else values
         features = self._powers(values) if type(self.kernel) is Polynomial else values
         if not np.isfinite(features).all():
@@ -75,9 +75,9 @@ class Explicit:
 class Landmarks:
     """Nyström's features K(x, L) K(L, L)^(−1/2) of m landmark rows L."""
 
-    def __init__(self, kernel: Kernel, bound: Any, threads: int | None, eps: float) -> None:
-        self.kernel, self.bound, self.threads = kernel, bound, threads
-        K = kernel.between(bound, bound).astype(np.float64)
+    def __init__(self, kernel: Kernel, prepared: Any, threads: int | None, eps: float) -> None:
+        self.kernel, self.prepared, self.threads = kernel, prepared, threads
+        K = kernel.block(prepared, prepared).astype(np.float64)
         with few_threads(len(K)):
             values, vectors = scipy.linalg.eigh((K + K.T) / 2)
         # Directions that are rounding would be blown up by the root.
@@ -89,8 +89,8 @@ class Landmarks:
 
     def of(self, X: Any) -> Floats:
         """Return a row of features for each row."""
-        left = self.kernel.bind(X, like=self.bound)
-        return self.kernel.combine(left, self.bound, self.root, self.threads)
+        left = self.kernel.prepare(X, like=self.prepared)
+        return self.kernel.dot(left, self.prepared, self.root, self.threads)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "threads": None}

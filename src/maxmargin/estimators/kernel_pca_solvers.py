@@ -116,19 +116,19 @@ class _Pace:
 
 
 def _iterated(task: Task, bar: Bar, pace: _Pace) -> tuple[Eigenpairs, CentredGram]:
-    bound = _exact(task)
-    single = _single(task, bound)
+    prepared = _exact(task)
+    single = _single(task, prepared)
     if single is None:
-        gram = _gram(task, bound)
+        gram = _gram(task, prepared)
         return _search(task, gram, task.max_iter, pace, bar), gram
     found = _search(task, _gram(task, single), task.max_iter, pace, bar)
-    gram = _gram(task, bound, keep=False)  # for one product
+    gram = _gram(task, prepared, keep=False)  # for one product
     proven = refined(gram.times, found.vectors)
     steps = found.n_iter + 1
     reached = bool(proven.residuals.max() <= task.tol * abs(proven.values[0]))
     lowest = min(found.lowest, proven.lowest)
     if not reached and steps < task.max_iter and not pace.late():
-        gram = _gram(task, bound)
+        gram = _gram(task, prepared)
         again = _search(task, gram, task.max_iter - steps, pace, bar, proven.vectors)
         lowest = min(lowest, again.lowest)
         return again._replace(n_iter=steps + again.n_iter, lowest=lowest), gram
@@ -159,8 +159,8 @@ def _search(
     return krylov(times, start, task.count, budget, task.rng)
 
 
-def _gram(task: Task, bound: Any, keep: bool = True) -> CentredGram:
-    gram = CentredGram(task.kernel, bound, task.memory if keep else 0, task.threads)
+def _gram(task: Task, prepared: Any, keep: bool = True) -> CentredGram:
+    gram = CentredGram(task.kernel, prepared, task.memory if keep else 0, task.threads)
     if isinstance(task.kernel, Precomputed):  # rounded before it came here
         gram.eps = float(np.finfo(task.X.dtype).eps)
     return gram
@@ -170,14 +170,14 @@ def _exact(task: Task) -> Any:
     X = task.X
     if isinstance(task.kernel, Precomputed) or not task.kernel.takes_objects:
         X = X.astype(np.float64, copy=False)
-    return task.kernel.bind(X)
+    return task.kernel.prepare(X)
 
 
 def _single(task: Task, exact: Any) -> Any:
-    """Return the rows bound in float32, or None if they are few or its rounding would show."""
+    """Return the rows prepared in float32, or None if they are few or its rounding would show."""
     if len(task) <= _ALWAYS_DOUBLE or task.kernel.takes_gram or task.kernel.takes_objects:
         return None
-    bound = task.kernel.bind_single(task.X)
-    if bound is None or rounding(task.kernel, bound, exact) > task.tol / 2:
+    prepared = task.kernel.prepare_float32(task.X)
+    if prepared is None or rounding(task.kernel, prepared, exact) > task.tol / 2:
         return None
-    return bound
+    return prepared

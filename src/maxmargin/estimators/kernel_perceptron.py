@@ -13,8 +13,8 @@ from maxmargin.estimators.mistake_driven import Evidence, MistakeDriven
 from maxmargin.estimators.parameters import check_choice
 from maxmargin.estimators.traces import Trace
 from maxmargin.kernels import Kernel, Linear, Precomputed, as_kernel, check_kernel
-from maxmargin.kernels.bound import is_numeric
 from maxmargin.kernels.names import is_precomputed
+from maxmargin.kernels.prepared import is_numeric
 from maxmargin.solve import Callback
 from maxmargin.solvers.epochs import Counts, Epoch
 from maxmargin.solvers.kernel_perceptron import Expansion, KernelLearner
@@ -234,7 +234,7 @@ class KernelPerceptron(MistakeDriven):
         """Return the fitted function; it is rebuilt each time, so that edits to it count."""
         return Expansion(
             self.kernel_,
-            self.kernel_.bind(self.support_vectors_),
+            self.kernel_.prepare(self.support_vectors_),
             self.dual_coef_.T,
             self.intercept_,
             self._squared_norm,
@@ -255,7 +255,7 @@ class KernelPerceptron(MistakeDriven):
         if isinstance(self.kernel_, Precomputed):
             return np.asarray(X[:, self.support_] @ self.dual_coef_.T) + self.intercept_
         expansion = self._expansion()
-        return expansion.scores(self.kernel_.bind(X, like=expansion.support))
+        return expansion.scores(self.kernel_.prepare(X, like=expansion.support))
 
     def _scores_of(self, learner: KernelLearner, rows: Ints) -> Floats:
         return learner.now.scores[rows]
@@ -280,7 +280,7 @@ class KernelPerceptron(MistakeDriven):
 
     def _evidence(self, learner: KernelLearner) -> list[Evidence]:
         if self._positive_semidefinite(learner):
-            learner.squared_radius = float(np.max(self.kernel_.diag(learner.gram.bound)))
+            learner.squared_radius = float(np.max(self.kernel_.diag(learner.gram.prepared)))
         norm = float(np.sqrt(learner.squared_norm()))
         return [Evidence(learner.now.scores, norm, float(np.linalg.norm(learner.now.intercept)))]
 
@@ -291,8 +291,8 @@ class KernelPerceptron(MistakeDriven):
         n = len(learner.gram)
         # One block is enough to show that the whole is not, though not that it is.
         some = np.unique(np.linspace(0, n - 1, _LARGEST_EIGENPROBLEM).astype(int))
-        bound = learner.gram.bound
-        found = check_kernel(self.kernel_.between(bound[some], bound[some]))
+        prepared = learner.gram.prepared
+        found = check_kernel(self.kernel_.block(prepared[some], prepared[some]))
         if not found.psd:
             fault = f"indefinite on these rows (smallest eigenvalue {found.lambda_min:.3g})"
             if not found.symmetric:

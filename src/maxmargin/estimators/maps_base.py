@@ -13,7 +13,7 @@ from maxmargin.estimators.inputs import check_rows, refuse_overflow
 from maxmargin.estimators.parameters import NamedParameters
 from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.kernels.blas import one_blas_thread, usual_threads
-from maxmargin.kernels.tiling import shared
+from maxmargin.kernels.tiles import share_work
 
 _NUMBERS = 1 << 21  # in the temporary arrays of a block: 16 MB
 _FEWEST_ROWS = 64  # in a block, however wide
@@ -140,7 +140,7 @@ class FeatureMap(TransformerMixin, NamedParameters, BaseEstimator):
 
         if self._side_by_side and len(parts) > 1:
             with one_blas_thread():
-                shared(fill, deque(parts), min(usual_threads(), len(parts)))
+                share_work(fill, deque(parts), min(usual_threads(), len(parts)))
         else:
             for part in parts:
                 fill(part)

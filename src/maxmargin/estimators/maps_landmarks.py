@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from maxmargin.kernels import Bound, Kernel
+from maxmargin.kernels import Kernel, PreparedRows
 from maxmargin.kernels.blas import one_blas_thread
 
 Floats = npt.NDArray[np.float64]
@@ -72,22 +72,24 @@ class Landmarks:
         self.kernel, self.rows, self.numbers, self.K = kernel, rows, numbers, K
         self.threads = threads
 
-    def bound(self, dtype: Any) -> Bound | None:
+    def prepared(self, dtype: Any) -> PreparedRows | None:
         """Return the landmarks as their kernel sees them; None if kernel values are given."""
         if self.kernel.takes_gram:
             return None
         rows = self.rows
-        return self.kernel.bind(
+        return self.kernel.prepare(
             rows if self.kernel.takes_objects else rows.astype(dtype, copy=False)
         )
 
-    def values(self, X: Any, bound: Bound | None) -> Any:
-        """Return K of rows with the landmarks, in the type of these as they are bound."""
-        if bound is None:
+    def values(self, X: Any, prepared: PreparedRows | None) -> Any:
+        """Return K of rows with the landmarks, in the type of these as they are prepared."""
+        if prepared is None:
             return X[:, self.numbers]
         if not self.kernel.takes_objects:
-            X = X.astype(bound.dtype, copy=False)
-        return self.kernel.between(self.kernel.bind(X, like=bound), bound, threads=self.threads)
+            X = X.astype(prepared.dtype, copy=False)
+        return self.kernel.block(
+            self.kernel.prepare(X, like=prepared), prepared, threads=self.threads
+        )
 
 
 def eigen(K: Floats, **asked: Any) -> Any:
@@ -133,8 +135,8 @@ def leverage_scores(rows: Rows, candidates: Ints, count: int, rng: np.random.Gen
     """Return about the ridge leverage of rows; λ is what half as many landmarks must leave."""
     pilot = rows.chosen(np.sort(rng.choice(candidates, min(count, len(candidates)), replace=False)))
     root, _, _ = inverse_root(pilot.K, count, float(np.finfo(np.float64).eps))
-    bound = pilot.bound(np.float64)
-    B = pilot.values(rows.wide(candidates), bound) @ root
+    prepared = pilot.prepared(np.float64)
+    B = pilot.values(rows.wide(candidates), prepared) @ root
     left = np.maximum(rows.diagonal(candidates) - np.einsum("ij,ij->i", B, B), 0.0)
     eigenvalues, vectors = eigen(B.T @ B)
     eigenvalues = np.maximum(eigenvalues, 0.0)

@@ -23,8 +23,8 @@ from maxmargin.estimators.maps_fourier import DOUBT
 from maxmargin.estimators.maps_landmarks import WAYS, Landmarks, Rows, choose, eigen, inverse_root
 from maxmargin.estimators.parameters import check_choice, check_number, check_threads
 from maxmargin.kernels import Kernel, Precomputed, as_kernel
-from maxmargin.kernels.bound import is_numeric
 from maxmargin.kernels.names import is_precomputed
+from maxmargin.kernels.prepared import is_numeric
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -267,17 +267,17 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureMap):
     def _features(self, X: Any, dtype: Any) -> Any:
         """Return the features of rows computed in a type."""
         sides = self._sides()
-        return sides.values(X, sides.bound(dtype)) @ self.root_.astype(dtype, copy=False)
+        return sides.values(X, sides.prepared(dtype)) @ self.root_.astype(dtype, copy=False)
 
     def _mapped(self, X: Any) -> Any:
         # Of float64 landmarks, directions are kept that in float32 would be noise.
         dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
         used = np.promote_types(dtype, self._type)
         sides, root = self._sides(), self.root_.astype(used, copy=False)
-        bound = sides.bound(used)
+        prepared = sides.prepared(used)
         out = np.empty((X.shape[0], self.n_components_), dtype=dtype)
         for part in blocks(X.shape[0], self._width()):
-            values = sides.values(X[part], bound)
+            values = sides.values(X[part], prepared)
             if values.dtype == out.dtype == used:
                 np.matmul(values, root, out=out[part])
             else:

@@ -122,7 +122,7 @@ def _seconds_per_value(problem: KernelProblem) -> float:
     """Return what a kernel value takes in a certificate, as seen on some of the rows."""
     few, many = (problem.gram.exact[problem.rows[:count]] for count in _PROBE)
     started = clock.now()
-    problem.gram.kernel.combine_with_sizes(few, many, np.ones((len(many), 1)))
+    problem.gram.kernel.dot_with_magnitudes(few, many, np.ones((len(many), 1)))
     return (clock.now() - started) / (len(few) * len(many))
 
 

@@ -201,7 +201,7 @@ def _put(kernel: Kernel, values: Iterator[float]) -> Kernel:
             found = [next(values) for _ in range(stated.n_dims)]
             return FromSklearn(stated.clone_with_theta(np.log(found)) if found else stated)
         case Sum():
-            return Sum([_put(term, values) for term in kernel.loss])
+            return Sum([_put(term, values) for term in kernel.terms])
         case Product():
             return Product([_put(factor, values) for factor in kernel.factors])
         case Scaled():

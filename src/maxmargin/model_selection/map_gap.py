@@ -233,7 +233,7 @@ def _expansion(problem: KernelProblem, beta: Floats) -> Certificate:
     """
     gram, terms = problem.gram, problem.loss
     used = np.flatnonzero(beta)
-    scores = gram.kernel.combine(gram.exact, gram.exact[used], beta[used, None])[:, 0]
+    scores = gram.kernel.dot(gram.exact, gram.exact[used], beta[used, None])[:, 0]
     square = float(beta @ scores)
     linear = losses.dual_value(terms, beta)
     shorter = min(1.0, linear / square) if square > 0 else 1.0

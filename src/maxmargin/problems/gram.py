@@ -1,4 +1,4 @@
-"""A kernel bound to training rows: blocks by BLAS, rows kept within a memory cap."""
+"""A kernel on training rows: blocks by BLAS, rows kept within a memory cap."""
 
 import os
 from functools import cached_property
@@ -8,7 +8,7 @@ import numpy as np
 
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
-from maxmargin.kernels import Bound, Kernel
+from maxmargin.kernels import Kernel, PreparedRows
 from maxmargin.kernels.rows import DenseRows, FloatArray
 
 _SHARE = 0.5  # of the memory that is free
@@ -27,43 +27,43 @@ class Gram:
         With numbers for all its parameters (see ``Kernel.resolved``).
     X : matrix or sequence
         The n rows.
-    like : Bound, optional
+    like : PreparedRows, optional
         Other rows that these will be compared with.
     memory : int, optional
         Bytes that kept rows may take; by default half of what is free.
     threads : int, optional
-        As in ``Kernel.between``.
+        As in ``Kernel.block``.
     """
 
     def __init__(
         self,
         kernel: Kernel,
         X: Any,
-        like: Bound | None = None,
+        like: PreparedRows | None = None,
         memory: int | None = None,
         threads: int | None = None,
     ) -> None:
         self.kernel, self.threads = kernel, threads
         self.memory = free_memory() if memory is None else memory
-        self.bound = kernel.bind(X, like)  # in the type of X
+        self.prepared = kernel.prepare(X, like)  # in the type of X
         self._X = X
 
     def __len__(self) -> int:
-        return len(self.bound)
+        return len(self.prepared)
 
     @cached_property
-    def exact(self) -> Bound:
-        """The rows bound in float64."""
-        if self.bound.dtype == np.float64 or self.kernel.takes_objects:
-            return self.bound
-        return self.kernel.bind(self._X.astype(np.float64))
+    def exact(self) -> PreparedRows:
+        """The rows prepared in float64."""
+        if self.prepared.dtype == np.float64 or self.kernel.takes_objects:
+            return self.prepared
+        return self.kernel.prepare(self._X.astype(np.float64))
 
     @cached_property
-    def tiles(self) -> Bound:
-        """The rows bound for fast tiles: in float32 where its rounding does not show."""
+    def tiles(self) -> PreparedRows:
+        """The rows prepared for fast tiles: in float32 where its rounding does not show."""
         if len(self) <= _SMALL or np.abs(self.diagonal).max() > _LARGEST_SINGLE:
             return self.exact
-        return self.kernel.bind_single(self._X) or self.exact
+        return self.kernel.prepare_float32(self._X) or self.exact
 
     def square(self, rows: Ints) -> FloatArray:
         """Return K[rows][:, rows], in the type of the tiles.
@@ -72,11 +72,11 @@ class Gram:
         it would not fit into the memory, its values are the same all the same.
         """
         if len(rows) == len(self):
-            return self.kernel.between(self.tiles, self.tiles, threads=self.threads)
+            return self.kernel.block(self.tiles, self.tiles, threads=self.threads)
         shared = self._shared
         if shared is None:
             part = (self.tiles.steady() if self._worth_sharing else self.tiles)[rows]
-            return self.kernel.between(part, part, threads=self.threads)
+            return self.kernel.block(part, part, threads=self.threads)
         out = np.empty((len(rows), len(rows)), shared.dtype)
         loops.smo.take(shared, rows, rows, out)
         return out
@@ -84,8 +84,8 @@ class Gram:
     @property
     def cheap(self) -> bool:
         """Whether values are computed about as fast as they are copied."""
-        dense = isinstance(self.bound.parts[0], DenseRows) if self.bound.parts else False
-        return dense and (self.bound.width or 0) <= _FEW_COLUMNS
+        dense = isinstance(self.prepared.parts[0], DenseRows) if self.prepared.parts else False
+        return dense and (self.prepared.width or 0) <= _FEW_COLUMNS
 
     @property
     def _worth_sharing(self) -> bool:
@@ -96,7 +96,7 @@ class Gram:
         if not self._worth_sharing or len(self) ** 2 * self.tiles.dtype.itemsize > self.memory:
             return None
         rows = self.tiles.steady()
-        return self.kernel.between(rows, rows, threads=self.threads)
+        return self.kernel.block(rows, rows, threads=self.threads)
 
     @cached_property
     def diagonal(self) -> Floats:
@@ -105,7 +105,7 @@ class Gram:
 
     def block(self, i: Ints, j: Ints) -> Floats:
         """Return K[i][:, j]."""
-        return np.asarray(self.kernel.between(self.bound[i], self.bound[j]), np.float64)
+        return np.asarray(self.kernel.block(self.prepared[i], self.prepared[j]), np.float64)
 
 
 def free_memory() -> int:

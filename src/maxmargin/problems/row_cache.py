@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
-from maxmargin.kernels import Bound
+from maxmargin.kernels import PreparedRows
 from maxmargin.kernels.blas import usual_threads
 from maxmargin.kernels.rows import FloatArray
-from maxmargin.kernels.tiling import worker_pool
+from maxmargin.kernels.tiles import worker_pool
 from maxmargin.problems.gram import Gram
 
 _MOST_ADDED = 0.5  # columns, as a part of those there, beyond which rows are computed anew
@@ -26,20 +26,20 @@ class RowCache:
     there were room for all, and values that are computed again are the same to the bit.
     """
 
-    def __init__(self, gram: Gram, bound: Bound, least: int = 64) -> None:
+    def __init__(self, gram: Gram, prepared: PreparedRows, least: int = 64) -> None:
         self.gram = gram
-        self._bind(bound)
-        self._buffer = np.empty(0, self.bound.dtype)
+        self._bind(prepared)
+        self._buffer = np.empty(0, self.prepared.dtype)
         self._least = least
         self._chance = np.random.default_rng(0)
-        self.known = np.zeros(len(bound), bool)
+        self.known = np.zeros(len(prepared), bool)
         self._empty()
 
     def __len__(self) -> int:
-        return len(self.bound)
+        return len(self.prepared)
 
-    def _bind(self, bound: Bound) -> None:
-        self.bound, self._steady = bound, bound.steady()
+    def _bind(self, prepared: PreparedRows) -> None:
+        self.prepared, self._steady = prepared, prepared.steady()
 
     def _empty(self) -> None:
         width = max(1, len(self))
@@ -50,11 +50,11 @@ class RowCache:
 
     def _lay_out(self, width: int, memory: int) -> None:
         """Set how many rows of this width there is room for."""
-        itemsize = self.bound.dtype.itemsize
+        itemsize = self.prepared.dtype.itemsize
         room = max(self._least, memory // (itemsize * width))
         self.capacity = int(min(width, room - room % _AT_ONCE))
         if self._buffer.size < self.capacity * width:
-            self._buffer = np.empty(self.capacity * width, self.bound.dtype)
+            self._buffer = np.empty(self.capacity * width, self.prepared.dtype)
         self.values = self._buffer[: self.capacity * width].reshape(self.capacity, width)
 
     def _has(self, positions: Ints) -> npt.NDArray[np.bool_]:
@@ -72,7 +72,7 @@ class RowCache:
             free = self._free_run(len(missing), positions)
             part, missing = missing[: len(free)], missing[len(free) :]
             run = self.values[free[0] : free[-1] + 1]
-            self.gram.kernel.between(
+            self.gram.kernel.block(
                 self._steady[part], self._steady, out=run, threads=self.gram.threads
             )
             self._slot[part] = free
@@ -87,10 +87,10 @@ class RowCache:
         Most rows are needed once: memory for them would cost more than to compute them.
         """
         kept = keep | self.known[positions]
-        passing = self.bound[positions[~kept]]
+        passing = self.prepared[positions[~kept]]
         if len(passing):
             some = weights[~kept][:, np.newaxis]
-            f += self.gram.kernel.combine(self.bound, passing, some, self.gram.threads)[:, 0]
+            f += self.gram.kernel.dot(self.prepared, passing, some, self.gram.threads)[:, 0]
         for begin in range(0, int(kept.sum()), self.capacity):
             part = slice(begin, begin + self.capacity)
             self._add_stored(f, positions[kept][part], weights[kept][part])
@@ -133,19 +133,19 @@ class RowCache:
 
     def block(self, positions: Ints) -> FloatArray:
         """Return the square of the matrix for some rows, from known rows where possible."""
-        size, between, threads = len(positions), self.gram.kernel.between, self.gram.threads
-        out = np.empty((size, size), self.bound.dtype)
+        size, block, threads = len(positions), self.gram.kernel.block, self.gram.threads
+        out = np.empty((size, size), self.prepared.dtype)
         known, missing = self.known[positions], np.flatnonzero(~self.known[positions])
         if len(missing) > size // 2:
-            part = self.bound[positions]
-            return between(part, part, out=out, threads=threads)
-        part = self.bound[positions[missing]]
-        inner = between(part, part, threads=threads)
+            part = self.prepared[positions]
+            return block(part, part, out=out, threads=threads)
+        part = self.prepared[positions[missing]]
+        inner = block(part, part, threads=threads)
         here = self._has(positions)
         gone = np.flatnonzero(known & ~here)
         if len(gone):
             rows, columns = self._steady[positions[gone]], self._steady[positions]
-            out[gone] = between(rows, columns, threads=threads)
+            out[gone] = block(rows, columns, threads=threads)
         loops.smo.gather_block(
             self.values, self.slots(positions), positions, np.flatnonzero(here),
             np.flatnonzero(known), missing, inner, out,
@@ -155,7 +155,7 @@ class RowCache:
     def narrow(self, keep: Ints, useful: Ints) -> None:
         """Forget all columns but ``keep`` (ascending), and all rows but the useful among them."""
         width = len(self)
-        self._bind(self.bound[keep])
+        self._bind(self.prepared[keep])
         known = np.zeros(width, bool)
         known[useful] = self.known[useful]
         self.known = known[keep]
@@ -177,26 +177,26 @@ class RowCache:
         self._held[: len(stays)] = rows
         self._next, self._full = len(stays), False
 
-    def widen(self, bound: Bound, place: Ints, useful: Ints) -> None:
-        """Add columns: ``bound`` has them all, those from before at the positions ``place``.
+    def widen(self, prepared: PreparedRows, place: Ints, useful: Ints) -> None:
+        """Add columns: ``prepared`` has them all, those from before at the positions ``place``.
 
         Rows that were not useful (by their old position) are forgotten.
         """
         held, values = self._held, self.values
         used = np.flatnonzero(np.isin(held, useful))
-        added = np.setdiff1d(np.arange(len(bound)), place, assume_unique=True)
+        added = np.setdiff1d(np.arange(len(prepared)), place, assume_unique=True)
         before, known = self._steady, self.known
-        self._bind(bound)
-        self.known = np.zeros(len(bound), bool)
+        self._bind(prepared)
+        self.known = np.zeros(len(prepared), bool)
         if len(added) <= _MOST_ADDED * len(place):
             self.known[place[useful]] = known[useful]
         if not self.known.any() or not len(used):
             self._empty()
             return
-        rest = self.gram.kernel.between(
+        rest = self.gram.kernel.block(
             before[held[used]], self._steady[added], threads=self.gram.threads
         )
-        self._buffer = np.empty(0, bound.dtype)
+        self._buffer = np.empty(0, prepared.dtype)
         self._empty()
         used = used[: self.capacity]
         loops.smo.merge(values, used, place, rest, added, self.values)

@@ -61,17 +61,17 @@ class FeatureRows:
     @classmethod
     def of(cls, gram: Gram) -> "FeatureRows":
         """Return all rows, with all their kernel values."""
-        kernel, bound = gram.kernel, gram.exact
+        kernel, prepared = gram.kernel, gram.exact
         # Half of the matrix is enough of a kernel, but who knows whether a function is one?
-        other = bound if kernel.psd else bound[:]
-        values = kernel.between(bound, other, threads=gram.threads)
-        if not kernel.psd and asymmetry(values) > np.sqrt(np.finfo(gram.bound.dtype).eps):
+        other = prepared if kernel.psd else prepared[:]
+        values = kernel.block(prepared, other, threads=gram.threads)
+        if not kernel.psd and asymmetry(values) > np.sqrt(np.finfo(gram.prepared.dtype).eps):
             raise ValueError(
                 f"{kernel!r} is not symmetric, by {asymmetry(values):.2g} of its largest value: it "
                 "is no kernel."
             )
         K = values.astype(np.float64, copy=False)
-        given = gram.bound.dtype
+        given = gram.prepared.dtype
         if not kernel.psd:
             K = 0.5 * (K + K.T)
             # Once is enough to ask a user's function for all its values.

@@ -37,7 +37,7 @@ class FactorNewton:
         """Yield a bracket after each Newton step, at the weights that its duals imply."""
         rows, at = np.unique(problem.rows, return_inverse=True)
         exact = problem.gram.exact[rows]
-        K = np.asarray(problem.gram.kernel.between(exact, exact), np.float64)
+        K = np.asarray(problem.gram.kernel.block(exact, exact), np.float64)
         Z = pivoted_factor(K, max(len(K), 100) * float(np.finfo(np.float64).eps))
         intercept = Intercept.FREE if len(problem.totals) else Intercept.NONE
         linear = Problem(np.ascontiguousarray(Z[at]), problem.loss, intercept)

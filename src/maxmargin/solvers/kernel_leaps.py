@@ -120,8 +120,8 @@ class _Point:
 
 
 def _block(gram: Gram, rows: Ints) -> Floats:
-    bound = gram.exact[rows]
-    return np.asarray(gram.kernel.between(bound, bound, threads=gram.threads), np.float64)
+    prepared = gram.exact[rows]
+    return np.asarray(gram.kernel.block(prepared, prepared, threads=gram.threads), np.float64)
 
 
 def _step(K: Floats, r: Floats, group: Ints, lacking: Floats) -> Floats:

@@ -38,9 +38,9 @@ class Expansion(NamedTuple):
         """Return ‖(w, b)‖."""
         return float(np.hypot(np.sqrt(self.squared_norm), np.linalg.norm(self.intercept)))
 
-    def scores(self, bound: Any) -> Floats:
-        """Return f on rows bound by the kernel: (n, K)."""
-        return self.kernel.combine(bound, self.support, self.coefficients) + self.intercept
+    def scores(self, prepared: Any) -> Floats:
+        """Return f on rows prepared by the kernel: (n, K)."""
+        return self.kernel.dot(prepared, self.support, self.coefficients) + self.intercept
 
 
 class KernelState(NamedTuple):
@@ -79,9 +79,9 @@ class KernelLearner:
         self.squared_radius = np.inf  # until somebody who knows the kernel says otherwise
         self.gram = Gram(kernel, X, like=None if start is None else start.support)
         self.gram.memory = min(self.gram.memory, _KEPT_BYTES)
-        self._store = RowCache(self.gram, self.gram.bound, least=_LARGEST_BLOCK)
+        self._store = RowCache(self.gram, self.gram.prepared, least=_LARGEST_BLOCK)
         nothing = np.zeros((len(self.gram), outputs))
-        self._start_scores = nothing if start is None else start.scores(self.gram.bound)
+        self._start_scores = nothing if start is None else start.scores(self.gram.prepared)
         self.now = KernelState(
             nothing,
             self._start_scores,

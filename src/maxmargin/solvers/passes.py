@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from maxmargin import loops
 from maxmargin.kernels.blas import usual_threads
-from maxmargin.kernels.tiling import shared
+from maxmargin.kernels.tiles import share_work
 from maxmargin.problems.problem import Intercept, Problem
 
 Floats = npt.NDArray[np.float64]
@@ -178,7 +178,7 @@ class Passes:
         def one(lane: int) -> None:
             parts[lane] = work(*self.lanes[lane])
 
-        shared(one, deque(range(len(parts))), self.threads)
+        share_work(one, deque(range(len(parts))), self.threads)
         return parts
 
 

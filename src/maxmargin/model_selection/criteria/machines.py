@@ -87,20 +87,20 @@ class Machine:
         return Linear()
 
     @cached_property
-    def bound_rows(self) -> Any:
+    def prepared_rows(self) -> Any:
         """The rows as the kernel sees them."""
         if isinstance(self.problem, KernelProblem):
             return self.problem.gram.exact[self.problem.rows]
-        return self.kernel.bind(self.problem.X.astype(np.float64, copy=False))
+        return self.kernel.prepare(self.problem.X.astype(np.float64, copy=False))
 
     @cached_property
     def diagonal(self) -> Floats:
         """K(x, x) of each row."""
-        return np.asarray(self.kernel.diag(self.bound_rows), dtype=np.float64)
+        return np.asarray(self.kernel.diag(self.prepared_rows), dtype=np.float64)
 
     def values(self, left: Ints, right: Ints) -> Floats:
         """Return kernel values between some rows and some others."""
-        block = self.kernel.between(self.bound_rows[left], self.bound_rows[right])
+        block = self.kernel.block(self.prepared_rows[left], self.prepared_rows[right])
         return np.asarray(block, dtype=np.float64)
 
     def blocks(self) -> Iterator[Floats]:
@@ -119,8 +119,8 @@ class Machine:
         used = np.flatnonzero(w)
         if not len(used):
             return np.full(len(self), intercept)
-        right = self.bound_rows[used]
-        total = self.kernel.combine(self.bound_rows, right, w[used][:, np.newaxis])
+        right = self.prepared_rows[used]
+        total = self.kernel.dot(self.prepared_rows, right, w[used][:, np.newaxis])
         return np.asarray(total[:, 0] + intercept)
 
     @property

@@ -538,8 +538,8 @@ class ExactSolutions:
 def _values(problem: Any) -> Floats:
     """Return all kernel values in float64."""
     if isinstance(problem, KernelProblem):
-        bound = problem.gram.exact[problem.rows]
-        K = np.asarray(problem.gram.kernel.between(bound, bound), np.float64)
+        prepared = problem.gram.exact[problem.rows]
+        K = np.asarray(problem.gram.kernel.block(prepared, prepared), np.float64)
         return 0.5 * (K + K.T)
     X = problem.X.astype(np.float64)
     products = X @ X.T

@@ -103,7 +103,7 @@ class _Remembering:
         self._kernel, self._coefficients = kernel, coefficients
         self._products, self._sizes = products, sizes
 
-    def combine_with_sizes(self, a: Any, b: Any, weights: Floats, **options: Any) -> Any:
+    def dot_with_magnitudes(self, a: Any, b: Any, weights: Floats, **options: Any) -> Any:
         """Return K(a, b) @ weights and |K(a, b)| @ |weights|: rows with a weight come first."""
         count = weights.shape[1]
         used = self._coefficients[:, :count].any(axis=1)
@@ -111,7 +111,7 @@ class _Remembering:
         if len(a) == len(self._products) and np.array_equal(weights, some):
             order = np.argsort(~used, kind="stable")
             return self._products[order, :count], self._sizes[order, :count]
-        return self._kernel.combine_with_sizes(a, b, weights, **options)
+        return self._kernel.dot_with_magnitudes(a, b, weights, **options)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._kernel, name)
@@ -140,7 +140,7 @@ def with_products(
     bound = first.gram.exact[rows]
     unique, place = np.unique(columns, axis=1, return_inverse=True)
     unique = np.ascontiguousarray(unique[used])
-    both = first.gram.kernel.combine_with_sizes(bound, bound[used], unique, first.gram.threads)
+    both = first.gram.kernel.dot_with_magnitudes(bound, bound[used], unique, first.gram.threads)
     products, sizes = (part[:, np.ravel(place)] for part in both)
     found = []
     for k, problem in enumerate(problems):
@@ -148,7 +148,7 @@ def with_products(
         known = columns[:, mine], products[:, mine], sizes[:, mine]
         gram: Any = SimpleNamespace(
             kernel=_Remembering(problem.gram.kernel, *known),
-            bound=first.gram.bound,
+            bound=first.gram.prepared,
             exact=first.gram.exact,
             threads=first.gram.threads,
         )
@@ -375,6 +375,6 @@ def expanded_scores(problem: KernelProblem, coefficients: Floats) -> Floats:
     used = np.flatnonzero(by_row)
     if not len(used):
         return np.zeros(len(at))
-    bound, gram = problem.gram.exact[rows], problem.gram
+    prepared, gram = problem.gram.exact[rows], problem.gram
     column = by_row[used][:, np.newaxis]
-    return np.asarray(gram.kernel.combine(bound, bound[used], column, gram.threads)[at, 0])
+    return np.asarray(gram.kernel.dot(prepared, prepared[used], column, gram.threads)[at, 0])

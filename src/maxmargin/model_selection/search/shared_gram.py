@@ -137,12 +137,12 @@ class SharedMatrix:
             return self._values
         self._kernel = kernel
         X = self.view.X[self.order]
-        bound = kernel.bind_single(X) if self._dtype == np.float32 else None
-        if bound is None:
-            bound = kernel.bind(X.astype(np.float64))
-        if self._values is None or self._values.dtype != bound.dtype:
-            self._values = np.empty((len(self.order), len(self.order)), bound.dtype)
-        return kernel.between(bound, bound, out=self._values, threads=self.threads)
+        prepared = kernel.prepare_float32(X) if self._dtype == np.float32 else None
+        if prepared is None:
+            prepared = kernel.prepare(X.astype(np.float64))
+        if self._values is None or self._values.dtype != prepared.dtype:
+            self._values = np.empty((len(self.order), len(self.order)), prepared.dtype)
+        return kernel.block(prepared, prepared, out=self._values, threads=self.threads)
 
     def _judged(self, job: _Job, train_scores: bool) -> Ints:
         rows = job.split.test

@@ -17,22 +17,22 @@ from maxmargin.kernels.rows import (
 )
 
 
-class Part(Protocol):
-    """Anything with one entry a row: an array of norms, rows, objects, another Bound."""
+class PerRow(Protocol):
+    """Anything with one entry per row: an array of norms, rows, objects, other PreparedRows."""
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: Any, /) -> Any: ...
 
 
-class Bound:
-    """Rows as one kernel sees them; made by ``kernel.bind(X)``, used by ``kernel.between``.
+class PreparedRows:
+    """Rows as one kernel needs them; made by ``kernel.prepare(X)``, used by ``kernel.block``.
 
-    ``len(bound)`` is the number of rows. ``bound[index]``, for a slice or an array of row numbers
-    (or a boolean mask), is the same for these rows; slices share memory.
+    ``len(prepared)`` is the number of rows. ``prepared[index]``, for a slice, an array of row
+    numbers or a boolean mask, is the same for these rows; slices share memory.
     """
 
-    def __init__(self, source: "Source", *parts: Part) -> None:
+    def __init__(self, source: "Source", *parts: PerRow) -> None:
         self.size, self.dtype, self.width = len(source), source.dtype, source.width
         self.origin = source.origin
         self.parts: tuple[Any, ...] = parts
@@ -40,7 +40,7 @@ class Bound:
     def __len__(self) -> int:
         return self.size
 
-    def __getitem__(self, index: Any) -> "Bound":
+    def __getitem__(self, index: Any) -> "PreparedRows":
         if not isinstance(index, slice):
             index = np.asarray(index)
             if index.ndim != 1 or index.dtype.kind not in "iub":
@@ -49,42 +49,43 @@ class Bound:
                 )
             if index.dtype == bool:
                 index = np.flatnonzero(index)
-        return self._taken(index, {})
+        return self.take(index, {})
 
-    def steady(self) -> "Bound":
-        """Return the same rows with values that are the same to the bit in whatever tile.
+    def take(self, index: Index, taken: dict[int, Any]) -> "PreparedRows":
+        """Return some of the rows; ``taken`` maps the id of a part to what was taken of it.
 
-        Rows of a matrix can then be forgotten and computed again, beside others or alone.
+        Members of a composed kernel share rows: each is taken once and stays shared.
         """
-        return self._with_parts(_steady(piece) for piece in self.parts)
+        chosen = self._with_parts(_take(part, index, taken) for part in self.parts)
+        chosen.size = (
+            len(range(*index.indices(self.size))) if isinstance(index, slice) else len(index)
+        )
+        return chosen
 
-    def _with_parts(self, parts: Iterable[Any]) -> "Bound":
-        other = object.__new__(Bound)
+    def steady(self) -> "PreparedRows":
+        """Return the same rows with kernel values that do not depend on the tile, to the last bit.
+
+        Rows of a matrix can then be dropped and computed again, beside other rows or alone.
+        """
+        return self._with_parts(_steady(part) for part in self.parts)
+
+    def _with_parts(self, parts: Iterable[Any]) -> "PreparedRows":
+        other = object.__new__(PreparedRows)
         other.dtype, other.width, other.origin = self.dtype, self.width, self.origin
         other.size, other.parts = self.size, tuple(parts)
         return other
 
-    def _taken(self, index: Index, taken: dict[int, Any]) -> "Bound":
-        # Members of a composed kernel share rows: each is taken once and stays shared.
-        part = self._with_parts(self._take(piece, index, taken) for piece in self.parts)
-        part.size = (
-            len(range(*index.indices(self.size))) if isinstance(index, slice) else len(index)
-        )
-        return part
 
-    @staticmethod
-    def _take(piece: Any, index: Index, taken: dict[int, Any]) -> Any:
-        if id(piece) not in taken:
-            taken[id(piece)] = (
-                piece._taken(index, taken) if isinstance(piece, Bound) else piece[index]
-            )
-        return taken[id(piece)]
+def _take(part: Any, index: Index, taken: dict[int, Any]) -> Any:
+    if id(part) not in taken:
+        taken[id(part)] = part.take(index, taken) if isinstance(part, PreparedRows) else part[index]
+    return taken[id(part)]
 
 
-def _steady(piece: Any) -> Any:
-    if isinstance(piece, Bound):
-        return piece.steady()
-    return DenseRows(piece.values, steady=True) if isinstance(piece, DenseRows) else piece
+def _steady(part: Any) -> Any:
+    if isinstance(part, PreparedRows):
+        return part.steady()
+    return DenseRows(part.values, steady=True) if isinstance(part, DenseRows) else part
 
 
 class Objects:
@@ -114,7 +115,7 @@ def is_numeric(X: Any) -> bool:
 
 
 class Source:
-    """What ``bind`` was given. It becomes numbers only if a kernel asks for numbers."""
+    """The rows that ``prepare`` was given. They become numbers only if a kernel needs numbers."""
 
     def __init__(self, given: Any, origin: FloatArray | None = None) -> None:
         self.given, self.origin = given, origin
@@ -122,7 +123,7 @@ class Source:
 
     @classmethod
     def of(cls, X: Any) -> "Source":
-        """Wrap X once."""
+        """Wrap X, unless it is wrapped already."""
         return X if isinstance(X, Source) else cls(X)
 
     def __len__(self) -> int:
@@ -135,41 +136,38 @@ class Source:
         """The rows as validated numbers."""
         return numeric_rows(self.given)
 
-    def measured_from(self, origin: FloatArray | None) -> "Source":
+    def with_origin(self, origin: FloatArray | None) -> "Source":
         """Return the same rows with another origin for distances."""
         return self if origin is self.origin else Source(self.rows, origin)
 
     def mean(self) -> FloatArray | None:
-        """Return the mean of dense rows; sparse ones stay where they are."""
+        """Return the mean of dense rows, and None for sparse rows, which are never shifted."""
         if not isinstance(self.rows, DenseRows):
             return None
         values = self.rows.values
         mean: FloatArray = values.mean(axis=0, dtype=np.float64).astype(values.dtype)
         return mean
 
-    def about_mean(self) -> "Source":
-        """Return dense rows measured from their mean; sparse ones as they are."""
+    def minus_mean(self) -> "Source":
+        """Return dense rows minus their mean, and sparse rows as they are."""
         mean = self.mean()
-        return self if mean is None else Source(self._shifted(self.rows.values, mean))
+        return self if mean is None else Source(_shift(self.rows.values, mean))
 
-    def largest(self) -> float:
+    def max_abs(self) -> float:
         """Return the largest |xᵢₖ|."""
-        return float(self.rows.largest().max(initial=0.0))
+        return float(self.rows.max_abs().max(initial=0.0))
 
     @cached_property
     def centred(self) -> Rows:
-        """The rows seen from the origin: ‖x − x′‖² keeps the digits that a large mean takes up."""
-        return self.rows if self.origin is None else self._shifted(self.rows.values, self.origin)
+        """The rows minus the origin: ‖x − x′‖² keeps the digits that a large mean would take."""
+        return self.rows if self.origin is None else _shift(self.rows.values, self.origin)
 
-    def centred_in_double(self) -> Rows:
-        """Return the same in float64, from the rows as they came."""
+    def centred_float64(self) -> Rows:
+        """Return the same in float64, computed from the rows as they were given."""
         if self.origin is None:
-            return self.rows.widened()
+            return self.rows.as_float64()
         values = self.rows.values.astype(np.float64)
-        return self._shifted(values, self.origin.astype(np.float64))
-
-    def _shifted(self, values: Any, origin: FloatArray) -> DenseRows:
-        return DenseRows((values.toarray() if sp.issparse(values) else values) - origin)
+        return _shift(values, self.origin.astype(np.float64))
 
     @property
     def is_matrix(self) -> bool:
@@ -201,9 +199,13 @@ class Source:
             return Source(DenseRows(rows.values.astype(dtype)))
         return Source(rows.values.astype(dtype))
 
-    def columns(self, numbers: Any) -> "Source":
+    def take_columns(self, numbers: Any) -> "Source":
         """Return a selection of the columns."""
         origin = None if self.origin is None else self.origin[numbers]
         columns = Source(self.rows.values[:, numbers], origin)
         columns.weight = self.weight
         return columns
+
+
+def _shift(values: Any, origin: FloatArray) -> DenseRows:
+    return DenseRows((values.toarray() if sp.issparse(values) else values) - origin)

@@ -1,63 +1,21 @@
-"""Kernels that somebody else has defined: a matrix, a function, a feature map, a constant."""
+"""Kernels that the user defines: by a feature map or by a function of rows or objects."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin.kernels.base import Kernel
-from maxmargin.kernels.bound import Bound, Objects, Source, is_numeric
-from maxmargin.kernels.parameters import nonnegative
-from maxmargin.kernels.rows import DenseRows, FloatArray, SparseRows, numeric_rows, products
-
-
-class Constant(Kernel):
-    """The same value for every pair of rows.
-
-    Parameters
-    ----------
-    value : float
-        At least 0.
-
-    Examples
-    --------
-    >>> from maxmargin.kernels import Constant, RBF
-    >>> RBF() + 1.0
-    RBF() + Constant(value=1.0)
-    >>> Constant(2.0).gram(["any", "thing"])
-    array([[2., 2.],
-           [2., 2.]])
-    """
-
-    def __init__(self, value: float) -> None:
-        self.value = value
-
-    @property
-    def psd(self) -> bool:
-        """True."""
-        return True
-
-    @property
-    def stationary(self) -> bool:
-        """True."""
-        return True
-
-    def _check(self) -> None:
-        nonnegative(self, "value")
-
-    def _single_error(self, source: Source) -> float:
-        return 0.0
-
-    def _bind(self, source: Source) -> Bound:
-        return Bound(source)
-
-    def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
-        out.fill(self.value)
-
-    def _diag(self, a: Bound) -> FloatArray:
-        return np.full(len(a), self.value, a.dtype)
+from maxmargin.kernels.prepared import Objects, PreparedRows, Source, is_numeric
+from maxmargin.kernels.rows import (
+    DenseRows,
+    FloatArray,
+    Floats,
+    SparseRows,
+    fill_products,
+    numeric_rows,
+)
 
 
 class FromMap(Kernel):
@@ -87,14 +45,16 @@ class FromMap(Kernel):
 
     @property
     def psd(self) -> bool:
-        """True."""
+        """True: φ maps to the features of a dot product."""
         return True
 
-    def _check(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise an error unless phi can be called; weights are checked with the features."""
         if not callable(self.phi):
             raise TypeError(f"FromMap: phi must be a function of a block, got {self.phi!r}")
 
-    def _bind(self, source: Source) -> Bound:
+    def prepare_rows(self, source: Source) -> PreparedRows:
+        """Keep the features of the rows, weighted."""
         features = self.phi(source.rows.values.copy() if source.is_matrix else source.given)
         rows = numeric_rows(Source(features).cast(source.dtype).rows)
         if len(rows) != len(source):
@@ -103,10 +63,10 @@ class FromMap(Kernel):
                 f"got shape {rows.values.shape}"
             )
         if self.weights is not None:
-            rows = self._weighted(rows)
-        return Bound(source, rows)
+            rows = self._weight(rows)
+        return PreparedRows(source, rows)
 
-    def _weighted(self, rows: DenseRows | SparseRows) -> DenseRows | SparseRows:
+    def _weight(self, rows: DenseRows | SparseRows) -> DenseRows | SparseRows:
         weights = np.asarray(self.weights, rows.values.dtype)
         if weights.shape != rows.values.shape[1:] or not np.isfinite(weights).all():
             raise ValueError(
@@ -117,19 +77,21 @@ class FromMap(Kernel):
             return DenseRows(rows.values * weights)
         return numeric_rows(rows.values @ sp.diags_array(weights))
 
-    def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
+    def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
+        """Fill a tile with dot products of features."""
         widths = a.parts[0].values.shape[1], b.parts[0].values.shape[1]
         if widths[0] != widths[1]:
             raise ValueError(f"FromMap: phi returned {widths[0]} features, then {widths[1]}")
-        products(a.parts[0], b.parts[0], out)
+        fill_products(a.parts[0], b.parts[0], out)
 
-    def _diag(self, a: Bound) -> FloatArray:
+    def diagonal(self, a: PreparedRows) -> FloatArray:
+        """Return ‖φ(x)‖²."""
         norms: FloatArray = a.parts[0].squared_norms()
         return norms
 
-    def rounding(self, a: Bound) -> npt.NDArray[np.float64]:
+    def rounding(self, a: PreparedRows) -> Floats:
         """Return half an ε for each product of features, and two for their weights."""
-        return np.full(len(a), 0.5 * (a.parts[0].loss + 8))
+        return np.full(len(a), 0.5 * (a.parts[0].terms + 8))
 
 
 class FromFunction(Kernel):
@@ -139,17 +101,17 @@ class FromFunction(Kernel):
     ----------
     function : callable
         With ``on="blocks"`` it takes two blocks of n and m rows and returns an (n, m) array; the
-        value for two rows must not depend on the others, since a large matrix is asked for in
-        pieces. Of rows that are no vectors of numbers, such as strings or graphs, a block is a
-        list. With ``on="pairs"`` it takes two rows (sparse ones as dense arrays), or two objects of
-        any kind, and returns a number.
+        value for two rows must not depend on the others, since a large matrix is computed in
+        pieces. If the rows are not vectors of numbers but strings or graphs, a block is a list.
+        With ``on="pairs"`` it takes two rows (sparse ones as dense arrays), or two objects of any
+        kind, and returns a number.
     on : {"blocks", "objects", "pairs"}, default="blocks"
-        What the function takes; "objects" are blocks that are lists whatever the rows are.
+        What the function takes; "objects" are blocks that are always lists.
 
     Notes
     -----
-    Only half of K(A, A) is asked for; the other half is its mirror image. Whether the function
-    is symmetric and positive semidefinite nobody knows: ``check_kernel`` looks.
+    Only half of K(A, A) is computed; the other half is its mirror image. Whether the function is
+    symmetric and positive semidefinite is unknown: ``check_kernel`` tests it.
 
     Examples
     --------
@@ -166,12 +128,12 @@ class FromFunction(Kernel):
         self.function = function
         self.on = on
 
-    _threaded = False  # a Python function need not be safe to call from several threads
+    thread_safe = False  # a Python function need not be safe to call from several threads
 
     @property
-    def _tile_rows(self) -> int:  # type: ignore[override]
-        # Row by row no pair of K(A, A) is computed twice.
-        return 1 if self.on == "pairs" else Kernel._tile_rows
+    def max_tile_rows(self) -> int:  # type: ignore[override]
+        """One for a function of pairs: row by row, no pair of K(A, A) is computed twice."""
+        return 1 if self.on == "pairs" else Kernel.max_tile_rows
 
     @property
     def takes_objects(self) -> bool:
@@ -182,7 +144,8 @@ class FromFunction(Kernel):
         """Return the same function, of lists of objects if it takes blocks."""
         return FromFunction(self.function, on="objects") if self.on == "blocks" else self
 
-    def _check(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise an error unless there is a function of blocks, objects or pairs."""
         if not callable(self.function):
             raise TypeError(f"FromFunction: function must be callable, got {self.function!r}")
         if self.on not in ("blocks", "objects", "pairs"):
@@ -190,56 +153,62 @@ class FromFunction(Kernel):
                 f"FromFunction: on must be 'blocks', 'objects' or 'pairs', got {self.on!r}"
             )
 
-    def _bind(self, source: Source) -> Bound:
+    def prepare_rows(self, source: Source) -> PreparedRows:
+        """Keep the rows, as numbers or as objects."""
         if self.on == "blocks" and is_numeric(source.given):
-            return Bound(source, source.rows)
+            return PreparedRows(source, source.rows)
         if self.on == "pairs" and source.is_matrix and source.width is not None:
-            return Bound(source, source.rows)
-        return Bound(source, Objects(list(source.given)))
+            return PreparedRows(source, source.rows)
+        return PreparedRows(source, Objects(list(source.given)))
 
-    def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
+    def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
+        """Fill a tile by one call for the block, or one for each pair."""
         if self.on != "pairs":
-            out[...] = self._block(_block_of(a.parts[0]), _block_of(b.parts[0]), out.shape)
+            out[...] = self._call_on_blocks(_block_of(a.parts[0]), _block_of(b.parts[0]), out.shape)
             return
         for i, x in enumerate(_each(a.parts[0])):
             for j, z in enumerate(_each(b.parts[0])):
-                out[i, j] = self._pair(x, z)
+                out[i, j] = self._call_on_pair(x, z)
 
-    def _diag(self, a: Bound) -> FloatArray:
+    def diagonal(self, a: PreparedRows) -> FloatArray:
+        """Return K(x, x), taken from small blocks if the function takes blocks."""
         if self.on == "pairs":
-            return np.array([self._pair(x, x) for x in _each(a.parts[0])], a.dtype)
+            return np.array([self._call_on_pair(x, x) for x in _each(a.parts[0])], a.dtype)
         diagonal = np.empty(len(a), a.dtype)
-        for i in range(0, len(a), 64):  # few calls, and few values that nobody needs
+        for i in range(0, len(a), 64):  # few calls, and few values that are thrown away
             part = a.parts[0][i : i + 64]
-            block = self._block(_block_of(part), _block_of(part), (len(part), len(part)))
+            block = self._call_on_blocks(_block_of(part), _block_of(part), (len(part), len(part)))
             diagonal[i : i + 64] = block.diagonal()
         return diagonal
 
-    def _block(self, A: Any, B: Any, shape: tuple[int, ...]) -> Any:
+    def _call_on_blocks(self, A: Any, B: Any, shape: tuple[int, ...]) -> Any:
         # Copies: many compiled functions refuse read-only arrays, and some write into theirs.
         block = self.function(A.copy(), B.copy())
         block = np.asarray(block.toarray() if sp.issparse(block) else block)
         if block.shape != shape:
             raise ValueError(
-                f"FromFunction: {self._name} must return an array of shape {shape} for blocks of "
-                f"{shape[0]} and {shape[1]} rows, got shape {block.shape}; "
+                f"FromFunction: {self.short_name} must return an array of shape {shape} for blocks "
+                f"of {shape[0]} and {shape[1]} rows, got shape {block.shape}; "
                 "a function of two rows needs on='pairs'"
             )
         if not np.isfinite(block).all():
-            raise ValueError(f"FromFunction: {self._name} must return finite values, got {block}")
+            raise ValueError(
+                f"FromFunction: {self.short_name} must return finite values, got {block}"
+            )
         return block
 
-    def _pair(self, x: Any, z: Any) -> float:
+    def _call_on_pair(self, x: Any, z: Any) -> float:
         value = np.asarray(self.function(x, z))
         if value.shape != () or not np.isfinite(value):
             raise ValueError(
-                f"FromFunction: {self._name} must return one finite number for a pair, "
+                f"FromFunction: {self.short_name} must return one finite number for a pair, "
                 f"got {value} for {x!r} and {z!r}"
             )
         return float(value)
 
     @property
-    def _name(self) -> str:
+    def short_name(self) -> str:
+        """The name of the function."""
         return getattr(self.function, "__qualname__", None) or repr(self.function)
 
 
