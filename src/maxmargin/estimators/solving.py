@@ -35,6 +35,7 @@ _MARGIN = 0.97  # of tol, aimed at by linear machines, so that there is room for
 _HIDDEN = 0.01  # of what rounding may hide: a gap below that need not be closed any further
 _MOST_FACTORISED = 2 * MOST_ROWS  # variables: beyond that nobody need count rows
 _LOOKS = 50  # that pairs have at a small problem before Newton's method takes over
+_FEW_LOOKS = 8  # the same if Newton's method is likely to be better
 _UNEVEN = 1e3  # ratio of sizes beyond which columns are named
 _GRACE_PART, _GRACE = 0.2, 0.5  # of max_time, and seconds, that certificates may take after it
 _RESERVED = 0.5  # of max_time, kept free for certificates at most
@@ -300,8 +301,14 @@ def _attempts(problem: AnyProblem, settings: Settings) -> list[Solver]:
 
 
 def _kernel_attempts(problem: KernelProblem, settings: Settings) -> list[Solver]:
+    newton, pairs = FactorNewton(settings.threads), BlockSMO(settings.tol, looks=_LOOKS)
+    if FactorNewton.suits(problem):
+        if problem.terms.target.any():
+            return [newton, pairs, replace(pairs, precise=True)]
+        # Pairs soon see where the best w is 0; of what they do not, Newton's method makes an end.
+        return [replace(pairs, looks=_FEW_LOOKS), newton, replace(pairs, precise=True)]
     if len(problem.rows) <= _MOST_FACTORISED and FactorNewton.takes(problem):
-        return [BlockSMO(settings.tol, looks=_LOOKS), FactorNewton(settings.threads)]
+        return [pairs, newton, replace(pairs, precise=True)]
     # What float32 cannot close float64 goes on with; where all is float64 once more is enough.
     attempts: list[Solver] = [
         BlockSMO(settings.tol),

@@ -3,19 +3,48 @@
 With K = ZZᵀ the rows of Z are points whose linear machine has the same losses, duals and optimum.
 Where K has a low rank, or spans many orders of magnitude, pairs of duals hardly get ahead, and
 the linear machine's Newton method takes a few steps. It costs n² kernel values and n·rank² work.
+
+A ν-form, whose groups have intercepts of their own and sums other than 0, becomes such a machine,
+too. A row of zeros for each group has a target that is never met, so that its dual is at its bound:
+that is what the sum of the others has to be. Half the distance of the two intercepts, s, is the
+weight of a column ±L. It should not be penalised, so its penalty is taken about the best value s₀
+so far (a proximal point): with a large L that moves the sums by (s − s₀)/L², and s₀ = s ends it.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
+import numpy.typing as npt
 
+from maxmargin import loops
+from maxmargin.kernels import Linear
+from maxmargin.kernels.rows import DenseRows
+from maxmargin.loops.records import Terms
 from maxmargin.problem import Bracket, Intercept, KernelProblem, Problem, Start
-from maxmargin.solvers.kernel_variables import Variables, dual_value, duality_gap
+from maxmargin.solvers.kernel_variables import (
+    Variables,
+    dual_value,
+    duality_gap,
+    feasible_start,
+    is_nothing,
+    magnitude,
+    summed,
+)
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.pivoted_factor import pivoted_factor
 
-MOST_ROWS = 2000
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+MOST_ROWS = 2000  # whose matrix is factorised
+_THIN = 4  # rows for each column: then the rows of the linear kernel are the factor
+_NEVER_MET = 4.0  # of the largest residual: where the target of a row of zeros is
+_PROX_PARAMETER = 1e8  # of those residuals over the sum of a group: L²
+_CENTRES = 6  # s₀ after s₀, of which two are enough where nothing is degenerate
+_STEPS = 100  # Newton steps for each of them
+_BALANCED = 1e-14  # of the sum of a group, by which it may be off
 
 
 @dataclass(frozen=True)
@@ -26,30 +55,149 @@ class FactorNewton:
 
     @staticmethod
     def takes(problem: KernelProblem) -> bool:
-        """Return whether a problem is small enough, and has a free intercept or none."""
-        return (
-            len(np.unique(problem.rows)) <= MOST_ROWS
-            and not problem.totals.any()
-            and (len(problem.totals) < 2)
-        )
+        """Return whether a problem is small enough, or its rows are a factor of few columns."""
+        return len(np.unique(problem.rows)) <= MOST_ROWS or FactorNewton.suits(problem)
+
+    @staticmethod
+    def suits(problem: KernelProblem) -> bool:
+        """Return whether rows of the linear kernel are so many that pairs would take longer."""
+        rows = problem.gram.bound.parts[:1]
+        thin = type(problem.gram.kernel) is Linear and isinstance(rows[0], DenseRows)
+        return thin and _THIN * rows[0].terms <= len(problem.gram)
 
     def iterates(self, problem: KernelProblem, start: Start) -> Iterator[Bracket]:
         """Yield a bracket after each Newton step, at the weights that its duals imply."""
         rows, at = np.unique(problem.rows, return_inverse=True)
-        exact = problem.gram.exact[rows]
-        K = np.asarray(problem.gram.kernel.between(exact, exact), np.float64)
-        Z = pivoted_factor(K, max(len(K), 100) * float(np.finfo(np.float64).eps))
-        intercept = Intercept.FREE if len(problem.totals) else Intercept.NONE
-        linear = Problem(np.ascontiguousarray(Z[at]), problem.terms, intercept)
-        nothing = np.zeros(len(at))
-        best = Bracket(np.inf, -np.inf, nothing, problem.totals, nothing)
-        least = np.inf  # the smallest gap: of terms that are not negative, so no rounding hides it
-        for step in Newton(self.threads).iterates(linear, Start(beta=start.beta)):
-            if not np.array_equal(step.beta, best.beta) or not np.isfinite(least):
-                scores = K @ np.bincount(at, step.beta, minlength=len(rows))
-                variables = Variables.of(problem, at, step.beta, scores)
-                gap, b, _ = duality_gap(variables, np.full(len(problem.totals), step.b))
+        factor = _Factor.of(problem, rows)
+        Z, lengths = factor.Z[at], np.linalg.norm(factor.Z, axis=1)
+        best, least = None, np.inf  # the gap is a sum of terms ≥ 0, so that no rounding hides it
+        steps = self._of_groups if problem.totals.any() else self._of_one
+        for beta, settled in steps(problem, Z, start):
+            if best is None or not np.array_equal(beta, best.beta):
+                coefficients = summed(at, beta, len(rows))
+                variables = Variables.of(problem, at, beta, factor.scores(coefficients))
+                gap, b, _ = duality_gap(variables, np.zeros(len(problem.totals)))
                 dual = dual_value(variables)
-                if gap < least:
-                    least, best = gap, Bracket(dual + gap, dual, step.beta, b, step.beta)
-            yield replace(best, settled=step.settled)
+                if is_nothing(variables, gap, dual, magnitude(variables, lengths, coefficients)):
+                    gap, dual, settled = 0.0, 0.0, True
+                if best is None or gap < least:
+                    least, best = gap, Bracket(dual + gap, dual, beta, b, beta)
+            yield replace(best, settled=settled)
+
+    def _of_one(
+        self, problem: KernelProblem, Z: Floats, start: Start
+    ) -> Iterator[tuple[Floats, bool]]:
+        """Yield the duals, and whether they settled, with a free intercept or none."""
+        intercept = Intercept.FREE if len(problem.totals) else Intercept.NONE
+        linear = Problem(Z, problem.terms, intercept)
+        for step in Newton(self.threads).iterates(linear, Start(beta=start.beta)):
+            yield step.beta, step.settled
+
+    def _of_groups(
+        self, problem: KernelProblem, Z: Floats, start: Start
+    ) -> Iterator[tuple[Floats, bool]]:
+        """Yield the duals, and whether they settled, of a ν-form."""
+        beta = feasible_start(problem) if start.beta is None else start.beta
+        apart, begun = 0.0, Start(beta=np.append(beta, -problem.totals))
+        for _ in range(_CENTRES):
+            machine = _Joined.of(problem, Z, beta, apart)
+            steps = Newton(self.threads).iterates(machine.linear, machine.start(begun))
+            for step in islice(steps, _STEPS):
+                beta = machine.unit * step.beta[: len(Z)]
+                yield _balanced(problem, beta), False
+                if step.settled:
+                    break
+            apart, begun = machine.distance(step), machine.point(step)
+            off = summed(problem.groups, beta, len(problem.totals)) - problem.totals
+            if step.settled and (np.abs(off) <= _BALANCED * np.abs(problem.totals)).all():
+                break
+        yield _balanced(problem, beta), step.settled
+
+
+@dataclass(frozen=True)
+class _Factor:
+    """Z with K = ZZᵀ, and K where it is known."""
+
+    Z: Floats
+    K: Floats | None
+
+    @classmethod
+    def of(cls, problem: KernelProblem, rows: Ints) -> "_Factor":
+        """Return a factor of the Gram matrix of these rows."""
+        exact = problem.gram.exact[rows]
+        if FactorNewton.suits(problem):
+            return cls(exact.parts[0].values, None)
+        K = np.asarray(problem.gram.kernel.between(exact, exact), np.float64)
+        return cls(pivoted_factor(K, max(len(K), 100) * float(np.finfo(np.float64).eps)), K)
+
+    def scores(self, coefficients: Floats) -> Floats:
+        """Return K times the coefficients."""
+        if self.K is None:
+            return np.asarray(self.Z @ (self.Z.T @ coefficients))
+        return np.asarray(self.K @ coefficients)
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """A ν-form as a linear machine with one intercept, residuals measured in units."""
+
+    linear: Problem
+    width: int  # of the factor
+    unit: float
+    apart: float  # s₀
+    length: float  # L
+
+    @classmethod
+    def of(cls, problem: KernelProblem, Z: Floats, beta: Floats, apart: float) -> "_Joined":
+        """Return the machine near the duals, its penalty of s about ``apart``."""
+        terms, count = problem.terms, len(problem.totals)
+        side = np.concatenate([1.0 - 2.0 * problem.groups, 1.0 - 2.0 * np.arange(count)])
+        residuals = terms.target - Z @ (Z.T @ beta)
+        unit = float(residuals.std()) or 1.0
+        reach = _NEVER_MET * (float(np.abs(residuals).max()) + abs(apart)) or 1.0
+        length = float(np.sqrt(_PROX_PARAMETER * reach / np.abs(problem.totals).max()))
+        held = -problem.totals
+        joined = Terms(
+            (np.append(terms.target, np.sign(held) * reach) - (count - 1) * apart * side) / unit,
+            np.append(terms.low, np.minimum(held, 0.0)) / unit,
+            np.append(terms.high, np.maximum(held, 0.0)) / unit,
+            np.append(terms.shift, np.zeros(count)),
+            terms.slope / unit,
+        )
+        X = np.zeros((len(side), Z.shape[1] + count - 1))
+        X[: len(Z), : Z.shape[1]] = Z
+        X[:, Z.shape[1] :] = length * side[:, np.newaxis]
+        return cls(Problem(X, joined, Intercept.FREE), Z.shape[1], unit, apart, length)
+
+    def start(self, point: Start) -> Start:
+        """Return a point as a start of this machine, at the centre of its penalty."""
+        assert point.beta is not None
+        beta = point.beta / self.unit
+        if point.w is None:
+            return Start(beta=beta)
+        w = point.w / self.unit
+        w[self.width :] = 0.0
+        return Start(w, point.b / self.unit, beta)
+
+    def point(self, step: Bracket) -> Start:
+        """Return where the machine stands."""
+        return Start(self.unit * step.w, self.unit * step.b, self.unit * step.beta)
+
+    def distance(self, step: Bracket) -> float:
+        """Return half the distance of the intercepts."""
+        return self.apart + self.unit * self.length * float(step.w[self.width :].sum())
+
+
+def _balanced(problem: KernelProblem, beta: Floats) -> Floats:
+    """Return duals whose groups have their sums: the free ones take what is missing, or all."""
+    low, high = problem.terms.low, problem.terms.high
+    beta = np.clip(beta, low, high)
+    for g, total in enumerate(problem.totals):
+        mine = np.flatnonzero(problem.groups == g)
+        free = mine[(beta[mine] > low[mine]) & (beta[mine] < high[mine])]
+        for some in (free, mine):
+            missing = total - float(beta[mine].sum())
+            if abs(missing) > _BALANCED * abs(total) and len(some):
+                wanted = float(beta[some].sum()) + missing
+                beta[some] = loops.smo.with_sum(beta[some], low[some], high[some], wanted)
+    return beta
