@@ -94,8 +94,9 @@ def test_iris_with_a_steep_polynomial_sk13557(C: float, degree: int, gamma: floa
     X, y = load_iris(return_X_y=True)
     model = answered(mm.SVC(C=C, kernel="poly", degree=degree, gamma=gamma), X, y)
     assert np.isfinite(model.decision_function(X)).all()
-    # Kernel values up to 1e40: where float64 does not get there, it is said.
-    assert model.score(X, y) > 0.9 or model.status_ is not Status.OPTIMAL
+    # With kernel values up to 1e40, float64 proves nothing of an objective of 1e-32, and says so.
+    # But duals of 1e-38 are found, and the classes are told apart.
+    assert model.score(X, y) == 1.0
     two = y > 0
     labels = np.where(y[two] == 2, 1.0, -1.0)
     pair = answered(mm.SVC(C=C, kernel="poly", degree=degree, gamma=gamma), X[two], labels)

@@ -68,6 +68,10 @@ class Around(Composed):
         """Return what the inner kernel loses, and one rounding more."""
         return self.kernel.rounding(a) + 1
 
+    def sharpened(self, a: Bound) -> Bound:
+        """Return what the inner kernel does."""
+        return self.kernel.sharpened(a)
+
     def _map(self, values: FloatArray) -> None:
         """Turn values of the inner kernel into one's own, in place."""
 

@@ -56,9 +56,10 @@ class Bound:
 
         Rows of a matrix can then be forgotten and computed again, beside others or alone.
         """
-        return self._with_parts(_steady(piece) for piece in self.parts)
+        return self.with_parts(_steady(piece) for piece in self.parts)
 
-    def _with_parts(self, parts: Iterable[Any]) -> "Bound":
+    def with_parts(self, parts: Iterable[Any]) -> "Bound":
+        """Return the same rows with other parts."""
         other = object.__new__(Bound)
         other.dtype, other.width, other.origin = self.dtype, self.width, self.origin
         other.size, other.parts = self.size, tuple(parts)
@@ -66,7 +67,7 @@ class Bound:
 
     def _taken(self, index: Index, taken: dict[int, Any]) -> "Bound":
         # Members of a composed kernel share rows: each is taken once and stays shared.
-        part = self._with_parts(self._take(piece, index, taken) for piece in self.parts)
+        part = self.with_parts(self._take(piece, index, taken) for piece in self.parts)
         part.size = (
             len(range(*index.indices(self.size))) if isinstance(index, slice) else len(index)
         )

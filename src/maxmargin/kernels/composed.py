@@ -158,6 +158,11 @@ class Many(Composed):
         each = [m.rounding(x) for m, x in zip(self._members, a.parts, strict=True)]
         return np.asarray(self._gathered(each, axis=0) + len(each))
 
+    def sharpened(self, a: Bound) -> Bound:
+        """Return what the members do."""
+        pairs = zip(self._members, a.parts, strict=True)
+        return a.with_parts(member.sharpened(part) for member, part in pairs)
+
     def __repr__(self) -> str:  # type: ignore[override, unused-ignore]
         # What the operators would not have built has no operator form.
         if len(self._members) < 2 or any(m._binding == self._binding for m in self._members):

@@ -19,6 +19,8 @@ Floats = npt.NDArray[np.float64]
 LOG2_E = math.log2(math.e)
 DOUBLE_ERROR = 1e-9  # in γ‖x − x′‖², beyond which float64 takes differences in the place of norms
 
+_BY_DIFFERENCES = 5e6  # of numbers: as many take a moment
+
 
 def distance_rounding(a: Bound) -> Floats:
     """Return the rounding of 2^−Σ for terms ≥ 0; of sparse rows, sums less what they share."""
@@ -117,6 +119,12 @@ class RBF(Stationary):
             return np.asarray(4 + (rows.terms + 6) * a.parts[1] / LOG2_E, np.float64)
         lengths = np.sqrt(gamma_of(self) * rows.widened().squared_norms())
         return np.asarray(4 + 0.2 * (rows.terms + 4) + lengths, np.float64)
+
+    def sharpened(self, a: Bound) -> Bound:
+        """Return rows without norms, so that few of them are compared by differences."""
+        values = len(a) ** 2 * (a.width or 0)
+        few = values <= _BY_DIFFERENCES and a.dtype == np.float64
+        return a.with_parts(a.parts[:1]) if few else a
 
     def _fill(
         self, x: Rows, x_norms: FloatArray, z: Rows, z_norms: FloatArray, out: FloatArray

@@ -328,7 +328,7 @@ class _State:
         x = self.all.x.copy()
         seen = Bracket(self.dual + gap, self.dual, x, self.b.copy(), x)
         # Weights are those that the duals imply, so both bounds come from one point.
-        if seen.relative_gap <= self.bracket.relative_gap or not np.isfinite(self.bracket.primal):
+        if gap <= self.bracket.primal - self.bracket.dual:
             self.bracket = seen
         self.at_rest = complete and self.still >= _STILL
         if not complete:

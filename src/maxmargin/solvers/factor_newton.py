@@ -13,12 +13,12 @@ so far (a proximal point): with a large L that moves the sums by (s − s₀)/L�
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin import loops
+from maxmargin import loops, losses
 from maxmargin.kernels import Linear
 from maxmargin.kernels.rows import DenseRows
 from maxmargin.loops.records import Terms
@@ -44,6 +44,9 @@ _NEVER_MET = 4.0  # of the largest residual: where the target of a row of zeros 
 _PROX_PARAMETER = 1e8  # of those residuals over the sum of a group: L²
 _CENTRES = 6  # s₀ after s₀, of which two are enough where nothing is degenerate
 _STEPS = 100  # Newton steps for each of them
+_FIRST_CAP, _CAP_RATIO = 1e2, 1e3  # of duals that make scores of the size of the targets
+_WORTH_CAPS = 2  # caps, below which it starts with the bounds as they are
+_AT_CAP = 1 - 1e-9
 _BALANCED = 1e-14  # of the sum of a group, by which it may be off
 
 
@@ -72,7 +75,8 @@ class FactorNewton:
         Z, lengths = factor.Z[at], np.linalg.norm(factor.Z, axis=1)
         best, least = None, np.inf  # the gap is a sum of terms ≥ 0, so that no rounding hides it
         steps = self._of_groups if problem.totals.any() else self._of_one
-        for beta, settled in steps(problem, Z, start):
+        first = [] if start.beta is None else [(start.beta, False)]
+        for beta, settled in chain(first, steps(problem, Z, start)):
             if best is None or not np.array_equal(beta, best.beta):
                 coefficients = summed(at, beta, len(rows))
                 variables = Variables.of(problem, at, beta, factor.scores(coefficients))
@@ -89,9 +93,18 @@ class FactorNewton:
     ) -> Iterator[tuple[Floats, bool]]:
         """Yield the duals, and whether they settled, with a free intercept or none."""
         intercept = Intercept.FREE if len(problem.totals) else Intercept.NONE
-        linear = Problem(Z, problem.terms, intercept)
-        for step in Newton(self.threads).iterates(linear, Start(beta=start.beta)):
-            yield step.beta, step.settled
+        begun, caps = Start(beta=start.beta), _caps(problem.terms, Z)
+        for cap in caps:
+            linear = Problem(Z, _capped(problem.terms, cap), intercept)
+            steps = Newton(self.threads).iterates(linear, begun)
+            for step in islice(steps, None if cap == caps[-1] else _STEPS):
+                yield step.beta, step.settled and cap == caps[-1]
+                if step.settled and cap != caps[-1]:
+                    break
+            if step.settled and np.abs(step.beta).max() < _AT_CAP * cap:
+                yield step.beta, True  # no dual wants to be larger
+                return
+            begun = Start(step.w, step.b, step.beta)
 
     def _of_groups(
         self, problem: KernelProblem, Z: Floats, start: Start
@@ -186,6 +199,27 @@ class _Joined:
     def distance(self, step: Bracket) -> float:
         """Return half the distance of the intercepts."""
         return self.apart + self.unit * self.length * float(step.w[self.width :].sum())
+
+
+def _caps(terms: Terms, Z: Floats) -> list[float]:
+    """Return bounds of the duals, from small ones up to none but their own.
+
+    If C is far beyond what duals have to be for scores of the size of the targets, smoothed losses
+    do not tell duals from 0. A machine with a smaller C is the same unless a dual is at its bound.
+    """
+    bounds = np.maximum(np.abs(terms.low), np.abs(terms.high))
+    squares = np.einsum("ij,ij->i", Z, Z)
+    size = float(np.median(squares[squares > 0])) if squares.any() else 1.0
+    cap, largest = _FIRST_CAP * losses.residual_unit(terms) / size, float(bounds.max())
+    caps = []
+    while cap * _CAP_RATIO < largest < np.inf:
+        caps.append(cap)
+        cap *= _CAP_RATIO
+    return [*caps, np.inf] if len(caps) >= _WORTH_CAPS else [np.inf]
+
+
+def _capped(terms: Terms, cap: float) -> Terms:
+    return terms._replace(low=np.maximum(terms.low, -cap), high=np.minimum(terms.high, cap))
 
 
 def _balanced(problem: KernelProblem, beta: Floats) -> Floats:
