@@ -94,6 +94,7 @@ def expansions(
     A kernel value is off by ε(r(x) + r(x′))√(K(x, x)K(x′, x′)) at most (``Kernel.rounding``); sums
     over the columns of a tile, and over tiles, are off by an ε for each term.
     """
+    rows = kernel.sharpened(rows)
     equal = (coefficients == coefficients[:, :1]).all()
     some = coefficients[:, :1] if equal else coefficients
     used = np.flatnonzero(some.any(axis=1))

@@ -33,8 +33,10 @@ _ATTEMPTS = 3
 _SINGLE_MARGIN = 0.6  # of tol, aimed at by float32, so that the certificate in float64 holds
 _MARGIN = 0.97  # of tol, aimed at by linear machines, so that there is room for rounding
 _HIDDEN = 0.01  # of what rounding may hide: a gap below that need not be closed any further
+_VACUOUS = 0.9  # of the objective: a gap that is no smaller proves nothing worth having
 _MOST_FACTORISED = 2 * MOST_ROWS  # variables: beyond that nobody need count rows
 _LOOKS = 50  # that pairs have at a small problem before Newton's method takes over
+_FEW_LOOKS = 8  # the same if Newton's method is likely to be better
 _UNEVEN = 1e3  # ratio of sizes beyond which columns are named
 _GRACE_PART, _GRACE = 0.2, 0.5  # of max_time, and seconds, that certificates may take after it
 _RESERVED = 0.5  # of max_time, kept free for certificates at most
@@ -269,11 +271,15 @@ def recertified(problem: AnyProblem, outcome: Outcome, b: Any, tol: float) -> Ou
     return Outcome(replace(solution, run=run), certificate, outcome.solver)
 
 
-def _rank(certificate: Certificate) -> tuple[float, float]:
-    """Return what is smaller for the better certificate: what is proved, else how KKT holds."""
-    if np.isfinite(certificate.rounding):
-        return certificate.proved_gap, certificate.primal
-    return np.inf, certificate.max_kkt_violation
+def _rank(certificate: Certificate) -> tuple[bool, float, float]:
+    """Return what is smaller for the better certificate: what is proved, else how KKT holds.
+
+    A proof that the best is anywhere between nothing and the objective does not count.
+    """
+    proved = certificate.proved_gap
+    if proved < _VACUOUS * certificate.size:
+        return False, proved, certificate.primal
+    return True, certificate.max_kkt_violation, certificate.primal
 
 
 def _going_on(callback: Callback | None, made: Run) -> Callback | None:
@@ -300,8 +306,14 @@ def _attempts(problem: AnyProblem, settings: Settings) -> list[Solver]:
 
 
 def _kernel_attempts(problem: KernelProblem, settings: Settings) -> list[Solver]:
+    newton, pairs = FactorNewton(settings.threads), BlockSMO(settings.tol, looks=_LOOKS)
+    if FactorNewton.suits(problem):
+        if problem.loss.target.any():
+            return [newton, pairs, replace(pairs, precise=True)]
+        # Pairs soon see where the best w is 0; of what they do not, Newton's method makes an end.
+        return [replace(pairs, looks=_FEW_LOOKS), newton, replace(pairs, precise=True)]
     if len(problem.rows) <= _MOST_FACTORISED and FactorNewton.takes(problem):
-        return [BlockSMO(settings.tol, looks=_LOOKS), FactorNewton(settings.threads)]
+        return [pairs, newton, *([replace(pairs, precise=True)] if problem.totals.any() else [])]
     # What float32 cannot close float64 goes on with; where all is float64 once more is enough.
     attempts: list[Solver] = [
         BlockSMO(settings.tol),

@@ -178,6 +178,11 @@ class MemberList(Composition):
         each = [m.rounding(x) for m, x in zip(self._members, a.parts, strict=True)]
         return np.asarray(self._total_rounding(each, axis=0) + len(each))
 
+    def sharpened(self, a: PreparedRows) -> PreparedRows:
+        """Return the rows with the sharpened parts of the members."""
+        pairs = zip(self._members, a.parts, strict=True)
+        return a.with_parts(member.sharpened(part) for member, part in pairs)
+
     def __repr__(self) -> str:  # type: ignore[override, unused-ignore]
         # What the operators would not have built has no operator form.
         if len(self._members) < 2 or any(m.precedence == self.precedence for m in self._members):
@@ -323,6 +328,10 @@ class Wrapper(Composition):
     def rounding(self, a: PreparedRows) -> Floats:
         """Return the rounding of the inner kernel, plus one."""
         return self.kernel.rounding(a) + 1
+
+    def sharpened(self, a: PreparedRows) -> PreparedRows:
+        """Return the sharpened rows of the inner kernel."""
+        return self.kernel.sharpened(a)
 
     def _map(self, values: FloatArray) -> None:
         """Turn values of the inner kernel into values of this one, in place."""

@@ -56,7 +56,7 @@ class PreparedRows:
 
         Members of a composed kernel share rows: each is taken once and stays shared.
         """
-        chosen = self._with_parts(_take(part, index, taken) for part in self.parts)
+        chosen = self.with_parts(_take(part, index, taken) for part in self.parts)
         chosen.size = (
             len(range(*index.indices(self.size))) if isinstance(index, slice) else len(index)
         )
@@ -67,9 +67,10 @@ class PreparedRows:
 
         Rows of a matrix can then be dropped and computed again, beside other rows or alone.
         """
-        return self._with_parts(_steady(part) for part in self.parts)
+        return self.with_parts(_steady(part) for part in self.parts)
 
-    def _with_parts(self, parts: Iterable[Any]) -> "PreparedRows":
+    def with_parts(self, parts: Iterable[Any]) -> "PreparedRows":
+        """Return the same rows with other parts."""
         other = object.__new__(PreparedRows)
         other.dtype, other.width, other.origin = self.dtype, self.width, self.origin
         other.size, other.parts = self.size, tuple(parts)

@@ -27,6 +27,8 @@ from maxmargin.solvers.kernel_variables import (
     dual_value,
     duality_gap,
     feasible_start,
+    is_nothing,
+    magnitude,
     near_violation,
     summed,
 )
@@ -319,14 +321,14 @@ class _State:
             self._sum_up()  # many changes, each rounded, may make a gap look closed
             gap, self.b, each = duality_gap(self.all, self.b)
             self.dual = dual_value(self.all)
-        if not self.all.target.any() and max(gap, abs(self.dual)) <= self._rounding():
-            gap = self.dual = 0.0  # only there can the best w be 0 and cost nothing
+        if is_nothing(self.all, gap, self.dual, self._size()):
+            gap = self.dual = 0.0
         self.gap_before = self.last_gap
         self.last_gap, self.since_look = gap / max(abs(self.dual), 1e-300), 0
         x = self.all.x.copy()
         seen = Bracket(self.dual + gap, self.dual, x, self.b.copy(), x)
         # Weights are those that the duals imply, so both bounds come from one point.
-        if seen.relative_gap <= self.bracket.relative_gap or not np.isfinite(self.bracket.primal):
+        if gap <= self.bracket.primal - self.bracket.dual:
             self.bracket = seen
         self.at_rest = complete and self.still >= _STILL
         if not complete:
@@ -395,14 +397,7 @@ class _State:
     def _size(self) -> float:
         """Return how large the numbers are whose differences residuals are."""
         lengths = np.sqrt(np.maximum(self.gram.diagonal[self.used], 0.0))
-        largest = float(np.abs(self.all.target).max(initial=0.0))
-        return largest + float(lengths.max(initial=0.0)) * float(
-            np.abs(self.coefficients) @ lengths
-        )
-
-    def _rounding(self) -> float:
-        """Return how far an objective may be from 0 by rounding alone."""
-        return 4 * np.finfo(np.float64).eps * float(np.abs(self.all.x).sum()) * self._size()
+        return magnitude(self.all, lengths, self.coefficients)
 
     def _widen(self, wanted: npt.NDArray[np.bool_]) -> None:
         """Make more variables active."""

@@ -123,6 +123,26 @@ def duality_gap(variables: Variables, b: Floats) -> tuple[float, Floats, Floats]
     return best, b, each
 
 
+def magnitude(variables: Variables, lengths: Floats, coefficients: Floats) -> float:
+    """Return how large the numbers are whose differences residuals are.
+
+    Lengths √K(x, x) and coefficients are those of the rows.
+    """
+    largest = float(np.abs(variables.target).max(initial=0.0))
+    return largest + float(lengths.max(initial=0.0)) * float(np.abs(coefficients) @ lengths)
+
+
+def is_nothing(variables: Variables, gap: float, dual: float, size: float) -> bool:
+    """Return whether both bounds are 0 but for rounding, residuals being of this magnitude.
+
+    Only without targets can the best w be 0 and cost nothing.
+    """
+    if variables.target.any():
+        return False
+    rounding = 4 * float(np.finfo(np.float64).eps) * float(np.abs(variables.x).sum()) * size
+    return max(gap, abs(dual)) <= rounding
+
+
 def summed(places: Ints, values: Floats, count: int) -> Floats:
     """Return the sums of the values that belong to each place."""
     return np.bincount(places, values, minlength=count).astype(np.float64, copy=False)
