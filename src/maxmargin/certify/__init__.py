@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from maxmargin.certify import multiclass, sparse
 from maxmargin.certify.arithmetic import feasible, within_groups
-from maxmargin.certify.certificate import Certificate, together
+from maxmargin.certify.certificate import Certificate, together, unproved
 from maxmargin.certify.hard import certify_hard
 from maxmargin.certify.kernel import certify_kernel
 from maxmargin.certify.kernel_hard import certify_kernel_hard
@@ -28,7 +28,7 @@ from maxmargin.problem import KernelProblem, MulticlassProblem, Point, Problem
 
 Floats = npt.NDArray[np.float64]
 
-__all__ = ["Certificate", "certify", "feasible_duals", "together"]
+__all__ = ["Certificate", "certify", "feasible_duals", "together", "unproved"]
 
 
 def certify(

@@ -112,8 +112,8 @@ class LinearMachine(TakesCallbacks, NamedParameters, BaseEstimator):
             int(generator(self.random_state).integers(2**31)),
         )
 
-    def _solve(self, problems: list[Any], starts: list[Start]) -> list[Outcome]:
-        return all_solved(problems, starts, self._settings(), Budget(self.max_time))
+    def _solve(self, problems: list[Any], starts: list[Start], budget: Budget) -> list[Outcome]:
+        return all_solved(problems, starts, self._settings(), budget)
 
     def _intercept(self) -> Intercept:
         return Intercept(self.intercept) if self.fit_intercept else Intercept.NONE

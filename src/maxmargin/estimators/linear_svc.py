@@ -28,7 +28,7 @@ from maxmargin.estimators.reductions import (
     binary_tasks,
     combined_scores,
 )
-from maxmargin.estimators.solving import Outcome
+from maxmargin.estimators.solving import Budget, Outcome
 from maxmargin.estimators.streaming import ClassifierStream
 from maxmargin.geometry import Hyperplane
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
@@ -192,6 +192,7 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
         self
         """
         self._check_parameters()
+        budget = Budget(self.max_time)
         last = self._last_duals()
         self._forget()  # whatever fails from here on leaves it unfitted
         X = check_rows(self, X, reset=True)
@@ -205,7 +206,7 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
             check_classes(self, y)
         labels = class_indices(self.classes_, y)
         tasks, problems = self._tasks(X, labels, weight)
-        outcomes = self._solve(problems, self._starts(problems, last))
+        outcomes = self._solve(problems, self._starts(problems, last), budget)
         if tasks:
             self._adopt(X, labels, tasks, outcomes, kept, n_rows)
         else:

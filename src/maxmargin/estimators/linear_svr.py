@@ -18,6 +18,7 @@ from maxmargin.estimators.inputs import (
 )
 from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.parameters import check_number
+from maxmargin.estimators.solving import Budget
 from maxmargin.estimators.streaming import RegressorStream
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
 from maxmargin.problem import Problem, Start
@@ -155,6 +156,7 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         self
         """
         self._check_parameters()
+        budget = Budget(self.max_time)
         start = self._start() if self.warm_start and hasattr(self, "status_") else Start()
         self._forget()
         X = check_rows(self, X, reset=True)
@@ -168,7 +170,7 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
             start = Start(start.w, start.b)
         if start.w is not None and len(start.w) != X.shape[1]:
             start = Start()
-        outcomes = self._solve([self._problem(X, target, weight)], [start])
+        outcomes = self._solve([self._problem(X, target, weight)], [start], budget)
         solution, certificate = outcomes[0].solution, outcomes[0].certificate
         self.coef_, self.intercept_ = solution.w, np.array([certificate.intercept])
         self._signed_duals = solution.beta

@@ -59,7 +59,7 @@ def stated(estimator: Any, data: Data) -> tuple[Any, list[Any]]:
     model = clone(estimator).set_params(warm_start=False)
     found: list[Any] = []
 
-    def keep(problems: list[Any], _starts: list[Start]) -> list[Outcome]:
+    def keep(problems: list[Any], _starts: list[Start], _budget: Budget) -> list[Outcome]:
         found.extend(problems)
         raise _EnoughError
 
@@ -79,7 +79,7 @@ def fitted(estimator: Any, C: float, data: Data, answer: Answer) -> Any:
     Everything else is the estimator's own: checks, classes and pairs, attributes.
     """
     model = clone(estimator).set_params(C=float(C), warm_start=False)
-    vars(model)["_solve"] = lambda problems, starts: answer(problems)
+    vars(model)["_solve"] = lambda problems, _starts, _budget: answer(problems)
     try:
         with _quiet():
             model.fit(data.X, data.y, sample_weight=data.sample_weight)

@@ -57,7 +57,11 @@ class Newton:
             nothing = _nothing(problem)
             for begun in self._rehearsal(problem):
                 start, width = begun
-                yield nothing
+                yield (
+                    nothing
+                    if start.w is None
+                    else replace(nothing, primal=np.inf, w=start.w, b=start.b)
+                )
         state = _State(problem, Passes(problem, self.threads), start, width)
         while True:
             yield state.bracket()
