@@ -292,13 +292,16 @@ def test_no_time_at_all_still_gives_a_model_that_is_better_than_chance(
     assert model.score(X, y) > 0.8
 
 
-def test_no_time_to_see_whether_a_function_is_a_kernel_is_no_error(fake: FakeClock) -> None:
+@pytest.mark.parametrize("model", [mm.SVC(), mm.NuSVC(nu=0.2), mm.OneClassSVM()], ids=repr)
+def test_no_time_to_see_whether_a_function_is_a_kernel_is_no_error(
+    fake: FakeClock, model: Any
+) -> None:
     def slow(a: Any, b: Any) -> Any:
         fake.pass_by(1e-6 * len(a) * len(b))
         return np.tanh(0.1 * (a @ b.T) + 1)
 
     X, y = rows_and_labels(2000)
-    model = fitted(mm.SVC(kernel=slow, max_time=0.5), X, y)
+    model = fitted(clone(model).set_params(kernel=slow, max_time=0.5), X, y)
     assert model.status_ is Status.MAX_TIME
     assert not model.certificate_.holds(1.0)
     assert fake.seconds <= 1.6

@@ -115,7 +115,8 @@ def solve(
     status = ended.status
     if watch.last is None and status is Status.INTERRUPTED:
         raise KeyboardInterrupt("interrupted before there was anything to keep")
-    if watch.last is None or (watch.late and not watch.last.w.any()):
+    late = watch.late or status is Status.MAX_TIME
+    if watch.last is None or (late and not watch.last.w.any()):
         begun = beginning(problem, start)
         return Solution(begun.w, begun.b, begun.beta, replace(ended, status=Status.MAX_TIME), notes)
     if watch.last.relative_gap <= tol and status is not Status.INTERRUPTED:

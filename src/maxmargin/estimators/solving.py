@@ -347,11 +347,16 @@ def _better(
 
 
 def recertified(problem: AnyProblem, outcome: Outcome, b: Any, tol: float) -> Outcome:
-    """Return a solution with other intercepts, certified with these; or as it is, if unproved."""
+    """Return a solution with other intercepts, certified with these.
+
+    Where the time was over already the bounds are those that take a moment; or there are none.
+    """
     if np.isinf(outcome.certificate.primal):
         return outcome
     solution = replace(outcome.solution, b=b)
-    certificate = certify(problem, solution, keep_intercept=True)
+    over = solution.run.status in (Status.MAX_TIME, Status.INTERRUPTED)
+    with clock.limited(0.0 if over else None):
+        certificate = certify(problem, solution, keep_intercept=True)
     status = _judged(solution.run.status, certificate, tol)
     run = replace(solution.run, status=status)
     return Outcome(replace(solution, run=run), certificate, outcome.solver)

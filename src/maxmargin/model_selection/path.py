@@ -9,10 +9,12 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from maxmargin import clock
 from maxmargin.estimators import SVC, SVR, LinearSVC, LinearSVR
 from maxmargin.estimators.inputs import check_weights, refuse_swapped
 from maxmargin.estimators.parameters import shown
 from maxmargin.estimators.solving import Budget
+from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.model_selection.exact_solutions import (
     FEW_ROWS,
     MOST_ROWS,
@@ -36,6 +38,7 @@ Floats = npt.NDArray[np.float64]
 
 _DECADES = 6  # from the small end upwards, where classes overlap
 _MOST_DECADES = 9
+_ENDS_PART = 0.2  # of max_time, for the search of either end
 
 
 def regularization_path(
@@ -100,16 +103,18 @@ def regularization_path(
     costs = _checked_costs(Cs)
     data = Data(X, y, sample_weight)
     quiet, most = bool(machine.verbose), machine.max_time
-    with progress("Following the path", unit="point", max_time=most, quiet=quiet) as bar:
+    bar = progress("Following the path", unit="point", max_time=most, quiet=quiet)
+    with one_blas_thread(), bar:
         return _followed(machine, data, costs, exact, ends, bar)
 
 
 def _followed(
     machine: Any, data: Data, costs: int | Floats, exact: bool | str, ends: bool | str, bar: Bar
 ) -> RegularizationPath:
+    budget = Budget(machine.max_time)
     machine.set_params(C=1.0)
     model, problems = stated(machine, data)
-    walker = Walker(problems, 1.0, model._settings(), Budget(machine.max_time))
+    walker = Walker(problems, 1.0, model._settings(), budget)
     trip = _Trip(machine, data, walker, model)
     last = np.inf if isinstance(costs, int) else float(costs[-1])
     trip.go_exactly(exact, last)
@@ -163,10 +168,15 @@ class _Trip:
             self.hard = End(None, "the classes overlap: rows stay inside the margin for every C")
 
     def find_ends(self) -> None:
-        """Look for the ends that are not known yet."""
-        self.small = self.small or small_end(self.walker)
-        problem = self.walker.problems[0]
-        self.hard = self.hard or hard_end(self.machine, self.classes, problem, self.data)
+        """Look for the ends that are not known yet, each in a part of the time there is."""
+        problem, left = self.walker.problems[0], self.walker.budget.left
+        part = None if left is None else _ENDS_PART * left
+        try:
+            with clock.limited(part):
+                self.small = self.small or small_end(self.walker)
+        except clock.OutOfTimeError:
+            self.small = End(None, "max_time ran out before it was found")
+        self.hard = self.hard or hard_end(self.machine, self.classes, problem, self.data, part)
 
     def spread(self, count: int) -> Floats:
         """Return so many Cs from end to end."""

@@ -96,8 +96,13 @@ def _scores(step: Step) -> Floats:
     return step.scores + step.outcome.certificate.intercept
 
 
-def _rows(step: Step) -> tuple[dict[str, int], int]:
-    """Return how many support vectors are of each kind, and how many rows are wrong."""
+def _rows(step: Step) -> tuple[dict[str, float], float]:
+    """Return how many support vectors are of each kind, and how many rows are wrong.
+
+    All of them are NaN where scores are.
+    """
+    if np.isnan(step.scores).any():
+        return dict.fromkeys(_KINDS, np.nan), np.nan
     functional = step.problem.terms.target * _scores(step)
     slack = np.maximum(0.0, 1 - functional)[step.outcome.solution.beta != 0]
     on, inside = slack <= _ON_MARGIN, slack <= 1.0
@@ -118,7 +123,7 @@ def _margin(step: Step) -> float:
     """Return 1/‖w‖."""
     w = step.outcome.solution.w
     square = float(w @ step.scores) if isinstance(step.problem, KernelProblem) else float(w @ w)
-    return float(1 / np.sqrt(square)) if square > 0 else np.inf
+    return float(1 / np.sqrt(square)) if not square <= 0 else np.inf
 
 
 def _slack_sum(step: Step, C: float) -> float:

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from maxmargin import clock
 from maxmargin.certify import Certificate, certify
 from maxmargin.certify.arithmetic import within_groups
 from maxmargin.estimators.solving import Budget, Outcome, Settings, solved
 from maxmargin.geometry.inputs import row_products
-from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.loops.records import Terms
 from maxmargin.model_selection.cost_paths import snapped
 from maxmargin.model_selection.path_matrix import KernelValues
@@ -40,7 +40,10 @@ class Data(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A problem solved at one C: the outcome, and w·φ(x) of its variables."""
+    """A problem solved at one C: the outcome, and w·φ(x) of its variables.
+
+    They are NaN where there was no time for them.
+    """
 
     problem: Any
     outcome: Outcome
@@ -143,8 +146,10 @@ class Walker:
     def walk(self, Cs: Floats, bar: Bar) -> list[list[Step]]:
         """Return the steps of each problem, one for each C (ascending)."""
         bar.update(total=len(self.problems) * len(Cs))
-        with one_blas_thread():
+        if self.settings.max_time is None:
             steps = [self._walk(problem, Cs, bar) for problem in self.problems]
+        else:
+            steps = [self._walk_in_time(k, Cs, bar) for k in range(len(self.problems))]
         self.matrix = None  # gigabytes, maybe
         return steps
 
@@ -185,6 +190,26 @@ class Walker:
                 bar.advance()
         return steps
 
+    def _walk_in_time(self, which: int, Cs: Floats, bar: Bar) -> list[Step]:
+        """Return the same where the points share ``max_time``, their certificates among it."""
+        steps: list[Step] = []
+        points = (len(self.problems) - which) * len(Cs)
+        for k, C in enumerate(Cs.tolist()):
+            here = at_cost(self.problems[which], C / self.C)
+            self.budget.begin(here, points - k)
+            near = Point(float(Cs[k - 1]), steps[-1].outcome.solution) if steps else None
+            outcome = solved(here, self.settings, self.budget, start_from(here, C, near))
+            if self.budget.ended is Status.INTERRUPTED:
+                raise KeyboardInterrupt("interrupted on the way along the path")
+            try:
+                with clock.limited(self.budget.for_certificate):
+                    scores = scores_of(here, outcome.solution)
+            except clock.OutOfTimeError:
+                scores = np.full(len(here.terms.target), np.nan)
+            steps.append(Step(here, outcome, scores))
+            bar.advance()
+        return steps
+
     def _solution(self, problem: Any, start: Start) -> Solution:
         settings = self.settings
         if not isinstance(problem, Problem) or problem.l1_ratio > 0:
@@ -194,13 +219,12 @@ class Walker:
             self._chosen(problem),
             tol=settings.tol,
             max_iter=settings.max_iter,
-            max_time=self.budget.left,
             callback=settings.callback,
             verbose=settings.verbose,
             start=start,
             polish=_polish(problem),
         )
-        if solution.run.status in (Status.INTERRUPTED, Status.CALLBACK, Status.MAX_TIME):
+        if solution.run.status in (Status.INTERRUPTED, Status.CALLBACK):
             self.budget.ended = solution.run.status
         return solution
 
