@@ -289,13 +289,14 @@ point (see the witness). Use LinearSVC, which allows slack.
         callback = announced(self, self.callback)
         planes = self._planes(X, kernel)
         found = []
-        for task in tasks:
+        for k, task in enumerate(tasks):
+            left = None if end is None else max(end - clock.now(), 0.0) / (len(tasks) - k)
             answer = planes.find(
                 task,
                 Intercept(self.intercept),
                 tol=self.tol,
                 max_iter=self.max_iter,
-                max_time=None if end is None else max(end - clock.now(), 0.0),
+                max_time=left,
                 callback=callback,
                 verbose=bool(self.verbose),
             )
