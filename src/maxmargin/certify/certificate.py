@@ -136,7 +136,7 @@ def unproved(point: Point) -> Certificate:
         np.inf, -np.inf, 0.0, np.inf, np.inf, np.inf,
         intercept=float(b[0]) if len(b) else 0.0,
         intercepts=tuple(b.tolist()),
-        caveat="there was no time for a certificate: raise max_time",
+        caveat="there was no time for a certificate",
     )  # fmt: skip
 
 
