@@ -12,11 +12,11 @@ so P − D bounds how far w is from optimal, and ‖w − w*‖ ≤ √(2(P − 
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from maxmargin._typing import Floats
 from maxmargin.certificates import multiclass, sparse
 from maxmargin.certificates.arithmetic import feasible, within_groups
-from maxmargin.certificates.certificate import Certificate, together
+from maxmargin.certificates.certificate import Certificate, together, unproved
 from maxmargin.certificates.hard import certify_hard
 from maxmargin.certificates.kernel import certify_kernel
 from maxmargin.certificates.kernel_hard import certify_kernel_hard
@@ -26,9 +26,7 @@ from maxmargin.certificates.sparse import certify_sparse
 from maxmargin.loops.records import Loss
 from maxmargin.problems.problem import KernelProblem, MulticlassProblem, Point, Problem
 
-Floats = npt.NDArray[np.float64]
-
-__all__ = ["Certificate", "certify", "feasible_duals", "together"]
+__all__ = ["Certificate", "certify", "feasible_duals", "together", "unproved"]
 
 
 def certify(

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from maxmargin.certificates.page import as_html
-from maxmargin.problems.problem import relative_gap
+from maxmargin.problems.problem import Point, relative_gap
 
 _BELOW = 1e-12  # a negative gap up to this part is rounding, even where none is stated
 _RESOLVED = 0.5  # of the objective: where more may be rounding, there is no bound
@@ -127,6 +127,17 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         return as_html(self)
+
+
+def unproved(point: Point) -> Certificate:
+    """Return what is said of a point where there is no time to look at it: no bound at all."""
+    b = np.atleast_1d(np.asarray(point.b, dtype=np.float64))
+    return Certificate(
+        np.inf, -np.inf, 0.0, np.inf, np.inf, np.inf,
+        intercept=float(b[0]) if len(b) else 0.0,
+        intercepts=tuple(b.tolist()),
+        caveat="there was no time for a certificate",
+    )  # fmt: skip
 
 
 def together(parts: list[Certificate]) -> Certificate:

@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from maxmargin import clock
+from maxmargin._typing import Floats, Ints
 from maxmargin.certificates.arithmetic import Dual, Primal, assembled, imbalances, within_groups
 from maxmargin.certificates.certificate import Certificate
 from maxmargin.kernels import Kernel, PreparedRows
@@ -22,10 +24,8 @@ from maxmargin.kernels.tiles import TILE_COLUMNS
 from maxmargin.problems.problem import KernelProblem, Point
 from maxmargin.problems.rounding import EPS, Bounded, half, total
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 _LOOKED_AT = 3000  # rows whose matrix is factorised to see whether it is a kernel's: a second
+_GLANCED_AT = 1000  # the same under a time limit: a moment
 
 
 def certify_kernel(
@@ -151,18 +151,22 @@ def doubted(
     """
     if kernel.psd:
         return certificate
-    seen = min(len(rows), _LOOKED_AT)
+    seen = min(len(rows), _LOOKED_AT if np.isinf(clock.limit().end) else _GLANCED_AT)
     sample = np.linspace(0, len(rows) - 1, seen).astype(np.int64)
-    if kernel.psd is None and _is_gram(kernel, rows[sample], given):
-        assumed = f"this takes {kernel!r} for positive semidefinite, as seen on {seen} rows"
-        caveat = certificate.caveat or (assumed if seen < len(rows) else "")
-        return dataclasses.replace(certificate, caveat=caveat)
     refuted = f"{kernel!r} is not positive semidefinite, so that the dual bounds nothing"
+    try:
+        if kernel.psd is None and _is_gram(kernel, rows[sample], given):
+            assumed = f"this takes {kernel!r} for positive semidefinite, as seen on {seen} rows"
+            caveat = certificate.caveat or (assumed if seen < len(rows) else "")
+            return dataclasses.replace(certificate, caveat=caveat)
+    except clock.OutOfTimeError:
+        refuted = f"there was no time to see whether {kernel!r} is positive semidefinite"
     return dataclasses.replace(certificate, dual=-np.inf, distance_bound=np.inf, caveat=refuted)
 
 
 def _is_gram(kernel: Kernel, rows: PreparedRows, given: npt.DTypeLike) -> bool:
     """Return whether the matrix is symmetric and positive semidefinite, but for rounding."""
+    clock.check()
     K = kernel.block(rows, rows[:])  # two objects, so that both triangles are computed
     eps = float(np.finfo(np.dtype(given)).eps)
     if asymmetry(K) > np.sqrt(eps):

@@ -9,6 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import clock
+from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import together
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators.callbacks import announced, with_callbacks
@@ -36,9 +37,6 @@ from maxmargin.problems.problem import Intercept, Start, Status
 from maxmargin.separability import Overlap
 from maxmargin.separability.max_margin import NoPlane, Widest
 from maxmargin.solve import Callback
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 class HardMarginSVC(ScoresOnly, ClassifierMixin, KernelExpansion):
@@ -289,13 +287,14 @@ point (see the witness). Use LinearSVC, which allows slack.
         callback = announced(self, self.callback)
         planes = self._planes(X, kernel)
         found = []
-        for task in tasks:
+        for k, task in enumerate(tasks):
+            left = None if end is None else max(end - clock.now(), 0.0) / (len(tasks) - k)
             answer = planes.find(
                 task,
                 Intercept(self.intercept),
                 tol=self.tol,
                 max_iter=self.max_iter,
-                max_time=None if end is None else max(end - clock.now(), 0.0),
+                max_time=left,
                 callback=callback,
                 verbose=bool(self.verbose),
             )

@@ -8,10 +8,10 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import together
 from maxmargin.certificates.arithmetic import within_groups
 from maxmargin.estimators.kernel_expansion import KernelExpansion
@@ -21,9 +21,6 @@ from maxmargin.estimators.solving import Budget, Outcome, all_solved, gap_left, 
 from maxmargin.kernels import Kernel, Linear
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Intercept, KernelProblem, Problem, Start, Status
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 class KernelMachine(KernelExpansion):
@@ -90,12 +87,13 @@ class KernelMachine(KernelExpansion):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._check_parameters()
+        budget = Budget(self.max_time)
         last = self._last() if self.warm_start and hasattr(self, "status_") else None
         self._forget()  # whatever fails from here on leaves it unfitted
         data = self._training(X, y, sample_weight, reset=True)
         parts = self._parts(data)
         problems = self._stated(data, parts)
-        outcomes = self._solve(problems, self._starts(data, parts, last))
+        outcomes = self._solve(problems, self._starts(data, parts, last), budget)
         self.kernel_ = data.kernel
         self._gamma = float(getattr(data.kernel, "gamma", 0.0))
         found = self._found(data, parts, problems, outcomes)
@@ -132,8 +130,8 @@ class KernelMachine(KernelExpansion):
         """Return the duals of a part as the linear machine has them."""
         return beta
 
-    def _solve(self, problems: list[Any], starts: list[Start]) -> list[Outcome]:
-        return all_solved(problems, starts, self._settings(), Budget(self.max_time))
+    def _solve(self, problems: list[Any], starts: list[Start], budget: Budget) -> list[Outcome]:
+        return all_solved(problems, starts, self._settings(), budget)
 
     def _as_stored(self, _problems: list[Any], outcomes: list[Outcome]) -> list[Outcome]:
         """Return the outcomes certified with the intercepts that the model has."""

@@ -4,10 +4,10 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import clock
+from maxmargin._typing import Floats
 from maxmargin.estimators.kernel_pca_eigen import Eigenpairs
 from maxmargin.estimators.kernel_pca_maps import (
     MOST_FEATURES,
@@ -33,8 +33,7 @@ from maxmargin.estimators.kernel_pca_solvers import (
     too_few,
 )
 from maxmargin.kernels import Precomputed
-
-Floats = npt.NDArray[np.float64]
+from maxmargin.kernels.blas import one_blas_thread
 
 _SOMETIMES = (
     "eigenvectors_",
@@ -165,7 +164,8 @@ class KernelPCAFitting(KernelPCAParameters):
         """Fall back on so few landmarks that they take a moment."""
         few = int(np.sqrt(_MOMENT / X.shape[0]))
         self.solver_ = "nystroem"
-        self._fit_nystroem(X, max(few, 2 * (self.n_components or 1)))
+        with one_blas_thread():  # more would wait for each other, if others work as well
+            self._fit_nystroem(X, max(few, 2 * (self.n_components or 1)))
         if self.status_ is KernelPCAStatus.APPROXIMATE:
             self.status_ = KernelPCAStatus.MAX_TIME
 

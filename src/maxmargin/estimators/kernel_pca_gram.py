@@ -10,15 +10,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 
 from maxmargin import clock
+from maxmargin._typing import Floats
 from maxmargin.kernels import Kernel, Precomputed, PreparedRows
 from maxmargin.kernels.blas import one_blas_thread, usual_threads
 from maxmargin.kernels.tiles import SymmetricProduct, share_work
-
-Floats = npt.NDArray[np.float64]
 
 _PANEL = 2048  # columns whose products are summed at a time: float32 keeps its digits
 _SHARES = 8  # of a given matrix, whatever the number of threads: BLAS rounds by the shape
@@ -142,8 +140,9 @@ def rounding(kernel: Kernel, single: PreparedRows, exact: PreparedRows) -> float
     rows = np.linspace(0, len(exact) - 1, min(len(exact), _PROBE)).astype(int)
     K = kernel.block(exact[rows], exact[rows]).astype(np.float64)
     error = _both_ways(kernel.block(single[rows], single[rows]).astype(np.float64) - K)
-    largest = _norm(_both_ways(K))
-    return _norm(error) / largest if largest > 0 else np.inf
+    with one_blas_thread():
+        largest = _norm(_both_ways(K))
+        return _norm(error) / largest if largest > 0 else np.inf
 
 
 def _both_ways(K: Floats) -> Floats:

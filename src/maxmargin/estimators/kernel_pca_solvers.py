@@ -93,7 +93,8 @@ class _Pace:
     """How long products take, and whether there is time for more.
 
     What follows a search, in float64 and for the means of columns, may end a fifth of ``max_time``
-    and half a second late; a first product that takes longer is given up.
+    and half a second late. A first product that takes half of that as well is given up: there must
+    be time for another way.
     """
 
     def __init__(self, max_time: float | None) -> None:
@@ -104,7 +105,11 @@ class _Pace:
     def timed(self, times: Times, V: Any) -> Any:
         """Return a product, and remember what it took."""
         started = clock.now()
-        product = times(V)
+        most = None
+        if self.allowed is not None and self._longest == 0.0:
+            most = self._started + 0.5 * (self._max_time + self.allowed) - started
+        with clock.limited(most):
+            product = times(V)
         self._longest = max(self._longest, clock.now() - started)
         return product
 

@@ -17,16 +17,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from maxmargin._typing import Floats
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Bracket, Intercept, Problem, Start
 from maxmargin.solvers.newton_systems import system_for
 from maxmargin.solvers.passes import Passes, Sums
 from maxmargin.solvers.polishing import polished
-
-Floats = npt.NDArray[np.float64]
 
 _WIDE = 2.0  # first width of smoothing, in units of the targets' scale
 _SHRINK = 4.0
@@ -57,7 +55,11 @@ class Newton:
             nothing = _nothing(problem)
             for begun in self._rehearsal(problem):
                 start, width = begun
-                yield nothing
+                yield (
+                    nothing
+                    if start.w is None
+                    else replace(nothing, primal=np.inf, w=start.w, b=start.b)
+                )
         state = _State(problem, Passes(problem, self.threads), start, width)
         while True:
             yield state.bracket()

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
+from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
@@ -29,7 +30,7 @@ from maxmargin.problems.problem import Intercept, KernelProblem, MulticlassProbl
 _AT_BOUND = 1e-6  # of its bound
 _TRIES = 8
 _MOST_ROWS = 2000  # of a kernel machine, for which the hard margin is looked for: it is n³ work
-_SECONDS = 3.0  # for that search, unless the estimator has a max_time
+_SECONDS = 3.0  # for that search, unless there is a max_time
 _ROUNDING = 1e-13  # of scores
 ALWAYS = "α/C is constant for every C"
 _UNASKED = "these Cs do not show it: ends=True looks for it"
@@ -112,6 +113,7 @@ def _small(walker: Walker, k: int, hinge: Hinge) -> float | None:
         C = _over(1.0, float(np.abs(s).max()), s[:0])
         C = C if np.isfinite(C) else 1.0
     for _ in range(_TRIES):
+        clock.check()
         step = walker.again(k, C)
         if not _at_bound(step, lighter):
             C *= 0.2
@@ -202,7 +204,7 @@ def _without_slack(step: Step, C: float, tol: float) -> float | None:
     return None if largest >= (1 - _AT_BOUND) * C or slack > np.sqrt(tol) else largest
 
 
-def hard_end(estimator: Any, classes: Any, problem: Any, data: Data) -> End:
+def hard_end(estimator: Any, classes: Any, problem: Any, data: Data, max_time: float | None) -> End:
     """Return the C from which on soft is hard, from the hard margin itself."""
     if not isinstance(estimator, LinearSVC | SVC):
         return End(None, "a regression has no hard margin")
@@ -226,7 +228,7 @@ def hard_end(estimator: Any, classes: Any, problem: Any, data: Data) -> End:
         kernel=kernel,
         intercept="free" if intercept == "free" else "none",
         multi_class=estimator.multi_class if linear else "ovo",
-        max_time=estimator.max_time or _SECONDS,
+        max_time=_SECONDS if max_time is None else max(max_time, 0.001),
     )
     weight = check_weights(data.sample_weight, estimator.class_weight, classes, np.ravel(data.y))
     return _hard(hard, X, data.y, weight)

@@ -17,7 +17,6 @@ from maxmargin.certificates import Certificate, certify
 from maxmargin.certificates.arithmetic import within_groups
 from maxmargin.estimators.solving import Budget, Outcome, Settings, solved
 from maxmargin.geometry.inputs import row_products
-from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.kernels.rows import FloatArray
 from maxmargin.model_selection.cost_paths import COPIED, ROUNDS, OnMatrix, Room, snapped
 from maxmargin.problems.problem import (
@@ -172,7 +171,10 @@ class Data(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A problem solved at one C: the outcome, and w·φ(x) of its variables."""
+    """A problem solved at one C: the outcome, and w·φ(x) of its variables.
+
+    They are NaN where there was no time for them.
+    """
 
     problem: Any
     outcome: Outcome
@@ -191,7 +193,7 @@ def stated(estimator: Any, data: Data) -> tuple[Any, list[Any]]:
     model = clone(estimator).set_params(warm_start=False)
     found: list[Any] = []
 
-    def keep(problems: list[Any], _starts: list[Start]) -> list[Outcome]:
+    def keep(problems: list[Any], _starts: list[Start], _budget: Budget) -> list[Outcome]:
         found.extend(problems)
         raise _EnoughError
 
@@ -211,7 +213,7 @@ def fitted(estimator: Any, C: float, data: Data, answer: Answer) -> Any:
     Everything else is the estimator's own: checks, classes and pairs, attributes.
     """
     model = clone(estimator).set_params(C=float(C), warm_start=False)
-    vars(model)["_solve"] = lambda problems, starts: answer(problems)
+    vars(model)["_solve"] = lambda problems, _starts, _budget: answer(problems)
     try:
         with _quiet():
             model.fit(data.X, data.y, sample_weight=data.sample_weight)
@@ -272,8 +274,10 @@ class Walker:
     def walk(self, Cs: Floats, bar: Bar) -> list[list[Step]]:
         """Return the steps of each problem, one for each C (ascending)."""
         bar.update(total=len(self.problems) * len(Cs))
-        with one_blas_thread():
+        if self.settings.max_time is None:
             steps = [self._walk(problem, Cs, bar) for problem in self.problems]
+        else:
+            steps = [self._walk_in_time(k, Cs, bar) for k in range(len(self.problems))]
         self.matrix = None  # gigabytes, maybe
         return steps
 
@@ -314,6 +318,26 @@ class Walker:
                 bar.advance()
         return steps
 
+    def _walk_in_time(self, which: int, Cs: Floats, bar: Bar) -> list[Step]:
+        """Return the same where the points share ``max_time``, their certificates among it."""
+        steps: list[Step] = []
+        points = (len(self.problems) - which) * len(Cs)
+        for k, C in enumerate(Cs.tolist()):
+            here = at_cost(self.problems[which], C / self.C)
+            self.budget.begin(here, points - k)
+            near = Point(float(Cs[k - 1]), steps[-1].outcome.solution) if steps else None
+            outcome = solved(here, self.settings, self.budget, start_from(here, C, near))
+            if self.budget.ended is Status.INTERRUPTED:
+                raise KeyboardInterrupt("interrupted on the way along the path")
+            try:
+                with clock.limited(self.budget.for_certificate):
+                    scores = scores_of(here, outcome.solution)
+            except clock.OutOfTimeError:
+                scores = np.full(len(here.loss.target), np.nan)
+            steps.append(Step(here, outcome, scores))
+            bar.advance()
+        return steps
+
     def _solution(self, problem: Any, start: Start) -> Solution:
         settings = self.settings
         if not isinstance(problem, Problem) or problem.l1_ratio > 0:
@@ -323,13 +347,12 @@ class Walker:
             self._chosen(problem),
             tol=settings.tol,
             max_iter=settings.max_iter,
-            max_time=self.budget.left,
             callback=settings.callback,
             verbose=settings.verbose,
             start=start,
             polish=_polish(problem),
         )
-        if solution.run.status in (Status.INTERRUPTED, Status.CALLBACK, Status.MAX_TIME):
+        if solution.run.status in (Status.INTERRUPTED, Status.CALLBACK):
             self.budget.ended = solution.run.status
         return solution
 

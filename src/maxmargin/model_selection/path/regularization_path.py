@@ -9,12 +9,14 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate
 from maxmargin.estimators import SVC, SVR, LinearSVC, LinearSVR
 from maxmargin.estimators.inputs import check_weights, refuse_swapped
 from maxmargin.estimators.parameters import shown
 from maxmargin.estimators.solving import Budget
+from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.model_selection.path.ends import (
     ALWAYS,
     End,
@@ -124,8 +126,13 @@ def _scores(step: Step) -> Floats:
     return step.scores + step.outcome.certificate.intercept
 
 
-def _rows(step: Step) -> tuple[dict[str, int], int]:
-    """Return how many support vectors are of each kind, and how many rows are wrong."""
+def _rows(step: Step) -> tuple[dict[str, float], float]:
+    """Return how many support vectors are of each kind, and how many rows are wrong.
+
+    All of them are NaN where scores are.
+    """
+    if np.isnan(step.scores).any():
+        return dict.fromkeys(_KINDS, np.nan), np.nan
     functional = step.problem.loss.target * _scores(step)
     slack = np.maximum(0.0, 1 - functional)[step.outcome.solution.beta != 0]
     on, inside = slack <= _ON_MARGIN, slack <= 1.0
@@ -146,7 +153,7 @@ def _margin(step: Step) -> float:
     """Return 1/‖w‖."""
     w = step.outcome.solution.w
     square = float(w @ step.scores) if isinstance(step.problem, KernelProblem) else float(w @ w)
-    return float(1 / np.sqrt(square)) if square > 0 else np.inf
+    return float(1 / np.sqrt(square)) if not square <= 0 else np.inf
 
 
 def _slack_sum(step: Step, C: float) -> float:
@@ -167,6 +174,7 @@ def _joint_slack(step: Step, C: float) -> float:
 
 _DECADES = 6  # from the small end upwards, where classes overlap
 _MOST_DECADES = 9
+_ENDS_PART = 0.2  # of max_time, for the search of either end
 
 
 def regularization_path(
@@ -231,16 +239,18 @@ def regularization_path(
     costs = _checked_costs(Cs)
     data = Data(X, y, sample_weight)
     quiet, most = bool(machine.verbose), machine.max_time
-    with progress("Following the path", unit="point", max_time=most, quiet=quiet) as bar:
+    bar = progress("Following the path", unit="point", max_time=most, quiet=quiet)
+    with one_blas_thread(), bar:
         return _followed(machine, data, costs, exact, ends, bar)
 
 
 def _followed(
     machine: Any, data: Data, costs: int | Floats, exact: bool | str, ends: bool | str, bar: Bar
 ) -> RegularizationPath:
+    budget = Budget(machine.max_time)
     machine.set_params(C=1.0)
     model, problems = stated(machine, data)
-    walker = Walker(problems, 1.0, model._settings(), Budget(machine.max_time))
+    walker = Walker(problems, 1.0, model._settings(), budget)
     trip = _Trip(machine, data, walker, model)
     last = np.inf if isinstance(costs, int) else float(costs[-1])
     trip.go_exactly(exact, last)
@@ -294,10 +304,15 @@ class _Trip:
             self.hard = End(None, "the classes overlap: rows stay inside the margin for every C")
 
     def find_ends(self) -> None:
-        """Look for the ends that are not known yet."""
-        self.small = self.small or small_end(self.walker)
-        problem = self.walker.problems[0]
-        self.hard = self.hard or hard_end(self.machine, self.classes, problem, self.data)
+        """Look for the ends that are not known yet, each in a part of the time there is."""
+        problem, left = self.walker.problems[0], self.walker.budget.left
+        part = None if left is None else _ENDS_PART * left
+        try:
+            with clock.limited(part):
+                self.small = self.small or small_end(self.walker)
+        except clock.OutOfTimeError:
+            self.small = End(None, "max_time ran out before it was found")
+        self.hard = self.hard or hard_end(self.machine, self.classes, problem, self.data, part)
 
     def spread(self, count: int) -> Floats:
         """Return so many Cs from end to end."""
