@@ -42,12 +42,12 @@ class FromSklearn(Kernel):
         self.gp_kernel = gp_kernel
 
     @property
-    def psd(self) -> bool | None:
+    def psd(self) -> bool | None:  # type: ignore[override]
         """True for covariances that are positive semidefinite in any dimension, None for others."""
         return True if _is_covariance(self.gp_kernel) else None
 
     @property
-    def stationary(self) -> bool:
+    def stationary(self) -> bool:  # type: ignore[override]
         """Whether scikit-learn says so."""
         return bool(self.gp_kernel.is_stationary())
 
@@ -72,7 +72,7 @@ class FromSklearn(Kernel):
         """Call scikit-learn's ``diag``."""
         return np.asarray(self.gp_kernel.diag(_dense(a)), a.dtype)
 
-    def to_gaussian_process(self, convert: Any) -> Any:
+    def to_gaussian_process(self, gp: Any, convert: Any) -> Any:
         """Return the kernel that is wrapped."""
         return self.gp_kernel
 
@@ -124,7 +124,7 @@ def _from_rbf(lengths: Any) -> Kernel:
     return Product([Columns(member, [k], of=len(members)) for k, member in enumerate(members)])
 
 
-# What PairwiseKernel may be asked for and as_kernel knows by the same name.
+# Metrics of PairwiseKernel that as_kernel knows by the same name.
 _PAIRWISE = ("chi2", "cosine", "laplacian", "linear", "poly", "polynomial", "rbf", "sigmoid")
 
 
@@ -185,7 +185,7 @@ def to_sklearn(kernel: Kernel) -> Any:
     1.41**2 * RBF(length_scale=0.5)
     """
     kernel.check_parameters()
-    counterpart = kernel.to_gaussian_process(to_sklearn)
+    counterpart = kernel.to_gaussian_process(gp, to_sklearn)
     return AsSklearn(kernel) if counterpart is None else counterpart
 
 

@@ -44,10 +44,7 @@ class Precomputed(Kernel):
     array([[30., 10.]])
     """
 
-    @property
-    def takes_gram(self) -> bool:
-        """True: the input is the kernel matrix."""
-        return True
+    takes_gram = True
 
     def gram(self, A: Any, B: Any = None) -> FloatArray:
         """Return the columns of A that belong to the rows of B (of A itself by default).
