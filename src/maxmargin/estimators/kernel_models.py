@@ -63,7 +63,7 @@ class Found(NamedTuple):
 # ------------------------------------------------------------------- f = Σ aᵢK(xᵢ, ·)
 
 
-class BoundRows:
+class PreparedSupport:
     """Support vectors as their kernel sees them, computed once for each model."""
 
     def __init__(self) -> None:

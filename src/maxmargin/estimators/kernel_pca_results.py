@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin.estimators.kernel_models import BoundRows, expanded
+from maxmargin.estimators.kernel_models import PreparedSupport, expanded
 from maxmargin.estimators.kernel_pca_maps import Explicit, chunks
 from maxmargin.kernels import Kernel, Precomputed
 
 Floats = npt.NDArray[np.float64]
 
-_BOUND = BoundRows()
+_PREPARED = PreparedSupport()
 _TIE = 1e-6  # relative, between loadings that count as equally large
 
 
@@ -53,7 +53,7 @@ class Expansion:
         if isinstance(self.kernel_, Precomputed):
             values = X if self.columns is None else X[:, self.columns]
             return np.asarray(values.astype(np.float64) @ self.coefficients - self.offset)
-        right = _BOUND.of(self)
+        right = _PREPARED.of(self)
         return expanded(self.kernel_, X, right, self.coefficients, threads) - self.offset
 
 

@@ -113,7 +113,7 @@ class _State:
         if len(beta) <= _MOST_WHOLE:
             self.whole = _Whole(self._square(), self.all, len(problem.totals))
         else:
-            self.store = RowStore(self.gram, self._bound(self.rows))
+            self.store = RowStore(self.gram, self._prepared(self.rows))
         self.b = np.zeros(len(problem.totals))
         self.bracket = Bracket(np.inf, -np.inf, beta, self.b, beta)
         self.violation = self.last_gap = self.last_violation = self.gap_before = np.inf
@@ -125,14 +125,14 @@ class _State:
         if start.beta is not None and self.whole is None:
             self._shrink()
 
-    def _bound(self, rows: Ints) -> PreparedRows:
+    def _prepared(self, rows: Ints) -> PreparedRows:
         tiles = self.gram.exact if self.precise else self.gram.tiles
         return tiles if len(rows) == len(self.gram) else tiles[self.used[rows]]
 
     def _square(self) -> FloatArray:
         if not self.precise:
             return self.gram.square(self.used)
-        rows = self._bound(self.rows)
+        rows = self._prepared(self.rows)
         return self.gram.kernel.block(rows, rows, threads=self.gram.threads)
 
     def _activate(self, variables: Ints) -> None:
@@ -410,7 +410,7 @@ class _State:
         rows = np.unique(self.all.at[wanted])
         if len(rows) > len(self.rows):
             place = np.searchsorted(rows, self.rows)
-            self.store.widen(self._bound(rows), place, self._useful(self.rows))
+            self.store.widen(self._prepared(rows), place, self._useful(self.rows))
             self.rows = rows
         idle = np.setdiff1d(np.arange(len(self.used)), rows, assume_unique=True)
         self.aside = [(idle, self.coefficients.copy())] if len(idle) else []
