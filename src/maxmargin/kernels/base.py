@@ -15,9 +15,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from maxmargin._typing import Floats
 from maxmargin.kernels import tiles
 from maxmargin.kernels.prepared import PreparedRows, Source
-from maxmargin.kernels.rows import FloatArray, Floats
+from maxmargin.kernels.rows import FloatArray
 
 
 class Kernel:

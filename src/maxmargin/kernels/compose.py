@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from maxmargin import loops
+from maxmargin._typing import Floats
 from maxmargin.kernels.base import (
     Kernel,
     check_nonnegative,
@@ -24,7 +25,7 @@ from maxmargin.kernels.base import (
     unknown_parameter,
 )
 from maxmargin.kernels.prepared import PreparedRows, Source
-from maxmargin.kernels.rows import FloatArray, Floats
+from maxmargin.kernels.rows import FloatArray
 from maxmargin.kernels.tiles import scratch
 
 Converter = Callable[[Kernel], Any]

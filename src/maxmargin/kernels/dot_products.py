@@ -3,9 +3,10 @@
 import numpy as np
 
 from maxmargin import loops
+from maxmargin._typing import Floats
 from maxmargin.kernels.base import Kernel, KernelWithGamma, check_real, check_whole
 from maxmargin.kernels.prepared import PreparedRows, Source
-from maxmargin.kernels.rows import FloatArray, Floats, fill_products
+from maxmargin.kernels.rows import FloatArray, fill_products
 
 
 class Linear(Kernel):

@@ -11,13 +11,14 @@ import numpy as np
 from sklearn.gaussian_process import kernels as gp
 from sklearn.utils import check_random_state
 
+from maxmargin._typing import Floats
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.check import check_kernel
 from maxmargin.kernels.compose import Columns, Constant, Product
 from maxmargin.kernels.dot_products import Linear
 from maxmargin.kernels.names import as_kernel
 from maxmargin.kernels.prepared import PreparedRows, Source
-from maxmargin.kernels.rows import FloatArray, Floats
+from maxmargin.kernels.rows import FloatArray
 from maxmargin.kernels.stationary import RBF
 
 

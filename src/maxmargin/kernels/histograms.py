@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from maxmargin import loops
+from maxmargin._typing import Floats
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.prepared import PreparedRows, Source
 from maxmargin.kernels.rows import (
     DenseRows,
     FloatArray,
-    Floats,
     Rows,
     fill_dense_sums,
     fill_sparse_sums,

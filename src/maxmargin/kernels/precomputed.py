@@ -6,9 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from maxmargin._typing import Floats
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.prepared import PreparedRows, Source
-from maxmargin.kernels.rows import FloatArray, Floats, Index
+from maxmargin.kernels.rows import FloatArray, Index
 
 
 class _Table:

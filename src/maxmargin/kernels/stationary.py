@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from maxmargin import loops
+from maxmargin._typing import Floats
 from maxmargin.kernels.base import KernelWithGamma
 from maxmargin.kernels.prepared import PreparedRows, Source
 from maxmargin.kernels.rows import (
     DenseRows,
     FloatArray,
-    Floats,
     Rows,
     as_dense_float64,
     fill_dense_sums,

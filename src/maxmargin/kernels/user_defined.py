@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin._typing import Floats
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.prepared import Objects, PreparedRows, Source, is_numeric
 from maxmargin.kernels.rows import (
     DenseRows,
     FloatArray,
-    Floats,
     SparseRows,
     fill_products,
     numeric_rows,
