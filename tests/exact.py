@@ -93,7 +93,7 @@ def _gram(kernel: Any, X: Exact) -> Exact:
     if name == "Columns":
         return _gram(kernel.kernel, X[:, kernel.columns])
     if name in ("Sum", "Product"):
-        members = kernel.loss if name == "Sum" else kernel.factors
+        members = kernel.terms if name == "Sum" else kernel.factors
         total, *others = (_gram(member, X) for member in members)
         for other in others:
             total = total + other if name == "Sum" else times(total, other)
