@@ -88,8 +88,8 @@ def check(name: str, spec: Spec, X: Floats, y: Floats, weight: Any = None, free:
         assert found.gaps[c] <= TOL, (C, found.gaps[c])
         assert bounds(at(C), a, b).within(TOL), (C, bounds(at(C), a, b))
         scores = np.asarray(K @ a + b, float)
-        loss = float((np.abs(K) @ np.abs(a)).max()) + abs(b)
-        assert np.abs(scores - found.scores[c]).max() <= 4e-16 * (8 + len(y)) * loss
+        terms = float((np.abs(K) @ np.abs(a)).max()) + abs(b)
+        assert np.abs(scores - found.scores[c]).max() <= 4e-16 * (8 + len(y)) * terms
     if not free:
         assert not found.intercepts.any()
 
