@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from maxmargin import kernels
-from maxmargin.kernels import check_kernel
+from maxmargin.kernels import check_kernel, from_sklearn, to_sklearn
 from tests.kernel_suite import CASES, Case
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
@@ -88,7 +88,7 @@ def test_a_large_mean_costs_stationary_kernels_no_digits(case: Case) -> None:
 
 
 @every_case
-def test_bound_rows_can_be_taken_in_any_order(case: Case) -> None:
+def test_prepared_rows_can_be_taken_in_any_order(case: Case) -> None:
     A, B = case.rows(17), case.rows(11, seed=1)
     K = case.kernel.gram(A, B)
     b = case.kernel.prepare(B)
@@ -118,6 +118,16 @@ def test_threads_change_nothing(case: Case, dtype: Any, form: str) -> None:
     for threads in (2, 5):
         assert_array_equal(case.kernel.block(a, b, threads=threads), one)
     assert_array_equal(case.kernel.block(b, b, threads=1), case.kernel.block(b, b, threads=3))
+
+
+@every_case
+def test_its_gaussian_process_has_the_same_values(case: Case) -> None:
+    X = case.rows(13)
+    covariance = to_sklearn(case.kernel)
+    K = case.kernel.gram(X)
+    assert_allclose(covariance(X), K, rtol=1e-10, atol=1e-12)
+    assert_allclose(covariance.diag(X), K.diagonal(), rtol=1e-10, atol=1e-12)
+    assert_allclose(from_sklearn(covariance).gram(X), K, rtol=1e-10, atol=1e-12)
 
 
 @every_case

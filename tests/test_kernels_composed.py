@@ -242,3 +242,22 @@ def test_members_share_their_rows() -> None:
     rbf, wider, product = prepared.parts
     assert product.parts[0].parts[0] is product.parts[1].parts[0]
     assert rbf.parts[0] is wider.parts[0]
+
+
+class Halved(Linear):
+    def fill_tile(self, a: Any, b: Any, out: Any) -> None:
+        super().fill_tile(a, b, out)
+        out /= 2
+
+
+class Renamed(Linear):
+    pass
+
+
+def test_other_values_inherit_neither_gradient_nor_gaussian_process() -> None:
+    W = np.ones((12, 12))
+    with pytest.raises(TypeError, match=r"derivative of Halved\(\) is not known"):
+        Halved().weighted_gradient(X, X, W)
+    assert_allclose(kernels.to_sklearn(Halved())(X, X[:5]), X @ X[:5].T / 2)
+    assert_allclose(Renamed().weighted_gradient(X, X, W), W @ X)
+    assert kernels.to_sklearn(Renamed()).metric == "linear"

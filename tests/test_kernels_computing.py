@@ -286,7 +286,7 @@ def test_importing_kernels_does_not_import_numba() -> None:
     assert result.stdout.strip() == "False"
 
 
-def test_rows_bound_in_different_types_are_refused() -> None:
+def test_rows_prepared_in_different_types_are_refused() -> None:
     X = rng.standard_normal((5, 2))
     with pytest.raises(ValueError, match="float32 and float64"):
         RBF().block(RBF().prepare(X.astype(np.float32)), RBF().prepare(X))

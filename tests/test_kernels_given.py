@@ -319,28 +319,6 @@ def test_covariances_come_and_go(covariance: Any) -> None:
     assert_allclose(to_sklearn(kernel)(H, H[:5]), covariance(H, H[:5]), rtol=1e-11, atol=1e-13)
 
 
-OURS = [
-    RBF(0.3),
-    Linear(),
-    Polynomial(2, 0.5, 2.0),
-    Sigmoid(0.5, 0.1),
-    Intersection(),
-    Columns(RBF(), [1]),
-    2 * RBF() * Laplacian() ** 3 + 1.0 + Cosine(),
-    Columns(RBF(0.1), [0]) * Columns(RBF(0.2), [1]),
-    FromMap(np.sqrt),
-]
-
-
-@pytest.mark.parametrize("kernel", OURS, ids=str)
-def test_kernels_go_and_come_back(kernel: Kernel) -> None:
-    covariance = to_sklearn(kernel)
-    K = kernel.gram(H)
-    assert_allclose(covariance(H), K, rtol=1e-10, atol=1e-13)
-    assert_allclose(covariance.diag(H), K.diagonal(), rtol=1e-10)
-    assert_allclose(from_sklearn(covariance).gram(H), K, rtol=1e-10, atol=1e-13)
-
-
 def test_wrapped_kernels_serve_a_gaussian_process() -> None:
     covariance = to_sklearn(Intersection() + RBF())
     model = GaussianProcessRegressor(covariance, alpha=1e-6, optimizer=None).fit(H, H[:, 0])

@@ -9,7 +9,6 @@ import numpy as np
 from maxmargin import clock
 from maxmargin.certificates import Certificate, certify, feasible_duals, unproved
 from maxmargin.kernels.blas import one_blas_thread
-from maxmargin.loops.records import Loss
 from maxmargin.problems.problem import (
     Bracket,
     KernelProblem,
@@ -177,8 +176,8 @@ def _first(problem: Problem | MulticlassProblem, count: int) -> Problem | Multic
     X = problem.X[:count]
     if isinstance(problem, MulticlassProblem):
         return replace(problem, X=X, labels=problem.labels[:count], cost=problem.cost[:count])
-    target, low, high, shift = (part[:count] for part in problem.loss[:4])
-    return replace(problem, X=X, loss=Loss(target, low, high, shift, problem.loss.epsilon))
+    fewer = problem.loss.take(np.arange(count))
+    return replace(problem, X=X, loss=fewer)
 
 
 def _seconds_per_value(problem: KernelProblem) -> float:

@@ -15,9 +15,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from maxmargin._typing import Floats
 from maxmargin.kernels import tiles
 from maxmargin.kernels.prepared import PreparedRows, Source
-from maxmargin.kernels.rows import FloatArray, Floats
+from maxmargin.kernels.rows import FloatArray
 
 
 class Kernel:
@@ -42,25 +43,10 @@ class Kernel:
                 if name not in vars(cls):
                     setattr(cls, name, getattr(Kernel, name))
 
-    @property
-    def psd(self) -> bool | None:
-        """Whether every Gram matrix is positive semidefinite; None if that is unknown."""
-        return None
-
-    @property
-    def stationary(self) -> bool:
-        """Whether K(x + c, x′ + c) = K(x, x′) for every shift c."""
-        return False
-
-    @property
-    def takes_objects(self) -> bool:
-        """Whether rows may be any objects, rather than vectors."""
-        return False
-
-    @property
-    def takes_gram(self) -> bool:
-        """Whether the input is a matrix of kernel values instead of rows."""
-        return False
+    psd: bool | None = None  # whether every Gram matrix is positive semidefinite; None: unknown
+    stationary: bool = False  # whether K(x + c, x′ + c) = K(x, x′) for every shift c
+    takes_objects: bool = False  # whether rows may be any objects, rather than vectors
+    takes_gram: bool = False  # whether the input is a matrix of kernel values instead of rows
 
     def for_objects(self) -> "Kernel":
         """Return the kernel that takes lists of objects where this one takes rows, if it can."""
@@ -348,15 +334,14 @@ class Kernel:
     # The name by which sklearn.metrics.pairwise_kernels computes the same values, if it does.
     pairwise_metric: ClassVar[str | None] = None
 
-    def to_gaussian_process(self, convert: Callable[["Kernel"], Any]) -> Any:
+    def to_gaussian_process(self, gp: Any, convert: Callable[["Kernel"], Any]) -> Any:
         """Return scikit-learn's Gaussian-process kernel with the same values, None if it has none.
 
-        ``convert`` does the same for the members of a composition, and always returns a kernel.
+        ``gp`` is ``sklearn.gaussian_process.kernels``, which is slow to import. ``convert`` does
+        the same for the members of a composition, and always returns a kernel.
         """
         if self.pairwise_metric is None:
             return None
-        from sklearn.gaussian_process import kernels as gp
-
         parameters = self.get_params(deep=False)
         gamma = parameters.pop("gamma", 1.0)
         return gp.PairwiseKernel(

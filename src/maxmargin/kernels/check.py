@@ -7,10 +7,10 @@ import numpy as np
 import scipy.linalg
 from sklearn.utils import check_array
 
+from maxmargin._typing import Floats
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.names import as_kernel
 from maxmargin.kernels.precomputed import asymmetry, is_symmetric
-from maxmargin.kernels.rows import Floats
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from maxmargin import loops
+from maxmargin._typing import Floats
 from maxmargin.kernels.base import (
     Kernel,
     check_nonnegative,
@@ -24,7 +25,7 @@ from maxmargin.kernels.base import (
     unknown_parameter,
 )
 from maxmargin.kernels.prepared import PreparedRows, Source
-from maxmargin.kernels.rows import FloatArray, Floats
+from maxmargin.kernels.rows import FloatArray
 from maxmargin.kernels.tiles import scratch
 
 Converter = Callable[[Kernel], Any]
@@ -38,7 +39,7 @@ class Composition(Kernel):
         raise NotImplementedError
 
     @property
-    def psd(self) -> bool | None:
+    def psd(self) -> bool | None:  # type: ignore[override]
         """False if it is False for a member, else None if it is unknown for one, else True."""
         known = [member.psd for member in self._members]
         if False in known:
@@ -46,7 +47,7 @@ class Composition(Kernel):
         return None if None in known else True
 
     @property
-    def stationary(self) -> bool:
+    def stationary(self) -> bool:  # type: ignore[override]
         """Whether all members are stationary."""
         return all(member.stationary for member in self._members)
 
@@ -61,12 +62,12 @@ class Composition(Kernel):
         return all(member.thread_safe for member in self._members)
 
     @property
-    def takes_objects(self) -> bool:
+    def takes_objects(self) -> bool:  # type: ignore[override]
         """Whether a member takes any objects."""
         return any(member.takes_objects for member in self._members)
 
     @property
-    def takes_gram(self) -> bool:
+    def takes_gram(self) -> bool:  # type: ignore[override]
         """Whether a member takes kernel values."""
         return any(member.takes_gram for member in self._members)
 
@@ -74,11 +75,6 @@ class Composition(Kernel):
     def needs_centring(self) -> bool:  # type: ignore[override]
         """Whether a member does."""
         return any(member.needs_centring for member in self._members)
-
-    def check_parameters(self) -> None:
-        """Check those of all members."""
-        for member in self._members:
-            member.check_parameters()
 
     def float32_error(self, source: Source) -> float:
         """Return the largest of the members."""
@@ -219,10 +215,8 @@ class Sum(MemberList):
         """Add the gradients of the terms."""
         return np.asarray(sum(term.weighted_gradient(X, Z, W) for term in self.terms))
 
-    def to_gaussian_process(self, convert: Converter) -> Any:
+    def to_gaussian_process(self, gp: Any, convert: Converter) -> Any:
         """Return the sum of the converted terms."""
-        from sklearn.gaussian_process import kernels as gp
-
         return reduce(gp.Sum, map(convert, self.terms))
 
 
@@ -259,10 +253,8 @@ class Product(MemberList):
             total += factor.weighted_gradient(X, Z, W * others)
         return total
 
-    def to_gaussian_process(self, convert: Converter) -> Any:
+    def to_gaussian_process(self, gp: Any, convert: Converter) -> Any:
         """Return the product of the converted factors."""
-        from sklearn.gaussian_process import kernels as gp
-
         return reduce(gp.Product, map(convert, self.factors))
 
 
@@ -375,10 +367,8 @@ class Scaled(Wrapper):
         """Multiply the weights by the factor."""
         return self.kernel.weighted_gradient(X, Z, float(self.factor) * W)
 
-    def to_gaussian_process(self, convert: Converter) -> Any:
+    def to_gaussian_process(self, gp: Any, convert: Converter) -> Any:
         """Return a constant times the converted kernel."""
-        from sklearn.gaussian_process import kernels as gp
-
         return gp.Product(gp.ConstantKernel(self.factor), convert(self.kernel))
 
     def __repr__(self) -> str:  # type: ignore[override, unused-ignore]
@@ -432,10 +422,8 @@ class Power(Wrapper):
         inner = self.kernel.gram(X, Z)
         return self.kernel.weighted_gradient(X, Z, W * (p * inner ** (p - 1)))
 
-    def to_gaussian_process(self, convert: Converter) -> Any:
+    def to_gaussian_process(self, gp: Any, convert: Converter) -> Any:
         """Return a power of the converted kernel."""
-        from sklearn.gaussian_process import kernels as gp
-
         return gp.Exponentiation(convert(self.kernel), self.exponent)
 
     def __repr__(self) -> str:  # type: ignore[override, unused-ignore]
@@ -494,7 +482,7 @@ class Columns(Wrapper):
             total[:, column] += inner[:, k]
         return total
 
-    def to_gaussian_process(self, convert: Converter) -> Any:
+    def to_gaussian_process(self, gp: Any, convert: Converter) -> Any:
         """Return the converted kernel of these columns."""
         from maxmargin.kernels.gaussian_process import OnColumns
 
@@ -538,18 +526,11 @@ class Constant(Kernel):
            [2., 2.]])
     """
 
+    psd = True
+    stationary = True
+
     def __init__(self, value: float) -> None:
         self.value = value
-
-    @property
-    def psd(self) -> bool:
-        """True, as the value is at least 0."""
-        return True
-
-    @property
-    def stationary(self) -> bool:
-        """True: no row matters."""
-        return True
 
     def check_parameters(self) -> None:
         """Raise an error unless the value is a number of at least 0."""
@@ -575,10 +556,8 @@ class Constant(Kernel):
         """Return zeros."""
         return np.zeros_like(X)
 
-    def to_gaussian_process(self, convert: Converter) -> Any:
+    def to_gaussian_process(self, gp: Any, convert: Converter) -> Any:
         """Return ConstantKernel."""
-        from sklearn.gaussian_process import kernels as gp
-
         return gp.ConstantKernel(self.value)
 
 

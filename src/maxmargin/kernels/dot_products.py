@@ -3,9 +3,10 @@
 import numpy as np
 
 from maxmargin import loops
+from maxmargin._typing import Floats
 from maxmargin.kernels.base import Kernel, KernelWithGamma, check_real, check_whole
 from maxmargin.kernels.prepared import PreparedRows, Source
-from maxmargin.kernels.rows import FloatArray, Floats, fill_products
+from maxmargin.kernels.rows import FloatArray, fill_products
 
 
 class Linear(Kernel):
@@ -19,12 +20,8 @@ class Linear(Kernel):
            [11., 25.]])
     """
 
+    psd = True
     pairwise_metric = "linear"
-
-    @property
-    def psd(self) -> bool:
-        """True: the rows are their own features."""
-        return True
 
     def float32_error(self, source: Source) -> float:
         """Return 0: nothing cancels."""
@@ -80,7 +77,7 @@ class Polynomial(KernelWithGamma, Linear):
         self.coef0 = coef0
 
     @property
-    def psd(self) -> bool:
+    def psd(self) -> bool:  # type: ignore[override]
         """Whether coef0 ≥ 0: then every coefficient of the expanded power is ≥ 0."""
         return check_real(self, "coef0") >= 0
 
@@ -144,16 +141,12 @@ class Sigmoid(KernelWithGamma, Linear):
            [ 0.   ,  0.762]])
     """
 
+    psd = False
     pairwise_metric = "sigmoid"
 
     def __init__(self, gamma: float | str = 1.0, coef0: float = 0.0) -> None:
         super().__init__(gamma)
         self.coef0 = coef0
-
-    @property
-    def psd(self) -> bool:
-        """False, whatever the parameters."""
-        return False
 
     def check_parameters(self) -> None:
         """Check both."""

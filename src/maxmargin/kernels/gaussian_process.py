@@ -11,13 +11,14 @@ import numpy as np
 from sklearn.gaussian_process import kernels as gp
 from sklearn.utils import check_random_state
 
+from maxmargin._typing import Floats
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.check import check_kernel
 from maxmargin.kernels.compose import Columns, Constant, Product
 from maxmargin.kernels.dot_products import Linear
 from maxmargin.kernels.names import as_kernel
 from maxmargin.kernels.prepared import PreparedRows, Source
-from maxmargin.kernels.rows import FloatArray, Floats
+from maxmargin.kernels.rows import FloatArray
 from maxmargin.kernels.stationary import RBF
 
 
@@ -42,12 +43,12 @@ class FromSklearn(Kernel):
         self.gp_kernel = gp_kernel
 
     @property
-    def psd(self) -> bool | None:
+    def psd(self) -> bool | None:  # type: ignore[override]
         """True for covariances that are positive semidefinite in any dimension, None for others."""
         return True if _is_covariance(self.gp_kernel) else None
 
     @property
-    def stationary(self) -> bool:
+    def stationary(self) -> bool:  # type: ignore[override]
         """Whether scikit-learn says so."""
         return bool(self.gp_kernel.is_stationary())
 
@@ -72,7 +73,7 @@ class FromSklearn(Kernel):
         """Call scikit-learn's ``diag``."""
         return np.asarray(self.gp_kernel.diag(_dense(a)), a.dtype)
 
-    def to_gaussian_process(self, convert: Any) -> Any:
+    def to_gaussian_process(self, gp: Any, convert: Any) -> Any:
         """Return the kernel that is wrapped."""
         return self.gp_kernel
 
@@ -124,7 +125,7 @@ def _from_rbf(lengths: Any) -> Kernel:
     return Product([Columns(member, [k], of=len(members)) for k, member in enumerate(members)])
 
 
-# What PairwiseKernel may be asked for and as_kernel knows by the same name.
+# Metrics of PairwiseKernel that as_kernel knows by the same name.
 _PAIRWISE = ("chi2", "cosine", "laplacian", "linear", "poly", "polynomial", "rbf", "sigmoid")
 
 
@@ -185,7 +186,7 @@ def to_sklearn(kernel: Kernel) -> Any:
     1.41**2 * RBF(length_scale=0.5)
     """
     kernel.check_parameters()
-    counterpart = kernel.to_gaussian_process(to_sklearn)
+    counterpart = kernel.to_gaussian_process(gp, to_sklearn)
     return AsSklearn(kernel) if counterpart is None else counterpart
 
 

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from maxmargin import loops
+from maxmargin._typing import Floats
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.prepared import PreparedRows, Source
 from maxmargin.kernels.rows import (
     DenseRows,
     FloatArray,
-    Floats,
     Rows,
     fill_dense_sums,
     fill_sparse_sums,
@@ -34,13 +34,9 @@ class ChiSquared(ExponentialOfSum):
            [0.513, 1.   ]])
     """
 
+    psd = True
     pairwise_metric = "chi2"
     _shared_weight = 4.0  # (x − z)²/(x + z) = x + z − 4xz/(x + z)
-
-    @property
-    def psd(self) -> bool:
-        """True, for every γ > 0."""
-        return True
 
     def _term(self) -> Any:
         return loops.kernel_tiles.ChiSquares()
@@ -76,10 +72,7 @@ class Intersection(Kernel):
            [0.5, 1. ]])
     """
 
-    @property
-    def psd(self) -> bool:
-        """True: ∫ 1[t < x] 1[t < x′] dt = min(x, x′) is a dot product of features."""
-        return True
+    psd = True  # min(x, x′) = ∫ 1[t < x] 1[t < x′] dt is a dot product of features
 
     def float32_error(self, source: Source) -> float:
         """Return 0: nothing cancels."""

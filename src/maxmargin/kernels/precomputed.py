@@ -6,9 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from maxmargin._typing import Floats
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.prepared import PreparedRows, Source
-from maxmargin.kernels.rows import FloatArray, Floats, Index
+from maxmargin.kernels.rows import FloatArray, Index
 
 
 class _Table:
@@ -44,10 +45,7 @@ class Precomputed(Kernel):
     array([[30., 10.]])
     """
 
-    @property
-    def takes_gram(self) -> bool:
-        """True: the input is the kernel matrix."""
-        return True
+    takes_gram = True
 
     def gram(self, A: Any, B: Any = None) -> FloatArray:
         """Return the columns of A that belong to the rows of B (of A itself by default).

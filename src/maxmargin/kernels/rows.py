@@ -16,7 +16,6 @@ from sklearn.utils import check_array
 from maxmargin import loops
 
 FloatArray = npt.NDArray[np.floating[Any]]
-Floats = npt.NDArray[np.float64]
 Index = slice | npt.NDArray[np.intp]
 
 

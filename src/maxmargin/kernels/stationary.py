@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from maxmargin import loops
+from maxmargin._typing import Floats
 from maxmargin.kernels.base import KernelWithGamma
 from maxmargin.kernels.prepared import PreparedRows, Source
 from maxmargin.kernels.rows import (
     DenseRows,
     FloatArray,
-    Floats,
     Rows,
     as_dense_float64,
     fill_dense_sums,
@@ -51,17 +51,9 @@ class RBF(KernelWithGamma):
     RBF(gamma=1.5)
     """
 
+    psd = True
+    stationary = True
     needs_centring = True
-
-    @property
-    def psd(self) -> bool:
-        """True, for every γ > 0."""
-        return True
-
-    @property
-    def stationary(self) -> bool:
-        """True: only x − x′ matters."""
-        return True
 
     def prepare_rows(self, source: Source) -> PreparedRows:
         """Keep the rows minus their origin and γ log₂e ‖x‖², or the rows alone."""
@@ -140,10 +132,8 @@ class RBF(KernelWithGamma):
         away = G.sum(axis=1)[:, None] * (X - centre) - G @ (Z - centre)
         return np.asarray(-2.0 * self._gamma * away)
 
-    def to_gaussian_process(self, convert: Any) -> Any:
+    def to_gaussian_process(self, gp: Any, convert: Any) -> Any:
         """Return RBF(length_scale), with γ = 1/(2·length_scale²)."""
-        from sklearn.gaussian_process import kernels as gp
-
         return gp.RBF(length_scale=float(1 / np.sqrt(2 * self._gamma)))
 
 
@@ -212,18 +202,10 @@ class Laplacian(ExponentialOfSum):
            [0.05 , 0.135, 1.   ]])
     """
 
+    psd = True
+    stationary = True
     pairwise_metric = "laplacian"
     _shared_weight = -1.0
-
-    @property
-    def psd(self) -> bool:
-        """True, for every γ > 0."""
-        return True
-
-    @property
-    def stationary(self) -> bool:
-        """True: only x − x′ matters."""
-        return True
 
     def _term(self) -> Any:
         return loops.kernel_tiles.Differences()

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from maxmargin import clock, loops
+from maxmargin._typing import Floats
 from maxmargin.kernels.blas import one_blas_thread, usual_threads
 from maxmargin.kernels.prepared import PreparedRows
-from maxmargin.kernels.rows import FloatArray, Floats
+from maxmargin.kernels.rows import FloatArray
 
 if TYPE_CHECKING:
     from maxmargin.kernels.base import Kernel

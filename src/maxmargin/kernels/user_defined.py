@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin._typing import Floats
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.prepared import Objects, PreparedRows, Source, is_numeric
 from maxmargin.kernels.rows import (
     DenseRows,
     FloatArray,
-    Floats,
     SparseRows,
     fill_products,
     numeric_rows,
@@ -39,14 +39,11 @@ class FromMap(Kernel):
            [ 5., 33.]])
     """
 
+    psd = True
+
     def __init__(self, phi: Callable[[Any], Any], weights: Any = None) -> None:
         self.phi = phi
         self.weights = weights
-
-    @property
-    def psd(self) -> bool:
-        """True: φ maps to the features of a dot product."""
-        return True
 
     def check_parameters(self) -> None:
         """Raise an error unless phi can be called; weights are checked with the features."""
@@ -124,11 +121,11 @@ class FromFunction(Kernel):
            [0., 0., 3.]])
     """
 
+    thread_safe = False  # a Python function need not be safe to call from several threads
+
     def __init__(self, function: Callable[[Any, Any], Any], on: str = "blocks") -> None:
         self.function = function
         self.on = on
-
-    thread_safe = False  # a Python function need not be safe to call from several threads
 
     @property
     def max_tile_rows(self) -> int:  # type: ignore[override]
@@ -136,7 +133,7 @@ class FromFunction(Kernel):
         return 1 if self.on == "pairs" else Kernel.max_tile_rows
 
     @property
-    def takes_objects(self) -> bool:
+    def takes_objects(self) -> bool:  # type: ignore[override]
         """Whether the function takes objects rather than rows of a matrix."""
         return self.on in ("objects", "pairs")
 
