@@ -6,24 +6,34 @@ A solver keeps a point with objective P and duals with objective D ≤ P* ≤ P.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import cycle
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from maxmargin.inspection.model_view import view_model
 from maxmargin.plots.display import Display
-from maxmargin.plots.style import COLOURS, colour, ink, legend_below, mark, new_axes, note, text
-
-Floats = npt.NDArray[np.float64]
+from maxmargin.plots.style import (
+    COLOURS,
+    Floats,
+    colour,
+    foreground,
+    legend_below,
+    mark,
+    new_axes,
+    note,
+    text,
+)
 
 _BELOW = 0.1  # of the smallest gap above 0: where a gap of 0 is drawn, as it has no logarithm
 _STYLES = ("-", "--", "-.", ":")
 _DASHES = ("--", ":", "-.")  # of tolerances
-_FEW = 40  # points of a curve up to which each gets a mark
+_FEW = 40  # points of a curve up to which each has a marker
 _APART = 10.0  # times of fits that differ by more get a logarithmic axis
 
 
+@dataclass(eq=False, repr=False)
 class ConvergenceDisplay(Display):
     """Relative duality gap of one or several fits against seconds or iterations.
 
@@ -58,16 +68,10 @@ class ConvergenceDisplay(Display):
     True
     """
 
-    def __init__(
-        self,
-        traces: Mapping[str, Sequence[Any]],
-        *,
-        tols: Sequence[float] = (),
-        x: str = "seconds",
-    ) -> None:
-        self.traces = traces
-        self.tols = tols
-        self.x = x
+    traces: Mapping[str, Sequence[Any]]
+    _: KW_ONLY
+    tols: Sequence[float] = ()
+    x: str = "seconds"
 
     @classmethod
     def from_estimator(
@@ -91,7 +95,7 @@ class ConvergenceDisplay(Display):
         -------
         ConvergenceDisplay
         """
-        called = type(_last_step(estimator)).__name__ if name is None else name
+        called = type(view_model(estimator).machine).__name__ if name is None else name
         return cls.from_estimators({called: estimator}, x=x, ax=ax)
 
     @classmethod
@@ -117,8 +121,8 @@ class ConvergenceDisplay(Display):
             raise TypeError(
                 f"estimators={estimators!r} is not valid: give a dict of fitted models by name."
             )
-        traces = {name: _traces(model) for name, model in estimators.items()}
-        tols = sorted({float(_last_step(model).tol) for model in estimators.values()})
+        traces = {name: _read_traces(model) for name, model in estimators.items()}
+        tols = sorted({float(view_model(model).machine.tol) for model in estimators.values()})
         return cls(traces, tols=tols, x=x).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
@@ -135,7 +139,7 @@ class ConvergenceDisplay(Display):
         """
         if self.x not in ("seconds", "iterations"):
             raise ValueError(f"x={self.x!r} is not valid: choose 'seconds' or 'iterations'.")
-        curves = {name: [_checked(name, t) for t in of] for name, of in self.traces.items()}
+        curves = {name: [_check_trace(name, t) for t in of] for name, of in self.traces.items()}
         gaps = np.concatenate([trace[:, 1] for of in curves.values() for trace in of])
         floor = _BELOW * min((gap for gap in [*gaps, *self.tols] if gap > 0), default=1.0)
         ax = new_axes(ax, (4.6, 3.6))
@@ -147,20 +151,24 @@ class ConvergenceDisplay(Display):
             several = f", {len(lines)} problems" if len(lines) > 1 else ""
             lines[0].set_label(text(name, 24) + several)
         self.tol_lines_ = [
-            ax.axhline(tol, color=ink(ax), linestyle=style, linewidth=0.9, label=f"tol = {tol:g}")
+            ax.axhline(
+                tol, color=foreground(ax), linestyle=style, linewidth=0.9, label=f"tol = {tol:g}"
+            )
             for tol, style in zip(self.tols, cycle(_DASHES))
         ]
         if (gaps <= 0).any():  # rounding may leave it slightly below
             note(ax, f"gaps of 0 are drawn at {floor:.0e}")
         self._dress(ax, [trace[-1, 0] for of in curves.values() for trace in of])
-        return self._drawn(ax)
+        return self._keep_axes(ax)
 
     def _curve(self, ax: Any, k: int, trace: Floats, floor: float) -> Any:
         x = trace[:, 0] if self.x == "seconds" else np.arange(1, len(trace) + 1)
         return ax.plot(
             x,
             np.where(trace[:, 1] > 0, trace[:, 1], floor),
-            color=colour(k) if len(self.traces) > 1 else ink(ax),  # colours are for telling apart
+            color=colour(k)
+            if len(self.traces) > 1
+            else foreground(ax),  # a single curve needs no colour
             linestyle=_STYLES[(k // len(COLOURS) + k) % len(_STYLES)],
             marker=mark(k) if len(trace) <= _FEW else None,
             markersize=4,
@@ -179,15 +187,11 @@ class ConvergenceDisplay(Display):
         legend_below(ax, columns=2)
 
 
-def _last_step(model: Any) -> Any:
-    return model.steps[-1][1] if hasattr(model, "steps") else model
-
-
-def _traces(model: Any) -> list[Floats]:
-    """Return seconds and gaps of every problem that the model solved."""
+def _read_traces(model: Any) -> list[Floats]:
+    """Return seconds and gaps of each problem that the model solved."""
     from sklearn.utils.validation import check_is_fitted
 
-    last = _last_step(model)
+    last = view_model(model).machine
     name = type(last).__name__
     if "trace" not in getattr(last, "get_params", dict)():
         raise TypeError(
@@ -200,14 +204,13 @@ def _traces(model: Any) -> list[Floats]:
     trace = last.trace_
     if not isinstance(trace, list):
         raise TypeError(
-            f"the trace of {name} tells of mistakes, not of a duality gap: see "
-            "PerceptronPathDisplay."
+            f"the trace of {name} records mistakes, not a duality gap: see PerceptronPathDisplay."
         )
     several = bool(trace) and isinstance(trace[0], list)
     return [np.asarray(one, dtype=np.float64) for one in (trace if several else [trace])]
 
 
-def _checked(name: str, trace: Any) -> Floats:
+def _check_trace(name: str, trace: Any) -> Floats:
     checked = np.asarray(trace, dtype=np.float64)
     if checked.ndim != 2 or checked.shape[1] != 2 or not len(checked):
         raise ValueError(

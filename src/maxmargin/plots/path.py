@@ -8,20 +8,21 @@ proportional to C; for separable classes the soft margin is the hard margin from
 """
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from maxmargin.plots.display import Display
-from maxmargin.plots.panels import panels
-from maxmargin.plots.style import colour, ink, legend_that_fits, mark, text
+from maxmargin.plots.style import colour, foreground, legend_that_fits, mark, panels, text
 
 _STYLES = ("-", "--", "-.")
-_FEW = 40  # costs up to which each gets a mark
+_FEW = 40  # costs up to which each has a marker
 _ENDS = {"small": "before: α ∝ C", "hard": "after: hard margin"}
 
 
+@dataclass(eq=False, repr=False)
 class PathDisplay(Display):
     """Margin, slack and mistakes, and kinds of support vectors along C, in three panels.
 
@@ -42,7 +43,7 @@ class PathDisplay(Display):
     hard_C : float or None, default=None
         From which the soft margin is the hard margin.
     slack_name, errors_name : str
-        What the curves of the second panel are called.
+        Names of the curves in the second panel.
 
     Attributes
     ----------
@@ -51,7 +52,7 @@ class PathDisplay(Display):
     support_lines_ : dict of str to Line2D
         The curves of the third.
     end_lines_ : dict of str to list of Line2D
-        Upright lines at "small" and "hard" C, as far as these are known and in sight.
+        Vertical lines at the "small" and the "hard" C, if they are known and finite.
     ax_, figure_ : ndarray of Axes, Figure
         The three panels, and where they are.
 
@@ -64,28 +65,16 @@ class PathDisplay(Display):
     ['margin 1/‖w‖', 'rows', 'support vectors']
     """
 
-    def __init__(
-        self,
-        Cs: Any,
-        margins: Any,
-        slack_sums: Any,
-        training_errors: Any,
-        support_counts: Mapping[str, Any],
-        *,
-        small_C: float | None = None,
-        hard_C: float | None = None,
-        slack_name: str = "Σξ",
-        errors_name: str = "mistakes",
-    ) -> None:
-        self.Cs = Cs
-        self.margins = margins
-        self.slack_sums = slack_sums
-        self.training_errors = training_errors
-        self.support_counts = support_counts
-        self.small_C = small_C
-        self.hard_C = hard_C
-        self.slack_name = slack_name
-        self.errors_name = errors_name
+    Cs: Any
+    margins: Any
+    slack_sums: Any
+    training_errors: Any
+    support_counts: Mapping[str, Any]
+    _: KW_ONLY
+    small_C: float | None = None
+    hard_C: float | None = None
+    slack_name: str = "Σξ"
+    errors_name: str = "mistakes"
 
     @classmethod
     def from_path(cls, path: Any, *, problem: int | None = None, ax: Any = None) -> Self:
@@ -106,7 +95,7 @@ class PathDisplay(Display):
         """
         if not hasattr(path, "slack_sums"):
             raise TypeError(f"path={path!r} is not a path: give what regularization_path returns.")
-        chosen = _chooser(path, problem)
+        chosen = _select_problem(path, problem)
         regression = "outside" in path.support_counts
         squared = str(getattr(path.estimator, "loss", "")).startswith("squared")
         return cls(
@@ -181,12 +170,15 @@ class PathDisplay(Display):
         }
         ends = {"small": (self.small_C, ":"), "hard": (self.hard_C, "--")}
         self.end_lines_ = {
-            end: [ax.axvline(C, color=ink(ax), linestyle=style, linewidth=1.0) for ax in three.flat]
+            end: [
+                ax.axvline(C, color=foreground(ax), linestyle=style, linewidth=1.0)
+                for ax in three.flat
+            ]
             for end, (C, style) in ends.items()
             if C is not None and np.isfinite(C)
         }
         self._dress(top, middle, bottom)
-        return self._drawn(three)
+        return self._keep_axes(three)
 
     def _line(self, ax: Any, values: Any, k: int, **how: Any) -> Any:
         few = len(self.Cs) <= _FEW
@@ -200,7 +192,7 @@ class PathDisplay(Display):
         low, high = np.min(self.margins), np.max(self.margins)
         if 0 < 10 * low < high < np.inf:
             top.set_yscale("log")
-        # A few mistakes must be seen beside the slack of all rows.
+        # A few mistakes must be visible beside the slack of all rows.
         middle.set_yscale("symlog", linthresh=1.0)
         middle.set_ylim(-0.3, 2.0 * max(1.0, *np.ravel(self.slack_sums), *self.training_errors))
         most = max(1.0, *(np.max(counts) for counts in self.support_counts.values()))
@@ -223,8 +215,8 @@ def _legend_above(ax: Any, lines: list[Any], names: list[str] | None = None) -> 
         legend_that_fits(ax, ax.figure, 3, handles=lines, labels=names, **how)
 
 
-def _chooser(path: Any, problem: int | None) -> Any:
-    """Return what takes the numbers of one problem out of the path's arrays."""
+def _select_problem(path: Any, problem: int | None) -> Any:
+    """Return a function that selects one problem from the arrays of a path."""
     several = np.ndim(path.margins) > 1
     count = np.shape(path.margins)[1] if several else 1
     if several and problem is None:

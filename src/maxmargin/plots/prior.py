@@ -6,20 +6,27 @@ A kernel is a covariance. How fast its draws wiggle, and how far they go, is wha
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from maxmargin.plots.display import Display
-from maxmargin.plots.panels import kernel_name, legend_under, panels
-from maxmargin.plots.style import colour, ink, pyplot, text
-
-Floats = npt.NDArray[np.float64]
+from maxmargin.plots.style import (
+    Floats,
+    colour,
+    foreground,
+    kernel_name,
+    legend_under,
+    panels,
+    pyplot,
+    text,
+)
 
 _COLUMNS = 3
 
 
+@dataclass(eq=False, repr=False)
 class PriorSamplesDisplay(Display):
     """Draws from the priors of kernels, a panel for each, with the mean and two deviations.
 
@@ -50,20 +57,10 @@ class PriorSamplesDisplay(Display):
     [(3, 200), (3, 200)]
     """
 
-    lines_: list[list[Any]]
-    bands_: list[Any]
-
-    def __init__(
-        self,
-        x: Floats,
-        samples: Sequence[Floats],
-        deviations: Sequence[Floats],
-        names: Sequence[str],
-    ) -> None:
-        self.x = x
-        self.samples = samples
-        self.deviations = deviations
-        self.names = names
+    x: Floats
+    samples: Sequence[Floats]
+    deviations: Sequence[Floats]
+    names: Sequence[str]
 
     @classmethod
     def from_kernels(
@@ -86,15 +83,15 @@ class PriorSamplesDisplay(Display):
         n_samples : int, default=4
             Functions in each panel, at least 1.
         random_state : int, RandomState or None, default=0
-            Where the randomness comes from.
+            Seed of the draws.
         ax : axes, array of axes or None, default=None
             One for each kernel; None: a new figure.
         """
         from maxmargin.kernels import as_kernel, sample_prior
 
-        x = _ascending(np.linspace(-3.0, 3.0, 200) if x is None else x)
+        x = _check_x(np.linspace(-3.0, 3.0, 200) if x is None else x)
         rows = x[:, None]
-        names, kernels = _named(kernels)
+        names, kernels = _name_kernels(kernels)
         settled = [as_kernel(kernel).resolved(rows) for kernel in kernels]
         samples = [sample_prior(kernel, rows, n_samples, random_state) for kernel in settled]
         deviations = [np.sqrt(np.maximum(kernel.diag(rows), 0.0)) for kernel in settled]
@@ -108,16 +105,18 @@ class PriorSamplesDisplay(Display):
         ax : axes, array of axes or None, default=None
             One for each kernel; None: a new figure.
         """
-        axes = _axes(ax, len(self.names))
+        axes = _make_axes(ax, len(self.names))
         self.lines_, self.bands_ = [], []
         for panel, draws, sd, name in zip(
             axes.flat, self.samples, self.deviations, self.names, strict=True
         ):
             band = panel.fill_between(
-                self.x, -2 * sd, 2 * sd, color=ink(panel), alpha=0.12, linewidth=0
+                self.x, -2 * sd, 2 * sd, color=foreground(panel), alpha=0.12, linewidth=0
             )
             band.set_label("± 2 sd")
-            mean = panel.axhline(0.0, color=ink(panel), linewidth=0.8, linestyle="--", label="mean")
+            mean = panel.axhline(
+                0.0, color=foreground(panel), linewidth=0.8, linestyle="--", label="mean"
+            )
             self.lines_.append(
                 [
                     panel.plot(self.x, f, color=colour(k), linewidth=1.1, label="draws")[0]
@@ -129,11 +128,11 @@ class PriorSamplesDisplay(Display):
             panel.set_title(text(name))
         handles = [self.lines_[0][0], mean, self.bands_[0]]
         legend_under(axes, handles)
-        return self._drawn(axes)
+        return self._keep_axes(axes)
 
 
-def _named(kernels: Any) -> tuple[list[str], list[Any]]:
-    """Return titles and kernels, of one or of many."""
+def _name_kernels(kernels: Any) -> tuple[list[str], list[Any]]:
+    """Return the titles and the kernels, whether one or several are given."""
     if isinstance(kernels, Mapping):
         names, members = list(map(str, kernels)), list(kernels.values())
     else:
@@ -144,7 +143,7 @@ def _named(kernels: Any) -> tuple[list[str], list[Any]]:
     return names, members
 
 
-def _ascending(x: Any) -> Floats:
+def _check_x(x: Any) -> Floats:
     values = np.asarray(x, dtype=np.float64)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
@@ -156,7 +155,7 @@ def _ascending(x: Any) -> Floats:
     return np.sort(values)
 
 
-def _axes(ax: Any, count: int) -> Any:
+def _make_axes(ax: Any, count: int) -> Any:
     columns = min(count, _COLUMNS)
     rows = -(-count // columns)
     if ax is not None:

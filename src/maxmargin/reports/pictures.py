@@ -22,7 +22,16 @@ from sklearn.utils import _safe_indexing
 from maxmargin.html import Html, html, joined, tag, visible
 from maxmargin.plots import style
 from maxmargin.plots.display import Display
-from maxmargin.plots.style import GREY, MARKS, WRONG, colour, ink, legend_below, new_axes, note
+from maxmargin.plots.style import (
+    GREY,
+    MARKS,
+    WRONG,
+    colour,
+    foreground,
+    legend_below,
+    new_axes,
+    note,
+)
 from maxmargin.reports.columns import inner_names
 from maxmargin.reports.subject import Part, Subject
 
@@ -269,20 +278,20 @@ class ScoresDisplay(Display):
             self._fill_classes(ax, edges)
         self.steps_ = []
         for k, (part, values) in enumerate(zip(self.parts, scores, strict=True)):
-            how = {"color": GREY if k else ink(ax), "linestyle": _LINES[k], "linewidth": 1.2}
+            how = {"color": GREY if k else foreground(ax), "linestyle": _LINES[k], "linewidth": 1.2}
             heights = _heights(values, edges, int(np.isfinite(values).sum()))
             self.steps_.append(ax.stairs(heights, edges, label=f"{part.name} rows", **how))
             if self.kind != "classes" and not k:
                 ax.stairs(heights, edges, fill=True, color=GREY, alpha=0.35)
         if self.kind in ("classes", "leads") and edges[0] < 0:
             ax.axvspan(edges[0], min(0.0, edges[-1]), color=WRONG, alpha=0.12, linewidth=0)
-        self.line_ = ax.axvline(0.0, color=ink(ax), linewidth=1.0, linestyle=":")
+        self.line_ = ax.axvline(0.0, color=foreground(ax), linewidth=1.0, linestyle=":")
         if any(part.sampled for part in self.parts):
             note(ax, "a sample of the rows")
         ax.set(xlabel=self.parts[0].scores.unit, ylabel="share of rows")
         ax.set_title(_TITLES[self.kind], loc="left")
         legend_below(ax, columns=2)
-        return self._drawn(ax)
+        return self._keep_axes(ax)
 
     def _fill_classes(self, ax: Any, edges: Floats) -> None:
         """Fill the histogram of the rows that count by their class, one upon the other."""
@@ -330,14 +339,14 @@ class RocDisplay(Display):
         second, scores = self.part.y == self.classes[1], self.part.scores.raw[:, 0]
         across, up, _ = roc_curve(second, scores)
         area = roc_auc_score(second, scores)
-        self.curve_ = ax.plot(across, up, color=ink(ax), linewidth=1.6, label="the model")[0]
+        self.curve_ = ax.plot(across, up, color=foreground(ax), linewidth=1.6, label="the model")[0]
         ax.plot([0, 1], [0, 1], color=GREY, linestyle=":", label="guessing")
         one, other = (style.text(label, 16) for label in self.classes)
         ax.set(xlabel=f"share of {one} taken for {other}", ylabel=f"share of {other} found")
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
         ax.set_title(f"ROC, {self.part.name} rows: area {area:.2%}", loc="left")
         legend_below(ax, columns=2)
-        return self._drawn(ax)
+        return self._keep_axes(ax)
 
 
 class PrecisionRecallDisplay(Display):
@@ -371,7 +380,7 @@ class PrecisionRecallDisplay(Display):
         ax.set(xlabel="recall", ylabel="precision", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
         ax.set_title(f"Precision and recall, {self.part.name} rows", loc="left")
         legend_below(ax, columns=1)
-        return self._drawn(ax)
+        return self._keep_axes(ax)
 
 
 class FitDisplay(Display):
@@ -392,9 +401,9 @@ class FitDisplay(Display):
         self.points_ = []
         ends = []
         for k, part in reversed([*enumerate(self.parts)]):
-            some = style.thinned(len(part.rows))
+            some = style.thin(len(part.rows))
             true, said = np.asarray(part.y, float)[some], part.scores.raw[some, 0]
-            paint = GREY if k else ink(ax)
+            paint = GREY if k else foreground(ax)
             how = {"color": paint, "marker": MARKS[k], "s": 12, "linewidths": 0, "alpha": 0.7}
             label = f"{part.name} rows"
             many = len(some) > style.RASTER_FROM
@@ -403,9 +412,9 @@ class FitDisplay(Display):
             if len(some) < part.total:
                 note(ax, "a sample of the rows")
         low, high = float(min(ends)), float(max(ends))
-        self.line_ = ax.plot([low, high], [low, high], color=ink(ax), linewidth=1.0)[0]
+        self.line_ = ax.plot([low, high], [low, high], color=foreground(ax), linewidth=1.0)[0]
         ax.set_aspect("equal", adjustable="datalim")
         ax.set(xlabel="true", ylabel="predicted")
         ax.set_title("On the diagonal: right", loc="left")
         legend_below(ax, columns=2)
-        return self._drawn(ax)
+        return self._keep_axes(ax)
