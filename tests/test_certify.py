@@ -25,7 +25,7 @@ from maxmargin.certify import Certificate, together
 from maxmargin.certify import kernel as kernel_certificates
 from maxmargin.certify.arithmetic import feasible
 from maxmargin.certify.intercepts import best_intercept
-from maxmargin.estimators.foreign import PerceptronFacts
+from maxmargin.inspection.foreign import PerceptronFacts
 from maxmargin.loops.records import Terms
 from maxmargin.problem import Intercept, Problem
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import is_classifier, is_regressor
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from maxmargin.estimators import LinearSVC, VotedPerceptron
 from maxmargin.geometry import Hyperplane, KernelHyperplane, hyperplane
@@ -49,6 +49,28 @@ class ModelView(NamedTuple):
     def detects_outliers(self) -> bool:
         """Whether the machine separates outliers from inliers."""
         return not hasattr(self.machine, "classes_") and hasattr(self.machine, "offset_")
+
+    def count_training_rows(self) -> int | None:
+        """Return how many rows the machine was fitted to, or None if it does not know."""
+        if hasattr(self.machine, "alpha_"):
+            return int(np.shape(self.machine.alpha_)[-1])
+        shape = getattr(self.machine, "shape_fit_", None)
+        return None if shape is None else int(shape[0])
+
+    def is_training(self, X: Any) -> bool:
+        """Return whether X are the rows that the machine was fitted to, as far as it knows them.
+
+        It knows their number, and its support vectors.
+        """
+        if self.count_training_rows() not in (None, _num_samples(X)):
+            return False
+        vectors = getattr(self.machine, "support_vectors_", None)
+        if vectors is None or not vectors.shape[0]:
+            return True
+        rows = self.transform(take_rows(X, self.machine.support_))
+        if sp.issparse(rows) or sp.issparse(vectors):
+            return rows.shape == vectors.shape and float(abs(rows - vectors).max()) == 0.0
+        return bool(np.array_equal(np.asarray(rows), vectors))
 
     def count_operations(self) -> float | None:
         """Return the operations of one prediction, feature maps included; None if unknown.
@@ -101,8 +123,22 @@ def _is_search(model: Any) -> bool:
 
 
 def take_rows(X: Any, rows: Any) -> Any:
-    """Return some rows of a table, as the same kind of table."""
+    """Return some rows of a table or a list, as the same kind of container."""
+    if isinstance(X, list | tuple):
+        return [X[k] for k in rows]
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def read_problems(machine: Any, X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, Any]] | None:
+    """Return the problems that one of our machines solved, with its point in each.
+
+    X, y and the weights are those it was fitted to. None: the machine solves no such problems, or
+    is not one of ours.
+    """
+    if not hasattr(machine, "_problems"):
+        return None
+    check_is_fitted(machine)
+    return list(machine._problems(X, y, sample_weight))
 
 
 # ------------------------------------------------------------------- the boundary of a classifier
@@ -201,7 +237,13 @@ class Boundary:
 
         ``signs`` are ±1, and 0 for rows of neither class.
         """
-        if not self.binary or not _has_margins(self.machine) or not self._is_training(X):
+        if not self.binary or not _has_margins(self.machine):
+            return None
+        if not hasattr(self.machine, "support_"):  # scikit-learn's LinearSVC remembers nothing
+            known = type(self.machine).__module__.startswith("sklearn")
+        else:
+            known = self.view.is_training(X)
+        if not known:
             return None
         if hasattr(self.machine, "support_kind_"):
             return self._own_support()
@@ -221,20 +263,6 @@ class Boundary:
         used = alpha[k, machine.support_] > 0
         rows = np.asarray(machine.support_)[used]
         return SupportRows(rows, (kinds[k] if kinds.ndim == 2 else kinds)[used], slack[k, rows])
-
-    def _is_training(self, X: Any) -> bool:
-        """Return whether X are the rows that the machine was fitted to, as far as it knows them."""
-        machine = self.machine
-        if not hasattr(machine, "support_"):
-            return type(machine).__module__.startswith("sklearn")
-        fitted = machine.alpha_.shape[-1] if hasattr(machine, "alpha_") else machine.shape_fit_[0]
-        if fitted != X.shape[0]:
-            return False
-        vectors = getattr(machine, "support_vectors_", None)
-        if vectors is None or not vectors.shape[0]:
-            return True
-        rows = self.transform(take_rows(X, machine.support_))
-        return rows.shape == vectors.shape and float(abs(rows - vectors).max()) == 0.0
 
 
 def read_boundary(estimator: Any, X: Any, pair: tuple[Any, Any] | None) -> Boundary:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin.model_selection.criteria_intercepts import MOST_ROWS, surely_right
-from maxmargin.model_selection.criteria_machines import Machine, machine_of_two
+from maxmargin.model_selection.criteria_machines import SolvedProblem, solved_problem
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -145,7 +145,7 @@ def xi_alpha_bound(model: Any, X: Any, y: Any, sample_weight: Any = None) -> XiA
     >>> mm.model_selection.leave_one_out(model, X, y).errors <= bound.errors
     True
     """
-    machine = machine_of_two(model, X, y, sample_weight, "xi_alpha_bound")
+    machine = solved_problem(model, X, y, sample_weight, "xi_alpha_bound")
     rho, radius2 = _distance(machine)
     allowance = _allowance(machine, rho * radius2)
     worst = _largest_slack(machine) + machine.alpha * (rho * radius2) + allowance
@@ -194,7 +194,7 @@ def span_estimate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Span
     >>> mm.model_selection.span_estimate(model, X, y).rate < 0.5
     True
     """
-    machine = machine_of_two(model, X, y, sample_weight, "span_estimate")
+    machine = solved_problem(model, X, y, sample_weight, "span_estimate")
     spans = _squared_spans(machine)
     shifts = machine.terms.shift * machine.alpha
     margins = machine.signs * machine.scores + shifts - machine.alpha * spans
@@ -202,7 +202,7 @@ def span_estimate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Span
     return SpanEstimate(int(wrong.sum()), machine.rows[wrong], len(machine), margins, spans)
 
 
-def _distance(machine: Machine) -> tuple[float, float]:
+def _distance(machine: SolvedProblem) -> tuple[float, float]:
     """Return ρ and R²: no squared distance that counts is larger than ρR²."""
     largest = float(machine.diagonal.max())
     if not machine.free:
@@ -211,7 +211,7 @@ def _distance(machine: Machine) -> tuple[float, float]:
     return 2.0, max(largest - smallest, 0.0)
 
 
-def _allowance(machine: Machine, squared_distance: float) -> float:
+def _allowance(machine: SolvedProblem, squared_distance: float) -> float:
     """Return by how much 1 − y f may be larger at the exact solution."""
     certificate = machine.certificate
     if not np.isfinite(certificate.distance_bound):
@@ -223,7 +223,7 @@ def _allowance(machine: Machine, squared_distance: float) -> float:
     return away + (certificate.max_kkt_violation if machine.free else 0.0)
 
 
-def _largest_slack(machine: Machine) -> Floats:
+def _largest_slack(machine: SolvedProblem) -> Floats:
     """Return ξ, by the intercept that is worst for each row where several are optimal."""
     slack = machine.slack
     if not machine.free or machine.loss != "hinge" or machine.between_bounds.any():
@@ -235,7 +235,7 @@ def _largest_slack(machine: Machine) -> Floats:
     return np.asarray(np.maximum(slack, 1.0 - machine.signs * (machine.scores + shift)))
 
 
-def _squared_spans(machine: Machine) -> Floats:
+def _squared_spans(machine: SolvedProblem) -> Floats:
     """Return S² of each support vector, 0 for other rows."""
     spans = np.zeros(len(machine))
     moving = np.flatnonzero(machine.between_bounds)
@@ -255,7 +255,7 @@ def _squared_spans(machine: Machine) -> Floats:
     return np.maximum(spans, 0.0)
 
 
-def _inverse(machine: Machine, moving: Ints, border: int) -> Floats:
+def _inverse(machine: SolvedProblem, moving: Ints, border: int) -> Floats:
     """Return the inverse of the kernel matrix, bordered by ones if there is an intercept."""
     size = len(moving)
     if size < border:
@@ -268,7 +268,7 @@ def _inverse(machine: Machine, moving: Ints, border: int) -> Floats:
     return np.asarray(np.linalg.inv(matrix))
 
 
-def _farthest(machine: Machine, rows: Ints) -> Floats:
+def _farthest(machine: SolvedProblem, rows: Ints) -> Floats:
     support = np.flatnonzero(machine.alpha > 0)
     products = machine.values(rows, support)
     squares = machine.diagonal[rows][:, np.newaxis] - 2 * products + machine.diagonal[support]

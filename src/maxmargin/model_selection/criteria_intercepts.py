@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from maxmargin import losses
 from maxmargin.certify.arithmetic import within_groups
-from maxmargin.model_selection.criteria_machines import Machine
+from maxmargin.model_selection.criteria_machines import SolvedProblem
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -26,7 +26,7 @@ MOST_ROWS = 3000  # whose matrix of kernel values is looked at as a whole
 _ROUNDING = 1e-9  # of all costs: sums that differ by less may be equal
 
 
-def surely_right(machine: Machine, rows: Ints) -> Flags:
+def surely_right(machine: SolvedProblem, rows: Ints) -> Flags:
     """Return which of these rows every solution without them is proved to classify rightly.
 
     The machine has the hinge loss and a free intercept. Its solution may have any gap.
@@ -48,7 +48,7 @@ def surely_right(machine: Machine, rows: Ints) -> Flags:
     return found
 
 
-def _right(machine: Machine, t: int, errors: Floats) -> bool:
+def _right(machine: SolvedProblem, t: int, errors: Floats) -> bool:
     """Return whether the score of row t has its sign, if differences of scores err by so much."""
     sign, cost = machine.signs[t], machine.bound
     kinks = machine.signs - (machine.scores - machine.scores[t])
@@ -60,7 +60,9 @@ def _right(machine: Machine, t: int, errors: Floats) -> bool:
     return bool(cost[beyond].sum() < own - _ROUNDING * float(cost.sum()))
 
 
-def _lost(machine: Machine, beta: Floats, slopes: Floats, K: Floats, away: Floats, t: int) -> float:
+def _lost(
+    machine: SolvedProblem, beta: Floats, slopes: Floats, K: Floats, away: Floats, t: int
+) -> float:
     """Return how much of the dual objective is lost at most when the dual of row t has to be 0.
 
     Other duals take it over: one row that can take it all, or the most willing ones in turn.

@@ -38,7 +38,7 @@ class KernelPCADisplay(Display):
     Parameters
     ----------
     points : ndarray of shape (n, 2) or None
-        Two columns of the data; None: there are none to draw.
+        Two columns of the data; None: the data have no columns.
     projections : ndarray of shape (n, 3)
         The first three components.
     y : ndarray of shape (n,) or None, default=None
@@ -48,7 +48,7 @@ class KernelPCADisplay(Display):
     separable : bool or None, default=None
         Whether planes separate the classes in the three components; None: undecided.
     names : pair of str, default=("x₁", "x₂")
-        Of the two columns.
+        Names of the two columns.
 
     Attributes
     ----------
@@ -88,10 +88,10 @@ class KernelPCADisplay(Display):
         Parameters
         ----------
         estimator : fitted KernelPCA
-            Of at least three components. Other transformers will do as well; without
-            ``explained_variance_ratio_`` there are no shares to show.
+            With at least three components. Other transformers work as well; without
+            ``explained_variance_ratio_`` no shares of the variance are shown.
         X : matrix of shape (n, d)
-            Rows as ``estimator.transform`` takes them.
+            Rows for ``estimator.transform``.
         y : array-like of shape (n,) or None, default=None
             Labels of any number of classes.
         features : pair of int or str, default=(0, 1)
@@ -123,13 +123,7 @@ class KernelPCADisplay(Display):
         ).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the four panels.
-
-        Parameters
-        ----------
-        ax : array of four axes or None, default=None
-            Row by row; None: a new figure.
-        """
+        """Draw the four panels, row by row, on the given array of axes or in a new figure."""
         axes = panels(ax, 2, 2, _SIZE)
         shown = thin(len(self.projections))
         y = np.zeros(len(self.projections)) if self.y is None else self.y

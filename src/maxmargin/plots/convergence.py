@@ -2,7 +2,7 @@
 
 A solver keeps a point with objective P and duals with objective D ≤ P* ≤ P. The relative gap
 (P − D)/max(|P|, |D|) bounds how far P is above the optimum P*; the fit ends when it is at most
-``tol``. On a logarithmic scale a straight line is linear convergence, a bend downwards better.
+``tol``. On a logarithmic scale linear convergence is a straight line; bending down is faster.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,11 +26,11 @@ from maxmargin.plots.style import (
     text,
 )
 
-_BELOW = 0.1  # of the smallest gap above 0: where a gap of 0 is drawn, as it has no logarithm
+_BELOW = 0.1  # a gap of 0 has no logarithm: it is drawn at this share of the smallest other one
 _STYLES = ("-", "--", "-.", ":")
 _DASHES = ("--", ":", "-.")  # of tolerances
 _FEW = 40  # points of a curve up to which each has a marker
-_APART = 10.0  # times of fits that differ by more get a logarithmic axis
+_APART = 10.0  # ratio of the fits' times above which the axis is logarithmic
 
 
 @dataclass(eq=False, repr=False)
@@ -40,10 +40,10 @@ class ConvergenceDisplay(Display):
     Parameters
     ----------
     traces : dict of str to list of array-like of shape (n_iterations, 2)
-        Seconds and relative gap after each iteration, by name of model; one array for each binary
-        problem of the model.
+        Seconds and relative gap after each iteration, by the name of the model; one array for each
+        binary problem of the model.
     tols : sequence of float, default=()
-        Gaps asked for, drawn as dashed lines.
+        Tolerances of the fits, drawn as dashed lines.
     x : {"seconds", "iterations"}, default="seconds"
         What the gap is drawn against.
 
@@ -77,7 +77,7 @@ class ConvergenceDisplay(Display):
     def from_estimator(
         cls, estimator: Any, *, name: str | None = None, x: str = "seconds", ax: Any = None
     ) -> Self:
-        """Draw the course of one fit.
+        """Draw the gap of one fit.
 
         Parameters
         ----------
@@ -85,15 +85,11 @@ class ConvergenceDisplay(Display):
             LinearSVC, SVC, LinearSVR, SVR, NuSVC, NuSVR or OneClassSVM, or a pipeline that ends in
             one, fitted with ``trace=True``.
         name : str, default=None
-            What to call it; None: its class.
+            Name in the legend; None: that of its class.
         x : {"seconds", "iterations"}, default="seconds"
             What the gap is drawn against.
         ax : matplotlib Axes, default=None
             Where; None: in a new figure.
-
-        Returns
-        -------
-        ConvergenceDisplay
         """
         called = type(view_model(estimator).machine).__name__ if name is None else name
         return cls.from_estimators({called: estimator}, x=x, ax=ax)
@@ -102,7 +98,7 @@ class ConvergenceDisplay(Display):
     def from_estimators(
         cls, estimators: Mapping[str, Any], *, x: str = "seconds", ax: Any = None
     ) -> Self:
-        """Draw the courses of several fits.
+        """Draw the gaps of several fits.
 
         Parameters
         ----------
@@ -112,10 +108,6 @@ class ConvergenceDisplay(Display):
             What the gap is drawn against.
         ax : matplotlib Axes, default=None
             Where; None: in a new figure.
-
-        Returns
-        -------
-        ConvergenceDisplay
         """
         if not isinstance(estimators, Mapping) or not estimators:
             raise TypeError(
@@ -126,17 +118,7 @@ class ConvergenceDisplay(Display):
         return cls(traces, tols=tols, x=x).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the curves.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where; None: in a new figure.
-
-        Returns
-        -------
-        self
-        """
+        """Draw the curves on the given axes, or in a new figure for None."""
         if self.x not in ("seconds", "iterations"):
             raise ValueError(f"x={self.x!r} is not valid: choose 'seconds' or 'iterations'.")
         curves = {name: [_check_trace(name, t) for t in of] for name, of in self.traces.items()}
@@ -176,7 +158,7 @@ class ConvergenceDisplay(Display):
         )[0]
 
     def _dress(self, ax: Any, ends: list[Any]) -> None:
-        """Scale and name the axes; ``ends`` are the seconds that the fits took."""
+        """Scale and label the axes; ``ends`` are the seconds that the fits took."""
         if self.x == "seconds" and 0 < _APART * min(ends) < max(ends):
             ax.set_xscale("log")
         elif self.x == "iterations":

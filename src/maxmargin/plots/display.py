@@ -17,7 +17,14 @@ class Display:
     figure_: Any
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw on the given axes or on new ones, and keep ``ax_`` and ``figure_``."""
+        """Draw, keep ``ax_`` and ``figure_``, and return the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, array of Axes or None, default=None
+            Where to draw: an array, counted row by row, if the display has several panels. None:
+            in a new figure.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not define plot")
 
     def save(self, path: str | Path, dpi: float = 150.0) -> Path:

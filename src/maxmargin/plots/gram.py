@@ -41,15 +41,15 @@ class GramDisplay(Display):
     order : ndarray of shape (m,)
         The numbers of the rows, in the order drawn.
     eigenvalues : ndarray of shape (m,)
-        Of the symmetric part, in descending order.
+        Eigenvalues of the symmetric part, in descending order.
     rounding : float, default=0.0
-        Eigenvalues of at most this size are zeros.
+        Eigenvalues of at most this size count as zeros.
     labels : ndarray of shape (m,) or None, default=None
-        Of the rows, in the order drawn: class after class.
+        Labels of the rows in the order drawn, sorted by class.
     name : str, default="K"
-        Of the kernel.
+        Name of the kernel.
     n_rows : int or None, default=None
-        How many rows there were, before a sample was taken; None: m.
+        Number of rows before sampling; None: m.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class GramDisplay(Display):
     boundaries_ : list of lines
         Between classes, two for each boundary.
     positive_, negative_ : Line2D
-        |λ| against its place, of positive and of negative eigenvalues.
+        |λ| against its rank, for positive and for negative eigenvalues.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class GramDisplay(Display):
         y : array-like of shape (n,) or None, default=None
             Labels of any number of classes.
         most : int, default=400
-            Of more rows than these a fixed sample is drawn, with a row of every class; at least 2.
+            If there are more rows, a fixed sample is drawn, with a row of each class; at least 2.
         ax : array of two axes or None, default=None
             Where to draw; None: a new figure.
         """
@@ -145,13 +145,7 @@ class GramDisplay(Display):
         return cls.from_kernel(view.machine.kernel_, view.transform(X), y, most=most, ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the matrix and its spectrum.
-
-        Parameters
-        ----------
-        ax : array of two axes or None, default=None
-            Where to draw; None: a new figure.
-        """
+        """Draw the matrix and its spectrum on the given array of axes, or in a new figure."""
         axes = panels(ax, 1, 2, _SIZE).ravel()
         self._draw_matrix(axes[0])
         self._draw_classes(axes[0])
@@ -162,11 +156,11 @@ class GramDisplay(Display):
     def _draw_matrix(self, ax: Any) -> None:
         low, high = float(self.matrix.min()), float(self.matrix.max())
         size = max(-low, high)
-        # Two hues where values have two signs, with 0 in the middle.
-        how = {"cmap": "cividis", "vmin": min(low, 0.0), "vmax": high}
+        # Values of both signs get two hues, with 0 in the middle.
+        options = {"cmap": "cividis", "vmin": min(low, 0.0), "vmax": high}
         if low < 0:
-            how = {"cmap": "PuOr_r", "vmin": -size, "vmax": size}
-        self.image_ = ax.imshow(self.matrix, interpolation="nearest", rasterized=True, **how)
+            options = {"cmap": "PuOr_r", "vmin": -size, "vmax": size}
+        self.image_ = ax.imshow(self.matrix, interpolation="nearest", rasterized=True, **options)
         ax.figure.colorbar(self.image_, ax=ax, shrink=0.8, pad=0.02)
         drawn, rows = len(self.matrix), self.n_rows or len(self.matrix)
         count = f"{drawn:,} rows" if drawn == rows else f"{drawn:,} of {rows:,} rows"
@@ -196,17 +190,17 @@ class GramDisplay(Display):
         values = self.eigenvalues
         place = np.arange(1, len(values) + 1)
         above, below = values > self.rounding, values < -self.rounding
-        how: dict[str, Any] = {"linestyle": "none", "markersize": 3.0}
+        options: dict[str, Any] = {"linestyle": "none", "markersize": 3.0}
         (self.positive_,) = ax.plot(
             place[above],
             values[above],
             color=GREY,
             marker="o",
             label=f"{above.sum()} positive",
-            **how,
+            **options,
         )
         (self.negative_,) = ax.plot(
-            place[below], -values[below], color=WRONG, marker="x", label="", **how
+            place[below], -values[below], color=WRONG, marker="x", label="", **options
         )
         if below.any():
             self.negative_.set_label(f"{below.sum()} negative")

@@ -2,8 +2,8 @@
 
     circle:    z = ‖x − c‖²                  gaussian:    z = exp(−‖x − c‖²/2s²)
 
-A plane f = w·(x₁, x₂, z) + b = 0 over the lifted points means a curve in the plane of x. In the
-first lift this is a circle, as ‖x‖² − 2x·m + ‖m‖² − r² is linear in (‖x‖², x).
+A plane f = w·(x₁, x₂, z) + b = 0 between the lifted points is a curve in the plane of x. For the
+first lift it is a circle, as ‖x‖² − 2x·m + ‖m‖² − r² is linear in (‖x‖², x).
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ _SIZE = (8.0, 4.0)
 
 @dataclass(eq=False, repr=False)
 class KernelLiftDisplay(Display):
-    """Points of two classes in the plane beside their lift, with the plane between and its trace.
+    """Points of two classes, and their lift with the plane that separates them.
 
     Parameters
     ----------
@@ -44,26 +44,26 @@ class KernelLiftDisplay(Display):
     y : ndarray of shape (n,)
         Labels of two classes; the plane is positive for the larger.
     lift : {"circle", "gaussian"}, default="circle"
-        Which third coordinate z the points get.
+        Which third coordinate z is added to the points.
     coef, intercept : ndarray of shape (3,), float
         w and b of the plane in (x₁, x₂, z), scaled such that f = ±1 are the margins.
     center : ndarray of shape (2,)
-        c, what x is measured from.
+        c, the origin of the lift.
     width : float, default=1.0
         s of the gaussian lift.
     circle : Circle or None, default=None
-        Of the circle lift: ``center``, ``radius`` and the class ``inside``.
+        For the circle lift: ``center``, ``radius`` and the class ``inside``.
     separates : bool, default=True
-        Whether the plane has all points on their sides.
+        Whether all points are on their side of the plane.
     names : pair of str, default=("x₁", "x₂")
-        Of the columns.
+        Names of the columns.
 
     Attributes
     ----------
     points_, lifted_ : list
         The artists of the points in the left and in the right panel, one for each class.
     contour_ : QuadContourSet or None
-        f = −1, 0 and 1 in the left panel, as far as they are there.
+        Those of f = −1, 0 and 1 that are in the left panel.
     plane_ : Poly3DCollection or None
         The plane in the right panel.
     trace_ : list of lines
@@ -151,13 +151,7 @@ class KernelLiftDisplay(Display):
         return np.concatenate([X, self.height(X)[..., None]], axis=-1)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the points and their lift.
-
-        Parameters
-        ----------
-        ax : array of two axes or None, default=None
-            The first flat, the second of projection="3d"; None: a new figure.
-        """
+        """Draw the points and their lift; the second of the given axes must be 3d."""
         axes = _flat_and_solid() if ax is None else panels(ax, 1, 2, _SIZE).ravel()
         if not hasattr(axes[1], "set_zlim"):
             raise ValueError("ax[1] must have three dimensions: add_subplot(projection='3d').")

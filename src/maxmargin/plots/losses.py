@@ -49,7 +49,7 @@ class LossDisplay(Display):
     Parameters
     ----------
     losses : sequence of str, or dict of str to callable, default=None
-        Which ones: of "0/1", "perceptron", "hinge", "squared hinge", "logistic" and "squared"; or
+        Names among "0/1", "perceptron", "hinge", "squared hinge", "logistic" and "squared"; or
         functions of an array of margins, by name. None: those six.
     limits : (float, float), default=(-2.5, 3.0)
         Smallest and largest margin to draw.
@@ -79,17 +79,7 @@ class LossDisplay(Display):
     most: float = 4.0
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the curves.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where; None: in a new figure.
-
-        Returns
-        -------
-        self
-        """
+        """Draw the curves on the given axes, or in a new figure for None."""
         curves = _choose_losses(self.losses)
         low, high = _check_limits(self.limits)
         if not (np.isfinite(self.most) and self.most > 0):
@@ -119,14 +109,14 @@ def _draw_curve(ax: Any, name: str, k: int, margins: Floats, loss: LossFunction)
             f"losses[{name!r}] returned shape {values.shape} for {len(margins)} margins: it must "
             "return one number for each."
         )
-    how: dict[str, Any] = {"color": colour(k), "linestyle": _STYLES[k % len(_STYLES)]}
+    options: dict[str, Any] = {"color": colour(k), "linestyle": _STYLES[k % len(_STYLES)]}
     if name == "0/1":
         # The step is 1 up to 0, and at 0: a mistake is y f ≤ 0.
-        how = {"color": foreground(ax), "drawstyle": "steps-pre"}
+        options = {"color": foreground(ax), "drawstyle": "steps-pre"}
     wide = {"hinge": 2.4, "squared hinge": 3.0}.get(
         name, 1.5
     )  # half of it is hidden by the squared loss
-    return ax.plot(margins, values, linewidth=wide, label=text(name, 20), **how)[0]
+    return ax.plot(margins, values, linewidth=wide, label=text(name, 20), **options)[0]
 
 
 def _choose_losses(losses: Any) -> dict[str, LossFunction]:

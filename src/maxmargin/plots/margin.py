@@ -179,11 +179,6 @@ class MarginDisplay(Display):
         ax : matplotlib axes, optional
             Where to draw; by default on new ones.
 
-        Returns
-        -------
-        MarginDisplay
-            Drawn.
-
         Examples
         --------
         >>> import maxmargin as mm
@@ -229,17 +224,7 @@ class MarginDisplay(Display):
         ).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw on the given axes or on new ones, and keep ``ax_`` and ``figure_``.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw; by default on new ones.
-
-        Returns
-        -------
-        self
-        """
+        """Draw on the given axes, or in a new figure for None."""
         ax = new_axes(ax, (4.6, 4.8))
         box = box_around(self.points) if self.box is None else self.box
         self.points_ = scatter(ax, self.points, self.labels, self.classes)

@@ -39,9 +39,9 @@ class PathDisplay(Display):
     support_counts : dict of str to array-like of shape (n_Cs,)
         Support vectors by kind.
     small_C : float or None, default=None
-        Up to which α/C is constant.
+        C up to which α/C is constant.
     hard_C : float or None, default=None
-        From which the soft margin is the hard margin.
+        C from which the soft margin is the hard margin.
     slack_name, errors_name : str
         Names of the curves in the second panel.
 
@@ -78,20 +78,16 @@ class PathDisplay(Display):
 
     @classmethod
     def from_path(cls, path: Any, *, problem: int | None = None, ax: Any = None) -> Self:
-        """Draw a path that was computed.
+        """Draw a path that has been computed.
 
         Parameters
         ----------
         path : RegularizationPath
             As ``mm.regularization_path`` returns it.
         problem : int, default=None
-            Which binary problem, where there are several; in the order of the estimator.
+            Which binary problem, if there are several; in the order of the estimator.
         ax : array of three matplotlib Axes, default=None
             Where; None: in a new figure.
-
-        Returns
-        -------
-        PathDisplay
         """
         if not hasattr(path, "slack_sums"):
             raise TypeError(f"path={path!r} is not a path: give what regularization_path returns.")
@@ -122,7 +118,7 @@ class PathDisplay(Display):
         problem: int | None = None,
         ax: Any = None,
     ) -> Self:
-        """Compute the path of a machine along C, and draw it.
+        """Compute the path of a machine along C and draw it.
 
         Parameters
         ----------
@@ -133,17 +129,13 @@ class PathDisplay(Display):
         y : array-like of shape (n_samples,)
             Labels, or numbers for a regression.
         Cs : int or array-like, default=20
-            The costs, or how many, from one end of the path to the other.
+            The costs, or their number, from one end of the path to the other.
         sample_weight : array-like of shape (n_samples,), default=None
             How many times each row counts.
         problem : int, default=None
-            Which binary problem, where there are several.
+            Which binary problem, if there are several.
         ax : array of three matplotlib Axes, default=None
             Where; None: in a new figure.
-
-        Returns
-        -------
-        PathDisplay
         """
         from maxmargin.model_selection import regularization_path
 
@@ -151,13 +143,7 @@ class PathDisplay(Display):
         return cls.from_path(path, problem=problem, ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the three panels.
-
-        Parameters
-        ----------
-        ax : array of three matplotlib Axes, default=None
-            Where; None: in a new figure.
-        """
+        """Draw the three panels on the given array of axes, or in a new figure for None."""
         three = panels(ax, 3, 1, (4.6, 5.6), sharex=True)
         top, middle, bottom = three.flat
         self.margin_line_ = self._line(top, self.margins, 0)
@@ -180,11 +166,11 @@ class PathDisplay(Display):
         self._dress(top, middle, bottom)
         return self._keep_axes(three)
 
-    def _line(self, ax: Any, values: Any, k: int, **how: Any) -> Any:
+    def _line(self, ax: Any, values: Any, k: int, **options: Any) -> Any:
         few = len(self.Cs) <= _FEW
         style: dict[str, Any] = {"color": colour(k), "linestyle": _STYLES[k]}
         style |= {"marker": mark(k) if few else None, "markersize": 3.5, "linewidth": 1.4}
-        return ax.plot(self.Cs, values, **style, **how)[0]
+        return ax.plot(self.Cs, values, **style, **options)[0]
 
     def _dress(self, top: Any, middle: Any, bottom: Any) -> None:
         for ax in (top, middle, bottom):
@@ -210,9 +196,9 @@ class PathDisplay(Display):
 def _legend_above(ax: Any, lines: list[Any], names: list[str] | None = None) -> None:
     names = [line.get_label() for line in lines] if names is None else names
     if lines:
-        how = {"loc": "lower left", "bbox_to_anchor": (0.0, 0.98), "frameon": False}
-        how |= {"borderpad": 0.2, "columnspacing": 1.2}
-        legend_that_fits(ax, ax.figure, 3, handles=lines, labels=names, **how)
+        options = {"loc": "lower left", "bbox_to_anchor": (0.0, 0.98), "frameon": False}
+        options |= {"borderpad": 0.2, "columnspacing": 1.2}
+        legend_that_fits(ax, ax.figure, 3, handles=lines, labels=names, **options)
 
 
 def _select_problem(path: Any, problem: int | None) -> Any:

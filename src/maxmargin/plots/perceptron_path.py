@@ -28,7 +28,6 @@ from maxmargin.plots.planar import (
     sampling_messages,
     segment,
     signs,
-    small_multiples,
     window,
     write_messages,
 )
@@ -40,6 +39,7 @@ from maxmargin.plots.style import (
     legend_below,
     legend_under,
     new_axes,
+    small_multiples,
 )
 
 _MOST_LINES = 60  # more would hide the points
@@ -203,7 +203,8 @@ class PerceptronPathDisplay(Display):
         return self._keep_axes(ax)
 
     def _plot_panels(self, chosen: Rows) -> Self:
-        axes = small_multiples(len(chosen), self._title)
+        axes = small_multiples(len(chosen), (2.0, 2.0), (0.3, 0.7))
+        axes.flat[0].figure.suptitle(self._title, fontsize=10)
         self.points_, self.lines_, self.last_, self.model_ = [], [], None, None
         for ax, k in zip(axes.flat, chosen, strict=False):
             self.points_ += self._draw_points(ax, size=7.0, longest=14)
@@ -225,9 +226,9 @@ class PerceptronPathDisplay(Display):
         circle = None if place is None or np.isnan(place).any() else draw_rings(ax, place)
         return [artist for artist in (line, circle) if artist is not None]
 
-    def _draw_points(self, ax: Any, **how: Any) -> list[Any]:
+    def _draw_points(self, ax: Any, **options: Any) -> list[Any]:
         data = Planar(self.X, self.y, self.classes, self.feature_names)
-        return draw_points(ax, data, self._window, **how)
+        return draw_points(ax, data, self._window, **options)
 
     def _plane(self, k: int) -> Hyperplane:
         return Hyperplane(self.coef[k], self.intercept[k])

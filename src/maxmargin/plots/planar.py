@@ -19,7 +19,6 @@ from maxmargin.plots.style import (
     Rows,
     column_names,
     foreground,
-    grid_of_axes,
     note,
     scatter,
     text,
@@ -239,17 +238,6 @@ def draw_rings(ax: Any, points: Any, **style: Any) -> Any:
         edgecolors=foreground(ax),
         **style,
     )
-
-
-def small_multiples(count: int, title: str) -> Any:
-    """Return axes for this many small panels in one figure, at most three beside each other."""
-    columns = min(count, 3)
-    rows = -(-count // columns)
-    axes = grid_of_axes(rows, columns, (2.0 * columns + 0.3, 2.0 * rows + 0.7))
-    for ax in axes.flat[count:]:
-        ax.remove()
-    axes.flat[0].figure.suptitle(title, fontsize=10)
-    return axes
 
 
 def sampling_messages(n_points: int, *more: str) -> list[str]:

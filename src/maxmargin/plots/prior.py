@@ -19,11 +19,9 @@ from maxmargin.plots.style import (
     kernel_name,
     legend_under,
     panels,
-    pyplot,
+    small_multiples,
     text,
 )
-
-_COLUMNS = 3
 
 
 @dataclass(eq=False, repr=False)
@@ -37,9 +35,9 @@ class PriorSamplesDisplay(Display):
     samples : sequence of ndarray of shape (n_samples, m)
         For each kernel, its draws.
     deviations : sequence of ndarray of shape (m,)
-        For each kernel √K(x, x).
+        For each kernel, √K(x, x).
     names : sequence of str
-        Of the kernels.
+        Names of the kernels.
 
     Attributes
     ----------
@@ -79,7 +77,7 @@ class PriorSamplesDisplay(Display):
         kernels : Kernel, name or function, a list of them, or a dict from titles to them
             Positive semidefinite on x.
         x : array-like of shape (m,) or None, default=None
-            Where; None: 200 points from −3 to 3.
+            Where to draw the functions; None: at 200 points from −3 to 3.
         n_samples : int, default=4
             Functions in each panel, at least 1.
         random_state : int, RandomState or None, default=0
@@ -98,14 +96,12 @@ class PriorSamplesDisplay(Display):
         return cls(x, samples, deviations, names).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw a panel for each kernel.
-
-        Parameters
-        ----------
-        ax : axes, array of axes or None, default=None
-            One for each kernel; None: a new figure.
-        """
-        axes = _make_axes(ax, len(self.names))
+        """Draw a panel for each kernel, on the given axes or in a new figure for None."""
+        count = len(self.names)
+        if ax is None:
+            axes = small_multiples(count, (2.9, 2.3), (0.6, 0.5)).ravel()[:count]
+        else:
+            axes = panels(ax, 1, count, (0.0, 0.0)).ravel()
         self.lines_, self.bands_ = [], []
         for panel, draws, sd, name in zip(
             axes.flat, self.samples, self.deviations, self.names, strict=True
@@ -153,12 +149,3 @@ def _check_x(x: Any) -> Floats:
             "variable are drawn."
         )
     return np.sort(values)
-
-
-def _make_axes(ax: Any, count: int) -> Any:
-    columns = min(count, _COLUMNS)
-    rows = -(-count // columns)
-    if ax is not None:
-        return panels(ax, 1, count, (0.0, 0.0)).ravel()
-    figure = pyplot().figure(figsize=(2.9 * columns + 0.6, 2.3 * rows + 0.5), layout="constrained")
-    return np.array([figure.add_subplot(rows, columns, k + 1) for k in range(count)], dtype=object)

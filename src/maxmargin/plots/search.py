@@ -1,4 +1,4 @@
-"""What a search over parameters found: mean scores over the splits, as a map or as a curve.
+"""The scores of a search over parameters: their means over the splits, as a map or as a curve.
 
 Two parameters span a map with one cell for each pair of values; one parameter gives a curve with
 the standard deviation over the splits. Further parameters are held at the values of the best
@@ -42,7 +42,7 @@ class SearchDisplay(Display):
     x_values : sequence
         Its values, in order.
     scores : array-like of shape (n_x,) or (n_y, n_x)
-        Mean scores; NaN where there is none.
+        Mean scores; NaN if there is none.
     best : (int,) or (int, int)
         Index of the best score: of x, or of y and x.
     y : str, default=None
@@ -56,7 +56,7 @@ class SearchDisplay(Display):
     held : dict, default=None
         Parameters that are held fixed, with their values.
     metric : str, default="score"
-        What the scores are.
+        Name of the scores.
 
     Attributes
     ----------
@@ -65,9 +65,9 @@ class SearchDisplay(Display):
     line_ : ErrorbarContainer
         The curve (one parameter only).
     best_ : Rectangle or PathCollection
-        The mark on the best.
+        The marker of the best score.
     abandoned_ : PolyCollection (map), PathCollection (curve) or None
-        Marks on the candidates given up.
+        Markers of the candidates given up.
     texts_ : list of Text
         Scores written into the cells of a small map.
     ax_, figure_ :
@@ -108,7 +108,7 @@ class SearchDisplay(Display):
         metric: str | None = None,
         ax: Any = None,
     ) -> Self:
-        """Draw what a fitted search found.
+        """Draw the scores of a fitted search.
 
         Parameters
         ----------
@@ -121,26 +121,12 @@ class SearchDisplay(Display):
             Which of several scorings; None: the one that chose the best.
         ax : matplotlib Axes, default=None
             Where; None: in a new figure.
-
-        Returns
-        -------
-        SearchDisplay
         """
         found = _read_search(search, metric)
         return cls(**_tabulate(found, *_choose_axes(found, x, y)), metric=found.metric).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the map or the curve.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where; None: in a new figure.
-
-        Returns
-        -------
-        self
-        """
+        """Draw the map or the curve on the given axes, or in a new figure for None."""
         scores = np.asarray(self.scores, dtype=np.float64)
         sides = [self.x_values] if self.y is None else [self.y_values, self.x_values]
         shape = tuple(map(len, sides))

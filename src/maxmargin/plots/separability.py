@@ -4,9 +4,9 @@ Either a plane has every row on its side, at a distance of at least the margin �
 the convex hulls of both classes, Σ λᵢxᵢ = Σ μⱼxⱼ with λ, μ ≥ 0 and Σλ = Σμ = 1, and then no plane
 can: f would have to be positive and negative there.
 
-In more than two dimensions a plane is seen edge-on: rows are drawn by their signed distance f/‖w‖
-and their place along a direction within the plane. Distances from the plane stay true. Hulls that
-meet have no such view: the projections of hulls may meet where the hulls do not.
+In more than two dimensions the plane is drawn edge-on: rows are drawn by their signed distance
+f/‖w‖ and their position along a direction within the plane, so that distances from the plane are
+true. Hulls that meet cannot be drawn this way: their projections may meet where they do not.
 """
 
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ class SeparabilityDisplay(Display):
     Parameters
     ----------
     points : array-like of shape (n, 2)
-        What is drawn for each row.
+        The point drawn for each row.
     y : array-like of shape (n,)
         Labels.
     classes : sequence of two labels
@@ -66,27 +66,27 @@ class SeparabilityDisplay(Display):
     margin : float, default=nan
         Distance of the nearest points from the plane.
     rows : array-like of int, default=()
-        Points that carry the common point of the hulls.
+        Points whose convex combination is the common point of the hulls.
     weights : array-like of float, default=()
         Their convex weights, summing to 1 in each class.
     common : array-like of shape (2,), default=None
         The common point.
     names : (str, str), default=("x₁", "x₂")
-        What the axes are.
+        Labels of the axes.
 
     Attributes
     ----------
     points_ : list of PathCollection
         The points of each class.
     line_, band_ : Line2D, Polygon
-        The plane and what is nearer to it than the margin, if there is one; else None.
+        The plane and the band within the margin, or None if there is no plane.
     hulls_ : list of Polygon
-        The convex hull of each class, if no plane separates them; else empty.
+        The convex hull of each class, or an empty list if a plane separates them.
     common_ : PathCollection
-        The common point of the hulls; else None.
+        The common point of the hulls, or None if there is none.
     carriers_ : PathCollection
         Rings around the rows that make the common point, or around those nearest to the plane;
-        None if undecided.
+        None if separability is undecided.
     ax_, figure_ :
         Where they were drawn.
 
@@ -128,19 +128,15 @@ class SeparabilityDisplay(Display):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-            Rows; more than two columns only if a plane separates them.
+            Rows; they may have more than two columns only if a plane separates the classes.
         y : array-like of shape (n,)
             Labels.
         pair : tuple of two labels, default=None
-            Which classes, if there are more than two; None: the pair that decides.
+            Which classes, if there are more than two; None: the pair that decides the answer.
         max_time : float or None, default=60.0
-            Seconds of search allowed.
+            Seconds allowed; None: no limit.
         ax : matplotlib Axes, default=None
             Where; None: in a new figure.
-
-        Returns
-        -------
-        SeparabilityDisplay
         """
         from maxmargin.separability import separate
 
@@ -157,17 +153,7 @@ class SeparabilityDisplay(Display):
         return cls(**_project(rows, labels, names, found)).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the rows and what proves the answer.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where; None: in a new figure.
-
-        Returns
-        -------
-        self
-        """
+        """Draw the rows and the proof on the given axes, or in a new figure for None."""
         points, labels = np.asarray(self.points, dtype=np.float64), np.asarray(self.y)
         ax = new_axes(ax, (4.6, 4.4))
         seen = window(points, equal=True)

@@ -85,7 +85,7 @@ class SeparatorsDisplay(Display):
     central_, marginal_ : Line2D, list of two Line2D
         The central line, and the marginal classifiers: touching the first, and the second class.
     bands_ : dict of int to Polygon
-        With ``bands``: the bands by the number of their line; −1 is the central one's.
+        With ``bands``: the bands by the number of their line; −1 is that of the central line.
     query_ : PathCollection or None
         The query.
 

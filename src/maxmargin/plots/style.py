@@ -89,7 +89,7 @@ def pyplot() -> Any:
     return plt
 
 
-def new_axes(ax: Any = None, size: tuple[float, float] = (4.6, 3.8), **how: Any) -> Any:
+def new_axes(ax: Any = None, size: tuple[float, float] = (4.6, 3.8), **options: Any) -> Any:
     """Return the given axes, or those of a new figure whose labels do not overlap."""
     if ax is not None:
         if not is_axes(ax) or ax.name in ("3d", "polar"):
@@ -98,13 +98,13 @@ def new_axes(ax: Any = None, size: tuple[float, float] = (4.6, 3.8), **how: Any)
             )
         return ax
     figure = pyplot().figure(figsize=size, layout="constrained")
-    return figure.add_subplot(**how)
+    return figure.add_subplot(**options)
 
 
-def grid_of_axes(rows: int, columns: int, size: tuple[float, float], **how: Any) -> Any:
+def grid_of_axes(rows: int, columns: int, size: tuple[float, float], **options: Any) -> Any:
     """Return an array of axes in one new figure of this size."""
     figure = pyplot().figure(figsize=size, layout="constrained")
-    return figure.subplots(rows, columns, squeeze=False, **how)
+    return figure.subplots(rows, columns, squeeze=False, **options)
 
 
 def is_axes(ax: Any) -> bool:
@@ -114,16 +114,30 @@ def is_axes(ax: Any) -> bool:
     return isinstance(ax, Axes)
 
 
-def panels(ax: Any, rows: int, columns: int, size: tuple[float, float], **how: Any) -> Any:
+def panels(ax: Any, rows: int, columns: int, size: tuple[float, float], **options: Any) -> Any:
     """Return the given array of axes, or one in a new figure; panels are counted row by row."""
     if ax is None:
-        return grid_of_axes(rows, columns, size, **how)
+        return grid_of_axes(rows, columns, size, **options)
     axes = np.asarray(ax, dtype=object)
     if axes.size != rows * columns or not all(map(is_axes, axes.flat)):
         raise ValueError(
             f"ax={ax!r} is not valid: this display has {rows * columns} panels. Give an array of "
             f"as many axes, such as figure.subplots({rows}, {columns}), or None for a new figure."
         )
+    return axes
+
+
+def small_multiples(count: int, cell: tuple[float, float], extra: tuple[float, float]) -> Any:
+    """Return axes for this many panels in a new figure, at most three beside each other.
+
+    ``cell`` is the size of a panel, ``extra`` what the figure has beside them, in inches. Axes of
+    the array beyond the count are removed from the figure.
+    """
+    columns = min(count, 3)
+    rows = -(-count // columns)
+    axes = grid_of_axes(rows, columns, (cell[0] * columns + extra[0], cell[1] * rows + extra[1]))
+    for ax in axes.flat[count:]:
+        ax.remove()
     return axes
 
 
@@ -198,41 +212,41 @@ def thin(n: int, keep: Any = (), most: int = MOST_POINTS) -> Rows:
 
 
 def scatter(
-    ax: Any, X: Any, labels: Any, classes: Sequence[Any], size: float = 18.0, **how: Any
+    ax: Any, X: Any, labels: Any, classes: Sequence[Any], size: float = 18.0, **options: Any
 ) -> list[Any]:
     """Draw points, with a colour and a marker for each class, and return one artist per class.
 
     X has as many columns as the axes have dimensions. Many points become pixels in vector files.
     """
-    how.setdefault("rasterized", len(X) > RASTER_FROM)
-    how.setdefault("linewidths", 0)
-    how.setdefault("alpha", 0.9 if len(X) <= RASTER_FROM else 0.5)
+    options.setdefault("rasterized", len(X) > RASTER_FROM)
+    options.setdefault("linewidths", 0)
+    options.setdefault("alpha", 0.9 if len(X) <= RASTER_FROM else 0.5)
     artists = []
     for k, label in enumerate(classes):
         rows = X[np.asarray(labels) == label]
         artists.append(
-            ax.scatter(*rows.T, s=size, c=colour(k), marker=mark(k), label=text(label), **how)
+            ax.scatter(*rows.T, s=size, c=colour(k), marker=mark(k), label=text(label), **options)
         )
     return artists
 
 
-def legend_below(ax: Any, columns: int = 3, **how: Any) -> Any:
+def legend_below(ax: Any, columns: int = 3, **options: Any) -> Any:
     """Put the legend below the axes, where it hides nothing, in at most this many columns."""
-    how.setdefault("frameon", False)
+    options.setdefault("frameon", False)
     # In units of the font, not of the axes: tick labels are as tall below low axes.
-    how.setdefault("borderaxespad", 4.2)
-    how |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
-    return legend_that_fits(ax, ax.figure, columns, **how)
+    options.setdefault("borderaxespad", 4.2)
+    options |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
+    return legend_that_fits(ax, ax.figure, columns, **options)
 
 
-def legend_that_fits(place: Any, figure: Any, columns: int, **how: Any) -> Any:
+def legend_that_fits(place: Any, figure: Any, columns: int, **options: Any) -> Any:
     """Return a legend of axes or of a figure, in as many columns as the figure is wide enough for.
 
     If even one column is too wide, the font shrinks: otherwise the layout would shrink the axes
     to nothing.
     """
     for count in range(columns, 0, -1):
-        legend = place.legend(ncols=count, **how)
+        legend = place.legend(ncols=count, **options)
         with _ignore_missing_glyphs():
             ratio = legend.get_window_extent().width / (_LEGEND_WIDTH * figure.bbox.width)
         if ratio <= 1:
@@ -253,8 +267,8 @@ def legend_under(axes: Any, handles: Sequence[Any]) -> Any:
         rest = f"and {len(handles) - len(shown)} more"
         shown.append(Line2D([], [], linestyle="none", label=rest))
     figure = axes.flat[0].figure
-    how = {"loc": "outside lower center", "frameon": False, "columnspacing": 1.2}
-    return legend_that_fits(figure, figure, len(shown), handles=shown, **how)
+    options = {"loc": "outside lower center", "frameon": False, "columnspacing": 1.2}
+    return legend_that_fits(figure, figure, len(shown), handles=shown, **options)
 
 
 @contextmanager
