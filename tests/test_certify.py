@@ -20,14 +20,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 import maxmargin as mm
-from maxmargin import losses
-from maxmargin.certify import Certificate, together
-from maxmargin.certify import kernel as kernel_certificates
-from maxmargin.certify.arithmetic import feasible
-from maxmargin.certify.intercepts import best_intercept
+from maxmargin.certificates import Certificate, together
+from maxmargin.certificates import kernel as kernel_certificates
+from maxmargin.certificates.arithmetic import feasible
+from maxmargin.certificates.intercepts import best_intercept
 from maxmargin.inspection.foreign import PerceptronFacts
-from maxmargin.loops.records import Terms
-from maxmargin.problem import Intercept, Problem
+from maxmargin.loops.records import Loss
+from maxmargin.problems import losses
+from maxmargin.problems.problem import Intercept, Problem
 
 Floats = npt.NDArray[np.float64]
 
@@ -653,7 +653,7 @@ def test_perceptrons_of_several_classes_and_of_overlapping_ones() -> None:
 
 
 @st.composite
-def loss_terms(draw: st.DrawFn, whole: bool = False) -> Terms:
+def loss_terms(draw: st.DrawFn, whole: bool = False) -> Loss:
     """Return losses of either kind, in both of which b has an optimum."""
     n = draw(st.integers(2, 12))
     value = st.integers(-5, 5) if whole else st.floats(-5, 5).map(lambda v: round(v, 3))
@@ -684,11 +684,11 @@ def test_no_intercept_is_better_than_the_best(data: st.DataObject) -> None:
 
     best = best_intercept(terms, scores, 0.0)
     residual = terms.target - scores
-    kinks = np.unique([residual - terms.slope, residual + terms.slope])
+    kinks = np.unique([residual - terms.epsilon, residual + terms.epsilon])
     tried = np.concatenate([kinks, np.linspace(kinks.min() - 1, kinks.max() + 1, 101)])
     least = min(map(total, tried))
     assert total(best) <= least + 1e-9 * max(1.0, least)
-    if not terms.shift.any():  # piecewise linear: the best ones are all between two kinks
+    if not terms.quadratic.any():  # piecewise linear: the best ones are all between two kinks
         flat = [k for k in kinks if total(k) <= least + 1e-9]
         assert_allclose(best, 0.5 * (flat[0] + flat[-1]), atol=1e-12)
 

@@ -8,7 +8,7 @@ import pytest
 from sklearn import svm
 
 from maxmargin.kernels.blas import one_blas_thread
-from maxmargin.loops.records import Terms
+from maxmargin.loops.records import Loss
 from maxmargin.model_selection.cost_paths import OnMatrix, Path, Room
 from tests.kernel_reference import Machine, Spec, laplacian, optimum, poly, rbf, stated
 
@@ -33,8 +33,8 @@ def solved(
     n = len(machine.K)
     K = np.ascontiguousarray(machine.K, dtype=dtype)
     target, low, high = (np.asarray(part, float) for part in machine[1:4])
-    terms = Terms(target, low, high, np.zeros(len(target)), 0.0)
-    problem = OnMatrix.stated(terms, len(machine.totals) > 0, machine.rows)
+    loss = Loss(target, low, high, np.zeros(len(target)), 0.0)
+    problem = OnMatrix.stated(loss, len(machine.totals) > 0, machine.rows)
     with one_blas_thread():
         return problem.solve(
             K, np.asarray(costs, float), tol, Room.of(n, dtype), np.arange(n), rounds
@@ -88,8 +88,8 @@ def check(name: str, spec: Spec, X: Floats, y: Floats, weight: Any = None, free:
         assert found.gaps[c] <= TOL, (C, found.gaps[c])
         assert bounds(at(C), a, b).within(TOL), (C, bounds(at(C), a, b))
         scores = np.asarray(K @ a + b, float)
-        terms = float((np.abs(K) @ np.abs(a)).max()) + abs(b)
-        assert np.abs(scores - found.scores[c]).max() <= 4e-16 * (8 + len(y)) * terms
+        loss = float((np.abs(K) @ np.abs(a)).max()) + abs(b)
+        assert np.abs(scores - found.scores[c]).max() <= 4e-16 * (8 + len(y)) * loss
     if not free:
         assert not found.intercepts.any()
 

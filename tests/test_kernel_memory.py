@@ -5,8 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from maxmargin.gram import Gram, RowStore
 from maxmargin.kernels import RBF, Cosine, Kernel, Laplacian, Linear, Polynomial
+from maxmargin.problems.gram import Gram
+from maxmargin.problems.row_cache import RowCache
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(2300, 12))
@@ -60,7 +61,7 @@ def test_values_of_steady_rows_do_not_depend_on_the_tile(kernel: Kernel, dtype: 
 
 
 def test_a_store_with_little_room_gives_the_same_sums_and_blocks() -> None:
-    full, small = (RowStore(g, g.tiles) for g in (Gram(RBF(0.1), X), Gram(RBF(0.1), X, memory=1)))
+    full, small = (RowCache(g, g.tiles) for g in (Gram(RBF(0.1), X), Gram(RBF(0.1), X, memory=1)))
     assert small.capacity == 64 < full.capacity
     sums = np.zeros((2, len(X)))
     for _ in range(6):

@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
-from maxmargin.problem import Status
+from maxmargin.problems.problem import Status
 from tests import kernel_reference as ref
 from tests.kernel_reference import CLASSIFIERS, NAMES, REGRESSORS, Spec
 from tests.test_linear_properties import FAMILIES, family

@@ -15,7 +15,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
-from maxmargin.problem import Status
+from maxmargin.problems.problem import Status
 from tests import kernel_reference as ref
 
 Floats = npt.NDArray[np.float64]

@@ -76,8 +76,8 @@ PRINTED = {
     "RBF(gamma=0.25)": RBF(gamma=np.float64(0.25)),
     "RBF() + Linear()": sum([RBF(), Linear()]),
     "Columns(kernel=RBF(), columns=[0, 1])": Columns(RBF(), np.array([0, 1])),
-    "Sum(terms=[RBF()])": Sum([RBF()]),
-    "Sum(terms=[Linear() + RBF(), Cosine()])": Sum([Linear() + RBF(), Cosine()]),
+    "Sum(loss=[RBF()])": Sum([RBF()]),
+    "Sum(loss=[Linear() + RBF(), Cosine()])": Sum([Linear() + RBF(), Cosine()]),
     "Product(factors=[2 * RBF(), Cosine()])": Product([2 * RBF(), Cosine()]),
     "Scaled(kernel=2 * RBF(), factor=3)": Scaled(2 * RBF(), 3),
     "Power(kernel=2 * RBF(), exponent=3)": Power(2 * RBF(), 3),
@@ -110,12 +110,12 @@ def test_members_are_copies() -> None:
 
 
 def test_parameters_have_short_paths() -> None:
-    assert set((RBF() + Linear()).get_params()) == {"terms", "rbf", "rbf__gamma", "linear"}
+    assert set((RBF() + Linear()).get_params()) == {"loss", "rbf", "rbf__gamma", "linear"}
     assert set((2 * RBF()).get_params()) == {"factor", "gamma", "kernel"}
     assert set((2 * RBF() ** 3).get_params()) == {"factor", "exponent", "gamma", "kernel"}
     assert {"rbf__gamma", "rbf__factor"} <= set((2 * RBF() + Linear()).get_params())
     assert {"rbf1__gamma", "rbf2__gamma"} <= set((RBF() * RBF()).get_params())
-    assert set((2 * (RBF() + Linear())).get_params()) >= {"rbf__gamma", "terms", "factor"}
+    assert set((2 * (RBF() + Linear())).get_params()) >= {"rbf__gamma", "loss", "factor"}
 
 
 def test_parameters_can_be_set_by_these_paths() -> None:
@@ -125,7 +125,7 @@ def test_parameters_can_be_set_by_these_paths() -> None:
     total = RBF() + Linear()
     total.set_params(rbf=Laplacian(), linear=RBF())
     assert total == Laplacian() + RBF()
-    assert total.set_params(terms=[Linear(), RBF()], rbf__gamma=7.0) == Linear() + RBF(gamma=7.0)
+    assert total.set_params(loss=[Linear(), RBF()], rbf__gamma=7.0) == Linear() + RBF(gamma=7.0)
     assert (2 * RBF()).set_params(kernel__gamma=3.0) == 2 * RBF(gamma=3.0)
     assert (2 * RBF()).set_params(kernel=Laplacian(), gamma=3.0) == 2 * Laplacian(gamma=3.0)
 
@@ -169,7 +169,7 @@ def test_clone_of_an_estimator_clones_its_kernel() -> None:
     model = Centroids(RBF() + Linear())
     copy = clone(model)
     assert copy.kernel == model.kernel
-    assert copy.kernel.terms[0] is not model.kernel.terms[0]
+    assert copy.kernel.loss[0] is not model.kernel.loss[0]
     assert repr(model) == "Centroids(kernel=RBF() + Linear())"
     assert isinstance(model._repr_html_(), str)
 
@@ -204,7 +204,7 @@ def test_operators_refuse_what_is_no_kernel() -> None:
             RBF() ** other
     with pytest.raises(TypeError):
         RBF() - 1.0  # type: ignore[operator]
-    with pytest.raises(TypeError, match="terms must hold kernels"):
+    with pytest.raises(TypeError, match="loss must hold kernels"):
         Sum([RBF(), "linear"]).gram(X)  # type: ignore[list-item]
     with pytest.raises(TypeError, match="factors must be a list"):
         Product([]).gram(X)

@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
-from maxmargin.problem import Status
+from maxmargin.problems.problem import Status
 from tests.linear_reference import (
     CLASSIFIERS,
     INTERCEPTS,

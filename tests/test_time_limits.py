@@ -17,9 +17,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
 from maxmargin import clock
-from maxmargin.certify import certify
+from maxmargin.certificates import certify
 from maxmargin.kernels import RBF, tiling
-from maxmargin.problem import Start, Status
+from maxmargin.problems.problem import Start, Status
 from maxmargin.solve import solve
 from maxmargin.solvers.block_smo import BlockSMO
 from maxmargin.solvers.kernel_variables import feasible_start
@@ -90,8 +90,8 @@ def test_a_kernel_solver_stops_within_a_tile_of_its_time(
     solution = solve(problem, BlockSMO(), tol=1e-9, max_iter=10_000, max_time=max_time)
     assert solution.run.status is Status.MAX_TIME
     assert slow_tiles.seconds <= max_time + 8 * TILE  # some threads, a tile each
-    terms, groups = problem.terms, problem.groups
-    assert ((terms.low <= solution.beta) & (solution.beta <= terms.high)).all()
+    loss, groups = problem.loss, problem.groups
+    assert ((loss.low <= solution.beta) & (solution.beta <= loss.high)).all()
     for g, total in enumerate(problem.totals):
         assert solution.beta[groups == g].sum() == pytest.approx(total, abs=1e-8 * len(X))
 

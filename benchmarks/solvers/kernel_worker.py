@@ -255,8 +255,8 @@ def _certifying() -> Iterator[list[float]]:
     They are those of each thread: where pairs of classes are certified side by side, their sum can
     be more than the time that passed.
     """
-    # By its name: ``import maxmargin.certify as …`` would find the function called so.
-    room: Any = importlib.import_module("maxmargin.certify")
+    # By its name: ``import maxmargin.certificates as …`` would find the function called so.
+    room: Any = importlib.import_module("maxmargin.certificates")
     original = room.certify_kernel
     seconds: list[float] = []
 

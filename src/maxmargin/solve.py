@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from maxmargin import clock
-from maxmargin.problem import (
+from maxmargin.problems.problem import (
     Bracket,
     Iterate,
     KernelProblem,

@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import clock
-from maxmargin.certify import together
+from maxmargin.certificates import together
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators.callbacks import announced, with_callbacks
 from maxmargin.estimators.hard_margin_planes import KernelPlanes, LinearPlanes, Planes
@@ -30,11 +30,11 @@ from maxmargin.estimators.reductions import (
     combined_scores,
 )
 from maxmargin.estimators.solving import gap_left, ill_scaled
-from maxmargin.gram import Gram
 from maxmargin.kernels import Kernel, Linear
-from maxmargin.problem import Intercept, Start, Status
+from maxmargin.problems.gram import Gram
+from maxmargin.problems.problem import Intercept, Start, Status
 from maxmargin.separability import Overlap
-from maxmargin.separability.widest import NoPlane, Widest
+from maxmargin.separability.max_margin import NoPlane, Widest
 from maxmargin.solve import Callback
 
 Floats = npt.NDArray[np.float64]

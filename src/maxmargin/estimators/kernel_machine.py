@@ -12,15 +12,15 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.certify import together
-from maxmargin.certify.arithmetic import within_groups
+from maxmargin.certificates import together
+from maxmargin.certificates.arithmetic import within_groups
 from maxmargin.estimators.kernel_expansion import KernelExpansion
 from maxmargin.estimators.kernel_models import Found, Part, Training
 from maxmargin.estimators.kernel_starts import Last, known_duals
 from maxmargin.estimators.solving import Budget, Outcome, all_solved, gap_left, ill_scaled
-from maxmargin.gram import Gram
 from maxmargin.kernels import Kernel, Linear
-from maxmargin.problem import Intercept, KernelProblem, Problem, Start, Status
+from maxmargin.problems.gram import Gram
+from maxmargin.problems.problem import Intercept, KernelProblem, Problem, Start, Status
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -117,12 +117,12 @@ class KernelMachine(KernelExpansion):
             return [self._linear_problem(data, part) for part in parts]
         gram = Gram(data.kernel, data.X, memory=self._bytes(), threads=self._threads())
         return [
-            KernelProblem(gram, part.terms, part.rows, part.groups, part.totals) for part in parts
+            KernelProblem(gram, part.loss, part.rows, part.groups, part.totals) for part in parts
         ]
 
     def _linear_problem(self, data: Training, part: Part) -> Problem:
         X = data.X if len(part.rows) == len(data) else data.X[part.rows]
-        return Problem(X, part.terms, Intercept.FREE if len(part.totals) else Intercept.NONE)
+        return Problem(X, part.loss, Intercept.FREE if len(part.totals) else Intercept.NONE)
 
     def _by_variable(self, _part: Part, beta: Floats) -> Floats:
         """Return the duals of a solution, of which the linear machine may have fewer."""
@@ -178,7 +178,7 @@ class KernelMachine(KernelExpansion):
     def _start(self, data: Training, part: Part, duals: Floats, last: Last, plane: int) -> Start:
         beta = duals[part.sides, part.rows]
         # Rows that came, went or changed their weight leave duals that are not feasible.
-        beta, _ = within_groups(part.terms, beta, part.groups, part.totals)
+        beta, _ = within_groups(part.loss, beta, part.groups, part.totals)
         if not self._by_linear_machine(data.kernel):
             return Start(beta=beta)
         beta = self._for_linear(beta)

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from maxmargin.kernels import Bound, Kernel
 from maxmargin.kernels.precomputed import asymmetry, is_symmetric
-from maxmargin.loops.records import Terms
+from maxmargin.loops.records import Loss
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -45,7 +45,7 @@ class Part:
     side of a tube. ``sides`` says which of them a variable is.
     """
 
-    terms: Terms
+    loss: Loss
     rows: Ints
     sides: Ints
     groups: Ints

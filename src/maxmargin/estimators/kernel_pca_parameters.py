@@ -15,10 +15,10 @@ from maxmargin.estimators.parameters import (
     check_threads,
 )
 from maxmargin.geometry.inputs import largest_squared_norm
-from maxmargin.gram import free_memory
 from maxmargin.kernels import Kernel, Precomputed, as_kernel
 from maxmargin.kernels.bound import is_numeric
 from maxmargin.kernels.names import is_precomputed
+from maxmargin.problems.gram import free_memory
 
 SOLVERS = ("auto", "dense", "iterative", "nystroem", "explicit")
 

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.certify import together
+from maxmargin.certificates import together
 from maxmargin.estimators.callbacks import TakesCallbacks, announced
 from maxmargin.estimators.inputs import check_rows, generator
 from maxmargin.estimators.parameters import (
@@ -23,7 +23,7 @@ from maxmargin.estimators.parameters import (
 )
 from maxmargin.estimators.solving import Budget, Outcome, Settings, all_solved, gap_left, ill_scaled
 from maxmargin.geometry.inputs import row_products
-from maxmargin.problem import Intercept, Start, Status
+from maxmargin.problems.problem import Intercept, Start, Status
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

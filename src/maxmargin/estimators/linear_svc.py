@@ -7,7 +7,6 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin import losses
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.inputs import (
     LARGEST_PRODUCT,
@@ -32,7 +31,8 @@ from maxmargin.estimators.solving import Outcome
 from maxmargin.estimators.streaming import ClassifierStream
 from maxmargin.geometry import Hyperplane
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
-from maxmargin.problem import MulticlassProblem, Problem, Start
+from maxmargin.problems import losses
+from maxmargin.problems.problem import MulticlassProblem, Problem, Start
 from maxmargin.solve import Callback
 
 Floats = npt.NDArray[np.float64]

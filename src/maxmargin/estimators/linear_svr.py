@@ -7,7 +7,6 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin import losses
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.inputs import (
     LARGEST_PRODUCT,
@@ -20,7 +19,8 @@ from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.parameters import check_number
 from maxmargin.estimators.streaming import RegressorStream
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
-from maxmargin.problem import Problem, Start
+from maxmargin.problems import losses
+from maxmargin.problems.problem import Problem, Start
 from maxmargin.solve import Callback
 
 Floats = npt.NDArray[np.float64]

@@ -149,7 +149,7 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureMap):
     def _hoeffding(self, pairs: int) -> float:
         """Return ε with P(some of the pairs errs by more than ε) ≤ DOUBT.
 
-        A sum of N cosines is one of independent terms in ±nᵦ: nᵦ = 1, or the frequencies in a
+        A sum of N cosines is one of independent loss in ±nᵦ: nᵦ = 1, or the frequencies in a
         block, and one more where the last has a random phase. Then
         P(|mean − k| > ε) ≤ 2 exp(−N²ε² / 2Σnᵦ²).
         """

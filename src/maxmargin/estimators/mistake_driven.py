@@ -33,7 +33,7 @@ from maxmargin.estimators.reductions import ScoresOnly, best_classes
 from maxmargin.estimators.traces import accuracy, labelled_margins
 from maxmargin.geometry.bounds import update_bound
 from maxmargin.loops.records import Rule
-from maxmargin.problem import Run, Status
+from maxmargin.problems.problem import Run, Status
 from maxmargin.solve import StopRule, drive
 from maxmargin.solvers.epochs import (
     AllCorrect,

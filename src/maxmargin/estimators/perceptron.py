@@ -86,7 +86,7 @@ class Perceptron(LinearPerceptron):
         several classes, the smallest lead over the best other class, divided by ‖W‖.
     mistake_bound_ : float
         Updates that no order of visits could have exceeded: R̃²/γ̃² on the points lifted to (x, 1),
-        with the terms for ``margin`` and a start other than zero. γ̃ is the largest margin there is
+        with the loss for ``margin`` and a start other than zero. γ̃ is the largest margin there is
         for two classes and up to two million numbers in X, otherwise that of the vectors found.
         ``inf`` when no separator was found.
     trace_ : LinearTrace

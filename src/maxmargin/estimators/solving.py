@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from maxmargin import clock
-from maxmargin.certify import Certificate, certify, feasible_duals
+from maxmargin.certificates import Certificate, certify, feasible_duals
 from maxmargin.kernels.blas import one_blas_thread
-from maxmargin.problem import (
+from maxmargin.problems.problem import (
     Bracket,
     KernelProblem,
     MulticlassProblem,

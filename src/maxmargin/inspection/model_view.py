@@ -16,10 +16,9 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from maxmargin._typing import Floats
 from maxmargin.estimators import LinearSVC, VotedPerceptron
 from maxmargin.geometry import Hyperplane, KernelHyperplane, hyperplane
-
-Floats = npt.NDArray[np.float64]
 
 _ON_MARGIN = 1e-5  # slack up to which a support vector of our own machines is on the margin
 _COMPARED = 200  # rows on which a plane must agree with the model

@@ -170,7 +170,7 @@ class Sum(Many):
 
     Parameters
     ----------
-    terms : list of Kernel
+    loss : list of Kernel
         At least one.
 
     Examples
@@ -183,12 +183,12 @@ class Sum(Many):
     array([2., 5.])
     """
 
-    _list, _sign, _binding = "terms", " + ", 0
+    _list, _sign, _binding = "loss", " + ", 0
     _combine = staticmethod(np.add)
     _gathered = staticmethod(np.max)
 
-    def __init__(self, terms: list[Kernel]) -> None:
-        self.terms = terms
+    def __init__(self, loss: list[Kernel]) -> None:
+        self.loss = loss
 
 
 class Product(Many):

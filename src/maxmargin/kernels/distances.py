@@ -21,12 +21,12 @@ DOUBLE_ERROR = 1e-9  # in γ‖x − x′‖², beyond which float64 takes diffe
 
 
 def distance_rounding(a: Bound) -> Floats:
-    """Return the rounding of 2^−Σ for terms ≥ 0; of sparse rows, sums less what they share."""
+    """Return the rounding of 2^−Σ for loss ≥ 0; of sparse rows, sums less what they share."""
     rows, sums_of_rows = a.parts
     if isinstance(rows, DenseRows):
         # A sum z is off by εz/2 for each term, and z·exp(−z) is at most 0.37.
-        return np.full(len(a), 4 + 0.2 * (rows.terms + 6))
-    return np.asarray(4 + (2 * rows.terms + 6) * sums_of_rows / LOG2_E, np.float64)
+        return np.full(len(a), 4 + 0.2 * (rows.loss + 6))
+    return np.asarray(4 + (2 * rows.loss + 6) * sums_of_rows / LOG2_E, np.float64)
 
 
 class Stationary(WithGamma):
@@ -114,9 +114,9 @@ class RBF(Stationary):
         """Return what ‖x − x′‖² loses by norms, or by differences of centred rows."""
         rows = a.parts[0]
         if len(a.parts) > 1:  # the norms carry γ log₂e
-            return np.asarray(4 + (rows.terms + 6) * a.parts[1] / LOG2_E, np.float64)
+            return np.asarray(4 + (rows.loss + 6) * a.parts[1] / LOG2_E, np.float64)
         lengths = np.sqrt(gamma_of(self) * rows.widened().squared_norms())
-        return np.asarray(4 + 0.2 * (rows.terms + 4) + lengths, np.float64)
+        return np.asarray(4 + 0.2 * (rows.loss + 4) + lengths, np.float64)
 
     def _fill(
         self, x: Rows, x_norms: FloatArray, z: Rows, z_norms: FloatArray, out: FloatArray

@@ -44,7 +44,7 @@ class Linear(Kernel):
 
     def rounding(self, a: Bound) -> Floats:
         """Return half an ε for each product in the sum."""
-        return np.full(len(a), 0.5 * (a.parts[0].terms + 8))
+        return np.full(len(a), 0.5 * (a.parts[0].loss + 8))
 
 
 class Polynomial(WithGamma, Linear):

@@ -157,7 +157,7 @@ def to_sklearn(kernel: Kernel) -> Any:
         case FromSklearn():
             return kernel.gp_kernel
         case Sum():
-            return reduce(gp.Sum, map(to_sklearn, kernel.terms))
+            return reduce(gp.Sum, map(to_sklearn, kernel.loss))
         case Product():
             return reduce(gp.Product, map(to_sklearn, kernel.factors))
         case Scaled():

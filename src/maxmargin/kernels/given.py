@@ -129,7 +129,7 @@ class FromMap(Kernel):
 
     def rounding(self, a: Bound) -> npt.NDArray[np.float64]:
         """Return half an ε for each product of features, and two for their weights."""
-        return np.full(len(a), 0.5 * (a.parts[0].terms + 8))
+        return np.full(len(a), 0.5 * (a.parts[0].loss + 8))
 
 
 class FromFunction(Kernel):

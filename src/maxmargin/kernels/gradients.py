@@ -111,7 +111,7 @@ def _constant(kernel: Constant, X: Floats, Z: Floats, W: Floats) -> Floats:
 
 
 def _sum(kernel: Sum, X: Floats, Z: Floats, W: Floats) -> Floats:
-    return np.asarray(sum(weighted_gradient(term, X, Z, W) for term in kernel.terms))
+    return np.asarray(sum(weighted_gradient(term, X, Z, W) for term in kernel.loss))
 
 
 def _product(kernel: Product, X: Floats, Z: Floats, W: Floats) -> Floats:

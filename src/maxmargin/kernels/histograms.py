@@ -102,7 +102,7 @@ class Intersection(Kernel):
 
     def rounding(self, a: Bound) -> npt.NDArray[np.float64]:
         """Return half an ε for each term of the sum."""
-        return np.full(len(a), 0.5 * (a.parts[0].terms + 2))
+        return np.full(len(a), 0.5 * (a.parts[0].loss + 2))
 
 
 def _nonnegative(kernel: Kernel, rows: Rows) -> Rows:

@@ -18,8 +18,8 @@ def added(left: Any, right: Any) -> Any:
     sides = [_constant(side) if _is_number(side) else side for side in (left, right)]
     if not all(isinstance(side, Kernel) for side in sides):
         return NotImplemented
-    terms = [side.terms if isinstance(side, Sum) else [side] for side in sides]
-    return Sum([term._copied() for members in terms for term in members])
+    loss = [side.loss if isinstance(side, Sum) else [side] for side in sides]
+    return Sum([term._copied() for members in loss for term in members])
 
 
 def multiplied(left: Any, right: Any) -> Any:

@@ -47,7 +47,7 @@ class DenseRows:
         return largest
 
     @property
-    def terms(self) -> int:
+    def loss(self) -> int:
         """Of how many products a dot product of two rows is the sum, at most."""
         return int(self.values.shape[1])
 
@@ -125,7 +125,7 @@ class SparseRows:
         return np.asarray(abs(self.values).max(axis=1).toarray()).ravel()
 
     @property
-    def terms(self) -> int:
+    def loss(self) -> int:
         """Of how many products a dot product of two rows is the sum, at most."""
         return int(np.diff(self.values.indptr).max(initial=0))
 

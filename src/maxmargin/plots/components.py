@@ -13,10 +13,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from maxmargin._typing import Floats
 from maxmargin.plots.display import Display
 from maxmargin.plots.planar import check_label_per_row, column_number, columns
 from maxmargin.plots.style import (
-    Floats,
     column_names,
     dot_size,
     legend_under,

@@ -12,11 +12,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from maxmargin._typing import Floats
 from maxmargin.inspection.model_view import view_model
 from maxmargin.plots.display import Display
 from maxmargin.plots.style import (
     COLOURS,
-    Floats,
     colour,
     foreground,
     legend_below,

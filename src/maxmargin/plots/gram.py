@@ -11,12 +11,12 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from maxmargin._typing import Floats
 from maxmargin.plots.display import Display
 from maxmargin.plots.planar import check_label_per_row
 from maxmargin.plots.style import (
     GREY,
     WRONG,
-    Floats,
     Rows,
     foreground,
     kernel_name,

@@ -14,10 +14,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from maxmargin._typing import Floats
 from maxmargin.plots.display import Display
 from maxmargin.plots.planar import check_planar, pad
 from maxmargin.plots.style import (
-    Floats,
     dot_size,
     foreground,
     legend_under,

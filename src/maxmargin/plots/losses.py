@@ -18,9 +18,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from maxmargin import losses as known
+from maxmargin._typing import Floats
 from maxmargin.plots.display import Display
-from maxmargin.plots.style import Floats, colour, foreground, legend_below, new_axes, text
+from maxmargin.plots.style import colour, foreground, legend_below, new_axes, text
+from maxmargin.problems import losses as known
 
 LossFunction = Callable[[Floats], Any]
 

@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from maxmargin._typing import Floats
 from maxmargin.geometry import Hyperplane
 from maxmargin.inspection.model_view import Boundary, SupportRows, read_boundary
 from maxmargin.plots.display import Display
@@ -31,7 +32,6 @@ from maxmargin.plots.style import (
     MOST_POINTS,
     RASTER_FROM,
     WRONG,
-    Floats,
     Rows,
     colour,
     foreground,

@@ -20,10 +20,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from maxmargin._typing import Floats
 from maxmargin.geometry import Hyperplane
 from maxmargin.inspection.model_view import Boundary, take_rows
 from maxmargin.plots.planar import column_number, columns, pad
-from maxmargin.plots.style import Floats, column_names, one_line
+from maxmargin.plots.style import column_names, one_line
 
 Box = tuple[float, float, float, float]
 Grid = tuple[Floats, Floats, npt.NDArray[Any]]

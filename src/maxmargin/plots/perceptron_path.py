@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from maxmargin._typing import Floats
 from maxmargin.geometry import Hyperplane
 from maxmargin.inspection.model_view import moved_rows, read_trace
 from maxmargin.plots.display import Display
@@ -33,7 +34,6 @@ from maxmargin.plots.planar import (
 )
 from maxmargin.plots.style import (
     GREEN,
-    Floats,
     Rows,
     foreground,
     legend_below,

@@ -13,9 +13,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
+from maxmargin._typing import Floats
 from maxmargin.geometry import Hyperplane
 from maxmargin.plots.style import (
-    Floats,
     Rows,
     column_names,
     foreground,

@@ -11,9 +11,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from maxmargin._typing import Floats
 from maxmargin.plots.display import Display
 from maxmargin.plots.style import (
-    Floats,
     colour,
     foreground,
     kernel_name,

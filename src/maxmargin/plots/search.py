@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from maxmargin._typing import Floats
 from maxmargin.plots.display import Display
 from maxmargin.plots.style import (
-    Floats,
     colour,
     foreground,
     is_dark,

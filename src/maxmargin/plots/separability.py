@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from maxmargin._typing import Floats
 from maxmargin.geometry import Hyperplane
 from maxmargin.geometry.inputs import check_rows, is_sparse
 from maxmargin.plots.display import Display
@@ -31,7 +32,6 @@ from maxmargin.plots.planar import (
     write_messages,
 )
 from maxmargin.plots.style import (
-    Floats,
     colour,
     column_names,
     foreground,

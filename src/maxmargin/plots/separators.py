@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
+from maxmargin._typing import Floats
 from maxmargin.errors import NotSeparableError
 from maxmargin.geometry import Hyperplane, marginal_classifiers
 from maxmargin.plots.display import Display
@@ -34,7 +35,6 @@ from maxmargin.plots.style import (
     AMBER,
     GREEN,
     PINK,
-    Floats,
     foreground,
     legend_below,
     new_axes,

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
 
 BLUE, ORANGE, GREEN, PINK, SKY, AMBER = (

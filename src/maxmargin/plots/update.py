@@ -11,13 +11,13 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from maxmargin._typing import Floats
 from maxmargin.geometry import Hyperplane
 from maxmargin.inspection.model_view import moved_rows, read_trace
 from maxmargin.plots.display import Display
 from maxmargin.plots.planar import Window, draw_line, show_window, window
 from maxmargin.plots.style import (
     GREEN,
-    Floats,
     colour,
     foreground,
     legend_under,

@@ -19,6 +19,7 @@ from sklearn.metrics import (
 )
 from sklearn.utils import _safe_indexing
 
+from maxmargin._typing import Floats
 from maxmargin.html import Html, html, joined, tag, visible
 from maxmargin.plots import style
 from maxmargin.plots.display import Display
@@ -26,7 +27,6 @@ from maxmargin.plots.style import (
     GREY,
     MARKS,
     WRONG,
-    Floats,
     colour,
     foreground,
     legend_below,

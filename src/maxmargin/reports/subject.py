@@ -14,10 +14,9 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from maxmargin._typing import Ints
 from maxmargin.html import Html, html, visible
 from maxmargin.inspection.model_view import ModelView, Scores, score_rows, view_model
-
-Ints = npt.NDArray[np.int64]
 
 NAME = 40  # characters in a label or in the name of a column
 _TITLE = 200  # characters in the heading

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin import clock, loops
-from maxmargin.gram import RowStore
 from maxmargin.kernels import Bound
 from maxmargin.kernels.rows import FloatArray
-from maxmargin.problem import Bracket, KernelProblem, Start
+from maxmargin.problems.problem import Bracket, KernelProblem, Start
+from maxmargin.problems.row_cache import RowCache
 from maxmargin.solvers.kernel_leaps import leap
 from maxmargin.solvers.kernel_variables import (
     Variables,
@@ -102,7 +102,7 @@ class _State:
         self.problem, self.gram, self.precise, self.wanted = problem, problem.gram, precise, wanted
         self.used, row = np.unique(problem.rows, return_inverse=True)
         # First of all: it says so if values overflow.
-        self.diagonal = self.gram.diagonal[problem.rows] + problem.terms.shift
+        self.diagonal = self.gram.diagonal[problem.rows] + problem.loss.quadratic
         beta = feasible_start(problem) if start.beta is None else start.beta.copy()
         self.coefficients = summed(row, beta, len(self.used))
         scores = expansion_scores(self.gram, self.used, self.coefficients)
@@ -113,7 +113,7 @@ class _State:
         if len(beta) <= _MOST_WHOLE:
             self.whole = _Whole(self._square(), self.all, len(problem.totals))
         else:
-            self.store = RowStore(self.gram, self._bound(self.rows))
+            self.store = RowCache(self.gram, self._bound(self.rows))
         self.b = np.zeros(len(problem.totals))
         self.bracket = Bracket(np.inf, -np.inf, beta, self.b, beta)
         self.violation = self.last_gap = self.last_violation = self.gap_before = np.inf

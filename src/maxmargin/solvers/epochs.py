@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin.problem import Status
+from maxmargin.problems.problem import Status
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maxmargin.problem import Bracket, Intercept, KernelProblem, Problem, Start
+from maxmargin.problems.problem import Bracket, Intercept, KernelProblem, Problem, Start
 from maxmargin.solvers.kernel_variables import Variables, dual_value, duality_gap
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.pivoted_factor import pivoted_factor
@@ -40,10 +40,10 @@ class FactorNewton:
         K = np.asarray(problem.gram.kernel.between(exact, exact), np.float64)
         Z = pivoted_factor(K, max(len(K), 100) * float(np.finfo(np.float64).eps))
         intercept = Intercept.FREE if len(problem.totals) else Intercept.NONE
-        linear = Problem(np.ascontiguousarray(Z[at]), problem.terms, intercept)
+        linear = Problem(np.ascontiguousarray(Z[at]), problem.loss, intercept)
         nothing = np.zeros(len(at))
         best = Bracket(np.inf, -np.inf, nothing, problem.totals, nothing)
-        least = np.inf  # the smallest gap: of terms that are not negative, so no rounding hides it
+        least = np.inf  # the smallest gap: of loss that are not negative, so no rounding hides it
         for step in Newton(self.threads).iterates(linear, Start(beta=start.beta)):
             if not np.array_equal(step.beta, best.beta) or not np.isfinite(least):
                 scores = K @ np.bincount(at, step.beta, minlength=len(rows))

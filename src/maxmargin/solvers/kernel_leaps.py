@@ -17,8 +17,8 @@ import numpy.typing as npt
 import scipy.linalg
 
 from maxmargin import loops
-from maxmargin.gram import Gram
-from maxmargin.problem import KernelProblem
+from maxmargin.problems.gram import Gram
+from maxmargin.problems.problem import KernelProblem
 from maxmargin.solvers.kernel_variables import Variables, summed
 
 Floats = npt.NDArray[np.float64]

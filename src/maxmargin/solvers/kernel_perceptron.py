@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin import loops
-from maxmargin.gram import Gram, RowStore
 from maxmargin.kernels import Kernel
 from maxmargin.loops.records import Rule
+from maxmargin.problems.gram import Gram
+from maxmargin.problems.row_cache import RowCache
 from maxmargin.solvers.epochs import Counts, relative
 
 Floats = npt.NDArray[np.float64]
@@ -78,7 +79,7 @@ class KernelLearner:
         self.squared_radius = np.inf  # until somebody who knows the kernel says otherwise
         self.gram = Gram(kernel, X, like=None if start is None else start.support)
         self.gram.memory = min(self.gram.memory, _KEPT_BYTES)
-        self._store = RowStore(self.gram, self.gram.bound, least=_LARGEST_BLOCK)
+        self._store = RowCache(self.gram, self.gram.bound, least=_LARGEST_BLOCK)
         nothing = np.zeros((len(self.gram), outputs))
         self._start_scores = nothing if start is None else start.scores(self.gram.bound)
         self.now = KernelState(

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin.gram import Gram
+from maxmargin.problems.gram import Gram
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

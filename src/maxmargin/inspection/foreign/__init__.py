@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from maxmargin.certify import Certificate
+from maxmargin.certificates import Certificate
 from maxmargin.inspection.foreign.linear import (
     certify_linear_svc,
     certify_linear_svr,

@@ -13,20 +13,20 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.class_weight import compute_class_weight
 
-from maxmargin import losses
-from maxmargin.certify import Certificate, certify, together
-from maxmargin.certify.multiclass import certify_multiclass
+from maxmargin._typing import Floats
+from maxmargin.certificates import Certificate, certify, together
+from maxmargin.certificates.multiclass import certify_multiclass
 from maxmargin.estimators.inputs import check_targets
 from maxmargin.geometry.inputs import row_products
 from maxmargin.inspection.foreign.training import (
     ENOUGH,
     FittedPoint,
-    Floats,
     TrainingData,
     check_planes,
     class_codes,
 )
-from maxmargin.problem import Intercept, MulticlassProblem, Problem, Status
+from maxmargin.problems import losses
+from maxmargin.problems.problem import Intercept, MulticlassProblem, Problem, Status
 from maxmargin.solve import solve
 
 _CLASSIFYING = {"hinge": losses.hinge, "squared_hinge": losses.squared_hinge}
@@ -42,29 +42,29 @@ def certify_linear_svc(model: Any, data: TrainingData) -> Certificate:
     factors = _class_factors(model, data, sample_weight=data.weight)
     if model.multi_class == "crammer_singer":
         return _certify_crammer_singer(model, data, factors)
-    loss = _check_loss(_CLASSIFYING, model)
+    make_loss = _check_loss(_CLASSIFYING, model)
     parts = []
     for plane in _against_rest(model, data, factors):
-        terms = loss(plane.sign, model.C * plane.weight)
-        problem = _liblinear(model, data.X[plane.kept], terms, _L1_RATIO[model.penalty])
+        loss = make_loss(plane.sign, model.C * plane.weight)
+        problem = _liblinear(model, data.X[plane.kept], loss, _L1_RATIO[model.penalty])
         parts.append(certify_by_bound(problem, plane.w, plane.b, data.max_time))
     return together(parts)
 
 
 def certify_linear_svr(model: Any, data: TrainingData) -> Certificate:
     """Certify a LinearSVR."""
-    loss = _check_loss(_REGRESSING, model)
+    make_loss = _check_loss(_REGRESSING, model)
     kept = data.weight > 0
     target = check_targets(data.y, data.X.shape[0])
-    terms = loss(target[kept], model.C * data.weight[kept], model.epsilon)
+    loss = make_loss(target[kept], model.C * data.weight[kept], model.epsilon)
     W, b = check_planes(model, 1)
-    problem = _liblinear(model, data.X[kept], terms)
+    problem = _liblinear(model, data.X[kept], loss)
     return certify_by_bound(problem, W[0], float(b[0]), data.max_time)
 
 
 def certify_sgd_classifier(model: Any, data: TrainingData) -> Certificate:
     """Certify an SGDClassifier with a large-margin loss, each class against the rest by itself."""
-    loss = _check_loss(_CLASSIFYING, model)
+    make_loss = _check_loss(_CLASSIFYING, model)
     l1_ratio = _sgd_l1_ratio(model)
     intercept = Intercept.FREE if model.fit_intercept else Intercept.NONE
     C = 1.0 / (model.alpha * data.X.shape[0])
@@ -72,7 +72,7 @@ def certify_sgd_classifier(model: Any, data: TrainingData) -> Certificate:
     for plane in _against_rest(model, data, _class_factors(model, data)):
         problem = Problem(
             data.X[plane.kept],
-            loss(plane.sign, C * plane.weight),
+            make_loss(plane.sign, C * plane.weight),
             intercept,
             l1_ratio=l1_ratio,
         )
@@ -129,9 +129,9 @@ def _against_rest(model: Any, data: TrainingData, factors: Floats) -> Iterator[_
         yield _Plane(w, float(offset), kept, sign[kept], weight[kept])
 
 
-def _liblinear(model: Any, X: Any, terms: Any, l1_ratio: float = 0.0) -> Problem:
+def _liblinear(model: Any, X: Any, loss: Any, l1_ratio: float = 0.0) -> Problem:
     intercept = Intercept.PENALIZED if model.fit_intercept else Intercept.NONE
-    return Problem(X, terms, intercept, model.intercept_scaling, l1_ratio)
+    return Problem(X, loss, intercept, model.intercept_scaling, l1_ratio)
 
 
 def _check_loss(table: dict[str, Any], model: Any) -> Any:
@@ -185,7 +185,7 @@ def certify_by_bound(problem: Problem, w: Floats, b: float, max_time: float | No
     """
     problem, w, b = _add_constant(problem, w, b)
     scores = row_products(problem.X, w[:, np.newaxis])[:, 0] + b
-    guess = FittedPoint(w, b, losses.best_duals(problem.terms, scores))
+    guess = FittedPoint(w, b, losses.best_duals(problem.loss, scores))
     certificate = certify(problem, guess, keep_intercept=True)
     if certificate.holds(ENOUGH):
         return certificate
@@ -208,7 +208,7 @@ def _add_constant(problem: Problem, w: Floats, b: float) -> tuple[Problem, Float
     column = np.full((problem.X.shape[0], 1), problem.lift, problem.X.dtype)
     X = problem.X
     X = sp.hstack([X, column], format="csr") if sp.issparse(X) else np.hstack([X, column])
-    widened = Problem(X, problem.terms, Intercept.NONE, l1_ratio=problem.l1_ratio)
+    widened = Problem(X, problem.loss, Intercept.NONE, l1_ratio=problem.l1_ratio)
     return widened, np.append(w, b / problem.lift), 0.0
 
 

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.geometry.inputs import row_products
 from maxmargin.inspection.foreign.training import (
-    Floats,
-    Ints,
     TrainingData,
     check_planes,
     class_codes,

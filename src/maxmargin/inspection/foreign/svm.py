@@ -11,21 +11,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin import losses
-from maxmargin.certify import Certificate, certify, together
+from maxmargin._typing import Floats, Ints
+from maxmargin.certificates import Certificate, certify, together
 from maxmargin.estimators.inputs import check_targets
-from maxmargin.gram import Gram
 from maxmargin.inspection.foreign.training import (
     FittedPoint,
-    Floats,
-    Ints,
     TrainingData,
     class_codes,
     to_dense,
 )
 from maxmargin.kernels import Kernel, as_kernel
-from maxmargin.loops.records import Terms
-from maxmargin.problem import KernelProblem, Problem
+from maxmargin.loops.records import Loss
+from maxmargin.problems import losses
+from maxmargin.problems.gram import Gram
+from maxmargin.problems.problem import KernelProblem, Problem
 
 _SAME = 1e-6  # relative difference of rows and support vectors that counts as rounding
 
@@ -34,7 +33,7 @@ class FittedFunction(NamedTuple):
     """One f = Σ βK(x, ·) + b, the rows it was fitted to, and their losses."""
 
     rows: Ints
-    terms: Terms
+    loss: Loss
     beta: Floats
     b: Any  # one for each group of duals
     groups: Ints | None = None  # None: all duals are in one group
@@ -49,9 +48,9 @@ def certify_svc(model: Any, data: TrainingData) -> Certificate:
 def certify_svr(model: Any, data: TrainingData) -> Certificate:
     """Certify an SVR."""
     target, beta = check_targets(data.y, data.X.shape[0]), _duals_by_row(model, data)
-    terms = losses.epsilon_insensitive(target, model.C * data.weight, model.epsilon)
+    loss = losses.epsilon_insensitive(target, model.C * data.weight, model.epsilon)
     b = float(model.intercept_[0])
-    function = FittedFunction(np.arange(len(target)), terms, beta, b)
+    function = FittedFunction(np.arange(len(target)), loss, beta, b)
     return _certify_functions(model, data, iter([function]))
 
 
@@ -65,7 +64,7 @@ def certify_nu_svr(model: Any, data: TrainingData) -> Certificate:
     target, beta = check_targets(data.y, data.X.shape[0]), _duals_by_row(model, data)
     n, cost = len(target), model.C * data.weight
     total, none = 0.5 * model.nu * float(cost.sum()), np.zeros(n)
-    terms = Terms(
+    loss = Loss(
         np.tile(target, 2),
         np.concatenate([none, -cost]),
         np.concatenate([cost, none]),
@@ -76,7 +75,7 @@ def certify_nu_svr(model: Any, data: TrainingData) -> Certificate:
     sides = np.repeat([0, 1], n)
     duals = np.concatenate([np.maximum(beta, 0.0), np.minimum(beta, 0.0)])
     b = float(model.intercept_[0]) + epsilon * np.array([1.0, -1.0])
-    function = FittedFunction(np.tile(np.arange(n), 2), terms, duals, b, sides, (total, -total))
+    function = FittedFunction(np.tile(np.arange(n), 2), loss, duals, b, sides, (total, -total))
     return _certify_by_gram(model, data, iter([function]))
 
 
@@ -85,9 +84,9 @@ def certify_one_class(model: Any, data: TrainingData) -> Certificate:
     beta, n = _duals_by_row(model, data), data.X.shape[0]
     none = np.zeros(n)
     total = (model.nu * float(data.weight.sum()),)
-    terms = Terms(none, none, data.weight, none, 0.0)
+    loss = Loss(none, none, data.weight, none, 0.0)
     b = np.array([float(model.intercept_[0])])
-    function = FittedFunction(np.arange(n), terms, beta, b, totals=total)
+    function = FittedFunction(np.arange(n), loss, beta, b, totals=total)
     return _certify_by_gram(model, data, iter([function]))
 
 
@@ -95,8 +94,8 @@ def _hinge_functions(model: Any, data: TrainingData) -> Iterator[FittedFunction]
     codes = class_codes(model, data)
     cost = model.C * model.class_weight_[codes] * data.weight
     for pair in _class_pairs(model, data, cost, codes):
-        terms = losses.hinge(pair.signs, pair.weight)
-        yield FittedFunction(pair.rows, terms, pair.beta, pair.b)
+        loss = losses.hinge(pair.signs, pair.weight)
+        yield FittedFunction(pair.rows, loss, pair.beta, pair.b)
 
 
 def _nu_functions(model: Any, data: TrainingData) -> Iterator[FittedFunction]:
@@ -107,10 +106,10 @@ def _nu_functions(model: Any, data: TrainingData) -> Iterator[FittedFunction]:
         positive = pair.signs > 0
         none = np.zeros(len(pair.rows))
         low, high = np.where(positive, 0.0, -pair.weight), np.where(positive, pair.weight, 0.0)
-        terms = Terms(none, low, high, none, 0.0)
+        loss = Loss(none, low, high, none, 0.0)
         b = rho * pair.b + rho * np.array([-1.0, 1.0])
         groups = np.where(positive, 0, 1)
-        yield FittedFunction(pair.rows, terms, rho * pair.beta, b, groups, (total, -total))
+        yield FittedFunction(pair.rows, loss, rho * pair.beta, b, groups, (total, -total))
 
 
 def _best_tube(errors: Floats, weight: Floats, nu: float) -> float:
@@ -225,7 +224,7 @@ def _certify_functions(
 def _certify_linear(X: Any, function: FittedFunction) -> Certificate:
     X = X[function.rows]
     point = FittedPoint(np.asarray(X.T @ function.beta), function.b, function.beta)
-    return certify(Problem(X, function.terms), point, keep_intercept=True)
+    return certify(Problem(X, function.loss), point, keep_intercept=True)
 
 
 def _certify_by_gram(
@@ -242,7 +241,7 @@ def _certify_by_gram(
         if groups is None:
             groups = np.zeros(len(function.rows), dtype=np.int64)
         totals = np.asarray(function.totals, dtype=np.float64)
-        problem = KernelProblem(gram, function.terms, function.rows, groups, totals)
+        problem = KernelProblem(gram, function.loss, function.rows, groups, totals)
         point = FittedPoint(function.beta, function.b, function.beta)
         parts.append(certify(problem, point, keep_intercept=True))
     return together(parts)
