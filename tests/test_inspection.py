@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import svm
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import RidgeClassifierCV
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -67,6 +68,14 @@ def test_a_search_without_a_model_is_refused() -> None:
         view_model(search)
     with pytest.raises(ValueError, match=r"GridSearchCV\(refit=False\).*best_params_"):
         view_model(search.fit(X, Y))
+
+
+def test_a_model_with_results_of_cross_validation_is_no_search() -> None:
+    model = RidgeClassifierCV(store_cv_results=True).fit(X, Y)
+    assert hasattr(model, "cv_results_")
+    view = view_model(model)
+    assert view.machine is view.model is model
+    assert view.search is None
 
 
 def test_training_rows_are_known_whatever_holds_them() -> None:

@@ -118,7 +118,10 @@ def view_model(model: Any) -> ModelView:
 def _is_search(model: Any) -> bool:
     if isinstance(model, type):
         return False
-    return hasattr(model, "cv_results_") or hasattr(model, "param_grid")
+    if hasattr(model, "param_grid") or hasattr(model, "param_distributions"):
+        return True
+    # RidgeClassifierCV and others have cv_results_ as well, but search for no model.
+    return hasattr(model, "cv_results_") and hasattr(model, "best_params_")
 
 
 def take_rows(X: Any, rows: Any) -> Any:

@@ -16,7 +16,7 @@ import maxmargin
 from maxmargin.html import Html, html, joined, table, tag, visible
 from maxmargin.inspection.code import drop_addresses, write_code
 from maxmargin.problems.problem import Status
-from maxmargin.reports.pictures import drawn, search_picture
+from maxmargin.reports.pictures import draw_figure, search_picture
 from maxmargin.reports.subject import Subject
 
 _DIGITS = 16  # of a hash
@@ -190,7 +190,7 @@ def searching(search: Any, theme: str) -> Html:
     return joined(
         [
             tag("p", words),
-            drawn(search_picture(search), theme),
+            draw_figure(search_picture(search), theme),
             table(["setting", "mean score", "deviation over the folds"], lines, caption),
         ]
     )

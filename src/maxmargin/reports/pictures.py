@@ -44,7 +44,7 @@ _WIDE = 1.6  # width by height of a figure that needs the whole column
 _BACKGROUNDS = {"auto": ("light", "dark"), "light": ("light",), "dark": ("dark",)}
 
 
-class Picture(NamedTuple):
+class ReportFigure(NamedTuple):
     """A caption, and a function that makes the display."""
 
     caption: str
@@ -56,11 +56,11 @@ def figures(subject: Subject, theme: str) -> Html:
     message = ""
     if subject.guesses:
         message = f"{type(subject.machine).__name__} draws no boundary, so there is none to show."
-    shown = (drawn(picture, theme) for picture in pictures(subject))
+    shown = (draw_figure(picture, theme) for picture in pictures(subject))
     return joined([tag("p", message, class_="wide") if message else "", *shown])
 
 
-def drawn(picture: Picture, theme: str) -> Html:
+def draw_figure(picture: ReportFigure, theme: str) -> Html:
     """Return a figure on light and dark background, or a sentence why it could not be drawn."""
     try:
         images, wide = _images(picture.make, _BACKGROUNDS[theme])
@@ -120,7 +120,7 @@ _SCORES = {
 }
 
 
-def pictures(subject: Subject) -> Iterator[Picture]:
+def pictures(subject: Subject) -> Iterator[ReportFigure]:
     """Yield the figures that suit the model."""
     if not subject.guesses:
         yield from _boundaries(subject)
@@ -128,13 +128,15 @@ def pictures(subject: Subject) -> Iterator[Picture]:
     yield from _components(subject)
     if isinstance(getattr(subject.machine, "trace_", None), list):
         caption = "How the gap closed: the distance to the best possible objective by time."
-        yield Picture(caption, lambda: _plots().ConvergenceDisplay.from_estimator(subject.machine))
+        yield ReportFigure(
+            caption, lambda: _plots().ConvergenceDisplay.from_estimator(subject.machine)
+        )
 
 
-def search_picture(search: Any) -> Picture:
+def search_picture(search: Any) -> ReportFigure:
     """Return the map of a search."""
     caption = "What was searched: mean score over the folds for each setting."
-    return Picture(caption, lambda: _plots().SearchDisplay.from_estimator(search))
+    return ReportFigure(caption, lambda: _plots().SearchDisplay.from_estimator(search))
 
 
 def _kind(subject: Subject) -> str:
@@ -145,7 +147,7 @@ def _kind(subject: Subject) -> str:
     return "classes" if len(subject.classes) == 2 else "leads"
 
 
-def _boundaries(subject: Subject) -> Iterator[Picture]:
+def _boundaries(subject: Subject) -> Iterator[ReportFigure]:
     """Yield the data with the boundary: in the plane, or along it."""
     if subject.regresses or not hasattr(subject.machine, "decision_function"):
         return
@@ -165,13 +167,13 @@ def _boundaries(subject: Subject) -> Iterator[Picture]:
 
     if flat and not _pairwise(subject):
         caption = "The data and the boundary, with margins and support vectors if it has any."
-        yield Picture(caption, lambda: make(grid_resolution=_resolution(subject)))
+        yield ReportFigure(caption, lambda: make(grid_resolution=_resolution(subject)))
     if len(subject.classes) == 2 and not flat and subject.train.scores.unit == "distance":
         caption = (
             "The data seen along the boundary: to the right, the signed distance; upwards, the "
             "direction of the largest spread beside it."
         )
-        yield Picture(caption, lambda: make(view="margin"))
+        yield ReportFigure(caption, lambda: make(view="margin"))
 
 
 def _resolution(subject: Subject) -> int:
@@ -184,13 +186,13 @@ def _pairwise(subject: Subject) -> bool:
     return bool(subject.model.__sklearn_tags__().input_tags.pairwise)
 
 
-def _score_figures(subject: Subject) -> Iterator[Picture]:
+def _score_figures(subject: Subject) -> Iterator[ReportFigure]:
     """Yield figures of the scores: how far off, how sure and how well ordered they are."""
     parts, kind = subject.parts, _kind(subject)
     if subject.regresses:
         caption = "Predicted against true values: a perfect model would put all on the diagonal."
-        yield Picture(caption, lambda: FitDisplay(parts))
-    yield Picture(_SCORES[kind], lambda: ScoresDisplay(parts, kind, subject.classes))
+        yield ReportFigure(caption, lambda: FitDisplay(parts))
+    yield ReportFigure(_SCORES[kind], lambda: ScoresDisplay(parts, kind, subject.classes))
     part = parts[0]
     if kind != "classes" or not np.isin(subject.classes, part.y).all():
         return
@@ -200,15 +202,15 @@ def _score_figures(subject: Subject) -> Iterator[Picture]:
         "ROC curve: how many rows of the one class are found (up) as more of the other are "
         "taken for it (right). Guessing is the dotted line."
     )
-    yield Picture(caption, lambda: RocDisplay(part, subject.classes))
+    yield ReportFigure(caption, lambda: RocDisplay(part, subject.classes))
     caption = (
         "Precision and recall of each class, for every threshold. Dotted: the share of the class "
         "among the rows, which guessing gets."
     )
-    yield Picture(caption, lambda: PrecisionRecallDisplay(part, subject.classes))
+    yield ReportFigure(caption, lambda: PrecisionRecallDisplay(part, subject.classes))
 
 
-def _components(subject: Subject) -> Iterator[Picture]:
+def _components(subject: Subject) -> Iterator[ReportFigure]:
     """Yield the kernel matrix and kernel components; for linear machines, plain components."""
     kernel = getattr(subject.machine, "kernel_", None)
     straight = hasattr(subject.machine, "coef_") or not hasattr(kernel, "gram")
@@ -233,14 +235,14 @@ def _components(subject: Subject) -> Iterator[Picture]:
 
     if not straight:
         caption = "The kernel matrix of training rows, sorted by class, and its spectrum."
-        yield Picture(caption, gram)
+        yield ReportFigure(caption, gram)
     if _pairwise(subject) or getattr(kernel, "takes_objects", False):
         return
     if not straight:
         caption = "Training rows as the kernel sees them: their first kernel principal components."
-        yield Picture(caption, components)
+        yield ReportFigure(caption, components)
     elif len(subject.names) > 2 and subject.numeric:
-        yield Picture("Training rows in their first principal components.", components)
+        yield ReportFigure("Training rows in their first principal components.", components)
 
 
 # ------------------------------------------------------------ displays of any model
