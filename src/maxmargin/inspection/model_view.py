@@ -341,7 +341,7 @@ def _pair_plane(
     else:  # the others have one for each rival class
         own = np.repeat(np.arange(n_classes), machine.n_support_)
         a = np.select([own == i, own == j], [duals[j - 1], duals[i]], 0.0)
-    known = ("kernel", "kernel_", "_gamma", "degree", "coef0", "support_vectors_")
+    known = ("kernel", "kernel_", "gamma", "_gamma", "degree", "coef0", "support_vectors_")
     parts = {name: getattr(machine, name) for name in known if hasattr(machine, name)}
     return k, hyperplane(SimpleNamespace(dual_coef_=a, intercept_=b, **parts))
 
