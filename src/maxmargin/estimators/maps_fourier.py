@@ -11,16 +11,14 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
+from maxmargin._typing import Floats
 from maxmargin.estimators.inputs import generator
 from maxmargin.estimators.maps_base import FeatureMap
 from maxmargin.estimators.parameters import check_flag, check_number
 from maxmargin.kernels import RBF, Laplacian, as_kernel
-
-Floats = npt.NDArray[np.float64]
 
 DOUBT = 1e-3  # the probability with which a stated bound may fail
 _COMPARED = 128  # rows, all pairs of which are compared with the kernel

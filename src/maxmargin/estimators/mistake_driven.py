@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.inputs import (
     check_classes,
     check_labels,
@@ -45,9 +46,6 @@ from maxmargin.solvers.epochs import (
     epochs,
     orders,
 )
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 STOPS = ("all_correct", "epochs", "one_pass", "small_change", "held_out")
 

@@ -2,15 +2,11 @@
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from maxmargin._typing import Floats
 from maxmargin.estimators.linear_perceptron import LinearPerceptron
 from maxmargin.estimators.parameters import check_choice
 from maxmargin.solve import Callback
 from maxmargin.solvers.perceptron import LinearState
-
-Floats = npt.NDArray[np.float64]
 
 
 class Perceptron(LinearPerceptron):

@@ -3,11 +3,11 @@
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
 from maxmargin import loops
+from maxmargin._typing import Floats
 from maxmargin.estimators.inputs import (
     check_labels,
     check_rows,
@@ -21,8 +21,6 @@ from maxmargin.estimators.reductions import Task
 from maxmargin.loops.records import Loss
 from maxmargin.problems.problem import Intercept, Status
 from maxmargin.solvers.subgradient import Learner
-
-Floats = npt.NDArray[np.float64]
 
 _OF_A_FIT = (
     "certificate_", "alpha_", "slack_", "dual_coef_", "support_", "support_kind_", "n_support_",

@@ -7,13 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin import loops
+from maxmargin._typing import Floats, Ints
 from maxmargin.certificates.intercepts import best_intercept
 from maxmargin.kernels.rows import FloatArray
 from maxmargin.loops.records import Loss
 from maxmargin.solvers.active_sets import active_set_step
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 COPIED = 0.6  # part of the rows of a problem that are copied together at most
 _BLOCK = 256  # variables

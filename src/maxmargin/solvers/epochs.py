@@ -5,12 +5,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.problems.problem import Status
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 class Counts(NamedTuple):

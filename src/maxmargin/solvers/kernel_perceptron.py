@@ -7,17 +7,14 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from maxmargin import loops
+from maxmargin._typing import Floats, Ints
 from maxmargin.kernels import Kernel
 from maxmargin.loops.records import Rule
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.row_cache import RowCache
 from maxmargin.solvers.epochs import Counts, relative
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 # Kernel values of a slab of rows with all support vectors: 32 MB.
 _VALUES_PER_SLAB = 2**22
