@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin.estimators.linear_perceptron import LinearPerceptron
 from maxmargin.estimators.parameters import check_choice
+from maxmargin.estimators.perceptron.base import LinearPerceptron
 from maxmargin.solve import Callback
 from maxmargin.solvers.perceptron import LinearState
 
