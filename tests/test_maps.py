@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 import maxmargin as mm
-from maxmargin.estimators import maps_base
+from maxmargin.estimators.feature_maps import base
 from maxmargin.kernels import RBF, ChiSquared, Cosine, FromFunction, Laplacian, Linear, Polynomial
 from maxmargin.model_selection import map_gap
 
@@ -116,7 +116,7 @@ def test_degenerate_rows_give_finite_features(phi: Any, X: Any) -> None:
 def test_beyond_the_features_transform_needs_a_few_blocks(
     phi: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maps_base, "_NUMBERS", 1 << 16)
+    monkeypatch.setattr(base, "_NUMBERS", 1 << 16)
     X = some_rows(150_000, 2)
     phi = clone(phi).fit(X)
     phi.transform(X[:1000])

@@ -1,13 +1,10 @@
 """Scikit-learn's surface: check the input, run a solver, adopt what it found."""
 
+from maxmargin.estimators.feature_maps import CircleMap, Nystroem, PolynomialMap, RandomFourier
 from maxmargin.estimators.hard_margin import HardMarginSVC
 from maxmargin.estimators.kernel_pca import KernelPCA
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svr import LinearSVR
-from maxmargin.estimators.maps_circle import CircleMap
-from maxmargin.estimators.maps_explicit import PolynomialMap
-from maxmargin.estimators.maps_fourier import RandomFourier
-from maxmargin.estimators.maps_nystroem import Nystroem
 from maxmargin.estimators.nu_svc import NuSVC
 from maxmargin.estimators.nu_svr import NuSVR
 from maxmargin.estimators.one_class import OneClassSVM

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.estimators.inputs import check_rows, refuse_overflow
+from maxmargin.estimators.inputs import LARGEST_SQUARE, check_rows, refuse_overflow
 from maxmargin.estimators.kernel_models import as_objects, checked_gram
 from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.kernels import Kernel, Precomputed
@@ -24,7 +25,14 @@ def adapt_kernel(kernel: Kernel, objects: bool) -> Kernel:
 
 
 def check_kernel_input(
-    estimator: Any, kernel: Kernel, X: Any, *, objects: bool, reset: bool, largest_square: float
+    estimator: Any,
+    kernel: Kernel,
+    X: Any,
+    *,
+    objects: bool,
+    reset: bool,
+    largest_square: float = LARGEST_SQUARE,
+    largest_single: float | None = None,
 ) -> Any:
     """Return rows, kernel values or objects; raise if there is something wrong with them.
 
@@ -40,8 +48,8 @@ def check_kernel_input(
         Whether X holds objects rather than rows of numbers.
     reset : bool
         Whether this is the input of ``fit``.
-    largest_square : float
-        The largest ‖x‖² allowed.
+    largest_square, largest_single : float
+        The largest ‖x‖² allowed; and for float32 rows, if that is different.
     """
     if objects and kernel.takes_objects:
         return as_objects(X)
@@ -53,6 +61,8 @@ def check_kernel_input(
     X = check_rows(estimator, X, reset=reset)
     if kernel.takes_gram:
         return checked_gram(X) if reset else X
+    if largest_single is not None and X.dtype == np.float32:
+        largest_square = largest_single
     refuse_overflow(estimator, X, largest_squared_norm(X), largest_square)
     return X
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.estimators.inputs import LARGEST_SQUARE, stacked
+from maxmargin.estimators.inputs import stacked
 from maxmargin.estimators.kernel_input import adapt_kernel, check_kernel_input, set_kernel_tags
 from maxmargin.estimators.parameters import check_choice
 from maxmargin.estimators.perceptron.base import Evidence, MistakeDriven
@@ -180,9 +180,7 @@ class KernelPerceptron(MistakeDriven):
     def _check_input(self, X: Any, reset: bool) -> Any:
         objects = not is_numeric(X) if reset else self.support_vectors_.dtype.kind == "O"
         kernel = self._named_kernel(objects) if reset else self.kernel_
-        X = check_kernel_input(
-            self, kernel, X, objects=objects, reset=reset, largest_square=LARGEST_SQUARE
-        )
+        X = check_kernel_input(self, kernel, X, objects=objects, reset=reset)
         if reset or kernel.takes_gram:
             return X
         # Rows must be of the same type as the support vectors they are compared with.
