@@ -666,3 +666,11 @@ def test_ridge_from_many_rows_is_an_expansion_over_some(monkeypatch: pytest.Monk
     ]
     assert errors[1] < 1.2 * errors[0] + 1e-3
     assert errors[1] < 0.1
+
+
+def test_rows_without_any_kernel_values_have_no_directions() -> None:
+    """Landmarks that are all zero span nothing."""
+    X = np.zeros((12, 3))
+    model = mm.KernelPCA(2, kernel="linear", eigen_solver="nystroem").fit(X)
+    assert model.rank_ == 0
+    assert_array_equal(model.transform(X), np.zeros((12, 2)))

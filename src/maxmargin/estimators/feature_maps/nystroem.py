@@ -15,7 +15,7 @@ Alaoui and Mahoney (NIPS 2015); Musco and Musco (NIPS 2017).
 
 import math
 import warnings
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -56,8 +56,8 @@ class LandmarkSettings:
     candidates: int = 10  # rows per landmark from which leverage and clusters choose …
     fewest_candidates: int = 10_000  # … and how many there are at least
     error_rows: int = 500  # rows whose matrix of errors is formed
-    threaded_rows: int = 600  # rows of a matrix, below which BLAS threads wait for each other
-    threaded_centres: int = 30_000  # numbers in all centres, below which OpenMP threads do
+    one_thread_rows: int = 2000  # of a matrix, up to which LAPACK is faster on one thread
+    one_thread_centres: int = 30_000  # numbers in all centres, up to which clustering is
 
 
 _SETTINGS = LandmarkSettings()
@@ -278,9 +278,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureMap):
 
     def _features(self, X: Any) -> Floats:
         """Return the features of rows in float64."""
-        landmarks = self._landmarks()
-        values = landmarks.values(X, landmarks.prepare(np.float64))
-        return np.asarray(values @ self.root_)
+        return self._landmarks().features(X, self.root_)
 
     def _map(self, X: Any) -> Any:
         # Float64 landmarks keep directions that would be noise in float32.
@@ -360,13 +358,27 @@ class Landmarks:
         left = self.kernel.bind(X, like=prepared)
         return self.kernel.between(left, prepared, threads=self.threads)
 
+    def features(self, X: Any, root: Floats) -> Floats:
+        """Return K of rows with the landmarks times ``root``, in float64."""
+        prepared = self.prepare(np.float64)
+        if prepared is None:
+            return np.asarray(X[:, self.indices].astype(np.float64, copy=False) @ root)
+        if not self.kernel.takes_objects:
+            X = X.astype(np.float64, copy=False)
+        return self.kernel.combine(self.kernel.bind(X, like=prepared), prepared, root, self.threads)
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "threads": None}
 
 
+def limit_threads(n: int) -> AbstractContextManager[None]:
+    """Keep LAPACK to one thread on small matrices, where several would wait for each other."""
+    return one_blas_thread() if n <= _SETTINGS.one_thread_rows else nullcontext()
+
+
 def solve_eigen(K: Floats, **asked: Any) -> Any:
-    """Return eigenvalues and vectors of a symmetric matrix, without idle threads."""
-    with one_blas_thread() if len(K) < _SETTINGS.threaded_rows else nullcontext():
+    """Return eigenvalues and vectors of a symmetric matrix."""
+    with limit_threads(len(K)):
         return scipy.linalg.eigh(K, check_finite=False, **asked)
 
 
@@ -394,7 +406,7 @@ def invert_root(K: Floats, eps: float, most: int | None = None) -> InverseRoot:
         return InverseRoot(np.zeros((len(K), 1)), np.zeros(1), *ends, noise)
     largest = np.abs(vectors[:, kept]).argmax(axis=0)
     signs = np.where(vectors[largest, kept] < 0, -1.0, 1.0)
-    root = signs * vectors[:, kept] / np.sqrt(eigenvalues[kept])
+    root = np.ascontiguousarray(signs * vectors[:, kept] / np.sqrt(eigenvalues[kept]))
     return InverseRoot(root, eigenvalues[kept], *ends, noise)
 
 
@@ -423,7 +435,7 @@ def _estimate_leverage(
     first = rng.choice(candidates, min(count, len(candidates)), replace=False)
     pilot, K = rows.take_landmarks(np.sort(first))
     root = invert_root(K, float(np.finfo(np.float64).eps), count).root
-    B = pilot.values(rows.widen(candidates), pilot.prepare(np.float64)) @ root
+    B = pilot.features(rows.widen(candidates), root)
     left = np.maximum(rows.diagonal(candidates) - np.einsum("ij,ij->i", B, B), 0.0)
     eigenvalues, vectors = solve_eigen(B.T @ B)
     eigenvalues = np.maximum(eigenvalues, 0.0)
@@ -459,7 +471,7 @@ def _find_centres(
         n_init=1,
         random_state=int(rng.integers(2**31)),
     )
-    threads = 1 if count * X.shape[1] < _SETTINGS.threaded_centres else None
+    threads = 1 if count * X.shape[1] < _SETTINGS.one_thread_centres else None
     with threadpool_limits(threads), warnings.catch_warnings():
         # Of fewer distinct rows than centres, some centres are equal.
         warnings.simplefilter("ignore", ConvergenceWarning)

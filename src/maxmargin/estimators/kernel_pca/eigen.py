@@ -7,7 +7,6 @@ Block Lanczos with full orthogonalisation and thick restarts (Wu and Simon, SIAM
 """
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ import numpy.typing as npt
 import scipy.linalg
 
 from maxmargin import clock
+from maxmargin.estimators.feature_maps.nystroem import limit_threads
 from maxmargin.estimators.kernel_pca.operators import CentredGram, Moments, measure_rounding
 from maxmargin.kernels import Kernel, Precomputed
 from maxmargin.kernels.blas import one_blas_thread
@@ -34,7 +34,6 @@ class EigenSettings:
     dense_rows: int = 1000  # up to which LAPACK is as fast as anything
     dense_copies: int = 4  # of the matrix, that LAPACK needs
     double_rows: int = 2000  # up to which a search in float32 would save nothing worth having
-    one_thread_rows: int = 2000  # up to which LAPACK is faster on one thread than on several
     blocks: int = 12  # in the basis, unless memory is short
     fewest_blocks: int = 4
     products_after: int = 5  # in float32, that take as long as what follows a search
@@ -162,10 +161,7 @@ def solve_scatter(moments: Moments, count: int) -> Eigenpairs:
 def _call_lapack(A: Floats, count: int, whole: bool) -> Eigenpairs:
     """Return the ``count`` largest; with ``whole`` the lowest is known as well."""
     n = len(A)
-    few: AbstractContextManager[None] = nullcontext()
-    if n <= _SETTINGS.one_thread_rows:  # more threads would wait for each other
-        few = one_blas_thread()
-    with few:
+    with limit_threads(n):
         some = None if whole or count > n // 2 else _call_lapack_for_some(A, count)
         values, vectors = some or scipy.linalg.eigh(A, driver="evd", check_finite=False)
         values, lowest = values[::-1][:count], float(values[0])

@@ -21,7 +21,6 @@ from maxmargin import clock
 from maxmargin.estimators.feature_maps.base import cut_blocks
 from maxmargin.estimators.feature_maps.nystroem import (
     KernelRows,
-    Landmarks,
     choose_landmarks,
     invert_root,
 )
@@ -275,8 +274,7 @@ class NystroemStream:
 
     def features(self, X: Any) -> Floats:
         """Return Nyström's features of rows in float64."""
-        landmarks: Landmarks = self.landmarks
-        return np.asarray(landmarks.values(X, landmarks.prepare(np.float64)) @ self.root)
+        return self.landmarks.features(X, self.root)
 
     def add(self, rows: KernelRows) -> None:
         """Add rows."""
