@@ -8,7 +8,7 @@ import pytest
 from sklearn import svm
 
 from maxmargin.kernels.blas import one_blas_thread
-from maxmargin.loops.records import Terms
+from maxmargin.loops.records import Loss
 from maxmargin.model_selection.cost_paths import OnMatrix, Path, Room
 from tests.kernel_reference import Machine, Spec, laplacian, optimum, poly, rbf, stated
 
@@ -33,8 +33,8 @@ def solved(
     n = len(machine.K)
     K = np.ascontiguousarray(machine.K, dtype=dtype)
     target, low, high = (np.asarray(part, float) for part in machine[1:4])
-    terms = Terms(target, low, high, np.zeros(len(target)), 0.0)
-    problem = OnMatrix.stated(terms, len(machine.totals) > 0, machine.rows)
+    loss = Loss(target, low, high, np.zeros(len(target)), 0.0)
+    problem = OnMatrix.stated(loss, len(machine.totals) > 0, machine.rows)
     with one_blas_thread():
         return problem.solve(
             K, np.asarray(costs, float), tol, Room.of(n, dtype), np.arange(n), rounds

@@ -24,11 +24,10 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import maxmargin as mm
 from maxmargin.clock import Clock
-from maxmargin.diagnosis.conflicts import find_conflicts
 from maxmargin.diagnosis.cross_validation import inner_scores, make_folds, nested
 from maxmargin.diagnosis.inputs import Sample, Table, equal_rows
 from maxmargin.diagnosis.learners import Candidate, Neighbours
-from maxmargin.diagnosis.planes import find_planes
+from maxmargin.diagnosis.planes import find_conflicts, find_planes
 from maxmargin.diagnosis.significance import (
     Metric,
     bayes_bracket,

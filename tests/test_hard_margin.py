@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
 
 import maxmargin as mm
-from maxmargin.certify.hard import certify_hard
-from maxmargin.problem import Intercept, Status
+from maxmargin.certificates.hard import certify_hard
+from maxmargin.problems.problem import Intercept, Status
 from maxmargin.separability import Overlap
 from tests.estimators import FED_INSEPARABLE
 

@@ -21,8 +21,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 
 import maxmargin as mm
-from maxmargin.certify.kernel import certify_kernel
-from maxmargin.problem import Progress, Status
+from maxmargin.certificates.kernel import certify_kernel
+from maxmargin.problems.problem import Progress, Status
 from maxmargin.solve import solve
 from maxmargin.solvers.block_smo import BlockSMO
 from tests.test_linear_machine import forms

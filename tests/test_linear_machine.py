@@ -20,7 +20,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
-from maxmargin.problem import Progress, Status
+from maxmargin.problems.problem import Progress, Status
 from tests.linear_reference import (
     CLASSIFIERS,
     INTERCEPTS,

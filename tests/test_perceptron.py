@@ -23,8 +23,8 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import maxmargin as mm
-from maxmargin.gram import RowStore
-from maxmargin.problem import Status
+from maxmargin.problems.problem import Status
+from maxmargin.problems.row_cache import RowCache
 from tests import reference
 
 LINEAR: list[Any] = [mm.Perceptron, mm.AveragedPerceptron, mm.VotedPerceptron]
@@ -546,15 +546,15 @@ def test_interrupt_keeps_what_was_learnt() -> None:
 def test_an_interrupted_kernel_fit_is_consistent(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = integers(n=900, seed=24)
     calls = []
-    computed = RowStore.fetch
+    computed = RowCache.fetch
 
-    def interrupt(self: RowStore, rows: Any) -> Any:
+    def interrupt(self: RowCache, rows: Any) -> Any:
         calls.append(1)
         if len(calls) == 6:
             raise KeyboardInterrupt
         return computed(self, rows)
 
-    monkeypatch.setattr(RowStore, "fetch", interrupt)
+    monkeypatch.setattr(RowCache, "fetch", interrupt)
     model = mm.KernelPerceptron(kernel="linear")
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)

@@ -15,8 +15,8 @@ from sklearn.svm import SVC as LIBSVM
 
 import maxmargin as mm
 from maxmargin.model_selection import RegularizationPath
-from maxmargin.model_selection.exact_path import exact_path
-from maxmargin.problem import Status
+from maxmargin.model_selection.path.exact import exact_path
+from maxmargin.problems.problem import Status
 
 Floats = npt.NDArray[np.float64]
 

@@ -38,9 +38,9 @@ def gemm(block: Block) -> Fill:
 def ours(block: Block) -> Fill:
     """Fill our tiles, rows already bound."""
     kernel = RBF(block.gamma)
-    b = kernel.bind(block.B)
-    a = kernel.bind(block.A, like=b)
-    return lambda: kernel.between(a, b, out=block.out)
+    b = kernel.prepare(block.B)
+    a = kernel.prepare(block.A, like=b)
+    return lambda: kernel.block(a, b, out=block.out)
 
 
 def ours_unbound(block: Block) -> Fill:
@@ -48,8 +48,8 @@ def ours_unbound(block: Block) -> Fill:
     kernel = RBF(block.gamma)
 
     def bind_and_fill() -> object:
-        b = kernel.bind(block.B)
-        return kernel.between(kernel.bind(block.A, like=b), b, out=block.out)
+        b = kernel.prepare(block.B)
+        return kernel.block(kernel.prepare(block.A, like=b), b, out=block.out)
 
     return bind_and_fill
 

@@ -196,7 +196,7 @@ class Session:
         from maxmargin.kernels import RBF
 
         kernel, X = RBF(self.machine.gamma), self.dataset.X
-        rows = kernel.bind_single(X) or kernel.bind(X.astype(np.float32))
+        rows = kernel.prepare_float32(X) or kernel.prepare(X.astype(np.float32))
         vectors = rows[np.asarray(self.model.support_)]
         step = max(1, BLOCK // max(1, len(vectors)))
         room = np.empty((min(step, len(rows)), len(vectors)), np.float32)
@@ -204,7 +204,7 @@ class Session:
         def tiles() -> None:
             for start in range(0, len(rows), step):
                 part = rows[start : start + step]
-                kernel.between(part, vectors, out=room[: len(part)], threads=self.threads)
+                kernel.block(part, vectors, out=room[: len(part)], threads=self.threads)
 
         return _sampled(tiles)._asdict()
 
@@ -255,8 +255,8 @@ def _certifying() -> Iterator[list[float]]:
     They are those of each thread: where pairs of classes are certified side by side, their sum can
     be more than the time that passed.
     """
-    # By its name: ``import maxmargin.certify as …`` would find the function called so.
-    room: Any = importlib.import_module("maxmargin.certify")
+    # By its name: ``import maxmargin.certificates as …`` would find the function called so.
+    room: Any = importlib.import_module("maxmargin.certificates")
     original = room.certify_kernel
     seconds: list[float] = []
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.report import Table, plain
-from maxmargin.problem import Status
+from maxmargin.problems.problem import Status
 
 NAME = "kernel-table"
 OPTIMAL = Status.OPTIMAL.name

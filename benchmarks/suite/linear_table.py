@@ -24,7 +24,7 @@ from benchmarks.objective import LinearObjective
 from benchmarks.options import Options
 from benchmarks.report import Cell, Check, Report, Table, plain
 from benchmarks.solvers.linear import Ours, warm_up
-from maxmargin.problem import Status
+from maxmargin.problems.problem import Status
 
 REGRESSION = ("housing_scale", "abalone", "cpusmall", "casp")
 COSTS = (1e-2, 1.0, 1e2)

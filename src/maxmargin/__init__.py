@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from maxmargin import data, datasets, geometry, kernels
-from maxmargin.certify import Certificate
+from maxmargin.certificates import Certificate
 from maxmargin.diagnosis import Diagnosis, diagnose
 from maxmargin.errors import DataFileError, NotSeparableError
 from maxmargin.estimators import (

@@ -9,10 +9,9 @@ import scipy.sparse as sp
 from maxmargin.clock import Clock
 from maxmargin.diagnosis import families
 from maxmargin.diagnosis.columns import look_at_columns, remarks_on
-from maxmargin.diagnosis.conflicts import FORCED, find_conflicts
 from maxmargin.diagnosis.cross_validation import Scored, make_folds
 from maxmargin.diagnosis.inputs import Sample, Table, draw_rows, equal_rows, is_wide
-from maxmargin.diagnosis.planes import Planes, find_planes
+from maxmargin.diagnosis.planes import FORCED, Planes, find_conflicts, find_planes
 from maxmargin.diagnosis.result import Rung
 from maxmargin.diagnosis.significance import (
     LEVEL,

@@ -4,12 +4,12 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.certify import Certificate, together
-from maxmargin.certify import certify as certify_point
+from maxmargin.certificates import Certificate, together
+from maxmargin.certificates import certify as certify_point
 from maxmargin.estimators.foreign import READERS, PerceptronFacts, Reader, Training
 from maxmargin.estimators.foreign.linear_machines import bounded
 from maxmargin.estimators.inputs import check_rows, refuse_swapped, regression_weights
-from maxmargin.problem import KernelProblem
+from maxmargin.problems.problem import KernelProblem
 
 
 def certify(

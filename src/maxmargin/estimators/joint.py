@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin.geometry.inputs import row_products
-from maxmargin.problem import Intercept, MulticlassProblem
+from maxmargin.problems.problem import Intercept, MulticlassProblem
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -169,8 +169,8 @@ class NuSVR(KernelRegressor):
         cost = float(self.C) * data.weight
         sides = np.repeat([0, 1], n)
         total = 0.5 * float(self.nu) * float(cost.sum())
-        terms = two_sided(data.answers, data.answers, cost)
-        return [Part(terms, np.tile(np.arange(n), 2), sides, sides, np.array([total, -total]))]
+        loss = two_sided(data.answers, data.answers, cost)
+        return [Part(loss, np.tile(np.arange(n), 2), sides, sides, np.array([total, -total]))]
 
     def _adopt(self, data: Training, found: Found) -> None:
         # At the upper edge of the tube y = f + ε, at the lower one y = f − ε.

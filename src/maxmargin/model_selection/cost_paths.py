@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin import loops
-from maxmargin.certify.intercepts import best_intercept
+from maxmargin.certificates.intercepts import best_intercept
 from maxmargin.kernels.rows import FloatArray
-from maxmargin.loops.records import Terms
+from maxmargin.loops.records import Loss
 from maxmargin.solvers.active_sets import active_set_step
 
 Floats = npt.NDArray[np.float64]
@@ -45,9 +45,9 @@ class Path(NamedTuple):
 
 @dataclass(frozen=True)
 class OnMatrix:
-    """A problem with at most one intercept: its terms are those at cost 1."""
+    """A problem with at most one intercept: its loss are those at cost 1."""
 
-    terms: Terms
+    loss: Loss
     free: bool  # whether there is an intercept
     place: Ints  # its rows in the matrix, ascending
     at: Ints  # the row of each variable, among these
@@ -55,17 +55,17 @@ class OnMatrix:
     f: Floats  # its scores
 
     @classmethod
-    def stated(cls, terms: Terms, free: bool, rows: Ints) -> Self:
+    def stated(cls, loss: Loss, free: bool, rows: Ints) -> Self:
         """Return a problem whose variables belong to these rows of the matrix."""
         place, at = np.unique(rows, return_inverse=True)
-        return cls(terms, free, place, at, np.zeros(len(rows)), np.zeros(len(place)))
+        return cls(loss, free, place, at, np.zeros(len(rows)), np.zeros(len(place)))
 
     def start(self, cost: float, duals: Floats, scores: Floats) -> None:
         """Start from duals, as far as limits and sum allow; scores say which give way first."""
-        low, high = cost * self.terms.low, cost * self.terms.high
+        low, high = cost * self.loss.low, cost * self.loss.high
         self.x[:] = np.clip(duals, low, high)
         if self.free:
-            x = _balanced(self.terms, low, high, self.x, scores[self.at])
+            x = _balanced(self.loss, low, high, self.x, scores[self.at])
             self.x[:] = snapped(x, low, high)
 
     def solve(
@@ -79,7 +79,7 @@ class OnMatrix:
     ) -> Path:
         """Solve at ascending costs to relative gaps of ``tol``; judge rows of the matrix."""
         judged = np.empty(0, np.int64) if judged is None else judged
-        count, terms = len(costs), self.terms
+        count, loss = len(costs), self.loss
         path = Path(
             np.zeros((count, len(self.place))),
             np.zeros((count, len(judged))),
@@ -92,7 +92,7 @@ class OnMatrix:
         self._score(K, runs)
         for k, cost in enumerate(costs.tolist()):
             variables = loops.cost_path.Variables(
-                terms.target, cost * terms.low, cost * terms.high, self.at, self.x, self.f
+                loss.target, cost * loss.low, cost * loss.high, self.at, self.x, self.f
             )
             if k > 0:
                 loops.cost_path.along(variables, cost / costs[k - 1])
@@ -116,7 +116,7 @@ class OnMatrix:
         index = np.flatnonzero((self.x > low) & (self.x < high))
         rows = self.place[self.at[index]]
         x, low, high = self.x[index], low[index], high[index]
-        r = self.terms.target[index] - self.f[self.at[index]]
+        r = self.loss.target[index] - self.f[self.at[index]]
         block = K[np.ix_(rows, rows)].astype(np.float64, copy=False)
         step = active_set_step(block, r, x - low, high - x, self.free)
         if step is not None:
@@ -128,9 +128,9 @@ class OnMatrix:
         """Return the best intercept, the one that an estimator has: the middle of several."""
         if not self.free:
             return 0.0
-        target, low, high, shift, slope = self.terms
-        terms = Terms(target, cost * low, cost * high, shift, slope)
-        return best_intercept(terms, self.f[self.at], near)
+        target, low, high, shift, slope = self.loss
+        loss = Loss(target, cost * low, cost * high, shift, slope)
+        return best_intercept(loss, self.f[self.at], near)
 
     def _by_row(self) -> Floats:
         return np.bincount(self.at, self.x, minlength=len(self.place)).astype(np.float64)
@@ -156,11 +156,11 @@ def _add_rows(K: FloatArray, runs: Ints, place: Ints, coefficients: Floats, f: F
     loops.cost_path.add_rows(K, runs, place[used], coefficients[used], f)
 
 
-def _balanced(terms: Terms, low: Floats, high: Floats, x: Floats, f: Floats) -> Floats:
+def _balanced(loss: Loss, low: Floats, high: Floats, x: Floats, f: Floats) -> Floats:
     """Return x with a sum of 0: those move first that gain most by it, or lose least."""
     total = float(x.sum())
     sign = 1.0 if total > 0 else -1.0
-    order = np.argsort(sign * (terms.target - f), kind="stable")
+    order = np.argsort(sign * (loss.target - f), kind="stable")
     room = (x - low if sign > 0 else high - x)[order]
     before = np.cumsum(room) - room
     out = x.copy()

@@ -105,11 +105,11 @@ class GramDisplay(Display):
         from maxmargin.kernels import as_kernel, check_kernel
 
         settled = as_kernel(kernel).resolved(X)
-        bound = settled.bind(X)
-        rows, labels = sampled(len(bound), y, most)
-        part = bound[rows]
+        prepared = settled.prepare(X)
+        rows, labels = sampled(len(prepared), y, most)
+        part = prepared[rows]
         # The other half is computed as well: a function that is not symmetric must be seen.
-        K = settled.between(part, bound[rows])
+        K = settled.block(part, prepared[rows])
         checked = check_kernel(K)
         place = in_order(np.asarray(K, dtype=np.float64), labels)
         return cls(
@@ -119,7 +119,7 @@ class GramDisplay(Display):
             rounding=len(K) * float(np.finfo(K.dtype).eps) * float(abs(checked.spectrum[0]).max()),
             labels=None if labels is None else labels[place],
             name=kernel_name(settled),
-            n_rows=len(bound),
+            n_rows=len(prepared),
         ).plot(ax)
 
     @classmethod

@@ -18,9 +18,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin import losses as known
 from maxmargin.plots.display import Display
 from maxmargin.plots.style import colour, ink, legend_below, new_axes, text
+from maxmargin.problems import losses as known
 
 Floats = npt.NDArray[np.float64]
 Loss = Callable[[Floats], Any]

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 import maxmargin
 from maxmargin.estimators.code import code, placeless
 from maxmargin.html import Html, html, joined, table, tag, visible
-from maxmargin.problem import Status
+from maxmargin.problems.problem import Status
 from maxmargin.reports.pictures import drawn, search_picture
 from maxmargin.reports.subject import Subject
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.certify import Certificate
-from maxmargin.certify.page import numbers
+from maxmargin.certificates import Certificate
+from maxmargin.certificates.page import numbers
 from maxmargin.estimators import NuSVC
 from maxmargin.estimators.certifying import certify
 from maxmargin.html import Html, joined, tag

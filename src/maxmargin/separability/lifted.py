@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin.problem import Status
-from maxmargin.separability.deciding import verified_plane
-from maxmargin.separability.overlaps import conflict
+from maxmargin.problems.problem import Status
+from maxmargin.separability.decide import verified_plane
+from maxmargin.separability.overlap import conflict
 from maxmargin.separability.search import common_scale, rescaled, search
 from maxmargin.solvers.hulls import Hulls
 

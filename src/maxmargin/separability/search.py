@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin.problem import Run, Status
+from maxmargin.problems.problem import Run, Status
 from maxmargin.solve import Callback, drive
 from maxmargin.solvers.hulls import Hulls
 from maxmargin.solvers.nearest_points import Nearest, nearest_points

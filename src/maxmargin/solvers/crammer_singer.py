@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin.problem import MulticlassProblem, relative_gap
+from maxmargin.problems.problem import MulticlassProblem, relative_gap
 from maxmargin.solvers.crammer_singer_newton import LARGEST, Newton
 from maxmargin.solvers.crammer_singer_state import Machine, MulticlassStart
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from maxmargin import loops
 from maxmargin.geometry.inputs import blocks
-from maxmargin.problem import Intercept, MulticlassProblem
+from maxmargin.problems.problem import Intercept, MulticlassProblem
 from maxmargin.solvers.crammer_singer_intercepts import better_intercept, middle_step
 
 Floats = npt.NDArray[np.float64]

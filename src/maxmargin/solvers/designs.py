@@ -12,7 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin import loops
-from maxmargin.problem import Intercept, Problem
+from maxmargin.problems.problem import Intercept, Problem
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

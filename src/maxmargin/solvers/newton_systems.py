@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
 
-from maxmargin.problem import Intercept, Problem
+from maxmargin.problems.problem import Intercept, Problem
 from maxmargin.solvers.passes import Passes, Sums
 
 Floats = npt.NDArray[np.float64]

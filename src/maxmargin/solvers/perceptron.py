@@ -12,18 +12,16 @@ from dataclasses import InitVar, dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin import loops
+from maxmargin._typing import Floats, Ints
 from maxmargin.geometry.inputs import row_products
-from maxmargin.gram import Gram, RowStore
 from maxmargin.kernels import Kernel
 from maxmargin.loops.records import Rule, Updates
-from maxmargin.problem import Status
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from maxmargin.problems.gram import Gram
+from maxmargin.problems.problem import Status
+from maxmargin.problems.row_cache import RowCache
 
 # Multiplications between two checks of the clock: a few hundredths of a second at most.
 _WORK_PER_ITERATE = 2**23
@@ -325,9 +323,9 @@ class DualFunction(NamedTuple):
         """Return ‖(w, b)‖."""
         return float(np.hypot(np.sqrt(self.squared_norm), np.linalg.norm(self.intercept)))
 
-    def scores(self, bound: Any) -> Floats:
-        """Return f on rows bound by the kernel: (n, K)."""
-        return self.kernel.combine(bound, self.support, self.coefficients) + self.intercept
+    def scores(self, prepared: Any) -> Floats:
+        """Return f on rows prepared by the kernel: (n, K)."""
+        return self.kernel.dot(prepared, self.support, self.coefficients) + self.intercept
 
 
 class KernelState(NamedTuple):
@@ -366,9 +364,9 @@ class KernelLearner:
         self.squared_radius = np.inf  # until the kernel is known to be positive semidefinite
         self.gram = Gram(kernel, X, like=None if start is None else start.support)
         self.gram.memory = min(self.gram.memory, _BLOCKS.kept_bytes)
-        self._store = RowStore(self.gram, self.gram.bound, least=_BLOCKS.largest)
+        self._store = RowCache(self.gram, self.gram.prepared, least=_BLOCKS.largest)
         zeros = np.zeros((len(self.gram), outputs))
-        self._start_scores = zeros if start is None else start.scores(self.gram.bound)
+        self._start_scores = zeros if start is None else start.scores(self.gram.prepared)
         self.now = KernelState(
             zeros,
             self._start_scores,

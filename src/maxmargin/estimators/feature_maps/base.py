@@ -13,7 +13,7 @@ from maxmargin.estimators.inputs import LARGEST_SQUARE, check_rows, refuse_overf
 from maxmargin.estimators.parameters import NamedParameters
 from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.kernels.blas import one_blas_thread, usual_threads
-from maxmargin.kernels.tiling import shared
+from maxmargin.kernels.tiles import share_work
 
 FAILURE = 1e-3  # the probability with which a stated bound may fail
 
@@ -144,7 +144,7 @@ class FeatureMap(TransformerMixin, NamedParameters, BaseEstimator):
 
         if self._threaded and len(parts) > 1:
             with one_blas_thread():
-                shared(fill, deque(parts), min(usual_threads(), len(parts)))
+                share_work(fill, deque(parts), min(usual_threads(), len(parts)))
         else:
             for part in parts:
                 fill(part)

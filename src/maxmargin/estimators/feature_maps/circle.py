@@ -7,10 +7,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from maxmargin._typing import Floats
 from maxmargin.estimators.feature_maps.base import FeatureMap
 from maxmargin.estimators.parameters import check_choice, check_number
-
-Floats = npt.NDArray[np.float64]
 
 
 class Circle(NamedTuple):

@@ -11,16 +11,14 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
+from maxmargin._typing import Floats
 from maxmargin.estimators.feature_maps.base import FAILURE, FeatureMap
 from maxmargin.estimators.inputs import generator
 from maxmargin.estimators.parameters import check_flag, check_number
 from maxmargin.kernels import RBF, Laplacian, as_kernel
-
-Floats = npt.NDArray[np.float64]
 
 _COMPARED = 128  # rows on all pairs of which φ(x)·φ(x′) is compared with the kernel
 
@@ -148,7 +146,7 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureMap):
     def _hoeffding(self, pairs: int) -> float:
         """Return ε with P(the error of some pair exceeds ε) ≤ FAILURE.
 
-        A sum of N cosines is one of independent terms in ±nᵦ: nᵦ = 1, or the frequencies in a
+        A sum of N cosines is one of independent loss in ±nᵦ: nᵦ = 1, or the frequencies in a
         block, and one more where the last has a random phase. Then
         P(|mean − k| > ε) ≤ 2 exp(−N²ε² / 2Σnᵦ²).
         """

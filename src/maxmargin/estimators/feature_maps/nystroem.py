@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.feature_maps.base import (
     FAILURE,
     LARGEST_SINGLE,
@@ -41,12 +41,9 @@ from maxmargin.estimators.kernel_input import (
     set_kernel_tags,
 )
 from maxmargin.estimators.parameters import check_choice, check_number, check_threads
-from maxmargin.kernels import Bound, Kernel, as_kernel
+from maxmargin.kernels import Kernel, PreparedRows, as_kernel
 from maxmargin.kernels.blas import one_blas_thread
-from maxmargin.kernels.bound import is_numeric
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from maxmargin.kernels.prepared import is_numeric
 
 
 @dataclass(frozen=True)
@@ -340,23 +337,23 @@ class Landmarks:
     ) -> None:
         self.kernel, self.rows, self.indices, self.threads = kernel, rows, indices, threads
 
-    def prepare(self, dtype: Any) -> Bound | None:
+    def prepare(self, dtype: Any) -> PreparedRows | None:
         """Return the landmarks as their kernel sees them; None if kernel values are given."""
         if self.kernel.takes_gram:
             return None
         rows = self.rows
-        return self.kernel.bind(
+        return self.kernel.prepare(
             rows if self.kernel.takes_objects else rows.astype(dtype, copy=False)
         )
 
-    def values(self, X: Any, prepared: Bound | None) -> Any:
+    def values(self, X: Any, prepared: PreparedRows | None) -> Any:
         """Return K of rows with the landmarks, in the type in which these were prepared."""
         if prepared is None:
             return X[:, self.indices]
         if not self.kernel.takes_objects:
             X = X.astype(prepared.dtype, copy=False)
-        left = self.kernel.bind(X, like=prepared)
-        return self.kernel.between(left, prepared, threads=self.threads)
+        left = self.kernel.prepare(X, like=prepared)
+        return self.kernel.block(left, prepared, threads=self.threads)
 
     def features(self, X: Any, root: Floats) -> Floats:
         """Return K of rows with the landmarks times ``root``, in float64."""
@@ -365,7 +362,7 @@ class Landmarks:
             return np.asarray(X[:, self.indices].astype(np.float64, copy=False) @ root)
         if not self.kernel.takes_objects:
             X = X.astype(np.float64, copy=False)
-        return self.kernel.combine(self.kernel.bind(X, like=prepared), prepared, root, self.threads)
+        return self.kernel.dot(self.kernel.prepare(X, like=prepared), prepared, root, self.threads)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "threads": None}

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from maxmargin.certify import Certificate
+from maxmargin.certificates import Certificate
 from maxmargin.estimators.foreign.kernel_machines import svc, svr
 from maxmargin.estimators.foreign.linear_machines import linear_svc, linear_svr, sgd_classifier
 from maxmargin.estimators.foreign.nu_machines import nu_svc, nu_svr, one_class

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.certify import Certificate
-from maxmargin.certify.multiclass import certify_multiclass
+from maxmargin.certificates import Certificate
+from maxmargin.certificates.multiclass import certify_multiclass
 from maxmargin.estimators.foreign.training import ENOUGH, Floats, Training, planes, positions
-from maxmargin.problem import Intercept, MulticlassProblem, Status
+from maxmargin.problems.problem import Intercept, MulticlassProblem, Status
 from maxmargin.solve import solve
 
 

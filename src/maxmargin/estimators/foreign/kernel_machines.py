@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin import losses
-from maxmargin.certify import Certificate, certify, together
+from maxmargin.certificates import Certificate, certify, together
 from maxmargin.estimators.foreign.training import (
     Fitted,
     Floats,
@@ -17,10 +16,11 @@ from maxmargin.estimators.foreign.training import (
     positions,
 )
 from maxmargin.estimators.inputs import check_targets
-from maxmargin.gram import Gram
 from maxmargin.kernels import Kernel, as_kernel
-from maxmargin.loops.records import Terms
-from maxmargin.problem import KernelProblem, Problem
+from maxmargin.loops.records import Loss
+from maxmargin.problems import losses
+from maxmargin.problems.gram import Gram
+from maxmargin.problems.problem import KernelProblem, Problem
 
 _SAME = 1e-6  # difference of rows and support vectors, relative to the largest, that is rounding
 
@@ -29,7 +29,7 @@ class Machine(NamedTuple):
     """One f = Σ βK(x, ·) + b and the losses it was fitted to, on certain rows."""
 
     rows: Ints
-    terms: Terms
+    loss: Loss
     beta: Floats
     b: Any  # one for each group of duals
     groups: Ints | None = None  # None: all are in one
@@ -109,7 +109,7 @@ def _certified(gram: Gram, machine: Machine) -> Certificate:
     if groups is None:
         groups = np.zeros(len(machine.rows), dtype=np.int64)
     problem = KernelProblem(
-        gram, machine.terms, machine.rows, groups, np.asarray(machine.totals, dtype=np.float64)
+        gram, machine.loss, machine.rows, groups, np.asarray(machine.totals, dtype=np.float64)
     )
     point = Fitted(machine.beta, machine.b, machine.beta)
     return certify(problem, point, keep_intercept=True)
@@ -119,7 +119,7 @@ def _linear(X: Any, machine: Machine) -> Certificate:
     X = X[machine.rows]
     w = np.asarray(X.T @ machine.beta)
     return certify(
-        Problem(X, machine.terms), Fitted(w, machine.b, machine.beta), keep_intercept=True
+        Problem(X, machine.loss), Fitted(w, machine.b, machine.beta), keep_intercept=True
     )
 
 

@@ -12,8 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.class_weight import compute_class_weight
 
-from maxmargin import losses
-from maxmargin.certify import Certificate, certify, together
+from maxmargin.certificates import Certificate, certify, together
 from maxmargin.estimators.foreign.crammer_singer import crammer_singer
 from maxmargin.estimators.foreign.training import (
     ENOUGH,
@@ -25,7 +24,8 @@ from maxmargin.estimators.foreign.training import (
 )
 from maxmargin.estimators.inputs import check_targets
 from maxmargin.geometry.inputs import row_products
-from maxmargin.problem import Intercept, Problem, Start, Status
+from maxmargin.problems import losses
+from maxmargin.problems.problem import Intercept, Problem, Start, Status
 from maxmargin.solve import solve
 
 _CLASSIFYING = {"hinge": losses.hinge, "squared_hinge": losses.squared_hinge}
@@ -145,7 +145,7 @@ def bounded(problem: Problem, w: Floats, b: float, max_time: float | None) -> Ce
     """
     problem, w, b = _spelt_out(problem, w, b)
     scores = row_products(problem.X, w[:, np.newaxis])[:, 0] + b
-    guess = Fitted(w, b, losses.best_duals(problem.terms, scores))
+    guess = Fitted(w, b, losses.best_duals(problem.loss, scores))
     certificate = certify(problem, guess, keep_intercept=True)
     if certificate.holds(ENOUGH):
         return certificate
@@ -170,5 +170,5 @@ def _spelt_out(problem: Problem, w: Floats, b: float) -> tuple[Problem, Floats, 
     column = np.full((problem.X.shape[0], 1), problem.lift, problem.X.dtype)
     X = problem.X
     X = sp.hstack([X, column], format="csr") if sp.issparse(X) else np.hstack([X, column])
-    widened = Problem(X, problem.terms, Intercept.NONE, l1_ratio=problem.l1_ratio)
+    widened = Problem(X, problem.loss, Intercept.NONE, l1_ratio=problem.l1_ratio)
     return widened, np.append(w, b / problem.lift), 0.0

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.certify import Certificate
+from maxmargin.certificates import Certificate
 from maxmargin.estimators.foreign.kernel_machines import (
     Machine,
     by_gram,
@@ -19,7 +19,7 @@ from maxmargin.estimators.foreign.kernel_machines import (
 )
 from maxmargin.estimators.foreign.training import Floats, Training, dense, positions
 from maxmargin.estimators.inputs import check_targets
-from maxmargin.loops.records import Terms
+from maxmargin.loops.records import Loss
 
 
 def nu_svc(model: Any, data: Training) -> Certificate:
@@ -35,7 +35,7 @@ def _pairs(model: Any, data: Training) -> Iterator[Machine]:
         rho = 2 * total / sum_of_duals if sum_of_duals > 0 else 0.0
         positive = pair.signs > 0
         none = np.zeros(len(pair.rows))
-        terms = Terms(
+        loss = Loss(
             none,
             np.where(positive, 0.0, -pair.weight),
             np.where(positive, pair.weight, 0.0),
@@ -44,7 +44,7 @@ def _pairs(model: Any, data: Training) -> Iterator[Machine]:
         )
         b = rho * pair.b + rho * np.array([-1.0, 1.0])
         groups = np.where(positive, 0, 1)
-        yield Machine(pair.rows, terms, rho * pair.beta, b, groups, (total, -total))
+        yield Machine(pair.rows, loss, rho * pair.beta, b, groups, (total, -total))
 
 
 def nu_svr(model: Any, data: Training) -> Certificate:
@@ -55,7 +55,7 @@ def nu_svr(model: Any, data: Training) -> Certificate:
     beta = np.zeros(n)
     beta[support(model, data)] = dense(model.dual_coef_)[0]
     total, none = 0.5 * model.nu * float(cost.sum()), np.zeros(n)
-    terms = Terms(
+    loss = Loss(
         np.tile(target, 2),
         np.concatenate([none, -cost]),
         np.concatenate([cost, none]),
@@ -66,7 +66,7 @@ def nu_svr(model: Any, data: Training) -> Certificate:
     sides = np.repeat([0, 1], n)
     duals = np.concatenate([np.maximum(beta, 0.0), np.minimum(beta, 0.0)])
     b = float(model.intercept_[0]) + epsilon * np.array([1.0, -1.0])
-    machine = Machine(np.tile(np.arange(n), 2), terms, duals, b, sides, (total, -total))
+    machine = Machine(np.tile(np.arange(n), 2), loss, duals, b, sides, (total, -total))
     return by_gram(model, data, iter([machine]))
 
 
@@ -85,6 +85,6 @@ def one_class(model: Any, data: Training) -> Certificate:
     beta, none = np.zeros(n), np.zeros(n)
     beta[support(model, data)] = dense(model.dual_coef_)[0]
     total = (model.nu * float(data.weight.sum()),)
-    terms = Terms(none, none, data.weight, none, 0.0)
+    loss = Loss(none, none, data.weight, none, 0.0)
     b = np.array([float(model.intercept_[0])])
-    return by_gram(model, data, iter([Machine(np.arange(n), terms, beta, b, totals=total)]))
+    return by_gram(model, data, iter([Machine(np.arange(n), loss, beta, b, totals=total)]))

@@ -11,17 +11,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 
 from maxmargin import clock
+from maxmargin._typing import Floats
 from maxmargin.estimators.feature_maps.nystroem import limit_threads
 from maxmargin.estimators.kernel_pca.operators import CentredGram, Moments, measure_rounding
 from maxmargin.kernels import Kernel, Precomputed
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.progress import Bar, progress
 
-Floats = npt.NDArray[np.float64]
 Dot = Callable[[Floats], Floats]
 
 _ROUNDING = 10 * float(np.finfo(np.float64).eps)  # of the largest |λ|: what it makes of λ = 0
@@ -112,14 +111,14 @@ class EigenProblem:
         X = self.X
         if isinstance(self.kernel, Precomputed) or not self.kernel.takes_objects:
             X = X.astype(np.float64, copy=False)
-        return self.kernel.bind(X)
+        return self.kernel.prepare(X)
 
     def prepare_single(self, double: Any) -> Any:
         """Return the rows in float32, or None if they are few or its rounding would show."""
         kernel = self.kernel
         if len(self) <= _SETTINGS.double_rows or kernel.takes_gram or kernel.takes_objects:
             return None
-        single = kernel.bind_single(self.X)
+        single = kernel.prepare_float32(self.X)
         if single is None or measure_rounding(kernel, single, double) > self.tol / 2:
             return None
         return single
@@ -207,7 +206,8 @@ class _Pace:
     """How long products take, and whether there is time for more.
 
     What follows a search, in float64 and for the means of columns, may end a fifth of ``max_time``
-    and half a second late; a first product that takes longer is given up.
+    and half a second late. A first product that takes half of that as well is given up, so that
+    there is time for Nyström's method instead.
     """
 
     def __init__(self, max_time: float | None) -> None:
@@ -218,7 +218,11 @@ class _Pace:
     def time(self, dot: Dot, V: Floats) -> Floats:
         """Return a product, and remember how long it took."""
         started = clock.now()
-        product = dot(V)
+        most = None
+        if self.allowed is not None and self._longest == 0.0:
+            most = self._started + 0.5 * (self._max_time + self.allowed) - started
+        with clock.limited(most):
+            product = dot(V)
         self._longest = max(self._longest, clock.now() - started)
         return product
 

@@ -11,7 +11,6 @@ from enum import Enum
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_array
@@ -19,6 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin import clock
+from maxmargin._typing import Floats
 from maxmargin.estimators.feature_maps.base import cut_blocks
 from maxmargin.estimators.feature_maps.nystroem import KernelRows
 from maxmargin.estimators.inputs import LARGEST_PRODUCT, generator
@@ -51,11 +51,10 @@ from maxmargin.estimators.parameters import (
     check_number,
     check_threads,
 )
-from maxmargin.gram import free_memory
 from maxmargin.kernels import Kernel, Linear, Precomputed, as_kernel
-from maxmargin.kernels.bound import is_numeric
-
-Floats = npt.NDArray[np.float64]
+from maxmargin.kernels.blas import one_blas_thread
+from maxmargin.kernels.prepared import is_numeric
+from maxmargin.problems.gram import free_memory
 
 # What a fit may set, and the next one may not.
 _OPTIONAL = (
@@ -517,7 +516,8 @@ class KernelPCA(NamedParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """Use Nyström's method with few enough landmarks to take only a moment."""
         few = int(np.sqrt(_SETTINGS.hurried_work / X.shape[0]))
         self.solver_ = "nystroem"
-        self._fit_nystroem(X, max(few, 2 * (self.n_components or 1)))
+        with one_blas_thread():  # several would wait for each other, if other processes run
+            self._fit_nystroem(X, max(few, 2 * (self.n_components or 1)))
         if self.status_ is KernelPCAStatus.APPROXIMATE:
             self.status_ = KernelPCAStatus.MAX_TIME
 

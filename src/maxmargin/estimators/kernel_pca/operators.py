@@ -13,11 +13,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
 
 from maxmargin import clock
+from maxmargin._typing import Floats
 from maxmargin.estimators.feature_maps.base import cut_blocks
 from maxmargin.estimators.feature_maps.nystroem import (
     KernelRows,
@@ -30,21 +30,18 @@ from maxmargin.estimators.feature_maps.polynomial import (
     list_monomials,
     weigh_monomials,
 )
-from maxmargin.estimators.kernel_models import BoundRows, expanded
-from maxmargin.kernels import Bound, Cosine, Kernel, Linear, Polynomial, Precomputed
+from maxmargin.estimators.kernel_models import PreparedSupport, expanded
+from maxmargin.kernels import Cosine, Kernel, Linear, Polynomial, Precomputed, PreparedRows
 from maxmargin.kernels.blas import one_blas_thread, usual_threads
-from maxmargin.kernels.given import FromMap
-from maxmargin.kernels.half import HalfGram
-from maxmargin.kernels.tiling import overflow_message, shared
-
-Floats = npt.NDArray[np.float64]
+from maxmargin.kernels.tiles import SymmetricProduct, overflow_message, share_work
+from maxmargin.kernels.user_defined import FromMap
 
 _PANEL = 2048  # columns whose products are summed at a time: float32 keeps its digits
 _SHARES = 8  # of a given matrix, whatever the number of threads: BLAS rounds by the shape
 _PROBE = 256  # rows on which the rounding of float32 is measured
 _EPS = float(np.finfo(np.float64).eps)
 _TINY = float(np.finfo(np.float64).tiny)
-_PREPARED = BoundRows()
+_PREPARED = PreparedSupport()
 
 
 # ------------------------------------------------------------------- the centred Gram matrix
@@ -60,19 +57,23 @@ class CentredGram:
     ----------
     kernel : Kernel
         With numbers for all its parameters.
-    prepared : Bound
+    prepared : PreparedRows
         The rows, in the type to compute in.
     memory : int
         Bytes that K may take.
     threads : int, optional
-        As in ``Kernel.between``.
+        As in ``Kernel.block``.
     """
 
-    def __init__(self, kernel: Kernel, prepared: Bound, memory: int, threads: int | None) -> None:
+    def __init__(
+        self, kernel: Kernel, prepared: PreparedRows, memory: int, threads: int | None
+    ) -> None:
         self.kernel, self.prepared, self.threads = kernel, prepared, threads
         self.given = isinstance(kernel, Precomputed)
-        self.kept = self.given or HalfGram.size(len(prepared), prepared.dtype) <= memory
-        self._half = HalfGram(kernel, prepared, threads, keep=self.kept)
+        self.kept = (
+            self.given or SymmetricProduct.stored_bytes(len(prepared), prepared.dtype) <= memory
+        )
+        self._half = SymmetricProduct(kernel, prepared, threads, keep=self.kept)
         self.eps = float(np.finfo(prepared.dtype).eps)  # of the kernel values
         self._means: Floats | None = None
 
@@ -84,7 +85,7 @@ class CentredGram:
         """K itself, not centred."""
         if self.given:
             return self.prepared.parts[0].values
-        return self.kernel.between(self.prepared, self.prepared, threads=self.threads)
+        return self.kernel.block(self.prepared, self.prepared, threads=self.threads)
 
     def dot(self, V: Floats) -> Floats:
         """Return HKH @ V."""
@@ -98,7 +99,7 @@ class CentredGram:
 
     def _multiply(self, V: Floats) -> Floats:
         if not self.given:
-            return self._half.times(V)
+            return self._half.dot(V)
         K, threads = self.matrix, self.threads or usual_threads()
         typed = np.ascontiguousarray(V.T, K.dtype)
         out = np.zeros((V.shape[1], len(V)))
@@ -113,7 +114,7 @@ class CentredGram:
 
         cuts = np.linspace(0, len(V), _SHARES + 1).astype(int).tolist()
         with one_blas_thread():
-            shared(multiply, deque(pairwise(cuts)), threads)
+            share_work(multiply, deque(pairwise(cuts)), threads)
         return out.T
 
     @property
@@ -152,13 +153,14 @@ class CentredGram:
         return K
 
 
-def measure_rounding(kernel: Kernel, single: Bound, double: Bound) -> float:
+def measure_rounding(kernel: Kernel, single: PreparedRows, double: PreparedRows) -> float:
     """Return ‖error‖/‖HKH‖ of kernel values in float32, on some of the rows."""
     rows = np.linspace(0, len(double) - 1, min(len(double), _PROBE)).astype(int)
-    K = kernel.between(double[rows], double[rows]).astype(np.float64)
-    error = kernel.between(single[rows], single[rows]).astype(np.float64) - K
-    largest = _centred_norm(K)
-    return _centred_norm(error) / largest if largest > 0 else np.inf
+    K = kernel.block(double[rows], double[rows]).astype(np.float64)
+    error = kernel.block(single[rows], single[rows]).astype(np.float64) - K
+    with one_blas_thread():
+        largest = _centred_norm(K)
+        return _centred_norm(error) / largest if largest > 0 else np.inf
 
 
 def _centred_norm(K: Floats) -> float:
@@ -178,7 +180,7 @@ def count_features(kernel: Kernel, X: Any) -> int | None:
     if type(kernel) in (Linear, Cosine):
         return int(X.shape[1])
     if isinstance(kernel, FromMap):
-        return int(kernel.bind(X[:1]).parts[0].values.shape[1])
+        return int(kernel.prepare(X[:1]).parts[0].values.shape[1])
     if type(kernel) is Polynomial and kernel.psd and int(kernel.degree) >= 1:
         return count_monomials(X.shape[1], int(kernel.degree), float(kernel.coef0) > 0)
     return None
@@ -196,7 +198,7 @@ class ExplicitFeatures:
 
     def compute(self, X: Any) -> Floats:
         """Return the features of rows."""
-        values = self.kernel.bind(X.astype(np.float64, copy=False)).parts[0].values
+        values = self.kernel.prepare(X.astype(np.float64, copy=False)).parts[0].values
         features = values.toarray() if sp.issparse(values) else values
         if type(self.kernel) is Polynomial:
             degree, lower = int(self.kernel.degree), float(self.kernel.coef0) > 0

@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
 
+from maxmargin._typing import Floats
 from maxmargin.kernels import RBF, Kernel, Laplacian, Polynomial, Sigmoid
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -48,9 +46,9 @@ class RidgePreimage(NamedTuple):
 
     def invert(self, Z: Floats) -> Floats:
         """Return rows for projections."""
-        right = self.kernel.bind(self.Z)
-        left = self.kernel.bind(Z, like=right)
-        return self.kernel.combine(left, right, self.B) + self.mean
+        right = self.kernel.prepare(self.Z)
+        left = self.kernel.prepare(Z, like=right)
+        return self.kernel.dot(left, right, self.B) + self.mean
 
 
 def learn_ridge(
@@ -105,7 +103,7 @@ def find_fixed_points(kernel: Kernel, projection: Any, Z: Floats, threads: int |
     Z : array of shape (m, k)
         Projections.
     threads : int or None
-        As in ``Kernel.between``.
+        As in ``Kernel.block``.
     """
     if type(kernel) is not RBF:
         raise ValueError(
@@ -115,7 +113,7 @@ def find_fixed_points(kernel: Kernel, projection: Any, Z: Floats, threads: int |
     rows = projection.support_vectors_
     trained = projection.project(rows, threads)
     X = rows.astype(np.float64)
-    right = kernel.bind(X)
+    right = kernel.prepare(X)
     dense = X.toarray() if sp.issparse(X) else X
     out = np.empty((len(Z), dense.shape[1]))
     converged = _SETTINGS.converged * float(np.sqrt(dense.var(axis=0).sum()) or 1.0)
@@ -134,7 +132,7 @@ def _iterate(
     x = start.copy()
     moving = np.arange(len(x))
     for _ in range(_SETTINGS.steps):
-        K = kernel.between(kernel.bind(x[moving], like=right), right) * weights[moving]
+        K = kernel.block(kernel.prepare(x[moving], like=right), right) * weights[moving]
         total = K.sum(axis=1)
         # If the weighted kernel vanishes the step is not defined: the row stays.
         stuck = total <= _SETTINGS.vanished * np.abs(K).sum(axis=1)

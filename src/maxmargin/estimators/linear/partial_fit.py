@@ -3,11 +3,11 @@
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
 from maxmargin import loops
+from maxmargin._typing import Floats
 from maxmargin.estimators.inputs import (
     check_labels,
     check_rows,
@@ -18,11 +18,9 @@ from maxmargin.estimators.inputs import (
     stream_classes,
 )
 from maxmargin.estimators.reductions import Task
-from maxmargin.loops.records import Terms
-from maxmargin.problem import Intercept, Status
+from maxmargin.loops.records import Loss
+from maxmargin.problems.problem import Intercept, Status
 from maxmargin.solvers.subgradient import Learner
-
-Floats = npt.NDArray[np.float64]
 
 _OF_A_FIT = (
     "certificate_", "alpha_", "slack_", "dual_coef_", "support_", "support_kind_", "n_support_",
@@ -61,13 +59,13 @@ class Stream(BaseEstimator):
                 moments = seen * np.append(mean, lift)
             learner.adopt(w, float(b), squares, moments, seen)
 
-    def _learn(self, X: Any, terms: list[Terms]) -> tuple[Floats, Floats]:
+    def _learn(self, X: Any, loss: list[Loss]) -> tuple[Floats, Floats]:
         """Visit the rows once, in order, for every problem; return mean weights and intercepts."""
         if not X.shape[0] and not hasattr(self, "status_"):
             raise ValueError("The first chunk has no row with a weight above 0: start later.")
         order = np.arange(X.shape[0])
         rows = loops.rows.rows(X)
-        for learner, losses in zip(self._learners, terms, strict=True):
+        for learner, losses in zip(self._learners, loss, strict=True):
             for _ in learner.visit(rows, losses, order, 1.0, np.zeros(X.shape[0])):
                 pass
         means = [learner.mean() for learner in self._learners]
@@ -143,7 +141,7 @@ class ClassifierStream(Stream):
         tasks = [Task(None, np.where(labels == k, 1.0, -1.0), k, -1) for k in sides]
         self._pairs = [(task.positive, task.negative) for task in tasks]
         problems = [self._problem(X, task, weight) for task in tasks]
-        self.coef_, self.intercept_ = self._learn(X, [problem.terms for problem in problems])
+        self.coef_, self.intercept_ = self._learn(X, [problem.loss for problem in problems])
         return self
 
 
@@ -176,7 +174,7 @@ class RegressorStream(Stream):
         self._begin_stream(X.shape[1], 1)
         X = X[kept]
         planes, self.intercept_ = self._learn(
-            X, [self._problem(X, target[kept], weight[kept]).terms]
+            X, [self._problem(X, target[kept], weight[kept]).loss]
         )
         self.coef_ = planes[0]
         return self

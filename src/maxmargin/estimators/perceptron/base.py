@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.inputs import (
     check_classes,
     check_labels,
@@ -41,7 +42,7 @@ from maxmargin.estimators.perceptron.trace import (
 from maxmargin.estimators.reductions import ScoresOnly, best_classes
 from maxmargin.geometry.bounds import update_bound
 from maxmargin.loops.records import Rule
-from maxmargin.problem import Run, Status
+from maxmargin.problems.problem import Run, Status
 from maxmargin.separability.lifted import lifted_separator
 from maxmargin.solve import Callback, StopRule, drive
 from maxmargin.solvers.perceptron import (
@@ -57,9 +58,6 @@ from maxmargin.solvers.perceptron import (
     draw_orders,
     run_epochs,
 )
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 STOPS = ("all_correct", "epochs", "one_pass", "small_change", "held_out")
 

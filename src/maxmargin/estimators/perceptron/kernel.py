@@ -4,21 +4,18 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.inputs import stacked
 from maxmargin.estimators.kernel_input import adapt_kernel, check_kernel_input, set_kernel_tags
 from maxmargin.estimators.parameters import check_choice
 from maxmargin.estimators.perceptron.base import Evidence, MistakeDriven
 from maxmargin.estimators.perceptron.trace import Trace
 from maxmargin.kernels import Kernel, Linear, Precomputed, as_kernel, check_kernel
-from maxmargin.kernels.bound import is_numeric
+from maxmargin.kernels.prepared import is_numeric
 from maxmargin.solve import Callback
 from maxmargin.solvers.perceptron import Counts, DualFunction, Epoch, KernelLearner
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 # Rows up to which an unknown Gram matrix is tested for positive semidefiniteness (0.2 s); of a
 # larger one, a block of this size is.
@@ -218,7 +215,7 @@ class KernelPerceptron(MistakeDriven):
         """Return the fitted function; rebuilt each time, so that edits of attributes count."""
         return DualFunction(
             self.kernel_,
-            self.kernel_.bind(self.support_vectors_),
+            self.kernel_.prepare(self.support_vectors_),
             self.dual_coef_.T,
             self.intercept_,
             self._squared_norm,
@@ -239,7 +236,7 @@ class KernelPerceptron(MistakeDriven):
         if isinstance(self.kernel_, Precomputed):
             return np.asarray(X[:, self.support_] @ self.dual_coef_.T) + self.intercept_
         function = self._function()
-        return function.scores(self.kernel_.bind(X, like=function.support))
+        return function.scores(self.kernel_.prepare(X, like=function.support))
 
     def _scores_of(self, learner: KernelLearner, rows: Ints) -> Floats:
         return learner.now.scores[rows]
@@ -264,7 +261,7 @@ class KernelPerceptron(MistakeDriven):
 
     def _evidence(self, learner: KernelLearner) -> list[Evidence]:
         if self._positive_semidefinite(learner):
-            learner.squared_radius = float(np.max(self.kernel_.diag(learner.gram.bound)))
+            learner.squared_radius = float(np.max(self.kernel_.diag(learner.gram.prepared)))
         norm = float(np.sqrt(learner.squared_norm()))
         return [Evidence(learner.now.scores, norm, float(np.linalg.norm(learner.now.intercept)))]
 
@@ -275,8 +272,8 @@ class KernelPerceptron(MistakeDriven):
         n = len(learner.gram)
         # A block can show that the whole matrix is not, but not that it is.
         some = np.unique(np.linspace(0, n - 1, _LARGEST_EIGENPROBLEM).astype(int))
-        bound = learner.gram.bound
-        found = check_kernel(self.kernel_.between(bound[some], bound[some]))
+        prepared = learner.gram.prepared
+        found = check_kernel(self.kernel_.block(prepared[some], prepared[some]))
         if not found.psd:
             fault = f"indefinite on these rows (smallest eigenvalue {found.lambda_min:.3g})"
             if not found.symmetric:

@@ -2,15 +2,11 @@
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from maxmargin._typing import Floats
 from maxmargin.estimators.parameters import check_choice
 from maxmargin.estimators.perceptron.base import LinearPerceptron
 from maxmargin.solve import Callback
 from maxmargin.solvers.perceptron import LinearState
-
-Floats = npt.NDArray[np.float64]
 
 
 class Perceptron(LinearPerceptron):
@@ -86,7 +82,7 @@ class Perceptron(LinearPerceptron):
         several classes, the smallest lead over the best other class, divided by ‖W‖.
     mistake_bound_ : float
         Updates that no order of visits could have exceeded: R̃²/γ̃² on the points lifted to (x, 1),
-        with the terms for ``margin`` and a start other than zero. γ̃ is the largest margin there is
+        with the loss for ``margin`` and a start other than zero. γ̃ is the largest margin there is
         for two classes and up to two million numbers in X, otherwise that of the vectors found.
         ``inf`` when no separator was found.
     trace_ : LinearTrace

@@ -4,17 +4,14 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin import loops
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.inputs import stacked
 from maxmargin.estimators.perceptron.base import LinearPerceptron
 from maxmargin.loops.records import Updates
 from maxmargin.solvers.perceptron import LinearLearner, compute_scores
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _PRODUCTS = 2**22  # of a block of rows with all rows updated on: 32 MB
 
