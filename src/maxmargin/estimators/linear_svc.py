@@ -19,6 +19,7 @@ from maxmargin.estimators.inputs import (
     refuse_overflow,
 )
 from maxmargin.estimators.joint import joint_margin, joint_problem, joint_slacks
+from maxmargin.estimators.linear.partial_fit import ClassifierStream
 from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.parameters import check_choice, check_number
 from maxmargin.estimators.reductions import (
@@ -29,7 +30,6 @@ from maxmargin.estimators.reductions import (
     combined_scores,
 )
 from maxmargin.estimators.solving import Budget, Outcome
-from maxmargin.estimators.streaming import ClassifierStream
 from maxmargin.geometry import Hyperplane
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
 from maxmargin.problems import losses

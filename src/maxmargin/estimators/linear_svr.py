@@ -15,10 +15,10 @@ from maxmargin.estimators.inputs import (
     refuse_overflow,
     regression_weights,
 )
+from maxmargin.estimators.linear.partial_fit import RegressorStream
 from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.parameters import check_number
 from maxmargin.estimators.solving import Budget
-from maxmargin.estimators.streaming import RegressorStream
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Problem, Start

@@ -1,17 +1,14 @@
-"""The course of a fit, and how well scores agree with labels."""
+"""The course of a fit, update by update, and how well scores agree with labels."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.geometry.bounds import leads
 from maxmargin.loops.records import Updates
-from maxmargin.solvers.epochs import Epoch
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from maxmargin.solvers.perceptron import Epoch
 
 
 @dataclass(frozen=True)
@@ -89,7 +86,7 @@ class LinearTrace(Trace):
         return steps
 
     @classmethod
-    def rebuilt(
+    def from_log(
         cls,
         history: Trace,
         updates: Updates,
@@ -98,7 +95,7 @@ class LinearTrace(Trace):
         start: tuple[Floats, Floats],
         lift: float,
     ) -> "LinearTrace":
-        """Put together what a learner logged; ``rows`` numbers the rows of X for the user."""
+        """Return the trace of a learner's log; ``rows`` are the user's numbers of the rows of X."""
         weights, intercept = start
         return cls(
             history.mistakes,
@@ -113,13 +110,13 @@ class LinearTrace(Trace):
         )
 
 
-def labelled_margins(scores: Floats, labels: Ints) -> Floats:
+def compute_margins(scores: Floats, labels: Ints) -> Floats:
     """Return y f for one column of scores, s_y − max of the others for several."""
     if scores.shape[1] == 1:
         return scores[:, 0] * (2.0 * labels - 1.0)
     return leads(scores, labels)
 
 
-def accuracy(scores: Floats, labels: Ints, weight: Floats) -> float:
+def compute_accuracy(scores: Floats, labels: Ints, weight: Floats) -> float:
     """Return the weighted fraction of rows on the right side (ties are mistakes)."""
-    return float(weight @ (labelled_margins(scores, labels) > 0) / weight.sum())
+    return float(weight @ (compute_margins(scores, labels) > 0) / weight.sum())

@@ -1,4 +1,4 @@
-"""Linear machines that learn from a stream: chunks of rows, each seen once."""
+"""``partial_fit`` of linear machines: chunks of rows, each seen once."""
 
 from typing import Any, Self
 
@@ -29,22 +29,22 @@ _OF_A_FIT = (
 
 
 class Stream(BaseEstimator):
-    """Gives a linear machine what ``partial_fit`` needs."""
+    """What ``partial_fit`` of classifiers and regressors shares."""
 
     def _begin_stream(self, n_features: int, problems: int) -> None:
-        """Start one learner a problem, unless they are there already."""
+        """Make one learner per problem, unless an earlier chunk did."""
         if self.trace:
-            raise ValueError("trace=True is for fit: partial_fit has no iterations to note.")
+            raise ValueError("trace=True is for fit: partial_fit has no iterations to record.")
         if hasattr(self, "_learners"):
             return
         intercept = self._intercept()
         lift = 1.0 if intercept is Intercept.FREE else float(self.intercept_scaling)
         self._learners = [Learner(n_features, intercept, lift) for _ in range(problems)]
         if hasattr(self, "status_"):
-            self._go_on_from_fit()
+            self._continue_from_fit()
 
-    def _go_on_from_fit(self) -> None:
-        """Give the learners the weights of a fit, and what its support vectors say of columns."""
+    def _continue_from_fit(self) -> None:
+        """Give the learners the weights of a fit, and moments of its support vectors."""
         rows, planes = self._support_rows, np.atleast_2d(self.coef_)
         seen = float(self.alpha_.shape[-1])
         for learner, w, b, beta in zip(
@@ -78,21 +78,21 @@ class Stream(BaseEstimator):
         self.solver_ = "subgradient"
         self.n_iter_ = 1
         self.stop_reason_ = (
-            f"After {self._learners[0].clock:.15g} visits: {Status.STREAM.value}. How good that "
-            "is, mm.certify(model, X, y) says for any rows."
+            f"After {self._learners[0].clock:.15g} visits: {Status.STREAM.value}. "
+            "mm.certify(model, X, y) says how good the result is on any rows."
         )
         return np.array([w for w, _ in means]), np.array([b for _, b in means])
 
 
-def _streams(model: Any) -> bool:
-    """Return True, or raise on a wish that needs all rows at once rather than ignore it."""
-    wishes = {
+def _can_stream(model: Any) -> bool:
+    """Return True, or raise if a parameter asks for something that needs all rows at once."""
+    asked = {
         "penalty": model.penalty != "l2",
         "class_weight": isinstance(model.class_weight, str),
         "multi_class": model.multi_class != "ovr",
     }
-    for name, wished in wishes.items():
-        if wished:
+    for name, is_asked in asked.items():
+        if is_asked:
             raise AttributeError(
                 f"{name}={getattr(model, name)!r} needs all rows at once, which partial_fit does "
                 "not have: use fit, or leave it out."
@@ -103,13 +103,13 @@ def _streams(model: Any) -> bool:
 class ClassifierStream(Stream):
     """``partial_fit`` for labels."""
 
-    @available_if(_streams)
+    @available_if(_can_stream)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Visit the rows of one chunk once, in order, by subgradient steps, and go on from there.
+        """Visit the rows of one chunk once, in order, continuing from earlier chunks.
 
-        ``solver`` is for ``fit``. The objective is that of all rows seen so far; the weights are
-        means over the later visits, without duals or a certificate. Several classes are learnt one
-        against the rest.
+        Each visit is a subgradient step; ``solver`` is for ``fit``. The objective is that of all
+        rows seen so far; the weights are means over the later visits, without duals or a
+        certificate. Of several classes, each is learnt against the rest.
 
         Parameters
         ----------
@@ -149,9 +149,9 @@ class RegressorStream(Stream):
     """``partial_fit`` for targets."""
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Visit the rows of one chunk once, in order, by subgradient steps, and go on from there.
+        """Visit the rows of one chunk once, in order, continuing from earlier chunks.
 
-        ``solver`` is for ``fit``.
+        Each visit is a subgradient step; ``solver`` is for ``fit``.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What feature maps share: rows in, features out, a block at a time."""
+"""What feature maps share: rows in, features out, one block at a time."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -9,21 +9,25 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.estimators.inputs import check_rows, refuse_overflow
+from maxmargin.estimators.inputs import LARGEST_SQUARE, check_rows, refuse_overflow
 from maxmargin.estimators.parameters import NamedParameters
 from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.kernels.blas import one_blas_thread, usual_threads
 from maxmargin.kernels.tiles import share_work
 
+FAILURE = 1e-3  # the probability with which a stated bound may fail
+
+LARGEST_SINGLE = 1e36  # the largest ‖x‖² of float32 rows whose features do not overflow
+
 _NUMBERS = 1 << 21  # in the temporary arrays of a block: 16 MB
-_FEWEST_ROWS = 64  # in a block, however wide
+_FEWEST_ROWS = 64  # in a block, however wide it is
 
 
 class FeatureMap(TransformerMixin, NamedParameters, BaseEstimator):
     """Base of the maps x ↦ φ(x); ``φ(x)·φ(x′)`` is a kernel, or nearly one.
 
-    Dense features are written into one array, a block of rows at a time: beyond the answer itself,
-    ``transform`` needs a few blocks of 16 MB.
+    Dense features are written into one array, one block of rows at a time: apart from its result,
+    ``transform`` needs memory for a few blocks of 16 MB.
     """
 
     n_components_: int
@@ -43,7 +47,7 @@ class FeatureMap(TransformerMixin, NamedParameters, BaseEstimator):
         raise NotImplementedError
 
     _stays_sparse = False  # whether sparse rows get sparse features
-    _side_by_side = False  # whether blocks are filled by several threads
+    _threaded = False  # whether several threads fill blocks at the same time
 
     def _width(self) -> int:
         """Return how many numbers a row needs while it is mapped."""
@@ -77,9 +81,9 @@ class FeatureMap(TransformerMixin, NamedParameters, BaseEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Rows.
         y : ignored
-            There for the sake of pipelines.
+            For pipelines.
         """
-        self.__dict__.pop("n_components_", None)  # whatever fails from here on leaves it unfitted
+        self.__dict__.pop("n_components_", None)  # if anything fails from here on, it is unfitted
         self._learn(self._check_input(X, reset=True))
         return self
 
@@ -96,17 +100,17 @@ class FeatureMap(TransformerMixin, NamedParameters, BaseEstimator):
         array of shape (n, n_components_)
         """
         check_is_fitted(self)
-        return self._mapped(self._check_input(X, reset=False))
+        return self._map(self._check_input(X, reset=False))
 
     def transform_chunks(self, X: Any, rows: int = 10_000) -> Iterator[Any]:
-        """Yield the features of a chunk of rows after the other: no more than these in memory.
+        """Yield the features of one chunk of rows after another: only these are in memory.
 
         Parameters
         ----------
         X : array, sparse matrix or frame; or an iterable of such
-            Rows, cut into chunks here; or chunks as they come, from a file or a stream.
+            Rows to be cut into chunks; or chunks, from a file or a stream.
         rows : int, default=10000
-            Rows in a chunk that is cut here.
+            Rows per chunk, if X is to be cut.
 
         Yields
         ------
@@ -124,13 +128,13 @@ class FeatureMap(TransformerMixin, NamedParameters, BaseEstimator):
         check_is_fitted(self)
         if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
             raise ValueError(f"rows={rows!r} is not valid: it must be an integer >= 1.")
-        return (self.transform(chunk) for chunk in _chunks(X, int(rows)))
+        return (self.transform(chunk) for chunk in _cut_chunks(X, int(rows)))
 
     # ------------------------------------------------------------ blocks
 
-    def _mapped(self, X: Any) -> Any:
+    def _map(self, X: Any) -> Any:
         n = X.shape[0]
-        parts = blocks(n, self._width())
+        parts = cut_blocks(n, self._width())
         if self._stays_sparse and sp.issparse(X):
             return sp.vstack([self._sparse_block(X[part]) for part in parts], format="csr")
         out = np.empty((n, self.n_components_), dtype=_dtype(X))
@@ -138,7 +142,7 @@ class FeatureMap(TransformerMixin, NamedParameters, BaseEstimator):
         def fill(part: slice) -> None:
             self._fill(X[part], out[part])
 
-        if self._side_by_side and len(parts) > 1:
+        if self._threaded and len(parts) > 1:
             with one_blas_thread():
                 share_work(fill, deque(parts), min(usual_threads(), len(parts)))
         else:
@@ -147,26 +151,26 @@ class FeatureMap(TransformerMixin, NamedParameters, BaseEstimator):
         return out
 
 
-def blocks(n: int, width: int) -> list[slice]:
-    """Return n rows in blocks whose temporary arrays, of so many columns, stay small."""
+def cut_blocks(n: int, width: int) -> list[slice]:
+    """Return slices of n rows whose temporary arrays, ``width`` numbers per row, stay small."""
     step = max(_FEWEST_ROWS, _NUMBERS // max(1, width))
     return [slice(start, start + step) for start in range(0, n, step)]
 
 
 def largest_square(X: Any) -> float:
-    """Return how large ‖x‖², or what is computed of it, may be in the type of X."""
-    return 1e36 if X.dtype == np.float32 else 1e290
+    """Return how large ‖x‖², or what is computed from it, may be in the type of X."""
+    return LARGEST_SINGLE if X.dtype == np.float32 else LARGEST_SQUARE
 
 
 def _dtype(X: Any) -> Any:
     return np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
 
 
-def _chunks(X: Any, rows: int) -> Iterator[Any]:
+def _cut_chunks(X: Any, rows: int) -> Iterator[Any]:
     if not hasattr(X, "shape"):
         yield from X
         return
-    # Slices of a frame are of labels where these are floats, and not all sparse formats have any.
+    # A frame with float labels would be sliced by labels, and some sparse formats have no slices.
     sliced = X.tocsr() if sp.issparse(X) else getattr(X, "iloc", X)
     for start in range(0, X.shape[0], rows):
         yield sliced[start : start + rows]

@@ -7,14 +7,13 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from maxmargin.estimators.maps_base import FeatureMap
+from maxmargin._typing import Floats
+from maxmargin.estimators.feature_maps.base import FeatureMap
 from maxmargin.estimators.parameters import check_choice, check_number
-
-Floats = npt.NDArray[np.float64]
 
 
 class Circle(NamedTuple):
-    """A circle or sphere, and the class that is inside: "positive" where f > 0, or "negative"."""
+    """A circle or sphere, and the class inside it: "positive" where f > 0, or "negative"."""
 
     center: Floats
     radius: float
@@ -36,7 +35,7 @@ class CircleMap(FeatureMap):
         Which lift.
     center : array-like of shape (n_features,) or None, default=None
         What x is measured from. None: the origin with "square", the mean of the rows with
-        "gaussian". A centre amid the rows saves digits where these are far from the origin.
+        "gaussian". If rows are far from the origin, a centre among them loses fewer digits.
     width : float or None, default=None
         s > 0 of lift="gaussian"; None: the root mean square distance from the centre, over √d.
 
@@ -76,17 +75,17 @@ class CircleMap(FeatureMap):
         check_number(self, "width", above=0, optional=True)
         if self.lift == "square" and self.width is not None:
             raise ValueError(f"width={self.width!r} is for lift='gaussian': leave it at None.")
-        center = self._chosen_center(X)
+        center = self._choose_center(X)
         if self.lift == "square" and sp.issparse(X) and center.any():
             raise TypeError(
                 "Sparse X with lift='square' needs center=None: x − center is dense. Or pass "
                 "X.toarray(), as dense data is required for another center."
             )
         self.center_ = center
-        self.width_ = self._chosen_width(X) if self.lift == "gaussian" else float("nan")
+        self.width_ = self._choose_width(X) if self.lift == "gaussian" else float("nan")
         self.n_components_ = X.shape[1] + (2 if self.lift == "square" else 1)
 
-    def _chosen_center(self, X: Any) -> Floats:
+    def _choose_center(self, X: Any) -> Floats:
         d = X.shape[1]
         if self.center is None:
             if self.lift == "square":
@@ -103,7 +102,7 @@ class CircleMap(FeatureMap):
             )
         return center
 
-    def _chosen_width(self, X: Any) -> float:
+    def _choose_width(self, X: Any) -> float:
         if self.width is not None:
             return float(self.width)
         mean = float(self._squares(X).mean()) / X.shape[1]
@@ -180,7 +179,7 @@ class CircleMap(FeatureMap):
         if squared < 0:
             raise ValueError(
                 f"The plane does not meet the lifted rows: the squared radius is {squared:.3g}. "
-                "One class is everywhere: raise C, or weigh the classes."
+                "Every point is in the same class: raise C, or use class weights."
             )
         side = "negative" if w[0] > 0 else "positive"
         return Circle(center + self.center_, float(np.sqrt(squared)), side)
@@ -193,7 +192,8 @@ class CircleMap(FeatureMap):
         w = np.asarray(model.coef_, dtype=np.float64)
         if w.size != self.n_components_:
             raise ValueError(
-                f"model.coef_ has shape {w.shape}, and one plane has {self.n_components_} weights "
-                "here: fit the model to what transform returns, with two classes."
+                f"model.coef_ has shape {w.shape}, but a plane in the lifted space has "
+                f"{self.n_components_} weights: fit the model to what transform returns, with two "
+                "classes."
             )
         return w.ravel(), float(np.ravel(getattr(model, "intercept_", 0.0))[0])

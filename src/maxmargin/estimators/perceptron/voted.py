@@ -1,28 +1,24 @@
-"""The voted perceptron: every vector on the way has a say, weighted by how long it survived."""
+"""The voted perceptron: every weight vector on the way votes, weighted by how long it survived."""
 
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin import loops
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.inputs import stacked
-from maxmargin.estimators.linear_perceptron import LinearPerceptron
+from maxmargin.estimators.perceptron.base import LinearPerceptron
 from maxmargin.loops.records import Updates
-from maxmargin.solvers.perceptron import LinearLearner, linear_scores
+from maxmargin.solvers.perceptron import LinearLearner, compute_scores
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
-# Products of a slab of rows with all update rows: 32 MB.
-_SLAB = 2**22
+_PRODUCTS = 2**22  # of a block of rows with all rows updated on: 32 MB
 
 
 @dataclass(frozen=True)
 class Votes:
-    """Weight vectors told by their updates: vector k is the start plus the first k updates.
+    """Weight vectors by their updates: vector k is the start plus the first k updates.
 
     Attributes
     ----------
@@ -45,8 +41,8 @@ class Votes:
     lift: float
 
     @classmethod
-    def of(cls, learner: LinearLearner) -> Self:
-        """Tell the vectors of a learner on the rows it has at hand."""
+    def from_learner(cls, learner: LinearLearner) -> Self:
+        """Return the votes of a learner on the rows it has."""
         updates = learner.updates()
         distinct, slot = np.unique(updates.row, return_inverse=True)
         return cls(
@@ -58,8 +54,8 @@ class Votes:
         )
 
     @classmethod
-    def in_turn(cls, chunks: list["Votes"]) -> "Votes":
-        """Join the vectors told chunk by chunk."""
+    def join(cls, chunks: list["Votes"]) -> "Votes":
+        """Return the votes of all chunks of a stream."""
         if len(chunks) == 1:
             return chunks[0]
         offsets = np.cumsum([0, *(chunk.rows.shape[0] for chunk in chunks)])
@@ -86,24 +82,24 @@ class Votes:
         survival = np.diff(np.concatenate([[0.0], u.clock, [self.visits]]))
         binary = len(self.start[1]) == 1
         out = np.zeros((X.shape[0], len(self.start[1])))
-        slab = max(1, _SLAB // max(1, self.rows.shape[0]))
-        for i in range(0, X.shape[0], slab):
-            chunk = X[i : i + slab]
-            scores = linear_scores(chunk, *self.start)
-            products = _products(chunk, self.rows)
+        size = max(1, _PRODUCTS // max(1, self.rows.shape[0]))
+        for i in range(0, X.shape[0], size):
+            block = X[i : i + size]
+            scores = compute_scores(block, *self.start)
+            products = _multiply(block, self.rows)
             if binary:
                 loops.perceptron.binary_votes(
-                    products, u.row, u.step, survival, self.lift, scores[:, 0], out[i : i + slab, 0]
+                    products, u.row, u.step, survival, self.lift, scores[:, 0], out[i : i + size, 0]
                 )
             else:
                 loops.perceptron.multiclass_votes(
                     products, u.row, u.step, u.label, u.rival, survival, self.lift, scores,
-                    out[i : i + slab],
+                    out[i : i + size],
                 )  # fmt: skip
         return out / max(self.visits, 1.0)
 
 
-def _products(A: Any, B: Any) -> Floats:
+def _multiply(A: Any, B: Any) -> Floats:
     products = A.astype(np.float64, copy=False) @ B.T
     return np.ascontiguousarray(products.toarray() if sp.issparse(products) else products)
 
@@ -185,12 +181,12 @@ class VotedPerceptron(LinearPerceptron):
         return super().decision_function(X)
 
     def _scores(self, X: Any) -> Floats:
-        return Votes.in_turn(self._votes).shares(X)
+        return Votes.join(self._votes).shares(X)
 
     def _scores_of(self, learner: LinearLearner, rows: Ints) -> Floats:
-        return Votes.of(learner).shares(learner.X[rows])
+        return Votes.from_learner(learner).shares(learner.X[rows])
 
     def _adopt(self, learner: LinearLearner, rows: Ints, resumed: bool) -> None:
         super()._adopt(learner, rows, resumed)
-        votes = Votes.of(learner)
+        votes = Votes.from_learner(learner)
         self._votes = [*self._votes, votes] if resumed else [votes]

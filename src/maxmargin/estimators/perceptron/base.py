@@ -1,7 +1,8 @@
-"""What all perceptrons share: parameters, the run, and what is said about it."""
+"""What perceptrons share: parameters, the run and its report; then those with explicit weights."""
 
 import warnings
 from collections.abc import Iterable
+from copy import deepcopy
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from maxmargin.estimators.inputs import (
     class_indices,
     generator,
     held_out_split,
+    refuse_overflow,
     row_weights,
     stream_classes,
 )
@@ -29,29 +31,39 @@ from maxmargin.estimators.parameters import (
     check_number,
     check_progress,
     check_scale,
+    shown,
+)
+from maxmargin.estimators.perceptron.trace import (
+    LinearTrace,
+    Trace,
+    compute_accuracy,
+    compute_margins,
 )
 from maxmargin.estimators.reductions import ScoresOnly, best_classes
-from maxmargin.estimators.traces import accuracy, labelled_margins
 from maxmargin.geometry.bounds import update_bound
 from maxmargin.loops.records import Rule
 from maxmargin.problems.problem import Run, Status
-from maxmargin.solve import StopRule, drive
-from maxmargin.solvers.epochs import (
+from maxmargin.separability.lifted import lifted_separator
+from maxmargin.solve import Callback, StopRule, drive
+from maxmargin.solvers.perceptron import (
     AllCorrect,
-    BestKept,
     Epoch,
-    Learner,
-    NoBetter,
+    LinearLearner,
+    LinearState,
+    MistakeDrivenLearner,
+    NoImprovement,
+    Pocket,
     SmallChange,
-    epochs,
-    orders,
+    compute_scores,
+    draw_orders,
+    run_epochs,
 )
 
 STOPS = ("all_correct", "epochs", "one_pass", "small_change", "held_out")
 
 
 class Evidence(NamedTuple):
-    """What the mistake bound needs to know of a vector on the training rows."""
+    """What the mistake bound needs to know about a weight vector on the training rows."""
 
     scores: Floats
     norm: float
@@ -61,9 +73,9 @@ class Evidence(NamedTuple):
 class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator):
     """Base of the perceptrons.
 
-    A subclass says how to check rows (``_check_input``), which learner to begin or go on with
-    (``_begin``, ``_resume``), what to take over from it (``_adopt``), which separators it found
-    (``_evidence``, the model itself first), and how to score rows (``_scores`` when fitted,
+    A subclass checks rows (``_check_input``), makes the learner to begin or to continue with
+    (``_begin``, ``_resume``), sets attributes from it (``_adopt``), says which separators it found
+    (``_evidence``, the model itself first), and scores rows (``_scores`` when fitted,
     ``_scores_of`` while learning).
     """
 
@@ -81,8 +93,8 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
 
     _averaged = False
     _logged = False
-    _settles = False  # whether the answer makes sense even if mistakes never cease
-    _auto_visits = 1e7  # how many visits max_epochs="auto" allows
+    _settles = False  # whether the model is good even if mistakes never cease
+    _auto_visits = 1e7  # visits that max_epochs="auto" allows
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X with labels y.
@@ -102,25 +114,25 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         self
         """
         self._check_parameters()
-        self._forget("status_", "trace_")  # whatever fails from here on leaves it unfitted
+        self._forget("status_", "trace_")  # if anything fails from here on, it is unfitted
         X = self._check_input(X, reset=True)
         y = check_labels(y, X.shape[0])
         self.classes_ = check_classes(self, y)
         weight = check_weights(sample_weight, self.class_weight, self.classes_, y)
-        kept = np.flatnonzero(weight > 0)  # a row of weight 0 is no row
+        kept = np.flatnonzero(weight > 0)  # a row of weight 0 counts as absent
         if len(kept) < len(y):
             X, y, weight = self._selected(X, kept), y[kept], weight[kept]
             check_classes(self, y)
         labels = class_indices(self.classes_, y)
         rng = generator(self.random_state)
-        rows = judges = np.arange(len(y))
+        rows = validation = np.arange(len(y))
         if self.stop == "held_out":
-            rows, judges = held_out_split(labels, self.validation_fraction, rng)
+            rows, validation = held_out_split(labels, self.validation_fraction, rng)
         learner = self._begin(X, labels, weight, rng)
-        pocket, rules = self._rules(learner, labels, weight, judges)
+        pocket, rules = self._rules(learner, labels, weight, validation)
         run, history = self._run(learner, rows, rules, rng)
         if pocket:
-            pocket.look()  # the run may have ended within an epoch
+            pocket.update()  # the run may have ended within an epoch
             learner.restore(pocket.snapshot)
         self._seen = np.bincount(labels, minlength=len(self.classes_)) > 0
         self._adopt(learner, kept, resumed=False)
@@ -133,12 +145,12 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Visit the rows of one chunk once, in the order given, and go on from there.
+        """Visit the rows of one chunk once, in the order given, continuing from earlier chunks.
 
-        Chunk by chunk is the same as one unshuffled pass over all rows, however they are cut
-        (but a kernel's ``gamma="scale"`` is settled by the first chunk);
-        ``stop``, ``max_epochs`` and ``shuffle`` are for ``fit``. ``margin_`` and ``mistake_bound_``
-        need all rows, so they are NaN and infinite here.
+        The result is that of one unshuffled pass over all rows, however they are cut into chunks
+        (but the first chunk determines a kernel's ``gamma="scale"``). ``stop``, ``max_epochs`` and
+        ``shuffle`` are for ``fit``. ``margin_`` and ``mistake_bound_`` need all rows, so they are
+        NaN and infinite here.
 
         Parameters
         ----------
@@ -189,7 +201,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         Parameters
         ----------
         chunks : iterable of (X, y) or (X, y, sample_weight)
-            Each is used once and let go.
+            Each is used once and not kept.
         classes : array-like
             All labels that may occur.
 
@@ -273,23 +285,25 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         )
 
     def _rules(
-        self, learner: Learner, labels: Ints, weight: Floats, judges: Ints
-    ) -> tuple[BestKept | None, list[StopRule[Epoch]]]:
-        """Return the pocket, if any, and all that is asked after each epoch."""
+        self, learner: MistakeDrivenLearner, labels: Ints, weight: Floats, validation: Ints
+    ) -> tuple[Pocket | None, list[StopRule[Epoch]]]:
+        """Return the pocket, if there is one, and all rules that are asked after each epoch."""
 
         def held_out_score() -> float:
-            return accuracy(self._scores_of(learner, judges), labels[judges], weight[judges])
+            scores = self._scores_of(learner, validation)
+            return compute_accuracy(scores, labels[validation], weight[validation])
 
         def last_vector_score() -> float:
-            return accuracy(learner.training_scores()[judges], labels[judges], weight[judges])
+            scores = learner.training_scores()[validation]
+            return compute_accuracy(scores, labels[validation], weight[validation])
 
         rules: list[StopRule[Epoch]] = []
         pocket = None
         if getattr(self, "keep", "last") == "best":
-            pocket = BestKept(learner, last_vector_score)
+            pocket = Pocket(learner, last_vector_score)
             rules.append(pocket)
         if self.stop == "held_out":
-            rules.append(NoBetter(held_out_score, self.n_iter_no_change))
+            rules.append(NoImprovement(held_out_score, self.n_iter_no_change))
         if self.stop not in ("epochs", "one_pass"):
             rules.append(AllCorrect())
         if self.stop == "small_change":
@@ -297,15 +311,19 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         return pocket, rules
 
     def _run(
-        self, learner: Learner, rows: Ints, rules: list[StopRule[Epoch]], rng: np.random.Generator
+        self,
+        learner: MistakeDrivenLearner,
+        rows: Ints,
+        rules: list[StopRule[Epoch]],
+        rng: np.random.Generator,
     ) -> tuple[Run, list[Epoch]]:
-        """Let the learner make epochs over the rows until a rule or a budget ends it."""
+        """Let the learner make epochs over the rows until a rule or a limit ends the run."""
         history: list[Epoch] = []
         at_max_iter = Status.EPOCHS if self._settles or self.stop == "epochs" else Status.MAX_EPOCHS
         if self.stop == "one_pass":
             at_max_iter = Status.ONE_PASS
         run = drive(
-            epochs(learner, orders(rows, self.shuffle, rng)),
+            run_epochs(learner, draw_orders(rows, self.shuffle, rng)),
             rules=[history.append, *rules],
             max_iter=self._epochs_allowed(len(rows)),
             at_max_iter=at_max_iter,
@@ -326,7 +344,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         """Set ``margin_`` and, if a separator was found, ``mistake_bound_``."""
         evidence: list[Evidence] = self._evidence(learner)
         evidence += self._separators(learner, labels, rows)
-        smallest = [float(labelled_margins(e.scores, labels)[rows].min()) for e in evidence]
+        smallest = [float(compute_margins(e.scores, labels)[rows].min()) for e in evidence]
         self.margin_ = smallest[0] / evidence[0].norm if evidence[0].norm > 0 else np.nan
         vectors_moved = min(2, len(self.intercept_))
         self.mistake_bound_ = min(
@@ -342,11 +360,11 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         )
 
     def _separators(self, learner: Any, labels: Ints, rows: Ints) -> list[Evidence]:
-        """Return separators other than the model's own vectors, for a lower bound."""
+        """Return separators other than the model's own vectors, which may lower the bound."""
         return []
 
-    def _report(self, run: Run, learner: Learner) -> None:
-        """Set what is said about a run, and warn when it ended without what was asked for."""
+    def _report(self, run: Run, learner: MistakeDrivenLearner) -> None:
+        """Set the attributes that describe a run; warn if it ran out of epochs."""
         self.status_ = run.status
         self.epochs_ = self.n_iter_ = run.iterations
         self.mistakes_ = _count(learner.counts.mistakes)
@@ -363,14 +381,14 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
             warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=3)
 
     def _refuse_in_streams(self) -> None:
-        """Raise on a wish that needs all rows at once, rather than ignore it."""
-        wishes = {
+        """Raise if a parameter asks for something that needs all rows at once."""
+        asked = {
             "class_weight": isinstance(self.class_weight, str),
             "keep": getattr(self, "keep", "last") == "best",
             "trace": self.trace,
         }
-        for name, wished in wishes.items():
-            if wished:
+        for name, is_asked in asked.items():
+            if is_asked:
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} needs all rows at once, which partial_fit "
                     "does not have: use fit, or leave it out."
@@ -380,3 +398,160 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
 def _count(total: float) -> float:
     """Return a count of visits: an int unless fractional weights made it otherwise."""
     return int(total) if float(total).is_integer() else float(total)
+
+
+# ------------------------------------------------------------------- explicit weights
+
+
+class LinearPerceptron(MistakeDriven):
+    """Base of the perceptrons with weights w and intercept b."""
+
+    def __init__(
+        self,
+        *,
+        eta: float = 1.0,
+        margin: float = 0.0,
+        fit_intercept: bool = True,
+        init: Any = "zeros",
+        stop: str = "all_correct",
+        max_epochs: int | str = "auto",
+        shuffle: bool = True,
+        class_weight: Any = None,
+        change_tol: float = 1e-3,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        callback: Callback | None = None,
+        verbose: int = 0,
+        trace: bool = False,
+        random_state: Any = 0,
+    ) -> None:
+        self.eta = eta
+        self.margin = margin
+        self.fit_intercept = fit_intercept
+        self.init = init
+        self.stop = stop
+        self.max_epochs = max_epochs
+        self.shuffle = shuffle
+        self.class_weight = class_weight
+        self.change_tol = change_tol
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.callback = callback
+        self.verbose = verbose
+        self.trace = trace
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if isinstance(self.init, str):
+            check_choice(self, "init", ("zeros", "random"))
+
+    def _begin(
+        self, X: Any, labels: Ints, weight: Floats, rng: np.random.Generator
+    ) -> LinearLearner:
+        n_classes = len(self.classes_)
+        shape = (X.shape[1],) if n_classes == 2 else (X.shape[1], n_classes)
+        if self.warm_start and hasattr(self, "_state"):
+            start = self._last_weights(shape)
+        elif not isinstance(self.init, str):
+            start = _check_start(self.init, shape, self.fit_intercept)
+        elif self.init == "zeros":
+            start = np.zeros(shape), np.zeros(shape[1:] or 1)
+        else:
+            start = rng.random(shape), rng.random(shape[1:] or 1) * self.fit_intercept
+        return self._learner(LinearState(*start, averaged=self._averaged), X, labels, weight)
+
+    def _last_weights(self, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+        last: tuple[Floats, Floats] = self._state.vector()
+        if last[0].shape != shape:
+            raise ValueError(
+                f"warm_start=True, but the weights of the last fit have shape {last[0].shape} and "
+                f"these data need {shape}: fit a new estimator instead."
+            )
+        return last
+
+    def _resume(self, X: Any, labels: Ints, weight: Floats) -> LinearLearner:
+        state: LinearState = deepcopy(self._state)  # if this chunk fails, nothing is lost
+        if not (self._averaged or self._logged):
+            # The model is the last vector: if it was edited, the stream continues from the edit.
+            state.weights = np.array(self.coef_.T, order="C").reshape(state.weights.shape)
+            state.intercept = np.array(self.intercept_)
+        return self._learner(state, X, labels, weight)
+
+    def _learner(self, state: LinearState, X: Any, labels: Ints, weight: Floats) -> LinearLearner:
+        learner = LinearLearner(state, self._rule(), X, labels, weight)
+        refuse_overflow(self, X, learner.squared_radius)
+        return learner
+
+    def _model(self, state: LinearState) -> tuple[Floats, Floats]:
+        """Return the weights and intercept that ``coef_`` and ``intercept_`` will hold."""
+        return state.vector()
+
+    def _scores(self, X: Any) -> Floats:
+        return compute_scores(X, self.coef_.T, self.intercept_)
+
+    def _scores_of(self, learner: LinearLearner, rows: Ints) -> Floats:
+        return learner.scores(*self._model(learner.state))[rows]
+
+    def _adopt(self, learner: LinearLearner, _rows: Ints, resumed: bool) -> None:
+        weights, intercept = self._model(learner.state)
+        if not (np.isfinite(weights).all() and np.isfinite(intercept).all()):
+            raise ValueError(f"The weights overflow with eta={self.eta}: choose a smaller one.")
+        self._state = learner.state
+        self.coef_ = weights.reshape(len(weights), -1).T.copy()
+        self.intercept_ = intercept.copy()
+
+    def _trace(self, learner: LinearLearner, rows: Ints, history: list[Epoch]) -> LinearTrace:
+        lift = float(self.fit_intercept)
+        epochs = Trace.of(history)
+        return LinearTrace.from_log(epochs, learner.updates(), rows, learner.X, learner.began, lift)
+
+    def _evidence(self, learner: LinearLearner) -> list[Evidence]:
+        vectors = [self._model(learner.state)]
+        if self._averaged:
+            vectors.append(learner.state.vector())
+        return [_evidence_of(learner, *vector) for vector in vectors]
+
+    def _separators(self, learner: LinearLearner, labels: Ints, rows: Ints) -> list[Evidence]:
+        if len(self.classes_) > 2:
+            return []
+        X = learner.X if len(rows) == len(labels) else learner.X[rows]
+        best = lifted_separator(X, labels[rows] == 1, self.fit_intercept)
+        return [] if best is None else [_evidence_of(learner, best[0], np.array([best[1]]))]
+
+
+def _evidence_of(learner: LinearLearner, weights: Floats, intercept: Floats) -> Evidence:
+    return Evidence(
+        learner.scores(weights, intercept),
+        float(np.linalg.norm(weights)),
+        float(np.linalg.norm(intercept)),
+    )
+
+
+def _check_start(init: Any, shape: tuple[int, ...], fit_intercept: bool) -> tuple[Floats, Floats]:
+    """Return the weights and intercept that ``init`` gives, or raise."""
+    d, outputs = shape[0], 1 if len(shape) == 1 else shape[1]
+    pair = init if isinstance(init, tuple) and len(init) == 2 else (init, np.zeros(outputs))
+    try:
+        weights = np.array(pair[0], dtype=np.float64)
+        intercept = np.array(pair[1], dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError, OverflowError) as wrong:
+        raise ValueError(
+            f"init={shown(init)} is not valid: it must be 'zeros', 'random', an array of weights "
+            "or a pair of weights and intercept."
+        ) from wrong
+    shapes = [(outputs, d)] if outputs > 1 else [(d,), (1, d)]
+    if weights.shape not in shapes or intercept.shape != (outputs,):
+        raise ValueError(
+            f"init must be an array of weights of shape ({outputs}, {d}), or a pair of such "
+            f"weights and {outputs} intercept(s); got shapes {weights.shape} and {intercept.shape}."
+        )
+    if not (np.isfinite(weights).all() and np.isfinite(intercept).all()):
+        raise ValueError("init contains NaN or infinity.")
+    if intercept.any() and not fit_intercept:
+        raise ValueError("init gives an intercept, but fit_intercept=False: leave one of them out.")
+    return np.ascontiguousarray(weights.reshape(outputs, d).T).reshape(shape), intercept

@@ -3,8 +3,8 @@
 from typing import Any
 
 from maxmargin._typing import Floats
-from maxmargin.estimators.linear_perceptron import LinearPerceptron
 from maxmargin.estimators.parameters import check_choice
+from maxmargin.estimators.perceptron.base import LinearPerceptron
 from maxmargin.solve import Callback
 from maxmargin.solvers.perceptron import LinearState
 

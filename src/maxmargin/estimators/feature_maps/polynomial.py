@@ -4,6 +4,7 @@
 """
 
 import math
+from itertools import chain, combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -11,21 +12,21 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from maxmargin._typing import Floats, Ints
+from maxmargin.estimators.feature_maps.base import FeatureMap, largest_square
 from maxmargin.estimators.inputs import refuse_overflow
-from maxmargin.estimators.maps_base import FeatureMap, largest_square
-from maxmargin.estimators.maps_monomials import Monomials, count
 from maxmargin.estimators.parameters import check_number
 from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.kernels import Polynomial
 
-Floats = npt.NDArray[np.float64]
+_QUICK = 3  # degrees up to which scikit-learn expands sparse rows quickly
 
 
 class PolynomialMap(FeatureMap):
     """The features of the polynomial kernel: φ(x)·φ(x′) = (coef0 + γ x·x′)^degree, exactly.
 
-    All monomials of up to ``degree`` factors (of exactly so many if coef0 = 0), each times the root
-    of its multinomial weight. A linear machine on them *is* the machine with this kernel.
+    All monomials of up to ``degree`` factors (of exactly ``degree`` if coef0 = 0), each times the
+    root of its multinomial weight. A linear machine on them *is* the machine with this kernel.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ class PolynomialMap(FeatureMap):
     coef0 : float, default=1.0
         ≥ 0: below 0 the kernel has no such features.
     max_columns : int, default=100000
-        More features than these are refused: there are C(d + degree, degree).
+        More features are refused: there are C(d + degree, degree).
 
     Attributes
     ----------
@@ -45,8 +46,8 @@ class PolynomialMap(FeatureMap):
     n_components_ : int
         How many features there are.
     powers_ : ndarray of shape (n_components_, degree)
-        The columns whose product each feature is; −1 stands for no column. (With repetition: x₀²x₁
-        is 0, 0, 1.)
+        The columns whose product each feature is, with repetition (x₀²x₁ is 0, 0, 1); −1 stands
+        for no column.
     weights_ : ndarray of shape (n_components_,)
         The factors of the monomials.
 
@@ -87,19 +88,18 @@ class PolynomialMap(FeatureMap):
         kernel = kernel.resolved(X)
         self._refuse_overflow(X, kernel)
         self.kernel_ = kernel
-        self._monomials = Monomials(X.shape[1], int(self.degree), self.coef0 > 0)
-        self.powers_ = self._monomials.powers()
-        self.weights_ = _weights(self.powers_, float(kernel.gamma), float(self.coef0))
+        self.powers_ = list_monomials(X.shape[1], int(self.degree), self.coef0 > 0)
+        self.weights_ = weigh_monomials(self.powers_, float(kernel.gamma), float(self.coef0))
         self.n_components_ = len(self.powers_)
 
     def _refuse_many(self, d: int) -> None:
-        columns = count(d, int(self.degree), self.coef0 > 0)
+        columns = count_monomials(d, int(self.degree), self.coef0 > 0)
         if columns > self.max_columns:
             raise ValueError(
                 f"degree={self.degree!r} makes {columns:,} features of {d} columns, more than "
                 f"max_columns={self.max_columns:,}. Raise max_columns if you have the memory, "
-                "lower degree, or use SVC(kernel='poly') or Nystroem(kernel='poly'), which need no "
-                "such features."
+                "lower degree, or use SVC(kernel='poly') or Nystroem(kernel='poly'), which do not "
+                "need these features."
             )
 
     def _refuse_overflow(self, X: Any, kernel: Any) -> None:
@@ -119,13 +119,17 @@ class PolynomialMap(FeatureMap):
         return 2 * self.n_components_
 
     def _fill(self, X: Any, out: Any) -> None:
-        self._monomials.fill(X.toarray() if sp.issparse(X) else X, out)
-        out *= self.weights_.astype(out.dtype)
+        X = X.toarray() if sp.issparse(X) else X
+        np.multiply(self._expand(X), self.weights_.astype(out.dtype), out=out)
 
     def _sparse_block(self, X: Any) -> Any:
-        block = self._monomials.sparse(X)
+        block = type(X)(self._expand(X))
         block.data *= self.weights_[block.indices].astype(block.dtype)
         return block
+
+    def _expand(self, X: Any) -> Any:
+        kernel: Any = self.kernel_
+        return expand(X, int(kernel.degree), kernel.coef0 > 0)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
         """Return the monomials, such as "x0^2 x1"; their weights are in ``weights_``.
@@ -140,13 +144,39 @@ class PolynomialMap(FeatureMap):
         return np.array([_name(row[row >= 0], names) for row in self.powers_], dtype=object)
 
 
-def _weights(powers: npt.NDArray[np.int64], gamma: float, coef0: float) -> Floats:
+def count_monomials(d: int, degree: int, lower: bool) -> int:
+    """Return how many monomials of d columns have ``degree`` factors, or with ``lower``, up to."""
+    return math.comb(d + degree, degree) if lower else math.comb(d + degree - 1, degree)
+
+
+def list_monomials(d: int, degree: int, lower: bool) -> Ints:
+    """Return the columns in each product, −1 for none, in the order of ``expand``."""
+    levels = []
+    for k in range(0 if lower else degree, degree + 1):
+        chosen = chain.from_iterable(combinations_with_replacement(range(d), k))
+        level = np.fromiter(chosen, np.int64).reshape(count_monomials(d, k, False), k)
+        levels.append(np.pad(level, ((0, 0), (0, degree - k)), constant_values=-1))
+    return np.vstack(levels)
+
+
+def expand(X: Any, degree: int, lower: bool) -> Any:
+    """Return the monomials of rows with exactly, or with ``lower`` up to, ``degree`` factors."""
+    from sklearn.preprocessing import PolynomialFeatures  # slow to import
+
+    monomials = PolynomialFeatures((0 if lower else degree, degree), include_bias=lower)
+    monomials.set_output(transform="default")
+    if sp.issparse(X) and degree > _QUICK:
+        return type(X)(monomials.fit_transform(X.toarray()))
+    return monomials.fit_transform(X)
+
+
+def weigh_monomials(powers: Ints, gamma: float, coef0: float) -> Floats:
     """Return the root of each multinomial weight."""
     degree = powers.shape[1]
     factors = (powers >= 0).sum(axis=1)
     logs = math.lgamma(degree + 1) - np.array([math.lgamma(degree - k + 1) for k in factors])
     run = np.zeros(len(powers))
-    for k in range(degree):  # factorials of exponents, as products of the lengths of runs so far
+    for k in range(degree):  # a! of each exponent a is the product of the lengths of a run so far
         repeated = powers[:, k] == powers[:, k - 1] if k else np.zeros(len(powers), dtype=bool)
         run = np.where(repeated, run + 1, 1.0)
         logs -= np.where(powers[:, k] >= 0, np.log(run), 0.0)
@@ -157,7 +187,7 @@ def _weights(powers: npt.NDArray[np.int64], gamma: float, coef0: float) -> Float
     return roots
 
 
-def _name(columns: npt.NDArray[np.int64], names: npt.NDArray[Any]) -> str:
+def _name(columns: Ints, names: npt.NDArray[Any]) -> str:
     used, times = np.unique(columns, return_counts=True)
     parts = [
         names[j] if k == 1 else f"{names[j]}^{k}"

@@ -15,13 +15,12 @@ import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from maxmargin._typing import Floats
+from maxmargin.estimators.feature_maps.base import FAILURE, FeatureMap
 from maxmargin.estimators.inputs import generator
-from maxmargin.estimators.maps_base import FeatureMap
 from maxmargin.estimators.parameters import check_flag, check_number
 from maxmargin.kernels import RBF, Laplacian, as_kernel
 
-DOUBT = 1e-3  # the probability with which a stated bound may fail
-_COMPARED = 128  # rows, all pairs of which are compared with the kernel
+_COMPARED = 128  # rows on all pairs of which φ(x)·φ(x′) is compared with the kernel
 
 
 class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureMap):
@@ -37,18 +36,18 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureMap):
     gamma : float, "scale" or "auto", default="scale"
         γ > 0 of a kernel given by name, or 1/(d·Var X), or 1/d.
     n_components : int, default=256
-        Features D, ≥ 1. Each frequency has a cosine and a sine; if D is odd, the last one has a
-        cosine with a random phase only, which errs more.
+        Features D, ≥ 1. Each frequency has a cosine and a sine; if D is odd, the last one has only
+        a cosine with a random phase, which is less accurate.
     orthogonal : bool, default=False
         Whether frequencies are orthogonal in blocks of d: the error is smaller. For "rbf" only,
         whose frequencies have no preferred direction.
     random_state : int, Generator, RandomState or None, default=0
-        For the frequencies, and the rows that errors are measured on. None: others in every fit.
+        For the frequencies, and the rows that errors are measured on. None: different in every fit.
 
     Attributes
     ----------
     frequencies_ : ndarray of shape (n_features, ⌈D/2⌉)
-        The w, a column each.
+        The w, one per column.
     phase_ : float
         The random phase of the last cosine, if D is odd.
     center_ : ndarray of shape (n_features,) or None
@@ -62,7 +61,7 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureMap):
         sampled rows.
     error_bound_ : float
         Hoeffding's bound: with probability 0.999 over the frequencies, no error on these pairs is
-        larger. It is known without looking at data, and several times what is measured. With
+        larger. It does not depend on the data, and is several times the measured error. With
         orthogonal frequencies only blocks are independent, and it is wider still.
 
     Examples
@@ -91,20 +90,20 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureMap):
         self.orthogonal = orthogonal
         self.random_state = random_state
 
-    _side_by_side = True
+    _threaded = True
 
     def _learn(self, X: Any) -> None:
-        kernel = self._checked_kernel()
+        kernel = self._check_kernel()
         rng = generator(self.random_state)
         self.kernel_ = kernel.resolved(X)
         n, d = X.shape
         self.center_ = None if sp.issparse(X) else X.mean(axis=0, dtype=np.float64)
-        self.frequencies_ = self._drawn(d, -(-int(self.n_components) // 2), rng)
+        self.frequencies_ = self._draw(d, -(-int(self.n_components) // 2), rng)
         self.phase_ = float(rng.uniform(0, 2 * math.pi))
         self.n_components_ = int(self.n_components)
         self._measure(X[np.sort(rng.choice(n, min(n, _COMPARED), replace=False))])
 
-    def _checked_kernel(self) -> Any:
+    def _check_kernel(self) -> Any:
         kernel = self.kernel
         named = isinstance(kernel, str) and kernel in ("rbf", "laplacian")
         if not named and not isinstance(kernel, RBF | Laplacian):
@@ -122,15 +121,15 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureMap):
             )
         return made
 
-    def _drawn(self, d: int, count: int, rng: np.random.Generator) -> Floats:
-        """Return frequencies, a column each."""
+    def _draw(self, d: int, count: int, rng: np.random.Generator) -> Floats:
+        """Return frequencies, one per column."""
         gamma = float(self.kernel_.gamma)
         if isinstance(self.kernel_, Laplacian):
             return gamma * rng.standard_cauchy((d, count))
         spread = math.sqrt(2 * gamma)
         if not self.orthogonal:
             return spread * rng.standard_normal((d, count))
-        directions = [_rotation(d, rng) for _ in range(-(-count // d))]
+        directions = [_draw_rotation(d, rng) for _ in range(-(-count // d))]
         lengths = np.sqrt(rng.chisquare(d, count))
         return spread * lengths * np.hstack(directions)[:, :count]
 
@@ -138,14 +137,14 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureMap):
         """Compare kernel values with dot products, on all pairs of some rows."""
         n, pairs = rows.shape[0], max(1, rows.shape[0] * (rows.shape[0] - 1) // 2)
         rows = rows.astype(np.float64)
-        phi = self._mapped(rows)
+        phi = self._map(rows)
         errors = (self.kernel_.gram(rows) - phi @ phi.T)[np.triu_indices(n, 1)]
         self.error_max_ = float(np.abs(errors).max(initial=0.0))
         self.error_rms_ = float(np.sqrt(np.mean(errors**2))) if len(errors) else 0.0
         self.error_bound_ = self._hoeffding(pairs)
 
     def _hoeffding(self, pairs: int) -> float:
-        """Return ε with P(some of the pairs errs by more than ε) ≤ DOUBT.
+        """Return ε with P(the error of some pair exceeds ε) ≤ FAILURE.
 
         A sum of N cosines is one of independent loss in ±nᵦ: nᵦ = 1, or the frequencies in a
         block, and one more where the last has a random phase. Then
@@ -156,7 +155,7 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureMap):
         if self.orthogonal:
             sizes = np.diff(np.append(np.arange(0, count, d), count)).astype(np.float64)
         sizes[-1] += self.n_components_ % 2
-        return float(np.sqrt(2 * np.log(2 * pairs / DOUBT) * (sizes**2).sum()) / count)
+        return float(np.sqrt(2 * np.log(2 * pairs / FAILURE) * (sizes**2).sum()) / count)
 
     def _width(self) -> int:
         return self.n_components_ + len(self.frequencies_)
@@ -176,8 +175,8 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureMap):
         out *= out.dtype.type(math.sqrt(1 / count))
 
 
-def _rotation(d: int, rng: np.random.Generator) -> Floats:
-    """Return an orthogonal matrix, each as likely as any other."""
+def _draw_rotation(d: int, rng: np.random.Generator) -> Floats:
+    """Return an orthogonal matrix drawn uniformly (Haar)."""
     q, r = np.linalg.qr(rng.standard_normal((d, d)))
     rotation: Floats = q * np.where(np.diag(r) < 0, -1.0, 1.0)
     return rotation

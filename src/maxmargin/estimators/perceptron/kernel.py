@@ -4,26 +4,21 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.estimators.inputs import check_rows, refuse_overflow, stacked
-from maxmargin.estimators.kernel_models import as_objects, checked_gram
-from maxmargin.estimators.mistake_driven import Evidence, MistakeDriven
+from maxmargin._typing import Floats, Ints
+from maxmargin.estimators.inputs import stacked
+from maxmargin.estimators.kernel_input import adapt_kernel, check_kernel_input, set_kernel_tags
 from maxmargin.estimators.parameters import check_choice
-from maxmargin.estimators.traces import Trace
+from maxmargin.estimators.perceptron.base import Evidence, MistakeDriven
+from maxmargin.estimators.perceptron.trace import Trace
 from maxmargin.kernels import Kernel, Linear, Precomputed, as_kernel, check_kernel
-from maxmargin.kernels.names import is_precomputed
 from maxmargin.kernels.prepared import is_numeric
 from maxmargin.solve import Callback
-from maxmargin.solvers.epochs import Counts, Epoch
-from maxmargin.solvers.kernel_perceptron import Expansion, KernelLearner
+from maxmargin.solvers.perceptron import Counts, DualFunction, Epoch, KernelLearner
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
-# Whether an unknown Gram matrix is positive semidefinite is looked into up to this size (0.2 s);
-# of larger ones a part is.
+# Rows up to which an unknown Gram matrix is tested for positive semidefiniteness (0.2 s); of a
+# larger one, a block of this size is.
 _LARGEST_EIGENPROBLEM = 1000
 
 
@@ -169,10 +164,7 @@ class KernelPerceptron(MistakeDriven):
         return np.asarray(self.dual_coef_ @ self.support_vectors_)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        given = is_precomputed(self.kernel)
-        tags.input_tags.pairwise, tags.input_tags.sparse = given, not given
-        return tags
+        return set_kernel_tags(super().__sklearn_tags__(), self.kernel)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -180,27 +172,16 @@ class KernelPerceptron(MistakeDriven):
 
     def _named_kernel(self, objects: bool = False) -> Kernel:
         kernel = as_kernel(self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
-        if objects:
-            kernel = kernel.for_objects()
-        if kernel.takes_gram and not isinstance(kernel, Precomputed):
-            raise ValueError(
-                f"kernel={kernel!r} composes a precomputed matrix: compute the composed matrix "
-                "yourself and pass that with kernel='precomputed'."
-            )
-        return kernel
+        return adapt_kernel(kernel, objects)
 
     def _check_input(self, X: Any, reset: bool) -> Any:
-        kernel = self._named_kernel(not is_numeric(X)) if reset else self.kernel_
-        if kernel.takes_objects:
-            return as_objects(X)
-        given = isinstance(kernel, Precomputed)
-        X = check_rows(self, X, reset=reset, accept_sparse=not given)
-        if given:
-            return checked_gram(X) if reset else X
-        largest = float(abs(X).max())
-        refuse_overflow(self, X, largest * largest)
-        # What is compared with the support vectors must be of their type.
-        return X if reset else X.astype(self.support_vectors_.dtype, copy=False)
+        objects = not is_numeric(X) if reset else self.support_vectors_.dtype.kind == "O"
+        kernel = self._named_kernel(objects) if reset else self.kernel_
+        X = check_kernel_input(self, kernel, X, objects=objects, reset=reset)
+        if reset or kernel.takes_gram:
+            return X
+        # Rows must be of the same type as the support vectors they are compared with.
+        return X.astype(self.support_vectors_.dtype, copy=False)
 
     def _selected(self, X: Any, rows: Ints) -> Any:
         return X[np.ix_(rows, rows)] if isinstance(self._named_kernel(), Precomputed) else X[rows]
@@ -227,12 +208,12 @@ class KernelPerceptron(MistakeDriven):
         outputs = len(self.intercept_)
         X = X.astype(self.support_vectors_.dtype, copy=False)
         return KernelLearner(
-            self.kernel_, self._rule(), X, labels, weight, outputs, self._expansion(), counts
+            self.kernel_, self._rule(), X, labels, weight, outputs, self._function(), counts
         )
 
-    def _expansion(self) -> Expansion:
-        """Return the fitted function; it is rebuilt each time, so that edits to it count."""
-        return Expansion(
+    def _function(self) -> DualFunction:
+        """Return the fitted function; rebuilt each time, so that edits of attributes count."""
+        return DualFunction(
             self.kernel_,
             self.kernel_.prepare(self.support_vectors_),
             self.dual_coef_.T,
@@ -248,14 +229,14 @@ class KernelPerceptron(MistakeDriven):
         if isinstance(self._named_kernel(), Precomputed):
             raise ValueError(
                 f"{what} cannot be used with kernel='precomputed', which cannot go on from earlier "
-                "rows: new ones would need their kernel values with those. Use a kernel of rows."
+                "rows: their kernel values with the new rows are missing. Use a kernel of rows."
             )
 
     def _scores(self, X: Any) -> Floats:
         if isinstance(self.kernel_, Precomputed):
             return np.asarray(X[:, self.support_] @ self.dual_coef_.T) + self.intercept_
-        expansion = self._expansion()
-        return expansion.scores(self.kernel_.prepare(X, like=expansion.support))
+        function = self._function()
+        return function.scores(self.kernel_.prepare(X, like=function.support))
 
     def _scores_of(self, learner: KernelLearner, rows: Ints) -> Floats:
         return learner.now.scores[rows]
@@ -289,7 +270,7 @@ class KernelPerceptron(MistakeDriven):
         if self.kernel_.psd:
             return True
         n = len(learner.gram)
-        # One block is enough to show that the whole is not, though not that it is.
+        # A block can show that the whole matrix is not, but not that it is.
         some = np.unique(np.linspace(0, n - 1, _LARGEST_EIGENPROBLEM).astype(int))
         prepared = learner.gram.prepared
         found = check_kernel(self.kernel_.block(prepared[some], prepared[some]))
