@@ -17,6 +17,7 @@ COPIED = 0.6  # part of the rows of a problem that are copied together at most
 _BLOCK = 256  # variables
 _ROUNDING = 1e-12  # of the box
 ROUNDS = 20_000  # for each cost
+SMALL = 2000  # rows up to which a matrix in float64 costs little
 
 
 class Room(NamedTuple):
