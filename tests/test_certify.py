@@ -21,12 +21,11 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 import maxmargin as mm
 from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate, together
-from maxmargin.certificates import kernel as kernel_certificates
-from maxmargin.certificates.arithmetic import feasible
-from maxmargin.certificates.intercepts import best_intercept
+from maxmargin.certificates import quadratic as kernel_certificates
 from maxmargin.inspection.foreign import PerceptronFacts
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
+from maxmargin.problems.duality import best_intercept, feasible
 from maxmargin.problems.problem import Intercept, Problem
 
 TIGHT: dict[str, Any] = {"tol": 1e-9, "max_iter": 1_000_000}

@@ -13,8 +13,8 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.svm import LinearSVC
 
 from maxmargin._typing import Floats
-from maxmargin.certificates.linear import certify
 from maxmargin.certificates.multiclass import MulticlassCertificate, certify_multiclass
+from maxmargin.certificates.quadratic import certify_linear
 from maxmargin.problems import losses
 from maxmargin.problems.problem import (
     Intercept,
@@ -25,8 +25,7 @@ from maxmargin.problems.problem import (
     Status,
 )
 from maxmargin.solve import solve
-from maxmargin.solvers.crammer_singer import MulticlassBracket, SequentialDual
-from maxmargin.solvers.crammer_singer_state import MulticlassStart
+from maxmargin.solvers.crammer_singer import MulticlassBracket, MulticlassStart, SequentialDual
 
 ALL = list(Intercept)
 
@@ -169,7 +168,7 @@ def test_two_classes_are_the_binary_machine_at_twice_the_cost(intercept: Interce
     signs = np.where(problem.labels == 1, 1.0, -1.0)
     binary = Problem(problem.X, losses.hinge(signs, 2 * problem.cost), intercept, 1.5)
     u, c = at.w[:, 1] - at.w[:, 0], float(at.b[1] - at.b[0])
-    certificate = certify(binary, Start(u, c, 2 * at.beta[:, 1]))  # type: ignore[arg-type]
+    certificate = certify_linear(binary, Start(u, c, 2 * at.beta[:, 1]))  # type: ignore[arg-type]
     assert certificate.holds(1e-8)
     assert_allclose(certificate.primal, 2 * certified(problem, at).primal, rtol=1e-8)
 

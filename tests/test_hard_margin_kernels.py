@@ -20,7 +20,7 @@ from sklearn.model_selection import cross_val_score
 import maxmargin as mm
 from maxmargin import kernels
 from maxmargin._typing import Floats
-from maxmargin.certificates.kernel_hard import certify_kernel_hard
+from maxmargin.certificates.hard import certify_kernel_hard
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Intercept, KernelProblem, Solution, Status
 from maxmargin.separability import Overlap

@@ -21,10 +21,10 @@ from sklearn.multiclass import OneVsRestClassifier
 
 import maxmargin as mm
 from maxmargin._typing import Floats
-from maxmargin.certificates.kernel import certify_kernel
+from maxmargin.certificates.quadratic import certify_kernel
 from maxmargin.problems.problem import Progress, Status
 from maxmargin.solve import solve
-from maxmargin.solvers.block_smo import BlockSMO
+from maxmargin.solvers.decomposition import BlockSMO
 from tests.test_linear_machine import forms
 
 MACHINES: dict[str, dict[str, Any]] = {

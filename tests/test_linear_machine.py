@@ -673,7 +673,7 @@ def test_ctrl_c_ends_all_of_several_problems() -> None:
 @pytest.mark.parametrize("solver", ["newton", "dual_cd", "subgradient"])
 def test_ctrl_c_before_the_first_iterate(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first pass over many rows takes a while, and is interrupted like any other."""
-    from maxmargin.solvers.passes import Passes
+    from maxmargin.solvers.row_sums import Passes
 
     def pressed(*_: Any) -> None:
         raise KeyboardInterrupt

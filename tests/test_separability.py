@@ -15,7 +15,7 @@ from sklearn.datasets import load_iris
 import maxmargin as mm
 from maxmargin.separability import Overlap
 from maxmargin.separability.search import search
-from maxmargin.solvers.hulls import Hulls
+from maxmargin.solvers.min_norm_point import Hulls
 
 Floats = npt.NDArray[np.float64]
 

@@ -14,8 +14,7 @@ from maxmargin.certificates import certify
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, Problem, Solution, Start, Status
 from maxmargin.solve import solve
-from maxmargin.solvers.sparse_duals import best_scale
-from maxmargin.solvers.working_sets import WorkingSets
+from maxmargin.solvers.proximal_newton import WorkingSets, best_scale
 
 RATIOS = [0.1, 0.5, 1.0]
 INTERCEPTS = list(Intercept)

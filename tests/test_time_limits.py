@@ -23,8 +23,7 @@ from maxmargin.kernels import RBF, tiles
 from maxmargin.problems.problem import Start, Status
 from maxmargin.problems.rounding import passed
 from maxmargin.solve import solve
-from maxmargin.solvers.block_smo import BlockSMO
-from maxmargin.solvers.kernel_variables import feasible_start
+from maxmargin.solvers.decomposition import BlockSMO, feasible_start
 from maxmargin.solvers.newton import Newton
 
 TILE = 0.01  # seconds of the fake clock

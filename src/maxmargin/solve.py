@@ -24,7 +24,7 @@ from maxmargin.problems.problem import (
     Status,
 )
 from maxmargin.progress import Bar, progress
-from maxmargin.solvers.kernel_variables import feasible_start
+from maxmargin.solvers.decomposition import feasible_start
 
 Step = TypeVar("Step", bound=Iterate)
 StopRule = Callable[[Step], Status | None]

@@ -15,15 +15,13 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.certificates import multiclass, sparse
-from maxmargin.certificates.arithmetic import feasible, within_groups
 from maxmargin.certificates.certificate import Certificate, together, unproved
-from maxmargin.certificates.hard import certify_hard
-from maxmargin.certificates.kernel import certify_kernel
-from maxmargin.certificates.kernel_hard import certify_kernel_hard
-from maxmargin.certificates.linear import certify as certify_ridge
+from maxmargin.certificates.hard import certify_hard, certify_kernel_hard
 from maxmargin.certificates.multiclass import certify_multiclass
+from maxmargin.certificates.quadratic import certify_kernel, certify_linear
 from maxmargin.certificates.sparse import certify_sparse
 from maxmargin.loops.records import Loss
+from maxmargin.problems.duality import feasible, within_groups
 from maxmargin.problems.problem import KernelProblem, MulticlassProblem, Point, Problem
 
 __all__ = ["Certificate", "certify", "feasible_duals", "together", "unproved"]
@@ -51,7 +49,7 @@ def certify(
             problem.X, signs, point.w, point.b, signs * point.beta, problem.intercept,
             keep_intercept=keep_intercept,
         )  # fmt: skip
-    by_penalty = certify_sparse if problem.l1_ratio > 0 else certify_ridge
+    by_penalty = certify_sparse if problem.l1_ratio > 0 else certify_linear
     return by_penalty(problem, point, keep_intercept=keep_intercept)
 
 

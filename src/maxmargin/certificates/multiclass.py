@@ -7,8 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin._typing import Floats
-from maxmargin.certificates.arithmetic import relative_rounding
 from maxmargin.certificates.certificate import Certificate
+from maxmargin.certificates.quadratic import relative_rounding
 from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.problems.problem import Intercept, MulticlassProblem
 from maxmargin.problems.rounding import (

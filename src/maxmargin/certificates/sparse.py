@@ -15,15 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin._typing import Floats
-from maxmargin.certificates.arithmetic import (
-    Dual,
-    Primal,
-    assembled,
-    feasible,
-    imbalances,
-)
 from maxmargin.certificates.certificate import Certificate
-from maxmargin.certificates.linear import Seen, imbalance_cost
+from maxmargin.certificates.quadratic import Dual, Primal, Seen, assembled, imbalance_cost
+from maxmargin.problems.duality import feasible, imbalances
 from maxmargin.problems.problem import Intercept, Point, Problem
 from maxmargin.problems.rounding import (
     EPS,

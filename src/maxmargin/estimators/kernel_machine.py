@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import together
-from maxmargin.certificates.arithmetic import within_groups
 from maxmargin.estimators.kernel_expansion import KernelExpansion
 from maxmargin.estimators.kernel_models import Found, Part, Training
 from maxmargin.estimators.kernel_starts import Last, known_duals
 from maxmargin.estimators.solving import Budget, Outcome, all_solved, gap_left, ill_scaled
 from maxmargin.kernels import Kernel, Linear
+from maxmargin.problems.duality import within_groups
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Intercept, KernelProblem, Problem, Start, Status
 

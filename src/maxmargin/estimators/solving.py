@@ -22,8 +22,8 @@ from maxmargin.problems.problem import (
 )
 from maxmargin.progress import Bar, progress
 from maxmargin.solve import Callback, Solver, beginning, solve
-from maxmargin.solvers.block_smo import BlockSMO
 from maxmargin.solvers.choice import SOLVERS, choose, named
+from maxmargin.solvers.decomposition import BlockSMO
 from maxmargin.solvers.factor_newton import MOST_ROWS, FactorNewton
 from maxmargin.solvers.newton import Newton
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.certificates import Certificate
-from maxmargin.certificates.page import numbers
+from maxmargin.certificates.certificate import numbers
 from maxmargin.estimators import NuSVC
 from maxmargin.html import Html, joined, tag
 from maxmargin.inspection.certify_model import certify

@@ -14,7 +14,7 @@ from maxmargin.problems.problem import Status
 from maxmargin.separability.overlap import conflict, verified_overlap
 from maxmargin.separability.result import Overlap, Separation
 from maxmargin.separability.search import common_scale, origin, rescaled, search
-from maxmargin.solvers.hulls import Hulls
+from maxmargin.solvers.min_norm_point import Hulls
 
 Bools = npt.NDArray[np.bool_]
 

@@ -15,7 +15,7 @@ from maxmargin.problems.problem import Status
 from maxmargin.separability.decide import verified_plane
 from maxmargin.separability.overlap import conflict
 from maxmargin.separability.search import common_scale, rescaled, search
-from maxmargin.solvers.hulls import Hulls
+from maxmargin.solvers.min_norm_point import Hulls
 
 _ENTRIES = 2e5  # numbers in X up to which the search is short beside an estimator's other work
 _STEPS = 300  # moves of the search: a limit by work, not by the clock, so that fits repeat

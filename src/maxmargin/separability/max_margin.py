@@ -23,8 +23,7 @@ from maxmargin.separability.overlap import conflict
 from maxmargin.separability.result import Overlap, Separation
 from maxmargin.separability.search import common_scale, origin, rescaled, search
 from maxmargin.solve import Callback
-from maxmargin.solvers.hulls import Hulls
-from maxmargin.solvers.nearest_points import Nearest
+from maxmargin.solvers.min_norm_point import Hulls, Nearest
 
 ACCURACY = 1e-12  # how much lower than the nearest points the hulls may reach, relative
 BUDGETS = (Status.MAX_TIME, Status.MAX_ITER, Status.CALLBACK)

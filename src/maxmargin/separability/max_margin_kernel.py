@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from maxmargin import clock
 from maxmargin._typing import Floats, Ints
-from maxmargin.certificates.hard import placed_scores
-from maxmargin.certificates.kernel_hard import certify_kernel_hard
+from maxmargin.certificates.hard import certify_kernel_hard, placed_scores
 from maxmargin.kernels import Kernel, Precomputed
 from maxmargin.kernels.precomputed import asymmetry
 from maxmargin.problems import losses
@@ -28,9 +27,8 @@ from maxmargin.separability.overlap import fewest
 from maxmargin.separability.result import Overlap
 from maxmargin.separability.search import common_scale, search
 from maxmargin.solve import Callback
-from maxmargin.solvers.hulls import Hulls
-from maxmargin.solvers.nearest_points import Nearest
-from maxmargin.solvers.pivoted_factor import pivoted_factor
+from maxmargin.solvers.factor_newton import pivoted_factor
+from maxmargin.solvers.min_norm_point import Hulls, Nearest
 
 # ------------------------------------------------------------------- feature rows
 #

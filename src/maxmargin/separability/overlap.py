@@ -11,8 +11,7 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.geometry.inputs import blocks
 from maxmargin.separability.result import Overlap
 from maxmargin.separability.search import MET, search
-from maxmargin.solvers.hulls import Hulls
-from maxmargin.solvers.nearest_points import Nearest
+from maxmargin.solvers.min_norm_point import Hulls, Nearest
 
 Bools = npt.NDArray[np.bool_]
 

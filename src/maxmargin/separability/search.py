@@ -10,8 +10,7 @@ import scipy.sparse as sp
 from maxmargin._typing import Floats
 from maxmargin.problems.problem import Run, Status
 from maxmargin.solve import Callback, drive
-from maxmargin.solvers.hulls import Hulls
-from maxmargin.solvers.nearest_points import Nearest, nearest_points
+from maxmargin.solvers.min_norm_point import Hulls, Nearest, nearest_points
 
 MET = 1e-12  # distance of hulls, relative to their size, that counts as none
 _MAX_STEPS = 20_000

@@ -3,13 +3,13 @@
 from typing import Any
 
 from maxmargin.problems.problem import MulticlassProblem, Problem
-from maxmargin.solvers.block_smo import BlockSMO
 from maxmargin.solvers.crammer_singer import SequentialDual
+from maxmargin.solvers.decomposition import BlockSMO
+from maxmargin.solvers.dual_cd import DualCDThenNewton
 from maxmargin.solvers.factor_newton import FactorNewton
 from maxmargin.solvers.newton import Newton
+from maxmargin.solvers.proximal_newton import WorkingSets
 from maxmargin.solvers.subgradient import Subgradient
-from maxmargin.solvers.wide import DualCDThenNewton
-from maxmargin.solvers.working_sets import WorkingSets
 
 _MANY_COLUMNS = 2000
 _FEW_ROWS = 2000

@@ -13,13 +13,567 @@ Keerthi et al. (KDD 2008) for the sweeps; see ``crammer_singer_newton`` for the 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+import scipy.sparse as sp
 
-from maxmargin._typing import Floats
-from maxmargin.problems.problem import MulticlassProblem, relative_gap
-from maxmargin.solvers.crammer_singer_newton import LARGEST, Newton
-from maxmargin.solvers.crammer_singer_state import Machine, MulticlassStart
+from maxmargin import loops
+from maxmargin._typing import Floats, Ints
+from maxmargin.geometry.inputs import blocks
+from maxmargin.problems.problem import Intercept, MulticlassProblem, relative_gap
+
+# ------------------------------------------------------------------- crammer singer intercepts
+#
+# Intercepts of the multiclass machine, given the weights: a better one, and the middle one.
+
+
+_EQUAL = 1e-12  # sums of costs that differ by less than this part are equal
+
+
+def better_intercept(
+    claims: Floats, labels: Ints, cost: Floats, b: Floats, loss: float
+) -> tuple[Floats, float]:
+    """Return b after one exact step in each coordinate if that helps, and the loss there.
+
+    In its own coordinate the loss is lowest where the rows that class k claims cost together what
+    its own rows bring: a weighted quantile. All coordinates together need not be best.
+    """
+    supply = np.bincount(labels, cost, minlength=len(b))
+    moved, claims = b.copy(), claims.copy()
+    for k in range(len(b)):
+        step = _best_step(claims, k, cost, float(supply[k]))
+        claims[:, k] += step
+        moved[k] += step
+    own = claims[np.arange(len(claims)), labels]
+    better = float(cost @ (claims.max(axis=1) - own))
+    return (moved, better) if better < loss else (b, loss)
+
+
+def _best_step(claims: Floats, k: int, cost: Floats, supply: float) -> float:
+    leads = np.empty(len(claims))
+    loops.crammer_singer.leads_over(claims, k, leads)
+    order = np.argsort(leads)
+    claimed = np.cumsum(cost[order])
+    at = min(int(np.searchsorted(claimed, supply * (1 - _EQUAL))), len(order) - 1)
+    step = leads[order[at]]
+    if claimed[at] <= supply * (1 + _EQUAL) and at + 1 < len(order):
+        step = 0.5 * (step + leads[order[at + 1]])
+    return float(step)
+
+
+def middle_step(claims: Floats, mass: Floats) -> Floats:
+    """Return the step of b to the middle of all that are optimal for these weights and masses.
+
+    A step s keeps all mass where claims are largest if s[l] − s[k] ≤ the least lead of k over l in
+    the rows where k holds mass. The longest such steps are shortest paths, from and to each class;
+    their mean is feasible as they are, treats classes alike, and for two is the midpoint.
+    """
+    K = claims.shape[1]
+    far = np.empty((K, K))  # far[k, l]: how far l may rise above k
+    for k in range(K):
+        loops.crammer_singer.price_list(claims, mass, k, far[k])
+    np.fill_diagonal(far, 0.0)
+    for k in range(K):
+        far = np.minimum(far, far[:, k : k + 1] + far[k])
+    present = np.flatnonzero((mass > 0).any(axis=0))
+    inner = far[np.ix_(present, present)]
+    step = np.zeros(K)
+    step[present] = 0.5 * (inner.mean(axis=0) - inner.mean(axis=1))
+    step[present] -= step[present].mean()
+    for absent in np.setdiff1d(np.arange(K), present):  # as high as costs nothing
+        step[absent] = (step[present] + far[present, absent]).min()
+    return step
+
+
+# ------------------------------------------------------------------- crammer singer state
+#
+# Where the multiclass solver stands, and the bounds of the optimum it knows.
+#
+# Masses m = Cδ − β are kept rather than β: row i spreads its cost Cᵢ over the classes. A free
+# intercept asks that each class be given as much as its own rows bring, Σᵢ mᵢ[k] = Σ_{yᵢ=k} Cᵢ;
+# until it is so, the intercept is held near an ``offset``: b = offset + scale Σβ.
+
+
+_SOFT = 0.03  # how far sweeps let an intercept move at once: τ over the mean ‖x‖²
+
+
+@dataclass(frozen=True)
+class MulticlassStart:
+    """A point to start from: duals of shape (n, K), and the intercept that goes with them."""
+
+    beta: Floats | None = None
+    b: Floats | float = 0.0
+    w: Floats | None = None  # implied by beta
+
+
+class Machine:
+    """Masses, the weights they imply, and the best bounds met so far."""
+
+    def __init__(self, problem: MulticlassProblem, start: MulticlassStart) -> None:
+        self.problem = problem
+        self.free = problem.intercept is Intercept.FREE
+        self.kept = np.flatnonzero(problem.cost > 0)
+        self.matrix, self.centre = self._matrix()
+        self.rows: Any = loops.rows.rows(self.matrix)
+        self.labels = np.ascontiguousarray(problem.labels[self.kept], dtype=np.int64)
+        self.cost = np.ascontiguousarray(problem.cost[self.kept], dtype=np.float64)
+        shape = len(self.kept), problem.n_classes
+        self.norms = np.empty(shape[0])
+        loops.crammer_singer.squared_norms(self.rows, self.norms)
+        self.claims = np.empty(shape)
+        self.asleep = np.zeros(shape[0], dtype=np.bool_)
+        self.mass = self._first_masses(start)
+        self.scale = {Intercept.FREE: _SOFT * self.typical_norm(), Intercept.NONE: 0.0,
+                      Intercept.PENALIZED: problem.lift**2}[problem.intercept]  # fmt: skip
+        self.W, self.total = self.implied(self.mass)
+        self.offset = np.zeros(shape[1])
+        if self.free:
+            self.offset += np.asarray(start.b) + self.centre @ self.W
+        self.primal, self.dual = np.inf, -np.inf
+        self.best_W, self.best_b, self.best_mass = self.W, self.offset, self.mass
+        self.violation = np.inf
+        self._looks = 0
+
+    def _matrix(self) -> tuple[Any, Floats]:
+        """Return the rows with a cost, measured from their mean where an intercept makes up."""
+        X = self.problem.X
+        if len(self.kept) < X.shape[0]:
+            X = X[self.kept]
+        if not self.free or sp.issparse(X) or not len(self.kept):
+            return X, np.zeros(X.shape[1])
+        # Weights, not repetitions, must give the same mean: it only decides how we round.
+        centre = np.average(X, axis=0, weights=self.problem.cost[self.kept])
+        return np.ascontiguousarray(X - centre), np.asarray(centre, dtype=np.float64)
+
+    def _first_masses(self, start: MulticlassStart) -> Floats:
+        own = np.zeros(self.claims.shape)
+        own[np.arange(len(own)), self.labels] = self.cost
+        if start.beta is None:
+            return own
+        mass = np.maximum(own - start.beta[self.kept], 0.0)
+        sums = mass.sum(axis=1)
+        usable = np.isfinite(sums) & (sums > 0)
+        mass[usable] *= (self.cost[usable] / sums[usable])[:, np.newaxis]
+        mass[~usable] = own[~usable]
+        return mass
+
+    def typical_norm(self) -> float:
+        """Return the mean ‖x‖², or 1 where all rows are 0."""
+        return float(np.average(self.norms, weights=self.cost)) or 1.0 if len(self.norms) else 1.0
+
+    def column_sizes(self, lift: float) -> Floats:
+        """Return Σ C x² of each column, and of a constant one."""
+        sizes = np.zeros(self.matrix.shape[1])
+        first = 0
+        for rows in blocks(self.matrix):
+            squares = rows.multiply(rows) if sp.issparse(rows) else rows * rows
+            sizes += np.asarray(self.cost[first : first + rows.shape[0]] @ squares).ravel()
+            first += rows.shape[0]
+        return np.append(sizes, lift**2 * self.cost.sum())
+
+    def duals(self, mass: Floats) -> Floats:
+        """Return β = Cδ − m of the rows with a cost."""
+        beta = np.empty(mass.shape)
+        loops.crammer_singer.duals_of(self.labels, mass, beta)
+        return beta
+
+    def implied(self, mass: Floats) -> tuple[Floats, Floats]:
+        """Return Σ xβᵀ and Σβ."""
+        beta = self.duals(mass)
+        W = np.zeros((self.matrix.shape[1], beta.shape[1]))
+        loops.crammer_singer.add_rows(self.rows, beta, W)
+        return W, beta.sum(axis=0)
+
+    def b(self) -> Floats:
+        """Return the intercept that goes with the masses."""
+        return np.asarray(self.offset + self.scale * self.total)
+
+    def move_offset(self) -> None:
+        """Let a free intercept be held near where it is now."""
+        if self.free:
+            self.offset = self.b()
+
+    def restart(self, mass: Floats, b: Floats) -> None:
+        """Go on from other masses."""
+        self.mass = mass.copy()
+        self.W, self.total = self.implied(self.mass)
+        if self.free:
+            self.offset = b.copy()
+
+    def free_count(self, mass: Floats) -> int:
+        """Return how many masses can change by the smallest step."""
+        return int(np.maximum((mass > 0).sum(axis=1) - 1, 0).sum())
+
+    def entries_per_row(self) -> float:
+        """Return how many numbers a row has."""
+        n, d = self.matrix.shape
+        return float(self.matrix.nnz / n) if sp.issparse(self.matrix) else float(d)
+
+    def sweep(self, order: Ints, threshold: float) -> float:
+        """Solve for the masses of each row in order; return the largest violation met."""
+        return float(loops.crammer_singer.sweep(
+            self.rows, self.labels, self.cost, self.norms, order, self.scale, self.offset,
+            self.W, self.total, self.mass, threshold, self.asleep,
+        ))  # fmt: skip
+
+    def look(self) -> None:
+        """Bound the optimum by the masses and their weights; wake the rows that may change."""
+        self._looks += 1
+        if self._looks % 8 == 0:  # many small changes of W add up their rounding
+            self.W, self.total = self.implied(self.mass)
+        loops.crammer_singer.claims_of(self.rows, self.labels, self.W, self.b(), self.claims)
+        loss, gain, self.violation = loops.crammer_singer.look(
+            self.labels, self.cost, self.claims, self.mass, self.violation, self.asleep
+        )
+        self.offer_primal(self.W, self.b(), loss)
+        self.offer_dual(self.mass, self.W, self.total, gain)
+
+    def offer_primal(self, W: Floats, b: Floats, loss: float) -> None:
+        """Take note of weights if none were better; ``claims`` are theirs."""
+        if self.free:
+            b, loss = better_intercept(self.claims, self.labels, self.cost, b, loss)
+        value = self._penalty(W, b) + loss
+        if value < self.primal:
+            self.primal, self.best_W, self.best_b = value, W.copy(), b
+
+    def offer_dual(self, mass: Floats, W: Floats, total: Floats, gain: float) -> None:
+        """Take note of masses if none were better; W and total are what they imply."""
+        mass, value = self._dual(mass, W, total, gain)
+        if value > self.dual:
+            self.dual, self.best_mass = value, mass.copy()
+
+    def adopt(self, W: Floats, b: Floats, mass: Floats) -> None:
+        """Prefer a point to the best met if it is as good to rounding; ``claims`` are its own.
+
+        A free intercept goes to the middle of those that are as good.
+        """
+        if self.free:
+            step = middle_step(self.claims, np.where(mass > 1e-9 * self.cost[:, None], mass, 0.0))
+            b = b + step
+            self.claims += step
+        loss, gain, _ = loops.crammer_singer.look(
+            self.labels, self.cost, self.claims, mass, 0.0, self.asleep
+        )
+        value = self._penalty(W, b) + loss
+        rounding = 1e-12 * abs(self.primal)
+        if value <= self.primal + rounding:
+            self.primal, self.best_W, self.best_b = value, W.copy(), b
+        mass, value = self._dual(mass, W, self.implied(mass)[1], gain)
+        if value >= self.dual - rounding:
+            self.dual, self.best_mass = value, mass.copy()
+
+    def _penalty(self, W: Floats, b: Floats) -> float:
+        half = 0.5 * float(np.vdot(W, W))
+        if self.problem.intercept is Intercept.PENALIZED:
+            half += 0.5 * float(b @ b) / self.scale
+        return half
+
+    def _dual(self, mass: Floats, W: Floats, total: Floats, gain: float) -> tuple[Floats, float]:
+        """Return masses that are feasible, and the dual objective there."""
+        if not self.free:
+            quadratic = float(np.vdot(W, W)) + self.scale * float(total @ total)
+            return mass, gain - 0.5 * quadratic
+        if total.any():
+            mass, change = self._balanced(mass, total)
+            W = W.copy()
+            loops.crammer_singer.add_rows(self.rows, change, W)
+            gain = float(self.duals(mass)[np.arange(len(mass)), self.labels].sum())
+        return mass, gain - 0.5 * float(np.vdot(W, W))
+
+    def _balanced(self, mass: Floats, total: Floats) -> tuple[Floats, Floats]:
+        """Return masses of the right sums for each class, and by how much their duals changed.
+
+        What a class has too much of goes to classes that lack it, within rows, from the rows where
+        that costs least: where the claims differ least.
+        """
+        moved = mass.copy()
+        surplus, prices = -total, np.empty(len(total))
+        for _ in range(2 * len(surplus)):
+            giver = int(surplus.argmax())
+            if surplus[giver] <= 0 or surplus.min() >= 0:
+                break
+            loops.crammer_singer.price_list(self.claims, moved, giver, prices)
+            taker = int(np.where(surplus < 0, prices, np.inf).argmin())
+            holders = np.flatnonzero(moved[:, giver] > 0)
+            price = self.claims[holders, giver] - self.claims[holders, taker]
+            asked = min(surplus[giver], -surplus[taker])
+            self._transfer(moved, holders[np.argsort(price)], giver, taker, asked)
+            surplus[giver] -= asked
+            surplus[taker] += asked
+        return moved, mass - moved
+
+    @staticmethod
+    def _transfer(mass: Floats, rows: Ints, giver: int, taker: int, asked: float) -> None:
+        """Move so much mass from one class to another, taking from the first rows first."""
+        before = np.concatenate([[0.0], np.cumsum(mass[rows, giver])])[:-1]
+        part = np.clip(asked - before, 0.0, mass[rows, giver])
+        mass[rows, giver] -= part
+        mass[rows, taker] += part
+
+    def point(self) -> tuple[Floats, Floats, Floats]:
+        """Return the best W, b and β for the problem as it was given."""
+        beta = np.zeros((self.problem.X.shape[0], self.claims.shape[1]))
+        beta[self.kept] = self.duals(self.best_mass)
+        b = self.best_b - self.centre @ self.best_W
+        if self.free:
+            b -= b.mean()  # the same for all classes, it changes nothing
+        return self.best_W.copy(), b, beta
+
+
+# ------------------------------------------------------------------- crammer singer newton
+#
+# The last digits of the multiclass machine: semismooth Newton on a proximal dual.
+#
+# Masses are held near a ``centre`` by ‖m − centre‖²/2σC, row by row, and a free intercept near an
+# offset by ‖b − offset‖²/2τ. For given weights U = (W, v), b = offset + √τ v, the masses are then
+# the projection of centre + σC·claims, and what is left is smooth:
+#
+#     φ(U) = ½‖U‖² + Σ …,     ∇φ = U − Σ x̃βᵀ,     ∇²φ ∋ I + σ Σ Cᵢ x̃ᵢx̃ᵢᵀ ⊗ Jᵢ,      x̃ = (x, √τ)
+#
+# where Jᵢ removes the mean over the classes that hold mass in row i. ½‖∇φ‖² *is* the gap of the
+# held problem: when it is small beside the hold itself, centre and offset move up and σ grows.
+# Rows of one class alone have Jᵢ = 0, so a step costs little; it is solved in the space of weights
+# or in that of the free masses, whichever is smaller. Li, Sun & Toh (2018) for the lasso's kin.
+
+
+LARGEST = 1600  # unknowns of a Newton system: beyond, a factorization is no short step
+_SMALL = 600  # unknowns up to which weights are solved for anyway: their units do not matter
+_FREE_SCALE = 1e3  # τ over the mean ‖x‖²
+_GROWTH = 4.0
+_LONGEST = 64.0  # no step is longer, in units of Newton's
+_OF_GAP = 0.02  # and as a part of the gap that is left
+_ROUNDING = 1e-15  # no inner error below this part of the objective can be told from rounding
+_STIFFEST = 1e7  # σ beyond this turns rounding of the claims into masses
+_HOLD = 0.1  # the inner error allowed, as a part of how far the hold was stretched
+
+
+class Newton:
+    """Newton steps from the best point a machine has met."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        # Far below their costs the duals of separable classes live: hold those tighter.
+        typical = float(machine.duals(machine.best_mass).clip(0).sum() / machine.cost.sum())
+        self.sigma = self.least = float(np.clip(typical, 1e-4, 1.0))
+        scale = _FREE_SCALE * machine.typical_norm() if machine.free else machine.scale
+        self.root = float(np.sqrt(scale))
+        self.offset = machine.best_b.copy() if machine.free else np.zeros(len(machine.best_b))
+        self.centre = machine.best_mass.copy()
+        self.mass = self.centre.copy()
+        self.W = machine.best_W
+        self.v = (machine.best_b - self.offset) / (self.root or 1.0)
+        self.slopes = np.zeros(self.centre.shape)
+        self.stuck = self.blocked = False
+        # What the Hessian's diagonal would be if all masses were free: the units of its columns.
+        self.sizes = machine.column_sizes(self.root)[:, np.newaxis]
+        self.damping = 0.0
+        self.least_wrong, self.nearest = np.inf, (self.mass, self.offset)
+        self._settle()
+
+    @property
+    def size(self) -> int:
+        """How many unknowns the next step has."""
+        return min(self.W.size + self.v.size, self.machine.free_count(self.mass))
+
+    def _settle(self) -> None:
+        """Find masses and gradient at the weights, and offer both to the machine."""
+        machine = self.machine
+        self.b = self.offset + self.root * self.v
+        loops.crammer_singer.claims_of(machine.rows, machine.labels, self.W, self.b, machine.claims)
+        self._project(0.0)
+        implied, total = machine.implied(self.mass)
+        self.gradient = np.vstack([self.W - implied, self.v - self.root * total])
+        loss, gain, _ = loops.crammer_singer.look(
+            machine.labels, machine.cost, machine.claims, self.mass, 0.0, machine.asleep
+        )
+        machine.offer_primal(self.W, self.b, loss)
+        machine.offer_dual(self.mass, implied, total, gain)
+
+    def _project(self, step: float) -> float:
+        machine = self.machine
+        return float(loops.crammer_singer.project_rows(
+            self.centre, machine.claims, self.slopes, step, self.sigma * machine.cost,
+            machine.cost, self.mass,
+        ))  # fmt: skip
+
+    def step(self) -> Iterator[None]:
+        """Make one Newton step, pausing between its parts.
+
+        Where the held problem is solved, hold on to its solution.
+        """
+        direction = self._direction()
+        yield
+        change, lift = direction[:-1], direction[-1]
+        self.slopes[:] = self._scores(change, lift)
+        self._move(change, lift)
+        yield
+        self._settle()
+        if self._solved():
+            self.centre = self.mass.copy()
+            if self.machine.free:
+                self.offset, self.v = self.b, np.zeros(len(self.b))
+            self.sigma = self.sigma / _GROWTH if self.blocked else _GROWTH * self.sigma
+            self.sigma = min(max(self.sigma, self.least), _STIFFEST)
+            self._settle()
+
+    def finish(self) -> None:
+        """Prefer the weights that the best masses imply to others as good to rounding.
+
+        Of points whose objectives differ by rounding alone, this is the one that meets the
+        optimality conditions best; a free intercept goes to the middle of those as good.
+        """
+        machine = self.machine
+        mass, b = self.nearest
+        W, total = machine.implied(mass)
+        b = b if machine.free else machine.scale * total
+        loops.crammer_singer.claims_of(machine.rows, machine.labels, W, b, machine.claims)
+        machine.adopt(W, b, mass)
+
+    def _solved(self) -> bool:
+        """Return whether the held problem is; and remember the point that is nearest to optimal.
+
+        Inner error and hold, both in units of the objective, are all that is wrong with a point.
+        """
+        stretch = ((self.mass - self.centre) ** 2).sum(axis=1) / (self.sigma * self.machine.cost)
+        held = float(stretch.sum()) + (float(self.v @ self.v) if self.machine.free else 0.0)
+        error = float(np.vdot(self.gradient, self.gradient))
+        if error + held <= self.least_wrong:
+            self.least_wrong, self.nearest = error + held, (self.mass.copy(), self.b)
+        gap = self.machine.primal - self.machine.dual
+        return self.stuck or error <= max(
+            _HOLD**2 * held, _ROUNDING * abs(self.machine.primal), _OF_GAP * gap
+        )
+
+    def _scores(self, change: Floats, lift: Floats) -> Floats:
+        out = np.empty(self.mass.shape)
+        machine = self.machine
+        loops.crammer_singer.claims_of(machine.rows, machine.labels, change, self.root * lift, out)
+        out -= 1.0
+        out[np.arange(len(out)), machine.labels] += 1.0
+        return out
+
+    def _move(self, change: Floats, lift: Floats) -> None:
+        """Go along the direction to where φ is lowest, or where its slope is a fraction."""
+        machine = self.machine
+        own = float(machine.cost @ self.slopes[np.arange(len(self.slopes)), machine.labels])
+        first = float(np.vdot(self.W, change)) + float(self.v @ lift) - own
+        curve = float(np.vdot(change, change)) + float(lift @ lift)
+        begin = first + self._project(0.0)
+        step = self._lowest(begin, first, curve) if begin < 0 else 0.0
+        # A slope that is a difference of much larger numbers says no more: as good as solved.
+        self.blocked = step <= 0
+        self.stuck = self.blocked or bool(abs(begin) <= 4 * np.finfo(float).eps * abs(own))
+        if step < 1e-2 and not self.stuck:  # rows without a say in the Hessian came into play
+            self.damping = min(max(8 * self.damping, 1e-6), 1.0)
+        else:
+            self.damping = self.damping / 64 if self.damping > 1e-9 and step < 0.5 else 0.0
+        self.W = self.W + step * change
+        self.v = self.v + step * lift
+
+    def _lowest(self, begin: float, first: float, curve: float) -> float:
+        """Return where the slope, which only rises, is nearly 0: false position, then halving."""
+        low, high, step = 0.0, np.inf, 1.0
+        slope_low, slope_high = begin, np.inf
+        for trial in range(40):
+            slope = first + step * curve + self._project(step)
+            if abs(slope) <= 0.1 * abs(begin):
+                return step
+            if slope < 0:
+                low, slope_low = step, slope
+            else:
+                high, slope_high = step, slope
+            if high == np.inf and step >= _LONGEST:
+                return step
+            if high == np.inf:
+                step *= 2
+            elif high - low <= 1e-3 * low:
+                return low
+            elif trial % 3 == 2:
+                step = 0.5 * (low + high) if low > 0 else high / 64
+            else:
+                step = low + (high - low) * slope_low / (slope_low - slope_high)
+        return low
+
+    def _direction(self) -> Floats:
+        held = self.mass > 0
+        shared = np.flatnonzero(held.sum(axis=1) > 1)
+        if not len(shared):
+            return -self.gradient / (1.0 + self.sigma * self.sizes)
+        if _SMALL < self.gradient.size > self.machine.free_count(self.mass):
+            return self._by_masses(held[shared], shared)
+        return self._by_weights(held[shared], shared)
+
+    def _lifted(self, rows: Ints) -> Floats:
+        picked = self.machine.matrix[rows]
+        picked = picked.toarray() if sp.issparse(picked) else picked
+        return np.hstack([picked, np.full((len(rows), 1), self.root)])
+
+    def _by_weights(self, held: npt.NDArray[np.bool_], rows: Ints) -> Floats:
+        """Solve in the space of weights: the Hessian is a Laplacian of pairs of classes."""
+        D, K = self.gradient.shape
+        hessian = np.zeros((K, D, K, D))
+        strength = self.sigma * self.machine.cost[rows] / held.sum(axis=1)
+        for k in range(K):
+            for l in range(k):
+                both = np.flatnonzero(held[:, k] & held[:, l])
+                if not len(both):
+                    continue
+                x = self._lifted(rows[both])
+                pair = x.T @ (x * strength[both, np.newaxis])
+                hessian[k, :, l] -= pair
+                hessian[l, :, k] -= pair
+                hessian[k, :, k] += pair
+                hessian[l, :, l] += pair
+        square = hessian.reshape(K * D, K * D)
+        damping = self.damping * self.sigma * np.tile(self.sizes.ravel(), K)
+        square[np.diag_indices(K * D)] += 1.0 + damping
+        return -_solved(square, self.gradient.T.ravel()).reshape(K, D).T
+
+    def _by_masses(self, held: npt.NDArray[np.bool_], rows: Ints) -> Floats:
+        """Solve in the space of free masses (Woodbury's identity)."""
+        owner, basis = _contrasts(held)
+        picked = self.machine.matrix[rows]
+        gram = picked @ picked.T
+        gram = np.asarray(gram.toarray() if sp.issparse(gram) else gram, dtype=np.float64)
+        gram = (gram + self.root**2)[np.ix_(owner, owner)] * (basis @ basis.T)
+        gram[np.diag_indices(len(owner))] += 1.0 / (self.sigma * self.machine.cost[rows][owner])
+        scores = picked @ self.gradient[:-1] + self.root * self.gradient[-1]
+        z = _solved(gram, (scores[owner] * basis).sum(axis=1))
+        coefficients = np.zeros(held.shape)
+        np.add.at(coefficients, owner, z[:, np.newaxis] * basis)
+        back = np.vstack([picked.T @ coefficients, self.root * coefficients.sum(axis=0)])
+        return np.asarray(back - self.gradient)
+
+
+def _contrasts(held: npt.NDArray[np.bool_]) -> tuple[Ints, Floats]:
+    """Return, row by row, an orthonormal basis of the changes that keep a row's mass (Helmert)."""
+    before: Ints = np.cumsum(held, axis=1) - held  # how many holders precede
+    owner, last = np.nonzero(held & (before > 0))
+    count: Floats = before[owner, last].astype(np.float64)
+    basis = np.where(held[owner] & (np.arange(held.shape[1]) < last[:, np.newaxis]), 1.0, 0.0)
+    basis[np.arange(len(owner)), last] = -count
+    return owner, basis / np.sqrt(count * (count + 1))[:, np.newaxis]
+
+
+def _solved(square: Floats, right: Floats) -> Floats:
+    """Solve a positive definite system, whatever the units of its unknowns."""
+    unit = 1.0 / np.sqrt(np.diagonal(square))
+    square = square * unit * unit[:, np.newaxis]
+    for ridge in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
+        square[np.diag_indices(len(square))] += ridge
+        try:
+            factor = scipy.linalg.cho_factor(square, lower=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            continue
+        return np.asarray(unit * scipy.linalg.cho_solve(factor, unit * right, check_finite=False))
+    return unit * unit * right
+
+
+# -------------------------------------------------------------------
+
 
 _SWEEPS = 4  # a round: so many visits of each row, before all rows are looked at
 _NEAR = 1e-3  # the gap at which Newton takes over, where weights or free duals are few

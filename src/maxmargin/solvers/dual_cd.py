@@ -5,7 +5,7 @@ fixed offset b̄ (a proximal term on b), and b̄ moves to where b has come after
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from maxmargin._typing import Floats
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Bracket, Intercept, Problem, Start
-from maxmargin.solvers.passes import Passes, repaired
+from maxmargin.solvers.newton import Newton
+from maxmargin.solvers.row_sums import Passes, repaired
 
 _SWEEPS = 200  # in a round
 _FIRST, _FACTOR = 0.5, 0.2  # violation at which the first round ends, and each next one
@@ -137,3 +138,28 @@ class _State:
         beta, dual = repaired(problem, self.passes, self.beta)
         if dual > self.dual:
             self.dual, self.best_beta = dual, beta.copy()
+
+
+# ------------------------------------------------------------------- wide
+#
+# Sparse and wide data: coordinate descent while it is fast, Newton steps where it is not.
+
+
+@dataclass(frozen=True)
+class DualCDThenNewton:
+    """Settings of both."""
+
+    seed: int = 0
+    threads: int | None = None
+
+    def iterates(self, problem: Problem, start: Start) -> Iterator[Bracket]:
+        """Yield brackets of the one, then of the other, never worse than before."""
+        best = None
+        for best in DualCD(self.seed, self.threads).iterates(problem, start):
+            yield best
+        if best is None:
+            return
+        start = Start(best.w, best.b, best.beta)
+        for bracket in Newton(self.threads).iterates(problem, start):
+            best = bracket if bracket.settled else best.improved(bracket)
+            yield replace(best, finished=bracket.finished)

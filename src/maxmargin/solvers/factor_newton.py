@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 import numpy as np
+from scipy.linalg.lapack import dpstrf
 
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
@@ -24,7 +25,7 @@ from maxmargin.kernels.rows import DenseRows
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Bracket, Intercept, KernelProblem, Problem, Start
-from maxmargin.solvers.kernel_variables import (
+from maxmargin.solvers.decomposition import (
     Variables,
     dual_value,
     duality_gap,
@@ -34,7 +35,33 @@ from maxmargin.solvers.kernel_variables import (
     summed,
 )
 from maxmargin.solvers.newton import Newton
-from maxmargin.solvers.pivoted_factor import pivoted_factor
+
+# ------------------------------------------------------------------- pivoted factor
+#
+# Points with given products: Z with ZZᵀ = K, by the Cholesky factor with pivoting.
+
+
+def pivoted_factor(K: Floats, precision: float) -> Floats:
+    """Return Z with ZZᵀ = K, its diagonal scaled to 1 for the while.
+
+    It stops where what is left of every row is at most ``precision`` of its diagonal entry.
+    """
+    unit = np.sqrt(np.maximum(K.diagonal(), 0.0))
+    unit[unit == 0.0] = 1.0
+    scaled = K / unit
+    scaled /= unit[:, np.newaxis]
+    # It is symmetric, so that its transpose is the same in the order that LAPACK works in.
+    factor, pivots, rank, _ = dpstrf(scaled.T, tol=precision, lower=1, overwrite_a=1)
+    triangle = np.tril(factor[:, :rank])
+    del scaled, factor  # large
+    triangle *= unit[pivots - 1, np.newaxis]
+    Z = np.zeros((len(K), max(rank, 1)))
+    Z[pivots - 1, :rank] = triangle
+    return Z
+
+
+# -------------------------------------------------------------------
+
 
 MOST_ROWS = 2000  # whose matrix is factorised
 _THIN = 4  # rows for each column: then the rows of the linear kernel are the factor

@@ -15,7 +15,7 @@ from maxmargin import loops
 from maxmargin._typing import Floats
 from maxmargin.loops.records import Loss
 from maxmargin.problems.problem import Bracket, Intercept, Problem, Start
-from maxmargin.solvers.passes import Passes, repaired
+from maxmargin.solvers.row_sums import Passes, repaired
 
 _EPOCHS = 50
 _BATCH = 20_000  # rows between two looks at the clock

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Flags, Floats, Ints
-from maxmargin.certificates.arithmetic import within_groups
 from maxmargin.model_selection.criteria.machines import SolvedProblem, solved_problem
 from maxmargin.problems import losses
+from maxmargin.problems.duality import within_groups
 
 # ------------------------------------------------------------------- criteria intercepts
 #

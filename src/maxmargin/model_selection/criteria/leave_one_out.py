@@ -8,7 +8,6 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.certificates.arithmetic import within_groups
 from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
 from maxmargin.estimators.reductions import best_classes, combined_scores
 from maxmargin.estimators.solving import Budget, Settings, solved
@@ -17,6 +16,7 @@ from maxmargin.model_selection.criteria.machines import (
     refuse_others,
     solved_problems,
 )
+from maxmargin.problems.duality import within_groups
 from maxmargin.problems.problem import KernelProblem, Problem, Start, Status
 from maxmargin.progress import Bar, progress
 

@@ -18,7 +18,7 @@ from maxmargin.loops.records import Loss
 from maxmargin.model_selection.criteria.machines import SolvedProblem, solved_problem
 from maxmargin.problems.problem import KernelProblem
 from maxmargin.solve import solve
-from maxmargin.solvers.block_smo import BlockSMO
+from maxmargin.solvers.decomposition import BlockSMO
 
 _MAX_ITER = 10_000
 

@@ -14,10 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate, certify
-from maxmargin.certificates.arithmetic import within_groups
 from maxmargin.estimators.solving import Budget, Outcome, Settings, solved
 from maxmargin.geometry.inputs import row_products
 from maxmargin.kernels.rows import FloatArray
+from maxmargin.problems.duality import within_groups
 from maxmargin.problems.problem import (
     KernelProblem,
     MulticlassProblem,

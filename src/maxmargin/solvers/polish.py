@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.problems.problem import Intercept, Problem
-from maxmargin.solvers.passes import Passes
+from maxmargin.solvers.row_sums import Passes
 
 _MOST_FREE = 3000
 _MOST_NUMBERS = 1 << 23  # of the free rows written out densely

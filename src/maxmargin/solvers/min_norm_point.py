@@ -1,26 +1,141 @@
-"""The corral: rows whose weights are free, and the point of their affine hulls nearest to 0.
+"""The points of convex hulls that are nearest to each other.
 
-    min ‖Zᵀα‖²    s.t. the weights α of each group sum to 1
+    min ‖p − q‖    p ∈ conv{xᵢ : yᵢ = +1},  q ∈ conv{xⱼ : yⱼ = −1}
 
-With E the groups' indicators and A = (cE, Z), the solution is α = (AAᵀ)⁻¹Eτ for the τ that makes
-the sums 1. A triangle R with RᵀR = AAᵀ gives it: α = R⁻¹Gτ, where G = R⁻ᵀE and GᵀGτ = 1. Few rows
-have theirs by QR of Aᵀ, which gives G as a part of Q; many by a Cholesky factor of their products,
-to which rows are added as blocks. Either is followed by steps of refinement against the rows
-themselves, and where those show that products were too coarse, QR takes over.
+and without an intercept min ‖p‖ over conv{yᵢxᵢ}. A *corral* of independent rows is kept; the point
+of its affine hulls nearest to 0 is moved to, dropping rows whose weight would become negative, and
+rows that lie further towards 0 join next. Every move comes nearer, so it ends after finitely many.
+Wolfe (1976), "Finding the nearest point in a polytope"; here several rows may join at once, and
+they are sought in a pool of the likeliest before all rows are looked at again.
 """
 
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
+import scipy.sparse as sp
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpstrf
 
-from maxmargin.solvers.hulls import Hulls
+from maxmargin._typing import Floats, Ints
+from maxmargin.kernels.blas import one_blas_thread
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+# ------------------------------------------------------------------- hulls
+#
+# Signed rows in groups, each of which spans a convex hull.
+
+
+class Hulls:
+    """Vectors z = factor·x + shift of their group; a point is Σαz with weights of sum 1 per group.
+
+    The positive rows are one group and the negative ones, with factor −1, another: then a point is
+    the difference of a point in either hull. Without an intercept all signed rows are one group.
+    """
+
+    def __init__(self, X: Any, factor: Floats, group: Ints, shift: Floats) -> None:
+        self.X = X
+        self.factor = factor
+        self.group = group
+        self.shift = shift  # one vector a group
+        self.shifted = bool(shift.any())
+
+    @classmethod
+    def of(cls, X: Any, positive: npt.NDArray[np.bool_], intercept: bool) -> Self:
+        """Return the hulls of two classes of float64 rows."""
+        group = np.where(positive, 0, 1) if intercept else np.zeros(len(positive), dtype=int)
+        return cls(X, np.where(positive, 1.0, -1.0), group, np.zeros((1 + intercept, X.shape[1])))
+
+    def shrunk(self, part: float) -> "Hulls":
+        """Return each group drawn by a part towards its mean."""
+        return Hulls(self.X, (1 - part) * self.factor, self.group, part * self.means())
+
+    def means(self) -> Floats:
+        """Return the mean of each group."""
+        even = 1.0 / np.bincount(self.group, minlength=len(self.shift))[self.group]
+        return self.combinations(even)
+
+    def of_rows(self, rows: Ints) -> "Hulls":
+        """Return some of the rows."""
+        return Hulls(self.X[rows], self.factor[rows], self.group[rows], self.shift)
+
+    def __len__(self) -> int:
+        return len(self.factor)
+
+    @property
+    def indicator(self) -> Floats:
+        """One column a group: 1 for its members."""
+        return np.eye(len(self.shift))[self.group]
+
+    def products(self, direction: Floats) -> Floats:
+        """Return z·direction for each row."""
+        products: Floats = self.factor * np.asarray(self.X @ direction)
+        if self.shifted:
+            products += (self.shift @ direction)[self.group]
+        return products
+
+    def combination(self, weights: Floats) -> Floats:
+        """Return Σ weight·z."""
+        total = np.asarray(self.X.T @ (self.factor * weights))
+        return total + self.sums(weights) @ self.shift if self.shifted else total
+
+    def combinations(self, weights: Floats) -> Floats:
+        """Return Σ weight·z of each group."""
+        return np.array([self.combination(weights * side) for side in self.indicator.T])
+
+    def sums(self, values: Floats) -> Floats:
+        """Return the sum of each group."""
+        sums = np.bincount(self.group, values, minlength=len(self.shift))
+        return np.asarray(sums, dtype=np.float64)
+
+    def lowest(self, values: Floats) -> Floats:
+        """Return the smallest value of each group."""
+        sides = range(len(self.shift))
+        return np.array([values.min(where=self.group == k, initial=np.inf) for k in sides])
+
+    def gram(self, other: "Hulls") -> Floats:
+        """Return all products of these vectors with others."""
+        plain = self.X @ other.X.T
+        plain = plain.toarray() if sp.issparse(plain) else plain
+        products = np.asarray(plain * self.factor[:, np.newaxis] * other.factor)
+        if self.shifted:
+            here = self.factor[:, np.newaxis] * np.asarray(self.X @ other.shift.T)
+            there = other.factor * np.asarray(other.X @ self.shift.T).T
+            products += here[:, other.group] + there[self.group]
+            products += (self.shift @ other.shift.T)[np.ix_(self.group, other.group)]
+        return products
+
+    def dense(self) -> Floats:
+        """Return the vectors as rows, without columns that are 0 in all of them."""
+        X = self.X
+        if sp.issparse(X):
+            used = np.unique(X.indices) if not self.shifted else slice(None)
+            X = X[:, used].toarray()
+        rows = X * self.factor[:, np.newaxis]
+        return np.asarray(rows + self.shift[self.group] if self.shifted else rows)
+
+    def squares(self) -> Floats:
+        """Return ‖z‖² of each row."""
+        if self.shifted or not sp.issparse(self.X):
+            rows = self.dense()
+            return np.asarray(np.einsum("ij,ij->i", rows, rows))
+        return np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel() * self.factor**2
+
+
+# ------------------------------------------------------------------- corral
+#
+# The corral: rows whose weights are free, and the point of their affine hulls nearest to 0.
+#
+#     min ‖Zᵀα‖²    s.t. the weights α of each group sum to 1
+#
+# With E the groups' indicators and A = (cE, Z), the solution is α = (AAᵀ)⁻¹Eτ for the τ that makes
+# the sums 1. A triangle R with RᵀR = AAᵀ gives it: α = R⁻¹Gτ, where G = R⁻ᵀE and GᵀGτ = 1. Few
+# rows have theirs by QR of Aᵀ, which gives G as a part of Q; many by a Cholesky factor of their
+# products, to which rows are added as blocks. Either is followed by steps of refinement against
+# the rows themselves, and where those show that products were too coarse, QR takes over.
+
 
 _GONE = 1e-14  # a weight below this is 0
 _CHEAP = 2e5  # multiplications for which QR is always worth it
@@ -298,3 +413,109 @@ class _Plan:
         weights = self._corral.other_half(alone + self._halves @ shares[:, np.newaxis])[:, 0]
         weights[self.waiting] = 0.0
         return weights
+
+
+# -------------------------------------------------------------------
+
+
+_JOINING = 512  # rows that join the pool after all were looked at
+_POOL = 8192  # rows in the pool beyond which it is begun anew
+_AT_ONCE = 4  # a quarter as many rows as the corral has may join it at once
+_WORST = 0.1  # those that join violate at least this part of the worst
+_ROUNDING = 1e-15
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """An iterate: convex weights of rows, their point, and how low the hulls reach towards it.
+
+    ``lowest`` = min over all vertices v of point·v, where a vertex is a positive minus a negative
+    row. The point is optimal when that is ‖point‖², and if it is positive the point itself
+    separates. It is known (not −∞) when an iterate is finished: then all rows were looked at.
+    """
+
+    point: Floats
+    lowest: float
+    rows: Ints
+    weights: Floats
+    size: float
+    finished: bool = True
+
+    @property
+    def squared_norm(self) -> float:
+        """‖point‖²."""
+        return float(self.point @ self.point)
+
+    @property
+    def relative_gap(self) -> float:
+        """The relative duality gap of the hard margin: 1 − (lowest/‖point‖²)²."""
+        if self.lowest <= 0:
+            return np.inf
+        return 1.0 - (self.lowest / self.squared_norm) ** 2
+
+    def __str__(self) -> str:
+        return (
+            f"distance {np.sqrt(self.squared_norm):.3g}, relative gap {self.relative_gap:.2g}, "
+            f"{len(self.weights)} rows"
+        )
+
+
+def nearest_points(hulls: Hulls, thorough: float = 0.1) -> Iterator[Nearest]:
+    """Yield ever nearer points until no row lies further towards 0.
+
+    The search within the pool goes on until violations are a ``thorough`` part of what they were.
+    """
+    with one_blas_thread():
+        corral = Corral(hulls, _first(hulls))
+    pool: Ints = np.zeros(0, dtype=int)
+    while True:
+        with one_blas_thread():
+            products = hulls.products(corral.point)
+            lowest = float(hulls.lowest(products).sum())
+            size = corral.size
+        yield Nearest(corral.point, lowest, corral.rows, corral.weights, size)
+        with one_blas_thread():
+            excess = corral.levels[hulls.group] - products
+            excess[corral.rows] = 0.0  # only rounding keeps theirs from being 0
+            joining = _largest(excess, _JOINING)
+            joining = joining[excess[joining] > _ROUNDING * size * np.linalg.norm(corral.point)]
+        if not len(joining):
+            return
+        pool = np.union1d(pool, joining) if len(pool) < _POOL else joining
+        for _ in _within(
+            corral, hulls.of_rows(pool), pool, thorough * float(excess[joining].max())
+        ):
+            yield Nearest(corral.point, -np.inf, corral.rows, corral.weights, size, finished=False)
+
+
+def _first(hulls: Hulls) -> Ints:
+    """Return the row of each group that faces the other most, seen along their means."""
+    products = hulls.products(hulls.means().sum(axis=0))
+    members = [np.flatnonzero(hulls.group == k) for k in range(len(hulls.shift))]
+    return np.array([rows[products[rows].argmin()] for rows in members])
+
+
+def _within(corral: Corral, pooled: Hulls, pool: Ints, enough: float) -> Iterator[None]:
+    """Let rows of the pool join the corral until none violates by more than enough."""
+    before = np.inf
+    while True:
+        with one_blas_thread():
+            excess = corral.levels[pooled.group] - pooled.products(corral.point)
+            excess[np.isin(pool, corral.rows)] = 0.0
+            worst = float(excess.max())
+            now = float(corral.point @ corral.point)
+            if worst <= enough or not now < before:
+                return  # also when rounding keeps the point from coming nearer
+            before = now
+            joining = _largest(excess, max(1, len(corral.rows) // _AT_ONCE))
+            corral.admit(pool[joining[excess[joining] >= _WORST * worst]])
+        yield
+
+
+def _largest(values: Floats, count: int) -> Ints:
+    """Return the places of the largest values, the largest first; ties in order of place."""
+    if count < len(values):
+        places = np.argpartition(-values, count)[:count]
+    else:
+        places = np.arange(len(values))
+    return np.asarray(places[np.lexsort((places, -values[places]))])

@@ -12,28 +12,349 @@ Joachims (1998); Fan, Chen & Lin (2005).
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+import scipy.linalg
 
 from maxmargin import clock, loops
-from maxmargin._typing import Floats, Ints
+from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.kernels import PreparedRows
 from maxmargin.kernels.rows import FloatArray
+from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Bracket, KernelProblem, Start
 from maxmargin.problems.row_cache import RowCache
-from maxmargin.solvers.kernel_leaps import leap
-from maxmargin.solvers.kernel_variables import (
-    Variables,
-    dual_value,
-    duality_gap,
-    feasible_start,
-    is_nothing,
-    magnitude,
-    near_violation,
-    summed,
-)
-from maxmargin.solvers.scores import expansion_scores
+
+# ------------------------------------------------------------------- scores
+#
+# f = Σ βK(x, ·) on rows of a Gram matrix.
+
+
+def expansion_scores(
+    gram: Gram, rows: Ints, beta: Floats, columns: Ints | None = None, *, fast: bool = False
+) -> Floats:
+    """Return Σ βⱼ K(xᵢ, xⱼ) for i of ``rows`` over j of ``columns`` (by default the same).
+
+    ``fast``: by the tiles, which may be float32; otherwise in float64.
+    """
+    columns = rows if columns is None else columns
+    used = np.flatnonzero(beta)
+    if not len(used):
+        return np.zeros(len(rows))
+    prepared: Any = gram.tiles if fast else gram.exact
+    left = prepared if len(rows) == len(gram) else prepared[rows]
+    right = prepared[columns[used]]
+    return gram.kernel.dot(left, right, beta[used][:, np.newaxis], gram.threads)[:, 0]
+
+
+# ------------------------------------------------------------------- kernel variables
+#
+# The dual variables of a kernel machine with their scores: what violates what, and by how much.
+#
+# With ρ = t − f − b the residual of a variable, the duality gap is a sum of loss that are never
+# negative, one for each variable:
+#
+#     max over low ≤ β′ ≤ high of (β′ − β)ρ − ½ shift (β′² − β²)
+
+
+_HALVINGS = 40
+_ENOUGH = 0.02  # part of the gap that the choice of b may cost
+
+
+class Variables(NamedTuple):
+    """Variables x with what belongs to them, and the scores f of their rows."""
+
+    target: Floats
+    low: Floats
+    high: Floats
+    shift: Floats
+    group: Ints
+    x: Floats
+    at: Ints  # the row of each, in f
+    f: Floats
+
+    @classmethod
+    def of(cls, problem: KernelProblem, at: Ints, x: Floats, f: Floats) -> Self:
+        """Return all variables of a problem."""
+        target, low, high, shift, _ = problem.loss
+        return cls(target, low, high, shift, problem.groups, x, at, f)
+
+    def taken(self, variables: Ints, place: Ints, rows: Ints) -> "Variables":
+        """Return a copy of some, with the scores of ``rows``, whose new places are ``place``."""
+        target, low, high, shift = (values[variables] for values in self[:4])
+        group, x, at = self.group[variables], self.x[variables], place[self.at[variables]]
+        return Variables(target, low, high, shift, group, x, at, self.f[rows])
+
+    def residuals(self, chosen: Ints) -> Floats:
+        """Return the derivative of the dual objective in some variables."""
+        curve = self.shift[chosen] * self.x[chosen]
+        return np.asarray(self.target[chosen] - self.f[self.at[chosen]] - curve)
+
+    def directions(self) -> tuple[Floats, Floats]:
+        """Return the derivative where a variable may grow (else −∞), may shrink (else ∞)."""
+        up, down = np.empty(len(self.x)), np.empty(len(self.x))
+        loops.smo.directions(*self, up, down)
+        return up, down
+
+    def members(self, groups: int) -> list[Ints]:
+        """Return the variables of each group; all of them if there are no groups."""
+        if groups <= 1:
+            return [np.arange(len(self.x))]
+        return [np.flatnonzero(self.group == g) for g in range(groups)]
+
+    def idle(self, groups: int) -> Flags:
+        """Return which variables are at a bound and beyond all violations of their group."""
+        up, down = self.directions()
+        most, least = np.zeros(max(1, groups)), np.zeros(max(1, groups))
+        if groups:
+            for g, members in enumerate(self.members(groups)):
+                most[g] = up[members].max(initial=-np.inf)
+                least[g] = down[members].min(initial=np.inf)
+        mine = np.maximum(self.group, 0)
+        return np.asarray(
+            (np.isneginf(up) & (down > most[mine])) | (np.isposinf(down) & (up < least[mine]))
+        )
+
+
+def feasible_start(problem: KernelProblem) -> Floats:
+    """Return a feasible point: 0, or the first variables of each group carry its total."""
+    loss = problem.loss
+    x = np.zeros(len(loss.target))
+    for g, total in enumerate(problem.totals):
+        members = np.flatnonzero(problem.groups == g)
+        bound = loss.high[members] if total >= 0 else -loss.low[members]
+        before = np.cumsum(bound) - bound
+        x[members] = np.sign(total) * np.clip(abs(total) - before, 0.0, bound)
+    return x
+
+
+def dual_value(variables: Variables) -> float:
+    """Return the dual objective."""
+    x, f = variables.x, variables.f[variables.at]
+    return float((variables.target - 0.5 * f - 0.5 * variables.shift * x) @ x)
+
+
+def duality_gap(variables: Variables, b: Floats) -> tuple[float, Floats, Floats]:
+    """Return the gap at nearly the best intercepts, those, and what each variable adds.
+
+    The best intercept of a group lies between the extremes of its residuals: it is found by
+    bisection, as the losses are convex in it.
+    """
+    groups = len(b)
+    up, down = variables.directions()
+    left, right = np.empty(groups), np.empty(groups)
+    for g, members in enumerate(variables.members(groups)[:groups]):
+        ends = up[members].max(initial=-np.inf), down[members].min(initial=np.inf)
+        left[g], right[g] = min(ends), max(ends)
+    sums = summed(variables.group + 1, variables.x, groups + 1)[1:]
+    left = np.where(np.isfinite(left), left, right)
+    right = np.where(np.isfinite(right), right, left)
+    best, each = np.inf, np.empty(len(variables.x))
+    for _ in range(_HALVINGS):
+        middle, loss, slopes = 0.5 * (left + right), np.empty(len(each)), np.empty(groups)
+        gap = loops.smo.gap_terms(*variables, middle, loss, slopes)
+        if gap < best:
+            best, b, each = gap, middle, loss
+        pull = slopes + sums
+        if np.abs(pull) @ (right - left) <= _ENOUGH * best:
+            break
+        right, left = np.where(pull > 0, middle, right), np.where(pull > 0, left, middle)
+    return best, b, each
+
+
+def magnitude(variables: Variables, lengths: Floats, coefficients: Floats) -> float:
+    """Return how large the numbers are whose differences residuals are.
+
+    Lengths √K(x, x) and coefficients are those of the rows.
+    """
+    largest = float(np.abs(variables.target).max(initial=0.0))
+    return largest + float(lengths.max(initial=0.0)) * float(np.abs(coefficients) @ lengths)
+
+
+def is_nothing(variables: Variables, gap: float, dual: float, size: float) -> bool:
+    """Return whether both bounds are 0 but for rounding, residuals being of this magnitude.
+
+    Only without targets can the best w be 0 and cost nothing.
+    """
+    if variables.target.any():
+        return False
+    rounding = 4 * float(np.finfo(np.float64).eps) * float(np.abs(variables.x).sum()) * size
+    return max(gap, abs(dual)) <= rounding
+
+
+def summed(places: Ints, values: Floats, count: int) -> Floats:
+    """Return the sums of the values that belong to each place."""
+    return np.bincount(places, values, minlength=count).astype(np.float64, copy=False)
+
+
+def near_violation(variables: Variables, b: Floats, margin: float) -> Flags:
+    """Return which variables would violate something if scores changed by ``margin``."""
+    everything = np.arange(len(variables.x))
+    r = variables.residuals(everything) - np.append(b, 0.0)[variables.group]
+    grows = (variables.x < variables.high) & (r > -margin)
+    return np.asarray(grows | ((variables.x > variables.low) & (r < margin)))
+
+
+# ------------------------------------------------------------------- kernel leaps
+#
+# Leaps: the optimality conditions of the free variables of a kernel machine as linear equations.
+#
+# Between their bounds (F) the best variables satisfy
+#
+#     K_FF δ + shift δ + b = r   on F,      Σδ = what the group lacks
+#
+# If the solution is inside the bounds it is where pairs would end after many steps. If not, the
+# best of several points on the way there, projected onto the bounds and the sums, is taken; what
+# is at a bound then stays there, and the others leap again. Where rows depend on each other the
+# equations have many solutions, of which one is taken.
+
+
+MOST_FREE = 2500
+_WORK = 1e9  # multiplications in a leap, beyond which it is tried once only
+_MOST_TRIES = 40
+_WAYS = (1.0, 0.5, 0.2, 0.05, 0.01)
+_BY_EIGENVECTORS = 300  # variables: beyond that they cost too much
+_RANK = 1e-14
+_FIRST_RIDGE, _LAST_RIDGE = 1e-15, 1e-3  # of the largest diagonal entry
+
+
+class Leap(NamedTuple):
+    """Which variables moved, where to, and whether that solved the equations."""
+
+    variables: Ints
+    x: Floats
+    whole: bool
+
+
+def leap(problem: KernelProblem, all_: Variables) -> Leap | None:
+    """Return where the free variables should be, or None if there are none, or too many."""
+    free = np.flatnonzero((all_.x > all_.low) & (all_.x < all_.high))
+    if not 0 < len(free) <= MOST_FREE:
+        return None
+    K = _block(problem.gram, problem.rows[free]) + np.diag(all_.shift[free])
+    lacking = problem.totals - summed(all_.group + 1, all_.x, len(problem.totals) + 1)[1:]
+    point = _Point(K, all_, free, lacking)
+    tries = int(np.clip(_WORK / float(len(free)) ** 3, 1, _MOST_TRIES))
+    for _ in range(tries):
+        inside = np.flatnonzero((point.x > point.low) & (point.x < point.high))
+        if not len(inside):
+            break
+        step = np.zeros(len(free))
+        step[inside] = _step(K[np.ix_(inside, inside)], point.r[inside],
+                             point.group[inside], point.lacking)  # fmt: skip
+        if point.goes_whole(step):
+            return Leap(free, point.x, True)
+        if not point.goes_part_of(step):
+            break
+    return Leap(free, point.x, False)
+
+
+class _Point:
+    """The free variables with the derivative r of the objective in them, and what groups lack."""
+
+    def __init__(self, K: Floats, all_: Variables, free: Ints, lacking: Floats) -> None:
+        self.K, self.x, self.r = K, all_.x[free].copy(), all_.residuals(free)
+        self.low, self.high, self.group = all_.low[free], all_.high[free], all_.group[free]
+        self.lacking = lacking
+
+    def goes_whole(self, step: Floats) -> bool:
+        """Make a step if it stays within the bounds, up to rounding; say whether."""
+        to = self.x + step
+        slack = 1e-12 * float(np.abs(self.x).max())
+        if ((to < self.low - slack) | (to > self.high + slack)).any():
+            return False
+        return self._goes(self._projected(to) - self.x, least=-np.inf)
+
+    def _goes(self, change: Floats, least: float = 0.0) -> bool:
+        product = self.K @ change
+        gain = self._gain(change, product)
+        if not np.isfinite(gain) or gain <= least:
+            return False
+        self.x, self.r = self.x + change, self.r - product
+        self.lacking = np.zeros(len(self.lacking))
+        return True
+
+    def _gain(self, change: Floats, product: Floats) -> float:
+        return float(change @ (self.r - 0.5 * product))
+
+    def goes_part_of(self, step: Floats) -> bool:
+        """Go to the best of some points on the way, projected onto bounds and sums."""
+        best, most = None, 0.0
+        for part in (*_WAYS, self._reach(step)):
+            change = self._projected(self.x + part * step) - self.x
+            gain = self._gain(change, self.K @ change)
+            if gain > most:
+                best, most = change, gain
+        return best is not None and self._goes(best)
+
+    def _reach(self, step: Floats) -> float:
+        """Return what part of the step is possible before the first bound."""
+        room = np.where(step > 0, self.high - self.x, self.x - self.low)
+        far = np.abs(step) > room
+        return float((room[far] / np.abs(step[far])).min(initial=1.0))
+
+    def _projected(self, x: Floats) -> Floats:
+        """Return the nearest point within the bounds whose groups have the right sums."""
+        out = np.clip(x, self.low, self.high)
+        for g in np.unique(self.group[self.group >= 0]):
+            mine = self.group == g
+            total = float(self.x[mine].sum() + self.lacking[g])
+            out[mine] = loops.smo.with_sum(x[mine], self.low[mine], self.high[mine], total)
+        return out
+
+
+def _block(gram: Gram, rows: Ints) -> Floats:
+    prepared = gram.exact[rows]
+    return np.asarray(gram.kernel.block(prepared, prepared, threads=gram.threads), np.float64)
+
+
+def _step(K: Floats, r: Floats, group: Ints, lacking: Floats) -> Floats:
+    """Return the changes δ that solve the equations for these variables."""
+    here = np.unique(group[group >= 0])
+    member = (group[:, np.newaxis] == here).astype(np.float64)
+    if len(K) <= _BY_EIGENVECTORS:
+        return _smallest(K, member, r, lacking[here])
+    solved = _solution(K, np.column_stack([r, member]))
+    alone, by_group = solved[:, 0], solved[:, 1:]
+    if not len(here):
+        return alone
+    b = np.linalg.lstsq(member.T @ by_group, member.T @ alone - lacking[here], rcond=None)[0]
+    step: Floats = alone - by_group @ b
+    return step
+
+
+def _smallest(K: Floats, member: Floats, r: Floats, lacking: Floats) -> Floats:
+    """Return the smallest solution, by the eigenvectors of the bordered matrix."""
+    size = float(np.diag(K).max(initial=0.0)) or 1.0
+    groups = len(lacking)
+    border = np.sqrt(size) * member  # of about the size of K
+    matrix = np.block([[K / size, border / size], [border.T / size, np.zeros((groups, groups))]])
+    values, vectors = scipy.linalg.eigh(matrix, check_finite=False)
+    there = np.abs(values) > _RANK * len(matrix)
+    right = np.concatenate([r / size, lacking / np.sqrt(size)])
+    solved = (vectors[:, there] / values[there]) @ (vectors[:, there].T @ right)
+    return np.asarray(solved[: len(K)])
+
+
+def _solution(K: Floats, right: Floats) -> Floats:
+    """Return K⁻¹ right, with as little added to the diagonal as it takes."""
+    size = float(np.diag(K).max(initial=0.0)) or 1.0
+    ridge = _FIRST_RIDGE
+    while ridge <= _LAST_RIDGE:
+        lifted = K.copy()
+        lifted[np.diag_indices(len(K))] += ridge * size * len(K)
+        try:
+            factor = scipy.linalg.cho_factor(lifted, overwrite_a=True, check_finite=False)
+        except scipy.linalg.LinAlgError:
+            ridge *= 30.0
+            continue
+        return np.asarray(scipy.linalg.cho_solve(factor, right, check_finite=False))
+    return np.zeros(right.shape)
+
+
+# -------------------------------------------------------------------
+
 
 _BLOCK, _FIRST_BLOCK = 1024, 64  # variables; it doubles every round until it is full
 _INNER = 0.05  # part of the violation down to which a block is solved

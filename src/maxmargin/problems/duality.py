@@ -1,0 +1,153 @@
+"""Primal and dual points of a problem: duals made feasible, and the best intercept for scores."""
+
+import numpy as np
+
+from maxmargin import loops
+from maxmargin._typing import Floats, Ints
+from maxmargin.loops.records import Loss
+from maxmargin.problems import losses
+from maxmargin.problems.problem import Intercept
+from maxmargin.problems.rounding import EPS, total
+
+_BALANCED = 64 * EPS  # of the duals: sums that are off by no more are left as they are
+_AT_BOUND = 1e-9  # duals within this part of the largest of their bound are taken to be there
+_FLAT = 1e-12  # a slope below this part of all slopes is none: rounding of sums
+
+
+def best_intercept(loss: Loss, scores: Floats, near: float, pull: float = 0.0) -> float:
+    """Return the b that minimises Σ ℓ(s + b) + pull·b: the middle one where there are several.
+
+    The sum is convex and piecewise linear or quadratic; its slope is found at the median of the
+    kinks that are left until none is.
+    """
+    tiny = _FLAT * _slope_scale(loss, scores + near)
+    total = _Total(loss, scores, pull)
+    left, right = -np.inf, np.inf
+    inside = total.kinks
+    while len(inside):
+        middle = float(np.partition(inside, len(inside) // 2)[len(inside) // 2])
+        before, after = total.slopes(middle)
+        if after < -tiny:
+            left = middle
+        elif before > tiny:
+            right = middle
+        else:
+            return _middle_of_flat(total, middle, tiny)
+        inside = inside[(inside > left) & (inside < right)]
+    return _root_between(total, left, right)
+
+
+class _Total:
+    """Σ ℓ(s + b) as a function of b: each row pulls b up from below ``up``, down from above."""
+
+    def __init__(self, loss: Loss, scores: Floats, pull: float) -> None:
+        residual = loss.target - scores
+        self.up, self.down = residual - loss.epsilon, residual + loss.epsilon
+        self.kinks = np.concatenate([self.up[loss.high > 0], self.down[loss.low < 0]])
+        self.loss, self.pull = loss, pull
+
+    def slopes(self, b: float) -> tuple[float, float]:
+        """Return the left and the right derivative."""
+        loss = self.loss
+        left, right = loops.intercepts.slopes(
+            self.up, self.down, loss.low, loss.high, loss.quadratic, b
+        )
+        return float(left) + self.pull, float(right) + self.pull
+
+
+def _middle_of_flat(total: _Total, at: float, tiny: float) -> float:
+    """Return the middle of the stretch on which the sum does not change, given a kink of it."""
+    right = total.kinks[total.kinks > at].min(initial=np.inf)
+    left = total.kinks[total.kinks < at].max(initial=-np.inf)
+    # Between kinks the slope is linear: zeros just beside the one and the other make a flat.
+    after = total.slopes(at)[1], total.slopes(min(right, at + 1.0))[0]
+    before = total.slopes(at)[0], total.slopes(max(left, at - 1.0))[1]
+    if max(map(abs, after)) > tiny:
+        right = at
+    if max(map(abs, before)) > tiny:
+        left = at
+    return float(0.5 * (left + right)) if np.isfinite(left) and np.isfinite(right) else at
+
+
+def _root_between(total: _Total, left: float, right: float) -> float:
+    """Return where the slope, linear between neighbouring kinks, is 0."""
+    if not np.isfinite(left):
+        left = right - 1.0
+    if not np.isfinite(right):
+        right = left + 1.0
+    low, high = total.slopes(left)[1], total.slopes(right)[0]
+    if high <= low:
+        return 0.5 * (left + right)
+    return float(np.clip(left - low * (right - left) / (high - low), left, right))
+
+
+def _slope_scale(loss: Loss, scores: Floats) -> float:
+    total = float(np.abs(losses.best_duals(loss, scores)).sum())
+    return max(total, 1e-300) if np.isfinite(total) else 1e-300
+
+
+# ------------------------------------------------------------------- feasible duals
+
+
+def feasible(loss: Loss, beta: Floats, intercept: Intercept) -> tuple[Floats, float]:
+    """Return β clipped to its box, the heavier side scaled down so that Σβ = 0; and the change."""
+    free = intercept is Intercept.FREE
+    groups = np.full(len(beta), 0 if free else -1)
+    return within_groups(loss, beta, groups, np.zeros(int(free)))
+
+
+def within_groups(loss: Loss, beta: Floats, groups: Ints, totals: Floats) -> tuple[Floats, float]:
+    """Return β clipped to its box with the right sum in every group; and the change.
+
+    Where the sum is too large in one direction, by more than rounding, the variables of that
+    direction are scaled down; where there is nothing to scale down they share in the room that is
+    left.
+    """
+    clipped = np.clip(np.nan_to_num(beta, posinf=0.0, neginf=0.0), loss.low, loss.high)
+    for g, wanted in enumerate(totals):
+        members = np.flatnonzero(groups == g)
+        low, high = loss.low[members], loss.high[members]
+        clipped[members] = _summing_to(float(wanted), clipped[members], low, high)
+    size = float(np.abs(beta).sum())
+    change = float(np.abs(clipped - beta).sum())
+    return clipped, change / size if size > 0 else float(change > 0)
+
+
+def _summing_to(wanted: float, beta: Floats, low: Floats, high: Floats) -> Floats:
+    excess = total(beta).value - wanted
+    sign = 1.0 if excess > 0 else -1.0
+    heavier = sign * beta > 0
+    weight, others = float(np.abs(beta[heavier]).sum()), float(np.abs(beta[~heavier]).sum())
+    if abs(excess) <= _BALANCED * (weight + others):
+        return beta  # scaling would move duals off their bounds for the sake of rounding
+    if weight >= abs(excess):
+        beta[heavier] *= max(sign * wanted + others, 0.0) / weight
+        return beta
+    room = beta - low if excess > 0 else high - beta
+    finite = float(room.sum())
+    if np.isfinite(finite) and finite > 0:
+        beta -= sign * room * min(1.0, abs(excess) / finite)
+    return beta
+
+
+def imbalances(beta: Floats, groups: Ints, totals: Floats) -> Floats:
+    """Return by how much, at most, the sum of each group is not what it should be."""
+    off = np.zeros(len(totals))
+    for g, wanted in enumerate(totals):
+        summed = total(np.append(beta[groups == g], -wanted))
+        off[g] = abs(summed.value) + summed.error
+    return off
+
+
+def by_variable(groups: Ints, b: Floats) -> Floats:
+    """Return the intercept of each variable: 0 for those in no group."""
+    return np.asarray(np.append(b, 0.0)[groups])
+
+
+def kkt_violation(loss: Loss, scores: Floats, beta: Floats) -> float:
+    """Return by how much, at worst, a residual t − f is outside what its β allows."""
+    near = _AT_BOUND * float(np.abs(beta).max(initial=0.0))
+    lower, upper = losses.allowed_residuals(loss, beta, near)
+    residual = loss.target - scores
+    outside = np.maximum(lower - residual, residual - upper)
+    return float(np.max(outside, initial=0.0))
