@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import type_of_target
 
 from maxmargin.diagnosis.significance import Metric
-from maxmargin.estimators.inputs import check_classes, check_labels, check_rows, generator
-from maxmargin.estimators.parameters import check_flag, check_number
+from maxmargin.validation.data import check_classes, check_labels, check_rows, generator
+from maxmargin.validation.parameters import check_flag, check_number
 
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]

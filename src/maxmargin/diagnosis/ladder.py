@@ -9,8 +9,8 @@ from maxmargin.diagnosis.inputs import Arguments, check_table, chosen_scoring
 from maxmargin.diagnosis.result import Diagnosis
 from maxmargin.diagnosis.rungs import Rungs
 from maxmargin.diagnosis.verdicts import concluded
-from maxmargin.estimators.inputs import generator
 from maxmargin.progress import progress
+from maxmargin.validation.data import generator
 
 
 def diagnose(

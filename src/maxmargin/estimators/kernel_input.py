@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.estimators.inputs import LARGEST_SQUARE, check_rows, refuse_overflow
-from maxmargin.estimators.kernel_models import as_objects, checked_gram
+from maxmargin.estimators.svm.parts import as_objects, checked_gram
 from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.kernels import Kernel, Precomputed
 from maxmargin.kernels.names import is_precomputed
+from maxmargin.validation.data import LARGEST_SQUARE, check_rows, refuse_overflow
 
 
 def adapt_kernel(kernel: Kernel, objects: bool) -> Kernel:

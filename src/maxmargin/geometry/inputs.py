@@ -9,6 +9,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
+from maxmargin.validation.data import classes_of
+
 Vector = npt.NDArray[np.float64]
 
 # Numbers in a block of rows: 8 MB of float64, small beside any data worth not copying.
@@ -63,31 +65,6 @@ def check_positive(name: str, value: Any) -> float:
     if number <= 0:
         raise ValueError(f"{name} must be above 0, got {value!r}")
     return number
-
-
-def classes_of(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the classes among labels in their order; raise where one is missing or has none."""
-    missing = _missing(labels)
-    if missing.any():
-        row = int(np.argmax(missing))
-        raise ValueError(f"Input y contains NaN, infinity or None (row {row}): drop such rows.")
-    try:
-        return np.unique(labels)
-    except TypeError as no_order:
-        kinds = ", ".join(sorted({type(label).__name__ for label in labels}))
-        raise ValueError(
-            f"y mixes labels that have no order ({kinds}): make them all strings, or all numbers."
-        ) from no_order
-
-
-def _missing(y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    if y.dtype.kind == "f":
-        return np.asarray(~np.isfinite(y))
-    if y.dtype.kind == "M":
-        return np.asarray(np.isnat(y))
-    if y.dtype.kind == "O":
-        return np.array([label is None or label != label for label in y], dtype=bool)
-    return np.zeros(len(y), dtype=bool)
 
 
 def signs(y: Any, n_rows: int) -> Vector:

@@ -6,11 +6,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.certificates import Certificate, together
 from maxmargin.certificates import certify as certify_point
-from maxmargin.estimators.inputs import check_rows, refuse_swapped, regression_weights
 from maxmargin.inspection.foreign import READERS, PerceptronFacts, Reader, TrainingData
 from maxmargin.inspection.foreign.linear import certify_by_bound
 from maxmargin.inspection.model_view import read_problems, view_model
 from maxmargin.problems.problem import KernelProblem
+from maxmargin.validation.data import check_rows, refuse_swapped, regression_weights
 
 
 def certify(

@@ -21,7 +21,6 @@ from sklearn.utils.multiclass import type_of_target
 from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.estimators import SVC, SVR
-from maxmargin.estimators.inputs import check_classes, check_labels, check_targets, generator
 from maxmargin.html import joined, table, tag
 from maxmargin.kernels import (
     RBF,
@@ -38,6 +37,7 @@ from maxmargin.kernels import (
 )
 from maxmargin.model_selection.search.search_cv import SVCSearchCV
 from maxmargin.progress import Bar, progress
+from maxmargin.validation.data import check_classes, check_labels, check_targets, generator
 
 # ------------------------------------------------------------------- compare gp answers
 #

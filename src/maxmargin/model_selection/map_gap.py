@@ -24,12 +24,12 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import Certificate
 from maxmargin.certificates import certify as certify_point
 from maxmargin.estimators import SVC, LinearSVC, Nystroem, PolynomialMap, RandomFourier
-from maxmargin.estimators.inputs import check_classes, check_labels, generator
-from maxmargin.estimators.parameters import shown
 from maxmargin.kernels import Linear
 from maxmargin.problems import losses
 from maxmargin.problems.duality import best_intercept
 from maxmargin.problems.problem import Intercept, KernelProblem, Start
+from maxmargin.validation.data import check_classes, check_labels, generator
+from maxmargin.validation.parameters import shown
 
 # ------------------------------------------------------------------- map gap answer
 #

@@ -73,7 +73,7 @@ def check_planar(X: Any, y: Any, model: Any = None) -> Planar:
 
 def check_label_per_row(y: Any, n_rows: int) -> tuple[npt.NDArray[Any], list[Any]]:
     """Return labels as an array, one for each row, and the sorted classes among them."""
-    from maxmargin.estimators.inputs import check_labels
+    from maxmargin.validation.data import check_labels
 
     labels = check_labels(y, n_rows)
     return labels, np.unique(labels).tolist()

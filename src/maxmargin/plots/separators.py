@@ -252,7 +252,7 @@ def _check_point(query: Any) -> Floats:
 
 def _central_line(data: Planar) -> Hyperplane:
     """Return the line of largest margin, with min y f = 1."""
-    from maxmargin.estimators.hard_margin import HardMarginSVC
+    from maxmargin.estimators.hard_margin.hard_margin import HardMarginSVC
 
     try:
         model = HardMarginSVC().fit(data.X, data.y)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.diagnosis import Diagnosis
-from maxmargin.estimators.inputs import refuse_swapped
+from maxmargin.validation.data import refuse_swapped
 
 if TYPE_CHECKING:
     from maxmargin.reports.subject import Subject

@@ -9,12 +9,13 @@ import scipy.sparse as sp
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.geometry import Hyperplane, best_offset, mistake_bound, radius
-from maxmargin.geometry.inputs import check_rows, classes_of, row_products
+from maxmargin.geometry.inputs import check_rows, row_products
 from maxmargin.problems.problem import Status
 from maxmargin.separability.overlap import conflict, verified_overlap
 from maxmargin.separability.result import Overlap, Separation
 from maxmargin.separability.search import common_scale, origin, rescaled, search
 from maxmargin.solvers.min_norm_point import Hulls
+from maxmargin.validation.data import classes_of
 
 Bools = npt.NDArray[np.bool_]
 

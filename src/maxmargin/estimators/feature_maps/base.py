@@ -9,11 +9,11 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.estimators.inputs import LARGEST_SQUARE, check_rows, refuse_overflow
-from maxmargin.estimators.parameters import NamedParameters
 from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.kernels.blas import one_blas_thread, usual_threads
 from maxmargin.kernels.tiles import share_work
+from maxmargin.validation.data import LARGEST_SQUARE, check_rows, refuse_overflow
+from maxmargin.validation.parameters import NamedParameters
 
 FAILURE = 1e-3  # the probability with which a stated bound may fail
 

@@ -9,7 +9,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from maxmargin._typing import Floats
 from maxmargin.estimators.feature_maps.base import FeatureMap
-from maxmargin.estimators.parameters import check_choice, check_number
+from maxmargin.validation.parameters import check_choice, check_number
 
 
 class Circle(NamedTuple):

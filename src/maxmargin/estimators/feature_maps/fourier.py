@@ -16,9 +16,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from maxmargin._typing import Floats
 from maxmargin.estimators.feature_maps.base import FAILURE, FeatureMap
-from maxmargin.estimators.inputs import generator
-from maxmargin.estimators.parameters import check_flag, check_number
 from maxmargin.kernels import RBF, Laplacian, as_kernel
+from maxmargin.validation.data import generator
+from maxmargin.validation.parameters import check_flag, check_number
 
 _COMPARED = 128  # rows on all pairs of which φ(x)·φ(x′) is compared with the kernel
 

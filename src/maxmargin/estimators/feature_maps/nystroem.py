@@ -33,17 +33,17 @@ from maxmargin.estimators.feature_maps.base import (
     FeatureMap,
     cut_blocks,
 )
-from maxmargin.estimators.inputs import generator
 from maxmargin.estimators.kernel_input import (
     adapt_kernel,
     check_kernel_input,
     count_threads,
     set_kernel_tags,
 )
-from maxmargin.estimators.parameters import check_choice, check_number, check_threads
 from maxmargin.kernels import Kernel, PreparedRows, as_kernel
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.kernels.prepared import is_numeric
+from maxmargin.validation.data import generator
+from maxmargin.validation.parameters import check_choice, check_number, check_threads
 
 
 @dataclass(frozen=True)

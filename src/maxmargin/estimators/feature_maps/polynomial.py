@@ -14,10 +14,10 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.feature_maps.base import FeatureMap, largest_square
-from maxmargin.estimators.inputs import refuse_overflow
-from maxmargin.estimators.parameters import check_number
 from maxmargin.geometry.inputs import largest_squared_norm
 from maxmargin.kernels import Polynomial
+from maxmargin.validation.data import refuse_overflow
+from maxmargin.validation.parameters import check_number
 
 _QUICK = 3  # degrees up to which scikit-learn expands sparse rows quickly
 

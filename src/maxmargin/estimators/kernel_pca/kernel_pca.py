@@ -21,7 +21,6 @@ from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.estimators.feature_maps.base import cut_blocks
 from maxmargin.estimators.feature_maps.nystroem import KernelRows
-from maxmargin.estimators.inputs import LARGEST_PRODUCT, generator
 from maxmargin.estimators.kernel_input import (
     adapt_kernel,
     check_kernel_input,
@@ -44,17 +43,18 @@ from maxmargin.estimators.kernel_pca.operators import (
     count_features,
 )
 from maxmargin.estimators.kernel_pca.preimage import find_fixed_points, learn_ridge
-from maxmargin.estimators.parameters import (
+from maxmargin.kernels import Kernel, Linear, Precomputed, as_kernel
+from maxmargin.kernels.blas import one_blas_thread
+from maxmargin.kernels.prepared import is_numeric
+from maxmargin.problems.gram import free_memory
+from maxmargin.validation.data import LARGEST_PRODUCT, generator
+from maxmargin.validation.parameters import (
     NamedParameters,
     check_choice,
     check_flag,
     check_number,
     check_threads,
 )
-from maxmargin.kernels import Kernel, Linear, Precomputed, as_kernel
-from maxmargin.kernels.blas import one_blas_thread
-from maxmargin.kernels.prepared import is_numeric
-from maxmargin.problems.gram import free_memory
 
 # What a fit may set, and the next one may not.
 _OPTIONAL = (

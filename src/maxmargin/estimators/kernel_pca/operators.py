@@ -30,7 +30,7 @@ from maxmargin.estimators.feature_maps.polynomial import (
     list_monomials,
     weigh_monomials,
 )
-from maxmargin.estimators.kernel_models import PreparedSupport, expanded
+from maxmargin.estimators.svm.parts import PreparedSupport, expanded
 from maxmargin.kernels import Cosine, Kernel, Linear, Polynomial, Precomputed, PreparedRows
 from maxmargin.kernels.blas import one_blas_thread, usual_threads
 from maxmargin.kernels.tiles import SymmetricProduct, overflow_message, share_work

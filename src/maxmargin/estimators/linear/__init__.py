@@ -1,1 +1,1 @@
-"""Linear machines."""
+"""Linear machines for many rows: LinearSVC and LinearSVR."""

@@ -8,7 +8,11 @@ from sklearn.utils.metaestimators import available_if
 
 from maxmargin import loops
 from maxmargin._typing import Floats
-from maxmargin.estimators.inputs import (
+from maxmargin.estimators.reductions import Task
+from maxmargin.loops.records import Loss
+from maxmargin.problems.problem import Intercept, Status
+from maxmargin.solvers.subgradient import Learner
+from maxmargin.validation.data import (
     check_labels,
     check_rows,
     check_targets,
@@ -17,10 +21,6 @@ from maxmargin.estimators.inputs import (
     row_weights,
     stream_classes,
 )
-from maxmargin.estimators.reductions import Task
-from maxmargin.loops.records import Loss
-from maxmargin.problems.problem import Intercept, Status
-from maxmargin.solvers.subgradient import Learner
 
 _OF_A_FIT = (
     "certificate_", "alpha_", "slack_", "dual_coef_", "support_", "support_kind_", "n_support_",

@@ -12,27 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.estimators.inputs import (
-    check_classes,
-    check_labels,
-    check_rows,
-    check_weights,
-    class_indices,
-    generator,
-    held_out_split,
-    refuse_overflow,
-    row_weights,
-    stream_classes,
-)
-from maxmargin.estimators.parameters import (
-    NamedParameters,
-    check_choice,
-    check_flag,
-    check_number,
-    check_progress,
-    check_scale,
-    shown,
-)
 from maxmargin.estimators.perceptron.trace import (
     LinearTrace,
     Trace,
@@ -57,6 +36,27 @@ from maxmargin.solvers.perceptron import (
     compute_scores,
     draw_orders,
     run_epochs,
+)
+from maxmargin.validation.data import (
+    check_classes,
+    check_labels,
+    check_rows,
+    check_weights,
+    class_indices,
+    generator,
+    held_out_split,
+    refuse_overflow,
+    row_weights,
+    stream_classes,
+)
+from maxmargin.validation.parameters import (
+    NamedParameters,
+    check_choice,
+    check_flag,
+    check_number,
+    check_progress,
+    check_scale,
+    shown,
 )
 
 STOPS = ("all_correct", "epochs", "one_pass", "small_change", "held_out")

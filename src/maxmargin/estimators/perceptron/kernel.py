@@ -7,15 +7,15 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.estimators.inputs import stacked
 from maxmargin.estimators.kernel_input import adapt_kernel, check_kernel_input, set_kernel_tags
-from maxmargin.estimators.parameters import check_choice
 from maxmargin.estimators.perceptron.base import Evidence, MistakeDriven
 from maxmargin.estimators.perceptron.trace import Trace
 from maxmargin.kernels import Kernel, Linear, Precomputed, as_kernel, check_kernel
 from maxmargin.kernels.prepared import is_numeric
 from maxmargin.solve import Callback
 from maxmargin.solvers.perceptron import Counts, DualFunction, Epoch, KernelLearner
+from maxmargin.validation.data import stacked
+from maxmargin.validation.parameters import check_choice
 
 # Rows up to which an unknown Gram matrix is tested for positive semidefiniteness (0.2 s); of a
 # larger one, a block of this size is.

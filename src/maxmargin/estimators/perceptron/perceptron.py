@@ -3,10 +3,10 @@
 from typing import Any
 
 from maxmargin._typing import Floats
-from maxmargin.estimators.parameters import check_choice
 from maxmargin.estimators.perceptron.base import LinearPerceptron
 from maxmargin.solve import Callback
 from maxmargin.solvers.perceptron import LinearState
+from maxmargin.validation.parameters import check_choice
 
 
 class Perceptron(LinearPerceptron):

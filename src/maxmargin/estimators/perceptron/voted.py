@@ -8,10 +8,10 @@ import scipy.sparse as sp
 
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
-from maxmargin.estimators.inputs import stacked
 from maxmargin.estimators.perceptron.base import LinearPerceptron
 from maxmargin.loops.records import Updates
 from maxmargin.solvers.perceptron import LinearLearner, compute_scores
+from maxmargin.validation.data import stacked
 
 _PRODUCTS = 2**22  # of a block of rows with all rows updated on: 32 MB
 

@@ -16,7 +16,6 @@ from sklearn.utils.class_weight import compute_class_weight
 from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate, certify, together
 from maxmargin.certificates.multiclass import certify_multiclass
-from maxmargin.estimators.inputs import check_targets
 from maxmargin.geometry.inputs import row_products
 from maxmargin.inspection.foreign.training import (
     ENOUGH,
@@ -28,6 +27,7 @@ from maxmargin.inspection.foreign.training import (
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, MulticlassProblem, Problem, Status
 from maxmargin.solve import solve
+from maxmargin.validation.data import check_targets
 
 _CLASSIFYING = {"hinge": losses.hinge, "squared_hinge": losses.squared_hinge}
 _REGRESSING = {
@@ -190,7 +190,7 @@ def certify_by_bound(problem: Problem, w: Floats, b: float, max_time: float | No
     if certificate.holds(ENOUGH):
         return certificate
     # Imported here: only models that are not optimal need a solver.
-    from maxmargin.solvers.choice import choose
+    from maxmargin.solve import choose
 
     found = _solve(problem, choose(problem), max_time)
     better = certify(problem, guess._replace(beta=found.beta), keep_intercept=True)

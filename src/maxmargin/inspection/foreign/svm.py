@@ -13,7 +13,6 @@ import numpy as np
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import Certificate, certify, together
-from maxmargin.estimators.inputs import check_targets
 from maxmargin.inspection.foreign.training import (
     FittedPoint,
     TrainingData,
@@ -25,6 +24,7 @@ from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import KernelProblem, Problem
+from maxmargin.validation.data import check_targets
 
 _SAME = 1e-6  # relative difference of rows and support vectors that counts as rounding
 

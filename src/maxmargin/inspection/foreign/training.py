@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.estimators.inputs import check_labels
+from maxmargin.validation.data import check_labels
 
 ENOUGH = 1e-6  # relative gap below which a better bound would say nothing more
 

@@ -10,7 +10,6 @@ from sklearn.base import clone
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
 from maxmargin.estimators.reductions import best_classes, combined_scores
-from maxmargin.estimators.solving import Budget, Settings, solved
 from maxmargin.model_selection.criteria.machines import (
     SolvedProblem,
     refuse_others,
@@ -19,6 +18,7 @@ from maxmargin.model_selection.criteria.machines import (
 from maxmargin.problems.duality import within_groups
 from maxmargin.problems.problem import KernelProblem, Problem, Start, Status
 from maxmargin.progress import Bar, progress
+from maxmargin.solve import Budget, Settings, solved
 
 
 @dataclass(frozen=True, eq=False)

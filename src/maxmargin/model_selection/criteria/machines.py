@@ -15,13 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.certificates import Certificate, certify
 from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
-from maxmargin.estimators.inputs import check_labels, check_weights, class_indices
 from maxmargin.estimators.reductions import binary_tasks
 from maxmargin.inspection.model_view import read_problems
 from maxmargin.kernels import Kernel, Linear
 from maxmargin.loops.records import Loss
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Intercept, KernelProblem, Point, Problem
+from maxmargin.validation.data import check_labels, check_weights, class_indices
 
 KINDS = (SVC, LinearSVC, HardMarginSVC)
 _BLOCK = 512  # rows of kernel values looked at together

@@ -22,10 +22,10 @@ from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
-from maxmargin.estimators.inputs import check_weights
 from maxmargin.geometry.inputs import row_products
 from maxmargin.model_selection.path.follow import Data, Step, Walker, expanded_scores
 from maxmargin.problems.problem import Intercept, KernelProblem, MulticlassProblem, Problem, Status
+from maxmargin.validation.data import check_weights
 
 _AT_BOUND = 1e-6  # of its bound
 _TRIES = 8

@@ -25,11 +25,11 @@ import scipy.linalg
 from maxmargin import loops
 from maxmargin._typing import Flags, Floats
 from maxmargin.certificates import certify
-from maxmargin.estimators.solving import Outcome
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.model_selection.path.ends import Hinge, hinge_of
 from maxmargin.model_selection.path.follow import Step, at_cost, scores_of
 from maxmargin.problems.problem import Intercept, KernelProblem, Run, Solution, Status
+from maxmargin.solve import Outcome
 
 # ------------------------------------------------------------------- exact directions
 #

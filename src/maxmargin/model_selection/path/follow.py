@@ -14,7 +14,6 @@ from sklearn.exceptions import ConvergenceWarning
 from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate, certify
-from maxmargin.estimators.solving import Budget, Outcome, Settings, solved
 from maxmargin.geometry.inputs import row_products
 from maxmargin.kernels.rows import FloatArray
 from maxmargin.problems.duality import within_groups
@@ -28,8 +27,7 @@ from maxmargin.problems.problem import (
     Status,
 )
 from maxmargin.progress import Bar
-from maxmargin.solve import solve
-from maxmargin.solvers.choice import choose, named
+from maxmargin.solve import Budget, Outcome, Settings, choose, named, solve, solved
 from maxmargin.solvers.on_matrix import COPIED, ROUNDS, OnMatrix, Room, snapped
 
 # ------------------------------------------------------------------- path matrix

@@ -13,9 +13,6 @@ from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate
 from maxmargin.estimators import SVC, SVR, LinearSVC, LinearSVR
-from maxmargin.estimators.inputs import check_weights, refuse_swapped
-from maxmargin.estimators.parameters import shown
-from maxmargin.estimators.solving import Budget
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.model_selection.path.ends import (
     ALWAYS,
@@ -36,6 +33,9 @@ from maxmargin.model_selection.path.result import RegularizationPath
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, KernelProblem, MulticlassProblem, Status
 from maxmargin.progress import Bar, progress
+from maxmargin.solve import Budget
+from maxmargin.validation.data import check_weights, refuse_swapped
+from maxmargin.validation.parameters import shown
 
 # ------------------------------------------------------------------- path facts
 #

@@ -12,8 +12,8 @@ from sklearn.base import clone
 from maxmargin import clock
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators import SVC, SVR
-from maxmargin.estimators.kernel_models import Part
 from maxmargin.estimators.reductions import binary_tasks
+from maxmargin.estimators.svm.parts import Part
 from maxmargin.kernels import Kernel
 from maxmargin.kernels.rows import FloatArray
 from maxmargin.model_selection.search.plan import Family, NotSharedError, Split, View

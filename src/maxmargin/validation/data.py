@@ -10,10 +10,8 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from maxmargin.estimators.parameters import LARGEST_FACTOR, SMALLEST_FACTOR, shown
-from maxmargin.geometry.inputs import classes_of
-
-Floats = npt.NDArray[np.float64]
+from maxmargin._typing import Floats
+from maxmargin.validation.parameters import LARGEST_FACTOR, SMALLEST_FACTOR, shown
 
 # Leaves room for 1e18 updates.
 LARGEST_SQUARE = 1e290
@@ -59,6 +57,31 @@ def refuse_swapped(call: str, model: Any, *data: Any) -> None:
     """Raise TypeError if a model stands where data belong, and data where the model belongs."""
     if not hasattr(model, "fit") and any(hasattr(each, "fit") for each in data):
         raise TypeError(f"The arguments are in another order: it is {call}.")
+
+
+def classes_of(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the classes among labels in their order; raise where one is missing or has none."""
+    missing = _missing(labels)
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise ValueError(f"Input y contains NaN, infinity or None (row {row}): drop such rows.")
+    try:
+        return np.unique(labels)
+    except TypeError as no_order:
+        kinds = ", ".join(sorted({type(label).__name__ for label in labels}))
+        raise ValueError(
+            f"y mixes labels that have no order ({kinds}): make them all strings, or all numbers."
+        ) from no_order
+
+
+def _missing(y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    if y.dtype.kind == "f":
+        return np.asarray(~np.isfinite(y))
+    if y.dtype.kind == "M":
+        return np.asarray(np.isnat(y))
+    if y.dtype.kind == "O":
+        return np.array([label is None or label != label for label in y], dtype=bool)
+    return np.zeros(len(y), dtype=bool)
 
 
 def check_labels(y: Any, n_rows: int) -> npt.NDArray[Any]:

@@ -4,27 +4,24 @@ from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
+from maxmargin._typing import Floats
 from maxmargin.estimators.callbacks import TakesCallbacks
-from maxmargin.estimators.inputs import LARGEST_PRODUCT, check_rows, refuse_overflow
-from maxmargin.estimators.kernel_models import (
+from maxmargin.estimators.svm.parameters import KernelParameters
+from maxmargin.estimators.svm.parts import (
     PreparedSupport,
     as_objects,
     checked_gram,
     expanded,
 )
-from maxmargin.estimators.kernel_parameters import KernelParameters
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
 from maxmargin.kernels import Kernel, Linear, Precomputed
 from maxmargin.kernels.prepared import is_numeric
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from maxmargin.validation.data import LARGEST_PRODUCT, check_rows, refuse_overflow
 
 _PREPARED = PreparedSupport()
 # By model, but not in it: looking at a model does not change it.

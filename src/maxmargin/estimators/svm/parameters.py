@@ -6,8 +6,12 @@ from typing import Any
 import numpy as np
 
 from maxmargin.estimators.callbacks import announced
-from maxmargin.estimators.inputs import generator
-from maxmargin.estimators.parameters import (
+from maxmargin.kernels import Kernel, Precomputed, as_kernel
+from maxmargin.kernels.compose import Constant
+from maxmargin.kernels.names import is_precomputed
+from maxmargin.solve import Settings
+from maxmargin.validation.data import generator
+from maxmargin.validation.parameters import (
     NamedParameters,
     check_choice,
     check_flag,
@@ -15,10 +19,6 @@ from maxmargin.estimators.parameters import (
     check_progress,
     check_threads,
 )
-from maxmargin.estimators.solving import Settings
-from maxmargin.kernels import Kernel, Precomputed, as_kernel
-from maxmargin.kernels.compose import Constant
-from maxmargin.kernels.names import is_precomputed
 
 _MAX_ITER = 10_000  # what -1, scikit-learn's word for no limit, stands for
 

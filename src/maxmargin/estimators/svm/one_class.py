@@ -9,12 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.callbacks import with_callbacks
-from maxmargin.estimators.inputs import regression_weights
-from maxmargin.estimators.kernel_machine import KernelMachine
-from maxmargin.estimators.kernel_models import Found, Part, Training
-from maxmargin.estimators.solving import Outcome, recertified
+from maxmargin.estimators.svm.base import KernelMachine
+from maxmargin.estimators.svm.parts import Found, Part, Training
 from maxmargin.loops.records import Loss
-from maxmargin.solve import Callback
+from maxmargin.solve import Callback, Outcome, recertified
+from maxmargin.validation.data import regression_weights
 
 _ON_MARGIN = 1e-5  # slack, in units of ρ, up to which a row counts as lying on the boundary
 _SMALL = 1000  # rows up to which the boundary is found to rounding

@@ -11,8 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import together
 from maxmargin.estimators.callbacks import TakesCallbacks, announced
-from maxmargin.estimators.inputs import check_rows, generator
-from maxmargin.estimators.parameters import (
+from maxmargin.geometry.inputs import row_products
+from maxmargin.problems.problem import Intercept, Start, Status
+from maxmargin.solve import Budget, Outcome, Settings, all_solved, gap_left, ill_scaled
+from maxmargin.validation.data import check_rows, generator
+from maxmargin.validation.parameters import (
     NamedParameters,
     check_choice,
     check_cost,
@@ -21,9 +24,6 @@ from maxmargin.estimators.parameters import (
     check_progress,
     check_threads,
 )
-from maxmargin.estimators.solving import Budget, Outcome, Settings, all_solved, gap_left, ill_scaled
-from maxmargin.geometry.inputs import row_products
-from maxmargin.problems.problem import Intercept, Start, Status
 
 SOLVERS = ("auto", "newton", "dual_cd", "subgradient")
 _KEPT_BYTES = 1 << 24  # support vectors beyond this are not copied into the model

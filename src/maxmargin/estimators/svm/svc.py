@@ -6,12 +6,12 @@ import numpy as np
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.callbacks import with_callbacks
-from maxmargin.estimators.kernel_classifier import KernelClassifier
-from maxmargin.estimators.kernel_models import Part
-from maxmargin.estimators.parameters import check_cost, check_flag
 from maxmargin.estimators.reductions import Task
+from maxmargin.estimators.svm.base import KernelClassifier
+from maxmargin.estimators.svm.parts import Part
 from maxmargin.problems import losses
 from maxmargin.solve import Callback
+from maxmargin.validation.parameters import check_cost, check_flag
 
 
 class SVC(KernelClassifier):

@@ -8,21 +8,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats
 from maxmargin.estimators.callbacks import with_callbacks
-from maxmargin.estimators.inputs import (
+from maxmargin.estimators.linear.base import LinearMachine
+from maxmargin.estimators.linear.partial_fit import RegressorStream
+from maxmargin.geometry.inputs import largest_squared_norm, row_products
+from maxmargin.problems import losses
+from maxmargin.problems.problem import Problem, Start
+from maxmargin.solve import Budget, Callback
+from maxmargin.validation.data import (
     LARGEST_PRODUCT,
     check_rows,
     check_targets,
     refuse_overflow,
     regression_weights,
 )
-from maxmargin.estimators.linear.partial_fit import RegressorStream
-from maxmargin.estimators.linear_machine import LinearMachine
-from maxmargin.estimators.parameters import check_number
-from maxmargin.estimators.solving import Budget
-from maxmargin.geometry.inputs import largest_squared_norm, row_products
-from maxmargin.problems import losses
-from maxmargin.problems.problem import Problem, Start
-from maxmargin.solve import Callback
+from maxmargin.validation.parameters import check_number
 
 _ON_TUBE = 1e-5  # excess, in units of the targets' spread, up to which a row lies on the tube
 

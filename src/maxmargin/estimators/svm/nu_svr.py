@@ -1,53 +1,48 @@
-"""The support vector regressor with any kernel."""
+"""Support vector regression that finds the width of its tube."""
 
 from typing import Any, Self
 
 import numpy as np
 
-from maxmargin._typing import Floats
 from maxmargin.estimators.callbacks import with_callbacks
-from maxmargin.estimators.kernel_models import Found, Part, Training
-from maxmargin.estimators.kernel_regressor import KernelRegressor, two_sided
-from maxmargin.estimators.parameters import check_cost, check_flag, check_number
-from maxmargin.problems import losses
-from maxmargin.problems.problem import Intercept, Problem
+from maxmargin.estimators.svm.base import KernelRegressor, two_sided
+from maxmargin.estimators.svm.parts import Found, Part, Training
 from maxmargin.solve import Callback
+from maxmargin.validation.parameters import check_cost
 
 
-class SVR(KernelRegressor):
-    """Support vector regression with any kernel, and a proof of how good it is.
+class NuSVR(KernelRegressor):
+    """Support vector regression whose tube is as wide as a share ν of the rows allows.
 
-    Minimises ½‖w‖² + C Σ max(0, |y − f(x)| − ε) with f(x) = w·φ(x) + b. Parameters and attributes
-    are those of ``sklearn.svm.SVR``, and more; ``tol`` is a relative duality gap here, and
-    ``max_iter`` is finite.
+    Minimises ½‖w‖² + C Σ max(0, |y − f(x)| − ε) + C ν n ε over f and ε: at most a share ν of the
+    rows lies outside the tube, and at least that share are support vectors. Parameters and
+    attributes are those of ``sklearn.svm.NuSVR``, and more; ``tol`` is a relative duality gap
+    here, and ``max_iter`` is finite.
 
     Parameters
     ----------
+    nu : float, default=0.5
+        Share of the rows (of their weight) that may lie outside the tube, in (0, 1].
+    C : float, default=1.0
+        Cost of errors, > 0.
     kernel : str, Kernel or callable, default="rbf"
         As in SVC: a name, any object of ``mm.kernels``, "precomputed", or a function of two blocks.
-        "linear" is solved by the method of ``LinearSVR``.
     degree : int, default=3
         For "poly", ≥ 0.
     gamma : float, "scale" or "auto", default="scale"
         For kernels given by name: γ ≥ 0, or 1/(d·Var X), or 1/d. A Kernel object has its own.
     coef0 : float, default=0.0
         For "poly" and "sigmoid".
-    tol : float, default=1e-4
-        Relative duality gap at which the answer is good enough, ≥ 0.
-    C : float, default=1.0
-        Cost of errors, > 0.
-    epsilon : float, default=0.1
-        Half the width of the tube in which errors cost nothing, in the units of y, ≥ 0.
     shrinking : bool, default=True
         Taken for the sake of scikit-learn's signature: it has no effect on the answer.
+    tol : float, default=1e-4
+        Relative duality gap at which the answer is good enough, ≥ 0.
     cache_size : float or None, default=None
         Megabytes for kernel values, > 0; used if memory="auto". None: free memory decides.
     verbose : int or bool, default=False
         Write a line per iteration.
     max_iter : int, default=10000
         Iterations allowed; -1 stands for the default.
-    fit_intercept : bool, default=True
-        Whether there is an intercept b, which costs nothing, or b = 0.
     memory : int or "auto", default="auto"
         Bytes that kept kernel values may take; "auto": cache_size, or half of what is free.
         The model does not depend on it, only the time.
@@ -84,35 +79,34 @@ class SVR(KernelRegressor):
         "on the tube" or "outside".
     margin_ : float
         1/‖w‖ in feature space.
+    epsilon_ : float
+        Half the width of the tube that was found.
 
     Examples
     --------
     >>> import numpy as np, maxmargin as mm
     >>> X = np.linspace(0, 6, 60)[:, np.newaxis]
-    >>> model = mm.SVR(C=10.0, epsilon=0.05).fit(X, np.sin(X[:, 0]))
+    >>> model = mm.NuSVR(nu=0.2, C=10.0).fit(X, np.sin(X[:, 0]))
     >>> model.certificate_.holds(1e-4)
     True
-    >>> model.predict([[np.pi / 2]]).round(1)
-    array([1.])
+    >>> len(model.support_) >= 0.2 * len(X)
+    True
     """
-
-    _has_linear_machine = True
 
     def __init__(
         self,
         *,
+        nu: float = 0.5,
+        C: float = 1.0,
         kernel: Any = "rbf",
         degree: int = 3,
         gamma: float | str = "scale",
         coef0: float = 0.0,
-        tol: float = 1e-4,
-        C: float = 1.0,
-        epsilon: float = 0.1,
         shrinking: bool = True,
+        tol: float = 1e-4,
         cache_size: float | None = None,
         verbose: int | bool = False,
         max_iter: int = 10_000,
-        fit_intercept: bool = True,
         memory: int | str = "auto",
         max_time: float | None = None,
         warm_start: bool = False,
@@ -120,18 +114,17 @@ class SVR(KernelRegressor):
         trace: bool = False,
         n_jobs: int | None = None,
     ) -> None:
+        self.nu = nu
+        self.C = C
         self.kernel = kernel
         self.degree = degree
         self.gamma = gamma
         self.coef0 = coef0
-        self.tol = tol
-        self.C = C
-        self.epsilon = epsilon
         self.shrinking = shrinking
+        self.tol = tol
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
         self.memory = memory
         self.max_time = max_time
         self.warm_start = warm_start
@@ -163,37 +156,26 @@ class SVR(KernelRegressor):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_cost(self)
-        check_number(self, "epsilon", at_least=0)
-        check_flag(self, "fit_intercept")
+        self._check_share()
 
     def _half_width(self) -> float:
-        return float(self.epsilon)
+        return float(self.epsilon_)
 
     def _parts(self, data: Training) -> list[Part]:
-        n, epsilon = len(data), float(self.epsilon)
+        n = len(data)
         cost = float(self.C) * data.weight
-        loss = two_sided(data.answers - epsilon, data.answers + epsilon, cost)
-        groups = np.full(2 * n, 0 if self.fit_intercept else -1)
-        totals = np.zeros(int(self.fit_intercept))
-        return [Part(loss, np.tile(np.arange(n), 2), np.repeat([0, 1], n), groups, totals)]
-
-    def _linear_problem(self, data: Training, part: Part) -> Problem:
-        loss = losses.epsilon_insensitive(
-            data.answers, float(self.C) * data.weight, float(self.epsilon)
-        )
-        intercept = Intercept.FREE if self.fit_intercept else Intercept.NONE
-        return Problem(data.X, loss, intercept)
-
-    def _by_variable(self, part: Part, beta: Floats) -> Floats:
-        # The linear machine has one dual a row; of two, the sum serves the dual better.
-        if len(beta) == len(part.rows):
-            beta = self._for_linear(beta)
-        return np.concatenate([np.maximum(beta, 0.0), np.minimum(beta, 0.0)])
-
-    def _for_linear(self, beta: Floats) -> Floats:
-        above, below = np.split(beta, 2)
-        return np.asarray(above + below)
+        sides = np.repeat([0, 1], n)
+        total = 0.5 * float(self.nu) * float(cost.sum())
+        loss = two_sided(data.answers, data.answers, cost)
+        return [Part(loss, np.tile(np.arange(n), 2), sides, sides, np.array([total, -total]))]
 
     def _adopt(self, data: Training, found: Found) -> None:
-        self.intercept_ = np.array([found.outcomes[0].certificate.intercept])
+        # At the upper edge of the tube y = f + ε, at the lower one y = f − ε.
+        upper, lower = found.outcomes[0].certificate.intercepts
+        self.intercept_ = np.array([0.5 * (upper + lower)])
+        self.epsilon_ = 0.5 * (upper - lower)
         self._keep(data, found)
+
+    def _point(self, plane: int) -> tuple[float, Any]:
+        b = self.intercept_[plane]
+        return 1.0, np.array([b + self.epsilon_, b - self.epsilon_])

@@ -9,7 +9,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.callbacks import with_callbacks
-from maxmargin.estimators.inputs import (
+from maxmargin.estimators.linear.base import LinearMachine
+from maxmargin.estimators.linear.partial_fit import ClassifierStream
+from maxmargin.estimators.reductions import (
+    ScoresOnly,
+    Task,
+    best_classes,
+    binary_tasks,
+    combined_scores,
+)
+from maxmargin.geometry import Hyperplane
+from maxmargin.geometry.inputs import largest_squared_norm, row_products
+from maxmargin.problems import losses
+from maxmargin.problems.problem import Intercept, MulticlassProblem, Problem, Start
+from maxmargin.solve import Budget, Callback, Outcome
+from maxmargin.validation.data import (
     LARGEST_PRODUCT,
     check_classes,
     check_labels,
@@ -18,23 +32,39 @@ from maxmargin.estimators.inputs import (
     class_indices,
     refuse_overflow,
 )
-from maxmargin.estimators.joint import joint_margin, joint_problem, joint_slacks
-from maxmargin.estimators.linear.partial_fit import ClassifierStream
-from maxmargin.estimators.linear_machine import LinearMachine
-from maxmargin.estimators.parameters import check_choice, check_number
-from maxmargin.estimators.reductions import (
-    ScoresOnly,
-    Task,
-    best_classes,
-    binary_tasks,
-    combined_scores,
-)
-from maxmargin.estimators.solving import Budget, Outcome
-from maxmargin.geometry import Hyperplane
-from maxmargin.geometry.inputs import largest_squared_norm, row_products
-from maxmargin.problems import losses
-from maxmargin.problems.problem import MulticlassProblem, Problem, Start
-from maxmargin.solve import Callback
+from maxmargin.validation.parameters import check_choice, check_number
+
+# ------------------------------------------------------------------- joint
+#
+# Several classes learnt as one problem: the machine of Crammer and Singer.
+
+
+def joint_problem(
+    X: Any, labels: Ints, cost: Floats, intercept: Intercept, lift: float
+) -> tuple[MulticlassProblem, list[int]]:
+    """Return the problem of the classes that have rows, and which these are."""
+    present, index = np.unique(labels, return_inverse=True)
+    problem = MulticlassProblem(X, index.astype(np.int64), len(present), cost, intercept, lift)
+    return problem, present.tolist()
+
+
+def joint_slacks(problem: MulticlassProblem, W: Floats, b: Floats) -> Floats:
+    """Return the loss of each row but for its cost: 1 − the lead over the best rival, or 0."""
+    claims = row_products(problem.X, W) + b + 1.0
+    own = np.arange(len(claims)), problem.labels
+    claims[own] -= 1.0
+    return np.asarray(claims.max(axis=1) - claims[own])
+
+
+def joint_margin(W: Floats) -> float:
+    """Return the least distance from a boundary between two classes to a lead of 1."""
+    between = W.T[:, np.newaxis] - W.T[np.newaxis]
+    largest = float(np.linalg.norm(between, axis=2).max())
+    return 1.0 / largest if largest > 0 else np.inf
+
+
+# -------------------------------------------------------------------
+
 
 _ON_MARGIN = 1e-5  # slack up to which a support vector counts as lying on the margin
 

@@ -6,13 +6,12 @@ import numpy as np
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.callbacks import with_callbacks
-from maxmargin.estimators.kernel_classifier import KernelClassifier
-from maxmargin.estimators.kernel_models import Part
 from maxmargin.estimators.reductions import Task
-from maxmargin.estimators.solving import Outcome, recertified
+from maxmargin.estimators.svm.base import KernelClassifier
+from maxmargin.estimators.svm.parts import Part
 from maxmargin.loops.records import Loss
 from maxmargin.problems.problem import Status
-from maxmargin.solve import Callback
+from maxmargin.solve import Callback, Outcome, recertified
 
 _NOTHING = 1e-10  # a margin below this part of the sums it comes from is rounding
 

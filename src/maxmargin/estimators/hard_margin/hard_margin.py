@@ -1,7 +1,7 @@
 """The maximal margin classifier: no slack, and an error with a proof where there is no plane."""
 
 import warnings
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,16 +13,6 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import together
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators.callbacks import announced, with_callbacks
-from maxmargin.estimators.hard_margin_planes import KernelPlanes, LinearPlanes, Planes
-from maxmargin.estimators.hard_margin_problems import hard_problems
-from maxmargin.estimators.inputs import check_classes, check_labels, check_weights, class_indices
-from maxmargin.estimators.kernel_expansion import KernelExpansion
-from maxmargin.estimators.parameters import (
-    check_choice,
-    check_number,
-    check_progress,
-    check_threads,
-)
 from maxmargin.estimators.reductions import (
     ScoresOnly,
     Task,
@@ -30,13 +20,140 @@ from maxmargin.estimators.reductions import (
     binary_tasks,
     combined_scores,
 )
-from maxmargin.estimators.solving import gap_left, ill_scaled
+from maxmargin.estimators.svm.prediction import KernelExpansion
 from maxmargin.kernels import Kernel, Linear
-from maxmargin.problems.gram import Gram
-from maxmargin.problems.problem import Intercept, Start, Status
+from maxmargin.problems import losses
+from maxmargin.problems.gram import Gram, free_memory
+from maxmargin.problems.problem import Intercept, KernelProblem, Problem, Start, Status
 from maxmargin.separability import Overlap
-from maxmargin.separability.max_margin import NoPlane, Widest
-from maxmargin.solve import Callback
+from maxmargin.separability.max_margin import NoPlane, Widest, widest
+from maxmargin.separability.max_margin_kernel import (
+    MATRICES,
+    FeatureRows,
+    conflicting,
+    widest_by_kernel,
+)
+from maxmargin.separability.overlap import conflict
+from maxmargin.solve import Callback, gap_left, ill_scaled
+from maxmargin.validation.data import check_classes, check_labels, check_weights, class_indices
+from maxmargin.validation.parameters import (
+    check_choice,
+    check_number,
+    check_progress,
+    check_threads,
+)
+
+# ------------------------------------------------------------------- hard margin planes
+#
+# Where a hard margin looks for its planes: among the rows themselves, or in feature space.
+
+
+class Planes(Protocol):
+    """Rows that can be asked for the widest plane of a task."""
+
+    def find(self, task: Task, intercept: Intercept, **budget: Any) -> Widest | NoPlane:
+        """Return it, or why there is none; ``budget`` is that of ``widest``."""
+        ...
+
+
+class LinearPlanes:
+    """Rows as they are."""
+
+    def __init__(self, X: Any) -> None:
+        self._X = X
+
+    def find(self, task: Task, intercept: Intercept, **budget: Any) -> Widest | NoPlane:
+        """Return the widest plane, or why there is none."""
+        X = self._X if task.rows is None else self._X[task.rows]
+        return widest(X, task.signs, intercept, **budget)
+
+
+class KernelPlanes:
+    """Rows in the feature space of a kernel, by their Gram matrix, which is computed here."""
+
+    def __init__(self, gram: Gram, X: Any) -> None:
+        refuse_many(len(gram), gram.memory)
+        self._rows = FeatureRows.of(gram)
+        told_by_values = gram.kernel.takes_gram or gram.kernel.takes_objects
+        self._given = self._rows.K if told_by_values else X  # what shows that two rows are the same
+
+    def find(self, task: Task, intercept: Intercept, **budget: Any) -> Widest | NoPlane:
+        """Return the widest plane, or why there is none."""
+        free = intercept is Intercept.FREE
+        given = self._given if task.rows is None else self._given[task.rows]
+        rows = self._rows if task.rows is None else self._rows[task.rows]
+        pair = conflict(given, task.signs > 0, free)
+        if pair is not None:
+            return conflicting(pair, rows, task.signs, free)
+        return widest_by_kernel(rows, task.signs, intercept, **budget)
+
+
+def refuse_many(n: int, memory: int | None) -> None:
+    """Raise if the Gram matrix of n rows, and what is made of it, would not fit into memory."""
+    room = free_memory() if memory is None else memory
+    most = int((room / (8 * MATRICES)) ** 0.5)
+    if n > most:
+        raise ValueError(
+            f"HardMarginSVC with a kernel holds {MATRICES} matrices as large as the Gram matrix: "
+            f"{n} rows would take {8e-9 * MATRICES * n * n:.3g} GB, and {1e-9 * room:.3g} GB are "
+            f"allowed, for {most} rows. Raise memory (in bytes), take fewer rows, or use SVC with "
+            "a large C, which holds only parts of it."
+        )
+
+
+# ------------------------------------------------------------------- hard margin problems
+#
+# A fitted hard margin as problems with their solutions, so that they can be certified.
+
+
+def hard_problems(
+    model: Any, X: Any, kept: Ints, tasks: list[Task]
+) -> list[tuple[Problem | KernelProblem, Start]]:
+    """Return the problems of a model and its solutions.
+
+    Parameters
+    ----------
+    model : HardMarginSVC
+        Fitted.
+    X : matrix or array of objects
+        All rows.
+    kept : ndarray
+        The rows that have a weight.
+    tasks : list of Task
+        The binary problems of these.
+    """
+    beta = np.zeros((len(model.intercept_), X.shape[0]))
+    linear = type(model.kernel_) is Linear
+    if model.shape_fit_[0] == X.shape[0]:
+        beta[:, model.support_] = model.dual_coef_
+    elif not linear:
+        raise ValueError(
+            f"HardMarginSVC was trained on {model.shape_fit_[0]} rows, but X has {X.shape[0]}: "
+            "certify needs the training rows, all of them."
+        )
+    rows = [kept if task.rows is None else kept[task.rows] for task in tasks]
+    intercept = Intercept(model.intercept)
+    if linear:
+        return [
+            _linear(model, X[part], task, beta[k, part], k)
+            for k, (task, part) in enumerate(zip(tasks, rows, strict=True))
+        ]
+    gram = Gram(model.kernel_, X)
+    free = int(intercept is Intercept.FREE)
+    pairs: list[tuple[Problem | KernelProblem, Start]] = []
+    for k, (task, part) in enumerate(zip(tasks, rows, strict=True)):
+        loss, groups = losses.hard_margin(task.signs), np.full(len(part), free - 1)
+        problem = KernelProblem(gram, loss, part, groups, np.zeros(free))
+        pairs.append((problem, Start(beta[k, part], model.intercept_[[k]], beta[k, part])))
+    return pairs
+
+
+def _linear(model: Any, X: Any, task: Task, beta: Floats, k: int) -> tuple[Problem, Start]:
+    problem = Problem(X, losses.hard_margin(task.signs), Intercept(model.intercept))
+    return problem, Start(model.coef_[k], float(model.intercept_[k]), beta)
+
+
+# -------------------------------------------------------------------
 
 
 class HardMarginSVC(ScoresOnly, ClassifierMixin, KernelExpansion):

@@ -1,0 +1,1 @@
+"""Support vector machines with any kernel: SVC, NuSVC, SVR, NuSVR, OneClassSVM."""

@@ -1,0 +1,1 @@
+"""Checks of parameters, rows, labels and weights."""
