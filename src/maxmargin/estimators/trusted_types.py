@@ -4,7 +4,7 @@ None of these runs code of the file. Functions of yours, as kernels or callbacks
 """
 
 _OURS = {
-    "certify": ["certificate.Certificate", "multiclass.MulticlassCertificate"],
+    "certificates": ["certificate.Certificate", "multiclass.MulticlassCertificate"],
     "estimators": [
         "feature_maps.circle.CircleMap",
         "feature_maps.fourier.RandomFourier",
@@ -56,8 +56,8 @@ _OURS = {
         "stationary.RBF",
     ],
     "loops": ["records.Updates"],
-    "model_selection": ["search.SVCSearchCV"],
-    "problem": ["Intercept", "Status"],
+    "model_selection": ["search.search_cv.SVCSearchCV"],
+    "problems": ["problem.Intercept", "problem.Status"],
     "solvers": [
         "perceptron.Counts",
         "perceptron.LinearState",
