@@ -6,7 +6,6 @@ from typing import Any
 
 import clarabel  # type: ignore[import-untyped]
 import numpy as np
-import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -20,16 +19,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 import maxmargin as mm
+from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate, together
 from maxmargin.certificates import kernel as kernel_certificates
 from maxmargin.certificates.arithmetic import feasible
 from maxmargin.certificates.intercepts import best_intercept
-from maxmargin.estimators.foreign import PerceptronFacts
+from maxmargin.inspection.foreign import PerceptronFacts
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, Problem
-
-Floats = npt.NDArray[np.float64]
 
 TIGHT: dict[str, Any] = {"tol": 1e-9, "max_iter": 1_000_000}
 SGD: dict[str, Any] = {

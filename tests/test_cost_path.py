@@ -3,16 +3,14 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from sklearn import svm
 
+from maxmargin._typing import Floats
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.loops.records import Loss
-from maxmargin.model_selection.cost_paths import OnMatrix, Path, Room
+from maxmargin.solvers.on_matrix import OnMatrix, Path, Room
 from tests.kernel_reference import Machine, Spec, laplacian, optimum, poly, rbf, stated
-
-Floats = npt.NDArray[np.float64]
 
 TOL = 1e-4
 COSTS = np.logspace(-4, 5, 10)

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -17,12 +16,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
+from maxmargin._typing import Floats
 from maxmargin.problems.problem import Status
 from tests import kernel_reference as ref
 from tests.kernel_reference import CLASSIFIERS, NAMES, REGRESSORS, Spec
 from tests.test_linear_properties import FAMILIES, family
-
-Floats = npt.NDArray[np.float64]
 
 KERNELS = ("rbf", "poly", "linear", "affine", "laplacian", "sum")
 

@@ -5,7 +5,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 import sklearn.svm
@@ -15,6 +14,7 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
+from maxmargin._typing import Floats
 from maxmargin.problems.problem import Status
 from tests.linear_reference import (
     CLASSIFIERS,
@@ -32,7 +32,6 @@ from tests.linear_reference import (
 # Fits to tol=1e-12 are compared with others; whether rounding lets that be proved is no matter.
 pytestmark = pytest.mark.filterwarnings("ignore:.*rounding in float64 keeps")
 
-Floats = npt.NDArray[np.float64]
 
 EXACT: dict[str, Any] = {"tol": 1e-12}
 

@@ -11,7 +11,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -23,13 +22,13 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import maxmargin as mm
+from maxmargin._typing import Floats
 from maxmargin.problems.problem import Status
 from maxmargin.problems.row_cache import RowCache
 from tests import reference
 
 LINEAR: list[Any] = [mm.Perceptron, mm.AveragedPerceptron, mm.VotedPerceptron]
 FAMILY: list[Any] = [*LINEAR, mm.KernelPerceptron]
-Floats = npt.NDArray[np.float64]
 
 
 def integers(n: int = 60, d: int = 4, n_classes: int = 2, seed: int = 0) -> tuple[Floats, Any]:

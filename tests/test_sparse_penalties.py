@@ -5,19 +5,17 @@ from typing import Any
 
 import clarabel  # type: ignore[import-untyped]
 import numpy as np
-import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 from sklearn.svm import LinearSVC
 
+from maxmargin._typing import Floats
 from maxmargin.certificates import certify
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, Problem, Solution, Start, Status
 from maxmargin.solve import solve
 from maxmargin.solvers.sparse_duals import best_scale
 from maxmargin.solvers.working_sets import WorkingSets
-
-Floats = npt.NDArray[np.float64]
 
 RATIOS = [0.1, 0.5, 1.0]
 INTERCEPTS = list(Intercept)

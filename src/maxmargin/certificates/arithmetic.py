@@ -4,17 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.certificates.certificate import Certificate
 from maxmargin.certificates.intercepts import best_intercept
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept
 from maxmargin.problems.rounding import EPS, Bounded, total
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _BALANCED = 64 * EPS  # of the duals: sums that are off by no more are left as they are
 _AT_BOUND = 1e-9  # duals within this part of the largest of their bound are taken to be there

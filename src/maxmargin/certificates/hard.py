@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from maxmargin._typing import Floats
 from maxmargin.certificates.arithmetic import relative_rounding
 from maxmargin.certificates.certificate import Certificate
 from maxmargin.problems.problem import Intercept
@@ -24,8 +24,6 @@ from maxmargin.problems.rounding import (
     squared_norm,
     total,
 )
-
-Floats = npt.NDArray[np.float64]
 
 _ACTIVE = 1e-9  # duals above this part of the largest must have y f = 1
 

@@ -1,13 +1,11 @@
 """The best intercept for given scores: the exact minimum of a convex piecewise function of b."""
 
 import numpy as np
-import numpy.typing as npt
 
 from maxmargin import loops
+from maxmargin._typing import Floats
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
-
-Floats = npt.NDArray[np.float64]
 
 _FLAT = 1e-12  # a slope below this part of all slopes is none: rounding of sums
 

@@ -6,7 +6,6 @@ as in ``certify.hard``.
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from maxmargin.certificates.certificate import Certificate
 from maxmargin.certificates.hard import (
@@ -21,8 +20,6 @@ from maxmargin.certificates.hard import (
 from maxmargin.certificates.kernel import doubted, expansions
 from maxmargin.problems.problem import Intercept, KernelProblem, Point
 from maxmargin.problems.rounding import Bounded
-
-Floats = npt.NDArray[np.float64]
 
 
 def certify_kernel_hard(

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from maxmargin._typing import Floats
 from maxmargin.certificates.arithmetic import Dual, Primal, assembled, feasible, imbalances
 from maxmargin.certificates.certificate import Certificate
 from maxmargin.problems.problem import Intercept, Point, Problem
@@ -22,8 +23,6 @@ from maxmargin.problems.rounding import (
     squared_norm,
     total,
 )
-
-Floats = npt.NDArray[np.float64]
 
 _FAR = 30.0  # from 0, in standard deviations of a column
 

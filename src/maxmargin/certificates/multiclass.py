@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from maxmargin._typing import Floats
 from maxmargin.certificates.arithmetic import relative_rounding
 from maxmargin.certificates.certificate import Certificate
 from maxmargin.geometry.inputs import largest_squared_norm
@@ -20,8 +20,6 @@ from maxmargin.problems.rounding import (
     squared_norm,
     total,
 )
-
-Floats = npt.NDArray[np.float64]
 
 _AT_BOUND = 1e-9  # a class with less than this part of a row's cost holds none of it
 _PASSES = 20  # over the coordinates of a free intercept

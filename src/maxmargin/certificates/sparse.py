@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from maxmargin._typing import Floats
 from maxmargin.certificates.arithmetic import (
     Dual,
     Primal,
@@ -33,8 +33,6 @@ from maxmargin.problems.rounding import (
     squared_norm,
     total,
 )
-
-Floats = npt.NDArray[np.float64]
 
 _TRIES = 12  # to scale duals down until they are feasible as they are stored
 _MOST_EXACT = 2 * 10**7  # products that are summed exactly: seconds

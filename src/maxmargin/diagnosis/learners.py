@@ -24,9 +24,8 @@ from maxmargin.estimators.reductions import binary_tasks, combined_scores
 from maxmargin.kernels import RBF, Kernel, Linear
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.kernels.rows import FloatArray
-from maxmargin.model_selection.cost_paths import OnMatrix, Room
-from maxmargin.model_selection.search.shared_gram import SMALL
 from maxmargin.problems import losses
+from maxmargin.solvers.on_matrix import SMALL, OnMatrix, Room
 
 # ------------------------------------------------------------------- fold votes
 #

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from maxmargin._typing import Ints
 from maxmargin.clock import Clock
 from maxmargin.diagnosis import families
 from maxmargin.diagnosis.columns import look_at_columns, remarks_on
@@ -26,8 +26,6 @@ from maxmargin.diagnosis.significance import (
     rank,
 )
 from maxmargin.diagnosis.trimming import GivingUp, give_up
-
-Ints = npt.NDArray[np.int64]
 
 OVERLAP = 0.1  # error of every rule beyond which classes overlap for good
 _CV_ROWS = 2500  # rows that are cross-validated when there are 30 seconds

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.clock import Clock
 from maxmargin.diagnosis.inputs import Table, draw_rows, is_wide
 from maxmargin.diagnosis.planes import pairs_of
@@ -20,8 +21,6 @@ from maxmargin.geometry import Hyperplane
 from maxmargin.separability import Overlap
 from maxmargin.separability.decide import decide
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 FEW = 0.1  # share of the rows that still counts as few

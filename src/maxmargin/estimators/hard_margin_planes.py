@@ -2,9 +2,6 @@
 
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
 from maxmargin.estimators.reductions import Task
 from maxmargin.problems.gram import Gram, free_memory
 from maxmargin.problems.problem import Intercept
@@ -16,9 +13,6 @@ from maxmargin.separability.max_margin_kernel import (
     widest_by_kernel,
 )
 from maxmargin.separability.overlap import conflict
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 class Planes(Protocol):

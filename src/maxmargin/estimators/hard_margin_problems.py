@@ -3,16 +3,13 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.reductions import Task
 from maxmargin.kernels import Linear
 from maxmargin.problems import losses
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Intercept, KernelProblem, Problem, Start
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 def hard_problems(

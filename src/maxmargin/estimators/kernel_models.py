@@ -12,12 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.kernels import Kernel, PreparedRows
 from maxmargin.kernels.precomputed import asymmetry, is_symmetric
 from maxmargin.loops.records import Loss
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _ROWS_AT_A_TIME = 1 << 14  # prepared for a prediction
 

@@ -7,13 +7,11 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.inputs import check_targets, regression_weights
 from maxmargin.estimators.kernel_machine import KernelMachine
 from maxmargin.estimators.kernel_models import Found, Training
 from maxmargin.loops.records import Loss
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _ON_TUBE = 1e-5  # error beyond ε, in spreads of y, up to which a row counts as lying on the tube
 

@@ -3,8 +3,8 @@
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.kernel_classifier import KernelClassifier
 from maxmargin.estimators.kernel_models import Part
@@ -13,9 +13,6 @@ from maxmargin.estimators.solving import Outcome, recertified
 from maxmargin.loops.records import Loss
 from maxmargin.problems.problem import Status
 from maxmargin.solve import Callback
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _NOTHING = 1e-10  # a margin below this part of the sums it comes from is rounding
 

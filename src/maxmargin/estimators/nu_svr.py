@@ -3,15 +3,12 @@
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.kernel_models import Found, Part, Training
 from maxmargin.estimators.kernel_regressor import KernelRegressor, two_sided
 from maxmargin.estimators.parameters import check_cost
 from maxmargin.solve import Callback
-
-Floats = npt.NDArray[np.float64]
 
 
 class NuSVR(KernelRegressor):

@@ -7,6 +7,7 @@ import numpy.typing as npt
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.inputs import regression_weights
 from maxmargin.estimators.kernel_machine import KernelMachine
@@ -14,9 +15,6 @@ from maxmargin.estimators.kernel_models import Found, Part, Training
 from maxmargin.estimators.solving import Outcome, recertified
 from maxmargin.loops.records import Loss
 from maxmargin.solve import Callback
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _ON_MARGIN = 1e-5  # slack, in units of ρ, up to which a row counts as lying on the boundary
 _SMALL = 1000  # rows up to which the boundary is found to rounding

@@ -3,8 +3,8 @@
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.kernel_classifier import KernelClassifier
 from maxmargin.estimators.kernel_models import Part
@@ -12,9 +12,6 @@ from maxmargin.estimators.parameters import check_cost, check_flag
 from maxmargin.estimators.reductions import Task
 from maxmargin.problems import losses
 from maxmargin.solve import Callback
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 class SVC(KernelClassifier):

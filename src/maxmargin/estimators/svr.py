@@ -3,8 +3,8 @@
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from maxmargin._typing import Floats
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.kernel_models import Found, Part, Training
 from maxmargin.estimators.kernel_regressor import KernelRegressor, two_sided
@@ -12,8 +12,6 @@ from maxmargin.estimators.parameters import check_cost, check_flag, check_number
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, Problem
 from maxmargin.solve import Callback
-
-Floats = npt.NDArray[np.float64]
 
 
 class SVR(KernelRegressor):

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin import clock, loops
+from maxmargin._typing import Floats, Ints
 from maxmargin.kernels import PreparedRows
 from maxmargin.kernels.rows import FloatArray
 from maxmargin.problems.problem import Bracket, KernelProblem, Start
@@ -33,9 +34,6 @@ from maxmargin.solvers.kernel_variables import (
     summed,
 )
 from maxmargin.solvers.scores import expansion_scores
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _BLOCK, _FIRST_BLOCK = 1024, 64  # variables; it doubles every round until it is full
 _INNER = 0.05  # part of the violation down to which a block is solved

@@ -8,15 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from maxmargin import loops
+from maxmargin._typing import Floats
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Bracket, Intercept, Problem, Start
 from maxmargin.solvers.passes import Passes, repaired
-
-Floats = npt.NDArray[np.float64]
 
 _SWEEPS = 200  # in a round
 _FIRST, _FACTOR = 0.5, 0.2  # violation at which the first round ends, and each next one

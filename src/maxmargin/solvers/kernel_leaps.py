@@ -17,12 +17,11 @@ import numpy.typing as npt
 import scipy.linalg
 
 from maxmargin import loops
+from maxmargin._typing import Floats, Ints
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import KernelProblem
 from maxmargin.solvers.kernel_variables import Variables, summed
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 MOST_FREE = 2500

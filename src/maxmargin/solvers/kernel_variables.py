@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin import loops
+from maxmargin._typing import Floats, Ints
 from maxmargin.problems.problem import KernelProblem
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 _HALVINGS = 40

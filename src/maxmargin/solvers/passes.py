@@ -9,15 +9,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin import loops
+from maxmargin._typing import Floats
 from maxmargin.kernels.blas import usual_threads
 from maxmargin.kernels.tiles import share_work
 from maxmargin.problems.problem import Intercept, Problem
-
-Floats = npt.NDArray[np.float64]
 
 _LANES = 8
 _LANE_ENTRIES = 1 << 16  # numbers of X in a lane

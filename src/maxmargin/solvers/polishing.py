@@ -12,15 +12,12 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.problems.problem import Intercept, Problem
 from maxmargin.solvers.passes import Passes
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _MOST_FREE = 3000
 _MOST_NUMBERS = 1 << 23  # of the free rows written out densely

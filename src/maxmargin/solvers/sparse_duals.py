@@ -8,13 +8,11 @@ A penalized intercept is the weight of a column of ones, and has its own strengt
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from maxmargin._typing import Floats
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, Problem
-
-Floats = npt.NDArray[np.float64]
 
 
 def penalties(problem: Problem, width: int) -> tuple[Floats, Floats]:

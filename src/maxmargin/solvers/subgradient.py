@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin import loops
+from maxmargin._typing import Floats
 from maxmargin.loops.records import Loss
 from maxmargin.problems.problem import Bracket, Intercept, Problem, Start
 from maxmargin.solvers.passes import Passes, repaired
-
-Floats = npt.NDArray[np.float64]
 
 _EPOCHS = 50
 _BATCH = 20_000  # rows between two looks at the clock

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin import loops
+from maxmargin._typing import Floats, Ints
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.loops.records import Loss
 from maxmargin.problems.problem import Bracket, Intercept, Problem, Start
@@ -32,9 +33,6 @@ from maxmargin.solvers.designs import design_of
 from maxmargin.solvers.gram_models import Gram, Products
 from maxmargin.solvers.quadratic_models import Local, Model, minimised
 from maxmargin.solvers.sparse_duals import balanced, best_scale, penalties
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _ALL = 200  # so many columns are not worth choosing from
 _WIDEST_GRAM = 1500

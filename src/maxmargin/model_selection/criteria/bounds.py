@@ -17,7 +17,7 @@ import numpy as np
 
 from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.certificates.arithmetic import within_groups
-from maxmargin.model_selection.criteria.machines import Machine, machine_of_two
+from maxmargin.model_selection.criteria.machines import SolvedProblem, solved_problem
 from maxmargin.problems import losses
 
 # ------------------------------------------------------------------- criteria intercepts
@@ -39,7 +39,7 @@ MOST_ROWS = 3000  # whose matrix of kernel values is looked at as a whole
 _ROUNDING = 1e-9  # of all costs: sums that differ by less may be equal
 
 
-def surely_right(machine: Machine, rows: Ints) -> Flags:
+def surely_right(machine: SolvedProblem, rows: Ints) -> Flags:
     """Return which of these rows every solution without them is proved to classify rightly.
 
     The machine has the hinge loss and a free intercept. Its solution may have any gap.
@@ -61,7 +61,7 @@ def surely_right(machine: Machine, rows: Ints) -> Flags:
     return found
 
 
-def _right(machine: Machine, t: int, errors: Floats) -> bool:
+def _right(machine: SolvedProblem, t: int, errors: Floats) -> bool:
     """Return whether the score of row t has its sign, if differences of scores err by so much."""
     sign, cost = machine.signs[t], machine.bound
     kinks = machine.signs - (machine.scores - machine.scores[t])
@@ -73,7 +73,9 @@ def _right(machine: Machine, t: int, errors: Floats) -> bool:
     return bool(cost[beyond].sum() < own - _ROUNDING * float(cost.sum()))
 
 
-def _lost(machine: Machine, beta: Floats, slopes: Floats, K: Floats, away: Floats, t: int) -> float:
+def _lost(
+    machine: SolvedProblem, beta: Floats, slopes: Floats, K: Floats, away: Floats, t: int
+) -> float:
     """Return how much of the dual objective is lost at most when the dual of row t has to be 0.
 
     Other duals take it over: one row that can take it all, or the most willing ones in turn.
@@ -223,7 +225,7 @@ def xi_alpha_bound(model: Any, X: Any, y: Any, sample_weight: Any = None) -> XiA
     >>> mm.model_selection.leave_one_out(model, X, y).errors <= bound.errors
     True
     """
-    machine = machine_of_two(model, X, y, sample_weight, "xi_alpha_bound")
+    machine = solved_problem(model, X, y, sample_weight, "xi_alpha_bound")
     rho, radius2 = _distance(machine)
     allowance = _allowance(machine, rho * radius2)
     worst = _largest_slack(machine) + machine.alpha * (rho * radius2) + allowance
@@ -272,7 +274,7 @@ def span_estimate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Span
     >>> mm.model_selection.span_estimate(model, X, y).rate < 0.5
     True
     """
-    machine = machine_of_two(model, X, y, sample_weight, "span_estimate")
+    machine = solved_problem(model, X, y, sample_weight, "span_estimate")
     spans = _squared_spans(machine)
     shifts = machine.loss.quadratic * machine.alpha
     margins = machine.signs * machine.scores + shifts - machine.alpha * spans
@@ -280,7 +282,7 @@ def span_estimate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Span
     return SpanEstimate(int(wrong.sum()), machine.rows[wrong], len(machine), margins, spans)
 
 
-def _distance(machine: Machine) -> tuple[float, float]:
+def _distance(machine: SolvedProblem) -> tuple[float, float]:
     """Return ρ and R²: no squared distance that counts is larger than ρR²."""
     largest = float(machine.diagonal.max())
     if not machine.free:
@@ -289,7 +291,7 @@ def _distance(machine: Machine) -> tuple[float, float]:
     return 2.0, max(largest - smallest, 0.0)
 
 
-def _allowance(machine: Machine, squared_distance: float) -> float:
+def _allowance(machine: SolvedProblem, squared_distance: float) -> float:
     """Return by how much 1 − y f may be larger at the exact solution."""
     certificate = machine.certificate
     if not np.isfinite(certificate.distance_bound):
@@ -301,7 +303,7 @@ def _allowance(machine: Machine, squared_distance: float) -> float:
     return away + (certificate.max_kkt_violation if machine.free else 0.0)
 
 
-def _largest_slack(machine: Machine) -> Floats:
+def _largest_slack(machine: SolvedProblem) -> Floats:
     """Return ξ, by the intercept that is worst for each row where several are optimal."""
     slack = machine.slack
     if not machine.free or machine.loss_name != "hinge" or machine.between_bounds.any():
@@ -313,7 +315,7 @@ def _largest_slack(machine: Machine) -> Floats:
     return np.asarray(np.maximum(slack, 1.0 - machine.signs * (machine.scores + shift)))
 
 
-def _squared_spans(machine: Machine) -> Floats:
+def _squared_spans(machine: SolvedProblem) -> Floats:
     """Return S² of each support vector, 0 for other rows."""
     spans = np.zeros(len(machine))
     moving = np.flatnonzero(machine.between_bounds)
@@ -333,7 +335,7 @@ def _squared_spans(machine: Machine) -> Floats:
     return np.maximum(spans, 0.0)
 
 
-def _inverse(machine: Machine, moving: Ints, border: int) -> Floats:
+def _inverse(machine: SolvedProblem, moving: Ints, border: int) -> Floats:
     """Return the inverse of the kernel matrix, bordered by ones if there is an intercept."""
     size = len(moving)
     if size < border:
@@ -346,7 +348,7 @@ def _inverse(machine: Machine, moving: Ints, border: int) -> Floats:
     return np.asarray(np.linalg.inv(matrix))
 
 
-def _farthest(machine: Machine, rows: Ints) -> Floats:
+def _farthest(machine: SolvedProblem, rows: Ints) -> Floats:
     support = np.flatnonzero(machine.alpha > 0)
     products = machine.values(rows, support)
     squares = machine.diagonal[rows][:, np.newaxis] - 2 * products + machine.diagonal[support]

@@ -12,7 +12,11 @@ from maxmargin.certificates.arithmetic import within_groups
 from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
 from maxmargin.estimators.reductions import best_classes, combined_scores
 from maxmargin.estimators.solving import Budget, Settings, solved
-from maxmargin.model_selection.criteria.machines import Machine, machines, refuse_others
+from maxmargin.model_selection.criteria.machines import (
+    SolvedProblem,
+    refuse_others,
+    solved_problems,
+)
 from maxmargin.problems.problem import KernelProblem, Problem, Start, Status
 from maxmargin.progress import Bar, progress
 
@@ -101,7 +105,7 @@ def leave_one_out(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Leav
 def _left_out(model: Any, X: Any, y: Any, sample_weight: Any, bar: Bar) -> LeaveOneOut:
     if not model.__sklearn_is_fitted__():
         model = clone(model).fit(X, y, sample_weight)
-    found = machines(model, X, y, sample_weight)
+    found = solved_problems(model, X, y, sample_weight)
     everyone = [np.flatnonzero((machine.alpha > 0) & ~machine.alone) for machine in found]
     bar.update(total=sum(map(len, everyone)))
     kept = np.unique(np.concatenate([machine.rows for machine in found]))
@@ -131,7 +135,7 @@ def _plane_scores(model: Any, X: Any) -> Floats:
     return np.array(scores[:, model._planes_solved()] if isinstance(model, SVC) else scores)
 
 
-def _refitted(model: Any, machine: Machine, t: int) -> tuple[float, bool]:
+def _refitted(model: Any, machine: SolvedProblem, t: int) -> tuple[float, bool]:
     """Return the score of a row by the machine without it, and whether that is certified."""
     if isinstance(model, HardMarginSVC):
         return _hard_score(clone(model).set_params(callback=None, verbose=False), machine, t)
@@ -139,7 +143,7 @@ def _refitted(model: Any, machine: Machine, t: int) -> tuple[float, bool]:
     return _soft_score(machine, t, settings)
 
 
-def _hard_score(model: HardMarginSVC, machine: Machine, t: int) -> tuple[float, bool]:
+def _hard_score(model: HardMarginSVC, machine: SolvedProblem, t: int) -> tuple[float, bool]:
     rest = np.delete(np.arange(len(machine)), t)
     if isinstance(machine.problem, Problem):
         X = machine.problem.X
@@ -152,7 +156,7 @@ def _hard_score(model: HardMarginSVC, machine: Machine, t: int) -> tuple[float, 
     return float(score), model.status_ is Status.OPTIMAL
 
 
-def _soft_score(machine: Machine, t: int, settings: Settings) -> tuple[float, bool]:
+def _soft_score(machine: SolvedProblem, t: int, settings: Settings) -> tuple[float, bool]:
     rest = np.delete(np.arange(len(machine)), t)
     point, problem, fewer = machine.point, machine.problem, machine.loss.take(rest)
     beta = np.asarray(point.beta)[rest]

@@ -1,7 +1,7 @@
-"""Fitted classifiers as the binary problems they solved: what every criterion looks at.
+"""Fitted classifiers as the binary problems they solved, which all criteria are computed from.
 
-Linear machines are seen through the linear kernel, and a penalized intercept as a constant added to
-it, so that one set of formulas serves them all.
+Linear machines are treated as kernel machines with the linear kernel, and a penalized intercept as
+a constant added to it, so that one set of formulas serves them all.
 """
 
 from collections.abc import Iterator
@@ -17,6 +17,7 @@ from maxmargin.certificates import Certificate, certify
 from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
 from maxmargin.estimators.inputs import check_labels, check_weights, class_indices
 from maxmargin.estimators.reductions import binary_tasks
+from maxmargin.inspection.model_view import read_problems
 from maxmargin.kernels import Kernel, Linear
 from maxmargin.loops.records import Loss
 from maxmargin.problems.gram import Gram
@@ -28,7 +29,7 @@ _AT_BOUND = 1e-9  # of the bound: a dual this near to it is there
 
 
 @dataclass(frozen=True, eq=False)
-class Machine:
+class SolvedProblem:
     """A binary problem with its solution, by the rows that take part in it."""
 
     problem: Problem | KernelProblem
@@ -79,7 +80,7 @@ class Machine:
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The kernel in which no intercept is penalized."""
+        """The kernel, with a constant for a penalized intercept."""
         if isinstance(self.problem, KernelProblem):
             return self.problem.gram.kernel
         if self.problem.intercept is Intercept.PENALIZED:
@@ -153,27 +154,24 @@ class Machine:
         return KernelProblem(gram, self.loss, every, groups, np.zeros(free))
 
 
-def machines(model: Any, X: Any, y: Any, sample_weight: Any = None) -> list[Machine]:
+def solved_problems(model: Any, X: Any, y: Any, sample_weight: Any = None) -> list[SolvedProblem]:
     """Return the binary problems of a fitted classifier."""
     refuse_others(model)
-    check_is_fitted(model)
-    pairs = model._problems(X, y, sample_weight)
+    solved = read_problems(model, X, y, sample_weight) or []
     rows = _rows(model, X, y, sample_weight)
-    found = [
-        Machine(problem, point, part) for (problem, point), part in zip(pairs, rows, strict=True)
-    ]
-    for machine in found:
-        beta: Any = machine.point.beta
-        if beta is None or len(beta) != len(machine):
+    found = [SolvedProblem(*pair, own) for pair, own in zip(solved, rows, strict=True)]
+    for each in found:
+        beta: Any = each.point.beta
+        if beta is None or len(beta) != len(each):
             raise ValueError(
-                f"{type(model).__name__} has no dual variables for these {len(machine)} rows: pass "
+                f"{type(model).__name__} has no dual variables for these {len(each)} rows: pass "
                 "the rows it was fitted to, all of them, and their weights."
             )
     return found
 
 
-def machine_of_two(model: Any, X: Any, y: Any, sample_weight: Any, what: str) -> Machine:
-    """Return the one problem of a classifier of two classes; refuse more."""
+def solved_problem(model: Any, X: Any, y: Any, sample_weight: Any, what: str) -> SolvedProblem:
+    """Return the one problem of a classifier with two classes; refuse more."""
     refuse_others(model)
     check_is_fitted(model)
     if len(model.classes_) > 2:
@@ -181,17 +179,17 @@ def machine_of_two(model: Any, X: Any, y: Any, sample_weight: Any, what: str) ->
             f"{what} is about two classes, and this {type(model).__name__} has "
             f"{len(model.classes_)}: fit each pair of classes by itself, or use leave_one_out."
         )
-    return machines(model, X, y, sample_weight)[0]
+    return solved_problems(model, X, y, sample_weight)[0]
 
 
 def refuse_others(model: Any) -> None:
-    """Raise unless the model is one that the criteria are about."""
+    """Raise unless the criteria are defined for the model."""
     if not hasattr(model, "fit"):
         raise TypeError(f"{type(model).__name__} is not a model: that comes first, then X and y.")
     if not isinstance(model, KINDS):
         names = ", ".join(kind.__name__ for kind in KINDS)
         raise TypeError(
-            f"model={type(model).__name__} is not supported: the criteria are about {names} of "
+            f"model={type(model).__name__} is not supported: the criteria are for {names} of "
             "maxmargin. For others use sklearn.model_selection.cross_val_score."
         )
     if isinstance(model, LinearSVC):

@@ -15,7 +15,7 @@ import numpy as np
 from maxmargin.certificates import certify
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.loops.records import Loss
-from maxmargin.model_selection.criteria.machines import Machine, machine_of_two
+from maxmargin.model_selection.criteria.machines import SolvedProblem, solved_problem
 from maxmargin.problems.problem import KernelProblem
 from maxmargin.solve import solve
 from maxmargin.solvers.block_smo import BlockSMO
@@ -95,7 +95,7 @@ def radius_margin(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Radi
     >>> low <= high <= low * (1 + 1e-6)
     True
     """
-    machine = machine_of_two(model, X, y, sample_weight, "radius_margin")
+    machine = solved_problem(model, X, y, sample_weight, "radius_margin")
     if machine.loss_name == "hinge":
         raise ValueError(
             "radius_margin is not defined for the hinge loss, whose margin is soft in every "
@@ -116,7 +116,7 @@ def radius_margin(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Radi
     return RadiusMargin((radius, radius), length, len(machine), 1.0)
 
 
-def _ball(machine: Machine, tol: float) -> tuple[float, float]:
+def _ball(machine: SolvedProblem, tol: float) -> tuple[float, float]:
     """Return bounds of the squared radius of the smallest ball."""
     stated = machine.as_kernel_problem()
     n, shift = len(machine), machine.loss.quadratic

@@ -18,7 +18,6 @@ from maxmargin.certificates.arithmetic import within_groups
 from maxmargin.estimators.solving import Budget, Outcome, Settings, solved
 from maxmargin.geometry.inputs import row_products
 from maxmargin.kernels.rows import FloatArray
-from maxmargin.model_selection.cost_paths import COPIED, ROUNDS, OnMatrix, Room, snapped
 from maxmargin.problems.problem import (
     KernelProblem,
     MulticlassProblem,
@@ -31,6 +30,7 @@ from maxmargin.problems.problem import (
 from maxmargin.progress import Bar
 from maxmargin.solve import solve
 from maxmargin.solvers.choice import choose, named
+from maxmargin.solvers.on_matrix import COPIED, ROUNDS, OnMatrix, Room, snapped
 
 # ------------------------------------------------------------------- path matrix
 #

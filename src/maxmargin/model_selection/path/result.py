@@ -86,10 +86,10 @@ class RegularizationPath:
     training_errors: Ints
     statuses: tuple[Status, ...]
     seconds: Floats
-    small_C: float | None  # noqa: N815
-    small_C_reason: str  # noqa: N815
-    hard_C: float | None  # noqa: N815
-    hard_C_reason: str  # noqa: N815
+    small_C: float | None
+    small_C_reason: str
+    hard_C: float | None
+    hard_C_reason: str
     breakpoints: Floats | None
     exact_until: float
     exact_reason: str

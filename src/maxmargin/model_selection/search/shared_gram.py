@@ -16,10 +16,9 @@ from maxmargin.estimators.kernel_models import Part
 from maxmargin.estimators.reductions import binary_tasks
 from maxmargin.kernels import Kernel
 from maxmargin.kernels.rows import FloatArray
-from maxmargin.model_selection.cost_paths import COPIED, OnMatrix, Room
 from maxmargin.model_selection.search.plan import Family, NotSharedError, Split, View
+from maxmargin.solvers.on_matrix import COPIED, SMALL, OnMatrix, Room
 
-SMALL = 2000  # rows up to which float64 costs little
 _AIM = 0.6  # part of tol
 _SEED_GAP = 0.1
 _SEEDED = 3  # splits of a kernel from which a common start is worth its while

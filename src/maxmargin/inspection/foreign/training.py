@@ -1,25 +1,22 @@
-"""What every reader of a foreign model needs: the training data, checked against the model."""
+"""The training data of a model of another library, checked against the model."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.inputs import check_labels
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
-ENOUGH = 1e-6  # relative gap from which on a better bound would tell nothing
+ENOUGH = 1e-6  # relative gap below which a better bound would say nothing more
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingData:
     """What a model was fitted to: checked rows, raw targets and a weight for each row.
 
-    ``max_time`` is how many seconds may go into a bound for each problem.
+    ``max_time`` is the number of seconds allowed for finding a bound, for each problem.
     """
 
     X: Any
@@ -28,7 +25,7 @@ class Training:
     max_time: float | None
 
 
-class Fitted(NamedTuple):
+class FittedPoint(NamedTuple):
     """A model as a point of its problem."""
 
     w: Floats
@@ -36,26 +33,27 @@ class Fitted(NamedTuple):
     beta: Floats
 
 
-def positions(model: Any, data: Training) -> Ints:
-    """Return where the label of each row is among the classes of the model."""
+def class_codes(model: Any, data: TrainingData) -> Ints:
+    """Return the position of each row's label among the classes of the model."""
     y = check_labels(data.y, data.X.shape[0])
     classes = model.classes_
     if (y.dtype.kind in "OUST") is not (classes.dtype.kind in "OUST"):
         raise ValueError(f"y has labels like {y[0]!r}, but the model's classes are {classes}.")
-    where = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    unknown = y[classes[where] != y]
+    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    unknown = y[classes[codes] != y]
     if len(unknown):
         raise ValueError(
             f"y contains {unknown.tolist()[0]!r}, which is not among the classes "
             f"{classes.tolist()} that the model was trained on."
         )
-    return np.asarray(where)
+    return np.asarray(codes)
 
 
-def planes(model: Any, count: int) -> tuple[Floats, Floats]:
-    """Return the weights and intercepts of so many planes."""
-    W, b = np.atleast_2d(dense(model.coef_)), np.ravel(dense(model.intercept_))
-    if len(W) != count or len(b) not in (1, count) or not (_finite(W) and _finite(b)):
+def check_planes(model: Any, count: int) -> tuple[Floats, Floats]:
+    """Return the weights and intercepts of this many planes; refuse any other number."""
+    W, b = np.atleast_2d(to_dense(model.coef_)), np.ravel(to_dense(model.intercept_))
+    finite = bool(np.isfinite(W).all() and np.isfinite(b).all())
+    if len(W) != count or len(b) not in (1, count) or not finite:
         raise ValueError(
             f"coef_ and intercept_ of this {type(model).__name__} must be those of {count} "
             f"planes, and finite; got shapes {W.shape} and {b.shape}: fit it again."
@@ -63,10 +61,6 @@ def planes(model: Any, count: int) -> tuple[Floats, Floats]:
     return W, np.broadcast_to(b, (count,))
 
 
-def _finite(values: Floats) -> bool:
-    return bool(np.isfinite(values).all())
-
-
-def dense(values: Any) -> Floats:
-    """Return coefficients as an array: those of sparse rows may be sparse."""
+def to_dense(values: Any) -> Floats:
+    """Return coefficients as an array; those of sparse rows may be sparse."""
     return np.asarray(values.toarray() if sp.issparse(values) else values, dtype=np.float64)

@@ -1,7 +1,8 @@
-"""An estimator as the code that makes it, and the imports which that code needs.
+"""An estimator as the code that makes it, with the imports that the code needs.
 
-Pipelines, column transformers, kernels and functions inside are written out; what nobody can import
-(a lambda, an object without a constructor that prints) stays in <…>, and the code says so.
+Pipelines, column transformers, kernels and functions inside are written out. What cannot be
+imported or written as code (a lambda, an object whose repr is no constructor call) stays in <…>,
+and the code is marked as incomplete.
 """
 
 import ast
@@ -17,9 +18,9 @@ from sklearn.base import BaseEstimator
 
 from maxmargin.kernels import Kernel
 
-WIDTH = 88  # characters of a line
-_ENTRIES = 1000  # of an array that is written out
-_PLAIN = (np.float64, np.int64, np.bool_, np.str_)  # what Python's own types say as exactly
+WIDTH = 88  # characters in a line
+_ENTRIES = 1000  # of an array, above which it is not written out
+_PLAIN = (np.float64, np.int64, np.bool_, np.str_)  # Python's own types are as exact
 
 
 class Code(NamedTuple):
@@ -30,15 +31,15 @@ class Code(NamedTuple):
     complete: bool
 
 
-def code(estimator: Any, width: int = WIDTH, indent: int = 0) -> Code:
-    r"""Return the code that makes an unfitted estimator like this one, in lines of some width.
+def write_code(estimator: Any, width: int = WIDTH, indent: int = 0) -> Code:
+    r"""Return the code that makes an unfitted estimator like this one, in lines of this width.
 
     Examples
     --------
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> from maxmargin import SVC
-    >>> made = code(make_pipeline(StandardScaler(), SVC(C=10.0)))
+    >>> made = write_code(make_pipeline(StandardScaler(), SVC(C=10.0)))
     >>> print(*made.imports, made.expression, sep="\n")
     from maxmargin import SVC
     from sklearn.pipeline import make_pipeline
@@ -47,26 +48,26 @@ def code(estimator: Any, width: int = WIDTH, indent: int = 0) -> Code:
     """
     writer = _Writer()
     node = writer.node(estimator)
-    return Code(writer.lines(), _laid_out(node, width, indent), writer.complete)
+    return Code(writer.lines(), _lay_out(node, width, indent), writer.complete)
 
 
-def described(estimator: Any) -> str:
-    """Return the code that makes an estimator, or a pipeline, in one line.
+def describe(estimator: Any) -> str:
+    """Return the code that makes an estimator or a pipeline, in one line.
 
     Examples
     --------
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> from maxmargin import SVC
-    >>> described(make_pipeline(StandardScaler(), SVC(C=10.0)))
+    >>> describe(make_pipeline(StandardScaler(), SVC(C=10.0)))
     'make_pipeline(StandardScaler(), SVC(C=10.0))'
     """
     return _flat(_Writer().node(estimator))
 
 
-def placeless(words: str) -> str:
-    """Return a text without where functions lie in memory, which is another place each time."""
-    return re.sub(r" at 0x[0-9a-fA-F]+", "", words)
+def drop_addresses(text: str) -> str:
+    """Return a text without memory addresses, which differ from run to run."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
 class _Node(NamedTuple):
@@ -84,14 +85,14 @@ def _flat(node: _Node | str) -> str:
     return f"{node.opening}{inside}{node.closing}"
 
 
-def _laid_out(node: _Node | str, width: int, indent: int) -> str:
+def _lay_out(node: _Node | str, width: int, indent: int) -> str:
     """Return code in one line if it fits, else each part in lines of its own."""
     flat = _flat(node)
     if isinstance(node, str) or not node.parts or indent + len(flat) <= width:
         return flat
     inner = indent + 4
     lines = [
-        f"{' ' * inner}{prefix}{_laid_out(part, width - len(prefix) - 1, inner)},"
+        f"{' ' * inner}{prefix}{_lay_out(part, width - len(prefix) - 1, inner)},"
         for prefix, part in node.parts
     ]
     closing = f"{' ' * indent}{node.closing[-1]}"
@@ -102,12 +103,12 @@ class _Writer:
     """Writes values as code, and collects what has to be imported for them."""
 
     def __init__(self) -> None:
-        self.places: dict[str, str] = {}  # of imported names
+        self.places: dict[str, str] = {}  # where each name is imported from
         self.modules: set[str] = set()
         self.complete = True
 
     def lines(self) -> tuple[str, ...]:
-        """Return the imports: whole modules first, then names, as import sorters put them."""
+        """Return the imports: whole modules first, then names, in the order of import sorters."""
         whole = [
             "import numpy as np" if name == "numpy" else f"import {name}"
             for name in sorted(self.modules)
@@ -162,16 +163,16 @@ class _Writer:
         return _Node(f"{self._named(type(estimator))}(", parts, ")")
 
     def _kernel(self, kernel: Kernel) -> str:
-        """Return a kernel as it prints, with operators for what they make."""
-        words = placeless(repr(kernel))
+        """Return the repr of a kernel, which writes sums and products with operators."""
+        written = drop_addresses(repr(kernel))
         for part in (kernel, *kernel.get_params(deep=True).values()):
             named = type(part) if isinstance(part, Kernel) else part
-            if getattr(named, "__name__", None) in re.findall(r"\w+", words):
+            if getattr(named, "__name__", None) in re.findall(r"\w+", written):
                 self._named(named)
-        return self._readable(words)
+        return self._check_syntax(written)
 
     def _named(self, thing: Any) -> str:
-        """Return the name of a class or function, which is imported from where it is public."""
+        """Return the name of a class or function, and import it from its public module."""
         name: str = thing.__name__
         if getattr(np, name, None) is thing:
             self.modules.add("numpy")
@@ -182,7 +183,7 @@ class _Writer:
             return f"<{'function' if name == '<lambda>' else name}>"
         if place == "builtins":
             return name
-        if self.places.setdefault(name, place) != place:  # another of that name is there already
+        if self.places.setdefault(name, place) != place:  # the name is taken by another object
             self.modules.add(place)
             return f"{place}.{name}"
         return name
@@ -200,20 +201,20 @@ class _Writer:
         return _Node("np.array(", [*parts, ("dtype=", repr(value.dtype.str))], ")")
 
     def _printed(self, value: Any) -> str:
-        """Return an object as it prints, if that is a call of its own class."""
-        words = placeless(repr(value))
-        if not words.startswith(f"{type(value).__name__}("):
+        """Return the repr of an object, if it is a call of its own class."""
+        written = drop_addresses(repr(value))
+        if not written.startswith(f"{type(value).__name__}("):
             self.complete = False
-            return f"<{words.strip('<>')}>"
+            return f"<{written.strip('<>')}>"
         self._named(type(value))
-        return self._readable(words)
+        return self._check_syntax(written)
 
-    def _readable(self, words: str) -> str:
+    def _check_syntax(self, written: str) -> str:
         try:
-            ast.parse(words)
+            ast.parse(written)
         except SyntaxError:
             self.complete = False
-        return words
+        return written
 
 
 def _is_made(pipeline: Any) -> bool:
@@ -231,7 +232,7 @@ def _is_made(pipeline: Any) -> bool:
 def _same(value: Any, default: Any) -> bool:
     if isinstance(value, float) and isinstance(default, float):
         return value == default or (math.isnan(value) and math.isnan(default))
-    # Arrays have no one answer to ==, and True == 1 is not what was given.
+    # Arrays compare elementwise, and True == 1 although they are different parameters.
     if type(value) is not type(default) or isinstance(value, np.ndarray):
         return value is default
     return bool(value == default)
@@ -239,15 +240,15 @@ def _same(value: Any, default: Any) -> bool:
 
 def _place(thing: Any, name: str) -> str | None:
     """Return the shortest module that has a thing under its name, or None."""
-    words = (getattr(thing, "__module__", None) or "").split(".")
-    if words == ["__main__"]:  # which another script has not
+    parts = (getattr(thing, "__module__", None) or "").split(".")
+    if parts == ["__main__"]:  # another script cannot import it
         return None
-    for count in range(1, len(words) + 1):
-        place = ".".join(words[:count])
+    for count in range(1, len(parts) + 1):
+        place = ".".join(parts[:count])
         try:
             found = getattr(import_module(place), name, None)
         except (ImportError, ValueError):
             return None
-        if found is thing and not words[count - 1].startswith("_"):
+        if found is thing and not parts[count - 1].startswith("_"):
             return place
-    return ".".join(words) if found is thing else None
+    return ".".join(parts) if found is thing else None

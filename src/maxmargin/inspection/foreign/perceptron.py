@@ -1,12 +1,17 @@
-"""What can be said of a perceptron: it minimises nothing, so there is no gap."""
+"""Perceptrons: they minimise nothing, so there are facts about them instead of a gap."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from maxmargin.estimators.foreign.training import Floats, Ints, Training, planes, positions
+from maxmargin._typing import Floats, Ints
 from maxmargin.geometry.inputs import row_products
+from maxmargin.inspection.foreign.training import (
+    TrainingData,
+    check_planes,
+    class_codes,
+)
 from maxmargin.separability import Separation, separate
 
 
@@ -38,10 +43,10 @@ class PerceptronFacts:
         return f"{done} {self.separation}"
 
 
-def perceptron(model: Any, data: Training) -> PerceptronFacts:
-    """Say what a perceptron with explicit weights achieved."""
+def describe_perceptron(model: Any, data: TrainingData) -> PerceptronFacts:
+    """Return what a perceptron with explicit weights achieved."""
     kept = data.weight > 0
-    codes = positions(model, data)[kept]
+    codes = class_codes(model, data)[kept]
     X = data.X[kept]
     leads = _leads(model, X, codes)
     labels = model.classes_[codes]
@@ -52,7 +57,7 @@ def perceptron(model: Any, data: Training) -> PerceptronFacts:
 def _leads(model: Any, X: Any, codes: Ints) -> Floats:
     """Return the signed distance of each row to the nearest plane between its class and another."""
     K = len(model.classes_)
-    W, b = planes(model, 1 if K == 2 else K)
+    W, b = check_planes(model, 1 if K == 2 else K)
     if K == 2:
         W, b = np.vstack([-0.5 * W, 0.5 * W]), np.concatenate([-0.5 * b, 0.5 * b])
     scores = row_products(X, W.T) + b

@@ -7,18 +7,17 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin import loops
+from maxmargin._typing import Floats, Ints
 from maxmargin.certificates.intercepts import best_intercept
 from maxmargin.kernels.rows import FloatArray
 from maxmargin.loops.records import Loss
 from maxmargin.solvers.active_sets import active_set_step
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 COPIED = 0.6  # part of the rows of a problem that are copied together at most
 _BLOCK = 256  # variables
 _ROUNDING = 1e-12  # of the box
 ROUNDS = 20_000  # for each cost
+SMALL = 2000  # rows up to which a matrix in float64 costs little
 
 
 class Room(NamedTuple):
