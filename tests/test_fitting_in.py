@@ -1,6 +1,7 @@
 """What a drop-in must take: scikit-learn's parameters, odd values, files, objects, pipelines."""
 
 import copy
+import importlib
 import io
 import pickle
 from collections.abc import Callable
@@ -222,6 +223,14 @@ def through_joblib(model: Any) -> Any:
 
 def through_skops(model: Any) -> Any:
     return skops.io.loads(skops.io.dumps(model), trusted=mm.SKOPS_TRUSTED_TYPES)
+
+
+def test_every_trusted_type_exists_under_its_name() -> None:
+    for path in mm.SKOPS_TRUSTED_TYPES:
+        module, _, name = path.rpartition(".")
+        trusted = getattr(importlib.import_module(module), name)
+        if path.startswith("maxmargin"):
+            assert f"{trusted.__module__}.{trusted.__qualname__}" == path
 
 
 WAYS: dict[str, Callable[[Any], Any]] = {

@@ -547,8 +547,7 @@ def _first(problem: Problem | MulticlassProblem, count: int) -> Problem | Multic
     X = problem.X[:count]
     if isinstance(problem, MulticlassProblem):
         return replace(problem, X=X, labels=problem.labels[:count], cost=problem.cost[:count])
-    fewer = problem.loss.take(np.arange(count))
-    return replace(problem, X=X, loss=fewer)
+    return replace(problem, X=X, loss=problem.loss.take(np.arange(X.shape[0])))
 
 
 def _seconds_per_value(problem: KernelProblem) -> float:

@@ -72,7 +72,7 @@ class SolverSettings:
     most_features: int = 20_000  # that "explicit" takes
     landmarks: int = 1000
     landmarks_per_component: int = 10  # if that is more
-    hurried_work: float = 1e9  # n·m² for m landmarks: so many take a moment
+    hurried_work: float = 1e9  # n·m² of m landmarks that take only a moment
     indefinite: float = 1000.0  # times rounding: K̂ beyond K by more shows that K is indefinite
 
 

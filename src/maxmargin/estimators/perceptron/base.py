@@ -93,7 +93,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
 
     _averaged = False
     _logged = False
-    _settles = False  # whether the model is good even if mistakes never cease
+    _stable = False  # whether the model is good even if mistakes never cease
     _auto_visits = 1e7  # visits that max_epochs="auto" allows
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -319,7 +319,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
     ) -> tuple[Run, list[Epoch]]:
         """Let the learner make epochs over the rows until a rule or a limit ends the run."""
         history: list[Epoch] = []
-        at_max_iter = Status.EPOCHS if self._settles or self.stop == "epochs" else Status.MAX_EPOCHS
+        at_max_iter = Status.EPOCHS if self._stable or self.stop == "epochs" else Status.MAX_EPOCHS
         if self.stop == "one_pass":
             at_max_iter = Status.ONE_PASS
         run = drive(

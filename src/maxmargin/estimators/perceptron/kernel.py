@@ -33,7 +33,7 @@ class KernelPerceptron(MistakeDriven):
         lists of whatever X holds: strings, graphs) that returns the matrix of kernel values.
     gamma : float, "scale" or "auto", default="scale"
         For kernels given by name: γ, or 1/(d·Var X), or 1/d. A Kernel object has its own. In a
-        stream the first chunk settles "scale".
+        stream the first chunk determines "scale".
     degree : int, default=3
         For "poly".
     coef0 : float, default=0.0

@@ -13,7 +13,7 @@ class Perceptron(LinearPerceptron):
     """Rosenblatt's perceptron: visit rows, and where y f(x) ≤ margin do w += ηyx, b += ηy.
 
     On separable classes it makes at most ``mistake_bound_`` updates and then stops by itself. On
-    overlapping classes it never settles; it says so, and ``keep="best"`` or
+    overlapping classes it never converges; it says so, and ``keep="best"`` or
     :class:`AveragedPerceptron` make the best of it. More than two classes are learnt together: the
     row's class gains what the best other class loses.
 
@@ -176,7 +176,7 @@ class AveragedPerceptron(LinearPerceptron):
     class_weight : dict, "balanced" or None, default=None
         Multiplies sample_weight, by class.
     change_tol : float, default=1e-3
-        For ``stop="small_change"``, which looks at the running w, not at its mean.
+        For ``stop="small_change"``, which compares the running w, not its mean.
     validation_fraction : float in (0, 1), default=0.1
         Part of each class held out for ``stop="held_out"``.
     n_iter_no_change : int, default=5
@@ -212,7 +212,7 @@ class AveragedPerceptron(LinearPerceptron):
     """
 
     _averaged = True
-    _settles = True
+    _stable = True
     _auto_visits = 1e6
 
     def _model(self, state: LinearState) -> tuple[Floats, Floats]:

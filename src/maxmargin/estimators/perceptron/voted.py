@@ -169,7 +169,7 @@ class VotedPerceptron(LinearPerceptron):
     """
 
     _logged = True
-    _settles = True
+    _stable = True
     _auto_visits = 1e6
     _votes: list[Votes]
 
