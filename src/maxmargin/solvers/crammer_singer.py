@@ -3,12 +3,12 @@
     min  ½Σₖ‖wₖ‖² + Σᵢ Cᵢ · (maxₖ (1 − δ(k, yᵢ) + fₖ(xᵢ)) − f_yᵢ(xᵢ))
 
 *Sweeps* solve for the duals of one row after the other, exactly and in random order; rows that seem
-settled sleep until the next look at all of them. A free intercept is a multiplier of Σβ = 0: it
+converged are shrunk until the next optimality check of all. A free intercept is a multiplier of Σβ = 0: it
 moves after each round of sweeps (proximal steps on b alone), and the lower bound is taken at duals
 repaired to meet that equation exactly. Sweeps are cheap and soon near; where the weights, or the
 duals still free, are few enough for a factorization, semismooth Newton steps take over and close
 the gap to rounding, whatever the units of the columns.
-Keerthi et al. (KDD 2008) for the sweeps; see ``crammer_singer_newton`` for the rest.
+Keerthi et al. (KDD 2008) for the sweeps; the Newton steps are described below.
 """
 
 from collections.abc import Iterator
@@ -109,7 +109,7 @@ class MulticlassStart:
     w: Floats | None = None  # implied by beta
 
 
-class Machine:
+class JointMachine:
     """Masses, the weights they imply, and the best bounds met so far."""
 
     def __init__(self, problem: MulticlassProblem, start: MulticlassStart) -> None:
@@ -325,7 +325,7 @@ class Machine:
 
 # ------------------------------------------------------------------- crammer singer newton
 #
-# The last digits of the multiclass machine: semismooth Newton on a proximal dual.
+# The last digits of the multiclass machine: semismooth JointNewton on a proximal dual.
 #
 # Masses are held near a ``centre`` by ‖m − centre‖²/2σC, row by row, and a free intercept near an
 # offset by ‖b − offset‖²/2τ. For given weights U = (W, v), b = offset + √τ v, the masses are then
@@ -339,7 +339,7 @@ class Machine:
 # or in that of the free masses, whichever is smaller. Li, Sun & Toh (2018) for the lasso's kin.
 
 
-LARGEST = 1600  # unknowns of a Newton system: beyond, a factorization is no short step
+LARGEST = 1600  # unknowns of a JointNewton system: beyond, a factorization is no short step
 _SMALL = 600  # unknowns up to which weights are solved for anyway: their units do not matter
 _FREE_SCALE = 1e3  # τ over the mean ‖x‖²
 _GROWTH = 4.0
@@ -350,10 +350,10 @@ _STIFFEST = 1e7  # σ beyond this turns rounding of the claims into masses
 _HOLD = 0.1  # the inner error allowed, as a part of how far the hold was stretched
 
 
-class Newton:
-    """Newton steps from the best point a machine has met."""
+class JointNewton:
+    """JointNewton steps from the best point a machine has met."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: JointMachine) -> None:
         self.machine = machine
         # Far below their costs the duals of separable classes live: hold those tighter.
         typical = float(machine.duals(machine.best_mass).clip(0).sum() / machine.cost.sum())
@@ -400,7 +400,7 @@ class Newton:
         ))  # fmt: skip
 
     def step(self) -> Iterator[None]:
-        """Make one Newton step, pausing between its parts.
+        """Make one JointNewton step, pausing between its parts.
 
         Where the held problem is solved, hold on to its solution.
         """
@@ -576,11 +576,11 @@ def _solved(square: Floats, right: Floats) -> Floats:
 
 
 _SWEEPS = 4  # a round: so many visits of each row, before all rows are looked at
-_NEAR = 1e-3  # the gap at which Newton takes over, where weights or free duals are few
+_NEAR = 1e-3  # the gap at which JointNewton takes over, where weights or free duals are few
 _ROUNDS = 3  # rounds in which the gap must fall,
-_SLOW = 0.3  # to this part: otherwise Newton takes over, where the weights are few
+_SLOW = 0.3  # to this part: otherwise JointNewton takes over, where the weights are few
 _CHUNK = 2e7  # products between two yields
-_PATIENCE = 40  # Newton steps that may pass without a smaller gap
+_PATIENCE = 40  # JointNewton steps that may pass without a smaller gap
 _SETTLED = 1e-14  # no relative gap below this means anything
 
 
@@ -624,7 +624,7 @@ class SequentialDual:
 
         Parts of an iteration that take long yield in between, not ``finished``.
         """
-        machine = Machine(problem, start or MulticlassStart())
+        machine = JointMachine(problem, start or MulticlassStart())
         if not len(machine.kept) or problem.n_classes < 2:
             machine.primal = machine.dual = 0.0  # nothing can be lost
             yield _bracket(machine, settled=True)
@@ -633,7 +633,7 @@ class SequentialDual:
         rounds = _ROUNDS
         while True:
             yield from _sweeps(machine, rng, rounds)
-            newton = Newton(machine)
+            newton = JointNewton(machine)
             yield from _newton_steps(machine, newton)
             if newton.size <= LARGEST:
                 newton.finish()
@@ -644,14 +644,16 @@ class SequentialDual:
             rounds *= 2
 
 
-def _bracket(machine: Machine, finished: bool = True, settled: bool = False) -> MulticlassBracket:
+def _bracket(
+    machine: JointMachine, finished: bool = True, settled: bool = False
+) -> MulticlassBracket:
     return MulticlassBracket(machine.primal, machine.dual, *machine.point(), finished, settled)
 
 
 def _sweeps(
-    machine: Machine, rng: np.random.Generator, at_least: int
+    machine: JointMachine, rng: np.random.Generator, at_least: int
 ) -> Iterator[MulticlassBracket]:
-    """Make rounds of sweeps until Newton steps are possible and worth it."""
+    """Make rounds of sweeps until JointNewton steps are possible and worth it."""
     few_weights = (machine.W.shape[0] + 1) * machine.W.shape[1] <= LARGEST
     machine.look()
     rounds = 0
@@ -671,11 +673,11 @@ def _sweeps(
         rounds += 1
 
 
-def _few_free(machine: Machine) -> bool:
+def _few_free(machine: JointMachine) -> bool:
     return machine.free_count(machine.mass) <= LARGEST
 
 
-def _round(machine: Machine, rng: np.random.Generator) -> Iterator[None]:
+def _round(machine: JointMachine, rng: np.random.Generator) -> Iterator[None]:
     """Visit rows that are awake until the visits make a few sweeps; pause now and then."""
     visits = _SWEEPS * len(machine.labels)
     width = machine.entries_per_row() * machine.W.shape[1]
@@ -700,8 +702,8 @@ def _round(machine: Machine, rng: np.random.Generator) -> Iterator[None]:
     machine.move_offset()
 
 
-def _newton_steps(machine: Machine, newton: Newton) -> Iterator[MulticlassBracket]:
-    """Make Newton steps while they are affordable and the gap shrinks."""
+def _newton_steps(machine: JointMachine, newton: JointNewton) -> Iterator[MulticlassBracket]:
+    """Make JointNewton steps while they are affordable and the gap shrinks."""
     best, idle = (np.inf, -np.inf), 0
     while newton.size <= LARGEST:
         for _ in newton.step():
