@@ -3,11 +3,11 @@
     min  ½Σₖ‖wₖ‖² + Σᵢ Cᵢ · (maxₖ (1 − δ(k, yᵢ) + fₖ(xᵢ)) − f_yᵢ(xᵢ))
 
 *Sweeps* solve for the duals of one row after the other, exactly and in random order; rows that seem
-converged are shrunk until the next optimality check of all. A free intercept is a multiplier of Σβ = 0: it
-moves after each round of sweeps (proximal steps on b alone), and the lower bound is taken at duals
-repaired to meet that equation exactly. Sweeps are cheap and soon near; where the weights, or the
-duals still free, are few enough for a factorization, semismooth Newton steps take over and close
-the gap to rounding, whatever the units of the columns.
+to have converged are shrunk until the next optimality check of all rows. A free intercept is a
+multiplier of Σβ = 0: it moves after each round of sweeps (proximal steps on b alone), and the lower
+bound is taken at duals repaired to meet that equation exactly. Sweeps are cheap and soon near; where
+the weights, or the duals still free, are few enough for a factorization, semismooth Newton steps take
+over and close the gap to rounding, whatever the units of the columns.
 Keerthi et al. (KDD 2008) for the sweeps; the Newton steps are described below.
 """
 
@@ -325,7 +325,7 @@ class JointMachine:
 
 # ------------------------------------------------------------------- crammer singer newton
 #
-# The last digits of the multiclass machine: semismooth JointNewton on a proximal dual.
+# The last digits of the multiclass machine: semismooth Newton on a proximal dual.
 #
 # Masses are held near a ``centre`` by ‖m − centre‖²/2σC, row by row, and a free intercept near an
 # offset by ‖b − offset‖²/2τ. For given weights U = (W, v), b = offset + √τ v, the masses are then
@@ -339,7 +339,7 @@ class JointMachine:
 # or in that of the free masses, whichever is smaller. Li, Sun & Toh (2018) for the lasso's kin.
 
 
-LARGEST = 1600  # unknowns of a JointNewton system: beyond, a factorization is no short step
+LARGEST = 1600  # unknowns of a Newton system: beyond, a factorization is no short step
 _SMALL = 600  # unknowns up to which weights are solved for anyway: their units do not matter
 _FREE_SCALE = 1e3  # τ over the mean ‖x‖²
 _GROWTH = 4.0
@@ -351,7 +351,7 @@ _HOLD = 0.1  # the inner error allowed, as a part of how far the hold was stretc
 
 
 class JointNewton:
-    """JointNewton steps from the best point a machine has met."""
+    """Newton steps from the best point a machine has met."""
 
     def __init__(self, machine: JointMachine) -> None:
         self.machine = machine
@@ -576,11 +576,11 @@ def _solved(square: Floats, right: Floats) -> Floats:
 
 
 _SWEEPS = 4  # a round: so many visits of each row, before all rows are looked at
-_NEAR = 1e-3  # the gap at which JointNewton takes over, where weights or free duals are few
+_NEAR = 1e-3  # the gap at which Newton takes over, where weights or free duals are few
 _ROUNDS = 3  # rounds in which the gap must fall,
-_SLOW = 0.3  # to this part: otherwise JointNewton takes over, where the weights are few
+_SLOW = 0.3  # to this part: otherwise Newton takes over, where the weights are few
 _CHUNK = 2e7  # products between two yields
-_PATIENCE = 40  # JointNewton steps that may pass without a smaller gap
+_PATIENCE = 40  # Newton steps that may pass without a smaller gap
 _SETTLED = 1e-14  # no relative gap below this means anything
 
 
@@ -653,7 +653,7 @@ def _bracket(
 def _sweeps(
     machine: JointMachine, rng: np.random.Generator, at_least: int
 ) -> Iterator[MulticlassBracket]:
-    """Make rounds of sweeps until JointNewton steps are possible and worth it."""
+    """Make rounds of sweeps until Newton steps are possible and worth it."""
     few_weights = (machine.W.shape[0] + 1) * machine.W.shape[1] <= LARGEST
     machine.look()
     rounds = 0
@@ -703,7 +703,7 @@ def _round(machine: JointMachine, rng: np.random.Generator) -> Iterator[None]:
 
 
 def _newton_steps(machine: JointMachine, newton: JointNewton) -> Iterator[MulticlassBracket]:
-    """Make JointNewton steps while they are affordable and the gap shrinks."""
+    """Make Newton steps while they are affordable and the gap shrinks."""
     best, idle = (np.inf, -np.inf), 0
     while newton.size <= LARGEST:
         for _ in newton.step():
