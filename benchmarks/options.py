@@ -29,6 +29,8 @@ class Options:
         Whether kernel-table lets LIBSVM fit each cell too.
     out : Path or None
         Where results go; a benchmark of kernel machines writes there what is known so far.
+    against : Path or None
+        Another checkout of the library to compare with, instead of other tools.
     """
 
     data: Path | None = None
@@ -40,6 +42,7 @@ class Options:
     rows: int | None = None
     compare: bool = False
     out: Path | None = None
+    against: Path | None = None
 
     def chosen(self, cases: Iterable[str]) -> list[str]:
         """Return the cases asked for, in the benchmark's order; refuse names it does not have."""

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import machine
+from benchmarks import against, machine
 from benchmarks.options import Options
 from benchmarks.report import Report
+from benchmarks.suite.trials import TRIALS
 
 # A benchmark is a module with ``run(options) -> Report``; its docstring's first line is its help.
 BENCHMARKS = {
@@ -42,9 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given.rows,
         given.compare,
         given.out,
+        given.against,
     )
     before = machine.facts()
-    report: Report = importlib.import_module(BENCHMARKS[given.name]).run(options)
+    report = _report(given.name, options)
     if options.quick:
         report.notes.append("--quick: the sizes are a trial's, and the figures not worth quoting")
     print(f"\n{report}\n")
@@ -56,6 +58,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         print("written:", ", ".join(path.name for path in written))
     return 0 if report.comparable else 1
+
+
+def _report(name: str, options: Options) -> Report:
+    if options.against is None:
+        report: Report = importlib.import_module(BENCHMARKS[name]).run(options)
+        return report
+    if name not in TRIALS:
+        known = ", ".join(TRIALS)
+        raise SystemExit(f"--against compares {known}; {name} has no trials for two checkouts")
+    return against.run(name, TRIALS[name](options), options)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -76,6 +88,12 @@ def parser() -> argparse.ArgumentParser:
     said.add_argument("--limit", type=float, help="kernel: seconds allowed for one fit")
     said.add_argument("--rows", type=_count, help="kernel: at most so many rows of each set")
     said.add_argument("--compare", action="store_true", help="kernel-table: beside LIBSVM")
+    said.add_argument(
+        "--against",
+        type=Path,
+        metavar="PATH",
+        help=f"compare with another checkout of the library instead ({', '.join(TRIALS)})",
+    )
     return said
 
 

@@ -18,7 +18,8 @@ from scipy.spatial.distance import cdist
 
 import maxmargin as mm
 from benchmarks import datasets, objective
-from benchmarks.measure import Clocks, Sample, interleave, per_step, ratio, spread, timed
+from benchmarks.against import Duel, Trial, targets
+from benchmarks.measure import Clocks, Sample, Timings, interleave, per_step, ratio, spread, timed
 from benchmarks.options import Options
 from benchmarks.report import Check, Report, Table, digits
 from benchmarks.run import BENCHMARKS, main
@@ -449,3 +450,75 @@ def test_recommend_goes_on_where_it_was_ended(tmp_path: Path) -> None:
     known = (tmp_path / "recommend.partial.jsonl").read_text()
     assert run(tmp_path, "recommend", "--only", "iris")["tables"] == first["tables"]
     assert (tmp_path / "recommend.partial.jsonl").read_text() == known
+
+
+# ------------------------------------------------------------ two checkouts
+
+
+def against(tmp_path: Path, name: str, trial: str) -> Any:
+    root = Path(__file__).parents[1]
+    options = ["--quick", "--repeats", "2", "--only", trial, "--out", str(tmp_path)]
+    assert main([name, "--against", str(root), *options]) == 0
+    content = json.loads((tmp_path / f"{name}-against.json").read_text("utf-8"))
+    assert str(root) not in json.dumps(content)
+    return content
+
+
+@pytest.mark.parametrize(
+    ("name", "trial"),
+    [
+        ("linear", "sparse-synthetic"),
+        pytest.param("kpca", "dense", marks=pytest.mark.full),
+        pytest.param("kernel", "NuSVC", marks=pytest.mark.full),
+        pytest.param("search", "dense-float64", marks=pytest.mark.full),
+    ],
+)
+def test_a_checkout_against_itself_agrees(tmp_path: Path, name: str, trial: str) -> None:
+    content = against(tmp_path, name, trial)
+    one, mean = content["tables"][0]["rows"]
+    assert (one["trial"], one["results apart"]) == (trial, 0.0)
+    assert one["old/new, CPU"]["median"] == pytest.approx(mean["old/new, CPU"])
+    assert [c["holds"] for c in content["checks"] if c["kind"] == "same problem"] == [True]
+
+
+def duel(old: dict[str, Any], new: dict[str, Any]) -> Duel:
+    trial = Trial("t", "SVC", {}, np.zeros((2, 2)), tol=1e-4)
+    samples = {tree: [Sample(wall, wall)] for tree, wall in (("old", 2.0), ("new", 4.0))}
+    answers = {
+        tree: {"peak": 100.0, "gap": 1e-6, "results": [5.0, 1.0], **said}
+        for tree, said in (("old", old), ("new", new))
+    }
+    return Duel(trial, Timings(samples), answers)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "holds"),
+    [
+        ({}, {}, True),
+        ({}, {"results": [5.0, 1.01]}, False),  # another answer
+        ({}, {"results": [5.0]}, False),  # another number of subproblems
+        ({}, {"gap": 1e-3}, False),  # no longer proved
+        ({"gap": 1e-3}, {}, True),  # now proved
+        ({"gap": 1e-3}, {"gap": 1e-3}, None),
+    ],
+)
+def test_checkouts_must_prove_the_same(
+    old: dict[str, Any], new: dict[str, Any], holds: bool | None
+) -> None:
+    assert duel(old, new).check().holds is holds
+
+
+def test_what_became_slower_or_larger_is_named() -> None:
+    slower = duel({}, {"peak": 120.0})
+    assert slower.times("cpu").median == 0.5
+    verdicts = {check.claim.split(":")[0]: check for check in targets([slower])}
+    assert [check.holds for check in targets([slower])] == [False] * 5
+    assert "t 0.50" in verdicts["cpu time"].found
+    assert [check.holds for check in targets([duel({"peak": 120.0}, {})])][-1] is True
+
+
+def test_only_a_checkout_is_compared_with(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="neither a checkout of maxmargin nor its src folder"):
+        main(["kpca", "--quick", "--against", str(tmp_path)])
+    with pytest.raises(SystemExit, match="maps has no trials for two checkouts"):
+        main(["maps", "--against", str(tmp_path)])
