@@ -1,31 +1,27 @@
 """Python processes of their own: each answers requests in turn, and is killed when it is too slow.
 
-A child is given a function or a class by name, ``"package.module:Name"``, and what to call it with.
-Of a class, it makes one object and calls its methods as it is asked to; several children can wait
-while one works, so that tools can take turns. A function is called once, see ``call``.
+Several can wait while one works, so that tools can take turns, each with its own memory, threads
+and copy of the library.
 """
 
-import contextlib
-import importlib
-import json
 import os
-import pickle
 import re
 import resource
 import subprocess
 import sys
-import tempfile
-import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Self
+
+from threadpoolctl import threadpool_limits
 
 from benchmarks.measure import Clocks
 
 ROOT = Path(__file__).parents[1]
 LOADING = 300.0  # seconds allowed for a request that is not limited otherwise
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 Answer = dict[str, Any]
 
 
@@ -38,42 +34,24 @@ class FailedError(Exception):
 
 
 class Child:
-    """A process that answers requests; use it in a ``with`` statement.
+    """A process with an object of its own, whose methods are the requests.
 
-    Parameters
-    ----------
-    session : str
-        The class whose methods are the requests, as "package.module:Name".
-    setup : mapping
-        What the class is called with; it is pickled.
-    threads : int, optional
-        Threads that libraries are allowed, by the usual environment variables.
-    environment : mapping, optional
-        Further environment variables.
+    Use it in a ``with`` statement.
     """
 
     def __init__(
         self,
-        session: str,
+        session: Callable[..., Any],  # makes the object, from what follows
         setup: Mapping[str, Any],
-        threads: int | None = None,
-        environment: Mapping[str, str] | None = None,
+        threads: int | None = None,  # that libraries are allowed
+        path: Path | None = None,  # imported from before all others
     ) -> None:
-        limits = dict.fromkeys(THREADS, str(threads)) if threads else {}
-        self._folder = tempfile.TemporaryDirectory()
-        file = Path(self._folder.name) / "setup.pickle"
-        with file.open("wb") as stored:
-            pickle.dump(dict(setup), stored, protocol=5)
-        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 (open as long as the process is)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.children", session, str(file)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-            cwd=ROOT,
-            env={**os.environ, **limits, **(environment or {})},
-        )
+        context = get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        arguments = (theirs, threads, path, session, dict(setup))
+        self._process = context.Process(target=_serve, args=arguments)
+        self._process.start()
+        theirs.close()
 
     def __enter__(self) -> Self:
         return self
@@ -81,79 +59,78 @@ class Child:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def ask(self, what: str, limit: float = LOADING, **settings: Any) -> Answer:
+    @property
+    def alive(self) -> bool:
+        """Whether the process can be asked for more."""
+        return self._process.is_alive()
+
+    def ask(self, what: str, limit: float | None = LOADING, **settings: Any) -> Any:
         """Return the answer to a request, or raise SlowError or FailedError."""
-        assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # then there is no answer either
-            self._process.stdin.write(json.dumps({"do": what, **settings}) + "\n")
-            self._process.stdin.flush()
-        line, slow = self._line(limit)
-        if slow:
-            raise SlowError(f"it took more than {limit:g} s")
-        if not line:
-            self._process.wait()
-            self._errors.seek(0)
-            said = self._errors.read().strip().splitlines() or ["no message"]
-            raise FailedError(f"its process ended with {self._process.returncode}: {said[-1]}")
-        answer: Answer = json.loads(line)
-        if "error" in answer:
-            raise FailedError(answer["error"])
+        try:
+            self._pipe.send((what, settings))
+            if not self._pipe.poll(limit):
+                self.close()
+                raise SlowError(f"it took more than {limit:g} s")
+            answer = self._pipe.recv()
+        except (EOFError, OSError):
+            self._process.join()
+            raise FailedError(f"its process ended with {self._process.exitcode}") from None
+        if isinstance(answer, FailedError):
+            raise answer
         return answer
 
     def close(self) -> None:
         """End the process."""
         self._process.kill()
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                with contextlib.suppress(BrokenPipeError):
-                    stream.close()
-        self._errors.close()
-        self._folder.cleanup()
+        self._process.join()
+        self._pipe.close()
 
-    def _line(self, seconds: float) -> tuple[str, bool]:
-        assert self._process.stdout is not None
-        slow = threading.Event()
 
-        def too_long() -> None:
-            slow.set()
-            self._process.kill()
-
-        timer = threading.Timer(seconds, too_long)
-        timer.start()
+def _serve(
+    pipe: Connection,
+    threads: int | None,
+    path: Path | None,
+    session: Callable[..., Any],
+    setup: Answer,
+) -> None:
+    """Be the child: answer until there are no more requests."""
+    if path is not None:
+        sys.path.insert(0, str(path))
+    threadpool_limits(threads)  # for as long as the process lives
+    made = session(**setup)
+    while True:
         try:
-            line = self._process.stdout.readline()
-        finally:
-            timer.cancel()
-        return line, slow.is_set() and not line
+            what, settings = pipe.recv()
+        except EOFError:
+            return
+        try:
+            answer = getattr(made, what)(**settings)
+        except Exception as error:  # the next request may go better
+            answer = FailedError(f"{type(error).__name__}: {error}")  # which can be pickled
+        pipe.send(answer)
 
 
 class _Once:
     """A session around a function."""
 
-    def __init__(self, function: str, arguments: Mapping[str, Any]) -> None:
-        self._function, self._arguments = _found(function), arguments
+    def __init__(self, function: Callable[..., Any], arguments: Answer) -> None:
+        self._function, self._arguments = function, arguments
 
-    def call(self) -> Answer:
-        return {"result": self._function(**self._arguments)}
+    def call(self) -> Any:
+        return self._function(**self._arguments)
 
 
-def call(function: str, threads: int | None = None, **arguments: Any) -> Any:
-    """Call a function, named as "package.module:name", in a new process; return what it returns."""
-    setup = {"function": function, "arguments": arguments}
-    with Child("benchmarks.children:_Once", setup, threads) as child:
-        return child.ask("call", limit=float(threading.TIMEOUT_MAX))["result"]
+def call(function: Callable[..., Any], threads: int | None = None, **arguments: Any) -> Any:
+    """Call a function in a new process, and return what it returns."""
+    with Child(_Once, {"function": function, "arguments": arguments}, threads) as child:
+        return child.ask("call", limit=None)
 
 
 def run_python(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
     """Run the interpreter in a new process and return what it printed."""
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**os.environ, **(environment or {})},
-    )
+    environment = {**os.environ, **(environment or {})}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
     if done.returncode:
         raise RuntimeError(f"a child process failed:\n{done.stderr}")
     return done.stdout
@@ -180,30 +157,3 @@ def peak_megabytes() -> float:
         return int(found[1]) / 1024
     largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return largest / (2**20 if sys.platform == "darwin" else 1024)
-
-
-# ------------------------------------------------------------ in the child
-
-
-def _found(name: str) -> Any:
-    module, _, member = name.partition(":")
-    return getattr(importlib.import_module(module), member)
-
-
-def main(session: str, file: str) -> None:
-    """Be the child: answer until there are no more requests."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever a library prints is not an answer
-    with open(file, "rb") as stored:
-        made = _found(session)(**pickle.load(stored))
-    for line in sys.stdin:
-        request = json.loads(line)
-        try:
-            answer = getattr(made, request.pop("do"))(**request)
-        except Exception as error:  # the next request may go better
-            answer = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(answer, default=float), file=answers, flush=True)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])

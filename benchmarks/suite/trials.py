@@ -4,39 +4,45 @@ Real sets are used where they can be had; synthetic ones always are.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
+from benchmarks import against
 from benchmarks.against import Trial
-from benchmarks.datasets import Dataset, available, sampled
+from benchmarks.datasets import (
+    REGRESSION,
+    Dataset,
+    available,
+    sampled,
+    scaled,
+    with_unit_targets,
+)
 from benchmarks.options import Options
-from benchmarks.suite import kernel_cases
-from benchmarks.suite.kernel_cases import scaled, with_unit_targets
+from benchmarks.report import Report
+from benchmarks.suite.kernel import SETTINGS
+from benchmarks.suite.kpca import rows_of
 
 QUICK_ROWS = 300
 KERNEL_ROWS, LINEAR_ROWS, SEARCH_ROWS, KPCA_ROWS = 4000, 20_000, 1500, 3000
 TIGHT = 1e-6
 SYNTHETIC = "dense-float64"
-REGRESSION = ("casp", "cpusmall", "abalone")
 SCORES_APART = 5e-3  # by a few rows on the border
 EIGENVALUES_APART = 1e-5
 
 
-def kernel(options: Options) -> Iterator[Trial]:
+def _kernel(options: Options) -> Iterator[Trial]:
     """Yield machines with an RBF kernel on all sets, and other machines and kernels on one."""
-    names = [case.name for case in kernel_cases.CASES]
+    names = [setting.name for setting in SETTINGS]
     others = ["NuSVC", "OneClassSVM", "polynomial", "tol=1e-6", SYNTHETIC]
     chosen = options.chosen([*names, *others])
     threads = {"n_jobs": options.threads or 1}
-    for case in kernel_cases.CASES:
-        for dataset in _sets([case.name] if case.name in chosen else [], options, KERNEL_ROWS):
-            found = scaled(dataset, case.scaling)
-            settings = {"C": case.C, "gamma": case.gamma, **threads}
-            if case.epsilon is None:
-                yield Trial(case.name, "SVC", settings, found.X, found.y)
-            else:
-                found, settings = with_unit_targets(found), {**settings, "epsilon": case.epsilon}
-                yield Trial(case.name, "SVR", settings, found.X, found.y)
+    for setting in (setting for setting in SETTINGS if setting.name in chosen):
+        for dataset in _sets([setting.name], options, KERNEL_ROWS):
+            found, wanted = scaled(dataset, setting.scaling), setting.objective
+            found = with_unit_targets(found) if wanted.regression else found
+            estimator = "SVR" if wanted.regression else "SVC"
+            yield Trial(setting.name, estimator, wanted.parameters | threads, found.X, found.y)
     (dataset,) = _sets([SYNTHETIC], options, KERNEL_ROWS)
     X, y = dataset.X, dataset.y
     further = (
@@ -49,11 +55,11 @@ def kernel(options: Options) -> Iterator[Trial]:
     yield from (trial for trial in further if trial.name in chosen)
 
 
-def linear(options: Options) -> Iterator[Trial]:
+def _linear(options: Options) -> Iterator[Trial]:
     """Yield linear machines: hinge on all sets, then the other losses, penalties and forms."""
     names = [
         "dense-float64", "dense-float32", "sparse-synthetic", "kddcup99-10pct", "a9a", "ijcnn1",
-        "news20-binary", "reuters-money-fx", *REGRESSION,
+        "news20-binary", "reuters-money-fx", "casp", "cpusmall", "abalone",
     ]  # fmt: skip
     others = ["squared hinge", "penalized intercept", "l1", "Crammer-Singer", "tol=1e-6"]
     chosen = options.chosen([*names, *others])
@@ -79,7 +85,7 @@ def linear(options: Options) -> Iterator[Trial]:
     yield from (trial for trial in further if trial.name in chosen)
 
 
-def search(options: Options) -> Iterator[Trial]:
+def _search(options: Options) -> Iterator[Trial]:
     """Yield grids of C and γ with three folds."""
     names = options.chosen([SYNTHETIC, "satimage", "usps", "magic04"])
     for dataset in _sets(names, options, SEARCH_ROWS):
@@ -92,28 +98,34 @@ def search(options: Options) -> Iterator[Trial]:
         yield Trial(dataset.name, "SVCSearchCV", settings, found.X, found.y, apart=SCORES_APART)
 
 
-def kpca(options: Options) -> Iterator[Trial]:
+def _kpca(options: Options) -> Iterator[Trial]:
     """Yield kernel PCA by the dense and by the iterative solver."""
-    rng = np.random.default_rng(0)
-    rows = min(options.rows or KPCA_ROWS, QUICK_ROWS if options.quick else KPCA_ROWS)
-    X = rng.normal(size=(10, 50))[rng.integers(10, size=rows)] + rng.normal(size=(rows, 50))
+    X = rows_of(_most(options, KPCA_ROWS))
     common = {"n_components": 20, "kernel": "rbf", "n_jobs": options.threads or 1}
     for name in options.chosen(["iterative", "dense"]):
-        some = X if name == "iterative" else X[: max(100, rows // 2)]
+        some = X if name == "iterative" else X[: len(X) // 2]
         settings = {**common, "eigen_solver": name}
         yield Trial(name, "KernelPCA", settings, some, tol=1e-6, apart=EIGENVALUES_APART)
 
 
 def _sets(names: list[str], options: Options, rows: int) -> Iterator[Dataset]:
-    """Yield sets of at most so many rows; classes of a linear machine become two."""
-    most = min(options.rows or rows, QUICK_ROWS if options.quick else rows)
     for dataset in available(names, options.data, options.quick):
-        yield sampled(dataset, most)
+        yield sampled(dataset, _most(options, rows))
+
+
+def _most(options: Options, rows: int) -> int:
+    return min(options.rows or rows, QUICK_ROWS if options.quick else rows)
+
+
+def run(name: str, options: Options) -> Report:
+    """Compare two checkouts by the trials of a benchmark."""
+    return against.run(name, TRIALS[name](options), options)
 
 
 TRIALS: dict[str, Callable[[Options], Iterator[Trial]]] = {
-    "kernel": kernel,
-    "linear": linear,
-    "search": search,
-    "kpca": kpca,
+    "kernel": _kernel,
+    "linear": _linear,
+    "search": _search,
+    "kpca": _kpca,
 }
+kernel, linear, search, kpca = (partial(run, name) for name in TRIALS)
