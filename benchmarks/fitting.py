@@ -51,8 +51,7 @@ class Fitting:
     def __init__(self, dataset: Dataset, objective: Objective, tool: str, threads: int) -> None:
         self.dataset, self.objective, self.threads = dataset, objective, threads
         self.tool = TOOLS[tool]
-        self.tool.limit(threads)
-        self.X = self.tool.rows(dataset, objective)
+        self.X = self.tool.rows(dataset)
         self.model: Any = None
 
     def warm(self) -> Answer:

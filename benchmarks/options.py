@@ -22,6 +22,10 @@ class Options:
     out: Path | None = None  # where results go, and what is known before a long run has ended
     against: Path | None = None  # another checkout of the library, to be compared with
 
+    def at_most(self, rows: int, quick: int) -> int:
+        """Return how many rows to take of a set, where a benchmark would take so many."""
+        return min(self.rows or rows, quick if self.quick else rows)
+
     def chosen(self, cases: Iterable[str]) -> list[str]:
         """Return the cases asked for, in the benchmark's order; refuse names it does not have."""
         known = list(cases)

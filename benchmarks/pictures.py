@@ -1,17 +1,13 @@
 """Pictures of what was measured; colours that colour-blind readers can tell apart."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
-
-from benchmarks.measure import Spread
 
 # Okabe & Ito (2008), the yellow left out: it is too faint for lines.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 ACROSS = 4  # panels
-
-Bar = tuple[Spread, float | None]  # a length, and the target where there is one
 
 
 class Curve(NamedTuple):
@@ -64,18 +60,4 @@ def courses(panels: Sequence[Panel]) -> Any:
         else:
             axis.set(xlim=(0, None), ylim=(0, None))
     drawn.legend(list(lines.values()), list(lines), loc="outside upper center", ncols=4)
-    return drawn
-
-
-def lying_bars(rows: Mapping[str, Bar], label: str) -> Any:
-    """Draw a lying bar per name with quartiles, and a black mark at its target if it has one."""
-    drawn, (axis,) = figure(1, width=7.0, height=1.2 + 0.3 * len(rows))
-    for k, (spread, target) in enumerate(rows.values()):
-        whiskers = [[spread.median - spread.low], [spread.high - spread.median]]
-        axis.barh(k, spread.median, xerr=whiskers, color=COLOURS[0], ecolor="#444444")
-        if target is not None:
-            axis.plot([target, target], [k - 0.45, k + 0.45], color="black", linewidth=2.5)
-    axis.set(xlabel=label, yticks=range(len(rows)), yticklabels=list(rows))
-    axis.invert_yaxis()
-    axis.grid(axis="x", alpha=0.3)
     return drawn

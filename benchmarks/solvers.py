@@ -7,6 +7,7 @@ believed: what comes out is certified, or its objective computed.
 import importlib
 import importlib.util
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from benchmarks.machine import package_version
 from benchmarks.objective import Objective
 
 TOLERANCES = tuple(10.0**-k for k in range(1, 10))
+LINEAR_ROWS = 10_000  # without a kernel, time that grows with the square of the rows is no rival
 
 
 class Weights(NamedTuple):
@@ -30,59 +32,27 @@ class Weights(NamedTuple):
 
 @dataclass(frozen=True)
 class Tool:
-    """Someone who fits machines; the methods say how, and subclasses override what differs."""
+    """Someone who fits machines."""
 
     name: str  # of the library at work
     package: str  # what it is distributed as
     module: str  # what must be importable for it to take part
+    unfit: Callable[[Dataset, Objective], str | None]  # says why it cannot minimise this, if so
+    model: Callable[..., Any]  # an estimator, of a Dataset, an Objective, a setting and threads
     knob: str = "tol"  # what the number that says how hard to try is called there
     settings: tuple[float, ...] = TOLERANCES  # its values, from loose to tight
     default: float | None = 1e-3  # the value it comes with, if that can be compared
+    ones: bool = False  # whether it has no intercept and is given a column of ones
 
     def refusal(self, dataset: Dataset, objective: Objective) -> str | None:
         """Say why it cannot take part, if so."""
         missing = importlib.util.find_spec(self.module.partition(".")[0]) is None
         return f"{self.package} is not installed" if missing else self.unfit(dataset, objective)
 
-    def unfit(self, dataset: Dataset, objective: Objective) -> str | None:
-        """Say why it cannot minimise this, if so."""
-        raise NotImplementedError
-
-    def limit(self, threads: int) -> None:
-        """Allow this process so many threads, beyond what its environment says."""
-
-    def rows(self, dataset: Dataset, objective: Objective) -> Any:
+    def rows(self, dataset: Dataset) -> Any:
         """Return the rows it is given."""
-        return dataset.X
-
-    def model(
-        self, dataset: Dataset, objective: Objective, setting: float, threads: int, **more: Any
-    ) -> Any:
-        """Return an estimator that is not fitted yet."""
-        raise NotImplementedError
-
-    def weights(self, model: Any) -> Weights:
-        """Return the plane of a fitted linear machine."""
-        coef = model.coef_.toarray() if sp.issparse(model.coef_) else np.asarray(model.coef_)
-        return Weights(coef.ravel().astype(np.float64), float(np.ravel(model.intercept_)[0]))
-
-    @property
-    def described(self) -> str:
-        """The name, with package and version."""
-        return f"{self.name} ({self.package} {package_version(self.package)})"
-
-
-class WithOnes(Tool):
-    """A linear classifier without an intercept: it is given a column of ones."""
-
-    def unfit(self, dataset: Dataset, objective: Objective) -> str | None:
-        """Take part in classification with a penalised intercept."""
-        if not objective.linear or objective.regression:
-            return "it is a linear classifier"
-        return None if objective.intercept == "penalized" else "its intercept is a column of ones"
-
-    def rows(self, dataset: Dataset, objective: Objective) -> Any:
-        """Return X with a last column of ones, of the same kind."""
+        if not self.ones:
+            return dataset.X
         ones = np.ones((dataset.X.shape[0], 1), dtype=dataset.X.dtype)
         if not dataset.sparse:
             return np.hstack([dataset.X, ones])
@@ -92,9 +62,17 @@ class WithOnes(Tool):
         return joined
 
     def weights(self, model: Any) -> Weights:
-        """Return w and b, the weight of the ones."""
-        coef = np.ravel(model.coef_).astype(np.float64)
-        return Weights(coef[:-1], float(coef[-1]))
+        """Return the plane of a fitted linear machine."""
+        coef = model.coef_.toarray() if sp.issparse(model.coef_) else model.coef_
+        coef = np.ravel(coef).astype(np.float64)
+        if self.ones:
+            return Weights(coef[:-1], float(coef[-1]))
+        return Weights(coef, float(np.ravel(model.intercept_)[0]))
+
+    @property
+    def described(self) -> str:
+        """The name, with package and version."""
+        return f"{self.name} ({self.package} {package_version(self.package)})"
 
 
 def fitted(model: Any, X: Any, y: Any) -> Any:
@@ -107,154 +85,118 @@ def fitted(model: Any, X: Any, y: Any) -> Any:
 # ------------------------------------------------------------ ours
 
 
-class Ours(Tool):
-    """``SVC``, ``SVR``, ``LinearSVC`` and ``LinearSVR``."""
+def _ours(data: Dataset, objective: Objective, tol: float, threads: int, **more: Any) -> Any:
+    import maxmargin as mm
 
-    def unfit(self, dataset: Dataset, objective: Objective) -> str | None:
-        """Take part always."""
-        return None
-
-    def model(
-        self, dataset: Dataset, objective: Objective, setting: float, threads: int, **more: Any
-    ) -> Any:
-        """Return an estimator; its time limit and the like are in ``more``."""
-        import maxmargin as mm
-
-        said: dict[str, Any] = {"tol": setting, "n_jobs": threads, **more}
-        if not objective.linear:
-            kind = mm.SVR if objective.regression else mm.SVC
-            return kind(**objective.parameters, **said)
-        said |= {"C": objective.C, "intercept": objective.intercept}
-        if objective.epsilon is not None:
-            return mm.LinearSVR(epsilon=objective.epsilon, **said)
-        return mm.LinearSVC(**said)
+    said: dict[str, Any] = {"tol": tol, "n_jobs": threads, **more}
+    if not objective.linear:
+        return (mm.SVR if objective.regression else mm.SVC)(**objective.parameters, **said)
+    said |= {"C": objective.C, "intercept": objective.intercept}
+    if objective.epsilon is not None:
+        return mm.LinearSVR(epsilon=objective.epsilon, **said)
+    return mm.LinearSVC(**said)
 
 
-# Twice as many settings as the others have: what is compared is the loosest that is good enough.
-OURS = Ours(
+OURS = Tool(
     "maxmargin",
     "maxmargin",
     "maxmargin",
+    unfit=lambda data, objective: None,
+    model=_ours,
+    # Twice as many as the others have: what is compared is the loosest that is good enough.
     settings=tuple(round(10.0 ** (-k / 2), 12) for k in range(2, 17)),
     default=1e-4,
 )
 
 
-# ------------------------------------------------------------ LIBSVM and oneDAL
-
-LINEAR_ROWS = 10_000  # without a kernel, time that grows with the square of the rows is no rival
+# ------------------------------------------------------------ kernel machines, as they come
 
 
-class Libsvm(Tool):
-    """``SVC`` and ``SVR`` of a module, with all settings but the tolerance as they come."""
-
-    def unfit(self, dataset: Dataset, objective: Objective) -> str | None:
-        """Take part where the intercept is free, without a kernel on few rows only."""
-        if objective.intercept != "free":
-            return "its intercept is free"
-        if objective.linear and dataset.X.shape[0] > LINEAR_ROWS:
-            return f"there is no kernel and there are more than {LINEAR_ROWS} rows"
-        return None
-
-    def model(
-        self, dataset: Dataset, objective: Objective, setting: float, threads: int, **more: Any
-    ) -> Any:
-        """Return an estimator."""
-        kind = "SVR" if objective.regression else "SVC"
-        estimator = getattr(importlib.import_module(self.module), kind)
-        return estimator(**objective.parameters, tol=setting, **more)
+def _needs_free_intercept(data: Dataset, objective: Objective) -> str | None:
+    if objective.intercept != "free":
+        return "its intercept is free"
+    few = data.X.shape[0] <= LINEAR_ROWS or not objective.linear
+    return None if few else f"there is no kernel and there are more than {LINEAR_ROWS} rows"
 
 
-class OneDal(Libsvm):
-    """Intel's, with threads of its own; dense rows and kernels only, where it is good."""
+def _libsvm(data: Dataset, objective: Objective, tol: float, threads: int, **more: Any) -> Any:
+    from sklearn.svm import SVC, SVR
 
-    def unfit(self, dataset: Dataset, objective: Objective) -> str | None:
-        """Take part where there is a kernel."""
-        return "there is no kernel" if objective.linear else super().unfit(dataset, objective)
-
-    def limit(self, threads: int) -> None:
-        """Tell oneDAL, which looks at no environment variable."""
-        importlib.import_module("daal4py").daalinit(threads)
+    return (SVR if objective.regression else SVC)(**objective.parameters, tol=tol, **more)
 
 
-LIBSVM = Libsvm("LIBSVM", "scikit-learn", "sklearn.svm")
-ONEDAL = OneDal("oneDAL", "scikit-learn-intelex", "sklearnex.svm")
+def _onedal(data: Dataset, objective: Objective, tol: float, threads: int, **more: Any) -> Any:
+    importlib.import_module("daal4py").daalinit(threads)  # it looks at no other limit
+    module = importlib.import_module("sklearnex.svm")
+    kind = module.SVR if objective.regression else module.SVC
+    return kind(**objective.parameters, tol=tol, **more)
+
+
+LIBSVM = Tool("LIBSVM", "scikit-learn", "sklearn", _needs_free_intercept, _libsvm)
+ONEDAL = Tool(
+    "oneDAL",
+    "scikit-learn-intelex",
+    "sklearnex",
+    unfit=lambda data, objective: "there is no kernel" if objective.linear else None,
+    model=_onedal,
+)
 
 
 # ------------------------------------------------------------ linear machines
 
 
-class Liblinear(Tool):
-    """scikit-learn's ``LinearSVC`` and ``LinearSVR``: dual coordinate descent."""
-
-    def unfit(self, dataset: Dataset, objective: Objective) -> str | None:
-        """Take part where there is no kernel and the intercept is penalised."""
-        if not objective.linear:
-            return "it has no kernels"
-        return None if objective.intercept == "penalized" else "its intercept is penalised"
-
-    def model(
-        self, dataset: Dataset, objective: Objective, setting: float, threads: int, **more: Any
-    ) -> Any:
-        """Return an estimator that makes as many epochs as its tolerance takes."""
-        from sklearn.svm import LinearSVC, LinearSVR
-
-        said: dict[str, Any] = {
-            "C": objective.C,
-            "tol": setting,
-            "max_iter": 10**8,
-            "dual": True,
-            "random_state": 0,
-            **more,
-        }
-        if objective.regression:
-            return LinearSVR(epsilon=objective.epsilon, **said)
-        return LinearSVC(loss="hinge", **said)
+def _needs_penalised_intercept(data: Dataset, objective: Objective) -> str | None:
+    if not objective.linear:
+        return "it has no kernels"
+    return None if objective.intercept == "penalized" else "its intercept is penalised"
 
 
-class Skglm(WithOnes):
-    """skglm's hinge SVM in the dual; what its ``fit_intercept`` says has no effect."""
-
-    def model(
-        self, dataset: Dataset, objective: Objective, setting: float, threads: int, **more: Any
-    ) -> Any:
-        """Return an estimator that makes as many working sets as its tolerance takes."""
-        skglm = importlib.import_module("skglm")
-        return skglm.LinearSVC(
-            objective.C, max_iter=10**6, tol=setting, fit_intercept=False, **more
-        )
+def _needs_two_classes(data: Dataset, objective: Objective) -> str | None:
+    if objective.regression:
+        return "it is a classifier"
+    return _needs_penalised_intercept(data, objective)
 
 
-class Sgd(WithOnes):
-    """scikit-learn's ``SGDClassifier``: so many epochs, with the step sizes it chooses itself."""
+def _liblinear(data: Dataset, objective: Objective, tol: float, threads: int) -> Any:
+    """Make as many epochs as the tolerance takes."""
+    from sklearn.svm import LinearSVC, LinearSVR
 
-    def model(
-        self, dataset: Dataset, objective: Objective, setting: float, threads: int, **more: Any
-    ) -> Any:
-        """Return an estimator; its penalty is 1/(nC)."""
-        from sklearn.linear_model import SGDClassifier
-
-        return SGDClassifier(
-            alpha=1 / (len(dataset.y) * objective.C),
-            fit_intercept=False,
-            max_iter=int(setting),
-            tol=None,
-            random_state=0,
-            **more,
-        )
+    said: dict[str, Any] = {"C": objective.C, "tol": tol, "max_iter": 10**8, "dual": True}
+    if objective.regression:
+        return LinearSVR(epsilon=objective.epsilon, random_state=0, **said)
+    return LinearSVC(loss="hinge", random_state=0, **said)
 
 
-LIBLINEAR = Liblinear("LIBLINEAR", "scikit-learn", "sklearn.svm", default=1e-4)
-SKGLM = Skglm("skglm", "skglm", "skglm", default=None)
-SGD = Sgd(
+def _skglm(data: Dataset, objective: Objective, tol: float, threads: int) -> Any:
+    """Make as many working sets as the tolerance takes; ``fit_intercept`` has no effect there."""
+    skglm = importlib.import_module("skglm")
+    return skglm.LinearSVC(objective.C, max_iter=10**6, tol=tol, fit_intercept=False)
+
+
+def _sgd(data: Dataset, objective: Objective, epochs: float, threads: int) -> Any:
+    """Make so many epochs, with the step sizes it chooses itself."""
+    from sklearn.linear_model import SGDClassifier
+
+    penalty = 1 / (len(data.y) * objective.C)
+    common: dict[str, Any] = {"fit_intercept": False, "tol": None, "random_state": 0}
+    return SGDClassifier(alpha=penalty, max_iter=int(epochs), **common)
+
+
+LIBLINEAR = Tool(
+    "LIBLINEAR", "scikit-learn", "sklearn", _needs_penalised_intercept, _liblinear, default=1e-4
+)
+SKGLM = Tool("skglm", "skglm", "skglm", _needs_two_classes, _skglm, default=None, ones=True)
+SGD = Tool(
     "SGD",
     "scikit-learn",
-    "sklearn.linear_model",
+    "sklearn",
+    _needs_two_classes,
+    _sgd,
     knob="epochs",
     settings=tuple(2.0**k for k in range(20)),
     default=None,
+    ones=True,
 )
-
 
 TOOLS = {tool.name: tool for tool in (OURS, ONEDAL, LIBSVM, LIBLINEAR, SKGLM, SGD)}
 PEERS = [name for name in TOOLS if name != OURS.name]

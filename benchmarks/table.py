@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from benchmarks import pictures
 from benchmarks.children import FailedError, SlowError
 from benchmarks.datasets import COLUMNS, Dataset, available
 from benchmarks.fitting import Crew
@@ -73,7 +72,6 @@ def run(grid: Grid, options: Options) -> Report:
     if cells := kept.cells():
         report.tables.append(Table(grid.title, cells))
         report.checks += checks(grid, cells)
-        report.draw = lambda: picture(grid.tolerances, cells)
         report.notes.append("several classes: the gap is that of the worst subproblem")
     return report
 
@@ -140,17 +138,3 @@ def checks(grid: Grid, cells: Sequence[Found]) -> list[Check]:
     claim = "at the same tol our dual value is at least LIBSVM's"
     holds = not behind if raced else None
     return [*made, Check("target", claim, holds, "; not ".join([count, *behind]))]
-
-
-def picture(tolerances: Sequence[float], cells: Sequence[Found]) -> Any:
-    """Draw the certified gap of each fit against its seconds."""
-    drawn, (axis,) = pictures.figure(1, width=6.0, height=4.2)
-    for k, tol in enumerate(tolerances):
-        shown = [found for found in cells if found["tol"] == tol and found[GAP] is not None]
-        seconds, gaps = [f[SECONDS] for f in shown], [max(f[GAP], 1e-17) for f in shown]
-        colour, marker = pictures.COLOURS[k], pictures.MARKERS[k]
-        axis.scatter(seconds, gaps, color=colour, marker=marker, label=f"tol={tol:g}")
-        axis.axhline(tol, color=colour, linewidth=0.8)
-    axis.set(xscale="log", yscale="log", xlabel="seconds", ylabel="certified relative gap")
-    axis.legend()
-    return drawn

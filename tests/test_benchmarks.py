@@ -496,10 +496,10 @@ def test_a_checkout_against_itself_agrees(tmp_path: Path, name: str, trial: str)
 
 
 def recommended(ours: list[bool], search: list[bool], classes: list[int], scoring: str) -> Any:
-    """Return a set of one fold on which one side and the other were right on these rows."""
-    from benchmarks.suite.recommend import Case, Fold
+    """Return a set on which one side and the other were right on these rows."""
+    from benchmarks.suite.recommend import Case
 
-    return Case("set", [Fold("any", "no", scoring, classes, ours, search, "", "", (0.0, 0.0))])
+    return Case("set", "any", scoring, classes, ours, search, {})
 
 
 def test_a_recommendation_holds_within_a_point_or_two_standard_errors() -> None:
@@ -573,7 +573,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     def run(name: str, *arguments: str) -> Any:
         given = ["--quick", "--data", str(tmp_path), "--out", str(tmp_path), "--repeats", "1"]
         assert main([name, *given, *arguments]) == 0
-        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        if name in ("kernel", "linear", "maps"):
+            assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         text = (tmp_path / f"{name}.json").read_text("utf-8")
         assert str(tmp_path) not in text  # folders are nobody's business
         content = json.loads(text)

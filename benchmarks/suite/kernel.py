@@ -31,7 +31,7 @@ class Setting:
     scaling: str
     C: float
     gamma: float
-    rows: int | None = None
+    rows: int = 10**9
 
     @property
     def objective(self) -> Objective:
@@ -60,10 +60,9 @@ GROWN = Setting("covtype-binary", "standardised", 32.0, 1 / 128)
 
 def prepared(setting: Setting, options: Options) -> Dataset:
     """Return a set as it is learnt from: rows drawn at random, dense, scaled, in float64."""
-    bounds = [setting.rows, options.rows, QUICK_ROWS if options.quick else None]
     dataset = load(setting.name, options.data)
-    most = min((bound for bound in bounds if bound is not None), default=None)
-    dataset = scaled(dataset if most is None else sampled(dataset, most), setting.scaling)
+    dataset = sampled(dataset, options.at_most(setting.rows, QUICK_ROWS))
+    dataset = scaled(dataset, setting.scaling)
     return with_unit_targets(dataset) if setting.name in REGRESSION else dataset
 
 
@@ -104,8 +103,8 @@ TABLE_ROWS, QUICK_TABLE_ROWS = 20_000, 60
 
 def versions(dataset: Dataset, options: Options) -> Iterator[tuple[str, Dataset]]:
     """Yield a set scaled and, where that makes a difference, as it is; texts by unit rows."""
-    most = min(options.rows or TABLE_ROWS, QUICK_TABLE_ROWS if options.quick else TABLE_ROWS)
-    dataset = replace(sampled(dataset, most), X_test=None, y_test=None)
+    dataset = sampled(dataset, options.at_most(TABLE_ROWS, QUICK_TABLE_ROWS))
+    dataset = replace(dataset, X_test=None, y_test=None)
     if dataset.name in REGRESSION:
         dataset = with_unit_targets(dataset)
     if dataset.name in TEXT:

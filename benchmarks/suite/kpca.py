@@ -46,7 +46,7 @@ def run(options: Options) -> Report:
 
 def _contests(options: Options) -> Iterator[Contest]:
     for size in options.chosen(SIZES):
-        rows = QUICK if options.quick else min(SIZES[size], options.rows or SIZES[size])
+        rows = options.at_most(SIZES[size], QUICK)
         names = [DEFAULT] if size in ALONE else [*OURS, *PEERS]
         fits = {name: partial(call, fit, options.threads, name=name, rows=rows) for name in names}
         yield Contest(size, f"{rows:,} rows", fits, base=DEFAULT, facts=_facts)

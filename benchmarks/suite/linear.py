@@ -34,9 +34,7 @@ def _epsilon(dataset: Dataset) -> float | None:
 
 def _cases(name: str, options: Options) -> list[Case]:
     dataset = datasets.load(name, options.data, options.quick)
-    bounds = [options.rows, QUICK_ROWS if options.quick else None]
-    if most := min((bound for bound in bounds if bound), default=None):
-        dataset = sampled(dataset, most)
+    dataset = sampled(dataset, options.at_most(len(dataset.y), QUICK_ROWS))
     if name in DENSE:
         dataset = replace(dataset, X=dataset.X.toarray())
     if name not in REGRESSION:
@@ -74,9 +72,8 @@ def run(options: Options) -> Report:
 
 def versions(dataset: Dataset, options: Options) -> Iterator[tuple[str, Dataset]]:
     """Yield a set as it is and with columns divided by their largest value."""
+    dataset = sampled(dataset, options.at_most(len(dataset.y), QUICK_ROWS))
     dataset = replace(dataset, X_test=None, y_test=None)
-    if options.rows:
-        dataset = sampled(dataset, options.rows)
     if dataset.name not in REGRESSION and len(np.unique(dataset.y)) > 2:
         dataset = one_against_rest(dataset, dataset.name)
     if dataset.X.dtype.kind != "f":  # images in bytes

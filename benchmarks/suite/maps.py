@@ -59,7 +59,7 @@ def run(options: Options) -> Report:
 
 
 def _contests(folder: Path, options: Options) -> Iterator[Contest]:
-    rows = options.rows or (QUICK_ROWS if options.quick else ROWS)
+    rows = options.at_most(ROWS, QUICK_ROWS)
     widths = QUICK_WIDTHS if options.quick else WIDTHS
     for case in options.chosen(CASES):
         try:

@@ -35,7 +35,7 @@ def _contests(options: Options) -> Iterator[Contest]:
     chosen = options.chosen(f"{data} {machine}" for data in SETS for machine in MACHINES)
     wanted = list(dict.fromkeys(name.split()[0] for name in chosen))
     for dataset in datasets.available(wanted, options.data, options.quick):
-        most = options.rows or (QUICK_ROWS if options.quick else ROWS)
+        most = options.at_most(ROWS, QUICK_ROWS)
         for machine in MACHINES:
             if f"{dataset.name} {machine}" in chosen:
                 yield _contest(datasets.sampled(dataset, most), machine, options)

@@ -22,9 +22,10 @@ from benchmarks.options import Options
 from benchmarks.report import Cell, Check, Report
 
 EPOCHS = 10
-REAL = ("news20-binary", "20newsgroups-bydate")
-FALLBACK, STREAM = "sparse-synthetic", "stream"  # the former where no real text can be had
-SETS = ("dense-float64", "dense-float32", *REAL, FALLBACK)
+SETS = (
+    "dense-float64", "dense-float32", "sparse-synthetic", "news20-binary", "20newsgroups-bydate",
+)  # fmt: skip
+STREAM = "stream"
 OURS, AVERAGED, THEIRS = "maxmargin", "maxmargin, averaged", "scikit-learn"
 # Weights that agree so far came from the same updates, rounding apart.
 SAME_WEIGHTS = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-3}
@@ -43,7 +44,8 @@ def run(options: Options) -> Report:
 
 def _contests(options: Options) -> Iterator[Contest]:
     chosen = options.chosen([*SETS, STREAM])
-    for dataset in _datasets([name for name in chosen if name != STREAM], options):
+    sets = [name for name in chosen if name != STREAM]
+    for dataset in available(sets, options.data, options.quick):
         for shuffle in (False, True):
             fits = {name: partial(fit, name, dataset, shuffle) for name in (OURS, AVERAGED, THEIRS)}
             yield Contest(
@@ -61,17 +63,6 @@ def _contests(options: Options) -> Iterator[Contest]:
             for name in (OURS, THEIRS)
         }
         yield Contest(STREAM, f"{rows:,} rows × {COLUMNS}", streams, OURS, facts=_stream_facts)
-
-
-def _datasets(names: list[str], options: Options) -> Iterator[Dataset]:
-    """Yield the sets asked for; the synthetic text stands in where no real one can be had."""
-    seen = []
-    asked = [name for name in names if name != FALLBACK]
-    for dataset in available(asked, options.data, options.quick):
-        seen.append(dataset.name)
-        yield dataset
-    if FALLBACK in names and (FALLBACK in options.only or not set(REAL) & set(seen)):
-        yield from available([FALLBACK], None, options.quick)
 
 
 def fit(name: str, dataset: Dataset, shuffle: bool) -> Any:

@@ -13,7 +13,7 @@ and the sizes are the same (recommend.cells.jsonl beside the results).
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,12 +29,11 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 import maxmargin as mm
-from benchmarks import datasets, pictures
-from benchmarks.measure import Spread
+from benchmarks import datasets
 from benchmarks.options import RESULTS, Options
 from benchmarks.report import Cell, Check, Kept, Report, Table
 
-ROWS = 2000  # of a set, at most
+ROWS, QUICK_ROWS = 2000, 300  # of a set, at most
 FOLDS = 5
 TESTED = 1000  # rows are enough to tell a point's difference
 INNER = 3  # folds by which the search chooses
@@ -65,38 +64,28 @@ MARGINS, ANY = "large margin", "any"  # what may be recommended, and what it is 
 TREES = "HistGradientBoosting"  # rivals of any family only
 
 
-class Fold(NamedTuple):
-    """One fold of one set and one family: for each tested row its class, and who was right."""
+class Case(NamedTuple):
+    """One set and one family: for each tested row its class and who was right."""
 
+    name: str
     family: str
-    verdict: str
-    scoring: str
+    scoring: str  # the metric that the diagnosis stated
     classes: list[int]
     ours: list[bool]
     search: list[bool]
-    model: str  # that was recommended
-    peer: str  # that the search took
-    seconds: tuple[float, float]  # of the diagnosis and the fit, and of the search
-
-
-class Case(NamedTuple):
-    """All folds of one set and one family."""
-
-    name: str
-    folds: list[Fold]
-
-    def _right(self, side: str) -> Any:
-        return np.concatenate([getattr(fold, side) for fold in self.folds]).astype(float)
+    said: dict[str, Cell]  # further cells of its row
 
     @property
     def scores(self) -> tuple[float, float]:
-        """The scores of the recommendation and of the search over all tested rows."""
-        return self._mean(self._right("ours"))[0], self._mean(self._right("search"))[0]
+        """The scores of the recommendation and of the search."""
+        return self._mean(np.array(self.ours, float))[0], self._mean(np.array(self.search, float))[
+            0
+        ]
 
     @property
     def behind(self) -> tuple[float, float]:
         """By how much the recommendation is behind, and the standard error of that."""
-        return self._mean(self._right("search") - self._right("ours"))
+        return self._mean(np.subtract(self.search, self.ours, dtype=float))
 
     @property
     def holds(self) -> bool:
@@ -106,20 +95,30 @@ class Case(NamedTuple):
 
     def _mean(self, values: Any) -> tuple[float, float]:
         """Return the mean over rows, or over classes of the means of their rows, and its error."""
-        classes = np.concatenate([fold.classes for fold in self.folds])
-        if self.folds[0].scoring == "accuracy":
-            classes = np.zeros_like(classes)
+        classes = np.array(self.classes) * (self.scoring != "accuracy")
         groups = [values[classes == k] for k in np.unique(classes)]
-        means = [float(np.mean(group)) for group in groups]
         variances = [float(np.var(group)) / len(group) for group in groups]
-        return float(np.mean(means)), float(np.sqrt(np.sum(variances))) / len(groups)
+        mean = float(np.mean([np.mean(group) for group in groups]))
+        return mean, float(np.sqrt(np.sum(variances))) / len(groups)
+
+    def row(self) -> dict[str, Cell]:
+        """Return the set's row of the table."""
+        return {
+            "set": self.name,
+            **self.said,
+            "metric": self.scoring.replace("_", " "),
+            "ours": f"{self.scores[0]:.4f}",
+            "search": f"{self.scores[1]:.4f}",
+            "points": f"{-100 * self.behind[0]:+.2f} ± {100 * self.behind[1]:.2f}",
+            "held": "yes" if self.holds else "NO",
+        }
 
 
 def run(options: Options) -> Report:
     """Compare on every set that can be had."""
     report = Report("recommend")
-    cases: dict[str, list[Case]] = {MARGINS: [], ANY: []}
-    rows = 300 if options.quick else options.rows or ROWS
+    cases: list[Case] = []
+    rows = options.at_most(ROWS, QUICK_ROWS)
     folds = 2 if options.quick else min(options.repeats, FOLDS)
     file = (options.out or RESULTS) / "recommend.cells.jsonl"
     kept = Kept(file, f"{rows} rows, {folds} folds")
@@ -127,22 +126,21 @@ def run(options: Options) -> Report:
         found = kept.get(name)
         if found is None and (data := loaded(name, options.data, rows)):
             try:
-                found = kept.add(name, compared(*data, folds))
+                found = kept.add(name, compared(name, *data, folds))
             except Exception as error:  # one set that fails must not cost the others their figures
                 claim = f"{name}: there is a recommendation"
-                report.checks.append(Check("target", claim, False, f"{error!r}"))
-        for family in cases if found else ():
-            case = Case(name, [Fold(*fold) for fold in found if fold[0] == family])
-            print(f"recommend: {name}, {family}: {-100 * case.behind[0]:+.2f} points", flush=True)
-            cases[family].append(case)
-    if not cases[MARGINS]:
-        report.notes.append("no set could be had")
-        return report
-    for family, done in cases.items():
-        report.tables.append(_table(done, family))
-        report.checks += _checks(done, family)
-    bars = {case.name: (_bar(case), -100 * TARGET) for case in cases[MARGINS]}
-    report.draw = lambda: pictures.lying_bars(bars, "recommended − search, points")
+                report.checks.append(Check("target", claim, False, repr(error)))
+        for case in (Case(*each) for each in found or ()):
+            print(f"recommend: {name}, {case.family}: {case.row()['points']} points", flush=True)
+            cases.append(case)
+    for family in (MARGINS, ANY) if cases else ():
+        done = [case for case in cases if case.family == family]
+        title = f"family {family}: score on rows not seen"
+        report.tables.append(Table(title, [case.row() for case in done]))
+        held = sum(case.holds for case in done)
+        claim = f"{family}: {SHARE:.0%} of the sets are within {TARGET:.0%} or two standard errors"
+        found = f"{held} of {len(done)}"
+        report.checks.append(Check("target", claim, held >= SHARE * len(done), found))
     return report
 
 
@@ -170,17 +168,31 @@ def drawn(X: Any, y: Any, rows: int) -> tuple[Any, Any]:
     return X, codes
 
 
-def compared(X: Any, y: Any, folds: int) -> list[Fold]:
+def compared(name: str, X: Any, y: Any, folds: int) -> list[Case]:
     """Learn from some rows and test on others, by turns; two folds at a time."""
     enough = max(1, min(folds, -(-TESTED * FOLDS // len(y))))
     parts = list(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(X, y))[:enough]
     found = Parallel(n_jobs=2)(
-        delayed(tested)(X, y, train, test, seed) for seed, (train, test) in enumerate(parts)
+        delayed(tested)(name, X, y, train, test, seed) for seed, (train, test) in enumerate(parts)
     )
-    return [fold for each in found for fold in each]
+    return [_joined(folds_of_family) for folds_of_family in zip(*found, strict=True)]
 
 
-def tested(X: Any, y: Any, train: Any, test: Any, seed: int) -> list[Fold]:
+def _joined(folds: Sequence[Case]) -> Case:
+    """Return several folds of a set as one."""
+    classes = [label for fold in folds for label in fold.classes]
+    ours = [right for fold in folds for right in fold.ours]
+    search = [right for fold in folds for right in fold.search]
+    said: dict[str, Cell] = {
+        column: "; ".join(dict.fromkeys(str(fold.said[column]) for fold in folds))
+        for column in ("verdict", "recommended", "search took")
+    }
+    for column in ("ours, CPU s", "search, CPU s"):
+        said[column] = sum(float(str(fold.said[column])) for fold in folds) / len(folds)
+    return folds[0]._replace(classes=classes, ours=ours, search=search, said=said)
+
+
+def tested(name: str, X: Any, y: Any, train: Any, test: Any, seed: int) -> list[Case]:
     """Diagnose and search on the training rows, and see who is right on the others."""
 
     def right(model: Any) -> list[bool]:
@@ -193,21 +205,22 @@ def tested(X: Any, y: Any, train: Any, test: Any, seed: int) -> list[Fold]:
         recommended = {MARGINS: diagnosis.recommend(), ANY: diagnosis.recommend(family="any")}
         ours = {family: model.fit(X[train], y[train]) for family, model in recommended.items()}
         ended = time.process_time()
+        scoring = str(diagnosis.scoring)
         inner = StratifiedKFold(INNER, shuffle=True, random_state=seed)
         searches = {
-            name: GridSearchCV(pipeline, grid, scoring=diagnosis.scoring, cv=inner)
-            for name, (pipeline, grid) in _peers(X[train], y[train], diagnosis.scoring).items()
+            peer: GridSearchCV(pipeline, grid, scoring=scoring, cv=inner).fit(X[train], y[train])
+            for peer, (pipeline, grid) in _peers(X[train], y[train], scoring).items()
         }
-        scores = {name: s.fit(X[train], y[train]).best_score_ for name, s in searches.items()}
-        seconds = ended - begun, time.process_time() - ended
+        said: dict[str, Cell] = {"verdict": str(diagnosis.verdict), "ours, CPU s": ended - begun}
+        said["search, CPU s"] = time.process_time() - ended
         found = []
         for family, model in ours.items():
-            rivals = [name for name in scores if family == ANY or name != TREES]
-            best = max(rivals, key=lambda name: float(scores[name]))
-            about = family, str(diagnosis.verdict), str(diagnosis.scoring), y[test].tolist()
+            rivals = [peer for peer in searches if family == ANY or peer != TREES]
+            best = max(rivals, key=lambda peer: float(searches[peer].best_score_))
             last = model[-1] if isinstance(model, Pipeline) else model
-            names = type(last).__name__, best
-            found.append(Fold(*about, right(model), right(searches[best]), *names, seconds))
+            words: dict[str, Cell] = {"recommended": type(last).__name__, "search took": best}
+            sides = y[test].tolist(), right(model), right(searches[best])
+            found.append(Case(name, family, scoring, *sides, said | words))
         return found
 
 
@@ -240,42 +253,3 @@ def _peers(X: Any, y: Any, scoring: str) -> dict[str, tuple[Pipeline, dict[str, 
         name: (Pipeline([("scale", scale), ("model", model)]), dict(grid))
         for name, (scale, model, grid) in peers.items()
     }
-
-
-def _bar(case: Case) -> Spread:
-    behind, error = (100 * value for value in case.behind)
-    return Spread(-behind, -behind - error, -behind + error, len(case.folds), len(case.folds))
-
-
-def _checks(cases: list[Case], family: str) -> list[Check]:
-    held = sum(case.holds for case in cases)
-    claim = f"{family}: {SHARE:.0%} of the sets hold"
-    checks = [Check("target", claim, held >= SHARE * len(cases), f"{held} of {len(cases)}")]
-    for case in (case for case in cases if not case.holds):
-        claim = f"{case.name}, {family}: within {TARGET:.0%} or two standard errors of the search"
-        found = "{:+.2%} ± {:.2%} behind".format(*case.behind)
-        checks.append(Check("target", claim, False, found))
-    return checks
-
-
-def _table(cases: list[Case], family: str) -> Table:
-    def each(case: Case, what: str) -> str:
-        return "; ".join(dict.fromkeys(getattr(fold, what) for fold in case.folds))
-
-    rows: list[dict[str, Cell]] = [
-        {
-            "set": case.name,
-            "verdict": each(case, "verdict"),
-            "recommended": each(case, "model"),
-            "search took": each(case, "peer"),
-            "score": each(case, "scoring").replace("_", " "),
-            "ours": f"{case.scores[0]:.4f}",
-            "search": f"{case.scores[1]:.4f}",
-            "points": f"{-100 * case.behind[0]:+.2f} ± {100 * case.behind[1]:.2f}",
-            "held": "yes" if case.holds else "NO",
-            "ours, CPU s": float(np.mean([fold.seconds[0] for fold in case.folds])),
-            "search, CPU s": float(np.mean([fold.seconds[1] for fold in case.folds])),
-        }
-        for case in cases
-    ]
-    return Table(f"family {family}: score on rows not seen", rows)

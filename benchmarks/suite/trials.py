@@ -100,7 +100,7 @@ def _search(options: Options) -> Iterator[Trial]:
 
 def _kpca(options: Options) -> Iterator[Trial]:
     """Yield kernel PCA by the dense and by the iterative solver."""
-    X = rows_of(_most(options, KPCA_ROWS))
+    X = rows_of(options.at_most(KPCA_ROWS, QUICK_ROWS))
     common = {"n_components": 20, "kernel": "rbf", "n_jobs": options.threads or 1}
     for name in options.chosen(["iterative", "dense"]):
         some = X if name == "iterative" else X[: len(X) // 2]
@@ -110,11 +110,7 @@ def _kpca(options: Options) -> Iterator[Trial]:
 
 def _sets(names: list[str], options: Options, rows: int) -> Iterator[Dataset]:
     for dataset in available(names, options.data, options.quick):
-        yield sampled(dataset, _most(options, rows))
-
-
-def _most(options: Options, rows: int) -> int:
-    return min(options.rows or rows, QUICK_ROWS if options.quick else rows)
+        yield sampled(dataset, options.at_most(rows, QUICK_ROWS))
 
 
 def run(name: str, options: Options) -> Report:
