@@ -15,7 +15,7 @@ import matplotlib as mpl
 import numpy as np
 
 import maxmargin as mm
-from maxmargin.plots.style import grid_of_axes, ink, legend_below, scatter
+from maxmargin.plots.style import foreground, grid_of_axes, legend_below, scatter
 
 CORNERS = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
 
@@ -36,9 +36,9 @@ def main(path: str) -> None:
 
 def draw_neuron(ax: Any, neuron: mm.geometry.Hyperplane, outputs: Any) -> None:
     ends = np.array([-0.4, 1.7])
-    ax.plot(ends, neuron.line(ends), color=ink(ax), linewidth=2.2, label="x₁ + x₂ = 1.5")
+    ax.plot(ends, neuron.line(ends), color=foreground(ax), linewidth=2.2, label="x₁ + x₂ = 1.5")
     scatter(ax, CORNERS, outputs, [0, 1], size=70, zorder=3)
-    how = {"angles": "xy", "scale_units": "xy", "scale": 1, "color": ink(ax)}
+    how = {"angles": "xy", "scale_units": "xy", "scale": 1, "color": foreground(ax)}
     ax.quiver(1.1, 0.4, *(0.4 * neuron.normal), **how)
     ax.annotate("w", (1.42, 0.7))
     ax.set(xlim=ends, ylim=ends, aspect="equal", xlabel="x₁", ylabel="x₂")

@@ -15,7 +15,7 @@ import matplotlib as mpl
 import numpy as np
 
 import maxmargin as mm
-from maxmargin.plots.style import colour, ink, legend_below, new_axes
+from maxmargin.plots.style import colour, foreground, legend_below, new_axes
 
 LATE = (180, 299)  # numbers of the examples with the wrong label
 
@@ -39,7 +39,7 @@ def main(path: str) -> None:
             f"{name}: accuracy {accuracy[-2, 1]:.3f}, after the last example {accuracy[-1, 1]:.3f}"
         )
     for number in LATE:
-        ax.axvline(number + 1, color=ink(ax), linewidth=0.8, linestyle=":")
+        ax.axvline(number + 1, color=foreground(ax), linewidth=0.8, linestyle=":")
     ax.set(xlabel="examples seen (dotted: a mislabelled one)", ylabel="accuracy on new data")
     ax.set_title("A late mistake: the last vector suffers, vote and mean do not")
     legend_below(ax)

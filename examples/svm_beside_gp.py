@@ -18,7 +18,7 @@ import numpy as np
 
 import maxmargin as mm
 from maxmargin.kernels import RBF
-from maxmargin.plots.style import ink, scatter
+from maxmargin.plots.style import foreground, scatter
 
 
 def main(path: str) -> None:
@@ -36,7 +36,7 @@ def main(path: str) -> None:
             *machine.support_vectors_.T,
             s=60,
             facecolors="none",
-            edgecolors=ink(axes[0]),
+            edgecolors=foreground(axes[0]),
             label="support vector",
         )
         for ax, name, title in zip(
@@ -67,7 +67,7 @@ def draw(ax: Any, X: Any, y: Any, score: Any, levels: tuple[float, float, float]
         span,
         score(grid).reshape(120, 120),
         levels=levels,
-        colors=ink(ax),
+        colors=foreground(ax),
         linestyles=["--", "-", "--"],
         linewidths=[0.9, 1.6, 0.9],
     )

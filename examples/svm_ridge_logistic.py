@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
 import maxmargin as mm
-from maxmargin.plots.style import colour, grid_of_axes, ink, legend_below, scatter
+from maxmargin.plots.style import colour, foreground, grid_of_axes, legend_below, scatter
 
 STYLES = ("-", "--", "-.")
 
@@ -42,7 +42,7 @@ def draw(ax: Any, X: Any, y: Any) -> None:
         "ridge": RidgeClassifier(alpha=1.0),
         "logistic": LogisticRegression(C=1.0),
     }
-    colours = (ink(ax), colour(2), colour(3))
+    colours = (foreground(ax), colour(2), colour(3))
     for (name, model), shade, style in zip(models.items(), colours, STYLES, strict=True):
         model.fit(X, y)
         w, b = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])

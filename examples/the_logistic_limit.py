@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import maxmargin as mm
-from maxmargin.plots.style import BLUE, GREEN, grid_of_axes, ink, legend_below, scatter
+from maxmargin.plots.style import BLUE, GREEN, foreground, grid_of_axes, legend_below, scatter
 
 
 def main(path: str) -> None:
@@ -30,7 +30,7 @@ def main(path: str) -> None:
     with mm.plots.theme():
         left, right = grid_of_axes(1, 2, (8.0, 4.2)).flat
         draw_planes(left, X, y, planes, best)
-        rings = {"s": 90, "facecolors": "none", "edgecolors": ink(left)}
+        rings = {"s": 90, "facecolors": "none", "edgecolors": foreground(left)}
         left.scatter(*X[hard.support_].T, label="support", **rings)
         legend_below(left)
         right.loglog(penalties, angles, "o-", color=BLUE, markersize=4)
@@ -58,7 +58,7 @@ def draw_planes(ax: Any, X: Any, y: Any, planes: Any, best: mm.geometry.Hyperpla
         name = "logistic" if k == len(planes) - 1 else None
         shade = 0.2 + 0.6 * k / len(planes)
         ax.plot(ends, plane.line(ends), color=GREEN, alpha=shade, linewidth=1, label=name)
-    ax.plot(ends, best.line(ends), color=ink(ax), label="largest margin")
+    ax.plot(ends, best.line(ends), color=foreground(ax), label="largest margin")
     scatter(ax, X, y, (-1, 1))
     ax.set(xlim=ends, ylim=(X[:, 1].min() - 0.2, X[:, 1].max() + 0.2), aspect="equal")
     ax.set(xlabel="x₁", ylabel="x₂", title="Logistic planes, darker as λ → 0")

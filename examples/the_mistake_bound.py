@@ -14,7 +14,7 @@ import matplotlib as mpl
 import numpy as np
 
 import maxmargin as mm
-from maxmargin.plots.style import BLUE, ORANGE, grid_of_axes, ink, legend_below
+from maxmargin.plots.style import BLUE, ORANGE, foreground, grid_of_axes, legend_below
 
 
 def main(path: str) -> None:
@@ -35,7 +35,7 @@ def draw_proof(ax: Any, model: Any, X: Any, y: Any) -> None:
     gamma, R = (y * (lifted @ u)).min(), np.linalg.norm(lifted, axis=1).max()
     k = np.arange(len(path))
     ax.plot(k, R * np.sqrt(k), color=ORANGE, linestyle="--", label="R̃√k, never below")
-    ax.plot(k, np.linalg.norm(path, axis=1), color=ink(ax), label="‖w̃‖ after k updates")
+    ax.plot(k, np.linalg.norm(path, axis=1), color=foreground(ax), label="‖w̃‖ after k updates")
     ax.plot(k, path @ u, color=BLUE, label="w̃·u, along the separator")
     ax.plot(k, gamma * k, color=BLUE, linestyle="--", label="γ̃k, never above")
     ax.set(xlabel="updates k", ylabel="length", title="Why it must stop")

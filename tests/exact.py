@@ -21,7 +21,7 @@ import mpmath
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.problem import Status
+from maxmargin.problems.problem import Status
 
 BITS = 768
 ONE = 1 << BITS
@@ -600,18 +600,19 @@ def _hard(model: Any, data: Data) -> list[Part]:
 def _nu_svc(model: Any, data: Data) -> list[Part]:
     planes, b = _planes(model, data, _pairwise_duals(model)), exact(model.intercept_)
     weight = exact(data.weight)
-    undivided = "the margin is 0" in model.stop_reason_
+    own = model.certificate_.parts or (model.certificate_,)
+    tasks = _tasks(data.y, len(model.classes_), "ovo", True)
     return [
         _nu_pair(
             planes.space(k, rows), b[k], signs, weight[rows],
-            planes.duals[k, rows], exact(float(model.nu)), undivided,
+            planes.duals[k, rows], exact(float(model.nu)), own[i].primal,
         )
-        for rows, signs, k in _tasks(data.y, len(model.classes_), "ovo", True)
+        for i, (rows, signs, k) in enumerate(tasks)
     ]  # fmt: skip
 
 
 def _nu_pair(
-    space: Space, b: int, signs: Exact, cost: Exact, beta: Exact, nu: int, undivided: bool
+    space: Space, b: int, signs: Exact, cost: Exact, beta: Exact, nu: int, claimed: float
 ) -> Part:
     """Return min ½‖w‖² + Σ cost·max(0, ρ − y f) − νWρ, where the model has w/ρ and b/ρ.
 
@@ -622,12 +623,17 @@ def _nu_pair(
     )
     size = int(abs(beta).sum())
     rho = over(2 * total, size) if size else 0
-    if undivided and abs(rho - ONE) < _ROUNDING:
-        rho = 0
-    scale = rho or ONE
+
+    def objective(rho: int) -> int:
+        scale = rho or ONE
+        xi = positive(rho - times(scale, times(signs, space.scores + b)))
+        square = times(times(scale, scale), space.square) // 2
+        return int(square + dot(cost, xi) - times(2 * total, rho))
+
+    if abs(rho - ONE) < _ROUNDING and np.isfinite(claimed):  # nothing was divided, or by 1
+        rho = min((rho, 0), key=lambda rho: abs(objective(rho) - exact(claimed)))
+    scale, primal = rho or ONE, objective(rho)
     alpha = times(scale, times(signs, beta))
-    xi = positive(rho - times(scale, times(signs, space.scores + b)))
-    primal = times(times(scale, scale), space.square) // 2 + dot(cost, xi) - times(2 * total, rho)
     reach = times(scale, times(signs, space.scores))
 
     def least() -> int:
@@ -641,7 +647,7 @@ def _nu_pair(
         side = signs == s
         faults += _unequal(int(alpha[side].sum()), total, total)
         feasible[side] = summing_to(total, alpha[side], cost[side])
-    return Part(int(primal), -space.square_of(times(signs, feasible)) // 2, least, faults=faults)
+    return Part(primal, -space.square_of(times(signs, feasible)) // 2, least, faults=faults)
 
 
 def _best_share(total: int, reach: Exact, cost: Exact) -> int:

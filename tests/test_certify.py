@@ -6,7 +6,6 @@ from typing import Any
 
 import clarabel  # type: ignore[import-untyped]
 import numpy as np
-import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -20,16 +19,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
 import maxmargin as mm
-from maxmargin import losses
-from maxmargin.certify import Certificate, together
-from maxmargin.certify import kernel as kernel_certificates
-from maxmargin.certify.arithmetic import feasible
-from maxmargin.certify.intercepts import best_intercept
-from maxmargin.estimators.foreign import PerceptronFacts
-from maxmargin.loops.records import Terms
-from maxmargin.problem import Intercept, Problem
-
-Floats = npt.NDArray[np.float64]
+from maxmargin._typing import Floats
+from maxmargin.certificates import Certificate, together
+from maxmargin.certificates import kernel as kernel_certificates
+from maxmargin.certificates.arithmetic import feasible
+from maxmargin.certificates.intercepts import best_intercept
+from maxmargin.inspection.foreign import PerceptronFacts
+from maxmargin.loops.records import Loss
+from maxmargin.problems import losses
+from maxmargin.problems.problem import Intercept, Problem
 
 TIGHT: dict[str, Any] = {"tol": 1e-9, "max_iter": 1_000_000}
 SGD: dict[str, Any] = {
@@ -653,7 +651,7 @@ def test_perceptrons_of_several_classes_and_of_overlapping_ones() -> None:
 
 
 @st.composite
-def loss_terms(draw: st.DrawFn, whole: bool = False) -> Terms:
+def random_losses(draw: st.DrawFn, whole: bool = False) -> Loss:
     """Return losses of either kind, in both of which b has an optimum."""
     n = draw(st.integers(2, 12))
     value = st.integers(-5, 5) if whole else st.floats(-5, 5).map(lambda v: round(v, 3))
@@ -675,7 +673,7 @@ def loss_terms(draw: st.DrawFn, whole: bool = False) -> Terms:
 @given(data=st.data())
 @settings(max_examples=200)
 def test_no_intercept_is_better_than_the_best(data: st.DataObject) -> None:
-    terms = data.draw(loss_terms(whole=data.draw(st.booleans())))
+    terms = data.draw(random_losses(whole=data.draw(st.booleans())))
     n = len(terms.target)
     scores = np.array(data.draw(st.lists(st.integers(-5, 5), min_size=n, max_size=n)), dtype=float)
 
@@ -684,11 +682,11 @@ def test_no_intercept_is_better_than_the_best(data: st.DataObject) -> None:
 
     best = best_intercept(terms, scores, 0.0)
     residual = terms.target - scores
-    kinks = np.unique([residual - terms.slope, residual + terms.slope])
+    kinks = np.unique([residual - terms.epsilon, residual + terms.epsilon])
     tried = np.concatenate([kinks, np.linspace(kinks.min() - 1, kinks.max() + 1, 101)])
     least = min(map(total, tried))
     assert total(best) <= least + 1e-9 * max(1.0, least)
-    if not terms.shift.any():  # piecewise linear: the best ones are all between two kinks
+    if not terms.quadratic.any():  # piecewise linear: the best ones are all between two kinks
         flat = [k for k in kinks if total(k) <= least + 1e-9]
         assert_allclose(best, 0.5 * (flat[0] + flat[-1]), atol=1e-12)
 
@@ -716,7 +714,7 @@ def test_the_middle_of_a_flat_stretch_is_taken() -> None:
 @given(data=st.data(), intercept=st.sampled_from(Intercept))
 @settings(max_examples=200)
 def test_duals_are_made_feasible(data: st.DataObject, intercept: Intercept) -> None:
-    terms = data.draw(loss_terms())
+    terms = data.draw(random_losses())
     n = len(terms.target)
     beta = np.array(data.draw(st.lists(st.floats(-9, 9), min_size=n, max_size=n)))
     beta[np.abs(beta) < 1e-200] = 0.0  # subnormal numbers have no 13 digits to agree in
@@ -734,7 +732,7 @@ def test_duals_are_made_feasible(data: st.DataObject, intercept: Intercept) -> N
 @given(data=st.data(), intercept=st.sampled_from(Intercept))
 @settings(max_examples=100)
 def test_feasible_duals_stay_as_they_are(data: st.DataObject, intercept: Intercept) -> None:
-    terms = data.draw(loss_terms())
+    terms = data.draw(random_losses())
     size = float(data.draw(st.sampled_from([0.0, 0.25, 0.5])))
     beta = np.zeros(len(terms.target))
     beta[:2] = -size, size  # within every box, and in balance

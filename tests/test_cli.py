@@ -196,13 +196,13 @@ def test_rows_are_predicted_once_for_figures_and_report(
     table: Path, quick_report: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
-    judged = subject.judged
+    score_part = subject.score_part
 
     def counting(name: str, *given: Any) -> Any:
         seen.append(name)
-        return judged(name, *given)
+        return score_part(name, *given)
 
-    monkeypatch.setattr(subject, "judged", counting)
+    monkeypatch.setattr(subject, "score_part", counting)
     assert invoke_with_report(table).exit_code == 0
     assert sorted(seen) == ["test", "training"]
 

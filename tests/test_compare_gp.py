@@ -27,7 +27,7 @@ from maxmargin.kernels import (
     to_sklearn,
 )
 from maxmargin.model_selection import compare_gp
-from maxmargin.model_selection.compare_gp_kernels import covariance, with_theta
+from maxmargin.model_selection.compare_gp import covariance, with_theta
 
 NAMES = ["GP", "SVM, the GP's kernel", "SVM, kernel by CV"]
 KERNELS = [

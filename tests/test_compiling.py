@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from maxmargin import clock
-from maxmargin.problem import Bracket, Status
+from maxmargin.problems.problem import Bracket, Status
 from maxmargin.solve import drive
 
 
@@ -88,7 +88,7 @@ def test_a_fork_of_a_process_that_compiles_has_a_clock_that_goes() -> None:
     code = """
 import os, threading, time
 from maxmargin import clock
-from maxmargin.problem import Bracket, Status
+from maxmargin.problems.problem import Bracket, Status
 from maxmargin.solve import drive
 held, done = threading.Event(), threading.Event()
 def compile():

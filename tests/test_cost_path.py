@@ -3,16 +3,14 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from sklearn import svm
 
+from maxmargin._typing import Floats
 from maxmargin.kernels.blas import one_blas_thread
-from maxmargin.loops.records import Terms
-from maxmargin.model_selection.cost_paths import OnMatrix, Path, Room
+from maxmargin.loops.records import Loss
+from maxmargin.solvers.on_matrix import OnMatrix, Path, Room
 from tests.kernel_reference import Machine, Spec, laplacian, optimum, poly, rbf, stated
-
-Floats = npt.NDArray[np.float64]
 
 TOL = 1e-4
 COSTS = np.logspace(-4, 5, 10)
@@ -33,8 +31,8 @@ def solved(
     n = len(machine.K)
     K = np.ascontiguousarray(machine.K, dtype=dtype)
     target, low, high = (np.asarray(part, float) for part in machine[1:4])
-    terms = Terms(target, low, high, np.zeros(len(target)), 0.0)
-    problem = OnMatrix.stated(terms, len(machine.totals) > 0, machine.rows)
+    loss = Loss(target, low, high, np.zeros(len(target)), 0.0)
+    problem = OnMatrix.stated(loss, len(machine.totals) > 0, machine.rows)
     with one_blas_thread():
         return problem.solve(
             K, np.asarray(costs, float), tol, Room.of(n, dtype), np.arange(n), rounds

@@ -6,22 +6,28 @@ from typing import Any
 
 import clarabel  # type: ignore[import-untyped]
 import numpy as np
-import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris, load_wine
 from sklearn.svm import LinearSVC
 
-from maxmargin import losses
-from maxmargin.certify.linear import certify
-from maxmargin.certify.multiclass import MulticlassCertificate, certify_multiclass
-from maxmargin.problem import Intercept, MulticlassProblem, Problem, Solution, Start, Status
+from maxmargin._typing import Floats
+from maxmargin.certificates.linear import certify
+from maxmargin.certificates.multiclass import MulticlassCertificate, certify_multiclass
+from maxmargin.problems import losses
+from maxmargin.problems.problem import (
+    Intercept,
+    MulticlassProblem,
+    Problem,
+    Solution,
+    Start,
+    Status,
+)
 from maxmargin.solve import solve
 from maxmargin.solvers.crammer_singer import MulticlassBracket, SequentialDual
 from maxmargin.solvers.crammer_singer_state import MulticlassStart
 
-Floats = npt.NDArray[np.float64]
 ALL = list(Intercept)
 
 

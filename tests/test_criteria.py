@@ -104,7 +104,7 @@ def test_unequal_weights_keep_to_the_bound() -> None:
 
 
 def test_beyond_many_rows_the_bound_says_what_it_assumes(monkeypatch: Any) -> None:
-    monkeypatch.setattr("maxmargin.model_selection.criteria.MOST_ROWS", 10)
+    monkeypatch.setattr("maxmargin.model_selection.criteria.bounds.MOST_ROWS", 10)
     X, y = noisy(0)
     bound = xi_alpha_bound(mm.SVC().fit(X, y), X, y)
     assert "0 < α < C" in bound.assumes

@@ -7,7 +7,6 @@ from itertools import combinations, permutations, product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pytest
 import scipy.sparse as sp
@@ -23,12 +22,12 @@ from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
 import maxmargin as mm
+from maxmargin._typing import Floats, Ints
 from maxmargin.clock import Clock
-from maxmargin.diagnosis.conflicts import find_conflicts
 from maxmargin.diagnosis.cross_validation import inner_scores, make_folds, nested
 from maxmargin.diagnosis.inputs import Sample, Table, equal_rows
 from maxmargin.diagnosis.learners import Candidate, Neighbours
-from maxmargin.diagnosis.planes import find_planes
+from maxmargin.diagnosis.planes import find_conflicts, find_planes
 from maxmargin.diagnosis.significance import (
     Metric,
     bayes_bracket,
@@ -39,9 +38,6 @@ from maxmargin.diagnosis.significance import (
 )
 from maxmargin.diagnosis.trimming import give_up
 from maxmargin.separability import Overlap
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 def separable(X: Floats, y: Ints) -> bool:

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 import maxmargin as mm
 from maxmargin import kernels
-from maxmargin.problem import Status
+from maxmargin.problems.problem import Status
 from tests import exact_fits
 from tests.exact import ONE, exact, gram, lowest, read, relative_gap, rounded, times, violations
 

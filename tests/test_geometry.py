@@ -512,7 +512,7 @@ class TestModels:
 
     def test_models_without_a_plane_are_refused(self) -> None:
         X, y = datasets.gaussians(20)
-        with pytest.raises(ValueError, match="of a pipeline, give the last step"):
+        with pytest.raises(ValueError, match="for a pipeline, give its last step"):
             geometry.hyperplane(make_pipeline(StandardScaler(), svm.LinearSVC()).fit(X, y))
         with pytest.raises(ValueError, match="kernel='precomputed'"):
             geometry.hyperplane(svm.SVC(kernel="precomputed").fit(X @ X.T, y))

@@ -5,7 +5,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
@@ -14,14 +13,14 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
 
 import maxmargin as mm
-from maxmargin.certify.hard import certify_hard
-from maxmargin.problem import Intercept, Status
+from maxmargin._typing import Floats
+from maxmargin.certificates.hard import certify_hard
+from maxmargin.problems.problem import Intercept, Status
 from maxmargin.separability import Overlap
 from tests.estimators import FED_INSEPARABLE
 
 clarabel = pytest.importorskip("clarabel")
 
-Floats = npt.NDArray[np.float64]
 SHAPES = [(6, 2), (60, 3), (400, 8), (12, 40), (60, 200), (300, 120)]
 
 

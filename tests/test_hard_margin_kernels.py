@@ -9,7 +9,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
@@ -20,15 +19,13 @@ from sklearn.model_selection import cross_val_score
 
 import maxmargin as mm
 from maxmargin import kernels
-from maxmargin.certify.kernel_hard import certify_kernel_hard
-from maxmargin.gram import Gram
-from maxmargin.problem import Intercept, KernelProblem, Solution, Status
+from maxmargin._typing import Floats
+from maxmargin.certificates.kernel_hard import certify_kernel_hard
+from maxmargin.problems.gram import Gram
+from maxmargin.problems.problem import Intercept, KernelProblem, Solution, Status
 from maxmargin.separability import Overlap
-from maxmargin.separability.feature_rows import FeatureRows
-from maxmargin.separability.widest_kernel import hard_problem
+from maxmargin.separability.max_margin_kernel import FeatureRows, hard_problem
 from tests.test_hard_margin import quadratic_program
-
-Floats = npt.NDArray[np.float64]
 
 KERNELS: list[Any] = [
     kernels.RBF(0.7),
@@ -651,7 +648,7 @@ class TestCertificate:
     def test_an_indefinite_kernel_is_never_certified(self) -> None:
         rows = Gram(kernels.Sigmoid(1.0, 1.0), self.X)
         problem = self.problem()
-        bent = KernelProblem(rows, problem.terms, problem.rows, problem.groups, problem.totals)
+        bent = KernelProblem(rows, problem.loss, problem.rows, problem.groups, problem.totals)
         rng = np.random.default_rng(0)
         for _ in range(5):
             a = rng.random(60) * self.y

@@ -8,7 +8,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 import sklearn.svm
@@ -21,13 +20,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 
 import maxmargin as mm
-from maxmargin.certify.kernel import certify_kernel
-from maxmargin.problem import Progress, Status
+from maxmargin._typing import Floats
+from maxmargin.certificates.kernel import certify_kernel
+from maxmargin.problems.problem import Progress, Status
 from maxmargin.solve import solve
 from maxmargin.solvers.block_smo import BlockSMO
 from tests.test_linear_machine import forms
-
-Floats = npt.NDArray[np.float64]
 
 MACHINES: dict[str, dict[str, Any]] = {
     "SVC": {"C": 2.0},

@@ -5,8 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from maxmargin.gram import Gram, RowStore
 from maxmargin.kernels import RBF, Cosine, Kernel, Laplacian, Linear, Polynomial
+from maxmargin.problems.gram import Gram
+from maxmargin.problems.row_cache import RowCache
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(2300, 12))
@@ -50,17 +51,17 @@ def test_memory_and_threads_change_no_bit(name: str) -> None:
 )
 def test_values_of_steady_rows_do_not_depend_on_the_tile(kernel: Kernel, dtype: type) -> None:
     for width in (1, 7, 64, 300):
-        rows = kernel.bind(rng.normal(size=(700, width)).astype(dtype)).steady()
-        whole = kernel.between(rows, rows[:])
+        rows = kernel.prepare(rng.normal(size=(700, width)).astype(dtype)).steady()
+        whole = kernel.block(rows, rows[:])
         i, j = rng.choice(700, 33, replace=False), rng.choice(700, 531, replace=False)
         for some, others in ((i, j), (i[:1], j), (j, i[:3])):
-            part = kernel.between(rows[some], rows[others])
+            part = kernel.block(rows[some], rows[others])
             np.testing.assert_array_equal(part, whole[np.ix_(some, others)])
-        assert np.allclose(whole, kernel.between(rows, rows), rtol=1e-4, atol=1e-4)
+        assert np.allclose(whole, kernel.block(rows, rows), rtol=1e-4, atol=1e-4)
 
 
 def test_a_store_with_little_room_gives_the_same_sums_and_blocks() -> None:
-    full, small = (RowStore(g, g.tiles) for g in (Gram(RBF(0.1), X), Gram(RBF(0.1), X, memory=1)))
+    full, small = (RowCache(g, g.tiles) for g in (Gram(RBF(0.1), X), Gram(RBF(0.1), X, memory=1)))
     assert small.capacity == 64 < full.capacity
     sums = np.zeros((2, len(X)))
     for _ in range(6):

@@ -17,8 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import maxmargin as mm
-from maxmargin.estimators.kernel_pca_maps import Explicit
-from maxmargin.estimators.kernel_pca_results import KernelPCAStatus
+from maxmargin.estimators.kernel_pca import KernelPCAStatus, eigen, preimage
+from maxmargin.estimators.kernel_pca.operators import ExplicitFeatures, count_features
 from maxmargin.kernels import RBF, Columns, FromFunction, FromMap, Linear, Polynomial
 
 ROWS = np.random.default_rng(0).normal(size=(60, 4)) + 3.0
@@ -222,8 +222,7 @@ def test_nystroem_of_a_given_float32_matrix_is_within_its_bound(n_landmarks: int
     K = RBF(0.1).gram(X).astype(np.float32)
     model = mm.KernelPCA(2, kernel="precomputed", eigen_solver="nystroem", n_landmarks=n_landmarks)
     model.fit(K)
-    landmarks = model._stream[0]
-    features = K[:, model._columns].astype(float) @ landmarks.root
+    features = model._stream.features(K.astype(float))
     assert np.linalg.norm(K - features @ features.T, 2) <= model.error_bound_
 
 
@@ -306,7 +305,7 @@ def test_implicit_blocks_find_the_same_subspace(memory: Any) -> None:
 
 
 def test_single_precision_search_is_proven_in_double(monkeypatch: Any) -> None:
-    monkeypatch.setattr("maxmargin.estimators.kernel_pca_solvers._ALWAYS_DOUBLE", 100)
+    monkeypatch.setattr(eigen, "_SETTINGS", eigen.EigenSettings(double_rows=100))
     X = np.random.default_rng(0).normal(size=(600, 6))
     exact = mm.KernelPCA(6, kernel="rbf", eigen_solver="dense").fit(X)
     for tol in (1e-5, 1e-11):
@@ -424,8 +423,8 @@ def test_a_matrix_of_rounding_is_soon_done(kernel: str) -> None:
 
 @pytest.mark.parametrize("kernel", [Polynomial(3, 0.5, 2.0), Polynomial(2, 0.5, 0.0)], ids=str)
 def test_powers_have_the_products_of_the_kernel(kernel: Any) -> None:
-    features = Explicit(kernel).of(ROWS)
-    assert features.shape[1] == Explicit(kernel).size(ROWS)
+    features = ExplicitFeatures(kernel, ROWS.shape[1]).compute(ROWS)
+    assert features.shape[1] == count_features(kernel, ROWS)
     assert_allclose(features @ features.T, kernel.gram(ROWS), rtol=1e-10)
 
 
@@ -477,7 +476,7 @@ def test_bounds_hold_where_rounding_is_all_there_is() -> None:
         X = np.random.default_rng(seed).normal(size=(70, 4)) * 100
         kernel = Polynomial(3, 1e-4, 1.0)  # of 35 features
         model = mm.KernelPCA(2, kernel=kernel, eigen_solver="nystroem", n_landmarks=36).fit(X)
-        features = model._stream[0].of(X)
+        features = model._stream.features(X)
         error = np.linalg.norm(kernel.gram(X) - features @ features.T, 2)
         assert error <= model.error_bound_ <= 1e-6
 
@@ -658,8 +657,8 @@ def test_ridge_from_many_rows_is_an_expansion_over_some(monkeypatch: pytest.Monk
         "alpha": 1e-3,
     }
     whole = mm.KernelPCA(6, **few).fit(X)
-    for name, value in (("MOST_ROWS", 200), ("_SOME_ROWS", 150), ("_CHUNK", 70)):
-        monkeypatch.setattr(f"maxmargin.estimators.kernel_pca_inverse.{name}", value)
+    small = preimage.PreimageSettings(all_rows=200, some_rows=150, chunk=70)
+    monkeypatch.setattr(preimage, "_SETTINGS", small)
     some = mm.KernelPCA(6, **few).fit(X)
     errors = [
         float(np.sqrt(((m.inverse_transform(m.transform(X)) - X) ** 2).sum(axis=1).mean()))
@@ -667,3 +666,11 @@ def test_ridge_from_many_rows_is_an_expansion_over_some(monkeypatch: pytest.Monk
     ]
     assert errors[1] < 1.2 * errors[0] + 1e-3
     assert errors[1] < 0.1
+
+
+def test_rows_without_any_kernel_values_have_no_directions() -> None:
+    """Landmarks that are all zero span nothing."""
+    X = np.zeros((12, 3))
+    model = mm.KernelPCA(2, kernel="linear", eigen_solver="nystroem").fit(X)
+    assert model.rank_ == 0
+    assert_array_equal(model.transform(X), np.zeros((12, 2)))

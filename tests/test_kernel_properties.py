@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -17,12 +16,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
-from maxmargin.problem import Status
+from maxmargin._typing import Floats
+from maxmargin.problems.problem import Status
 from tests import kernel_reference as ref
 from tests.kernel_reference import CLASSIFIERS, NAMES, REGRESSORS, Spec
 from tests.test_linear_properties import FAMILIES, family
-
-Floats = npt.NDArray[np.float64]
 
 KERNELS = ("rbf", "poly", "linear", "affine", "laplacian", "sum")
 
@@ -201,6 +199,16 @@ def test_steep_polynomials_of_one_column_are_solved(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         assert model.fit(x, y).status_ is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("kernel", [mm.kernels.RBF(1.0), 2.0 * mm.kernels.RBF(1.0) + 1.0])
+def test_rows_far_apart_beside_the_width_of_a_gaussian_are_proved(kernel: Any) -> None:
+    """Norms would lose digits of ‖x − x′‖² that the certificate of a few rows does not lose."""
+    rng = np.random.default_rng(0)
+    X, y = 1e3 + 30.0 * rng.standard_normal((21, 3)), rng.standard_normal(21)
+    model = mm.SVR(kernel=kernel, C=100.0, tol=1e-8).fit(X, y)
+    assert model.status_ is Status.OPTIMAL
+    assert model.certificate_.rounding < 1e-9
 
 
 # ------------------------------------------------------------------- promise R4

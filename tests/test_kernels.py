@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from maxmargin import kernels
-from maxmargin.kernels import check_kernel
+from maxmargin.kernels import check_kernel, from_sklearn, to_sklearn
 from tests.kernel_suite import CASES, Case
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
@@ -82,25 +82,25 @@ def test_a_large_mean_costs_stationary_kernels_no_digits(case: Case) -> None:
         return
     far = (case.rows(17) + 1000).astype(np.float32)
     exact = case.kernel.gram(far.astype(np.float64) - 1000)
-    bound = case.kernel.bind(far)
+    prepared = case.kernel.prepare(far)
     assert_allclose(case.kernel.gram(far), exact, atol=2e-4)
-    assert_allclose(case.kernel.between(bound[3:9], bound), exact[3:9], atol=2e-4)
+    assert_allclose(case.kernel.block(prepared[3:9], prepared), exact[3:9], atol=2e-4)
 
 
 @every_case
-def test_bound_rows_can_be_taken_in_any_order(case: Case) -> None:
+def test_prepared_rows_can_be_taken_in_any_order(case: Case) -> None:
     A, B = case.rows(17), case.rows(11, seed=1)
     K = case.kernel.gram(A, B)
-    b = case.kernel.bind(B)
-    a = case.kernel.bind(A, like=b)
+    b = case.kernel.prepare(B)
+    a = case.kernel.prepare(A, like=b)
     index = np.array([5, 0, 5, 16])
     assert len(a[index]) == 4
-    assert_allclose(case.kernel.between(a[index], b[2:9:3]), K[index][:, 2:9:3], atol=1e-12)
-    assert_allclose(case.kernel.between(a[3:8][1:], b[::-1]), K[4:8, ::-1], atol=1e-12)
+    assert_allclose(case.kernel.block(a[index], b[2:9:3]), K[index][:, 2:9:3], atol=1e-12)
+    assert_allclose(case.kernel.block(a[3:8][1:], b[::-1]), K[4:8, ::-1], atol=1e-12)
     assert_allclose(case.kernel.diag(a[index]), case.kernel.diag(A)[index], atol=1e-12)
     mask = A[:, 0] > 0
-    assert_allclose(case.kernel.between(a[mask], b), K[mask], atol=1e-12)
-    assert case.kernel.between(a[:0], b).shape == (0, 11)
+    assert_allclose(case.kernel.block(a[mask], b), K[mask], atol=1e-12)
+    assert case.kernel.block(a[:0], b).shape == (0, 11)
 
 
 @every_case
@@ -112,12 +112,22 @@ def test_threads_change_nothing(case: Case, dtype: Any, form: str) -> None:
     A, B = case.rows(400, dtype=dtype), case.rows(1100, seed=1, dtype=dtype)
     if form == "sparse":
         A, B = sp.csr_array(A), sp.csr_array(B)
-    b = case.kernel.bind(B)
-    a = case.kernel.bind(A, like=b)
-    one = case.kernel.between(a, b, threads=1)
+    b = case.kernel.prepare(B)
+    a = case.kernel.prepare(A, like=b)
+    one = case.kernel.block(a, b, threads=1)
     for threads in (2, 5):
-        assert_array_equal(case.kernel.between(a, b, threads=threads), one)
-    assert_array_equal(case.kernel.between(b, b, threads=1), case.kernel.between(b, b, threads=3))
+        assert_array_equal(case.kernel.block(a, b, threads=threads), one)
+    assert_array_equal(case.kernel.block(b, b, threads=1), case.kernel.block(b, b, threads=3))
+
+
+@every_case
+def test_its_gaussian_process_has_the_same_values(case: Case) -> None:
+    X = case.rows(13)
+    covariance = to_sklearn(case.kernel)
+    K = case.kernel.gram(X)
+    assert_allclose(covariance(X), K, rtol=1e-10, atol=1e-12)
+    assert_allclose(covariance.diag(X), K.diagonal(), rtol=1e-10, atol=1e-12)
+    assert_allclose(from_sklearn(covariance).gram(X), K, rtol=1e-10, atol=1e-12)
 
 
 @every_case

@@ -238,7 +238,26 @@ def test_flags_combine() -> None:
 
 def test_members_share_their_rows() -> None:
     kernel = RBF() + RBF(2.0) + Linear() * Polynomial()
-    bound = kernel.bind(X)[np.array([3, 1])]
-    rbf, wider, product = bound.parts
+    prepared = kernel.prepare(X)[np.array([3, 1])]
+    rbf, wider, product = prepared.parts
     assert product.parts[0].parts[0] is product.parts[1].parts[0]
     assert rbf.parts[0] is wider.parts[0]
+
+
+class Halved(Linear):
+    def fill_tile(self, a: Any, b: Any, out: Any) -> None:
+        super().fill_tile(a, b, out)
+        out /= 2
+
+
+class Renamed(Linear):
+    pass
+
+
+def test_other_values_inherit_neither_gradient_nor_gaussian_process() -> None:
+    W = np.ones((12, 12))
+    with pytest.raises(TypeError, match=r"derivative of Halved\(\) is not known"):
+        Halved().weighted_gradient(X, X, W)
+    assert_allclose(kernels.to_sklearn(Halved())(X, X[:5]), X @ X[:5].T / 2)
+    assert_allclose(Renamed().weighted_gradient(X, X, W), W @ X)
+    assert kernels.to_sklearn(Renamed()).metric == "linear"

@@ -28,8 +28,7 @@ from maxmargin.kernels import (
     Polynomial,
     Sigmoid,
 )
-from maxmargin.kernels.half import HalfGram
-from maxmargin.kernels.tiling import TILE_BYTES, TILE_COLUMNS
+from maxmargin.kernels.tiles import TILE_BYTES, TILE_COLUMNS, SymmetricProduct
 
 rng = np.random.default_rng(0)
 
@@ -85,14 +84,14 @@ def test_tiles_meet_without_a_seam(dtype: Any, form: str) -> None:
     kernel = RBF() + Laplacian()
     X64 = X.astype(np.float64)
     exact = pairwise.rbf_kernel(X64, X64, 1.0) + pairwise.laplacian_kernel(X64, X64, 1.0)
-    bound = kernel.bind(sp.csr_array(X) if form == "sparse" else X)
+    prepared = kernel.prepare(sp.csr_array(X) if form == "sparse" else X)
     tolerance = 1e-5 if dtype == np.float32 else 1e-12
     sizes = [1, height - 1, height, height + 1, TILE_COLUMNS - 1, TILE_COLUMNS, TILE_COLUMNS + 1]
     for rows in sizes:
-        part = bound[:rows]
-        assert_allclose(kernel.between(part, part), exact[:rows, :rows], atol=tolerance)
+        part = prepared[:rows]
+        assert_allclose(kernel.block(part, part), exact[:rows, :rows], atol=tolerance)
         for columns in (1, TILE_COLUMNS, TILE_COLUMNS + 1):
-            block = kernel.between(part, bound[:columns])
+            block = kernel.block(part, prepared[:columns])
             assert_allclose(block, exact[:rows, :columns], atol=tolerance)
 
 
@@ -103,37 +102,39 @@ def test_half_of_the_tiles_gives_the_whole_product(dtype: Any, form: Any, n: int
     kernel = RBF(gamma=0.3) + 0.5 * Polynomial(degree=2)
     X = rng.normal(size=(n, 4)).astype(dtype)
     V = rng.normal(size=(n, 3))
-    bound = kernel.bind(form(X))
+    prepared = kernel.prepare(form(X))
     expected = kernel.gram(X.astype(np.float64)) @ V
     tolerance = 1e-12 if dtype is np.float64 else 1e-5
     size = np.abs(expected).max()
-    kept = HalfGram(kernel, bound, None, keep=True)
-    for times in (kept.times, kept.times, HalfGram(kernel, bound, 1).times):
-        assert_allclose(times(V), expected, rtol=0, atol=tolerance * size)
-    assert_array_equal(kept.times(V), HalfGram(kernel, bound, 1, keep=True).times(V))
-    assert_array_equal(kernel.combine(bound, bound, V), HalfGram(kernel, bound, 1).times(V))
+    kept = SymmetricProduct(kernel, prepared, None, keep=True)
+    for product in (kept, kept, SymmetricProduct(kernel, prepared, 1)):
+        assert_allclose(product.dot(V), expected, rtol=0, atol=tolerance * size)
+    assert_array_equal(kept.dot(V), SymmetricProduct(kernel, prepared, 1, keep=True).dot(V))
+    assert_array_equal(
+        kernel.dot(prepared, prepared, V), SymmetricProduct(kernel, prepared, 1).dot(V)
+    )
 
 
 def test_half_of_the_tiles_refuses_overflow() -> None:
     kernel = Polynomial(degree=9)
-    bound = kernel.bind(np.full((5, 1), 1e60))
+    prepared = kernel.prepare(np.full((5, 1), 1e60))
     with pytest.raises(ValueError, match="overflow the number type"):
-        HalfGram(kernel, bound, None).times(np.ones((5, 1)))
+        SymmetricProduct(kernel, prepared, None).dot(np.ones((5, 1)))
 
 
 def test_writes_where_it_is_told() -> None:
     kernel, X = RBF(), rng.standard_normal((700, 3))
-    bound = kernel.bind(X)
+    prepared = kernel.prepare(X)
     ring = np.zeros((2, 700, 1500))
     target = ring[1, :, 100:800]
-    assert kernel.between(bound, bound[:], out=target) is target
-    assert_array_equal(target, kernel.between(bound, bound[:]))
+    assert kernel.block(prepared, prepared[:], out=target) is target
+    assert_array_equal(target, kernel.block(prepared, prepared[:]))
     assert not ring[0].any()
     assert not ring[1, :, 800:].any()
     with pytest.raises(ValueError, match=r"shape \(700, 700\)"):
-        kernel.between(bound, bound, out=np.empty((700, 3)))
+        kernel.block(prepared, prepared, out=np.empty((700, 3)))
     with pytest.raises(ValueError, match="float64"):
-        kernel.between(bound, bound, out=np.empty((700, 700), np.float32))
+        kernel.block(prepared, prepared, out=np.empty((700, 700), np.float32))
 
 
 def test_large_means_cost_no_digits() -> None:
@@ -201,10 +202,10 @@ def test_wide_sparse_rows_stay_sparse() -> None:
 
 def test_blas_threads_are_restored_whoever_leaves_last() -> None:
     X = rng.standard_normal((600, 8))
-    bound = RBF().bind(X)
+    prepared = RBF().prepare(X)
     before = blas_threads()
     with ThreadPoolExecutor(6) as pool:
-        blocks = list(pool.map(lambda _: RBF().between(bound, bound), range(24)))
+        blocks = list(pool.map(lambda _: RBF().block(prepared, prepared), range(24)))
     assert blas_threads() == before
     for block in blocks[1:]:
         assert_array_equal(block, blocks[0])
@@ -218,9 +219,9 @@ def test_limits_set_outside_are_respected() -> None:
     names: set[str] = set()
 
     class Watching(Linear):
-        def _tile(self, a: Any, b: Any, out: Any) -> None:
+        def fill_tile(self, a: Any, b: Any, out: Any) -> None:
             names.add(threading.current_thread().name)
-            super()._tile(a, b, out)
+            super().fill_tile(a, b, out)
 
     with threadpool_limits(1, user_api="blas"):
         Watching().gram(X)
@@ -231,11 +232,11 @@ def test_a_kernel_may_call_a_kernel() -> None:
     X = rng.standard_normal((1100, 3))
 
     class Nested(Linear):
-        def _tile(self, a: Any, b: Any, out: Any) -> None:
+        def fill_tile(self, a: Any, b: Any, out: Any) -> None:
             out[...] = Linear().gram(a.parts[0].values, b.parts[0].values)
 
-    bound = Nested().bind(X)
-    assert_allclose(Nested().between(bound, bound, threads=4), X @ X.T, atol=1e-12)
+    prepared = Nested().prepare(X)
+    assert_allclose(Nested().block(prepared, prepared, threads=4), X @ X.T, atol=1e-12)
 
 
 def test_functions_of_the_user_run_in_one_thread() -> None:
@@ -246,21 +247,21 @@ def test_functions_of_the_user_run_in_one_thread() -> None:
         return A @ B.T
 
     kernel = RBF() * FromFunction(function)
-    bound = kernel.bind(rng.standard_normal((1100, 3)))
-    kernel.between(bound, bound, threads=4)
+    prepared = kernel.prepare(rng.standard_normal((1100, 3)))
+    kernel.block(prepared, prepared, threads=4)
     assert names == {threading.get_ident()}
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "2"])
 def test_threads_are_checked(threads: Any) -> None:
-    bound = RBF().bind(rng.standard_normal((600, 3)))
+    prepared = RBF().prepare(rng.standard_normal((600, 3)))
     with pytest.raises(ValueError, match="threads"):
-        RBF().between(bound, bound, threads=threads)
+        RBF().block(prepared, prepared, threads=threads)
 
 
 def _in_child(queue: Any) -> None:
-    bound = RBF().bind(np.random.default_rng(1).standard_normal((900, 4)))
-    queue.put(float(RBF().between(bound, bound, threads=2).sum()))
+    prepared = RBF().prepare(np.random.default_rng(1).standard_normal((900, 4)))
+    queue.put(float(RBF().block(prepared, prepared, threads=2).sum()))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -268,8 +269,8 @@ def _in_child(queue: Any) -> None:
 def test_works_in_a_forked_child() -> None:
     context = multiprocessing.get_context("fork")
     queue = context.SimpleQueue()
-    bound = RBF().bind(np.random.default_rng(1).standard_normal((900, 4)))
-    expected = float(RBF().between(bound, bound, threads=2).sum())
+    prepared = RBF().prepare(np.random.default_rng(1).standard_normal((900, 4)))
+    expected = float(RBF().block(prepared, prepared, threads=2).sum())
     child = context.Process(target=_in_child, args=(queue,))
     child.start()
     child.join(60)
@@ -285,14 +286,14 @@ def test_importing_kernels_does_not_import_numba() -> None:
     assert result.stdout.strip() == "False"
 
 
-def test_rows_bound_in_different_types_are_refused() -> None:
+def test_rows_prepared_in_different_types_are_refused() -> None:
     X = rng.standard_normal((5, 2))
     with pytest.raises(ValueError, match="float32 and float64"):
-        RBF().between(RBF().bind(X.astype(np.float32)), RBF().bind(X))
+        RBF().block(RBF().prepare(X.astype(np.float32)), RBF().prepare(X))
     with pytest.raises(TypeError, match="slice or an array"):
-        RBF().bind(X)[1.5]
+        RBF().prepare(X)[1.5]
     with pytest.raises(TypeError, match="slice or an array"):
-        RBF().bind(X)[3]
+        RBF().prepare(X)[3]
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])

@@ -58,7 +58,7 @@ X = rng.standard_normal((20, 3))
 )
 def test_gamma_is_checked_when_used(kind: Any, gamma: Any, error: type[Exception]) -> None:
     kernel = kind(gamma=gamma)
-    for use in (kernel.gram, kernel.diag, kernel.bind, kernel.resolved):
+    for use in (kernel.gram, kernel.diag, kernel.prepare, kernel.resolved):
         with pytest.raises(error, match=f"{kind.__name__}: gamma"):
             use(np.abs(X))
 
@@ -212,14 +212,14 @@ def test_maps_are_held_to_their_width() -> None:
 def test_precomputed_rows_remember_their_number(form: Any) -> None:
     K, test = Linear().gram(X), Linear().gram(rng.standard_normal((4, 3)), X)
     kernel = Precomputed()
-    train = kernel.bind(form(K))
+    train = kernel.prepare(form(K))
     index = np.array([7, 2, 2])
-    assert_array_equal(kernel.between(train[index], train[3:9]), K[index, 3:9])
-    assert_array_equal(kernel.between(kernel.bind(form(test)), train[index]), test[:, index])
+    assert_array_equal(kernel.block(train[index], train[3:9]), K[index, 3:9])
+    assert_array_equal(kernel.block(kernel.prepare(form(test)), train[index]), test[:, index])
     assert_array_equal(kernel.gram(form(test), form(K)), test)
     assert_array_equal(kernel.gram(form(K)), K)
     assert_array_equal(kernel.diag(form(K)), K.diagonal())
-    assert_array_equal((2 * kernel).between(train[index], train[index]), 2 * K[index][:, index])
+    assert_array_equal((2 * kernel).block(train[index], train[index]), 2 * K[index][:, index])
     with pytest.raises(ValueError, match="square matrix"):
         kernel.gram(form(test))
     with pytest.raises(ValueError, match="not symmetric"):
@@ -317,28 +317,6 @@ def test_covariances_come_and_go(covariance: Any) -> None:
     assert_allclose(kernel.gram(H, H[:5]), covariance(H, H[:5]), rtol=1e-11, atol=1e-13)
     assert_allclose(kernel.diag(H), covariance.diag(H), rtol=1e-11)
     assert_allclose(to_sklearn(kernel)(H, H[:5]), covariance(H, H[:5]), rtol=1e-11, atol=1e-13)
-
-
-OURS = [
-    RBF(0.3),
-    Linear(),
-    Polynomial(2, 0.5, 2.0),
-    Sigmoid(0.5, 0.1),
-    Intersection(),
-    Columns(RBF(), [1]),
-    2 * RBF() * Laplacian() ** 3 + 1.0 + Cosine(),
-    Columns(RBF(0.1), [0]) * Columns(RBF(0.2), [1]),
-    FromMap(np.sqrt),
-]
-
-
-@pytest.mark.parametrize("kernel", OURS, ids=str)
-def test_kernels_go_and_come_back(kernel: Kernel) -> None:
-    covariance = to_sklearn(kernel)
-    K = kernel.gram(H)
-    assert_allclose(covariance(H), K, rtol=1e-10, atol=1e-13)
-    assert_allclose(covariance.diag(H), K.diagonal(), rtol=1e-10)
-    assert_allclose(from_sklearn(covariance).gram(H), K, rtol=1e-10, atol=1e-13)
 
 
 def test_wrapped_kernels_serve_a_gaussian_process() -> None:

@@ -20,7 +20,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
-from maxmargin.problem import Progress, Status
+from maxmargin._typing import Floats
+from maxmargin.problems.problem import Progress, Status
 from tests.linear_reference import (
     CLASSIFIERS,
     INTERCEPTS,
@@ -31,8 +32,6 @@ from tests.linear_reference import (
     estimator,
     plane,
 )
-
-Floats = npt.NDArray[np.float64]
 
 SOLVERS = {"newton": 1e-6, "dual_cd": 1e-6, "subgradient": 1e-2}
 

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 import maxmargin as mm
-from maxmargin.estimators import maps_base
+from maxmargin.estimators.feature_maps import base
 from maxmargin.kernels import RBF, ChiSquared, Cosine, FromFunction, Laplacian, Linear, Polynomial
 from maxmargin.model_selection import map_gap
 
@@ -116,7 +117,7 @@ def test_degenerate_rows_give_finite_features(phi: Any, X: Any) -> None:
 def test_beyond_the_features_transform_needs_a_few_blocks(
     phi: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maps_base, "_NUMBERS", 1 << 16)
+    monkeypatch.setattr(base, "_NUMBERS", 1 << 16)
     X = some_rows(150_000, 2)
     phi = clone(phi).fit(X)
     phi.transform(X[:1000])
@@ -647,3 +648,42 @@ def test_gaps_that_cannot_be_had() -> None:
     for sample in (0, 2.5, "all"):
         with pytest.raises(ValueError, match="sample="):
             map_gap(route, X, y, sample=sample)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["frame", "sparse"])
+def test_a_kernel_of_pairs_takes_every_kind_of_rows(kind: str) -> None:
+    """Rows of a frame or a sparse matrix are rows in ``transform`` as they are in ``fit``."""
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    y = np.arange(20) % 2
+    other = sp.csr_array(X)
+    if kind == "frame":
+        other = pytest.importorskip("pandas").DataFrame(X, columns=["a", "b", "c"])
+    kernel = FromFunction(lambda x, z: float(np.exp(-((x - z) ** 2).sum())), on="pairs")
+    for model in (mm.KernelPCA(2, kernel=kernel), mm.Nystroem(kernel, n_components=5)):
+        expected = clone(model).fit(X).transform(X)
+        assert_allclose(model.fit(other).transform(other), expected, atol=1e-12)
+    perceptron = mm.KernelPerceptron(kernel=kernel)
+    expected = clone(perceptron).fit(X, y).decision_function(X)
+    assert_allclose(perceptron.fit(other, y).decision_function(other), expected, atol=1e-12)
+
+
+def test_polynomial_features_are_arrays_whatever_the_output_is_configured_to_be() -> None:
+    pytest.importorskip("pandas")
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    expected = mm.KernelPCA(2, kernel="poly", eigen_solver="explicit").fit(X)
+    with config_context(transform_output="pandas"):
+        model = mm.KernelPCA(2, kernel="poly", eigen_solver="explicit").fit(X)
+        features = mm.PolynomialMap(2).fit_transform(X)
+    assert_array_equal(model.eigenvalues_, expected.eigenvalues_)
+    assert list(features.columns[:3]) == ["1", "x0", "x1"]
+
+
+@pytest.mark.parametrize("coef0", [0.0, 1.0])
+def test_sparse_rows_get_the_features_of_dense_ones_at_any_degree(coef0: float) -> None:
+    X = sp.random(60, 5, 0.4, format="csr", random_state=0)
+    for degree in (1, 2, 3, 4, 5):
+        phi = mm.PolynomialMap(degree, coef0=coef0).fit(X)
+        features = phi.transform(X)
+        assert features.has_canonical_format
+        assert_allclose(features.toarray(), phi.transform(X.toarray()), rtol=1e-12)
+        assert_allclose((features @ features.T).toarray(), phi.kernel_.gram(X), atol=1e-12)

@@ -11,7 +11,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -23,13 +22,13 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import maxmargin as mm
-from maxmargin.gram import RowStore
-from maxmargin.problem import Status
+from maxmargin._typing import Floats
+from maxmargin.problems.problem import Status
+from maxmargin.problems.row_cache import RowCache
 from tests import reference
 
 LINEAR: list[Any] = [mm.Perceptron, mm.AveragedPerceptron, mm.VotedPerceptron]
 FAMILY: list[Any] = [*LINEAR, mm.KernelPerceptron]
-Floats = npt.NDArray[np.float64]
 
 
 def integers(n: int = 60, d: int = 4, n_classes: int = 2, seed: int = 0) -> tuple[Floats, Any]:
@@ -546,15 +545,15 @@ def test_interrupt_keeps_what_was_learnt() -> None:
 def test_an_interrupted_kernel_fit_is_consistent(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = integers(n=900, seed=24)
     calls = []
-    computed = RowStore.fetch
+    computed = RowCache.fetch
 
-    def interrupt(self: RowStore, rows: Any) -> Any:
+    def interrupt(self: RowCache, rows: Any) -> Any:
         calls.append(1)
         if len(calls) == 6:
             raise KeyboardInterrupt
         return computed(self, rows)
 
-    monkeypatch.setattr(RowStore, "fetch", interrupt)
+    monkeypatch.setattr(RowCache, "fetch", interrupt)
     model = mm.KernelPerceptron(kernel="linear")
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import maxmargin as mm
-from maxmargin.plots.style import ink
+from maxmargin.plots.style import foreground
 from tests.drawing import assert_fits
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -73,7 +73,7 @@ def test_what_is_drawn_on_a_part_of_a_figure_is_saved(tmp_path: Any) -> None:
 def test_ink_shows_through_transparent_axes(figure: Any, axes: Any, black: bool) -> None:
     with plt.rc_context({"figure.facecolor": figure, "axes.facecolor": axes}):
         part = plt.figure().subfigures(1, 1)
-        assert (ink(part.subplots()) == "#000000") == black
+        assert (foreground(part.subplots()) == "#000000") == black
 
 
 def test_titles_of_equal_axes_are_inside_at_the_first_drawing(rows: Any) -> None:

@@ -19,8 +19,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import maxmargin as mm
-from maxmargin.plots.hulls import hull
-from maxmargin.plots.style import COLUMN, ink
+from maxmargin.plots.planar import hull_corners
+from maxmargin.plots.style import COLUMN, foreground
 from tests.drawing import assert_apart, assert_fits
 
 mpl.use("Agg")
@@ -124,7 +124,7 @@ def test_displays_draw_on_dark_paper(makers: dict[str, Any], name: str) -> None:
     with plots.theme("dark"):
         display = makers[name]()
         ax = np.ravel(display.ax_)[0]
-        assert ink(ax) == "#f2f2f2"
+        assert foreground(ax) == "#f2f2f2"
         black = [a for a in ax.lines + list(ax.collections) if "black" in _colours(a)]
         assert not black
         settled(display.figure_)
@@ -513,12 +513,12 @@ def test_the_hulls_contain_the_common_point(blobs: Any) -> None:
 def test_hulls_of_any_points() -> None:
     rng = np.random.default_rng(0)
     for points in (rng.standard_normal((50, 2)), rng.integers(0, 4, (40, 2)).astype(np.float64)):
-        corners = hull(points)
+        corners = points[hull_corners(points)]
         assert all(inside(corners, point) for point in points)
         turns = cross(np.roll(corners, -1, 0) - corners, np.roll(corners, -2, 0) - corners)
         assert (turns > 0).all(), "a corner that is none"
-    assert_array_equal(hull(np.array([[0.0, 0], [1, 1], [2, 2], [1, 1]])), [[0, 0], [2, 2]])
-    assert_array_equal(hull(np.ones((3, 2))), [[1, 1]])
+    assert_array_equal(hull_corners(np.array([[1.0, 1], [2, 2], [0, 0], [1, 1]])), [1, 2])
+    assert_array_equal(hull_corners(np.ones((3, 2))), [0])
 
 
 def test_more_columns_are_seen_edge_on() -> None:

@@ -21,7 +21,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import maxmargin as mm
 from maxmargin.plots import margin
-from maxmargin.plots.margin_drawing import clipped
 from maxmargin.plots.style import MOST_POINTS
 from tests.drawing import assert_fits
 
@@ -217,15 +216,6 @@ def test_pipeline_is_drawn_in_the_data_s_own_coordinates(clouds: Any) -> None:
     assert sum(len(marked(display, kind)) for kind in display.support_) == len(model[-1].support_)
     along = draw(model, X, y, view="margin")
     assert_allclose(along.lines_[1.0].get_xdata(), model[-1].margin_)
-
-
-def test_lines_are_clipped() -> None:
-    box = (0.0, 4.0, 0.0, 1.0)
-    assert_allclose(clipped(np.array([2.0, 0.0]), -2.0, box)[:, 0], 1.0)  # type: ignore[index]
-    assert_allclose(clipped(np.array([0.0, 3.0]), -1.5, box)[:, 1], 0.5)  # type: ignore[index]
-    assert clipped(np.array([0.0, 1.0]), -2.0, box) is None
-    assert clipped(np.array([1.0, 1.0]), 1.0, box) is None
-    assert clipped(np.zeros(2), 1.0, box) is None
 
 
 def test_lines_outside_the_picture_are_named(clouds: Any) -> None:

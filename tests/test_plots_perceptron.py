@@ -103,7 +103,7 @@ class TestPath:
         assert same_line(display.last_, model.coef_[0], model.intercept_[0])
         assert display.model_ is None
         segments = display.lines_.get_segments()
-        seen = window(clouds[0], room=0.15)
+        seen = window(clouds[0], share=0.15)
         visible = [
             k
             for k in range(len(coef) - 1)

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import maxmargin as mm
-from maxmargin.problem import Bracket, Progress, Status
+from maxmargin.problems.problem import Bracket, Progress, Status
 from maxmargin.progress import Bar, bars, pictures, progress
 from maxmargin.progress.bars import Ticker
 from maxmargin.solve import drive, solve

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import maxmargin as mm
-from maxmargin.problem import Status
+from maxmargin.problems.problem import Status
 from maxmargin.separability import Overlap
 
 FOLDER = os.environ.get("MAXMARGIN_DATA", "")

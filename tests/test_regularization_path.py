@@ -4,7 +4,6 @@ import pickle
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pytest
 import scipy.sparse as sp
@@ -14,12 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC as LIBSVM
 
 import maxmargin as mm
+from maxmargin._typing import Floats
 from maxmargin.model_selection import RegularizationPath
-from maxmargin.model_selection.exact_path import exact_path
-from maxmargin.problem import Status
-
-Floats = npt.NDArray[np.float64]
-
+from maxmargin.model_selection.path.exact import exact_path
+from maxmargin.problems.problem import Status
 
 LINEAR = [mm.LinearSVC(intercept=kind) for kind in ("free", "none", "penalized")]
 

@@ -5,19 +5,17 @@ from typing import Any
 
 import clarabel  # type: ignore[import-untyped]
 import numpy as np
-import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
 from sklearn.svm import LinearSVC
 
-from maxmargin import losses
-from maxmargin.certify import certify
-from maxmargin.problem import Intercept, Problem, Solution, Start, Status
+from maxmargin._typing import Floats
+from maxmargin.certificates import certify
+from maxmargin.problems import losses
+from maxmargin.problems.problem import Intercept, Problem, Solution, Start, Status
 from maxmargin.solve import solve
 from maxmargin.solvers.sparse_duals import best_scale
 from maxmargin.solvers.working_sets import WorkingSets
-
-Floats = npt.NDArray[np.float64]
 
 RATIOS = [0.1, 0.5, 1.0]
 INTERCEPTS = list(Intercept)
@@ -111,8 +109,8 @@ def test_float32_is_the_same_problem_as_its_float64_copy(make: Any) -> None:
 def test_regression_comes_with_it(intercept: Intercept, ratio: float) -> None:
     X, _, weight = rows(7)
     target = 3 * X[:, 0] + 5 + 0.1 * np.random.default_rng(7).standard_normal(len(X))
-    terms = losses.squared_epsilon_insensitive(target, weight, 0.05)
-    problem = Problem(X, terms, intercept, l1_ratio=ratio)
+    loss = losses.squared_epsilon_insensitive(target, weight, 0.05)
+    problem = Problem(X, loss, intercept, l1_ratio=ratio)
     assert certify(problem, solved(problem)).holds(1e-8)
 
 
@@ -259,16 +257,16 @@ def test_weights_are_repetitions() -> None:
 @pytest.mark.parametrize("ratio", RATIOS)
 def test_no_other_scale_gives_a_better_bound(ratio: float) -> None:
     X, y, weight = rows(16)
-    terms = losses.squared_hinge(y, weight)
+    loss = losses.squared_hinge(y, weight)
     beta = y * np.random.default_rng(16).random(len(y))
     v, l1, l2 = X.T @ beta, np.full(15, ratio), np.full(15, 1 - ratio)
-    scale, value = best_scale(terms, beta, v, l1, l2)
+    scale, value = best_scale(loss, beta, v, l1, l2)
 
     def dual(t: float) -> float:
         excess = np.maximum(t * np.abs(v) - l1, 0)
         if ratio == 1:
-            return -np.inf if excess.max() > 1e-12 else losses.dual_value(terms, t * beta)
-        return losses.dual_value(terms, t * beta) - 0.5 * float((excess**2 / l2).sum())
+            return -np.inf if excess.max() > 1e-12 else losses.dual_value(loss, t * beta)
+        return losses.dual_value(loss, t * beta) - 0.5 * float((excess**2 / l2).sum())
 
     assert value == pytest.approx(dual(scale), rel=1e-10)
     assert all(dual(scale * factor) <= value + 1e-12 for factor in (0.0, 0.5, 0.99, 1.01, 2.0))

@@ -4,6 +4,7 @@ The clock is a fake one that kernel tiles and passes over rows move on, so that 
 work, not seconds.
 """
 
+import sys
 import threading
 import warnings
 from collections import deque
@@ -17,9 +18,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
 from maxmargin import clock
-from maxmargin.certify import certify
-from maxmargin.kernels import RBF, tiling
-from maxmargin.problem import Start, Status
+from maxmargin.certificates import certify
+from maxmargin.kernels import RBF, tiles
+from maxmargin.problems.problem import Start, Status
+from maxmargin.problems.rounding import passed
 from maxmargin.solve import solve
 from maxmargin.solvers.block_smo import BlockSMO
 from maxmargin.solvers.kernel_variables import feasible_start
@@ -52,13 +54,13 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
 @pytest.fixture
 def slow_tiles(fake: FakeClock, monkeypatch: pytest.MonkeyPatch) -> FakeClock:
     """Kernel tiles of which each takes a hundredth of a second."""
-    plain = RBF._tile
+    plain = RBF.fill_tile
 
     def tile(self: RBF, a: Any, b: Any, out: Any) -> None:
         fake.pass_by(TILE)
         plain(self, a, b, out)
 
-    monkeypatch.setattr(RBF, "_tile", tile)
+    monkeypatch.setattr(RBF, "fill_tile", tile)
     return fake
 
 
@@ -90,8 +92,8 @@ def test_a_kernel_solver_stops_within_a_tile_of_its_time(
     solution = solve(problem, BlockSMO(), tol=1e-9, max_iter=10_000, max_time=max_time)
     assert solution.run.status is Status.MAX_TIME
     assert slow_tiles.seconds <= max_time + 8 * TILE  # some threads, a tile each
-    terms, groups = problem.terms, problem.groups
-    assert ((terms.low <= solution.beta) & (solution.beta <= terms.high)).all()
+    loss, groups = problem.loss, problem.groups
+    assert ((loss.low <= solution.beta) & (solution.beta <= loss.high)).all()
     for g, total in enumerate(problem.totals):
         assert solution.beta[groups == g].sum() == pytest.approx(total, abs=1e-8 * len(X))
 
@@ -178,7 +180,7 @@ def test_ctrl_c_during_the_certificate_keeps_what_was_reached(
     fake: FakeClock, monkeypatch: pytest.MonkeyPatch, model: Any
 ) -> None:
     X, y = rows_and_labels(300)
-    combine, calls = RBF.combine_with_sizes, list[float]()
+    combine, calls = RBF.dot_with_magnitudes, list[float]()
 
     def interrupted(self: RBF, *args: Any, **options: Any) -> Any:
         calls.append(clock.limit().end)
@@ -186,7 +188,7 @@ def test_ctrl_c_during_the_certificate_keeps_what_was_reached(
             raise KeyboardInterrupt
         return combine(self, *args, **options)
 
-    monkeypatch.setattr(RBF, "combine_with_sizes", interrupted)
+    monkeypatch.setattr(RBF, "dot_with_magnitudes", interrupted)
     model = clone(model)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
@@ -195,6 +197,114 @@ def test_ctrl_c_during_the_certificate_keeps_what_was_reached(
     assert 0 < calls[1] - fake.seconds <= 0.5
     assert np.isfinite(model.certificate_.gap)
     assert model.predict(X).shape == y.shape
+
+
+def fitted(model: Any, X: Any, y: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, y)
+
+
+SECONDS_PER_ROW = 1e-4  # of the fake clock
+
+
+@pytest.fixture
+def slow_passes(fake: FakeClock, monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    """Certificates of linear machines that take time for every row."""
+
+    def slowly_passed(X: Any, *arguments: Any) -> Any:
+        fake.pass_by(SECONDS_PER_ROW * X.shape[0])
+        return passed(X, *arguments)
+
+    for name in ("linear", "multiclass"):
+        room = sys.modules[f"maxmargin.certificates.{name}"]  # a function hides it by its name
+        monkeypatch.setattr(room, "passed", slowly_passed)
+    return fake
+
+
+class TestSeveralProblems:
+    def test_each_has_its_share_and_what_others_left(
+        self, fake: FakeClock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        iterates, used = Newton.iterates, dict[int, float]()
+
+        def slowly(self: Newton, problem: Any, start: Any) -> Iterator[Any]:
+            for iterate in iterates(self, problem, start):
+                fake.pass_by(0.01)
+                used[id(problem)] = used.get(id(problem), 0.0) + 0.01
+                yield iterate
+
+        monkeypatch.setattr(Newton, "iterates", slowly)
+        X, y = rows_and_labels(300, classes=10)
+        fitted(mm.LinearSVC(solver="newton", tol=1e-14, max_time=1.0, max_iter=10**6), X, y)
+        shares = list(used.values())
+        assert len(shares) == 10
+        assert min(shares) >= 0.1 - 0.011
+        assert shares[0] <= 0.1 + 0.011
+
+    @pytest.mark.parametrize("scheme", ["ovo", "ovr", "crammer_singer"])
+    @pytest.mark.parametrize("max_time", [0.2, 2.0])
+    def test_certificates_are_foreseen(
+        self, slow_passes: FakeClock, scheme: str, max_time: float
+    ) -> None:
+        X, y = rows_and_labels(3000, classes=20)
+        model = fitted(mm.LinearSVC(multi_class=scheme, max_time=max_time, tol=1e-9), X, y)
+        assert slow_passes.seconds <= 1.2 * max_time + 1.0
+        certificate = model.certificate_
+        for part in certificate.parts or (certificate,):
+            assert np.isfinite(part.primal) or "no time for a certificate" in part.caveat
+        if not np.isfinite(certificate.primal):
+            assert model.status_ is Status.MAX_TIME
+            assert "not certified: there was no time" in str(certificate)
+            assert not certificate.holds(1.0)
+
+
+def test_a_linear_certificate_that_fits_in_is_made(slow_passes: FakeClock) -> None:
+    X, y = rows_and_labels(3000)
+    model = fitted(mm.LinearSVC(max_time=0.5), X, y)
+    assert model.certificate_.holds(1e-4)
+
+
+def apart(n: int, classes: int) -> tuple[Any, Any]:
+    y = np.arange(n) % classes
+    turn = 2 * np.pi * y / classes
+    around = np.column_stack([np.cos(turn), np.sin(turn)])
+    return 5 * around + np.random.default_rng(0).normal(size=(n, 2)), y
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+@pytest.mark.parametrize(
+    "model",
+    [
+        mm.SVC(), mm.SVC(C=1e-3), mm.NuSVC(nu=0.2), mm.LinearSVC(), mm.LinearSVC(multi_class="ovo"),
+        mm.LinearSVC(multi_class="crammer_singer"),
+        mm.LinearSVC(penalty="l1", loss="squared_hinge"),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_no_time_at_all_still_gives_a_model_that_is_better_than_chance(
+    fake: FakeClock, monkeypatch: pytest.MonkeyPatch, model: Any, classes: int
+) -> None:
+    monkeypatch.setattr("maxmargin.estimators.solving.Budget.left", 0.0)
+    X, y = apart(600, classes)
+    model = fitted(clone(model).set_params(max_time=1e-3), X, y)
+    assert model.status_ is Status.MAX_TIME
+    assert model.score(X, y) > 0.8
+
+
+@pytest.mark.parametrize("model", [mm.SVC(), mm.NuSVC(nu=0.2), mm.OneClassSVM()], ids=repr)
+def test_no_time_to_see_whether_a_function_is_a_kernel_is_no_error(
+    fake: FakeClock, model: Any
+) -> None:
+    def slow(a: Any, b: Any) -> Any:
+        fake.pass_by(1e-6 * len(a) * len(b))
+        return np.tanh(0.1 * (a @ b.T) + 1)
+
+    X, y = rows_and_labels(2000)
+    model = fitted(clone(model).set_params(kernel=slow, max_time=0.5), X, y)
+    assert model.status_ is Status.MAX_TIME
+    assert not model.certificate_.holds(1.0)
+    assert fake.seconds <= 1.6
 
 
 class TestSharedWork:
@@ -207,7 +317,7 @@ class TestSharedWork:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            tiling.shared(slowly(each), deque(range(100_000)), 4)
+            tiles.share_work(slowly(each), deque(range(100_000)), 4)
         assert len(done) < 50_000
 
     def test_an_error_of_another_thread_is_the_one_that_is_raised(self) -> None:
@@ -220,7 +330,7 @@ class TestSharedWork:
             failed.wait(10)
 
         with pytest.raises(ZeroDivisionError):
-            tiling.shared(each, deque(range(1000)), 2)
+            tiles.share_work(each, deque(range(1000)), 2)
 
     def test_all_threads_work_under_the_limit_of_their_call(self, fake: FakeClock) -> None:
         done: list[int] = []
@@ -230,7 +340,7 @@ class TestSharedWork:
             fake.pass_by(1.0)
 
         with clock.limited(10.0), pytest.raises(clock.OutOfTimeError):
-            tiling.shared(each, deque(range(1000)), 4)
+            tiles.share_work(each, deque(range(1000)), 4)
         assert 10 <= len(done) <= 14
         clock.check()  # the limit ended with the call
 
@@ -288,3 +398,9 @@ def test_a_fit_has_one_bar_for_all_its_attempts(monkeypatch: pytest.MonkeyPatch)
     counts = [done for done, _ in told]
     assert counts == sorted(counts)
     assert len(set(counts)) == len(counts)
+
+
+@pytest.mark.parametrize("model", [mm.LinearSVC(max_time=60.0), mm.LinearSVR(max_time=60.0)])
+def test_a_time_limit_on_few_rows(model: Any) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))  # fewer than certificates are timed on
+    assert clone(model).fit(X, X[:, 0] > 0).status_ is Status.OPTIMAL

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from maxmargin import data, datasets, geometry, kernels
-from maxmargin.certify import Certificate
+from maxmargin.certificates import Certificate
 from maxmargin.diagnosis import Diagnosis, diagnose
 from maxmargin.errors import DataFileError, NotSeparableError
 from maxmargin.estimators import (
@@ -33,8 +33,8 @@ from maxmargin.estimators import (
     RandomFourier,
     VotedPerceptron,
 )
-from maxmargin.estimators.certifying import certify
 from maxmargin.estimators.trusted_types import SKOPS_TRUSTED_TYPES
+from maxmargin.inspection.certify_model import certify
 from maxmargin.kernels import check_kernel
 from maxmargin.reports import report
 from maxmargin.separability import Separation, separate

@@ -9,8 +9,10 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from maxmargin import clock
-from maxmargin.problem import (
+from maxmargin._typing import Floats, Ints
+from maxmargin.problems.problem import (
     Bracket,
+    Intercept,
     Iterate,
     KernelProblem,
     MulticlassProblem,
@@ -30,6 +32,8 @@ Callback = Callable[[Progress], Any]
 
 
 _POLISH_LEAST = 20
+_GLANCED_AT = 1000  # rows, where there is no time for more
+_COMPARED = 20  # rows of a class that a kernel machine compares with, where there is no time
 
 
 class Solver(Protocol):
@@ -107,9 +111,10 @@ def solve(
         made=made,
     )
     status = ended.status
-    if watch.last is None:
-        if status is Status.INTERRUPTED:
-            raise KeyboardInterrupt("interrupted before there was anything to keep")
+    if watch.last is None and status is Status.INTERRUPTED:
+        raise KeyboardInterrupt("interrupted before there was anything to keep")
+    late = watch.late or status is Status.MAX_TIME
+    if watch.last is None or (late and not watch.last.w.any()):
         begun = beginning(problem, start)
         return Solution(begun.w, begun.b, begun.beta, replace(ended, status=Status.MAX_TIME), notes)
     if watch.last.relative_gap <= tol and status is not Status.INTERRUPTED:
@@ -123,15 +128,62 @@ def solve(
 
 
 def beginning(problem: Problem | MulticlassProblem | KernelProblem, start: Start) -> Any:
-    """Return a point (w, b, beta) for which nothing is computed: the start, or about 0."""
+    """Return a point (w, b, beta) that takes a moment: the start, or what the means of classes say.
+
+    The scores of a linear machine are ±1 at the means of its classes, or lower for a class the
+    further its mean is; a kernel machine compares a row with some of either class.
+    """
     if isinstance(problem, KernelProblem):
-        beta = feasible_start(problem) if start.beta is None else start.beta
+        beta = _some_of_either(problem) if start.beta is None else start.beta
         return Start(beta, np.zeros(len(problem.totals)), beta)
     n, d = problem.X.shape
     several = (problem.n_classes,) if isinstance(problem, MulticlassProblem) else ()
-    w = np.zeros((d, *several)) if start.w is None else start.w
-    b = np.broadcast_to(start.b, several) if several else start.b
-    return Start(w, b, np.zeros((n, *several)) if start.beta is None else start.beta)
+    beta = np.zeros((n, *several)) if start.beta is None else start.beta
+    if start.w is not None:
+        b = np.broadcast_to(start.b, several) if several else start.b
+        return Start(start.w, b, beta)
+    some = slice(None, None, max(1, n // _GLANCED_AT))
+    rows = problem.X[some]
+    if isinstance(problem, MulticlassProblem):
+        w, b = _between_means(rows, problem.labels[some], problem.n_classes)
+    elif not np.isin(problem.loss.target[some], (-1.0, 1.0)).all():  # not labels, but numbers
+        w, b = np.zeros((d, 1)), np.array([np.median(problem.loss.target[some])])
+    else:
+        w, b = _between_means(rows, (problem.loss.target[some] > 0).astype(np.int64), 2)
+        w, b = w[:, 1:] - w[:, :1], b[1:] - b[:1]
+    if problem.intercept is Intercept.NONE:
+        b = np.zeros(len(b))
+    return Start(w, b, beta) if several else Start(w[:, 0], float(b[0]), beta)
+
+
+def _between_means(rows: Any, labels: Ints, n_classes: int) -> tuple[Floats, Floats]:
+    """Return planes, one a class, whose score is the larger the nearer the mean of the class is.
+
+    That is −‖x − m‖² but for what all classes share, in units of the distance between means.
+    """
+    counts = np.bincount(labels, minlength=n_classes)
+    member = np.eye(n_classes)[:, labels] / np.maximum(counts, 1)[:, np.newaxis]
+    means = np.asarray(rows.T.astype(np.float64) @ member.T)
+    middle = means[:, counts > 0].mean(axis=1, keepdims=True)
+    away = np.where(counts > 0, means - middle, 0.0)
+    unit = float((away * away).sum(axis=0).max()) or 1.0
+    w = away / unit
+    b = -(0.5 * (away * away).sum(axis=0) / unit + middle[:, 0] @ w)
+    return w, b
+
+
+def _some_of_either(problem: KernelProblem) -> Floats:
+    """Return a feasible point: where 0 is one, some variables of either sign have equal parts."""
+    beta, terms = feasible_start(problem), problem.loss
+    if beta.any() or not np.isin(terms.target, (-1.0, 1.0)).all():
+        return beta
+    sides = [np.flatnonzero(terms.high > 0), np.flatnonzero(terms.low < 0)]
+    few = [side[:: max(1, len(side) // _COMPARED)] for side in sides]
+    parts = [np.minimum(terms.high, 1.0)[few[0]], np.maximum(terms.low, -1.0)[few[1]]]
+    least = min(len(part) * float(np.abs(part).min(initial=np.inf)) for part in parts)
+    for chosen, sign in zip(few, (1.0, -1.0), strict=True):
+        beta[chosen] = sign * min(least, 1.0) / max(len(chosen), 1)
+    return beta
 
 
 class _Watch:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from maxmargin.cli.facts import is_sparse
 from maxmargin.data import Labelled
-from maxmargin.estimators.code import code
-from maxmargin.reports.subject import Subject, Words, subject_of
+from maxmargin.inspection.code import write_code
+from maxmargin.reports.subject import Subject, Wording, subject_of
 from maxmargin.reports.writing import write
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def subject(model: Any, parts: "Split", data: Labelled, trial: "Trial", search: 
         feature_names=names,
         rows=parts.numbers_train,
         rows_test=parts.numbers_test,
-        words=Words(data.numbered, data.label_name or "label", OPTIONS, data.remarks),
+        wording=Wording(data.numbered, data.label_name or "label", OPTIONS, data.remarks),
     )
 
 
@@ -88,7 +88,7 @@ def script(found: Subject, data: Labelled, trial: "Trial") -> str:
     """Return a program that reads the same rows, splits them, fits the model and prints figures."""
     from maxmargin.reports.making import figures_code, program
 
-    made, count = code(found.model), len(found.y)
+    made, count = write_code(found.model), len(found.y)
     assert found.test is not None
     some = f"[:{count}]" if count + found.test.total < len(data.y) else ""
     lines = [

@@ -369,7 +369,7 @@ def _features(kernel: Any, count: int, width: float, cost: float, seed: int) -> 
 
 def _fitted(whole: Any, model: Any, rows: Any, y: Any, clock: Clock, console: Console) -> None:
     """Fit the model, the last steps of the whole, in what is left of the time; say how it ended."""
-    from maxmargin.estimators.code import described
+    from maxmargin.inspection.code import describe
 
     _heading(console, "Fit")
     *before, machine = _steps(model)
@@ -384,7 +384,7 @@ def _fitted(whole: Any, model: Any, rows: Any, y: Any, clock: Clock, console: Co
     reason = getattr(machine, "stop_reason_", "")
     if limited and "max_time" not in reason:
         machine.set_params(max_time=None)  # it made no difference, so that nobody need know
-    _said(console, f"{described(whole)} {_seconds(begun)}")
+    _said(console, f"{describe(whole)} {_seconds(begun)}")
     if reason:
         _said(console, reason.replace("max_time", "--time"))
 

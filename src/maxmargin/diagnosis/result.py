@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from maxmargin.diagnosis.learners import Candidate
-from maxmargin.estimators.code import described
 from maxmargin.html import bullets, table, tag
+from maxmargin.inspection.code import describe
 
 VERDICTS = (
     "inseparable",
@@ -82,7 +82,7 @@ class Alternative:
         return self.candidate.estimator(self.wide)
 
     def __str__(self) -> str:
-        said = f"{self.rung}: {described(self.estimator)}"
+        said = f"{self.rung}: {describe(self.estimator)}"
         if self.score is not None:
             said += f", {self.score:.2%} ({self.low:.2%} to {self.high:.2%})"
         return f"{said}; {self.note}" if self.note else said
@@ -91,7 +91,7 @@ class Alternative:
         """Return plain numbers and strings."""
         return {
             "rung": self.rung,
-            "estimator": described(self.estimator),
+            "estimator": describe(self.estimator),
             "score": self.score,
             "interval": None if self.score is None else [self.low, self.high],
             "note": self.note,
@@ -228,7 +228,7 @@ def _line(rung: Rung) -> tuple[Any, ...]:
 
 
 def _offer(alternative: Alternative) -> tuple[Any, ...]:
-    named = f"{alternative.rung}: {described(alternative.estimator)}"
+    named = f"{alternative.rung}: {describe(alternative.estimator)}"
     if alternative.score is None:
         return named, "–", "–", tag("i", alternative.note)
     interval = f"{alternative.low:.2%} to {alternative.high:.2%}"

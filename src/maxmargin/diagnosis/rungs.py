@@ -3,16 +3,15 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from maxmargin._typing import Ints
 from maxmargin.clock import Clock
 from maxmargin.diagnosis import families
 from maxmargin.diagnosis.columns import look_at_columns, remarks_on
-from maxmargin.diagnosis.conflicts import FORCED, find_conflicts
 from maxmargin.diagnosis.cross_validation import Scored, make_folds
 from maxmargin.diagnosis.inputs import Sample, Table, draw_rows, equal_rows, is_wide
-from maxmargin.diagnosis.planes import Planes, find_planes
+from maxmargin.diagnosis.planes import FORCED, Planes, find_conflicts, find_planes
 from maxmargin.diagnosis.result import Rung
 from maxmargin.diagnosis.significance import (
     LEVEL,
@@ -27,8 +26,6 @@ from maxmargin.diagnosis.significance import (
     rank,
 )
 from maxmargin.diagnosis.trimming import GivingUp, give_up
-
-Ints = npt.NDArray[np.int64]
 
 OVERLAP = 0.1  # error of every rule beyond which classes overlap for good
 _CV_ROWS = 2500  # rows that are cross-validated when there are 30 seconds

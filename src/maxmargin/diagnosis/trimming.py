@@ -12,16 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.clock import Clock
 from maxmargin.diagnosis.inputs import Table, draw_rows, is_wide
 from maxmargin.diagnosis.planes import pairs_of
 from maxmargin.estimators import LinearSVC
 from maxmargin.geometry import Hyperplane
 from maxmargin.separability import Overlap
-from maxmargin.separability.deciding import decide
+from maxmargin.separability.decide import decide
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 FEW = 0.1  # share of the rows that still counts as few
@@ -276,8 +275,8 @@ class _PlaneSearch:
 
     def _judged(self, w: Floats, b: float) -> _Judged:
         score = self._sign * (np.asarray(self._X @ w) + b)
-        terms = self._X.shape[1] + 2
-        rounding = 4 * terms * np.finfo(np.float64).eps * (self._size @ np.abs(w) + abs(b))
+        loss = self._X.shape[1] + 2
+        rounding = 4 * loss * np.finfo(np.float64).eps * (self._size @ np.abs(w) + abs(b))
         wrong = ~(score > rounding)
         return _Judged(Hyperplane(w, b), wrong, float(self._worth[wrong].sum()), score)
 

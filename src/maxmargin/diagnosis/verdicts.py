@@ -9,7 +9,7 @@ from maxmargin.diagnosis.learners import Candidate
 from maxmargin.diagnosis.result import Alternative, Diagnosis
 from maxmargin.diagnosis.rungs import OVERLAP, Rungs
 from maxmargin.diagnosis.significance import hopeless
-from maxmargin.estimators.code import described
+from maxmargin.inspection.code import describe
 
 _WORTH_A_TRY = 0.01  # gain over naming the largest class, where no gain is significant
 _PROMISING = 0.1  # p, for how many tests were made
@@ -35,7 +35,7 @@ def concluded(rungs: Rungs, seed: Any) -> Diagnosis:
         witness=found.witness,
         rungs=tuple(rungs.answers),
         warnings=tuple(_warnings(rungs, found.name)),
-        advice=f"{described(candidate.estimator(wide))}: {because}",
+        advice=f"{describe(candidate.estimator(wide))}: {because}",
         alternatives=tuple(_alternatives(rungs, candidate)),
         scoring=rungs.scoring,
         n_rows=table.shape[0],

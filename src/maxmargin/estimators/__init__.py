@@ -1,21 +1,21 @@
 """Scikit-learn's surface: check the input, run a solver, adopt what it found."""
 
+from maxmargin.estimators.feature_maps import CircleMap, Nystroem, PolynomialMap, RandomFourier
 from maxmargin.estimators.hard_margin import HardMarginSVC
 from maxmargin.estimators.kernel_pca import KernelPCA
-from maxmargin.estimators.kernel_perceptron import KernelPerceptron
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svr import LinearSVR
-from maxmargin.estimators.maps_circle import CircleMap
-from maxmargin.estimators.maps_explicit import PolynomialMap
-from maxmargin.estimators.maps_fourier import RandomFourier
-from maxmargin.estimators.maps_nystroem import Nystroem
 from maxmargin.estimators.nu_svc import NuSVC
 from maxmargin.estimators.nu_svr import NuSVR
 from maxmargin.estimators.one_class import OneClassSVM
-from maxmargin.estimators.perceptron import AveragedPerceptron, Perceptron
+from maxmargin.estimators.perceptron import (
+    AveragedPerceptron,
+    KernelPerceptron,
+    Perceptron,
+    VotedPerceptron,
+)
 from maxmargin.estimators.svc import SVC
 from maxmargin.estimators.svr import SVR
-from maxmargin.estimators.voted_perceptron import VotedPerceptron
 
 __all__ = [
     "SVC",

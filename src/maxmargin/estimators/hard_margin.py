@@ -9,7 +9,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import clock
-from maxmargin.certify import together
+from maxmargin._typing import Floats, Ints
+from maxmargin.certificates import together
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators.callbacks import announced, with_callbacks
 from maxmargin.estimators.hard_margin_planes import KernelPlanes, LinearPlanes, Planes
@@ -30,15 +31,12 @@ from maxmargin.estimators.reductions import (
     combined_scores,
 )
 from maxmargin.estimators.solving import gap_left, ill_scaled
-from maxmargin.gram import Gram
 from maxmargin.kernels import Kernel, Linear
-from maxmargin.problem import Intercept, Start, Status
+from maxmargin.problems.gram import Gram
+from maxmargin.problems.problem import Intercept, Start, Status
 from maxmargin.separability import Overlap
-from maxmargin.separability.widest import NoPlane, Widest
+from maxmargin.separability.max_margin import NoPlane, Widest
 from maxmargin.solve import Callback
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 class HardMarginSVC(ScoresOnly, ClassifierMixin, KernelExpansion):
@@ -289,13 +287,14 @@ point (see the witness). Use LinearSVC, which allows slack.
         callback = announced(self, self.callback)
         planes = self._planes(X, kernel)
         found = []
-        for task in tasks:
+        for k, task in enumerate(tasks):
+            left = None if end is None else max(end - clock.now(), 0.0) / (len(tasks) - k)
             answer = planes.find(
                 task,
                 Intercept(self.intercept),
                 tol=self.tol,
                 max_iter=self.max_iter,
-                max_time=None if end is None else max(end - clock.now(), 0.0),
+                max_time=left,
                 callback=callback,
                 verbose=bool(self.verbose),
             )
@@ -352,8 +351,8 @@ point (see the witness). Use LinearSVC, which allows slack.
         if type(kernel) is Linear:
             self.coef_ = np.array([plane.w for plane in found])
         elif kernel.takes_gram:
-            rows = kernel.bind(X)[self.support_]
-            self._given_products = kernel.combine(rows, rows[:], self._coefficients())
+            rows = kernel.prepare(X)[self.support_]
+            self._given_products = kernel.dot(rows, rows[:], self._coefficients())
         margins = 1.0 / self._lengths
         self.margin_ = float(margins[0]) if len(self.classes_) == 2 else margins
 

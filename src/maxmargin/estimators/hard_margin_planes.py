@@ -2,19 +2,17 @@
 
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
 from maxmargin.estimators.reductions import Task
-from maxmargin.gram import Gram, free_memory
-from maxmargin.problem import Intercept
-from maxmargin.separability.feature_rows import MATRICES, FeatureRows
-from maxmargin.separability.overlaps import conflict
-from maxmargin.separability.widest import NoPlane, Widest, widest
-from maxmargin.separability.widest_kernel import conflicting, widest_by_kernel
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from maxmargin.problems.gram import Gram, free_memory
+from maxmargin.problems.problem import Intercept
+from maxmargin.separability.max_margin import NoPlane, Widest, widest
+from maxmargin.separability.max_margin_kernel import (
+    MATRICES,
+    FeatureRows,
+    conflicting,
+    widest_by_kernel,
+)
+from maxmargin.separability.overlap import conflict
 
 
 class Planes(Protocol):

@@ -3,16 +3,13 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from maxmargin import losses
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.reductions import Task
-from maxmargin.gram import Gram
 from maxmargin.kernels import Linear
-from maxmargin.problem import Intercept, KernelProblem, Problem, Start
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from maxmargin.problems import losses
+from maxmargin.problems.gram import Gram
+from maxmargin.problems.problem import Intercept, KernelProblem, Problem, Start
 
 
 def hard_problems(
@@ -51,8 +48,8 @@ def hard_problems(
     free = int(intercept is Intercept.FREE)
     pairs: list[tuple[Problem | KernelProblem, Start]] = []
     for k, (task, part) in enumerate(zip(tasks, rows, strict=True)):
-        terms, groups = losses.hard_margin(task.signs), np.full(len(part), free - 1)
-        problem = KernelProblem(gram, terms, part, groups, np.zeros(free))
+        loss, groups = losses.hard_margin(task.signs), np.full(len(part), free - 1)
+        problem = KernelProblem(gram, loss, part, groups, np.zeros(free))
         pairs.append((problem, Start(beta[k, part], model.intercept_[[k]], beta[k, part])))
     return pairs
 

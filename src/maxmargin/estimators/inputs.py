@@ -16,7 +16,7 @@ from maxmargin.geometry.inputs import classes_of
 Floats = npt.NDArray[np.float64]
 
 # Leaves room for 1e18 updates.
-_LARGEST_SQUARE = 1e290
+LARGEST_SQUARE = 1e290
 LARGEST_PRODUCT = 1e140  # of two rows, where products of such products are needed
 
 
@@ -248,7 +248,7 @@ def stacked(parts: list[Any]) -> Any:
 
 
 def refuse_overflow(
-    estimator: Any, X: Any, squared_radius: float, largest_square: float = _LARGEST_SQUARE
+    estimator: Any, X: Any, squared_radius: float, largest_square: float = LARGEST_SQUARE
 ) -> None:
     """Raise a ValueError naming the largest column if sums of many ‖x‖² overflow in float64."""
     if squared_radius < largest_square:

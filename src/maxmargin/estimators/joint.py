@@ -3,13 +3,10 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.geometry.inputs import row_products
-from maxmargin.problem import Intercept, MulticlassProblem
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from maxmargin.problems.problem import Intercept, MulticlassProblem
 
 
 def joint_problem(

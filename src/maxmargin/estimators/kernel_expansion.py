@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.estimators.callbacks import TakesCallbacks
 from maxmargin.estimators.inputs import LARGEST_PRODUCT, check_rows, refuse_overflow
 from maxmargin.estimators.kernel_models import (
-    BoundRows,
+    PreparedSupport,
     as_objects,
     checked_gram,
     expanded,
@@ -21,12 +21,12 @@ from maxmargin.estimators.kernel_models import (
 from maxmargin.estimators.kernel_parameters import KernelParameters
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
 from maxmargin.kernels import Kernel, Linear, Precomputed
-from maxmargin.kernels.bound import is_numeric
+from maxmargin.kernels.prepared import is_numeric
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_BOUND = BoundRows()
+_PREPARED = PreparedSupport()
 # By model, but not in it: looking at a model does not change it.
 _PRODUCTS: WeakKeyDictionary[Any, tuple[Any, Floats, Floats]] = WeakKeyDictionary()
 
@@ -122,7 +122,7 @@ class KernelExpansion(TakesCallbacks, KernelParameters, BaseEstimator):
             return np.asarray(columns @ a + self.intercept_)
         if not len(a):
             return np.tile(self.intercept_, (X.shape[0], 1))
-        right = _BOUND.of(self)
+        right = _PREPARED.of(self)
         return np.asarray(expanded(self.kernel_, X, right, a, self._threads()) + self.intercept_)
 
     def _refuse_altered(self) -> None:
@@ -156,7 +156,7 @@ class KernelExpansion(TakesCallbacks, KernelParameters, BaseEstimator):
             return self._given_products
         if type(self.kernel_) is Linear:
             return row_products(vectors, np.ascontiguousarray(self._linear_weights().T))
-        return expanded(self.kernel_, vectors, _BOUND.of(self), a, self._threads())
+        return expanded(self.kernel_, vectors, _PREPARED.of(self), a, self._threads())
 
     @property
     def _lengths(self) -> Floats:

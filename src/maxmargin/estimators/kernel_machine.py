@@ -8,22 +8,19 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.certify import together
-from maxmargin.certify.arithmetic import within_groups
+from maxmargin._typing import Floats, Ints
+from maxmargin.certificates import together
+from maxmargin.certificates.arithmetic import within_groups
 from maxmargin.estimators.kernel_expansion import KernelExpansion
 from maxmargin.estimators.kernel_models import Found, Part, Training
 from maxmargin.estimators.kernel_starts import Last, known_duals
 from maxmargin.estimators.solving import Budget, Outcome, all_solved, gap_left, ill_scaled
-from maxmargin.gram import Gram
 from maxmargin.kernels import Kernel, Linear
-from maxmargin.problem import Intercept, KernelProblem, Problem, Start, Status
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from maxmargin.problems.gram import Gram
+from maxmargin.problems.problem import Intercept, KernelProblem, Problem, Start, Status
 
 
 class KernelMachine(KernelExpansion):
@@ -90,12 +87,13 @@ class KernelMachine(KernelExpansion):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._check_parameters()
+        budget = Budget(self.max_time)
         last = self._last() if self.warm_start and hasattr(self, "status_") else None
         self._forget()  # whatever fails from here on leaves it unfitted
         data = self._training(X, y, sample_weight, reset=True)
         parts = self._parts(data)
         problems = self._stated(data, parts)
-        outcomes = self._solve(problems, self._starts(data, parts, last))
+        outcomes = self._solve(problems, self._starts(data, parts, last), budget)
         self.kernel_ = data.kernel
         self._gamma = float(getattr(data.kernel, "gamma", 0.0))
         found = self._found(data, parts, problems, outcomes)
@@ -117,12 +115,12 @@ class KernelMachine(KernelExpansion):
             return [self._linear_problem(data, part) for part in parts]
         gram = Gram(data.kernel, data.X, memory=self._bytes(), threads=self._threads())
         return [
-            KernelProblem(gram, part.terms, part.rows, part.groups, part.totals) for part in parts
+            KernelProblem(gram, part.loss, part.rows, part.groups, part.totals) for part in parts
         ]
 
     def _linear_problem(self, data: Training, part: Part) -> Problem:
         X = data.X if len(part.rows) == len(data) else data.X[part.rows]
-        return Problem(X, part.terms, Intercept.FREE if len(part.totals) else Intercept.NONE)
+        return Problem(X, part.loss, Intercept.FREE if len(part.totals) else Intercept.NONE)
 
     def _by_variable(self, _part: Part, beta: Floats) -> Floats:
         """Return the duals of a solution, of which the linear machine may have fewer."""
@@ -132,8 +130,8 @@ class KernelMachine(KernelExpansion):
         """Return the duals of a part as the linear machine has them."""
         return beta
 
-    def _solve(self, problems: list[Any], starts: list[Start]) -> list[Outcome]:
-        return all_solved(problems, starts, self._settings(), Budget(self.max_time))
+    def _solve(self, problems: list[Any], starts: list[Start], budget: Budget) -> list[Outcome]:
+        return all_solved(problems, starts, self._settings(), budget)
 
     def _as_stored(self, _problems: list[Any], outcomes: list[Outcome]) -> list[Outcome]:
         """Return the outcomes certified with the intercepts that the model has."""
@@ -178,7 +176,7 @@ class KernelMachine(KernelExpansion):
     def _start(self, data: Training, part: Part, duals: Floats, last: Last, plane: int) -> Start:
         beta = duals[part.sides, part.rows]
         # Rows that came, went or changed their weight leave duals that are not feasible.
-        beta, _ = within_groups(part.terms, beta, part.groups, part.totals)
+        beta, _ = within_groups(part.loss, beta, part.groups, part.totals)
         if not self._by_linear_machine(data.kernel):
             return Start(beta=beta)
         beta = self._for_linear(beta)
@@ -211,7 +209,7 @@ class KernelMachine(KernelExpansion):
             self._weights_of = self.dual_coef_.copy()
         elif data.kernel.takes_gram or not len(used):
             support = found.problems[0].gram.exact[used]
-            self._given_products = data.kernel.combine(support, support, a)
+            self._given_products = data.kernel.dot(support, support, a)
         self._keep_answers(data, used)
 
     def _planes_solved(self) -> Any:

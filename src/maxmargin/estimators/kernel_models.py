@@ -12,14 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin.kernels import Bound, Kernel
+from maxmargin._typing import Floats, Ints
+from maxmargin.kernels import Kernel, PreparedRows
 from maxmargin.kernels.precomputed import asymmetry, is_symmetric
-from maxmargin.loops.records import Terms
+from maxmargin.loops.records import Loss
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
-_ROWS_AT_A_TIME = 1 << 14  # bound for a prediction
+_ROWS_AT_A_TIME = 1 << 14  # prepared for a prediction
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class Part:
     side of a tube. ``sides`` says which of them a variable is.
     """
 
-    terms: Terms
+    loss: Loss
     rows: Ints
     sides: Ints
     groups: Ints
@@ -63,14 +61,14 @@ class Found(NamedTuple):
 # ------------------------------------------------------------------- f = Σ aᵢK(xᵢ, ·)
 
 
-class BoundRows:
+class PreparedSupport:
     """Support vectors as their kernel sees them, computed once for each model."""
 
     def __init__(self) -> None:
         # Not in the models: there it would be pickled, and prediction would change them.
-        self._kept: WeakKeyDictionary[Any, tuple[Any, Any, Bound]] = WeakKeyDictionary()
+        self._kept: WeakKeyDictionary[Any, tuple[Any, Any, PreparedRows]] = WeakKeyDictionary()
 
-    def of(self, model: Any) -> Bound:
+    def of(self, model: Any) -> PreparedRows:
         """Return the support vectors of a model in float64, whatever type rows have.
 
         So scores are those that were certified: float32 errs by 1e-7 of Σ|a|, which may be large.
@@ -81,13 +79,13 @@ class BoundRows:
             return known[2]
         if not kernel.takes_objects:
             vectors = vectors.astype(np.float64, copy=False)
-        bound: Bound = kernel.bind(vectors)
-        self._kept[model] = model.support_vectors_, kernel, bound
-        return bound
+        prepared: PreparedRows = kernel.prepare(vectors)
+        self._kept[model] = model.support_vectors_, kernel, prepared
+        return prepared
 
 
 def expanded(
-    kernel: Kernel, X: Any, right: Bound, coefficients: Floats, threads: int | None
+    kernel: Kernel, X: Any, right: PreparedRows, coefficients: Floats, threads: int | None
 ) -> Floats:
     """Return Σⱼ K(xᵢ, zⱼ) aⱼₖ of rows X over support vectors z: a column for each column of a."""
     n = X.shape[0]
@@ -95,7 +93,7 @@ def expanded(
     for start in range(0, n, _ROWS_AT_A_TIME):
         part = slice(start, start + _ROWS_AT_A_TIME)
         rows = X[part] if kernel.takes_objects else X[part].astype(right.dtype, copy=False)
-        scores[part] = kernel.combine(kernel.bind(rows, like=right), right, coefficients, threads)
+        scores[part] = kernel.dot(kernel.prepare(rows, like=right), right, coefficients, threads)
     return scores
 
 

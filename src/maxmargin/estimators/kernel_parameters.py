@@ -17,7 +17,7 @@ from maxmargin.estimators.parameters import (
 )
 from maxmargin.estimators.solving import Settings
 from maxmargin.kernels import Kernel, Precomputed, as_kernel
-from maxmargin.kernels.given import Constant
+from maxmargin.kernels.compose import Constant
 from maxmargin.kernels.names import is_precomputed
 
 _MAX_ITER = 10_000  # what -1, scikit-learn's word for no limit, stands for

@@ -7,13 +7,11 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.inputs import check_targets, regression_weights
 from maxmargin.estimators.kernel_machine import KernelMachine
 from maxmargin.estimators.kernel_models import Found, Training
-from maxmargin.loops.records import Terms
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from maxmargin.loops.records import Loss
 
 _ON_TUBE = 1e-5  # error beyond ε, in spreads of y, up to which a row counts as lying on the tube
 
@@ -73,10 +71,10 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         return self._plane_scores(X)[:, 0]
 
 
-def two_sided(above: Floats, below: Floats, cost: Floats) -> Terms:
+def two_sided(above: Floats, below: Floats, cost: Floats) -> Loss:
     """Return the losses of two variables a row: one pulls f up to a target, one pulls it down."""
     none = np.zeros(len(cost))
-    return Terms(
+    return Loss(
         np.concatenate([above, below]),
         np.concatenate([none, -cost]),
         np.concatenate([cost, none]),

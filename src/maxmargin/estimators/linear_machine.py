@@ -4,12 +4,12 @@ import warnings
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.certify import together
+from maxmargin._typing import Floats, Ints
+from maxmargin.certificates import together
 from maxmargin.estimators.callbacks import TakesCallbacks, announced
 from maxmargin.estimators.inputs import check_rows, generator
 from maxmargin.estimators.parameters import (
@@ -23,10 +23,7 @@ from maxmargin.estimators.parameters import (
 )
 from maxmargin.estimators.solving import Budget, Outcome, Settings, all_solved, gap_left, ill_scaled
 from maxmargin.geometry.inputs import row_products
-from maxmargin.problem import Intercept, Start, Status
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from maxmargin.problems.problem import Intercept, Start, Status
 
 SOLVERS = ("auto", "newton", "dual_cd", "subgradient")
 _KEPT_BYTES = 1 << 24  # support vectors beyond this are not copied into the model
@@ -112,8 +109,8 @@ class LinearMachine(TakesCallbacks, NamedParameters, BaseEstimator):
             int(generator(self.random_state).integers(2**31)),
         )
 
-    def _solve(self, problems: list[Any], starts: list[Start]) -> list[Outcome]:
-        return all_solved(problems, starts, self._settings(), Budget(self.max_time))
+    def _solve(self, problems: list[Any], starts: list[Start], budget: Budget) -> list[Outcome]:
+        return all_solved(problems, starts, self._settings(), budget)
 
     def _intercept(self) -> Intercept:
         return Intercept(self.intercept) if self.fit_intercept else Intercept.NONE

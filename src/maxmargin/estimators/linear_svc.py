@@ -7,7 +7,7 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin import losses
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.inputs import (
     LARGEST_PRODUCT,
@@ -19,6 +19,7 @@ from maxmargin.estimators.inputs import (
     refuse_overflow,
 )
 from maxmargin.estimators.joint import joint_margin, joint_problem, joint_slacks
+from maxmargin.estimators.linear.partial_fit import ClassifierStream
 from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.parameters import check_choice, check_number
 from maxmargin.estimators.reductions import (
@@ -28,15 +29,12 @@ from maxmargin.estimators.reductions import (
     binary_tasks,
     combined_scores,
 )
-from maxmargin.estimators.solving import Outcome
-from maxmargin.estimators.streaming import ClassifierStream
+from maxmargin.estimators.solving import Budget, Outcome
 from maxmargin.geometry import Hyperplane
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
-from maxmargin.problem import MulticlassProblem, Problem, Start
+from maxmargin.problems import losses
+from maxmargin.problems.problem import MulticlassProblem, Problem, Start
 from maxmargin.solve import Callback
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _ON_MARGIN = 1e-5  # slack up to which a support vector counts as lying on the margin
 
@@ -192,6 +190,7 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
         self
         """
         self._check_parameters()
+        budget = Budget(self.max_time)
         last = self._last_duals()
         self._forget()  # whatever fails from here on leaves it unfitted
         X = check_rows(self, X, reset=True)
@@ -205,7 +204,7 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
             check_classes(self, y)
         labels = class_indices(self.classes_, y)
         tasks, problems = self._tasks(X, labels, weight)
-        outcomes = self._solve(problems, self._starts(problems, last))
+        outcomes = self._solve(problems, self._starts(problems, last), budget)
         if tasks:
             self._adopt(X, labels, tasks, outcomes, kept, n_rows)
         else:

@@ -3,11 +3,10 @@
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin import losses
+from maxmargin._typing import Floats
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.inputs import (
     LARGEST_PRODUCT,
@@ -16,14 +15,14 @@ from maxmargin.estimators.inputs import (
     refuse_overflow,
     regression_weights,
 )
+from maxmargin.estimators.linear.partial_fit import RegressorStream
 from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.parameters import check_number
-from maxmargin.estimators.streaming import RegressorStream
+from maxmargin.estimators.solving import Budget
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
-from maxmargin.problem import Problem, Start
+from maxmargin.problems import losses
+from maxmargin.problems.problem import Problem, Start
 from maxmargin.solve import Callback
-
-Floats = npt.NDArray[np.float64]
 
 _ON_TUBE = 1e-5  # excess, in units of the targets' spread, up to which a row lies on the tube
 
@@ -155,6 +154,7 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         self
         """
         self._check_parameters()
+        budget = Budget(self.max_time)
         start = self._start() if self.warm_start and hasattr(self, "status_") else Start()
         self._forget()
         X = check_rows(self, X, reset=True)
@@ -168,7 +168,7 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
             start = Start(start.w, start.b)
         if start.w is not None and len(start.w) != X.shape[1]:
             start = Start()
-        outcomes = self._solve([self._problem(X, target, weight)], [start])
+        outcomes = self._solve([self._problem(X, target, weight)], [start], budget)
         solution, certificate = outcomes[0].solution, outcomes[0].certificate
         self.coef_, self.intercept_ = solution.w, np.array([certificate.intercept])
         self._signed_duals = solution.beta

@@ -3,19 +3,16 @@
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.kernel_classifier import KernelClassifier
 from maxmargin.estimators.kernel_models import Part
 from maxmargin.estimators.reductions import Task
 from maxmargin.estimators.solving import Outcome, recertified
-from maxmargin.loops.records import Terms
-from maxmargin.problem import Status
+from maxmargin.loops.records import Loss
+from maxmargin.problems.problem import Status
 from maxmargin.solve import Callback
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _NOTHING = 1e-10  # a margin below this part of the sums it comes from is rounding
 
@@ -183,7 +180,7 @@ class NuSVC(KernelClassifier):
         low, high = np.where(positive, 0.0, -weight), np.where(positive, weight, 0.0)
         groups = np.where(positive, 0, 1)
         return Part(
-            Terms(none, low, high, none, 0.0), rows, sides, groups, np.array([total, -total])
+            Loss(none, low, high, none, 0.0), rows, sides, groups, np.array([total, -total])
         )
 
     def _refuse(self, task: Task, weights: tuple[float, float]) -> None:

@@ -3,15 +3,12 @@
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.kernel_models import Found, Part, Training
 from maxmargin.estimators.kernel_regressor import KernelRegressor, two_sided
 from maxmargin.estimators.parameters import check_cost
 from maxmargin.solve import Callback
-
-Floats = npt.NDArray[np.float64]
 
 
 class NuSVR(KernelRegressor):
@@ -169,8 +166,8 @@ class NuSVR(KernelRegressor):
         cost = float(self.C) * data.weight
         sides = np.repeat([0, 1], n)
         total = 0.5 * float(self.nu) * float(cost.sum())
-        terms = two_sided(data.answers, data.answers, cost)
-        return [Part(terms, np.tile(np.arange(n), 2), sides, sides, np.array([total, -total]))]
+        loss = two_sided(data.answers, data.answers, cost)
+        return [Part(loss, np.tile(np.arange(n), 2), sides, sides, np.array([total, -total]))]
 
     def _adopt(self, data: Training, found: Found) -> None:
         # At the upper edge of the tube y = f + ε, at the lower one y = f − ε.

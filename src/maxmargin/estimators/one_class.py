@@ -7,16 +7,14 @@ import numpy.typing as npt
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.inputs import regression_weights
 from maxmargin.estimators.kernel_machine import KernelMachine
 from maxmargin.estimators.kernel_models import Found, Part, Training
 from maxmargin.estimators.solving import Outcome, recertified
-from maxmargin.loops.records import Terms
+from maxmargin.loops.records import Loss
 from maxmargin.solve import Callback
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _ON_MARGIN = 1e-5  # slack, in units of ρ, up to which a row counts as lying on the boundary
 _SMALL = 1000  # rows up to which the boundary is found to rounding
@@ -175,10 +173,10 @@ class OneClassSVM(OutlierMixin, KernelMachine):
 
     def _parts(self, data: Training) -> list[Part]:
         none = np.zeros(len(data))
-        terms = Terms(none, none, data.weight, none, 0.0)
+        loss = Loss(none, none, data.weight, none, 0.0)
         one = np.zeros(len(data), dtype=np.int64)
         total = np.array([float(self.nu) * float(data.weight.sum())])
-        return [Part(terms, np.arange(len(data)), one, one, total)]
+        return [Part(loss, np.arange(len(data)), one, one, total)]
 
     def _adopt(self, data: Training, found: Found) -> None:
         self.intercept_ = np.array([found.outcomes[0].certificate.intercept])

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from maxmargin import clock
-from maxmargin.certify import Certificate, certify, feasible_duals
+from maxmargin.certificates import Certificate, certify, feasible_duals, unproved
 from maxmargin.kernels.blas import one_blas_thread
-from maxmargin.problem import (
+from maxmargin.problems.problem import (
     Bracket,
     KernelProblem,
     MulticlassProblem,
@@ -21,7 +21,7 @@ from maxmargin.problem import (
     Status,
 )
 from maxmargin.progress import Bar, progress
-from maxmargin.solve import Callback, Solver, solve
+from maxmargin.solve import Callback, Solver, beginning, solve
 from maxmargin.solvers.block_smo import BlockSMO
 from maxmargin.solvers.choice import SOLVERS, choose, named
 from maxmargin.solvers.factor_newton import MOST_ROWS, FactorNewton
@@ -33,12 +33,15 @@ _ATTEMPTS = 3
 _SINGLE_MARGIN = 0.6  # of tol, aimed at by float32, so that the certificate in float64 holds
 _MARGIN = 0.97  # of tol, aimed at by linear machines, so that there is room for rounding
 _HIDDEN = 0.01  # of what rounding may hide: a gap below that need not be closed any further
+_VACUOUS = 0.9  # of the objective: a gap that is no smaller proves nothing worth having
 _MOST_FACTORISED = 2 * MOST_ROWS  # variables: beyond that nobody need count rows
 _LOOKS = 50  # that pairs have at a small problem before Newton's method takes over
+_FEW_LOOKS = 8  # the same if Newton's method is likely to be better
 _UNEVEN = 1e3  # ratio of sizes beyond which columns are named
 _GRACE_PART, _GRACE = 0.2, 0.5  # of max_time, and seconds, that certificates may take after it
 _RESERVED = 0.5  # of max_time, kept free for certificates at most
 _PROBE = 256, 2048  # rows and columns on which kernel values are timed
+_PROBE_PART = 0.05  # of the rows of a linear machine, if that is more
 _FINAL = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
 _ENDS = (Status.OPTIMAL, Status.STATIONARY, *_FINAL)
 
@@ -73,6 +76,7 @@ class Outcome:
 class Budget:
     """The time and patience left for a fit that solves several problems one after the other.
 
+    Problems have equal shares of what is left: what one does not use is for those after it.
     Certificates may take a fifth of ``max_time`` and half a second longer: what they would take
     beyond that is kept free for them, up to half of ``max_time``.
     """
@@ -80,49 +84,107 @@ class Budget:
     def __init__(self, max_time: float | None) -> None:
         self._end = None if max_time is None else clock.now() + max_time
         self._grace = 0.0 if max_time is None else _GRACE_PART * max_time + _GRACE
-        self._most = 0.0 if max_time is None else _RESERVED * max_time
         self._last = None if self._end is None else self._end + self._grace  # for certificates
         self._each: float | None = None  # seconds that a kernel value takes
+        self._row: float | None = None  # seconds that a certificate takes for a row, at least
+        self._share = self._end, self._last  # of the problem that is being solved
         self.ended: Status | None = None
 
     def interrupt(self) -> None:
         """End the fit for Ctrl-C: certificates have a moment left."""
         if self.ended is not Status.INTERRUPTED:
             self.ended, self._last = Status.INTERRUPTED, clock.now() + _GRACE
+            self._share = self._end, self._last
+
+    def begin(self, problem: "AnyProblem", problems: int) -> None:
+        """Give a problem its share, where so many are still to be solved, this one among them."""
+        if self._last is None:
+            return
+        now = clock.now()
+        rest, end = max(0.0, self._last - now), self._end
+        if end is not None:
+            left = max(0.0, end - now)
+            proofs = problems * self._foreseen(problem)
+            end = now + max((1 - _RESERVED) * left, min(left, rest - proofs)) / problems
+        self._share = end, now + rest / problems
 
     @property
     def left(self) -> float | None:
         """Seconds left, 0 once anything has ended the fit; None: no limit."""
         if self.ended is not None:
             return 0.0
-        return None if self._end is None else max(0.0, self._end - clock.now())
+        end = self._share[0]
+        return None if end is None else max(0.0, end - clock.now())
 
     @property
     def for_certificate(self) -> float | None:
         """Seconds left for a certificate; None: no limit."""
-        return None if self._last is None else max(0.0, self._last - clock.now())
+        last = self._share[1]
+        return None if last is None else max(0.0, last - clock.now())
+
+    def affords(self, problem: "AnyProblem") -> bool:
+        """Return whether there is time for a certificate, as far as that can be foreseen."""
+        left = self.for_certificate
+        return left is None or self._foreseen(problem) <= left
+
+    def _foreseen(self, problem: "AnyProblem") -> float:
+        """Return the seconds that a certificate will take; of a kernel machine, at least."""
+        if self._row is None and not isinstance(problem, KernelProblem):
+            self._row = _seconds_per_row(problem)
+        return (self._row or 0.0) * _n_rows(problem)
+
+    def certified(self, problem: "AnyProblem", seconds: float) -> None:
+        """Note how long a certificate took."""
+        each = seconds / _n_rows(problem)
+        kernel = isinstance(problem, KernelProblem)  # most of it may be for kernel values
+        self._row = min(each, self._row or each) if kernel else each
 
     def reserve(self, problem: "AnyProblem") -> Callable[[Bracket], float] | None:
         """Return how the time that the certificate of an iterate will take is foreseen."""
-        if not self.left or not isinstance(problem, KernelProblem):
+        left, after = self.left, self.for_certificate
+        if not left or after is None or not isinstance(problem, KernelProblem):
             return None
         n_rows = np.count_nonzero(np.bincount(problem.rows))
         if self._each is None:  # the problems of a fit share their kernel
             self._each = _seconds_per_value(problem)
-        each = self._each
+        each, grace, most = self._each, after - left, _RESERVED * left
 
         def reserved(iterate: Bracket) -> float:
             values = n_rows * np.count_nonzero(iterate.beta)
-            return float(np.clip(values * each - self._grace, 0.0, self._most))
+            return float(np.clip(values * each - grace, 0.0, most))
 
         return reserved
+
+
+def _n_rows(problem: "AnyProblem") -> int:
+    return len(problem.rows) if isinstance(problem, KernelProblem) else int(problem.X.shape[0])
+
+
+def _seconds_per_row(problem: Problem | MulticlassProblem) -> float:
+    """Return what a row takes in the certificate of a linear machine, as seen on some of them."""
+    few = _first(problem, max(_PROBE[1], int(_PROBE_PART * _n_rows(problem))))
+    point, taken = beginning(few, Start()), []
+    for _ in range(2):  # what comes first takes longer
+        started = clock.now()
+        certify(few, point)
+        taken.append(clock.now() - started)
+    return min(taken) / _n_rows(few)
+
+
+def _first(problem: Problem | MulticlassProblem, count: int) -> Problem | MulticlassProblem:
+    """Return the problem of the first rows."""
+    X = problem.X[:count]
+    if isinstance(problem, MulticlassProblem):
+        return replace(problem, X=X, labels=problem.labels[:count], cost=problem.cost[:count])
+    fewer = problem.loss.take(np.arange(X.shape[0]))  # there may be fewer than asked for
+    return replace(problem, X=X, loss=fewer)
 
 
 def _seconds_per_value(problem: KernelProblem) -> float:
     """Return what a kernel value takes in a certificate, as seen on some of the rows."""
     few, many = (problem.gram.exact[problem.rows[:count]] for count in _PROBE)
     started = clock.now()
-    problem.gram.kernel.combine_with_sizes(few, many, np.ones((len(many), 1)))
+    problem.gram.kernel.dot_with_magnitudes(few, many, np.ones((len(many), 1)))
     return (clock.now() - started) / (len(few) * len(many))
 
 
@@ -149,10 +211,12 @@ def all_solved(
     Side by side, a thread each, they took longer: Python's lock is held too often.
     """
     if len(problems) == 1:  # whose own bar says more
+        budget.begin(problems[0], 1)
         return [solved(problems[0], settings, budget, starts[0])]
     outcomes = []
     with progress("Fitting", len(problems), unit="problem", quiet=settings.verbose) as bar:
-        for problem, start in zip(problems, starts, strict=True):
+        for k, (problem, start) in enumerate(zip(problems, starts, strict=True)):
+            budget.begin(problem, len(problems) - k)
             outcomes.append(solved(problem, settings, budget, start))
             bar.advance()
     return outcomes
@@ -191,6 +255,8 @@ def _solved(
         trace += [(made.seconds + at, gap) for at, gap in solution.trace]
         best = _checked(problem, solution, best, budget)
         status = _judged(budget.ended or solution.run.status, best[1], settings.tol)
+        if status not in _ENDS and budget.left == 0.0:  # for another attempt
+            status = Status.MAX_TIME
         made = Run(
             status,
             made.iterations + solution.run.iterations,
@@ -221,12 +287,36 @@ def _checked(
     if solution.run.status is Status.INTERRUPTED:
         budget.interrupt()
     try:
-        with clock.limited(budget.for_certificate):
-            return _better(problem, solution, before)
+        return _in_time(problem, solution, before, budget)
     except KeyboardInterrupt:
         budget.interrupt()
+        return _in_time(problem, solution, before, budget)
+
+
+def _in_time(
+    problem: AnyProblem,
+    solution: Solution,
+    before: tuple[Solution, Certificate] | None,
+    budget: Budget,
+) -> tuple[Solution, Certificate]:
+    """Return the better solution; without any proof if there is no time for one."""
+    if not budget.affords(problem):
+        return before or _unproved(problem, solution)
+    started = clock.now()
+    try:
         with clock.limited(budget.for_certificate):
-            return _better(problem, solution, before)
+            found = _better(problem, solution, before)
+    except clock.OutOfTimeError:
+        return before or _unproved(problem, solution)
+    budget.certified(problem, clock.now() - started)
+    return found
+
+
+def _unproved(problem: AnyProblem, solution: Solution) -> tuple[Solution, Certificate]:
+    """Return a solution of which nothing is proved, for want of time; duals need a proof."""
+    if not isinstance(problem, KernelProblem):
+        solution = replace(solution, beta=np.zeros(solution.beta.shape))
+    return solution, unproved(solution)
 
 
 def _better(
@@ -261,19 +351,30 @@ def _better(
 
 
 def recertified(problem: AnyProblem, outcome: Outcome, b: Any, tol: float) -> Outcome:
-    """Return a solution with other intercepts, certified with these."""
+    """Return a solution with other intercepts, certified with these.
+
+    Where the time was over already the bounds are those that take a moment; or there are none.
+    """
+    if np.isinf(outcome.certificate.primal):
+        return outcome
     solution = replace(outcome.solution, b=b)
-    certificate = certify(problem, solution, keep_intercept=True)
+    over = solution.run.status in (Status.MAX_TIME, Status.INTERRUPTED)
+    with clock.limited(0.0 if over else None):
+        certificate = certify(problem, solution, keep_intercept=True)
     status = _judged(solution.run.status, certificate, tol)
     run = replace(solution.run, status=status)
     return Outcome(replace(solution, run=run), certificate, outcome.solver)
 
 
-def _rank(certificate: Certificate) -> tuple[float, float]:
-    """Return what is smaller for the better certificate: what is proved, else how KKT holds."""
-    if np.isfinite(certificate.rounding):
-        return certificate.proved_gap, certificate.primal
-    return np.inf, certificate.max_kkt_violation
+def _rank(certificate: Certificate) -> tuple[bool, float, float]:
+    """Return what is smaller for the better certificate: what is proved, else how KKT holds.
+
+    A proof that the best is anywhere between nothing and the objective does not count.
+    """
+    proved = certificate.proved_gap
+    if proved < _VACUOUS * certificate.size:
+        return False, proved, certificate.primal
+    return True, certificate.max_kkt_violation, certificate.primal
 
 
 def _going_on(callback: Callback | None, made: Run) -> Callback | None:
@@ -300,8 +401,14 @@ def _attempts(problem: AnyProblem, settings: Settings) -> list[Solver]:
 
 
 def _kernel_attempts(problem: KernelProblem, settings: Settings) -> list[Solver]:
+    newton, pairs = FactorNewton(settings.threads), BlockSMO(settings.tol, looks=_LOOKS)
+    if FactorNewton.suits(problem):
+        if problem.loss.target.any():
+            return [newton, pairs, replace(pairs, precise=True)]
+        # Pairs soon see where the best w is 0; of what they do not, Newton's method makes an end.
+        return [replace(pairs, looks=_FEW_LOOKS), newton, replace(pairs, precise=True)]
     if len(problem.rows) <= _MOST_FACTORISED and FactorNewton.takes(problem):
-        return [BlockSMO(settings.tol, looks=_LOOKS), FactorNewton(settings.threads)]
+        return [pairs, newton, *([replace(pairs, precise=True)] if problem.totals.any() else [])]
     # What float32 cannot close float64 goes on with; where all is float64 once more is enough.
     attempts: list[Solver] = [
         BlockSMO(settings.tol),

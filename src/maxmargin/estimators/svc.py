@@ -3,18 +3,15 @@
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from maxmargin import losses
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.kernel_classifier import KernelClassifier
 from maxmargin.estimators.kernel_models import Part
 from maxmargin.estimators.parameters import check_cost, check_flag
 from maxmargin.estimators.reductions import Task
+from maxmargin.problems import losses
 from maxmargin.solve import Callback
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 class SVC(KernelClassifier):
@@ -208,6 +205,6 @@ class SVC(KernelClassifier):
         check_flag(self, "fit_intercept")
 
     def _binary(self, task: Task, weight: Floats, rows: Ints, sides: Ints) -> Part:
-        terms = losses.hinge(task.signs, float(self.C) * weight)
+        loss = losses.hinge(task.signs, float(self.C) * weight)
         groups = np.full(len(rows), 0 if self.fit_intercept else -1)
-        return Part(terms, rows, sides, groups, np.zeros(int(self.fit_intercept)))
+        return Part(loss, rows, sides, groups, np.zeros(int(self.fit_intercept)))

@@ -3,17 +3,15 @@
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from maxmargin import losses
+from maxmargin._typing import Floats
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.kernel_models import Found, Part, Training
 from maxmargin.estimators.kernel_regressor import KernelRegressor, two_sided
 from maxmargin.estimators.parameters import check_cost, check_flag, check_number
-from maxmargin.problem import Intercept, Problem
+from maxmargin.problems import losses
+from maxmargin.problems.problem import Intercept, Problem
 from maxmargin.solve import Callback
-
-Floats = npt.NDArray[np.float64]
 
 
 class SVR(KernelRegressor):
@@ -174,17 +172,17 @@ class SVR(KernelRegressor):
     def _parts(self, data: Training) -> list[Part]:
         n, epsilon = len(data), float(self.epsilon)
         cost = float(self.C) * data.weight
-        terms = two_sided(data.answers - epsilon, data.answers + epsilon, cost)
+        loss = two_sided(data.answers - epsilon, data.answers + epsilon, cost)
         groups = np.full(2 * n, 0 if self.fit_intercept else -1)
         totals = np.zeros(int(self.fit_intercept))
-        return [Part(terms, np.tile(np.arange(n), 2), np.repeat([0, 1], n), groups, totals)]
+        return [Part(loss, np.tile(np.arange(n), 2), np.repeat([0, 1], n), groups, totals)]
 
     def _linear_problem(self, data: Training, part: Part) -> Problem:
-        terms = losses.epsilon_insensitive(
+        loss = losses.epsilon_insensitive(
             data.answers, float(self.C) * data.weight, float(self.epsilon)
         )
         intercept = Intercept.FREE if self.fit_intercept else Intercept.NONE
-        return Problem(data.X, terms, intercept)
+        return Problem(data.X, loss, intercept)
 
     def _by_variable(self, part: Part, beta: Floats) -> Floats:
         # The linear machine has one dual a row; of two, the sum serves the dual better.

@@ -12,7 +12,7 @@ from maxmargin.geometry.planes import Hyperplane, KernelHyperplane
 def hyperplane(model: Any) -> Hyperplane | KernelHyperplane:
     """Return the plane of a fitted model with two classes; its f is the model's decision function.
 
-    A vote of many planes, as VotedPerceptron takes it, is not a plane: there you get the last one.
+    The vote of many planes of a VotedPerceptron is not a plane: the last one is returned.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def _explain_missing(model: Any, name: str) -> None:
     if hasattr(model, "fit") and not fitted and not hasattr(model, "steps"):
         raise NotFittedError(f"{name} is not fitted yet; call fit first")
     raise ValueError(
-        f"{name} has neither coef_ nor dual_coef_, so no plane; of a pipeline, give the last step"
+        f"{name} has neither coef_ nor dual_coef_, so no plane; for a pipeline, give its last step"
     )
 
 
@@ -80,11 +80,12 @@ def _kernel(model: Any, name: str) -> Kernel:
     named = getattr(model, "kernel", None)
     if named not in ("linear", "rbf", "poly", "sigmoid"):
         raise ValueError(
-            f"{name} has kernel={named!r}, but not the rows that go with it; write "
+            f"{name} has kernel={named!r}, but not the rows it belongs to; write "
             "KernelHyperplane(kernel, X[model.support_], model.dual_coef_[0], b) yourself"
         )
     # Imported here: most planes are linear.
     from maxmargin.kernels import as_kernel
 
-    # _gamma is the number that scikit-learn computed for gamma="scale" or "auto".
-    return as_kernel(named, gamma=model._gamma, degree=model.degree, coef0=model.coef0)
+    # scikit-learn keeps the number that it computed for gamma="scale" or "auto" in _gamma.
+    gamma = getattr(model, "_gamma", model.gamma)
+    return as_kernel(named, gamma=gamma, degree=model.degree, coef0=model.coef0)

@@ -22,7 +22,6 @@ from maxmargin.geometry.inputs import (
     signs,
 )
 from maxmargin.kernels import Kernel as OurKernel
-from maxmargin.kernels.gradients import weighted_gradient
 
 
 class ClassMargins(NamedTuple):
@@ -289,7 +288,7 @@ class KernelHyperplane(Plane):
         for x in blocks(X, width=len(Z)):
             rows = np.asarray(x.toarray() if is_sparse(x) else x, dtype=np.float64)
             W = np.broadcast_to(self.coefficients, (len(rows), len(Z)))
-            parts.append(weighted_gradient(self.kernel, rows, Z, W))
+            parts.append(self.kernel.weighted_gradient(rows, Z, W))
         return np.concatenate(parts)
 
     def contributions(self, X: Any) -> npt.NDArray[np.float64]:

@@ -2,20 +2,22 @@
 
     K(x, x′) = Σₘ φₘ(x) φₘ(x′)
 
-A kernel says how to fill one tile of a Gram matrix (``_tile``) and its diagonal (``_diag``) from
-what it bound to the rows (``_bind``); the driver in ``tiling`` does the rest.
+A kernel says what it computes of rows once (``prepare_rows``) and how to fill one tile of a Gram
+matrix (``fill_tile``) and its diagonal (``diagonal``) from that; the driver in ``tiles`` does the
+rest.
 """
 
 import inspect
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from maxmargin.kernels import tiling
-from maxmargin.kernels.bound import Bound, Source
-from maxmargin.kernels.half import HalfGram
+from maxmargin._typing import Floats
+from maxmargin.kernels import tiles
+from maxmargin.kernels.prepared import PreparedRows, Source
 from maxmargin.kernels.rows import FloatArray
 
 
@@ -26,38 +28,29 @@ class Kernel:
     types and parameters; ``k1 + k2``, ``k1 * k2``, ``2 * k``, ``k + 1.0`` and ``k ** 3`` give new
     kernels with copies of their members.
 
-    A subclass defines ``_bind``, ``_tile``, ``_diag`` and ``psd``.
+    A subclass defines ``prepare_rows``, ``fill_tile``, ``diagonal`` and ``psd``; everything else
+    under "For subclasses" below has a default that is safe.
     """
 
     __array_ufunc__: ClassVar[None] = None  # so that np.float64(2) * kernel asks the kernel
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
-    # How tightly the printed form binds: atoms 3, powers 2, products 1, sums 0.
-    _binding: ClassVar[int] = 3
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # New values: what the base class says about its own values no longer holds.
+        if {"prepare_rows", "fill_tile"} & vars(cls).keys():
+            for name in ("weighted_gradient", "to_gaussian_process", "pairwise_metric"):
+                if name not in vars(cls):
+                    setattr(cls, name, getattr(Kernel, name))
 
-    @property
-    def psd(self) -> bool | None:
-        """Whether every Gram matrix is positive semidefinite; None if nobody can know."""
-        return None
-
-    @property
-    def stationary(self) -> bool:
-        """Whether K(x + c, x′ + c) = K(x, x′) for every shift c."""
-        return False
-
-    @property
-    def takes_objects(self) -> bool:
-        """Whether rows may be any objects, rather than vectors."""
-        return False
-
-    @property
-    def takes_gram(self) -> bool:
-        """Whether kernel values come in the place of rows."""
-        return False
+    psd: bool | None = None  # whether every Gram matrix is positive semidefinite; None: unknown
+    stationary: bool = False  # whether K(x + c, x′ + c) = K(x, x′) for every shift c
+    takes_objects: bool = False  # whether rows may be any objects, rather than vectors
+    takes_gram: bool = False  # whether the input is a matrix of kernel values instead of rows
 
     def for_objects(self) -> "Kernel":
         """Return the kernel that takes lists of objects where this one takes rows, if it can."""
-        return self._rebuilt(lambda member: member.for_objects())
+        return self._rebuild(lambda member: member.for_objects())
 
     # ------------------------------------------------------------ values
 
@@ -77,71 +70,74 @@ class Kernel:
         ndarray of shape (len(A), len(B))
             In float32 if both are float32, else in float64.
         """
-        self._check()
+        self.check_parameters()
         left = Source.of(A)
         right = left if B is None else Source.of(B)
-        self._refuse_widths(left.width, right.width)
+        self._check_widths(left.width, right.width)
         dtype = np.promote_types(left.dtype, right.dtype)
-        b = self.bind(right.cast(dtype))
-        return self.between(b if B is None else self.bind(left.cast(dtype), like=b), b)
+        b = self.prepare(right.cast(dtype))
+        return self.block(b if B is None else self.prepare(left.cast(dtype), like=b), b)
 
     def diag(self, A: Any) -> FloatArray:
-        """Return K(aᵢ, aᵢ) for rows, or for a ``Bound``."""
-        bound = A if isinstance(A, Bound) else self.bind(A)
-        values = self._diag(bound)
+        """Return K(aᵢ, aᵢ) for rows, or for ``PreparedRows``."""
+        values = self.diagonal(A if isinstance(A, PreparedRows) else self.prepare(A))
         if not np.isfinite(values).all():
-            raise ValueError(tiling.overflow_message(self))
+            raise ValueError(tiles.overflow_message(self))
         return values
 
-    def bind(self, X: Any, like: Bound | None = None) -> Bound:
-        """Return what the kernel needs of the rows of X, computed once; see ``between``.
+    def prepare(self, X: Any, like: PreparedRows | None = None) -> PreparedRows:
+        """Return what the kernel needs of the rows of X, computed once; see ``block``.
 
         Parameters
         ----------
         X : array, sparse matrix, frame or list of rows
             The rows.
-        like : Bound, optional
-            The rows these will be compared with, bound before. Kernels of distances measure from
-            an origin amid the rows, so that a large mean costs no digits; both sides need the same.
+        like : PreparedRows, optional
+            The rows with which these will be compared. Kernels of distances measure from an origin
+            amid the rows, so that a large mean costs no digits; both sides need the same origin.
         """
-        self._check()
+        self.check_parameters()
         source = Source.of(X)
         if like is not None:
-            source = source.measured_from(like.origin)
-        elif self._cancels:
-            source = source.measured_from(source.mean())
-        return self._bind(source)
+            source = source.with_origin(like.origin)
+        elif self.needs_centring:
+            source = source.with_origin(source.mean())
+        return self.prepare_rows(source)
 
-    def bind_single(self, X: Any) -> Bound | None:
-        """Return rows bound in float32, or None where its rounding would show.
+    def prepare_float32(self, X: Any) -> PreparedRows | None:
+        """Return rows prepared in float32, or None if its rounding would show.
 
-        The origin of what comes from here is its own: compare it with itself only.
+        These rows have an origin of their own: compare them with each other only.
         """
-        self._check()
+        self.check_parameters()
         source = Source.of(X)
-        if self._single_error(source) > tiling.SINGLE_ERROR or source.largest() > 1e15:
+        if self.float32_error(source) > tiles.FLOAT32_ERROR or source.max_abs() > 1e15:
             return None
-        if self.stationary:  # then a shift changes nothing, and takes no digits afterwards
-            source = source.about_mean()
-        return self.bind(source.cast(np.float32))
+        if self.stationary:  # a shift changes no value, and float32 keeps more digits after it
+            source = source.minus_mean()
+        return self.prepare(source.cast(np.float32))
 
-    def between(
-        self, a: Bound, b: Bound, out: FloatArray | None = None, threads: int | None = None
+    def block(
+        self,
+        a: PreparedRows,
+        b: PreparedRows,
+        out: FloatArray | None = None,
+        threads: int | None = None,
     ) -> FloatArray:
-        """Return the matrix of K between bound rows.
+        """Return the matrix of K between prepared rows.
 
         Parameters
         ----------
-        a, b : Bound
-            Made by this kernel's ``bind``, or slices of it. If they are the same object, only
+        a, b : PreparedRows
+            Made by this kernel's ``prepare``, or slices of it. If they are the same object, only
             half of the matrix is computed.
         out : ndarray, optional
-            Where to write: of the right shape and type.
+            Where to write the values: an array of the right shape and type.
         threads : int, optional
-            How many threads may work; by default as many as BLAS would use. The result does not
-            depend on it.
+            The number of threads; by default as many as BLAS would use. The result does not depend
+            on it.
         """
-        self._refuse_unequal(a, b)
+        self._check_pair(a, b)
         shape = (len(a), len(b))
         if out is None:
             out = np.empty(shape, a.dtype)
@@ -149,71 +145,89 @@ class Kernel:
             raise ValueError(
                 f"out must have shape {shape} and type {a.dtype}, got {out.shape} and {out.dtype}"
             )
-        tiling.fill(self, a, b, out, threads)
+        tiles.fill_block(self, a, b, out, threads)
         return out
 
-    def combine(
-        self, a: Bound, b: Bound, weights: FloatArray, threads: int | None = None
-    ) -> npt.NDArray[np.float64]:
-        """Return K(a, b) @ weights, without ever having K: the scores of an expansion.
+    def dot(
+        self, a: PreparedRows, b: PreparedRows, weights: FloatArray, threads: int | None = None
+    ) -> Floats:
+        """Return K(a, b) @ weights without storing K: the scores of an expansion.
 
         Parameters
         ----------
-        a, b : Bound
-            As in ``between``: of the same object, only half of the values are computed.
+        a, b : PreparedRows
+            As in ``block``: if they are the same object, only half of the values are computed.
         weights : ndarray of shape (len(b), m)
-            Coefficients, a column for each function.
+            Coefficients, one column for each function.
         threads : int, optional
-            As in ``between``.
+            As in ``block``.
 
         Returns
         -------
         ndarray of shape (len(a), m)
             In float64.
         """
-        self._refuse_unequal(a, b)
+        self._check_pair(a, b)
         if a is b:
-            return HalfGram(self, a, threads).times(weights)
-        return tiling.combine(self, a, b, weights, threads)
+            return tiles.SymmetricProduct(self, a, threads).dot(weights)
+        return tiles.dot(self, a, b, weights, threads)
 
-    def combine_with_sizes(
+    def dot_with_magnitudes(
         self,
-        a: Bound,
-        b: Bound,
+        a: PreparedRows,
+        b: PreparedRows,
         weights: FloatArray,
         threads: int | None = None,
         *,
         partial: bool = False,
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return K(a, b) @ weights as ``combine``, and |K(a, b)| @ |weights|: it bounds rounding.
+    ) -> tuple[Floats, Floats]:
+        """Return K(a, b) @ weights, and |K(a, b)| @ |weights|, which bounds its rounding.
 
-        With ``partial``, rows that a time limit left no time for are NaN, the last ones first.
+        With ``partial``, rows that were not reached within the time limit are NaN, instead of an
+        error.
         """
-        self._refuse_unequal(a, b)
-        both = tiling.combine(self, a, b, weights, threads, sizes=True, partial=partial)
+        self._check_pair(a, b)
+        both = tiles.dot(self, a, b, weights, threads, magnitudes=True, partial=partial)
         return both[:, : weights.shape[1]], both[:, weights.shape[1] :]
 
-    def rounding(self, a: Bound) -> npt.NDArray[np.float64]:
-        """Return r ≥ 0 for each row: what values in float64 may be off by, in units of ε.
+    def sharpened(self, a: PreparedRows) -> PreparedRows:
+        """Return rows for values as exact as float64 allows, if computing them takes a moment.
 
-        A value computed for x and x′ is within ε(r(x) + r(x′))·√(K(x, x)K(x′, x′)) of K(x, x′).
-        Values that somebody else gives are what they are: they are not off.
+        They are compared with each other only.
         """
-        return np.zeros(len(a))
+        return a
 
     def resolved(self, X: Any, weight: Any = None) -> Self:
-        """Return a copy with numbers in the place of gamma="scale" and gamma="auto".
+        """Return a copy with numbers instead of gamma="scale" and gamma="auto".
 
         Parameters
         ----------
         X : array, sparse matrix, frame or list of rows
-            The rows that settle the variance.
+            The rows whose variance decides.
         weight : array of shape (n,), optional
-            How many times each row counts in it.
+            How many times each row counts in the variance.
         """
         source = Source.of(X)
         source.weight = weight
-        return self._resolved(source)
+        return self.resolve(source)
+
+    def _check_pair(self, a: PreparedRows, b: PreparedRows) -> None:
+        self._check_widths(a.width, b.width)
+        if a.dtype != b.dtype:
+            raise ValueError(
+                f"both sides must be prepared in one number type, got {a.dtype} and {b.dtype}"
+            )
+        if not _same(a.origin, b.origin):
+            raise ValueError(
+                "both sides must be measured from one origin: prepare(X, like=the other side)"
+            )
+
+    def _check_widths(self, left: int | None, right: int | None) -> None:
+        if left is not None and right is not None and left != right:
+            raise ValueError(
+                f"{type(self).__name__}: both sides need the same number of columns, "
+                f"got {left} and {right}"
+            )
 
     # ------------------------------------------------------------ parameters
 
@@ -244,57 +258,11 @@ class Kernel:
                 setattr(self, name, value)
         return self
 
-    @property
-    def _name(self) -> str:
-        """What the kernel is called in the parameters of a sum or product."""
-        return type(self).__name__.lower()
+    def copy(self) -> Self:
+        """Return a kernel with the same parameters and with copies of its members."""
+        return self._rebuild(lambda member: member.copy())
 
-    # ------------------------------------------------------------ for subclasses
-
-    _tile_rows: int = 2**30  # at most so many rows in a tile
-    _threaded: bool = True  # tiles may be computed side by side
-    _cancels: bool = False  # distances come from norms, so that a large mean costs digits
-
-    def _check(self) -> None:
-        """Raise for parameters that make no kernel."""
-
-    def _single_error(self, source: Source) -> float:
-        """Return what float32 would do to values beyond its own precision; inf: not for it."""
-        return np.inf
-
-    def _refuse_unequal(self, a: Bound, b: Bound) -> None:
-        self._refuse_widths(a.width, b.width)
-        if a.dtype != b.dtype:
-            raise ValueError(f"both sides must be bound in one type, got {a.dtype} and {b.dtype}")
-        if not _same(a.origin, b.origin):
-            raise ValueError("both sides must be measured from one origin: bind(X, like=the other)")
-
-    def _refuse_widths(self, left: int | None, right: int | None) -> None:
-        if left is not None and right is not None and left != right:
-            raise ValueError(
-                f"{type(self).__name__}: both sides need the same number of columns, "
-                f"got {left} and {right}"
-            )
-
-    def _bind(self, source: Source) -> Bound:
-        """Return what ``_tile`` and ``_diag`` need of the rows."""
-        raise NotImplementedError(f"{type(self).__name__} does not define _bind")
-
-    def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
-        """Fill a C-contiguous tile with K(a, b)."""
-        raise NotImplementedError(f"{type(self).__name__} does not define _tile")
-
-    def _diag(self, a: Bound) -> FloatArray:
-        """Return K(aᵢ, aᵢ)."""
-        raise NotImplementedError(f"{type(self).__name__} does not define _diag")
-
-    def _resolved(self, source: Source) -> Self:
-        return self._rebuilt(lambda member: member._resolved(source))
-
-    def _copied(self) -> Self:
-        return self._rebuilt(lambda member: member._copied())
-
-    def _rebuilt(self, change: Callable[["Kernel"], "Kernel"]) -> Self:
+    def _rebuild(self, change: Callable[["Kernel"], "Kernel"]) -> Self:
         def changed(value: Any) -> Any:
             if isinstance(value, Kernel):
                 return change(value)
@@ -305,31 +273,119 @@ class Kernel:
         parameters = self.get_params(deep=False)
         return type(self)(**{name: changed(value) for name, value in parameters.items()})
 
+    # ------------------------------------------------------------ for subclasses: values
+
+    def prepare_rows(self, source: Source) -> PreparedRows:
+        """Return what ``fill_tile`` and ``diagonal`` need of the rows."""
+        raise NotImplementedError(f"{type(self).__name__} does not define prepare_rows")
+
+    def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
+        """Fill a C-contiguous tile with K(a, b)."""
+        raise NotImplementedError(f"{type(self).__name__} does not define fill_tile")
+
+    def diagonal(self, a: PreparedRows) -> FloatArray:
+        """Return K(aᵢ, aᵢ), in the type of the rows; ``diag`` checks it."""
+        raise NotImplementedError(f"{type(self).__name__} does not define diagonal")
+
+    def check_parameters(self) -> None:
+        """Raise an error for parameters that make no kernel."""
+
+    def resolve(self, source: Source) -> Self:
+        """Return a copy with numbers for parameters that depend on the data."""
+        return self._rebuild(lambda member: member.resolve(source))
+
+    # ------------------------------------------------------------ for subclasses: about the values
+
+    def rounding(self, a: PreparedRows) -> Floats:
+        """Return r ≥ 0 for each row: the rounding error of values in float64, in units of ε.
+
+        A value computed for x and x′ is within ε(r(x) + r(x′))·√(K(x, x)K(x′, x′)) of K(x, x′).
+        Values computed by a function of the user are exact by definition: 0, the default.
+        """
+        return np.zeros(len(a))
+
+    def weighted_gradient(self, X: Floats, Z: Floats, W: Floats) -> Floats:
+        """Return Σⱼ Wᵢⱼ ∂K(xᵢ, zⱼ)/∂xᵢ for each row xᵢ; an error by default.
+
+        With a weight for each pair, sums, products and powers follow the rules of calculus: a
+        product passes the values of the other factors on as weights. At a kink the derivative is
+        the mean of both sides.
+
+        Parameters
+        ----------
+        X, Z : arrays of shape (m, d) and (n, d)
+            Rows, in float64.
+        W : array of shape (m, n)
+            A weight for each pair.
+
+        Returns
+        -------
+        array of shape (m, d)
+        """
+        known = {
+            kernel.__name__
+            for kernel in _subclasses(Kernel)
+            if kernel.weighted_gradient is not Kernel.weighted_gradient
+        }
+        raise TypeError(
+            f"the derivative of {self!r} is not known; it is for {', '.join(sorted(known))}."
+        )
+
+    # The name by which sklearn.metrics.pairwise_kernels computes the same values, if it does.
+    pairwise_metric: ClassVar[str | None] = None
+
+    def to_gaussian_process(self, gp: Any, convert: Callable[["Kernel"], Any]) -> Any:
+        """Return scikit-learn's Gaussian-process kernel with the same values, None if it has none.
+
+        ``gp`` is ``sklearn.gaussian_process.kernels``, which is slow to import. ``convert`` does
+        the same for the members of a composition, and always returns a kernel.
+        """
+        if self.pairwise_metric is None:
+            return None
+        parameters = self.get_params(deep=False)
+        gamma = parameters.pop("gamma", 1.0)
+        return gp.PairwiseKernel(
+            metric=self.pairwise_metric, gamma=gamma, pairwise_kernels_kwargs=parameters or None
+        )
+
+    # ------------------------------------------------------------ for subclasses: speed
+
+    max_tile_rows: int = 2**30  # a tile has no more rows than that
+    thread_safe: bool = True  # several tiles may be computed at the same time
+    needs_centring: bool = False  # distances come from norms, so that a large mean costs digits
+
+    def float32_error(self, source: Source) -> float:
+        """Return the error of values in float32 beyond its own precision; inf: never use it."""
+        return np.inf
+
     # ------------------------------------------------------------ composition
 
     def __add__(self, other: Any) -> "Kernel":
-        total: Kernel = _operators().added(self, other)
-        return total
+        return compose.add(self, other)
 
     def __radd__(self, other: Any) -> "Kernel":
         if isinstance(other, int) and other == 0:
             return self  # sum() starts from 0
-        total: Kernel = _operators().added(other, self)
-        return total
+        return compose.add(other, self)
 
     def __mul__(self, other: Any) -> "Kernel":
-        product: Kernel = _operators().multiplied(self, other)
-        return product
+        return compose.multiply(self, other)
 
     def __rmul__(self, other: Any) -> "Kernel":
-        product: Kernel = _operators().multiplied(other, self)
-        return product
+        return compose.multiply(other, self)
 
     def __pow__(self, exponent: Any) -> "Kernel":
-        power: Kernel = _operators().raised(self, exponent)
-        return power
+        return compose.raise_to(self, exponent)
 
     # ------------------------------------------------------------ identity
+
+    # How tightly the printed form binds: atoms 3, powers 2, products 1, sums 0.
+    precedence: ClassVar[int] = 3
+
+    @property
+    def short_name(self) -> str:
+        """The name of the kernel in the parameters of a sum or product."""
+        return type(self).__name__.lower()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Kernel):
@@ -344,6 +400,12 @@ class Kernel:
             if not _same(getattr(self, name), parameter.default)
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _subclasses(kernel: type[Kernel]) -> Iterator[type[Kernel]]:
+    for subclass in kernel.__subclasses__():
+        yield subclass
+        yield from _subclasses(subclass)
 
 
 def _same(mine: Any, other: Any) -> bool:
@@ -362,7 +424,7 @@ def _same(mine: Any, other: Any) -> bool:
 
 
 def unknown_parameter(kernel: Kernel, name: str) -> str:
-    """Return the sentence for a parameter that the kernel does not have."""
+    """Return the error message for a parameter that the kernel does not have."""
     return (
         f"Invalid parameter {name!r} for {kernel!r}. "
         f"Valid parameters are: {sorted(kernel.get_params())}."
@@ -378,8 +440,120 @@ def literal(value: Any) -> str:
     return getattr(value, "__qualname__", None) or repr(value)
 
 
-def _operators() -> Any:
-    # What they build are kernels themselves: these can only be imported once this class exists.
-    from maxmargin.kernels import operators
+# ---------------------------------------------------------------- checks of parameters
 
-    return operators
+
+def check_real(kernel: Kernel, name: str) -> float:
+    """Return a parameter as a finite number."""
+    value = getattr(kernel, name)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{type(kernel).__name__}: {name} must be a number, got {value!r}")
+    if not math.isfinite(_as_float(value)):
+        raise ValueError(f"{type(kernel).__name__}: {name} must be finite, got {value!r:.60}")
+    return float(value)
+
+
+def check_nonnegative(kernel: Kernel, name: str) -> float:
+    """Return a parameter as a finite number ≥ 0: a negative multiple of a kernel is no kernel."""
+    value = check_real(kernel, name)
+    if value < 0:
+        raise ValueError(
+            f"{type(kernel).__name__}: {name} must be at least 0, got {value!r}: "
+            "a negative multiple of a kernel is not positive semidefinite"
+        )
+    return value
+
+
+def check_whole(kernel: Kernel, name: str, *, at_least: int) -> int:
+    """Return a parameter as a whole number."""
+    value = getattr(kernel, name)
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{type(kernel).__name__}: {name} must be a whole number, got {value!r}")
+    if not isinstance(value, Integral) or value < at_least:
+        raise ValueError(
+            f"{type(kernel).__name__}: {name} must be a whole number of at least {at_least}, got "
+            f"{value!r}: other powers of a kernel need not be positive semidefinite"
+        )
+    return int(value)
+
+
+def _as_float(value: Real) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+# ---------------------------------------------------------------- the scale gamma
+
+_DATA_DRIVEN = ("scale", "auto")
+
+
+class KernelWithGamma(Kernel):
+    """A kernel with a scale γ > 0, or the words "scale" and "auto" until ``resolved(X)``."""
+
+    def __init__(self, gamma: float | str = 1.0) -> None:
+        self.gamma = gamma
+
+    @property
+    def _gamma(self) -> float:
+        """γ as a checked number."""
+        value: Any = self.gamma
+        name = type(self).__name__
+        if isinstance(value, str) and value in _DATA_DRIVEN:
+            raise ValueError(
+                f"{name}: gamma={value!r} depends on the data; "
+                "call kernel.resolved(X) first and use what it returns"
+            )
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise TypeError(
+                f"{name}: gamma must be a number above 0, 'scale' or 'auto', got {value!r}"
+            )
+        if not 0 < _as_float(value) < math.inf:
+            raise ValueError(
+                f"{name}: gamma must be a finite number above 0, got {value!r:.60}; "
+                "gamma='scale' with kernel.resolved(X) is a safe start"
+            )
+        return float(value)
+
+    def check_parameters(self) -> None:
+        """Raise an error unless γ is a number above 0."""
+        self._gamma  # noqa: B018
+
+    def resolve(self, source: Source) -> Self:
+        """Return a copy with a number for γ, as scikit-learn's SVMs define the two words."""
+        resolved = self.copy()
+        if isinstance(self.gamma, str) and self.gamma in _DATA_DRIVEN:
+            resolved.gamma = _data_driven_gamma(self.gamma, source)
+        resolved.check_parameters()
+        return resolved
+
+
+def _data_driven_gamma(rule: str, source: Source) -> float:
+    """Return 1/(d·Var X) for "scale" and 1/d for "auto"."""
+    values = source.rows.values
+    width = int(values.shape[1])
+    if rule == "auto":
+        return 1.0 / width
+    variance = _variance(values, source.weight)
+    return 1.0 / (width * variance) if variance > 0 else 1.0
+
+
+def _variance(values: Any, weight: Any) -> float:
+    """Return the variance of all entries, row i counting weight[i] times."""
+    if isinstance(values, np.ndarray) and weight is None:
+        return float(values.var(dtype=np.float64))
+    weight = np.ones(values.shape[0]) if weight is None else np.asarray(weight, dtype=np.float64)
+    size = weight.sum() * values.shape[1]
+    if isinstance(values, np.ndarray):
+        mean = float((weight @ values.astype(np.float64)).sum() / size)
+        return float(weight @ ((values - mean) ** 2).sum(axis=1) / size)
+    # The zeros apart from the stored values, both centred: no cancellation.
+    stored, counts = values.data.astype(np.float64), np.diff(values.indptr)
+    each = np.repeat(weight, counts)
+    mean = float(each @ stored / size)
+    return float((each @ (stored - mean) ** 2 + (size - each.sum()) * mean**2) / size)
+
+
+# Operators build sums and products, which are kernels: their module needs the class above.
+from maxmargin.kernels import compose  # noqa: E402

@@ -1,4 +1,4 @@
-"""One BLAS thread inside our own tiles, whoever else is computing at the same time."""
+"""One BLAS thread inside our own tiles, even if other threads compute at the same time."""
 
 import os
 import threading
@@ -15,8 +15,8 @@ def _libraries() -> list[Any]:
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
-class _Limit:
-    """Counts who is inside: the first one in lowers the limit, the last one out restores it.
+class _ThreadLimit:
+    """Counts the threads inside: the first one lowers the limit, the last one restores it.
 
     The limit belongs to the process, so two threads that each saved and restored it for
     themselves could leave it at 1 for good.
@@ -47,7 +47,7 @@ class _Limit:
         return max(counts, default=os.cpu_count() or 1)
 
     def forget_parent(self) -> None:
-        """Start afresh in a forked child, where the threads that were inside do not exist."""
+        """Reset the count in a forked child, where the threads that were inside do not exist."""
         self.lock = threading.Lock()
         if self.inside:
             self.inside = 0
@@ -58,7 +58,7 @@ class _Limit:
             library.set_num_threads(threads)
 
 
-_limit = _Limit()
+_limit = _ThreadLimit()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_limit.forget_parent)
 

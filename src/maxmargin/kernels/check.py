@@ -1,18 +1,16 @@
-"""Is it a kernel? Symmetry and the smallest eigenvalue of a Gram matrix, and a repair."""
+"""Whether a Gram matrix is symmetric and positive semidefinite, and how to repair one."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 from sklearn.utils import check_array
 
+from maxmargin._typing import Floats
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.names import as_kernel
 from maxmargin.kernels.precomputed import asymmetry, is_symmetric
-
-Matrix = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class KernelCheck:
     lambda_min: float
     lambda_max: float
     psd: bool
-    spectrum: tuple[Matrix, Matrix] = field(repr=False, compare=False)
+    spectrum: tuple[Floats, Floats] = field(repr=False, compare=False)
 
     def __str__(self) -> str:
         shape = "symmetric" if self.symmetric else f"not symmetric (by {self.asymmetry:.2g})"
@@ -50,8 +48,8 @@ class KernelCheck:
             f"to {self.lambda_max:.4g}{way_out}"
         )
 
-    def repair(self, method: str = "clip") -> Matrix:
-        """Return a symmetric positive semidefinite matrix in the place of K.
+    def repair(self, method: str = "clip") -> Floats:
+        """Return a symmetric positive semidefinite matrix close to K.
 
         Parameters
         ----------
@@ -62,20 +60,20 @@ class KernelCheck:
         values, vectors = self.spectrum
         match method:
             case "clip":
-                mended = np.maximum(values, 0)
+                repaired = np.maximum(values, 0)
             case "shift":
-                mended = values - min(values[0], 0)
+                repaired = values - min(values[0], 0)
             case "flip":
-                mended = np.abs(values)
+                repaired = np.abs(values)
             case _:
                 raise ValueError(f"method must be 'clip', 'shift' or 'flip', got {method!r}")
-        root = vectors * np.sqrt(mended)
+        root = vectors * np.sqrt(repaired)
         K = root @ root.T
         return (K + K.T) / 2
 
 
 def check_kernel(kernel: Any, X: Any = None) -> KernelCheck:
-    """Look whether a Gram matrix is symmetric and positive semidefinite.
+    """Test whether a Gram matrix is symmetric and positive semidefinite.
 
     Parameters
     ----------

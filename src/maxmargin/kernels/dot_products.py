@@ -1,16 +1,12 @@
 """Kernels of the dot product x·x′: linear, polynomial, cosine, sigmoid."""
 
 import numpy as np
-import numpy.typing as npt
 
 from maxmargin import loops
-from maxmargin.kernels.base import Kernel
-from maxmargin.kernels.bound import Bound, Source
-from maxmargin.kernels.gamma import WithGamma
-from maxmargin.kernels.parameters import gamma_of, real, whole
-from maxmargin.kernels.rows import FloatArray, products
-
-Floats = npt.NDArray[np.float64]
+from maxmargin._typing import Floats
+from maxmargin.kernels.base import Kernel, KernelWithGamma, check_real, check_whole
+from maxmargin.kernels.prepared import PreparedRows, Source
+from maxmargin.kernels.rows import FloatArray, fill_products
 
 
 class Linear(Kernel):
@@ -24,30 +20,36 @@ class Linear(Kernel):
            [11., 25.]])
     """
 
-    @property
-    def psd(self) -> bool:
-        """True."""
-        return True
+    psd = True
+    pairwise_metric = "linear"
 
-    def _single_error(self, source: Source) -> float:
+    def float32_error(self, source: Source) -> float:
+        """Return 0: nothing cancels."""
         return 0.0
 
-    def _bind(self, source: Source) -> Bound:
-        return Bound(source, source.rows)
+    def prepare_rows(self, source: Source) -> PreparedRows:
+        """Keep the rows."""
+        return PreparedRows(source, source.rows)
 
-    def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
-        products(a.parts[0], b.parts[0], out)
+    def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
+        """Fill a tile with dot products."""
+        fill_products(a.parts[0], b.parts[0], out)
 
-    def _diag(self, a: Bound) -> FloatArray:
+    def diagonal(self, a: PreparedRows) -> FloatArray:
+        """Return ‖x‖²."""
         norms: FloatArray = a.parts[0].squared_norms()
         return norms
 
-    def rounding(self, a: Bound) -> Floats:
+    def rounding(self, a: PreparedRows) -> Floats:
         """Return half an ε for each product in the sum."""
         return np.full(len(a), 0.5 * (a.parts[0].terms + 8))
 
+    def weighted_gradient(self, X: Floats, Z: Floats, W: Floats) -> Floats:
+        """Use ∂K/∂x = z."""
+        return W @ Z
 
-class Polynomial(WithGamma, Linear):
+
+class Polynomial(KernelWithGamma, Linear):
     """Powers of an affine function of the dot product, K = (γ x·x′ + coef0)^degree.
 
     Parameters
@@ -55,7 +57,7 @@ class Polynomial(WithGamma, Linear):
     degree : int, default=3
         The power, at least 0.
     gamma : float, "scale" or "auto", default=1.0
-        γ > 0; the two words are numbers after ``resolved(X)``.
+        γ > 0; ``resolved(X)`` replaces the two words by numbers.
     coef0 : float, default=1.0
         Weighs low powers against high ones. Below 0 the kernel is not positive semidefinite.
 
@@ -67,40 +69,55 @@ class Polynomial(WithGamma, Linear):
            [144., 676.]])
     """
 
+    pairwise_metric = "poly"
+
     def __init__(self, degree: int = 3, gamma: float | str = 1.0, coef0: float = 1.0) -> None:
+        super().__init__(gamma)
         self.degree = degree
-        self.gamma = gamma
         self.coef0 = coef0
 
     @property
-    def psd(self) -> bool:
+    def psd(self) -> bool:  # type: ignore[override]
         """Whether coef0 ≥ 0: then every coefficient of the expanded power is ≥ 0."""
-        return real(self, "coef0") >= 0
+        return check_real(self, "coef0") >= 0
 
-    def _check(self) -> None:
-        gamma_of(self), real(self, "coef0"), whole(self, "degree", at_least=0)
+    def check_parameters(self) -> None:
+        """Check all three."""
+        super().check_parameters()
+        check_real(self, "coef0")
+        check_whole(self, "degree", at_least=0)
 
-    def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
-        super()._tile(a, b, out)
-        number = out.dtype.type
-        loops.kernel_tiles.affine_power(
-            out, number(gamma_of(self)), number(real(self, "coef0")), int(self.degree)
-        )
+    def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
+        """Map a tile of dot products."""
+        super().fill_tile(a, b, out)
+        self._map(out)
 
-    def _diag(self, a: Bound) -> FloatArray:
-        values = super()._diag(a)
-        number = values.dtype.type
-        loops.kernel_tiles.affine_power(
-            values[None, :], number(gamma_of(self)), number(real(self, "coef0")), int(self.degree)
-        )
+    def diagonal(self, a: PreparedRows) -> FloatArray:
+        """Map ‖x‖²."""
+        values = super().diagonal(a)
+        self._map(values[None, :])
         return values
 
-    def rounding(self, a: Bound) -> Floats:
-        """Return what the sum loses, and what the power makes of it."""
+    def _map(self, values: FloatArray) -> None:
+        number = values.dtype.type
+        loops.kernel_tiles.affine_power(
+            values, number(self._gamma), number(check_real(self, "coef0")), int(self.degree)
+        )
+
+    def rounding(self, a: PreparedRows) -> Floats:
+        """Return the rounding of the affine function, once for each factor of the power."""
         return max(int(self.degree), 1) * (super().rounding(a) + 3)
 
+    def weighted_gradient(self, X: Floats, Z: Floats, W: Floats) -> Floats:
+        """Use ∂K/∂x = degree γ (γ x·z + coef0)^(degree − 1) z."""
+        degree = int(self.degree)
+        if degree == 0:
+            return np.zeros_like(X)
+        inner = self._gamma * (X @ Z.T) + float(self.coef0)
+        return (W * (degree * self._gamma * inner ** (degree - 1))) @ Z
 
-class Sigmoid(WithGamma, Linear):
+
+class Sigmoid(KernelWithGamma, Linear):
     """The hyperbolic tangent of the dot product, K = tanh(γ x·x′ + coef0).
 
     It is *not* positive semidefinite (``psd`` is False): a solution found with it is never
@@ -109,7 +126,7 @@ class Sigmoid(WithGamma, Linear):
     Parameters
     ----------
     gamma : float, "scale" or "auto", default=1.0
-        γ > 0; the two words are numbers after ``resolved(X)``.
+        γ > 0; ``resolved(X)`` replaces the two words by numbers.
     coef0 : float, default=0.0
         The shift inside the tangent.
 
@@ -124,31 +141,37 @@ class Sigmoid(WithGamma, Linear):
            [ 0.   ,  0.762]])
     """
 
+    psd = False
+    pairwise_metric = "sigmoid"
+
     def __init__(self, gamma: float | str = 1.0, coef0: float = 0.0) -> None:
-        self.gamma = gamma
+        super().__init__(gamma)
         self.coef0 = coef0
 
-    @property
-    def psd(self) -> bool:
-        """False."""
-        return False
+    def check_parameters(self) -> None:
+        """Check both."""
+        super().check_parameters()
+        check_real(self, "coef0")
 
-    def _check(self) -> None:
-        gamma_of(self), real(self, "coef0")
+    def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
+        """Map a tile of dot products."""
+        super().fill_tile(a, b, out)
+        self._map(out)
 
-    def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
-        super()._tile(a, b, out)
-        self._squash(out)
-
-    def _diag(self, a: Bound) -> FloatArray:
-        values = super()._diag(a)
-        self._squash(values)
+    def diagonal(self, a: PreparedRows) -> FloatArray:
+        """Map ‖x‖²."""
+        values = super().diagonal(a)
+        self._map(values)
         return values
 
-    def _squash(self, values: FloatArray) -> None:
-        values *= values.dtype.type(gamma_of(self))
-        values += values.dtype.type(real(self, "coef0"))
+    def _map(self, values: FloatArray) -> None:
+        values *= values.dtype.type(self._gamma)
+        values += values.dtype.type(check_real(self, "coef0"))
         np.tanh(values, out=values)
+
+    def weighted_gradient(self, X: Floats, Z: Floats, W: Floats) -> Floats:
+        """Use ∂K/∂x = γ (1 − K²) z."""
+        return (W * (self._gamma * (1.0 - self.gram(X, Z) ** 2))) @ Z
 
 
 class Cosine(Linear):
@@ -165,15 +188,28 @@ class Cosine(Linear):
            [0.   , 0.   , 0.   ]])
     """
 
-    def _bind(self, source: Source) -> Bound:
+    pairwise_metric = "cosine"
+
+    def prepare_rows(self, source: Source) -> PreparedRows:
+        """Keep x/‖x‖ and ‖x‖, up to a factor."""
         # Divided by the largest value first, so that squares of tiny or huge rows stay in range.
-        largest = source.rows.largest()
-        rows = source.rows.scaled(1 / np.where(largest > 0, largest, 1).astype(largest.dtype))
+        largest = source.rows.max_abs()
+        rows = source.rows.scale(1 / np.where(largest > 0, largest, 1).astype(largest.dtype))
         norms = np.sqrt(rows.squared_norms())
-        return Bound(
-            source, rows.scaled(1 / np.where(norms > 0, norms, 1).astype(norms.dtype)), norms
+        return PreparedRows(
+            source, rows.scale(1 / np.where(norms > 0, norms, 1).astype(norms.dtype)), norms
         )
 
-    def _diag(self, a: Bound) -> FloatArray:
+    def diagonal(self, a: PreparedRows) -> FloatArray:
+        """Return 1, or 0 for a row of zeros."""
         ones: FloatArray = (a.parts[1] > 0).astype(a.dtype)
         return ones
+
+    def weighted_gradient(self, X: Floats, Z: Floats, W: Floats) -> Floats:
+        """Use ∂K/∂x = (z/‖z‖ − K x/‖x‖)/‖x‖, and 0 for a row of zeros."""
+        x_norms, z_norms = np.linalg.norm(X, axis=1), np.linalg.norm(Z, axis=1)
+        x_safe = np.where(x_norms > 0, x_norms, np.inf)
+        z_safe = np.where(z_norms > 0, z_norms, np.inf)
+        along = W @ (Z / z_safe[:, None])
+        K = (W * self.gram(X, Z)).sum(axis=1)
+        return np.asarray((along - K[:, None] * X / x_safe[:, None]) / x_safe[:, None])

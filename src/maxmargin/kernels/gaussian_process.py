@@ -1,19 +1,25 @@
-"""To and from the kernels of scikit-learn's Gaussian processes."""
+"""Gaussian processes: to and from scikit-learn's covariances, and draws from a prior.
 
-from functools import reduce
+A kernel's own counterpart stands in its class (``to_gaussian_process``, ``pairwise_metric``). This
+module imports ``sklearn.gaussian_process``, so it is imported only when it is used.
+"""
+
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.gaussian_process import kernels as gp
+from sklearn.utils import check_random_state
 
-from maxmargin.kernels.around import Columns, Power, Scaled
+from maxmargin._typing import Floats
 from maxmargin.kernels.base import Kernel
-from maxmargin.kernels.bound import Bound, Source
-from maxmargin.kernels.composed import Product, Sum
-from maxmargin.kernels.distances import RBF, Laplacian
-from maxmargin.kernels.dot_products import Cosine, Linear, Polynomial, Sigmoid
-from maxmargin.kernels.given import Constant
-from maxmargin.kernels.histograms import ChiSquared
+from maxmargin.kernels.check import check_kernel
+from maxmargin.kernels.compose import Columns, Constant, Product
+from maxmargin.kernels.dot_products import Linear
+from maxmargin.kernels.names import as_kernel
+from maxmargin.kernels.prepared import PreparedRows, Source
 from maxmargin.kernels.rows import FloatArray
+from maxmargin.kernels.stationary import RBF
 
 
 class FromSklearn(Kernel):
@@ -37,33 +43,39 @@ class FromSklearn(Kernel):
         self.gp_kernel = gp_kernel
 
     @property
-    def psd(self) -> bool | None:
-        """True for covariances known to be such in any number of columns, None for others."""
+    def psd(self) -> bool | None:  # type: ignore[override]
+        """True for covariances that are positive semidefinite in any dimension, None for others."""
         return True if _is_covariance(self.gp_kernel) else None
 
     @property
-    def stationary(self) -> bool:
-        """What scikit-learn says."""
+    def stationary(self) -> bool:  # type: ignore[override]
+        """Whether scikit-learn says so."""
         return bool(self.gp_kernel.is_stationary())
 
-    def _check(self) -> None:
-        from sklearn.gaussian_process import kernels as gp
-
+    def check_parameters(self) -> None:
+        """Raise an error unless it is a kernel of scikit-learn, without noise."""
         if not isinstance(self.gp_kernel, gp.Kernel):
             raise TypeError(
                 "FromSklearn: gp_kernel must be one of sklearn.gaussian_process.kernels, "
                 f"got {self.gp_kernel!r}"
             )
-        _refuse_noise(self.gp_kernel)
+        _check_noiseless(self.gp_kernel)
 
-    def _bind(self, source: Source) -> Bound:
-        return Bound(source, source.rows)
+    def prepare_rows(self, source: Source) -> PreparedRows:
+        """Keep the rows."""
+        return PreparedRows(source, source.rows)
 
-    def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
+    def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
+        """Call scikit-learn's kernel."""
         out[...] = self.gp_kernel(_dense(a), _dense(b))
 
-    def _diag(self, a: Bound) -> FloatArray:
+    def diagonal(self, a: PreparedRows) -> FloatArray:
+        """Call scikit-learn's ``diag``."""
         return np.asarray(self.gp_kernel.diag(_dense(a)), a.dtype)
+
+    def to_gaussian_process(self, gp: Any, convert: Any) -> Any:
+        """Return the kernel that is wrapped."""
+        return self.gp_kernel
 
 
 def from_sklearn(gp_kernel: Any) -> Kernel:
@@ -80,16 +92,12 @@ def from_sklearn(gp_kernel: Any) -> Kernel:
     >>> from_sklearn(2.0 * gp.RBF(length_scale=0.5) + gp.DotProduct(sigma_0=1.0))
     2.0 * RBF(gamma=2.0) + Linear() + Constant(value=1.0)
     """
-    from sklearn.gaussian_process import kernels as gp
-
-    from maxmargin.kernels import for_sklearn
-
     wrapped = FromSklearn(gp_kernel)
-    wrapped._check()
+    wrapped.check_parameters()
     match gp_kernel:
-        case for_sklearn.AsSklearn():
+        case AsSklearn():
             return gp_kernel.kernel
-        case for_sklearn.OnColumns():
+        case OnColumns():
             return Columns(from_sklearn(gp_kernel.kernel), gp_kernel.columns)
         case gp.Sum():
             return from_sklearn(gp_kernel.k1) + from_sklearn(gp_kernel.k2)
@@ -117,22 +125,51 @@ def _from_rbf(lengths: Any) -> Kernel:
     return Product([Columns(member, [k], of=len(members)) for k, member in enumerate(members)])
 
 
+# Metrics of PairwiseKernel that as_kernel knows by the same name.
+_PAIRWISE = ("chi2", "cosine", "laplacian", "linear", "poly", "polynomial", "rbf", "sigmoid")
+
+
 def _from_pairwise(pairwise: Any) -> Kernel | None:
-    gamma = float(pairwise.gamma)
     extra = dict(pairwise.pairwise_kernels_kwargs or {})
-    coef0 = extra.pop("coef0", 1)
-    degree = extra.pop("degree", 3)
-    known: dict[str, Kernel] = {
-        "linear": Linear(),
-        "cosine": Cosine(),
-        "rbf": RBF(gamma),
-        "laplacian": Laplacian(gamma),
-        "chi2": ChiSquared(gamma),
-        "sigmoid": Sigmoid(gamma, coef0),
-        "poly": Polynomial(degree, gamma, coef0),
-        "polynomial": Polynomial(degree, gamma, coef0),
-    }
-    return None if extra or not isinstance(pairwise.metric, str) else known.get(pairwise.metric)
+    coef0, degree = extra.pop("coef0", 1), extra.pop("degree", 3)
+    if extra or pairwise.metric not in _PAIRWISE:
+        return None
+    gamma = float(pairwise.gamma)
+    return as_kernel(pairwise.metric, gamma=gamma, degree=degree, coef0=coef0)
+
+
+def _is_covariance(gp_kernel: Any) -> bool:
+    # Not ExpSineSquared (one column only), nor whatever PairwiseKernel may be given.
+    match gp_kernel:
+        case gp.KernelOperator(k1=left, k2=right):
+            return _is_covariance(left) and _is_covariance(right)
+        case gp.Exponentiation(kernel=inner, exponent=exponent):
+            return _is_covariance(inner) and float(exponent).is_integer()
+        case (
+            gp.RBF() | gp.Matern() | gp.RationalQuadratic() | gp.DotProduct() | gp.ConstantKernel()
+        ):
+            return True
+    return False
+
+
+def _check_noiseless(gp_kernel: Any) -> None:
+    if isinstance(gp_kernel, gp.CompoundKernel):
+        raise ValueError("CompoundKernel is several kernels: convert each by itself")
+    parts = [gp_kernel, *gp_kernel.get_params().values()]
+    if any(isinstance(part, gp.WhiteKernel) for part in parts):
+        raise ValueError(
+            "WhiteKernel is noise on the diagonal of a training matrix, not a function of two "
+            "points: leave it out (an SVM's C, or a GP's alpha, plays its part)"
+        )
+
+
+def _dense(a: PreparedRows) -> Any:
+    # A copy: some of scikit-learn's loops refuse read-only arrays.
+    values = a.parts[0].values
+    return values.copy() if isinstance(values, np.ndarray) else values.toarray()
+
+
+# ---------------------------------------------------------------- from ours to theirs
 
 
 def to_sklearn(kernel: Kernel) -> Any:
@@ -148,77 +185,140 @@ def to_sklearn(kernel: Kernel) -> Any:
     >>> to_sklearn(2.0 * RBF(gamma=2.0))
     1.41**2 * RBF(length_scale=0.5)
     """
-    kernel._check()
-    from sklearn.gaussian_process import kernels as gp
-
-    from maxmargin.kernels import for_sklearn
-
-    match kernel:
-        case FromSklearn():
-            return kernel.gp_kernel
-        case Sum():
-            return reduce(gp.Sum, map(to_sklearn, kernel.terms))
-        case Product():
-            return reduce(gp.Product, map(to_sklearn, kernel.factors))
-        case Scaled():
-            return gp.Product(gp.ConstantKernel(kernel.factor), to_sklearn(kernel.kernel))
-        case Power():
-            return gp.Exponentiation(to_sklearn(kernel.kernel), kernel.exponent)
-        case Columns():
-            return for_sklearn.OnColumns(to_sklearn(kernel.kernel), kernel.columns)
-        case Constant():
-            return gp.ConstantKernel(kernel.value)
-        case RBF():
-            return gp.RBF(length_scale=_length(kernel))
-    return _to_pairwise(kernel) or for_sklearn.AsSklearn(kernel)
+    kernel.check_parameters()
+    counterpart = kernel.to_gaussian_process(gp, to_sklearn)
+    return AsSklearn(kernel) if counterpart is None else counterpart
 
 
-def _to_pairwise(kernel: Kernel) -> Any:
-    from sklearn.gaussian_process import kernels as gp
+class AsSklearn(gp.Kernel):
+    """A covariance with the values of one of our kernels, without hyperparameters.
 
-    names = {Linear: "linear", Cosine: "cosine", Laplacian: "laplacian", ChiSquared: "chi2"}
-    parameters = kernel.get_params(deep=False)
-    gamma = parameters.pop("gamma", 1.0)
-    name = names.get(type(kernel)) or {Polynomial: "poly", Sigmoid: "sigmoid"}.get(type(kernel))
-    if name is None:
-        return None
-    return gp.PairwiseKernel(metric=name, gamma=gamma, pairwise_kernels_kwargs=parameters or None)
+    Examples
+    --------
+    >>> from maxmargin.kernels import Intersection
+    >>> from maxmargin.kernels.gaussian_process import AsSklearn
+    >>> AsSklearn(Intersection())([[0.5, 0.5], [1.0, 0.0]])
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
 
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
 
-def _length(kernel: RBF) -> float:
-    return float(1 / np.sqrt(2 * float(kernel.gamma)))
+    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
+        """Return the Gram matrix and, if asked, its gradient in no parameters."""
+        K = self.kernel.gram(X, Y)
+        return (K, np.empty((*K.shape, 0))) if eval_gradient else K
 
+    def diag(self, X: Any) -> Any:
+        """Return the diagonal of the Gram matrix."""
+        return self.kernel.diag(X)
 
-def _is_covariance(gp_kernel: Any) -> bool:
-    # Not ExpSineSquared (one column only), nor whatever PairwiseKernel may be given.
-    from sklearn.gaussian_process import kernels as gp
+    def is_stationary(self) -> bool:
+        """Return whether K(x + c, x′ + c) = K(x, x′)."""
+        return self.kernel.stationary
 
-    match gp_kernel:
-        case gp.KernelOperator(k1=left, k2=right):
-            return _is_covariance(left) and _is_covariance(right)
-        case gp.Exponentiation(kernel=inner, exponent=exponent):
-            return _is_covariance(inner) and float(exponent).is_integer()
-        case (
-            gp.RBF() | gp.Matern() | gp.RationalQuadratic() | gp.DotProduct() | gp.ConstantKernel()
-        ):
-            return True
-    return False
-
-
-def _refuse_noise(gp_kernel: Any) -> None:
-    from sklearn.gaussian_process import kernels as gp
-
-    if isinstance(gp_kernel, gp.CompoundKernel):
-        raise ValueError("CompoundKernel is several kernels: convert each by itself")
-    parts = [gp_kernel, *gp_kernel.get_params().values()]
-    if any(isinstance(part, gp.WhiteKernel) for part in parts):
-        raise ValueError(
-            "WhiteKernel is noise on the diagonal of a training matrix, not a function of two "
-            "points: leave it out (an SVM's C, or a GP's alpha, plays its part)"
-        )
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the kernel alone: its parameters are fixed."""
+        return {"kernel": self.kernel}
 
 
-def _dense(a: Bound) -> Any:
-    # A copy: some of scikit-learn's loops refuse read-only arrays.
-    values = a.parts[0].values
-    return values.copy() if isinstance(values, np.ndarray) else values.toarray()
+class OnColumns(gp.Kernel):
+    """A covariance of some of the columns, with the hyperparameters of the inner one.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from maxmargin.kernels.gaussian_process import OnColumns
+    >>> OnColumns(RBF(), [0])(np.array([[1.0, 2.0], [1.0, 3.0]]))
+    array([[1., 1.],
+           [1., 1.]])
+    """
+
+    def __init__(self, kernel: Any, columns: Any) -> None:
+        self.kernel = kernel
+        self.columns = columns
+
+    def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
+        """Return the Gram matrix of these columns and, if asked, its gradient."""
+        return self.kernel(self._take(X), None if Y is None else self._take(Y), eval_gradient)
+
+    def diag(self, X: Any) -> Any:
+        """Return the diagonal of the Gram matrix."""
+        return self.kernel.diag(self._take(X))
+
+    def is_stationary(self) -> bool:
+        """Return whether K(x + c, x′ + c) = K(x, x′)."""
+        return bool(self.kernel.is_stationary())
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return kernel and columns and, if deep, the parameters of the kernel."""
+        inner = self.kernel.get_params() if deep else {}
+        nested = {f"kernel__{name}": value for name, value in inner.items()}
+        return {"kernel": self.kernel, "columns": self.columns, **nested}
+
+    @property
+    def hyperparameters(self) -> list[Any]:
+        """The hyperparameters that the optimiser may change, named as in ``get_params``."""
+        return [
+            gp.Hyperparameter(f"kernel__{h.name}", h.value_type, h.bounds, h.n_elements)
+            for h in self.kernel.hyperparameters
+        ]
+
+    @property
+    def theta(self) -> Any:
+        """The logarithms of the hyperparameters."""
+        return self.kernel.theta
+
+    @theta.setter
+    def theta(self, theta: Any) -> None:
+        self.kernel.theta = theta
+
+    @property
+    def bounds(self) -> Any:
+        """The logarithms of their bounds."""
+        return self.kernel.bounds
+
+    def _take(self, X: Any) -> Any:
+        return np.asarray(X)[:, np.asarray(self.columns)]
+
+
+# ---------------------------------------------------------------- draws
+
+
+def sample_prior(kernel: Any, X: Any, n_samples: int = 1, random_state: Any = None) -> Floats:
+    """Draw functions f ~ N(0, K) and return their values at the rows of X.
+
+    Parameters
+    ----------
+    kernel : Kernel, name or function
+        The covariance; it must be positive semidefinite on X.
+    X : array of shape (n, d)
+        Where the functions are evaluated.
+    n_samples : int, default=1
+        The number of functions.
+    random_state : int, RandomState or None
+        The seed or generator.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.kernels import RBF, sample_prior
+    >>> X = np.linspace(0.0, 1.0, 50)[:, None]
+    >>> f = sample_prior(RBF(gamma=10.0), X, n_samples=3, random_state=0)
+    >>> f.shape
+    (3, 50)
+    """
+    if isinstance(n_samples, bool) or not isinstance(n_samples, Integral) or n_samples < 1:
+        raise ValueError(f"n_samples must be a whole number of at least 1, got {n_samples!r}")
+    found = check_kernel(kernel, X)
+    if not found.psd:
+        raise ValueError(f"no Gaussian process has {kernel!r} as its covariance: {found}")
+    values, vectors = found.spectrum
+    draws = check_random_state(random_state).standard_normal((n_samples, len(values)))
+    functions: Floats = (draws * np.sqrt(np.maximum(values, 0))) @ vectors.T
+    return functions

@@ -3,24 +3,28 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from maxmargin import loops
+from maxmargin._typing import Floats
 from maxmargin.kernels.base import Kernel
-from maxmargin.kernels.bound import Bound, Source
-from maxmargin.kernels.distances import LOG2_E, distance_rounding
-from maxmargin.kernels.gamma import WithGamma
-from maxmargin.kernels.parameters import gamma_of
-from maxmargin.kernels.rows import DenseRows, FloatArray, Rows, matches, sums
+from maxmargin.kernels.prepared import PreparedRows, Source
+from maxmargin.kernels.rows import (
+    DenseRows,
+    FloatArray,
+    Rows,
+    fill_dense_sums,
+    fill_sparse_sums,
+)
+from maxmargin.kernels.stationary import ExponentialOfSum, sum_slopes
 
 
-class ChiSquared(WithGamma):
+class ChiSquared(ExponentialOfSum):
     """The exponential χ² kernel of histograms, K = exp(−γ Σ (x − x′)²/(x + x′)), with 0/0 = 0.
 
     Parameters
     ----------
     gamma : float, "scale" or "auto", default=1.0
-        γ > 0; the two words are numbers after ``resolved(X)``.
+        γ > 0; ``resolved(X)`` replaces the two words by numbers.
 
     Examples
     --------
@@ -30,40 +34,31 @@ class ChiSquared(WithGamma):
            [0.513, 1.   ]])
     """
 
-    def __init__(self, gamma: float | str = 1.0) -> None:
-        self.gamma = gamma
+    psd = True
+    pairwise_metric = "chi2"
+    _shared_weight = 4.0  # (x − z)²/(x + z) = x + z − 4xz/(x + z)
 
-    @property
-    def psd(self) -> bool:
-        """True."""
-        return True
+    def _term(self) -> Any:
+        return loops.kernel_tiles.ChiSquares()
 
-    def _single_error(self, source: Source) -> float:
-        return 0.0
+    def prepare_rows(self, source: Source) -> PreparedRows:
+        """Keep the rows and γ log₂e Σx; refuse negative values."""
+        _check_nonnegative(self, source.rows)
+        return super().prepare_rows(source)
 
-    def _bind(self, source: Source) -> Bound:
-        rows = _nonnegative(self, source.rows)
-        factor = source.dtype.type(gamma_of(self) * LOG2_E)
-        return Bound(source, rows, factor * rows.absolute_sums())
+    def rounding(self, a: PreparedRows) -> Floats:
+        """Return twice that of a sum of differences."""
+        return 2 * super().rounding(a)
 
-    def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
-        (x, x_sums), (z, z_sums) = a.parts, b.parts
-        measure = loops.kernel_tiles.ChiSquares()
-        factor = gamma_of(self) * LOG2_E
-        if isinstance(x, DenseRows) and isinstance(z, DenseRows):
-            sums(measure, x, z, out)
-            loops.kernel_tiles.exponential(out, out.dtype.type(-factor))
-        else:
-            # (x − x′)²/(x + x′) = x + x′ − 4xx′/(x + x′), whose last term needs both.
-            matches(measure, x, z, out)
-            loops.kernel_tiles.exponential_of_sums(out, out.dtype.type(4 * factor), x_sums, z_sums)
+    def weighted_gradient(self, X: Floats, Z: Floats, W: Floats) -> Floats:
+        """Use ∂/∂x (x − z)²/(x + z) = (x − z)(x + 3z)/(x + z)², and 1 at x = z = 0."""
+        G = -self._gamma * W * self.gram(X, Z)
 
-    def _diag(self, a: Bound) -> FloatArray:
-        return np.ones(len(a), a.dtype)
+        def slope(x: Any, z: Any) -> Any:
+            total = np.where(x + z > 0, x + z, 1.0)
+            return np.where(x + z > 0, (x - z) * (x + 3 * z) / total**2, 1.0)
 
-    def rounding(self, a: Bound) -> npt.NDArray[np.float64]:
-        """Return what the sum loses: over all columns, or over those that sparse rows share."""
-        return 2 * distance_rounding(a)
+        return sum_slopes(slope, G, X, Z)
 
 
 class Intersection(Kernel):
@@ -77,39 +72,44 @@ class Intersection(Kernel):
            [0.5, 1. ]])
     """
 
-    @property
-    def psd(self) -> bool:
-        """True."""
-        return True
+    psd = True  # min(x, x′) = ∫ 1[t < x] 1[t < x′] dt is a dot product of features
 
-    def _single_error(self, source: Source) -> float:
+    def float32_error(self, source: Source) -> float:
+        """Return 0: nothing cancels."""
         return 0.0
 
-    def _bind(self, source: Source) -> Bound:
-        return Bound(source, _nonnegative(self, source.rows))
+    def prepare_rows(self, source: Source) -> PreparedRows:
+        """Keep the rows; refuse negative values."""
+        _check_nonnegative(self, source.rows)
+        return PreparedRows(source, source.rows)
 
-    def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
+    def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
+        """Fill a tile with sums of minima, of sparse rows over the columns that both store."""
         x, z = a.parts[0], b.parts[0]
-        measure: Any = loops.kernel_tiles.Minima()
+        minima: Any = loops.kernel_tiles.Minima()
         if isinstance(x, DenseRows) and isinstance(z, DenseRows):
-            sums(measure, x, z, out)
+            fill_dense_sums(minima, x, z, out)
         else:
-            matches(measure, x, z, out)
+            fill_sparse_sums(minima, x, z, out)
 
-    def _diag(self, a: Bound) -> FloatArray:
+    def diagonal(self, a: PreparedRows) -> FloatArray:
+        """Return Σx."""
         totals: FloatArray = a.parts[0].absolute_sums()
         return totals
 
-    def rounding(self, a: Bound) -> npt.NDArray[np.float64]:
+    def rounding(self, a: PreparedRows) -> Floats:
         """Return half an ε for each term of the sum."""
         return np.full(len(a), 0.5 * (a.parts[0].terms + 2))
 
+    def weighted_gradient(self, X: Floats, Z: Floats, W: Floats) -> Floats:
+        """Use ∂/∂x min(x, z): 1 below z, 0 above it and ½ at the kink."""
+        return sum_slopes(lambda x, z: 0.5 * (1.0 + np.sign(z - x)), W, X, Z)
 
-def _nonnegative(kernel: Kernel, rows: Rows) -> Rows:
+
+def _check_nonnegative(kernel: Kernel, rows: Rows) -> None:
     values: Any = rows.values if isinstance(rows, DenseRows) else rows.values.data
     if values.size and values.min() < 0:
         raise ValueError(
             f"{type(kernel).__name__} is a kernel of histograms: every value must be at least 0, "
             f"got {values.min():g}; shift or rescale the columns, or use Laplacian"
         )
-    return rows

@@ -1,15 +1,15 @@
-"""From what a user writes for ``kernel=`` to a Kernel."""
+"""Names of kernels, as users write them for ``kernel=``."""
 
 from collections.abc import Callable
 from typing import Any
 
 from maxmargin.errors import did_you_mean
 from maxmargin.kernels.base import Kernel
-from maxmargin.kernels.distances import RBF, Laplacian
 from maxmargin.kernels.dot_products import Cosine, Linear, Polynomial, Sigmoid
-from maxmargin.kernels.given import FromFunction
 from maxmargin.kernels.histograms import ChiSquared, Intersection
 from maxmargin.kernels.precomputed import Precomputed
+from maxmargin.kernels.stationary import RBF, Laplacian
+from maxmargin.kernels.user_defined import FromFunction
 
 _NAMED: dict[str, Callable[[Any, Any, Any], Kernel]] = {
     "linear": lambda gamma, degree, coef0: Linear(),
@@ -40,8 +40,8 @@ def as_kernel(
         "polynomial", "laplacian", "cosine", "chi2", "intersection"); a function of two blocks of
         rows; or a Kernel, which is returned as it is.
     gamma, degree, coef0
-        Parameters of the named kernel, with scikit-learn's defaults. A Kernel has its own: other
-        values here are refused beside it.
+        Parameters of the named kernel, with scikit-learn's defaults. A Kernel has its own
+        parameters; with a Kernel, these must keep their defaults.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def as_kernel(
     Polynomial(degree=2, gamma='scale', coef0=0.0)
     """
     if isinstance(kernel, Kernel):
-        _refuse_others(gamma, degree, coef0)
+        _check_defaults(gamma, degree, coef0)
         return kernel
     if isinstance(kernel, str):
         if kernel not in _NAMED:
@@ -67,7 +67,7 @@ def as_kernel(
     )
 
 
-def _refuse_others(gamma: Any, degree: Any, coef0: Any) -> None:
+def _check_defaults(gamma: Any, degree: Any, coef0: Any) -> None:
     defaults = {"gamma": "scale", "degree": 3, "coef0": 0.0}
     for name, value in {"gamma": gamma, "degree": degree, "coef0": coef0}.items():
         if value != defaults[name]:
@@ -78,6 +78,6 @@ def _refuse_others(gamma: Any, degree: Any, coef0: Any) -> None:
 
 
 def is_precomputed(kernel: Any) -> bool:
-    """Return whether a ``kernel=`` parameter says that kernel values are given instead of rows."""
+    """Return whether ``kernel`` says that kernel values are given instead of rows."""
     named = isinstance(kernel, str) and kernel == "precomputed"
     return named or isinstance(kernel, Precomputed)

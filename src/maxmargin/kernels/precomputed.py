@@ -1,4 +1,4 @@
-"""The kernel matrix is the input."""
+"""The kernel whose values are given as a matrix."""
 
 from typing import Any
 
@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from maxmargin._typing import Floats
 from maxmargin.kernels.base import Kernel
-from maxmargin.kernels.bound import Bound, Source
+from maxmargin.kernels.prepared import PreparedRows, Source
 from maxmargin.kernels.rows import FloatArray, Index
 
 
@@ -25,29 +26,26 @@ class _Table:
 
 
 class Precomputed(Kernel):
-    """A kernel whose matrix is given in the place of the rows.
+    """A kernel whose matrix is given instead of rows.
 
     For training, X is the square matrix of K between training rows; for prediction it has one row
     for each new row and one column for each training row. A row remembers its own number, so any
-    selection of rows meets the columns that belong to it.
+    selection of rows is compared with the right columns.
 
     Examples
     --------
     >>> from maxmargin.kernels import Linear, Precomputed
     >>> K = Linear().gram([[1.0], [2.0], [3.0]])
     >>> kernel = Precomputed()
-    >>> train = kernel.bind(K)
-    >>> kernel.between(train[1:], train[[0, 2]])
+    >>> train = kernel.prepare(K)
+    >>> kernel.block(train[1:], train[[0, 2]])
     array([[2., 6.],
            [3., 9.]])
-    >>> kernel.between(kernel.bind([[10.0, 20.0, 30.0]]), train[[2, 0]])
+    >>> kernel.block(kernel.prepare([[10.0, 20.0, 30.0]]), train[[2, 0]])
     array([[30., 10.]])
     """
 
-    @property
-    def takes_gram(self) -> bool:
-        """True."""
-        return True
+    takes_gram = True
 
     def gram(self, A: Any, B: Any = None) -> FloatArray:
         """Return the columns of A that belong to the rows of B (of A itself by default).
@@ -56,34 +54,37 @@ class Precomputed(Kernel):
         """
         source = Source.of(A)
         if B is None:
-            self._refuse_asymmetric(source)
+            self._check_symmetric(source)
         return super().gram(source, B)
 
-    def _refuse_asymmetric(self, source: Source) -> None:
+    def _check_symmetric(self, source: Source) -> None:
         K = source.rows.values
-        _refuse_rectangle(K)
+        _check_square(K)
         if not is_symmetric(K):
             raise ValueError(
                 f"Precomputed: the matrix is not symmetric (by {asymmetry(K):.2g} of its largest "
-                "value); check_kernel(K) tells more and its repair() makes it so"
+                "value); check_kernel(K) says more, and its repair() makes it symmetric"
             )
 
-    def _bind(self, source: Source) -> Bound:
-        return Bound(source, _Table(source.rows.values, np.arange(len(source))))
+    def prepare_rows(self, source: Source) -> PreparedRows:
+        """Keep the matrix and the numbers of its rows."""
+        return PreparedRows(source, _Table(source.rows.values, np.arange(len(source))))
 
-    def _tile(self, a: Bound, b: Bound, out: FloatArray) -> None:
+    def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
+        """Copy a block of the matrix."""
         left, right = a.parts[0], b.parts[0]
-        _refuse_rectangle(right.values)
+        _check_square(right.values)
         block = left.values[_span(left.numbers)][:, _span(right.numbers)]
         out[...] = block if isinstance(block, np.ndarray) else block.toarray()
 
-    def _diag(self, a: Bound) -> FloatArray:
+    def diagonal(self, a: PreparedRows) -> FloatArray:
+        """Return the diagonal of the matrix."""
         table = a.parts[0]
-        _refuse_rectangle(table.values)
+        _check_square(table.values)
         return np.array(table.values.diagonal()[table.numbers])
 
-    def rounding(self, a: Bound) -> npt.NDArray[np.float64]:
-        """Return what the matrix given is off from being symmetric."""
+    def rounding(self, a: PreparedRows) -> Floats:
+        """Return the asymmetry of the matrix given."""
         table = a.parts[0]
         K = table.values
         if K.shape[0] != K.shape[1]:
@@ -110,7 +111,7 @@ def is_symmetric(K: Any) -> bool:
 
 
 def _span(numbers: npt.NDArray[np.intp]) -> Index:
-    """Return consecutive numbers as a slice, which takes no copy."""
+    """Return consecutive numbers as a slice, which needs no copy."""
     if len(numbers) and numbers[-1] - numbers[0] == len(numbers) - 1:
         span = slice(int(numbers[0]), int(numbers[-1]) + 1)
         if (np.diff(numbers) == 1).all():
@@ -118,9 +119,9 @@ def _span(numbers: npt.NDArray[np.intp]) -> Index:
     return numbers
 
 
-def _refuse_rectangle(K: Any) -> None:
+def _check_square(K: Any) -> None:
     if K.shape[0] != K.shape[1]:
         raise ValueError(
-            "Precomputed: the rows that give the columns must be bound from the square matrix "
+            "Precomputed: the rows that give the columns must be prepared from the square matrix "
             f"of training rows, got shape {K.shape}"
         )

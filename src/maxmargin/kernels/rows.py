@@ -1,6 +1,5 @@
-"""Rows as kernels take them: dense or sparse, sliced without copying, and what is bound to them.
+"""Rows of numbers, dense or sparse, that are sliced without copying; sums that fill tiles.
 
-A kernel computes what it needs of rows once (``Bound``) and then fills tiles from slices of it.
 Slices of dense rows are views; slices of sparse rows share one matrix, stored by rows for the left
 side of a tile and, on demand, by columns for the right side.
 """
@@ -21,7 +20,7 @@ Index = slice | npt.NDArray[np.intp]
 
 
 class DenseRows:
-    """Rows of a C-contiguous array, read only; for ``steady`` ones see ``products``."""
+    """Rows of a C-contiguous array, read only; ``fill_products`` says what ``steady`` means."""
 
     def __init__(self, values: FloatArray, steady: bool = False) -> None:
         self.values, self.steady = values.view(), steady
@@ -41,31 +40,31 @@ class DenseRows:
         """Return ‖xᵢ‖₁, summed in float64."""
         return _norm_type(self, np.abs(self.values).sum(axis=1, dtype=np.float64))
 
-    def largest(self) -> FloatArray:
+    def max_abs(self) -> FloatArray:
         """Return the largest |xᵢₖ| of each row."""
-        largest: FloatArray = np.abs(self.values).max(axis=1)
-        return largest
+        maxima: FloatArray = np.abs(self.values).max(axis=1)
+        return maxima
 
     @property
     def terms(self) -> int:
-        """Of how many products a dot product of two rows is the sum, at most."""
+        """The largest number of products in the dot product of two rows."""
         return int(self.values.shape[1])
 
-    def scaled(self, factors: FloatArray) -> "DenseRows":
-        """Return rows multiplied by one factor each."""
+    def scale(self, factors: FloatArray) -> "DenseRows":
+        """Return each row multiplied by its factor."""
         return DenseRows(self.values * factors[:, None], self.steady)
 
-    def widened(self) -> "DenseRows":
+    def as_float64(self) -> "DenseRows":
         """Return the same rows in float64."""
         return DenseRows(self.values.astype(np.float64, copy=False), self.steady)
 
     def as_sparse(self) -> "SparseRows":
-        """Return the same rows stored sparsely, to meet sparse ones without making those dense."""
-        return SparseRows(SharedMatrix(sp.csr_array(self.values)), 0, len(self))
+        """Return the same rows in sparse form, to be compared with sparse rows."""
+        return SparseRows(SharedSparse(sp.csr_array(self.values)), 0, len(self))
 
 
-class SharedMatrix:
-    """A CSR matrix that slices share, with its column form once somebody needs it."""
+class SharedSparse:
+    """A CSR matrix that slices share; its column form is made when it is first needed."""
 
     def __init__(self, matrix: Any) -> None:
         self.matrix = matrix
@@ -84,7 +83,7 @@ class SharedMatrix:
 class SparseRows:
     """A range of the rows of a shared sparse matrix."""
 
-    def __init__(self, shared: SharedMatrix, start: int, stop: int) -> None:
+    def __init__(self, shared: SharedSparse, start: int, stop: int) -> None:
         self.shared, self.start, self.stop = shared, start, stop
 
     def __len__(self) -> int:
@@ -98,7 +97,7 @@ class SparseRows:
                 return SparseRows(self.shared, self.start + start, self.start + stop)
             index = np.arange(start, stop, step)
         taken = self.values[index]
-        return SparseRows(SharedMatrix(taken), 0, taken.shape[0])
+        return SparseRows(SharedSparse(taken), 0, taken.shape[0])
 
     @property
     def values(self) -> Any:
@@ -120,26 +119,26 @@ class SparseRows:
         """Return ‖xᵢ‖₁, summed in float64."""
         return _norm_type(self, self._row_sums(np.abs))
 
-    def largest(self) -> FloatArray:
+    def max_abs(self) -> FloatArray:
         """Return the largest |xᵢₖ| of each row."""
         return np.asarray(abs(self.values).max(axis=1).toarray()).ravel()
 
     @property
     def terms(self) -> int:
-        """Of how many products a dot product of two rows is the sum, at most."""
+        """The largest number of products in the dot product of two rows."""
         return int(np.diff(self.values.indptr).max(initial=0))
 
-    def scaled(self, factors: FloatArray) -> "SparseRows":
-        """Return rows multiplied by one factor each."""
+    def scale(self, factors: FloatArray) -> "SparseRows":
+        """Return each row multiplied by its factor."""
         matrix = self.values.copy()
         matrix.data *= np.repeat(factors, np.diff(matrix.indptr))
-        return SparseRows(SharedMatrix(matrix), 0, len(self))
+        return SparseRows(SharedSparse(matrix), 0, len(self))
 
-    def widened(self) -> "SparseRows":
+    def as_float64(self) -> "SparseRows":
         """Return the same rows in float64."""
         if self.values.dtype == np.float64:
             return self
-        return SparseRows(SharedMatrix(self.values.astype(np.float64)), 0, len(self))
+        return SparseRows(SharedSparse(self.values.astype(np.float64)), 0, len(self))
 
     def as_sparse(self) -> "SparseRows":
         """Return these rows."""
@@ -154,11 +153,11 @@ class SparseRows:
 Rows = DenseRows | SparseRows
 
 
-def products(a: Rows, b: Rows, out: FloatArray) -> None:
+def fill_products(a: Rows, b: Rows, out: FloatArray) -> None:
     """Fill a tile with xᵢ·zⱼ.
 
-    By BLAS, whose sums depend in their last bits on where in the tile they are made; steady rows
-    have them made by a loop of our own, half as fast, that always adds in the same order.
+    BLAS computes them, and the last bits of its sums depend on the position in the tile. For steady
+    rows a loop of our own does it, half as fast, which always adds in the same order.
     """
     if isinstance(a, DenseRows) and isinstance(b, DenseRows):
         if a.steady:
@@ -166,24 +165,24 @@ def products(a: Rows, b: Rows, out: FloatArray) -> None:
         else:
             np.matmul(a.values, b.values.T, out=out)
     else:
-        matches(loops.kernel_tiles.Products(), a, b, out)
+        fill_sparse_sums(loops.kernel_tiles.Products(), a, b, out)
 
 
-def sums(measure: Any, a: DenseRows, b: DenseRows, out: FloatArray) -> None:
+def fill_dense_sums(measure: Any, a: DenseRows, b: DenseRows, out: FloatArray) -> None:
     """Fill a tile with Σₖ term(xᵢₖ, zⱼₖ)."""
     columns = DenseRows(np.ascontiguousarray(b.values.T))
     loops.kernel_tiles.dense_sums(measure, a.values, columns.values, out)
 
 
-def written_out(rows: Rows) -> DenseRows:
-    """Return rows in float64 with their zeros."""
+def as_dense_float64(rows: Rows) -> DenseRows:
+    """Return the rows in float64, sparse ones with their zeros written out."""
     if isinstance(rows, DenseRows):
-        return rows.widened()
+        return rows.as_float64()
     return DenseRows(rows.values.toarray().astype(np.float64, copy=False))
 
 
-def matches(measure: Any, a: Rows, b: Rows, out: FloatArray) -> None:
-    """Fill a tile with sums over the columns that both rows store; one side at least is sparse."""
+def fill_sparse_sums(measure: Any, a: Rows, b: Rows, out: FloatArray) -> None:
+    """Fill a tile with sums over the columns that both rows store; at least one side is sparse."""
     left, right = a.as_sparse(), b.as_sparse()
     loops.kernel_tiles.sparse_sums(
         measure, left.by_rows(), right.shared.by_columns, right.start, out
@@ -201,7 +200,7 @@ def numeric_rows(X: Any) -> Rows:
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    return SparseRows(SharedMatrix(X), 0, X.shape[0])
+    return SparseRows(SharedSparse(X), 0, X.shape[0])
 
 
 def _triple(matrix: Any) -> Any:

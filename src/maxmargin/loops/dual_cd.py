@@ -63,7 +63,7 @@ def minimiser(G: float, old: float, low: float, high: float, slope: float, curve
 
 @compiled
 def sweep(
-    X: Any, terms: Any, norms: Any, order: Any, begin: int, count: int, limits: Any,
+    X: Any, loss: Any, norms: Any, order: Any, begin: int, count: int, limits: Any,
     tau: float, w: Any, b: Any, beta: Any, worst: Any,
 ) -> Any:  # fmt: skip
     """Visit order[begin:count], moving rows to leave out to the end; return begin and count then.
@@ -79,8 +79,8 @@ def sweep(
         if k + _AHEAD < count:
             row_prefetch(X, order[k + _AHEAD])
         old = beta[i]
-        G = row_dot(X, i, w) + b[0] - terms.target[i] + terms.shift[i] * old
-        away, leave = violation(G, old, terms.low[i], terms.high[i], terms.slope, limits)
+        G = row_dot(X, i, w) + b[0] - loss.target[i] + loss.quadratic[i] * old
+        away, leave = violation(G, old, loss.low[i], loss.high[i], loss.epsilon, limits)
         if leave:
             count -= 1
             order[k], order[count] = order[count], i
@@ -89,8 +89,8 @@ def sweep(
         worst[0] = max(worst[0], away)
         worst[1] = min(worst[1], away)
         if away != 0.0:
-            curve = norms[i] + tau + terms.shift[i]
-            new = minimiser(G, old, terms.low[i], terms.high[i], terms.slope, curve)
+            curve = norms[i] + tau + loss.quadratic[i]
+            new = minimiser(G, old, loss.low[i], loss.high[i], loss.epsilon, curve)
             if new != old and abs(new) < np.inf:
                 beta[i] = new
                 row_axpy(X, i, new - old, w)

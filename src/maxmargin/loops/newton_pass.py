@@ -2,7 +2,7 @@
 
 The smoothed loss of a row, with residual r = t − f, anchor a and width τ, is
 
-    m(r) = max over low ≤ β ≤ high of  βr − slope|β| − ½ shift β² − ½ τ(β − a)²
+    m(r) = max over low ≤ β ≤ high of  βr − ε|β| − ½ quadratic β² − ½ τ(β − a)²
 
 whose maximiser β is its derivative in r, and whose second derivative is 1/(shift + τ) where β is
 between its limits, else 0. τ is ``width`` divided by high − low, so that ``width`` says how much r
@@ -73,15 +73,15 @@ def sharp_loss(low: float, high: float, shift: float, slope: float, residual: fl
 
 @compiled
 def line(
-    terms: Any, begin: int, end: int, f: Any, q: Any, anchor: Any, width: float, step: float
+    loss: Any, begin: int, end: int, f: Any, q: Any, anchor: Any, width: float, step: float
 ) -> Any:
     """Return the first and second derivative along q of the smoothed losses at f + step·q."""
     slope = 0.0
     curve = 0.0
     for i in range(begin, end):
-        r = terms.target[i] - f[i] - step * q[i]
+        r = loss.target[i] - f[i] - step * q[i]
         beta, h = smooth_dual(
-            terms.low[i], terms.high[i], terms.shift[i], terms.slope, r, anchor[i], width
+            loss.low[i], loss.high[i], loss.quadratic[i], loss.epsilon, r, anchor[i], width
         )
         slope -= beta * q[i]
         curve += h * q[i] * q[i]
@@ -89,31 +89,31 @@ def line(
 
 
 @compiled
-def losses(terms: Any, begin: int, end: int, f: Any) -> float:
+def losses(loss: Any, begin: int, end: int, f: Any) -> float:
     """Return Σ ℓ of the rows."""
     total = 0.0
     for i in range(begin, end):
-        r = terms.target[i] - f[i]
-        total += sharp_loss(terms.low[i], terms.high[i], terms.shift[i], terms.slope, r)
+        r = loss.target[i] - f[i]
+        total += sharp_loss(loss.low[i], loss.high[i], loss.quadratic[i], loss.epsilon, r)
     return total
 
 
 @compiled
 def duals(
-    terms: Any, begin: int, end: int, f: Any, anchor: Any, width: float, beta: Any, h: Any
+    loss: Any, begin: int, end: int, f: Any, anchor: Any, width: float, beta: Any, h: Any
 ) -> Any:
     """Set β and h of each row; return the sums that ``Sums`` names."""
-    loss = 0.0
+    fitted = 0.0
     gain = gain_value = gain_square = 0.0
     lost = lost_value = lost_square = 0.0
     active = 0
-    slope = terms.slope
+    slope = loss.epsilon
     for i in range(begin, end):
-        low, high, shift, t = terms.low[i], terms.high[i], terms.shift[i], terms.target[i]
+        low, high, shift, t = loss.low[i], loss.high[i], loss.quadratic[i], loss.target[i]
         b, curve = smooth_dual(low, high, shift, slope, t - f[i], anchor[i], width)
         beta[i] = b
         h[i] = curve
-        loss += sharp_loss(low, high, shift, slope, t - f[i])
+        fitted += sharp_loss(low, high, shift, slope, t - f[i])
         up, down = max(b, 0.0), min(b, 0.0)
         gain += up
         gain_value += (t - slope) * up
@@ -122,7 +122,7 @@ def duals(
         lost_value += (t + slope) * down
         lost_square += 0.5 * shift * down * down
         active += curve > 0.0
-    return loss, gain, gain_value, gain_square, lost, lost_value, lost_square, active
+    return fitted, gain, gain_value, gain_square, lost, lost_value, lost_square, active
 
 
 @compiled

@@ -60,17 +60,27 @@ class Updates(NamedTuple):
         return cls(*(np.concatenate(column) for column in columns))
 
 
-class Terms(NamedTuple):
-    """One convex loss term per row, as a maximum over its dual variable β.
+class Loss(NamedTuple):
+    """One convex loss per dual variable, as a maximum over this variable β.
 
-    ℓᵢ(f) = max over lowᵢ ≤ β ≤ highᵢ of  β(targetᵢ − f) − slope·|β| − ½ shiftᵢ β²
+    ℓᵢ(f) = max over lowᵢ ≤ β ≤ highᵢ of  β(targetᵢ − f) − epsilon·|β| − ½ quadraticᵢ β²
 
     Hinge, ε-insensitive, their squares and the hard margin are all of this form: a loss is data
-    for the loops, not a branch in them. ``maxmargin.losses`` makes them.
+    for the loops, not a branch in them. ``maxmargin.problems.losses`` makes them.
     """
 
     target: Floats
     low: Floats
     high: Floats
-    shift: Floats
-    slope: float
+    quadratic: Floats
+    epsilon: float
+
+    def scaled(self, ratio: float) -> "Loss":
+        """Return ``ratio`` times the losses: C becomes C·ratio."""
+        low, high, quadratic = self.low * ratio, self.high * ratio, self.quadratic / ratio
+        return Loss(self.target, low, high, quadratic, self.epsilon)
+
+    def take(self, rows: Ints) -> "Loss":
+        """Return some of the losses."""
+        target, low, high, quadratic = (part[rows] for part in self[:4])
+        return Loss(target, low, high, quadratic, self.epsilon)

@@ -197,7 +197,7 @@ def accumulate(values: Any, slots: Any, steps: Any, begin: int, end: int, f: Any
 
 @compiled
 def gap_terms(target: Any, low: Any, high: Any, shift: Any, group: Any, x: Any, row: Any, f: Any,
-              b: Any, terms: Any, slopes: Any) -> float:  # fmt: skip
+              b: Any, loss: Any, slopes: Any) -> float:  # fmt: skip
     """Set what each variable adds to the duality gap at intercepts b, and return the sum.
 
     ``slopes`` gets the derivative in each b of the losses, from the right.
@@ -219,7 +219,7 @@ def gap_terms(target: Any, low: Any, high: Any, shift: Any, group: Any, x: Any, 
         else:
             best = low[v]
             term = (low[v] - x[v]) * rest if x[v] > low[v] and rest < 0.0 else 0.0
-        terms[v] = term
+        loss[v] = term
         total += term
         if g >= 0:
             slopes[g] -= best

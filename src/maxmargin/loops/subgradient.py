@@ -56,7 +56,7 @@ def _row_learn(X: Any, i: Any, beta: Any, rounds: Any, clock: Any, state: Any) -
 
 @compiled
 def visit(
-    X: Any, terms: Any, order: Any, begin: int, end: int, rounds: float, ridge: float,
+    X: Any, loss: Any, order: Any, begin: int, end: int, rounds: float, ridge: float,
     lift: float, clock: float, state: Any, duals: Any,
 ) -> float:  # fmt: skip
     """Visit order[begin:end]; the last entries of the state belong to the constant feature.
@@ -68,8 +68,8 @@ def visit(
     for k in range(begin, end):
         i = order[k]
         f = row_dot(X, i, state.w) + lift * state.w[last]
-        r = terms.target[i] - f
-        beta = sharp_dual(terms.low[i], terms.high[i], terms.shift[i], terms.slope, r)
+        r = loss.target[i] - f
+        beta = sharp_dual(loss.low[i], loss.high[i], loss.quadratic[i], loss.epsilon, r)
         duals[i] += beta
         row_learn(X, i, beta, rounds, clock, state)
         if lift > 0.0:

@@ -4,7 +4,7 @@
 
 A coordinate is solved exactly: xⱼ = soft(Hⱼⱼxⱼ − gradⱼ, l1ⱼ) / (Hⱼⱼ + l2ⱼ). H is given as a matrix,
 or as AᵀA − μμᵀ/total + diag(damping), A in compressed columns: the rank-one part is what
-eliminating a free intercept leaves. Losses are Terms with shift > 0, so that they are smooth.
+eliminating a free intercept leaves. Losses are Loss with shift > 0, so that they are smooth.
 Friedman et al. (2010), "Regularization paths for generalized linear models via coordinate descent".
 """
 
@@ -97,51 +97,53 @@ def column_sums(A: Any, root: Any, means: Any, squares: Any) -> None:
 
 
 @compiled
-def _dual(terms: Any, i: int, score: float) -> float:
+def _dual(loss: Any, i: int, score: float) -> float:
     """Return the β that attains the loss of row i."""
-    residual = terms.target[i] - score
-    beta = _soft(residual, terms.slope) / terms.shift[i]
-    inside: float = min(max(beta, terms.low[i]), terms.high[i])
+    residual = loss.target[i] - score
+    beta = _soft(residual, loss.epsilon) / loss.quadratic[i]
+    inside: float = min(max(beta, loss.low[i]), loss.high[i])
     return inside
 
 
 @compiled
-def losses_at(terms: Any, scores: Any, b: float, beta: Any, curvature: Any) -> float:
+def losses_at(loss: Any, scores: Any, b: float, beta: Any, curvature: Any) -> float:
     """Fill β and the second derivative of each loss at scores + b; return the sum of losses."""
     total = 0.0
     for i in range(scores.shape[0]):
-        dual = _dual(terms, i, scores[i] + b)
-        inside = terms.low[i] < dual < terms.high[i] and dual != 0.0
+        dual = _dual(loss, i, scores[i] + b)
+        inside = loss.low[i] < dual < loss.high[i] and dual != 0.0
         beta[i] = dual
-        curvature[i] = 1.0 / terms.shift[i] if inside else 0.0
-        residual = terms.target[i] - scores[i] - b
+        curvature[i] = 1.0 / loss.quadratic[i] if inside else 0.0
+        residual = loss.target[i] - scores[i] - b
         if dual != 0.0:
-            total += dual * residual - terms.slope * abs(dual) - 0.5 * terms.shift[i] * dual * dual
+            total += (
+                dual * residual - loss.epsilon * abs(dual) - 0.5 * loss.quadratic[i] * dual * dual
+            )
     return total
 
 
 @compiled
-def slope_along(terms: Any, scores: Any, b: float, change: Any, t: float) -> float:
+def slope_along(loss: Any, scores: Any, b: float, change: Any, t: float) -> float:
     """Return the derivative in t of Σ ℓ(scores + b + t·change)."""
     total = 0.0
     for i in range(scores.shape[0]):
-        total -= _dual(terms, i, scores[i] + b + t * change[i]) * change[i]
+        total -= _dual(loss, i, scores[i] + b + t * change[i]) * change[i]
     return total
 
 
 @compiled
-def best_offset(terms: Any, scores: Any, b: float) -> float:
+def best_offset(loss: Any, scores: Any, b: float) -> float:
     """Return the b for which Σβ = 0, by Newton's method held between bounds that close in."""
     low, high = -np.inf, np.inf
     reach = 1.0
     for _ in range(200):
         total, size, curve = 0.0, 0.0, 0.0
         for i in range(scores.shape[0]):
-            dual = _dual(terms, i, scores[i] + b)
+            dual = _dual(loss, i, scores[i] + b)
             total += dual
             size += abs(dual)
-            if dual != 0.0 and terms.low[i] < dual < terms.high[i]:
-                curve += 1.0 / terms.shift[i]
+            if dual != 0.0 and loss.low[i] < dual < loss.high[i]:
+                curve += 1.0 / loss.quadratic[i]
         if abs(total) <= 1e-16 * size:
             return b
         if total > 0.0:

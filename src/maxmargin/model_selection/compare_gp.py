@@ -1,29 +1,386 @@
 """Support vector machines beside Gaussian processes, with one kernel for both."""
 
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.optimize
 import scipy.sparse as sp
-from sklearn.model_selection import train_test_split
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.gaussian_process import kernels as gp
+from sklearn.gaussian_process.kernels import WhiteKernel
+from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target
 
-from maxmargin.estimators import SVC
+from maxmargin import clock
+from maxmargin._typing import Floats
+from maxmargin.estimators import SVC, SVR
 from maxmargin.estimators.inputs import check_classes, check_labels, check_targets, generator
-from maxmargin.kernels import Kernel, as_kernel
-from maxmargin.model_selection.compare_gp_answers import GP, SVM_BY_CV, SVM_BY_GP, GPComparison
-from maxmargin.model_selection.compare_gp_fits import (
-    Choice,
-    Data,
-    by_cross_validation,
-    by_marginal_likelihood,
-    log_marginal_likelihood,
+from maxmargin.html import joined, table, tag
+from maxmargin.kernels import (
+    RBF,
+    Columns,
+    Constant,
+    FromSklearn,
+    Kernel,
+    Power,
+    Product,
+    Scaled,
+    Sum,
+    as_kernel,
+    to_sklearn,
 )
-from maxmargin.model_selection.compare_gp_kernels import covariance
-from maxmargin.progress import progress
+from maxmargin.model_selection.search.search_cv import SVCSearchCV
+from maxmargin.progress import Bar, progress
 
-Floats = npt.NDArray[np.float64]
+# ------------------------------------------------------------------- compare gp answers
+#
+# What the comparison of an SVM with a Gaussian process says.
+
+
+GP = "GP"
+SVM_BY_GP = "SVM, the GP's kernel"
+SVM_BY_CV = "SVM, kernel by CV"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GPComparison:
+    """An SVM beside a Gaussian process; printed, a small table.
+
+    What belongs to a model goes by its name: "GP", "SVM, the GP's kernel" and "SVM, kernel by CV".
+
+    Attributes
+    ----------
+    kernel_gp, kernel_cv : Kernel
+        The kernel by marginal likelihood, and by cross-validation.
+    models : dict
+        The fitted models.
+    predictions, scores : dict
+        What they say of the held-out rows, and accuracy (R² in regression) there.
+    support_count : dict
+        How many training rows a prediction takes; of the process, all.
+    seconds : dict
+        To choose parameters and fit; those of the SVMs count the search of the process, on which
+        they rest.
+    log_marginal_likelihood : dict
+        Of the kernels "GP" and "CV", under the process.
+    agreement : float
+        Share of held-out rows to which the process and the tuned SVM give the same class; in
+        regression, the correlation of their predictions.
+    n_classes, n_rows : int
+        How many classes (0: regression) and training rows there are.
+    X_test, y_test : ndarray
+        The held-out rows.
+    notes : tuple of str
+        What else is to be known.
+    """
+
+    kernel_gp: Kernel
+    kernel_cv: Kernel
+    models: dict[str, Any]
+    predictions: dict[str, npt.NDArray[Any]]
+    scores: dict[str, float]
+    support_count: dict[str, int]
+    seconds: dict[str, float]
+    log_marginal_likelihood: dict[str, float]
+    agreement: float
+    n_classes: int
+    n_rows: int
+    X_test: npt.NDArray[np.float64]
+    y_test: npt.NDArray[Any]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def _heading(self) -> str:
+        kind = f"{self.n_classes} classes" if self.n_classes else "Regression"
+        return f"{kind}: {self.n_rows} training rows, {len(self.y_test)} held out"
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        score = "accuracy" if self.n_classes else "R²"
+        return ("", score, "rows used", "seconds", "kernel")
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        kernels = {GP: self.kernel_gp, SVM_BY_GP: self.kernel_gp, SVM_BY_CV: self.kernel_cv}
+        return [
+            (
+                name,
+                f"{self.scores[name]:.3f}",
+                f"{self.support_count[name]}",
+                f"{self.seconds[name]:.2f}",
+                _short(kernels[name]),
+            )
+            for name in self.models
+        ]
+
+    def _remarks(self) -> list[str]:
+        likelihood = self.log_marginal_likelihood
+        same = "agree on" if self.n_classes else "correlate by"
+        share = f"{self.agreement:.1%} of the held-out rows" if self.n_classes else ""
+        return [
+            f"Log marginal likelihood: {likelihood['GP']:.4g} (the GP's kernel), "
+            f"{likelihood['CV']:.4g} (that of CV).",
+            f"GP and SVM {same} {share or f'{self.agreement:.3f} on the held-out rows'}.",
+            *self.notes,
+        ]
+
+    def __repr__(self) -> str:
+        table = [self._columns, *self._lines()]
+        widths = [max(len(line[k]) for line in table) for k in range(5)]
+        rows = [
+            "  ".join(
+                [
+                    line[0].ljust(widths[0]),
+                    *(line[k].rjust(widths[k]) for k in (1, 2, 3)),
+                    line[4],
+                ]
+            )
+            for line in table
+        ]
+        return "\n".join([self._heading, *rows, *self._remarks()])
+
+    def _repr_html_(self) -> str:
+        paragraphs = [tag("p", remark) for remark in self._remarks()]
+        return joined([table(self._columns, self._lines(), self._heading), *paragraphs])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the models as what JSON can hold; kernels as they print."""
+        return {
+            "kernel_gp": repr(self.kernel_gp),
+            "kernel_cv": repr(self.kernel_cv),
+            "predictions": {name: values.tolist() for name, values in self.predictions.items()},
+            "scores": dict(self.scores),
+            "support_count": dict(self.support_count),
+            "seconds": dict(self.seconds),
+            "log_marginal_likelihood": dict(self.log_marginal_likelihood),
+            "agreement": self.agreement,
+            "n_classes": self.n_classes,
+            "n_rows": self.n_rows,
+            "y_test": self.y_test.tolist(),
+            "notes": list(self.notes),
+        }
+
+
+def _short(kernel: Kernel) -> str:
+    """Return the kernel with four digits of its numbers."""
+    return re.sub(r"\d+\.\d{4,}(e[+-]?\d+)?", lambda found: f"{float(found[0]):.4g}", repr(kernel))
+
+
+# ------------------------------------------------------------------- compare gp kernels
+#
+# Kernel parameters as a vector of logarithms, as Gaussian processes of scikit-learn have them.
+
+
+_WITHOUT_GAMMA = ("linear", "cosine")  # pairwise kernels that do not look at it
+
+
+def covariance(kernel: Kernel) -> Any:
+    """Return the covariance with the values of a kernel, its real parameters free to move."""
+    stated = clone(to_sklearn(kernel))  # a copy: it may be the user's own
+    for part in [stated, *stated.get_params().values()]:
+        if isinstance(part, gp.PairwiseKernel) and part.metric in _WITHOUT_GAMMA:
+            part.gamma_bounds = "fixed"
+    return stated
+
+
+def with_theta(kernel: Kernel, theta: Floats) -> Kernel:
+    """Return the kernel with parameters as a covariance has them, in the order of ``theta``."""
+    return _put(kernel, iter(np.exp(np.asarray(theta, dtype=np.float64)).tolist()))
+
+
+def _put(kernel: Kernel, values: Iterator[float]) -> Kernel:
+    match kernel:
+        case FromSklearn():
+            stated = covariance(kernel)
+            found = [next(values) for _ in range(stated.n_dims)]
+            return FromSklearn(stated.clone_with_theta(np.log(found)) if found else stated)
+        case Sum():
+            return Sum([_put(term, values) for term in kernel.terms])
+        case Product():
+            return Product([_put(factor, values) for factor in kernel.factors])
+        case Scaled():
+            factor = next(values)
+            return Scaled(_put(kernel.kernel, values), factor)
+        case Power():
+            return Power(_put(kernel.kernel, values), kernel.exponent)
+        case Columns():
+            return Columns(_put(kernel.kernel, values), kernel.columns, kernel.of)
+        case Constant():
+            return Constant(next(values))
+        case RBF():
+            return RBF(1 / (2 * next(values) ** 2))
+    if covariance(kernel).n_dims:
+        return type(kernel)(**{**kernel.get_params(deep=False), "gamma": next(values)})
+    return kernel
+
+
+# ------------------------------------------------------------------- compare gp fits
+#
+# The two ways to a kernel: by marginal likelihood, and by cross-validation.
+
+
+# Of equal scores the first counts: with a small cost every row would be a support vector.
+COSTS = (10.0, 1.0, 100.0, 1000.0, 0.1)
+_STEPS = np.log(10.0) * np.array([-1.5, -1.0, -0.5, 0.5, 1.0, 1.5])
+_SWEEPS = 2
+_TUBE = 0.1  # of the spread of the targets: the half-width ε of SVR's tube
+
+
+@dataclass(frozen=True)
+class Data:
+    """Training rows with labels or targets, and how to split them."""
+
+    X: Floats
+    y: npt.NDArray[Any]
+    regression: bool
+    folds: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A fitted model with the kernel that was chosen for it."""
+
+    model: Any
+    kernel: Kernel
+    theta: Floats
+    seconds: float
+    remarks: tuple[str, ...] = ()
+
+
+# ------------------------------------------------------------------- by marginal likelihood
+
+
+def by_marginal_likelihood(kernel: Kernel, data: Data) -> Choice:
+    """Return the Gaussian process with the kernel under which the labels are most likely."""
+    began = clock.now()
+    stated = covariance(kernel)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            model, theta = _process(stated, data)
+        except np.linalg.LinAlgError as failed:
+            raise ValueError(
+                f"kernel={kernel!r} has a matrix on these rows that is not positive definite, so "
+                "that no Gaussian process has it for a covariance: mm.check_kernel tells more."
+            ) from failed
+    remarks = tuple(dict.fromkeys(f"scikit-learn: {one.message}" for one in caught))
+    found = with_theta(kernel, theta)
+    return Choice(model, found, theta, clock.now() - began, remarks)
+
+
+def _process(stated: Any, data: Data) -> tuple[Any, Floats]:
+    if data.regression:
+        noisy = stated + WhiteKernel()
+        model = GaussianProcessRegressor(noisy, normalize_y=True, random_state=data.seed)
+        model.fit(data.X, data.y)
+        return model, np.asarray(model.kernel_.theta[: stated.n_dims])
+    if len(np.unique(data.y)) == 2:
+        model = GaussianProcessClassifier(stated, random_state=data.seed).fit(data.X, data.y)
+        return model, np.asarray(model.kernel_.theta)
+    theta = _shared(stated, data)
+    settled = stated.clone_with_theta(theta) if len(theta) else stated
+    model = GaussianProcessClassifier(settled, optimizer=None, random_state=data.seed)
+    return model.fit(data.X, data.y), theta
+
+
+def _shared(stated: Any, data: Data) -> Floats:
+    """Return the one kernel for all classes: of the largest mean log marginal likelihood.
+
+    By itself scikit-learn takes another kernel for each class against the rest.
+    """
+    if not stated.n_dims:
+        return np.empty(0)
+    model = GaussianProcessClassifier(stated, optimizer=None, random_state=data.seed)
+    processes = model.fit(data.X, data.y).base_estimator_.estimators_
+
+    def loss(theta: Floats) -> tuple[float, Floats]:
+        each = [one.log_marginal_likelihood(theta, eval_gradient=True) for one in processes]
+        values, slopes = zip(*each, strict=True)
+        return -float(np.mean(values)), -np.mean(slopes, axis=0)
+
+    found = scipy.optimize.minimize(
+        loss, stated.theta, jac=True, bounds=stated.bounds, method="L-BFGS-B"
+    )
+    return np.asarray(found.x)
+
+
+def log_marginal_likelihood(model: Any, theta: Floats) -> float:
+    """Return it for a kernel of these parameters; the noise of a regression stays as it is."""
+    if isinstance(model, GaussianProcessRegressor):
+        theta = np.concatenate([theta, model.kernel_.theta[len(theta) :]])
+        return float(model.log_marginal_likelihood(theta))
+    if not len(theta):
+        return float(model.log_marginal_likelihood())
+    return float(model.log_marginal_likelihood(theta))
+
+
+# ------------------------------------------------------------------- by cross-validation
+
+
+def by_cross_validation(
+    kernel: Kernel, starts: list[Floats], data: Data, bar: Bar, tune: bool, spent: float
+) -> Choice:
+    """Return the SVM with the cost and, if asked, the kernel of the best cross-validated score.
+
+    One coordinate after the other moves over a grid in its logarithm, from the best of ``starts``;
+    of equal scores the first is kept. ``spent`` are the seconds that the starts took.
+    """
+    began = clock.now()
+    scores: dict[tuple[float, ...], dict[float, float]] = {}
+    bounds = covariance(kernel).bounds
+
+    def score(cost: float, theta: Floats) -> float:
+        key = tuple(theta.tolist())
+        if key not in scores:
+            scores[key] = _scores(with_theta(kernel, theta), data)
+            bar.advance()
+        return scores[key][cost]
+
+    theta = max(starts, key=lambda start: score(1.0, start))
+    cost = max(COSTS, key=lambda C: score(C, theta))
+    for _ in range(_SWEEPS if tune else 0):
+        before = score(cost, theta)
+        for k in range(len(theta)):
+            steps = np.append(0.0, _STEPS)[:, np.newaxis] * np.eye(len(theta))[k]
+            moved = list(np.clip(theta + steps, *bounds.T))
+            theta = max(moved, key=lambda one: score(cost, one))
+        cost = max((cost, *COSTS), key=lambda C: score(C, theta))
+        if score(cost, theta) == before:
+            break
+    found = with_theta(kernel, theta)
+    model = _machine(found, cost, data).fit(data.X, data.y)
+    return Choice(model, found, theta, spent + clock.now() - began)
+
+
+def _machine(kernel: Kernel, cost: float, data: Data) -> Any:
+    if data.regression:
+        spread = float(np.std(data.y)) or 1.0
+        return SVR(kernel=kernel, C=cost * spread, epsilon=_TUBE * spread)
+    return SVC(kernel=kernel, C=cost)
+
+
+def _scores(kernel: Kernel, data: Data) -> dict[float, float]:
+    """Return the mean score of each cost."""
+    split: Any = KFold if data.regression else StratifiedKFold
+    folds = split(data.folds, shuffle=True, random_state=data.seed)
+    machines = [_machine(kernel, cost, data) for cost in COSTS]
+    grid = {"C": [machine.C for machine in machines]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a candidate that does not converge only scores badly
+        search = SVCSearchCV(machines[0], grid, cv=folds, refit=False, error_score="raise")
+        search.fit(data.X, data.y)
+    return dict(zip(COSTS, search.cv_results_["mean_test_score"].tolist(), strict=True))
+
+
+# -------------------------------------------------------------------
+
 
 _TASKS = ("auto", "classification", "regression")
 

@@ -2,51 +2,53 @@
 
     projection of x:  [k − 1ᵀK/n] H vₘ/√λₘ,    HKH = V Λ Vᵀ,    H = I − 11ᵀ/n
 
-Three components are looked at two by two. What the eye suggests is not a proof: the title says what
-``separate`` decides of all three.
+The three components are drawn in pairs. What the eye sees is not a proof: the title says what
+``separate`` finds for all three.
 """
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
+from maxmargin._typing import Floats
 from maxmargin.plots.display import Display
-from maxmargin.plots.panels import (
-    check_label_per_row,
+from maxmargin.plots.planar import check_label_per_row, column_number, columns
+from maxmargin.plots.style import (
     column_names,
     dot_size,
     legend_under,
     panels,
+    scatter,
+    text,
+    thin,
 )
-from maxmargin.plots.style import scatter, text, thinned
-
-Floats = npt.NDArray[np.float64]
 
 _PAIRS = ((0, 1), (0, 2), (1, 2))
-_SECONDS = 2.0  # for each pair of classes; then it is left undecided
+_SECONDS = 2.0  # for each pair of classes; after that, separability stays undecided
 _SIZE = (6.6, 6.4)
 
 
+@dataclass(eq=False, repr=False)
 class KernelPCADisplay(Display):
     """Four panels: the data, and the pairs of their first three principal components.
 
     Parameters
     ----------
     points : ndarray of shape (n, 2) or None
-        Two columns of the data; None: there are none to draw.
+        Two columns of the data; None: the data have no columns.
     projections : ndarray of shape (n, 3)
         The first three components.
     y : ndarray of shape (n,) or None, default=None
         Labels.
     shares : ndarray of shape (3,) or None, default=None
-        Of the variance, what each component explains.
+        Share of the variance that each component explains.
     separable : bool or None, default=None
         Whether planes separate the classes in the three components; None: undecided.
     names : pair of str, default=("x₁", "x₂")
-        Of the two columns.
+        Names of the two columns.
 
     Attributes
     ----------
@@ -63,24 +65,13 @@ class KernelPCADisplay(Display):
     (True, (2, 2))
     """
 
-    points_: list[list[Any]]
-
-    def __init__(
-        self,
-        points: Floats | None,
-        projections: Floats,
-        y: npt.NDArray[Any] | None = None,
-        *,
-        shares: Floats | None = None,
-        separable: bool | None = None,
-        names: Sequence[str] = ("x₁", "x₂"),
-    ) -> None:
-        self.points = points
-        self.projections = projections
-        self.y = y
-        self.shares = shares
-        self.separable = separable
-        self.names = names
+    points: Floats | None
+    projections: Floats
+    y: npt.NDArray[Any] | None = None
+    _: KW_ONLY
+    shares: Floats | None = None
+    separable: bool | None = None
+    names: Sequence[str] = ("x₁", "x₂")
 
     @classmethod
     def from_estimator(
@@ -97,10 +88,10 @@ class KernelPCADisplay(Display):
         Parameters
         ----------
         estimator : fitted KernelPCA
-            Of at least three components. Other transformers will do as well; without
-            ``explained_variance_ratio_`` there are no shares to show.
+            With at least three components. Other transformers work as well; without
+            ``explained_variance_ratio_`` no shares of the variance are shown.
         X : matrix of shape (n, d)
-            Rows as ``estimator.transform`` takes them.
+            Rows for ``estimator.transform``.
         y : array-like of shape (n,) or None, default=None
             Labels of any number of classes.
         features : pair of int or str, default=(0, 1)
@@ -108,7 +99,7 @@ class KernelPCADisplay(Display):
         ax : array of four axes or None, default=None
             Where to draw; None: a new figure.
         """
-        Z = np.asarray(_transformed(estimator, X), dtype=np.float64)
+        Z = np.asarray(_transform(estimator, X), dtype=np.float64)
         if Z.ndim != 2 or Z.shape[1] < 3:
             raise ValueError(
                 f"estimator has {Z.shape[-1]} components, and three are drawn: fit KernelPCA(3)."
@@ -116,11 +107,11 @@ class KernelPCADisplay(Display):
         labels, separable = None, None
         if y is not None:
             labels, classes = check_label_per_row(y, len(Z))
-            separable = _decided(Z[:, :3], labels) if len(classes) > 1 else None
+            separable = _is_separable(Z[:, :3], labels) if len(classes) > 1 else None
         pairwise = hasattr(estimator, "__sklearn_tags__") and (
             estimator.__sklearn_tags__().input_tags.pairwise
         )
-        points, names = (None, ("", "")) if pairwise else _columns(X, features)
+        points, names = (None, ("", "")) if pairwise else _choose_columns(X, features)
         shares = getattr(estimator, "explained_variance_ratio_", None)
         return cls(
             points,
@@ -132,18 +123,13 @@ class KernelPCADisplay(Display):
         ).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the four panels.
-
-        Parameters
-        ----------
-        ax : array of four axes or None, default=None
-            Row by row; None: a new figure.
-        """
+        """Draw the four panels, row by row, on the given array of axes or in a new figure."""
         axes = panels(ax, 2, 2, _SIZE)
-        shown = thinned(len(self.projections))
+        shown = thin(len(self.projections))
         y = np.zeros(len(self.projections)) if self.y is None else self.y
         classes = np.unique(y).tolist()
-        self.points_, size = [[]], dot_size(len(shown))
+        size = dot_size(len(shown))
+        self.points_: list[list[Any]] = [[]]
         if self.points is not None:
             self.points_ = [scatter(axes.flat[0], self.points[shown], y[shown], classes, size)]
         self._label_data(axes.flat[0])
@@ -155,9 +141,10 @@ class KernelPCADisplay(Display):
             panel.set_title(f"PC{i + 1} and PC{j + 1}")
         if self.y is not None:
             legend_under(axes, self.points_[1])
-        thin = "" if len(shown) == len(y) else f"\n{len(shown):,} of {len(y):,} points are drawn"
-        axes.flat[0].figure.suptitle(self._verdict(len(classes)) + thin)
-        return self._drawn(axes)
+        sampled = len(shown) < len(y)
+        message = f"\n{len(shown):,} of {len(y):,} points are drawn" if sampled else ""
+        axes.flat[0].figure.suptitle(self._verdict(len(classes)) + message)
+        return self._keep_axes(axes)
 
     def _label_data(self, ax: Any) -> None:
         ax.set_title("The data")
@@ -184,44 +171,26 @@ class KernelPCADisplay(Display):
                 return "Separable in PC1–3? Undecided"
 
 
-def _transformed(estimator: Any, X: Any) -> Any:
+def _transform(estimator: Any, X: Any) -> Any:
     if not hasattr(estimator, "transform"):
         raise TypeError(f"estimator={estimator!r} has no transform: give a fitted KernelPCA.")
     return estimator.transform(X)
 
 
-def _decided(Z: Floats, labels: npt.NDArray[Any]) -> bool | None:
+def _is_separable(Z: Floats, labels: npt.NDArray[Any]) -> bool | None:
     from maxmargin.separability import separate
 
     return separate(Z, labels, max_time=_SECONDS).separable
 
 
-def _columns(X: Any, features: tuple[Any, Any]) -> tuple[Floats | None, Sequence[str]]:
-    """Return two columns, densely, with their names; a single one lies on a line."""
+def _choose_columns(X: Any, features: tuple[Any, Any]) -> tuple[Floats | None, Sequence[str]]:
+    """Return two columns and their names; a single column is drawn along a line."""
     if not hasattr(X, "shape"):
         X = np.asarray(X)
     if len(X.shape) != 2 or getattr(getattr(X, "dtype", None), "kind", "") == "O":
         return None, ("", "")
-    names = column_names(X, X.shape[1])
-    numbers = [_number(one, names) for one in features] if X.shape[1] > 1 else [0]
-    if sp.issparse(X):
-        chosen = X.tocsc()[:, numbers].toarray()
-    else:
-        chosen = X.iloc[:, numbers] if hasattr(X, "iloc") else np.asarray(X)[:, numbers]
-    points = np.asarray(chosen, dtype=np.float64)
-    labels = [names[k] for k in numbers]
-    if len(numbers) == 1:
-        return np.hstack([points, np.zeros_like(points)]), [*labels, ""]
-    return points, labels
-
-
-def _number(feature: Any, names: list[str]) -> int:
-    if isinstance(feature, str) and feature in names:
-        return names.index(feature)
-    whole = isinstance(feature, int | np.integer) and not isinstance(feature, bool)
-    if not whole or not -len(names) <= feature < len(names):
-        raise ValueError(
-            f"features holds {feature!r}, which is no column of X: choose two numbers from 0 to "
-            f"{len(names) - 1}, or names of columns."
-        )
-    return int(feature)
+    chosen = [column_number(X, one) for one in features] if X.shape[1] > 1 else [0]
+    points, names = columns(X, chosen), column_names(X, X.shape[1])
+    if len(chosen) == 1:
+        return np.hstack([points, np.zeros_like(points)]), [names[0], ""]
+    return points, [names[k] for k in chosen]

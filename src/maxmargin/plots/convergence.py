@@ -2,38 +2,48 @@
 
 A solver keeps a point with objective P and duals with objective D ≤ P* ≤ P. The relative gap
 (P − D)/max(|P|, |D|) bounds how far P is above the optimum P*; the fit ends when it is at most
-``tol``. On a logarithmic scale a straight line is linear convergence, a bend downwards better.
+``tol``. On a logarithmic scale linear convergence is a straight line; bending down is faster.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import cycle
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from maxmargin._typing import Floats
+from maxmargin.inspection.model_view import view_model
 from maxmargin.plots.display import Display
-from maxmargin.plots.style import COLOURS, colour, ink, legend_below, mark, new_axes, note, text
+from maxmargin.plots.style import (
+    COLOURS,
+    colour,
+    foreground,
+    legend_below,
+    mark,
+    new_axes,
+    note,
+    text,
+)
 
-Floats = npt.NDArray[np.float64]
-
-_BELOW = 0.1  # of the smallest gap above 0: where a gap of 0 is drawn, as it has no logarithm
+_BELOW = 0.1  # a gap of 0 has no logarithm: it is drawn at this share of the smallest other one
 _STYLES = ("-", "--", "-.", ":")
 _DASHES = ("--", ":", "-.")  # of tolerances
-_FEW = 40  # points of a curve up to which each gets a mark
-_APART = 10.0  # times of fits that differ by more get a logarithmic axis
+_FEW = 40  # points of a curve up to which each has a marker
+_APART = 10.0  # ratio of the fits' times above which the axis is logarithmic
 
 
+@dataclass(eq=False, repr=False)
 class ConvergenceDisplay(Display):
     """Relative duality gap of one or several fits against seconds or iterations.
 
     Parameters
     ----------
     traces : dict of str to list of array-like of shape (n_iterations, 2)
-        Seconds and relative gap after each iteration, by name of model; one array for each binary
-        problem of the model.
+        Seconds and relative gap after each iteration, by the name of the model; one array for each
+        binary problem of the model.
     tols : sequence of float, default=()
-        Gaps asked for, drawn as dashed lines.
+        Tolerances of the fits, drawn as dashed lines.
     x : {"seconds", "iterations"}, default="seconds"
         What the gap is drawn against.
 
@@ -58,22 +68,16 @@ class ConvergenceDisplay(Display):
     True
     """
 
-    def __init__(
-        self,
-        traces: Mapping[str, Sequence[Any]],
-        *,
-        tols: Sequence[float] = (),
-        x: str = "seconds",
-    ) -> None:
-        self.traces = traces
-        self.tols = tols
-        self.x = x
+    traces: Mapping[str, Sequence[Any]]
+    _: KW_ONLY
+    tols: Sequence[float] = ()
+    x: str = "seconds"
 
     @classmethod
     def from_estimator(
         cls, estimator: Any, *, name: str | None = None, x: str = "seconds", ax: Any = None
     ) -> Self:
-        """Draw the course of one fit.
+        """Draw the gap of one fit.
 
         Parameters
         ----------
@@ -81,24 +85,20 @@ class ConvergenceDisplay(Display):
             LinearSVC, SVC, LinearSVR, SVR, NuSVC, NuSVR or OneClassSVM, or a pipeline that ends in
             one, fitted with ``trace=True``.
         name : str, default=None
-            What to call it; None: its class.
+            Name in the legend; None: that of its class.
         x : {"seconds", "iterations"}, default="seconds"
             What the gap is drawn against.
         ax : matplotlib Axes, default=None
             Where; None: in a new figure.
-
-        Returns
-        -------
-        ConvergenceDisplay
         """
-        called = type(_last_step(estimator)).__name__ if name is None else name
+        called = type(view_model(estimator).machine).__name__ if name is None else name
         return cls.from_estimators({called: estimator}, x=x, ax=ax)
 
     @classmethod
     def from_estimators(
         cls, estimators: Mapping[str, Any], *, x: str = "seconds", ax: Any = None
     ) -> Self:
-        """Draw the courses of several fits.
+        """Draw the gaps of several fits.
 
         Parameters
         ----------
@@ -108,34 +108,20 @@ class ConvergenceDisplay(Display):
             What the gap is drawn against.
         ax : matplotlib Axes, default=None
             Where; None: in a new figure.
-
-        Returns
-        -------
-        ConvergenceDisplay
         """
         if not isinstance(estimators, Mapping) or not estimators:
             raise TypeError(
                 f"estimators={estimators!r} is not valid: give a dict of fitted models by name."
             )
-        traces = {name: _traces(model) for name, model in estimators.items()}
-        tols = sorted({float(_last_step(model).tol) for model in estimators.values()})
+        traces = {name: _read_traces(model) for name, model in estimators.items()}
+        tols = sorted({float(view_model(model).machine.tol) for model in estimators.values()})
         return cls(traces, tols=tols, x=x).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the curves.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where; None: in a new figure.
-
-        Returns
-        -------
-        self
-        """
+        """Draw the curves on the given axes, or in a new figure for None."""
         if self.x not in ("seconds", "iterations"):
             raise ValueError(f"x={self.x!r} is not valid: choose 'seconds' or 'iterations'.")
-        curves = {name: [_checked(name, t) for t in of] for name, of in self.traces.items()}
+        curves = {name: [_check_trace(name, t) for t in of] for name, of in self.traces.items()}
         gaps = np.concatenate([trace[:, 1] for of in curves.values() for trace in of])
         floor = _BELOW * min((gap for gap in [*gaps, *self.tols] if gap > 0), default=1.0)
         ax = new_axes(ax, (4.6, 3.6))
@@ -147,20 +133,24 @@ class ConvergenceDisplay(Display):
             several = f", {len(lines)} problems" if len(lines) > 1 else ""
             lines[0].set_label(text(name, 24) + several)
         self.tol_lines_ = [
-            ax.axhline(tol, color=ink(ax), linestyle=style, linewidth=0.9, label=f"tol = {tol:g}")
+            ax.axhline(
+                tol, color=foreground(ax), linestyle=style, linewidth=0.9, label=f"tol = {tol:g}"
+            )
             for tol, style in zip(self.tols, cycle(_DASHES))
         ]
         if (gaps <= 0).any():  # rounding may leave it slightly below
             note(ax, f"gaps of 0 are drawn at {floor:.0e}")
         self._dress(ax, [trace[-1, 0] for of in curves.values() for trace in of])
-        return self._drawn(ax)
+        return self._keep_axes(ax)
 
     def _curve(self, ax: Any, k: int, trace: Floats, floor: float) -> Any:
         x = trace[:, 0] if self.x == "seconds" else np.arange(1, len(trace) + 1)
         return ax.plot(
             x,
             np.where(trace[:, 1] > 0, trace[:, 1], floor),
-            color=colour(k) if len(self.traces) > 1 else ink(ax),  # colours are for telling apart
+            color=colour(k)
+            if len(self.traces) > 1
+            else foreground(ax),  # a single curve needs no colour
             linestyle=_STYLES[(k // len(COLOURS) + k) % len(_STYLES)],
             marker=mark(k) if len(trace) <= _FEW else None,
             markersize=4,
@@ -168,7 +158,7 @@ class ConvergenceDisplay(Display):
         )[0]
 
     def _dress(self, ax: Any, ends: list[Any]) -> None:
-        """Scale and name the axes; ``ends`` are the seconds that the fits took."""
+        """Scale and label the axes; ``ends`` are the seconds that the fits took."""
         if self.x == "seconds" and 0 < _APART * min(ends) < max(ends):
             ax.set_xscale("log")
         elif self.x == "iterations":
@@ -179,15 +169,11 @@ class ConvergenceDisplay(Display):
         legend_below(ax, columns=2)
 
 
-def _last_step(model: Any) -> Any:
-    return model.steps[-1][1] if hasattr(model, "steps") else model
-
-
-def _traces(model: Any) -> list[Floats]:
-    """Return seconds and gaps of every problem that the model solved."""
+def _read_traces(model: Any) -> list[Floats]:
+    """Return seconds and gaps of each problem that the model solved."""
     from sklearn.utils.validation import check_is_fitted
 
-    last = _last_step(model)
+    last = view_model(model).machine
     name = type(last).__name__
     if "trace" not in getattr(last, "get_params", dict)():
         raise TypeError(
@@ -200,14 +186,13 @@ def _traces(model: Any) -> list[Floats]:
     trace = last.trace_
     if not isinstance(trace, list):
         raise TypeError(
-            f"the trace of {name} tells of mistakes, not of a duality gap: see "
-            "PerceptronPathDisplay."
+            f"the trace of {name} records mistakes, not a duality gap: see PerceptronPathDisplay."
         )
     several = bool(trace) and isinstance(trace[0], list)
     return [np.asarray(one, dtype=np.float64) for one in (trace if several else [trace])]
 
 
-def _checked(name: str, trace: Any) -> Floats:
+def _check_trace(name: str, trace: Any) -> Floats:
     checked = np.asarray(trace, dtype=np.float64)
     if checked.ndim != 2 or checked.shape[1] != 2 or not len(checked):
         raise ValueError(

@@ -5,22 +5,32 @@ first kernel principal component. A kernel that suits the labels shows bright bl
 semidefinite matrix has no negative eigenvalues beyond rounding, n·ε·max |λ|.
 """
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from maxmargin._typing import Floats
 from maxmargin.plots.display import Display
-from maxmargin.plots.gram_rows import in_order, sampled
-from maxmargin.plots.panels import kernel_name, legend_under, panels
-from maxmargin.plots.style import GREY, WRONG, ink, text
-
-Floats = npt.NDArray[np.float64]
+from maxmargin.plots.planar import check_label_per_row
+from maxmargin.plots.style import (
+    GREY,
+    WRONG,
+    Rows,
+    foreground,
+    kernel_name,
+    legend_under,
+    panels,
+    text,
+    thin,
+)
 
 _SIZE = (8.0, 4.0)
-_ROOM = 0.06  # of the matrix: names of classes that are nearer would overlap
+_APART = 0.06  # share of the matrix: class names nearer to each other would overlap
 
 
+@dataclass(eq=False, repr=False)
 class GramDisplay(Display):
     """A Gram matrix sorted by class, beside its spectrum.
 
@@ -31,15 +41,15 @@ class GramDisplay(Display):
     order : ndarray of shape (m,)
         The numbers of the rows, in the order drawn.
     eigenvalues : ndarray of shape (m,)
-        Of the symmetric part, in descending order.
+        Eigenvalues of the symmetric part, in descending order.
     rounding : float, default=0.0
-        Eigenvalues of at most this size are zeros.
+        Eigenvalues of at most this size count as zeros.
     labels : ndarray of shape (m,) or None, default=None
-        Of the rows, in the order drawn: class after class.
+        Labels of the rows in the order drawn, sorted by class.
     name : str, default="K"
-        Of the kernel.
+        Name of the kernel.
     n_rows : int or None, default=None
-        How many rows there were, before a sample was taken; None: m.
+        Number of rows before sampling; None: m.
 
     Attributes
     ----------
@@ -48,7 +58,7 @@ class GramDisplay(Display):
     boundaries_ : list of lines
         Between classes, two for each boundary.
     positive_, negative_ : Line2D
-        |λ| against its place, of positive and of negative eigenvalues.
+        |λ| against its rank, for positive and for negative eigenvalues.
 
     Examples
     --------
@@ -59,29 +69,14 @@ class GramDisplay(Display):
     ((60, 60), True)
     """
 
-    image_: Any
-    boundaries_: list[Any]
-    positive_: Any
-    negative_: Any
-
-    def __init__(
-        self,
-        matrix: Floats,
-        order: npt.NDArray[np.intp],
-        eigenvalues: Floats,
-        *,
-        rounding: float = 0.0,
-        labels: npt.NDArray[Any] | None = None,
-        name: str = "K",
-        n_rows: int | None = None,
-    ) -> None:
-        self.matrix = matrix
-        self.order = order
-        self.eigenvalues = eigenvalues
-        self.rounding = rounding
-        self.labels = labels
-        self.name = name
-        self.n_rows = n_rows
+    matrix: Floats
+    order: npt.NDArray[np.intp]
+    eigenvalues: Floats
+    _: KW_ONLY
+    rounding: float = 0.0
+    labels: npt.NDArray[Any] | None = None
+    name: str = "K"
+    n_rows: int | None = None
 
     @classmethod
     def from_kernel(
@@ -98,20 +93,20 @@ class GramDisplay(Display):
         y : array-like of shape (n,) or None, default=None
             Labels of any number of classes.
         most : int, default=400
-            Of more rows than these a fixed sample is drawn, with a row of every class; at least 2.
+            If there are more rows, a fixed sample is drawn, with a row of each class; at least 2.
         ax : array of two axes or None, default=None
             Where to draw; None: a new figure.
         """
         from maxmargin.kernels import as_kernel, check_kernel
 
         settled = as_kernel(kernel).resolved(X)
-        bound = settled.bind(X)
-        rows, labels = sampled(len(bound), y, most)
-        part = bound[rows]
-        # The other half is computed as well: a function that is not symmetric must be seen.
-        K = settled.between(part, bound[rows])
+        prepared = settled.prepare(X)
+        rows, labels = _sample_rows(len(prepared), y, most)
+        part = prepared[rows]
+        # Both halves are computed: a kernel function that is not symmetric must be visible.
+        K = settled.block(part, prepared[rows])
         checked = check_kernel(K)
-        place = in_order(np.asarray(K, dtype=np.float64), labels)
+        place = _sort_rows(np.asarray(K, dtype=np.float64), labels)
         return cls(
             np.asarray(K, dtype=np.float64)[np.ix_(place, place)],
             rows[place],
@@ -119,7 +114,7 @@ class GramDisplay(Display):
             rounding=len(K) * float(np.finfo(K.dtype).eps) * float(abs(checked.spectrum[0]).max()),
             labels=None if labels is None else labels[place],
             name=kernel_name(settled),
-            n_rows=len(bound),
+            n_rows=len(prepared),
         ).plot(ax)
 
     @classmethod
@@ -131,47 +126,41 @@ class GramDisplay(Display):
         Parameters
         ----------
         estimator : fitted model
-            With ``kernel_``: SVC, SVR, KernelPCA, KernelPerceptron and their like, or a pipeline
-            that ends in one.
+            With ``kernel_``: SVC, SVR, KernelPCA, KernelPerceptron and the like, or a pipeline or
+            a search that ends in one.
         X, y, most, ax
             As in ``from_kernel``.
         """
-        from sklearn.pipeline import Pipeline
         from sklearn.utils.validation import check_is_fitted
 
-        check_is_fitted(estimator)
-        if isinstance(estimator, Pipeline):
-            X, estimator = estimator[:-1].transform(X), estimator[-1]
-        if not hasattr(estimator, "kernel_"):
+        from maxmargin.inspection.model_view import view_model
+
+        view = view_model(estimator)
+        check_is_fitted(view.machine)
+        if not hasattr(view.machine, "kernel_"):
             raise TypeError(
-                f"estimator={estimator!r} has no kernel_: give the kernel itself to "
+                f"estimator={view.machine!r} has no kernel_: give the kernel itself to "
                 "GramDisplay.from_kernel."
             )
-        return cls.from_kernel(estimator.kernel_, X, y, most=most, ax=ax)
+        return cls.from_kernel(view.machine.kernel_, view.transform(X), y, most=most, ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the matrix and its spectrum.
-
-        Parameters
-        ----------
-        ax : array of two axes or None, default=None
-            Where to draw; None: a new figure.
-        """
+        """Draw the matrix and its spectrum on the given array of axes, or in a new figure."""
         axes = panels(ax, 1, 2, _SIZE).ravel()
         self._draw_matrix(axes[0])
         self._draw_classes(axes[0])
         self._draw_spectrum(axes[1])
         legend_under(axes, axes[1].get_legend_handles_labels()[0])
-        return self._drawn(axes)
+        return self._keep_axes(axes)
 
     def _draw_matrix(self, ax: Any) -> None:
         low, high = float(self.matrix.min()), float(self.matrix.max())
         size = max(-low, high)
-        # Two hues where values have two signs, with 0 in the middle.
-        how = {"cmap": "cividis", "vmin": min(low, 0.0), "vmax": high}
+        # Values of both signs get two hues, with 0 in the middle.
+        options = {"cmap": "cividis", "vmin": min(low, 0.0), "vmax": high}
         if low < 0:
-            how = {"cmap": "PuOr_r", "vmin": -size, "vmax": size}
-        self.image_ = ax.imshow(self.matrix, interpolation="nearest", rasterized=True, **how)
+            options = {"cmap": "PuOr_r", "vmin": -size, "vmax": size}
+        self.image_ = ax.imshow(self.matrix, interpolation="nearest", rasterized=True, **options)
         ax.figure.colorbar(self.image_, ax=ax, shrink=0.8, pad=0.02)
         drawn, rows = len(self.matrix), self.n_rows or len(self.matrix)
         count = f"{drawn:,} rows" if drawn == rows else f"{drawn:,} of {rows:,} rows"
@@ -185,14 +174,14 @@ class GramDisplay(Display):
             return
         m = len(self.labels)
         starts = np.flatnonzero(np.append(True, self.labels[1:] != self.labels[:-1]))
-        # On the image, whatever the paper: white with a dark edge is seen on all its colours.
+        # White, whatever the background: the lines are drawn on the image.
         for start in starts[1:]:
             self.boundaries_.append(ax.axhline(start - 0.5, color="w", linewidth=0.8))
             self.boundaries_.append(ax.axvline(start - 0.5, color="w", linewidth=0.8))
         middles = (starts + np.append(starts[1:], m) - 1) / 2
         named: list[int] = []
         for k, middle in enumerate(middles):
-            if not named or middle - middles[named[-1]] >= _ROOM * m:
+            if not named or middle - middles[named[-1]] >= _APART * m:
                 named.append(k)
         ax.set_yticks(middles[named], [text(self.labels[starts[k]], 12) for k in named])
         ax.tick_params(axis="y", length=0)
@@ -201,17 +190,17 @@ class GramDisplay(Display):
         values = self.eigenvalues
         place = np.arange(1, len(values) + 1)
         above, below = values > self.rounding, values < -self.rounding
-        how: dict[str, Any] = {"linestyle": "none", "markersize": 3.0}
+        options: dict[str, Any] = {"linestyle": "none", "markersize": 3.0}
         (self.positive_,) = ax.plot(
             place[above],
             values[above],
             color=GREY,
             marker="o",
             label=f"{above.sum()} positive",
-            **how,
+            **options,
         )
         (self.negative_,) = ax.plot(
-            place[below], -values[below], color=WRONG, marker="x", label="", **how
+            place[below], -values[below], color=WRONG, marker="x", label="", **options
         )
         if below.any():
             self.negative_.set_label(f"{below.sum()} negative")
@@ -219,7 +208,7 @@ class GramDisplay(Display):
         if self.rounding > 0:
             ax.axhline(
                 self.rounding,
-                color=ink(ax),
+                color=foreground(ax),
                 linewidth=0.8,
                 linestyle=":",
                 label=f"rounding, {zeros} below",
@@ -229,3 +218,34 @@ class GramDisplay(Display):
         ax.set(xlabel="place of λ, from the largest", ylabel="|λ|")
         verdict = "not positive semidefinite" if below.any() else "positive semidefinite"
         ax.set_title(f"Spectrum:\n{verdict}")
+
+
+def _sample_rows(n: int, y: Any, most: int) -> tuple[Rows, npt.NDArray[Any] | None]:
+    """Return the numbers of the rows to draw, at least one of each class, and their labels."""
+    whole = isinstance(most, int | np.integer) and not isinstance(most, bool)
+    if not whole or most < 2:
+        raise ValueError(f"most={most!r} is not valid: it must be an integer >= 2.")
+    if y is None:
+        return thin(n, most=int(most)), None
+    labels, _ = check_label_per_row(y, n)
+    first = np.unique(labels, return_index=True)[1]
+    rows = thin(n, keep=first, most=int(most))
+    return rows, labels[rows]
+
+
+def _sort_rows(K: Floats, labels: npt.NDArray[Any] | None) -> Rows:
+    """Return the order of rows: by class, and within a class by its first principal component."""
+    if labels is None:
+        return _sort_by_component(K)
+    members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    return np.concatenate([rows[_sort_by_component(K[np.ix_(rows, rows)])] for rows in members])
+
+
+def _sort_by_component(K: Floats) -> Rows:
+    """Return the order of rows along the first eigenvector of HKH; ties stay in order."""
+    means = (K + K.T).mean(axis=0) / 2
+    centred = (K + K.T) / 2 - means - means[:, None] + means.mean()
+    first = np.linalg.eigh(centred)[1][:, -1]
+    # The sign of an eigenvector is arbitrary.
+    sign = np.sign(first[np.argmax(np.abs(first))])
+    return np.argsort(sign * first, kind="stable")

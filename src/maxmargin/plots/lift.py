@@ -2,30 +2,40 @@
 
     circle:    z = ‖x − c‖²                  gaussian:    z = exp(−‖x − c‖²/2s²)
 
-A plane f = w·(x₁, x₂, z) + b = 0 over the lifted points means a curve in the plane of x. In the
-first lift this is a circle, as ‖x‖² − 2x·m + ‖m‖² − r² is linear in (‖x‖², x).
+A plane f = w·(x₁, x₂, z) + b = 0 between the lifted points is a curve in the plane of x. For the
+first lift it is a circle, as ‖x‖² − 2x·m + ‖m‖² − r² is linear in (‖x‖², x).
 """
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from maxmargin._typing import Floats
 from maxmargin.plots.display import Display
-from maxmargin.plots.lift_planes import box, check_two_classes, cut, plane_between
-from maxmargin.plots.panels import column_names, dot_size, flat_and_solid, legend_under, panels
-from maxmargin.plots.style import ink, scatter, text, thinned
-
-Floats = npt.NDArray[np.float64]
+from maxmargin.plots.planar import check_planar, pad
+from maxmargin.plots.style import (
+    dot_size,
+    foreground,
+    legend_under,
+    panels,
+    pyplot,
+    scatter,
+    text,
+    thin,
+)
 
 _LIFTS = {"circle": "square", "gaussian": "gaussian"}  # as CircleMap calls them
-_GRID = 241  # points a side, where f is computed for its contours
+_GRID = 241  # points along each side of the grid on which f is computed for its contours
 _SIZE = (8.0, 4.0)
 
 
+@dataclass(eq=False, repr=False)
 class KernelLiftDisplay(Display):
-    """Points of two classes in the plane beside their lift, with the plane between and its trace.
+    """Points of two classes, and their lift with the plane that separates them.
 
     Parameters
     ----------
@@ -34,26 +44,26 @@ class KernelLiftDisplay(Display):
     y : ndarray of shape (n,)
         Labels of two classes; the plane is positive for the larger.
     lift : {"circle", "gaussian"}, default="circle"
-        Which third coordinate z the points get.
+        Which third coordinate z is added to the points.
     coef, intercept : ndarray of shape (3,), float
         w and b of the plane in (x₁, x₂, z), scaled such that f = ±1 are the margins.
     center : ndarray of shape (2,)
-        c, what x is measured from.
+        c, the origin of the lift.
     width : float, default=1.0
         s of the gaussian lift.
     circle : Circle or None, default=None
-        Of the circle lift: ``center``, ``radius`` and the class ``inside``.
+        For the circle lift: ``center``, ``radius`` and the class ``inside``.
     separates : bool, default=True
-        Whether the plane has all points on their sides.
+        Whether all points are on their side of the plane.
     names : pair of str, default=("x₁", "x₂")
-        Of the columns.
+        Names of the columns.
 
     Attributes
     ----------
     points_, lifted_ : list
         The artists of the points in the left and in the right panel, one for each class.
     contour_ : QuadContourSet or None
-        f = −1, 0 and 1 in the left panel, as far as they are there.
+        Those of f = −1, 0 and 1 that are in the left panel.
     plane_ : Poly3DCollection or None
         The plane in the right panel.
     trace_ : list of lines
@@ -68,36 +78,17 @@ class KernelLiftDisplay(Display):
     (True, 'positive', True)
     """
 
-    points_: list[Any]
-    lifted_: list[Any]
-    contour_: Any
-    plane_: Any
-    trace_: list[Any]
-
-    def __init__(
-        self,
-        X: Floats,
-        y: npt.NDArray[Any],
-        *,
-        lift: str = "circle",
-        coef: Floats,
-        intercept: float,
-        center: Floats,
-        width: float = 1.0,
-        circle: Any = None,
-        separates: bool = True,
-        names: Sequence[str] = ("x₁", "x₂"),
-    ) -> None:
-        self.X = X
-        self.y = y
-        self.lift = lift
-        self.coef = coef
-        self.intercept = intercept
-        self.center = center
-        self.width = width
-        self.circle = circle
-        self.separates = separates
-        self.names = names
+    X: Floats
+    y: npt.NDArray[Any]
+    _: KW_ONLY
+    lift: str = "circle"
+    coef: Floats
+    intercept: float
+    center: Floats
+    width: float = 1.0
+    circle: Any = None
+    separates: bool = True
+    names: Sequence[str] = ("x₁", "x₂")
 
     @classmethod
     def from_data(
@@ -127,7 +118,7 @@ class KernelLiftDisplay(Display):
         width : float or None, default=None
             s > 0 of "gaussian"; None: the spread of the points.
         C : float, default=1.0
-            Cost of slack, above 0: only if no plane separates the lifted points.
+            Cost of slack, above 0; used only if no plane separates the lifted points.
         ax : array of two axes or None, default=None
             The first flat, the second of projection="3d"; None: a new figure.
         """
@@ -135,20 +126,16 @@ class KernelLiftDisplay(Display):
 
         if lift not in _LIFTS:
             raise ValueError(f"lift={lift!r} is not valid: choose one of {', '.join(_LIFTS)}.")
-        points, labels = check_two_classes(X, y)
-        mapped = CircleMap(_LIFTS[lift], center=center, width=width).fit(points)
-        found = plane_between(mapped, points, labels, C)
+        data = check_planar(X, y)
+        mapped = CircleMap(_LIFTS[lift], center=center, width=width).fit(data.X)
         return cls(
-            points,
-            labels,
+            data.X,
+            data.y,
             lift=lift,
-            coef=found.coef,
-            intercept=found.intercept,
             center=mapped.center_,
             width=mapped.width_,
-            circle=found.circle,
-            separates=found.separates,
-            names=column_names(X, 2),
+            names=data.feature_names,
+            **_fit_plane(mapped, data.X, data.y, C),
         ).plot(ax)
 
     def height(self, X: Any) -> Floats:
@@ -164,56 +151,50 @@ class KernelLiftDisplay(Display):
         return np.concatenate([X, self.height(X)[..., None]], axis=-1)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the points and their lift.
-
-        Parameters
-        ----------
-        ax : array of two axes or None, default=None
-            The first flat, the second of projection="3d"; None: a new figure.
-        """
-        axes = flat_and_solid(_SIZE) if ax is None else panels(ax, 1, 2, _SIZE).ravel()
+        """Draw the points and their lift; the second of the given axes must be 3d."""
+        axes = _flat_and_solid() if ax is None else panels(ax, 1, 2, _SIZE).ravel()
         if not hasattr(axes[1], "set_zlim"):
             raise ValueError("ax[1] must have three dimensions: add_subplot(projection='3d').")
-        shown = thinned(len(self.X))
+        shown = thin(len(self.X))
         X, y = self.X[shown], self.y[shown]
         classes, size = np.unique(self.y).tolist(), dot_size(len(shown))
         self.points_ = scatter(axes[0], X, y, classes, size)
         self._draw_contour(axes[0])
         self.lifted_ = scatter(axes[1], self.lifted(X), y, classes, size, depthshade=False)
         self._draw_plane(axes[1])
-        all_of_them = len(shown) == len(self.X)
-        self._label(axes, "" if all_of_them else f"\n{len(shown):,} of {len(self.X):,} points")
-        legend_under(axes, [*self.points_, *_lines(axes[0])])
-        return self._drawn(axes)
+        sampled = len(shown) < len(self.X)
+        self._label(axes, f"\n{len(shown):,} of {len(self.X):,} points" if sampled else "")
+        legend_under(axes, [*self.points_, *_line_entries(axes[0])])
+        return self._keep_axes(axes)
 
     def _draw_contour(self, ax: Any) -> None:
-        (left, below), (right, above) = box(self.X, 0.08)
+        (left, below), (right, above) = pad(self.X)
         x1, x2 = np.linspace(left, right, _GRID), np.linspace(below, above, _GRID)
         grid = self.lifted(np.stack(np.meshgrid(x1, x2), axis=-1))
         f = grid @ self.coef + self.intercept
         levels = [level for level in (-1.0, 0.0, 1.0) if f.min() < level < f.max()]
         self.contour_ = None
         if levels:
-            looks = {
+            styles = {
                 "linestyles": ["--" if level else "-" for level in levels],
                 "linewidths": [0.9 if level else 1.6 for level in levels],
             }
-            self.contour_ = ax.contour(x1, x2, f, levels=levels, colors=ink(ax), **looks)
+            self.contour_ = ax.contour(x1, x2, f, levels=levels, colors=foreground(ax), **styles)
         ax.set(xlim=(left, right), ylim=(below, above), aspect="equal")
 
     def _draw_plane(self, ax: Any) -> None:
         from matplotlib.ticker import MaxNLocator
         from mpl_toolkits.mplot3d import art3d  # type: ignore[import-untyped]
 
-        low, high = box(self.lifted(self.X), 0.08)
-        corners = cut(self.coef, self.intercept, low, high)
+        low, high = pad(self.lifted(self.X))
+        corners = cut_box(self.coef, self.intercept, low, high)
         self.plane_ = None
         if len(corners):
-            self.plane_ = art3d.Poly3DCollection([corners], facecolors=ink(ax), alpha=0.18)
+            self.plane_ = art3d.Poly3DCollection([corners], facecolors=foreground(ax), alpha=0.18)
             ax.add_collection3d(self.plane_)
         self.trace_ = []
         for curve in self._zero_curves():
-            self.trace_ += ax.plot(*self.lifted(curve).T, color=ink(ax), linewidth=1.6)
+            self.trace_ += ax.plot(*self.lifted(curve).T, color=foreground(ax), linewidth=1.6)
         for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
             axis.set_pane_color((0.5, 0.5, 0.5, 0.06))
             axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
@@ -225,7 +206,7 @@ class KernelLiftDisplay(Display):
         path = self.contour_.get_paths()[list(self.contour_.levels).index(0.0)]
         return [np.asarray(line) for line in path.to_polygons(closed_only=False)]
 
-    def _label(self, axes: Any, thin: str) -> None:
+    def _label(self, axes: Any, sampled: str) -> None:
         curve = "curve" if self.lift == "gaussian" else "circle" if self.circle else "line"
         square = "‖x − c‖²" if self.center.any() else "‖x‖²"
         height = square if self.lift == "circle" else f"exp(−{square}/2s²)"
@@ -233,17 +214,72 @@ class KernelLiftDisplay(Display):
         if not self.separates:
             left, right = "None separates all: soft margin", "A plane"
         axes[0].set(xlabel=text(self.names[0]), ylabel=text(self.names[1]))
-        axes[0].set_title(left + thin)
+        axes[0].set_title(left + sampled)
         axes[1].set(xlabel=text(self.names[0], 12), ylabel=text(self.names[1], 12))
         axes[1].set_zlabel("z", labelpad=-2.0)
-        axes[1].set_box_aspect(None, zoom=0.95)  # so that the figure holds its labels
+        axes[1].set_box_aspect(None, zoom=0.95)  # so that its labels stay inside the figure
         axes[1].set_title(f"{right} in z = {height}")
 
 
-def _lines(ax: Any) -> list[Any]:
+def _line_entries(ax: Any) -> list[Any]:
     from matplotlib.lines import Line2D
 
     return [
-        Line2D([], [], color=ink(ax), linewidth=1.6, label="f = 0"),
-        Line2D([], [], color=ink(ax), linewidth=0.9, linestyle="--", label="f = ±1"),
+        Line2D([], [], color=foreground(ax), linewidth=1.6, label="f = 0"),
+        Line2D([], [], color=foreground(ax), linewidth=0.9, linestyle="--", label="f = ±1"),
     ]
+
+
+def _flat_and_solid() -> Any:
+    """Return two axes beside each other in a new figure, the second one three-dimensional."""
+    figure = pyplot().figure(figsize=_SIZE, layout="constrained")
+    pair = figure.subplot_mosaic("xz", per_subplot_kw={"z": {"projection": "3d"}})
+    return np.array(list(pair.values()), dtype=object)
+
+
+def _fit_plane(mapped: Any, X: Floats, y: npt.NDArray[Any], C: float) -> dict[str, Any]:
+    """Return the plane w·(x₁, x₂, z) + b = 0 between points lifted by a CircleMap.
+
+    It has the largest margin if one separates the points, and a soft margin otherwise. With it
+    come the circle it means in the plane of x, if any, and whether it separates the points.
+    """
+    from maxmargin.errors import NotSeparableError
+    from maxmargin.estimators import HardMarginSVC, LinearSVC
+
+    Z, separates = mapped.transform(X), True
+    try:
+        model = HardMarginSVC().fit(Z, y)
+    except NotSeparableError:
+        model, separates = LinearSVC(C=C).fit(Z, y), False
+    w, b = model.coef_[0].astype(np.float64), float(model.intercept_[0])
+    if mapped.lift == "gaussian":
+        return {"coef": w, "intercept": b, "separates": separates}
+    try:
+        circle = mapped.circle(model)
+    except ValueError:  # the plane is vertical, or does not meet the lifted plane of x
+        circle = None
+    # f = w₀‖x − c‖² − 2(w₁, w₂)·(x − c) + w₃ + b
+    middle = float(w[1:3] @ mapped.center_)
+    return {
+        "coef": np.append(-2 * w[1:3], w[0]),
+        "intercept": b + float(w[3]) + 2 * middle,
+        "circle": circle,
+        "separates": separates,
+    }
+
+
+def cut_box(w: Floats, b: float, low: Floats, high: Floats) -> Floats:
+    """Return the corners of the polygon in which the plane w·x + b = 0 cuts a box, in order."""
+    corners = np.array(list(product(*zip(low, high, strict=True))))
+    edges = [(i, i | bit) for i in range(8) for bit in (1, 2, 4) if not i & bit]
+    first, second = corners[[i for i, _ in edges]], corners[[j for _, j in edges]]
+    f, g = first @ w + b, second @ w + b
+    crossed = (f > 0) != (g > 0)
+    share = (f[crossed] / (f[crossed] - g[crossed]))[:, None]
+    points = first[crossed] + share * (second - first)[crossed]
+    if len(points) < 3:
+        return np.empty((0, 3))
+    # Sort them by angle around their middle, in units of the box, so that no side vanishes.
+    around = (points - points.mean(axis=0)) / (high - low)
+    across = np.linalg.svd(around)[2][:2]
+    return np.asarray(points[np.argsort(np.arctan2(*(across @ around.T)))])

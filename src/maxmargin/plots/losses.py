@@ -8,48 +8,49 @@
     squared          (1 − m)² = (y − f)²
 
 All but the perceptron's are at least the 0/1 loss, so a small sum of them means few mistakes. All
-but 0/1 are convex. Hinge losses are 0 from m = 1 on: such rows have no part in the solution. The
-logistic loss never is, and the squared one grows again for rows that are right by far.
+but 0/1 are convex. Hinge losses are 0 from m = 1 on: such rows do not affect the solution. The
+logistic loss is never 0, and the squared one grows again for rows far on the right side.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from maxmargin import losses as known
+from maxmargin._typing import Floats
 from maxmargin.plots.display import Display
-from maxmargin.plots.style import colour, ink, legend_below, new_axes, text
+from maxmargin.plots.style import colour, foreground, legend_below, new_axes, text
+from maxmargin.problems import losses as known
 
-Floats = npt.NDArray[np.float64]
-Loss = Callable[[Floats], Any]
+LossFunction = Callable[[Floats], Any]
 
 _STYLES = ("-", "--", "-", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 
 
-def _of(terms: Any, m: Floats) -> Floats:
+def _values(terms: Any, m: Floats) -> Floats:
     one = np.ones(len(m))
     return known.values(terms(one, one), m)
 
 
-LOSSES: dict[str, Loss] = {
+LOSSES: dict[str, LossFunction] = {
     "0/1": lambda m: (m <= 0).astype(np.float64),
     "perceptron": lambda m: np.maximum(0.0, -m),
-    "hinge": lambda m: _of(known.hinge, m),
-    "squared hinge": lambda m: _of(known.squared_hinge, m),
+    "hinge": lambda m: _values(known.hinge, m),
+    "squared hinge": lambda m: _values(known.squared_hinge, m),
     "logistic": lambda m: np.logaddexp(0.0, -m) / np.log(2.0),
     "squared": lambda m: np.square(1.0 - m),
 }
 
 
+@dataclass(eq=False, repr=False)
 class LossDisplay(Display):
-    """Losses against the functional margin y f, with marks where it is 0 and 1.
+    """Losses against the functional margin y f, with vertical lines at 0 and 1.
 
     Parameters
     ----------
     losses : sequence of str, or dict of str to callable, default=None
-        Which ones: of "0/1", "perceptron", "hinge", "squared hinge", "logistic" and "squared"; or
+        Names among "0/1", "perceptron", "hinge", "squared hinge", "logistic" and "squared"; or
         functions of an array of margins, by name. None: those six.
     limits : (float, float), default=(-2.5, 3.0)
         Smallest and largest margin to draw.
@@ -73,31 +74,15 @@ class LossDisplay(Display):
     True
     """
 
-    def __init__(
-        self,
-        losses: Sequence[str] | Mapping[str, Loss] | None = None,
-        *,
-        limits: tuple[float, float] = (-2.5, 3.0),
-        most: float = 4.0,
-    ) -> None:
-        self.losses = losses
-        self.limits = limits
-        self.most = most
+    losses: Sequence[str] | Mapping[str, LossFunction] | None = None
+    _: KW_ONLY
+    limits: tuple[float, float] = (-2.5, 3.0)
+    most: float = 4.0
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the curves.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where; None: in a new figure.
-
-        Returns
-        -------
-        self
-        """
-        curves = _chosen(self.losses)
-        low, high = _limits(self.limits)
+        """Draw the curves on the given axes, or in a new figure for None."""
+        curves = _choose_losses(self.losses)
+        low, high = _check_limits(self.limits)
         if not (np.isfinite(self.most) and self.most > 0):
             raise ValueError(f"most={self.most!r} is not valid: it must be a finite number > 0.")
         ax = new_axes(ax, (4.6, 3.6))
@@ -105,35 +90,37 @@ class LossDisplay(Display):
         kinks = [m for m in (0.0, 1.0) if low <= m <= high]
         self.margins_ = np.union1d(np.linspace(low, high, 401), kinks)
         for m in kinks:
-            ax.axvline(m, color=ink(ax), linewidth=0.6, alpha=0.5)
+            ax.axvline(m, color=foreground(ax), linewidth=0.6, alpha=0.5)
         order = {name: k for k, name in enumerate({**LOSSES, **curves})}
         self.lines_ = {
-            name: _drawn(ax, name, order[name], self.margins_, loss)
+            name: _draw_curve(ax, name, order[name], self.margins_, loss)
             for name, loss in curves.items()
         }
         ax.set(xlim=(low, high), ylim=(-0.05 * self.most, self.most))
         ax.set(xlabel="functional margin y f(x)", ylabel="loss of the row")
         ax.set_title("What a row costs, by its margin")
         legend_below(ax)
-        return self._drawn(ax)
+        return self._keep_axes(ax)
 
 
-def _drawn(ax: Any, name: str, k: int, margins: Floats, loss: Loss) -> Any:
+def _draw_curve(ax: Any, name: str, k: int, margins: Floats, loss: LossFunction) -> Any:
     values = np.asarray(loss(margins), dtype=np.float64)
     if values.shape != margins.shape:
         raise ValueError(
             f"losses[{name!r}] returned shape {values.shape} for {len(margins)} margins: it must "
             "return one number for each."
         )
-    how: dict[str, Any] = {"color": colour(k), "linestyle": _STYLES[k % len(_STYLES)]}
+    options: dict[str, Any] = {"color": colour(k), "linestyle": _STYLES[k % len(_STYLES)]}
     if name == "0/1":
         # The step is 1 up to 0, and at 0: a mistake is y f ≤ 0.
-        how = {"color": ink(ax), "drawstyle": "steps-pre"}
-    wide = {"hinge": 2.4, "squared hinge": 3.0}.get(name, 1.5)  # half of it is under the squared
-    return ax.plot(margins, values, linewidth=wide, label=text(name, 20), **how)[0]
+        options = {"color": foreground(ax), "drawstyle": "steps-pre"}
+    wide = {"hinge": 2.4, "squared hinge": 3.0}.get(
+        name, 1.5
+    )  # half of it is hidden by the squared loss
+    return ax.plot(margins, values, linewidth=wide, label=text(name, 20), **options)[0]
 
 
-def _chosen(losses: Any) -> dict[str, Loss]:
+def _choose_losses(losses: Any) -> dict[str, LossFunction]:
     if losses is None:
         return LOSSES
     if isinstance(losses, Mapping):
@@ -155,7 +142,7 @@ def _chosen(losses: Any) -> dict[str, Loss]:
     return chosen
 
 
-def _limits(limits: Any) -> tuple[float, float]:
+def _check_limits(limits: Any) -> tuple[float, float]:
     low, high = (float(limit) for limit in limits)
     if not (np.isfinite([low, high]).all() and low < high):
         raise ValueError(f"limits={limits!r} is not valid: give two finite numbers, low < high.")

@@ -8,20 +8,21 @@ proportional to C; for separable classes the soft margin is the hard margin from
 """
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from maxmargin.plots.display import Display
-from maxmargin.plots.panels import panels
-from maxmargin.plots.style import colour, ink, legend_that_fits, mark, text
+from maxmargin.plots.style import colour, foreground, legend_that_fits, mark, panels, text
 
 _STYLES = ("-", "--", "-.")
-_FEW = 40  # costs up to which each gets a mark
+_FEW = 40  # costs up to which each has a marker
 _ENDS = {"small": "before: α ∝ C", "hard": "after: hard margin"}
 
 
+@dataclass(eq=False, repr=False)
 class PathDisplay(Display):
     """Margin, slack and mistakes, and kinds of support vectors along C, in three panels.
 
@@ -38,11 +39,11 @@ class PathDisplay(Display):
     support_counts : dict of str to array-like of shape (n_Cs,)
         Support vectors by kind.
     small_C : float or None, default=None
-        Up to which α/C is constant.
+        C up to which α/C is constant.
     hard_C : float or None, default=None
-        From which the soft margin is the hard margin.
+        C from which the soft margin is the hard margin.
     slack_name, errors_name : str
-        What the curves of the second panel are called.
+        Names of the curves in the second panel.
 
     Attributes
     ----------
@@ -51,7 +52,7 @@ class PathDisplay(Display):
     support_lines_ : dict of str to Line2D
         The curves of the third.
     end_lines_ : dict of str to list of Line2D
-        Upright lines at "small" and "hard" C, as far as these are known and in sight.
+        Vertical lines at the "small" and the "hard" C, if they are known and finite.
     ax_, figure_ : ndarray of Axes, Figure
         The three panels, and where they are.
 
@@ -64,49 +65,33 @@ class PathDisplay(Display):
     ['margin 1/‖w‖', 'rows', 'support vectors']
     """
 
-    def __init__(
-        self,
-        Cs: Any,
-        margins: Any,
-        slack_sums: Any,
-        training_errors: Any,
-        support_counts: Mapping[str, Any],
-        *,
-        small_C: float | None = None,
-        hard_C: float | None = None,
-        slack_name: str = "Σξ",
-        errors_name: str = "mistakes",
-    ) -> None:
-        self.Cs = Cs
-        self.margins = margins
-        self.slack_sums = slack_sums
-        self.training_errors = training_errors
-        self.support_counts = support_counts
-        self.small_C = small_C
-        self.hard_C = hard_C
-        self.slack_name = slack_name
-        self.errors_name = errors_name
+    Cs: Any
+    margins: Any
+    slack_sums: Any
+    training_errors: Any
+    support_counts: Mapping[str, Any]
+    _: KW_ONLY
+    small_C: float | None = None
+    hard_C: float | None = None
+    slack_name: str = "Σξ"
+    errors_name: str = "mistakes"
 
     @classmethod
     def from_path(cls, path: Any, *, problem: int | None = None, ax: Any = None) -> Self:
-        """Draw a path that was computed.
+        """Draw a path that has been computed.
 
         Parameters
         ----------
         path : RegularizationPath
             As ``mm.regularization_path`` returns it.
         problem : int, default=None
-            Which binary problem, where there are several; in the order of the estimator.
+            Which binary problem, if there are several; in the order of the estimator.
         ax : array of three matplotlib Axes, default=None
             Where; None: in a new figure.
-
-        Returns
-        -------
-        PathDisplay
         """
         if not hasattr(path, "slack_sums"):
             raise TypeError(f"path={path!r} is not a path: give what regularization_path returns.")
-        chosen = _chooser(path, problem)
+        chosen = _select_problem(path, problem)
         regression = "outside" in path.support_counts
         squared = str(getattr(path.estimator, "loss", "")).startswith("squared")
         return cls(
@@ -133,7 +118,7 @@ class PathDisplay(Display):
         problem: int | None = None,
         ax: Any = None,
     ) -> Self:
-        """Compute the path of a machine along C, and draw it.
+        """Compute the path of a machine along C and draw it.
 
         Parameters
         ----------
@@ -144,17 +129,13 @@ class PathDisplay(Display):
         y : array-like of shape (n_samples,)
             Labels, or numbers for a regression.
         Cs : int or array-like, default=20
-            The costs, or how many, from one end of the path to the other.
+            The costs, or their number, from one end of the path to the other.
         sample_weight : array-like of shape (n_samples,), default=None
             How many times each row counts.
         problem : int, default=None
-            Which binary problem, where there are several.
+            Which binary problem, if there are several.
         ax : array of three matplotlib Axes, default=None
             Where; None: in a new figure.
-
-        Returns
-        -------
-        PathDisplay
         """
         from maxmargin.model_selection import regularization_path
 
@@ -162,13 +143,7 @@ class PathDisplay(Display):
         return cls.from_path(path, problem=problem, ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the three panels.
-
-        Parameters
-        ----------
-        ax : array of three matplotlib Axes, default=None
-            Where; None: in a new figure.
-        """
+        """Draw the three panels on the given array of axes, or in a new figure for None."""
         three = panels(ax, 3, 1, (4.6, 5.6), sharex=True)
         top, middle, bottom = three.flat
         self.margin_line_ = self._line(top, self.margins, 0)
@@ -181,18 +156,21 @@ class PathDisplay(Display):
         }
         ends = {"small": (self.small_C, ":"), "hard": (self.hard_C, "--")}
         self.end_lines_ = {
-            end: [ax.axvline(C, color=ink(ax), linestyle=style, linewidth=1.0) for ax in three.flat]
+            end: [
+                ax.axvline(C, color=foreground(ax), linestyle=style, linewidth=1.0)
+                for ax in three.flat
+            ]
             for end, (C, style) in ends.items()
             if C is not None and np.isfinite(C)
         }
         self._dress(top, middle, bottom)
-        return self._drawn(three)
+        return self._keep_axes(three)
 
-    def _line(self, ax: Any, values: Any, k: int, **how: Any) -> Any:
+    def _line(self, ax: Any, values: Any, k: int, **options: Any) -> Any:
         few = len(self.Cs) <= _FEW
         style: dict[str, Any] = {"color": colour(k), "linestyle": _STYLES[k]}
         style |= {"marker": mark(k) if few else None, "markersize": 3.5, "linewidth": 1.4}
-        return ax.plot(self.Cs, values, **style, **how)[0]
+        return ax.plot(self.Cs, values, **style, **options)[0]
 
     def _dress(self, top: Any, middle: Any, bottom: Any) -> None:
         for ax in (top, middle, bottom):
@@ -200,7 +178,7 @@ class PathDisplay(Display):
         low, high = np.min(self.margins), np.max(self.margins)
         if 0 < 10 * low < high < np.inf:
             top.set_yscale("log")
-        # A few mistakes must be seen beside the slack of all rows.
+        # A few mistakes must be visible beside the slack of all rows.
         middle.set_yscale("symlog", linthresh=1.0)
         middle.set_ylim(-0.3, 2.0 * max(1.0, *np.ravel(self.slack_sums), *self.training_errors))
         most = max(1.0, *(np.max(counts) for counts in self.support_counts.values()))
@@ -218,13 +196,13 @@ class PathDisplay(Display):
 def _legend_above(ax: Any, lines: list[Any], names: list[str] | None = None) -> None:
     names = [line.get_label() for line in lines] if names is None else names
     if lines:
-        how = {"loc": "lower left", "bbox_to_anchor": (0.0, 0.98), "frameon": False}
-        how |= {"borderpad": 0.2, "columnspacing": 1.2}
-        legend_that_fits(ax, ax.figure, 3, handles=lines, labels=names, **how)
+        options = {"loc": "lower left", "bbox_to_anchor": (0.0, 0.98), "frameon": False}
+        options |= {"borderpad": 0.2, "columnspacing": 1.2}
+        legend_that_fits(ax, ax.figure, 3, handles=lines, labels=names, **options)
 
 
-def _chooser(path: Any, problem: int | None) -> Any:
-    """Return what takes the numbers of one problem out of the path's arrays."""
+def _select_problem(path: Any, problem: int | None) -> Any:
+    """Return a function that selects one problem from the arrays of a path."""
     several = np.ndim(path.margins) > 1
     count = np.shape(path.margins)[1] if several else 1
     if several and problem is None:

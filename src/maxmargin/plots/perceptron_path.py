@@ -5,37 +5,47 @@ absent if w = 0, as before the first update from a zero start. An update w += η
 mistake turns and shifts the line towards putting x on its side.
 """
 
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from maxmargin._typing import Floats
 from maxmargin.geometry import Hyperplane
+from maxmargin.inspection.model_view import moved_rows, read_trace
 from maxmargin.plots.display import Display
-from maxmargin.plots.panels import legend_under
-from maxmargin.plots.perceptron_movie import write_movie
-from maxmargin.plots.perceptron_records import evenly, records
 from maxmargin.plots.planar import (
     Planar,
     Window,
-    draw_faded,
+    check_planar,
     draw_line,
     draw_points,
-    planar,
-    remarks,
-    ring,
+    draw_rings,
+    sampling_messages,
+    segment,
     signs,
-    small_multiples,
     window,
-    write_remarks,
+    write_messages,
 )
-from maxmargin.plots.style import GREEN, ink, legend_below, new_axes
+from maxmargin.plots.style import (
+    GREEN,
+    Rows,
+    foreground,
+    legend_below,
+    legend_under,
+    new_axes,
+    small_multiples,
+)
 
-Floats = npt.NDArray[np.float64]
 _MOST_LINES = 60  # more would hide the points
 
 
+@dataclass(eq=False, repr=False)
 class PerceptronPathDisplay(Display):
     """The line of a perceptron with two features after each update or epoch.
 
@@ -56,15 +66,15 @@ class PerceptronPathDisplay(Display):
     every : {"update", "epoch"}, default="update"
         What ``moments`` counts.
     examples : ndarray of shape (n_records, 2) or None, default=None
-        The point whose mistake led to each record (NaN: none); panels and films put a ring on it.
+        The misclassified point that led to each record (NaN: none); panels and films ring it.
     model : (ndarray of shape (2,), float) or None, default=None
         Weights and intercept of the model itself, if they are not those of the last record: an
         average, or the best of the run.
     feature_names : (str, str), default=("x₁", "x₂")
         Names of the axes.
     panels : int or None, default=None
-        None draws all lines in one picture, early ones faint; a number makes so many small
-        pictures of one line each, from the start to the end.
+        None draws all lines in one figure, early ones faint; a number draws this many small
+        panels of one line each, from the start to the end.
 
     Attributes
     ----------
@@ -87,36 +97,18 @@ class PerceptronPathDisplay(Display):
     True
     """
 
-    lines_: Any
-    last_: Any
-    model_: Any
-
-    def __init__(
-        self,
-        *,
-        coef: Floats,
-        intercept: Floats,
-        moments: npt.NDArray[np.intp],
-        X: Floats,
-        y: npt.NDArray[Any],
-        classes: npt.NDArray[Any],
-        every: str = "update",
-        examples: Floats | None = None,
-        model: tuple[Floats, float] | None = None,
-        feature_names: tuple[str, str] = ("x₁", "x₂"),
-        panels: int | None = None,
-    ) -> None:
-        self.coef = coef
-        self.intercept = intercept
-        self.moments = moments
-        self.X = X
-        self.y = y
-        self.classes = classes
-        self.every = every
-        self.examples = examples
-        self.model = model
-        self.feature_names = feature_names
-        self.panels = panels
+    _: KW_ONLY
+    coef: Floats
+    intercept: Floats
+    moments: Rows
+    X: Floats
+    y: npt.NDArray[Any]
+    classes: npt.NDArray[Any]
+    every: str = "update"
+    examples: Floats | None = None
+    model: tuple[Floats, float] | None = None
+    feature_names: tuple[str, str] = ("x₁", "x₂")
+    panels: int | None = None
 
     @classmethod
     def from_estimator(
@@ -142,43 +134,43 @@ class PerceptronPathDisplay(Display):
         every : {"update", "epoch"}, default="update"
             Show the line after each update, or after each epoch.
         panels : int ≥ 1 or None, default=None
-            So many small pictures instead of one with all lines.
+            This many small panels instead of one figure with all lines.
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a figure, and so does ``panels``.
         """
-        run = records(estimator, every)
-        data = planar(X, y, estimator)
-        return cls(**run._asdict(), **data._asdict(), every=every, panels=panels).plot(ax)
+        run = _read_run(estimator, every)
+        data = check_planar(X, y, estimator)
+        return cls(**run, **data._asdict(), every=every, panels=panels).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw on the axes given, or on new ones for None, as must be with ``panels``."""
+        """Draw on the given axes, or on new ones for None; with ``panels`` ax must be None."""
         if self.panels is None:
             return self._plot_all(new_axes(ax))
         if self.panels < 1:
             raise ValueError(f"panels must be 1 or more, or None, got {self.panels!r}")
         if ax is not None:
             raise ValueError("ax is one picture, but panels makes several: leave one of them out")
-        return self._plot_panels(evenly(len(self.moments), self.panels))
+        return self._plot_panels(_pick_evenly(len(self.moments), self.panels))
 
     def animate(
         self, path: str | Path, *, fps: float = 4.0, most: int = 100, dpi: float = 100.0
     ) -> Path:
-        """Write a film of the lines, one frame a record, and return its path.
+        """Write a film of the lines, with one frame for each record, and return its path.
 
         Parameters
         ----------
         path : str or Path
-            ``.gif``, or ``.html`` for a page with a slider that needs nothing else.
+            ``.gif``, or ``.html`` for a page with a slider that needs no other files.
         fps : float > 0, default=4
             Frames per second.
         most : int ≥ 1, default=100
-            Longer runs are shown by so many records, evenly chosen; each frame says which.
+            Of longer runs, this many records are shown, evenly spaced; each frame says which.
         dpi : float, default=100
             Dots per inch.
         """
         if most < 1:
             raise ValueError(f"most must be 1 or more, got {most!r}")
-        chosen = evenly(len(self.moments), most)
+        chosen = _pick_evenly(len(self.moments), most)
         ax = new_axes()
         legend_below(ax, handles=self._draw_points(ax))
         earlier: list[Any] = []
@@ -188,14 +180,14 @@ class PerceptronPathDisplay(Display):
                 earlier.pop().remove()
             earlier.extend(self._draw_moment(ax, int(chosen[frame])))
 
-        return write_movie(ax.figure, draw, len(chosen), path, fps=fps, dpi=dpi)
+        return _write_movie(ax.figure, draw, len(chosen), path, fps=fps, dpi=dpi)
 
     def _plot_all(self, ax: Any) -> Self:
         n, seen = len(self.moments), self._window
-        earlier = evenly(n, _MOST_LINES)[:-1]
+        earlier = _pick_evenly(n, _MOST_LINES)[:-1]
         self.points_ = self._draw_points(ax)
-        self.lines_ = draw_faded(ax, [self._plane(k) for k in earlier], seen)
-        bold = {"color": ink(ax), "linewidth": 2.2, "label": "last line"}
+        self.lines_ = _draw_faded(ax, [self._plane(k) for k in earlier], seen)
+        bold = {"color": foreground(ax), "linewidth": 2.2, "label": "last line"}
         self.last_ = draw_line(ax, self._plane(n - 1), seen, **bold)
         self.model_ = None
         if self.model is not None:
@@ -207,34 +199,36 @@ class PerceptronPathDisplay(Display):
         zero = np.count_nonzero(~self.coef[earlier].any(axis=1))
         outside = len(earlier) - len(self.lines_.get_segments()) - zero
         absent = ["no line where w = 0" if zero else "", f"{outside} outside" if outside else ""]
-        write_remarks(ax, remarks(len(self.X), sampled, *absent))
-        return self._drawn(ax)
+        write_messages(ax, sampling_messages(len(self.X), sampled, *absent))
+        return self._keep_axes(ax)
 
-    def _plot_panels(self, chosen: npt.NDArray[np.intp]) -> Self:
-        axes = small_multiples(len(chosen), self._title)
+    def _plot_panels(self, chosen: Rows) -> Self:
+        axes = small_multiples(len(chosen), (2.0, 2.0), (0.3, 0.7))
+        axes.flat[0].figure.suptitle(self._title, fontsize=10)
         self.points_, self.lines_, self.last_, self.model_ = [], [], None, None
         for ax, k in zip(axes.flat, chosen, strict=False):
             self.points_ += self._draw_points(ax, size=7.0, longest=14)
             self.lines_ += [a for a in self._draw_moment(ax, int(k)) if hasattr(a, "get_xdata")]
             ax.title.set_fontsize(8)
-        words = remarks(len(self.X), "" if self.examples is None else "ring: the last mistake")
-        legend_under(axes, self.points_[:2]).set_title("; ".join(words), {"size": 7})
-        return self._drawn(axes)
+        rings = "" if self.examples is None else "ring: the last mistake"
+        messages = "; ".join(sampling_messages(len(self.X), rings))
+        legend_under(axes, self.points_[:2]).set_title(messages, {"size": 7})
+        return self._keep_axes(axes)
 
     def _draw_moment(self, ax: Any, k: int) -> list[Any]:
         """Draw the line of one record and the mistake that led to it, with a title."""
-        line = draw_line(ax, self._plane(k), self._window, color=ink(ax), linewidth=2.0)
+        line = draw_line(ax, self._plane(k), self._window, color=foreground(ax), linewidth=2.0)
         margins = self._plane(k).functional_margin(self.X, signs(self.y, self.classes))
         when = f"{self.every} {self.moments[k]}" if self.moments[k] else "start"
         absent = "line outside" if self.coef[k].any() else "w = 0"
         ax.set_title(f"{when}: {absent if line is None else f'{(margins <= 0).sum():,} wrong'}")
         place = None if self.examples is None else self.examples[k]
-        circle = None if place is None or np.isnan(place).any() else ring(ax, place)
+        circle = None if place is None or np.isnan(place).any() else draw_rings(ax, place)
         return [artist for artist in (line, circle) if artist is not None]
 
-    def _draw_points(self, ax: Any, **how: Any) -> list[Any]:
+    def _draw_points(self, ax: Any, **options: Any) -> list[Any]:
         data = Planar(self.X, self.y, self.classes, self.feature_names)
-        return draw_points(ax, data, self._window, **how)
+        return draw_points(ax, data, self._window, **options)
 
     def _plane(self, k: int) -> Hyperplane:
         return Hyperplane(self.coef[k], self.intercept[k])
@@ -245,4 +239,152 @@ class PerceptronPathDisplay(Display):
 
     @property
     def _window(self) -> Window:
-        return window(self.X, room=0.15)
+        return window(self.X, share=0.15)
+
+
+def _draw_faded(ax: Any, planes: list[Hyperplane], seen: Window) -> Any:
+    """Draw thin lines, the first ones faint, and return their collection."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import to_rgba
+
+    ends = {k: segment(plane, seen) for k, plane in enumerate(planes)}
+    inside = {k: both for k, both in ends.items() if both is not None}
+    colours = [to_rgba(foreground(ax), 0.12 + 0.5 * k / len(planes)) for k in inside]
+    lines = LineCollection(list(inside.values()), colors=colours, linewidths=0.8)
+    if inside:
+        ax.plot([], [], color=foreground(ax), alpha=0.4, linewidth=0.8, label="earlier lines")
+    ax.add_collection(lines, autolim=False)
+    return lines
+
+
+# --------------------------------------------------------------------------- the lines of a run
+
+
+def _read_run(estimator: Any, every: str) -> dict[str, Any]:
+    """Return the lines of a fitted perceptron, from the start on, by update or by epoch."""
+    trace = read_trace(estimator)
+    coef, intercept = trace.coef[:, 0], trace.intercept[:, 0]
+    rows = _record_rows(trace, every)
+    model = np.asarray(estimator.coef_[0]), float(estimator.intercept_[0])
+    same = np.allclose([*model[0], model[1]], [*coef[-1], intercept[-1]], rtol=1e-9, atol=0.0)
+    by_update = every == "update"
+    return {
+        "coef": coef[rows],
+        "intercept": intercept[rows],
+        "moments": rows if by_update else np.arange(len(rows)),
+        "examples": np.vstack([np.full((1, 2), np.nan), moved_rows(trace)]) if by_update else None,
+        "model": None if same else model,
+    }
+
+
+def _pick_evenly(n: int, most: int) -> Rows:
+    """Return at most this many of n moments, evenly spaced, the last one included."""
+    return np.unique(np.linspace(n - 1, 0, min(n, most)).round().astype(np.intp))
+
+
+def _record_rows(trace: Any, every: str) -> Rows:
+    """Return which vectors of a trace to take; 0 is the start."""
+    n = len(trace.row)
+    if every == "update":
+        return np.arange(n + 1)
+    if every != "epoch":
+        raise ValueError(f"every must be 'update' or 'epoch', got {every!r}")
+    ends = np.cumsum([0.0, *trace.updates])
+    # A row of weight k counts k times, and an interrupted epoch is not counted at all.
+    if ends[-1] != n:
+        raise ValueError(
+            f"every='epoch' needs complete epochs and rows of weight 1, but the epochs count "
+            f"{ends[-1]:g} updates and the trace has {n}: use every='update'"
+        )
+    return ends.astype(np.intp)
+
+
+# ------------------------------------------------------------------------------------------ films
+
+# matplotlib's own page loads its icons from the network, so this one has words on its buttons.
+_PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Perceptron, frame by frame</title>
+<style>
+  body {{ font: 15px sans-serif; max-width: 46rem; margin: 1rem auto; padding: 0 1rem;
+         color-scheme: light dark }}
+  img {{ width: 100% }} input {{ width: 100% }} button {{ font: inherit; padding: .3em 1em }}
+</style>
+<img id="picture" alt="The line at this moment of the run" src="{first}">
+<input id="moment" type="range" min="0" max="{last}" value="0" aria-label="Frame">
+<button id="play" type="button">Play</button>
+<script>
+  const frames = [{frames}];
+  const [picture, moment, play] =
+    ["picture", "moment", "play"].map(name => document.getElementById(name));
+  let timer = null;
+  const show = () => {{ picture.src = frames[moment.value]; }};
+  const stop = () => {{ clearInterval(timer); timer = null; play.textContent = "Play"; }};
+  const next = () => {{
+    if (+moment.value === frames.length - 1) return stop();
+    moment.value = +moment.value + 1; show();
+  }};
+  moment.oninput = () => {{ stop(); show(); }};
+  play.onclick = () => {{
+    if (timer) return stop();
+    if (+moment.value === frames.length - 1) {{ moment.value = 0; show(); }}
+    play.textContent = "Pause"; timer = setInterval(next, {pause});
+  }};
+</script>
+</html>
+"""
+
+
+def _write_movie(
+    figure: Any,
+    draw: Callable[[int], object],
+    n_frames: int,
+    path: str | Path,
+    *,
+    fps: float = 4.0,
+    dpi: float = 100.0,
+) -> Path:
+    """Draw n frames of a figure, write them to a .gif or .html file, and return its path."""
+    path = Path(path)
+    if not fps > 0:
+        raise ValueError(f"fps must be above 0, got {fps!r}")
+    ending = path.suffix.lower()
+    if ending not in (".gif", ".html"):
+        raise ValueError(f"path must end in .gif or .html, got {str(path)!r}")
+    frames = _render_frames(figure, draw, n_frames, dpi)
+    if ending == ".html":
+        path.write_text(_make_page(list(frames), 1000.0 / fps), encoding="utf-8")
+    else:
+        _write_gif(frames, n_frames, path, 1000.0 / fps)
+    return path
+
+
+def _render_frames(
+    figure: Any, draw: Callable[[int], object], n: int, dpi: float
+) -> Iterator[bytes]:
+    for k in range(n):
+        draw(k)
+        png = BytesIO()
+        figure.savefig(png, format="png", dpi=dpi)
+        # Laid out once: axes that move from frame to frame would look like a change of the data.
+        figure.set_layout_engine("none")
+        yield png.getvalue()
+
+
+def _make_page(frames: list[bytes], pause: float) -> str:
+    inside = [f"data:image/png;base64,{b64encode(frame).decode()}" for frame in frames]
+    return _PAGE.format(
+        first=inside[0],
+        last=len(frames) - 1,
+        frames=",".join(f'"{frame}"' for frame in inside),
+        pause=round(pause),
+    )
+
+
+def _write_gif(frames: Iterator[bytes], n: int, path: Path, pause: float) -> None:
+    from PIL import Image
+
+    images = (Image.open(BytesIO(frame)).convert("RGB").quantize() for frame in frames)
+    # The last frame stays longer, to show where the loop ends.
+    durations = [pause] * (n - 1) + [max(pause, 2000.0)]
+    next(images).save(path, save_all=True, append_images=images, duration=durations, loop=0)

@@ -1,10 +1,11 @@
-"""Points of two classes in the plane, and the part of a line that a window shows.
+"""Points of two classes in the plane, the part of a line that a window shows, bands and hulls.
 
 The line w·x + b = 0 passes through the foot c − (w·c + b) w/‖w‖² of the window's centre c, in the
 direction (−w₂, w₁)/‖w‖. Walking from there needs no slope, so vertical lines are like any other. A
 zero vector w has no line.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,13 +13,20 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
+from maxmargin._typing import Floats
 from maxmargin.geometry import Hyperplane
-from maxmargin.plots.panels import check_label_per_row
-from maxmargin.plots.style import grid_of_axes, ink, note, scatter, text, thinned
+from maxmargin.plots.style import (
+    Rows,
+    column_names,
+    foreground,
+    note,
+    scatter,
+    text,
+    thin,
+)
 
-Floats = npt.NDArray[np.float64]
-_WIDEST = 54  # characters of a remark over a narrow picture
-_UNEVEN = 20.0  # sides of data so different in length that equal scales would leave a thread
+_WIDEST = 54  # characters of a note above a narrow figure
+_UNEVEN = 20.0  # ratio of the data's sides above which equal scales would leave a thin strip
 
 
 class Planar(NamedTuple):
@@ -31,52 +39,114 @@ class Planar(NamedTuple):
 
 
 class Window(NamedTuple):
-    """What the axes show: x₁ and x₂ from ``low`` to ``high``, in one scale if ``equal``."""
+    """The part of the plane that axes show, from ``low`` to ``high``, in one scale if ``equal``."""
 
     low: Floats
     high: Floats
     equal: bool
 
 
-def planar(X: Any, y: Any, model: Any = None) -> Planar:
-    """Check points in the plane with labels of two classes, and return them as arrays.
+def check_planar(X: Any, y: Any, model: Any = None) -> Planar:
+    """Return points with two columns and labels of two classes as arrays; refuse anything else.
 
-    A fitted model knows both classes, of which y may show one, and maybe the names of its columns.
+    A fitted model knows both classes, even if y has only one, and maybe the names of its columns.
     """
     names = getattr(model, "feature_names_in_", getattr(X, "columns", ("x₁", "x₂")))
     rows = X.toarray() if sp.issparse(X) else X
     points = np.asarray(check_array(rows, dtype=np.float64, input_name="X"))
     if points.shape[1] != 2:
         raise ValueError(
-            f"X has {points.shape[1]} columns, but a line is drawn in a plane: choose 2 of them"
+            f"X has {points.shape[1]} columns, but the points are drawn in a plane: choose 2 "
+            "columns."
         )
     labels, _ = check_label_per_row(y, len(points))
     known = np.unique(labels) if model is None else np.asarray(model.classes_)
     if len(known) != 2:
-        raise ValueError(f"y has {len(known)} classes, but a line has two sides: choose 2 of them")
-    if len(strange := np.setdiff1d(labels, known)):
-        raise ValueError(f"y contains {strange[0]!r}, which is not among {known.tolist()}")
+        raise ValueError(
+            f"y has {len(known)} classes, but a boundary has two sides: choose 2 classes, or "
+            "compare one with the rest, y == label."
+        )
+    if len(unknown := np.setdiff1d(labels, known)):
+        raise ValueError(f"y contains {unknown[0]!r}, which is not among {known.tolist()}")
     return Planar(points, labels, known, (str(names[0]), str(names[1])))
 
 
-def signs(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> Floats:
-    """Return +1 for the second class and −1 for the first."""
-    return np.where(np.asarray(y) == classes[1], 1.0, -1.0)
+def check_label_per_row(y: Any, n_rows: int) -> tuple[npt.NDArray[Any], list[Any]]:
+    """Return labels as an array, one for each row, and the sorted classes among them."""
+    from maxmargin.estimators.inputs import check_labels
+
+    labels = check_labels(y, n_rows)
+    return labels, np.unique(labels).tolist()
 
 
-def window(points: Floats, equal: bool = False, room: float = 0.08) -> Window:
-    """Return the smallest window around points, with some room.
+def signs(y: npt.NDArray[Any], classes: Any) -> Floats:
+    """Return −1 for the first of two classes, +1 for the second, and 0 for any other label."""
+    y = np.asarray(y)
+    return np.where(y == classes[1], 1.0, np.where(y == classes[0], -1.0, 0.0))
+
+
+# ------------------------------------------------------------------------------ columns of tables
+
+
+def column_number(X: Any, feature: Any) -> int:
+    """Return the number of a column of a table, which may be given by its name."""
+    known: list[Any] = list(X.columns) if hasattr(X, "columns") else []
+    if feature in known:
+        return known.index(feature)
+    whole = isinstance(feature, int | np.integer) and not isinstance(feature, bool)
+    if whole and -X.shape[1] <= feature < X.shape[1]:
+        return int(feature % X.shape[1])
+    kind = "the names of its columns or " if known else ""
+    raise ValueError(
+        f"features: {feature!r:.60} is not in X; take {kind}numbers from 0 to {X.shape[1] - 1}"
+    )
+
+
+def columns(X: Any, chosen: Sequence[int]) -> Floats:
+    """Return some columns of an array, a sparse matrix or a frame, as dense numbers."""
+    if sp.issparse(X):
+        return np.asarray(X.tocsc()[:, chosen].toarray(), dtype=np.float64)
+    values = X.iloc[:, chosen] if hasattr(X, "iloc") else X[:, chosen]
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as wrong:
+        if len(chosen) > 1:
+            for k in chosen:  # to name the column that is not numeric
+                columns(X, [k])
+        name = column_names(X, X.shape[1])[chosen[0]]
+        raise ValueError(
+            f"column {name!r:.60} of X does not hold numbers, so it cannot be drawn: choose "
+            "numeric features only, or view='margin' of a MarginDisplay"
+        ) from wrong
+
+
+# ------------------------------------------------------------------------------ windows and lines
+
+
+def pad(points: Floats, share: float = 0.08) -> tuple[Floats, Floats]:
+    """Return the lowest and the highest corner of a box around points, with a margin.
+
+    The margin is a share of each side; a side of length 0 gets the length of the longest one.
+    """
+    low, high = points.min(axis=0), points.max(axis=0)
+    side = high - low
+    # If all values are the same, the margin must not be lost in the rounding of a large value.
+    side = np.where(side > 0, side, np.maximum(side.max() or 1.0, 1e-9 * np.abs(high)))
+    centre, half = 0.5 * low + 0.5 * high, (0.5 + share) * side
+    return centre - half, centre + half
+
+
+def window(points: Floats, equal: bool = False, share: float = 0.08) -> Window:
+    """Return the smallest window around points, with a margin.
 
     For equal scales the shorter side is widened to at least two thirds of the longer one. If the
     sides differ too much for that, the scales stay unequal, and the window says so.
     """
-    low, high = points.min(axis=0), points.max(axis=0)
-    side = high - low
-    # Where all are the same, the room must not be lost in a large value's rounding.
-    side = np.where(side > 0, side, np.maximum(side.max() or 1.0, 1e-9 * np.abs(high)))
-    equal = bool(equal and side.max() <= _UNEVEN * side.min())
-    half = (0.5 + room) * (np.maximum(side, side.max() / 1.5) if equal else side)
-    centre = 0.5 * low + 0.5 * high
+    low, high = pad(points, share)
+    centre, half = 0.5 * low + 0.5 * high, 0.5 * (high - low)
+    equal = bool(equal and half.max() <= _UNEVEN * half.min())
+    if equal:
+        half = np.maximum(half, half.max() / 1.5)
     return Window(centre - half, centre + half, equal)
 
 
@@ -84,81 +154,101 @@ def segment(plane: Hyperplane, seen: Window) -> Floats | None:
     """Return both ends of the part of a line inside a window, or None if there is none."""
     if plane.norm == 0:
         return None
-    foot = plane.project([0.5 * (seen.low + seen.high)])[0]
-    along = np.array([-plane.normal[1], plane.normal[0]])
+    foot, along = _foot(plane, seen)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ways = np.stack([(seen.low - foot) / along, (seen.high - foot) / along])
+        steps = np.stack([(seen.low - foot) / along, (seen.high - foot) / along])
     for axis in np.flatnonzero(along == 0):
         inside = seen.low[axis] <= foot[axis] <= seen.high[axis]
-        ways[:, axis] = (-np.inf, np.inf) if inside else np.nan
-    start, end = ways.min(axis=0).max(), ways.max(axis=0).min()
+        steps[:, axis] = (-np.inf, np.inf) if inside else np.nan
+    start, end = steps.min(axis=0).max(), steps.max(axis=0).min()
     return foot + np.outer([start, end], along) if start < end else None
+
+
+def band(plane: Hyperplane, half_width: float, seen: Window) -> Floats:
+    """Return the corners of a band around a line, long enough to leave the window."""
+    foot, along = _foot(plane, seen)
+    along = 2.0 * float(np.linalg.norm(seen.high - seen.low)) * along
+    across = half_width * plane.normal
+    return np.stack([foot - along - across, foot + along - across, foot + along + across,
+                     foot - along + across])  # fmt: skip
+
+
+def _foot(plane: Hyperplane, seen: Window) -> tuple[Floats, Floats]:
+    """Return the point of a line nearest to the centre of a window, and the line's direction."""
+    foot = plane.project([0.5 * (seen.low + seen.high)])[0]
+    return foot, np.array([-plane.normal[1], plane.normal[0]])
+
+
+def hull_corners(points: Floats) -> Rows:
+    """Return which points are the corners of their convex hull, counter-clockwise.
+
+    Equal points have one corner, and points on a line have two.
+    """
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        return np.asarray(ConvexHull(points).vertices, dtype=np.intp)
+    except (QhullError, ValueError):  # fewer than three points, or all on a line
+        along = points[:, np.argmax(np.ptp(points, axis=0))]
+        return np.unique([np.argmin(along), np.argmax(along)])
+
+
+# ---------------------------------------------------------------------------------------- drawing
 
 
 def draw_points(
     ax: Any, data: Planar, seen: Window, size: float = 14.0, longest: int = 28
 ) -> list[Any]:
-    """Draw the points by class, or an open sample of them, and set limits and axis labels.
+    """Draw the points by class, or a sample of them, and set limits and axis labels.
 
-    Labels are cut to the longest that fits beside small axes.
+    ``longest`` is the number of characters that fit beside the axes.
     """
-    shown = thinned(len(data.X))
+    shown = thin(len(data.X))
     artists = scatter(ax, data.X[shown], data.y[shown], data.classes.tolist(), size=size)
-    ax.set(xlim=(seen.low[0], seen.high[0]), ylim=(seen.low[1], seen.high[1]))
+    show_window(ax, seen)
     first, second = (text(name, longest) for name in data.feature_names)
     ax.set(xlabel=first, ylabel=second)
-    if seen.equal:
-        ax.set_aspect("equal")
     return artists
 
 
-def draw_line(ax: Any, plane: Hyperplane, seen: Window, **how: Any) -> Any:
+def show_window(ax: Any, seen: Window) -> None:
+    """Set the limits of axes to a window, in equal scales if it has them."""
+    ax.set(xlim=(seen.low[0], seen.high[0]), ylim=(seen.low[1], seen.high[1]))
+    if seen.equal:
+        ax.set_aspect("equal")
+
+
+def draw_line(ax: Any, plane: Hyperplane, seen: Window, **style: Any) -> Any:
     """Draw the part of a line inside a window and return it, or None if there is none."""
-    part = segment(plane, seen)
-    return None if part is None else ax.plot(*part.T, **how)[0]
+    ends = segment(plane, seen)
+    return None if ends is None else ax.plot(*ends.T, **style)[0]
 
 
-def draw_faded(ax: Any, planes: list[Hyperplane], seen: Window) -> Any:
-    """Draw lines thin, the first ones faint, and return their collection."""
-    from matplotlib.collections import LineCollection
-    from matplotlib.colors import to_rgba
-
-    parts = [
-        (k, part) for k, plane in enumerate(planes) if (part := segment(plane, seen)) is not None
-    ]
-    colours = [to_rgba(ink(ax), 0.12 + 0.5 * k / len(planes)) for k, _ in parts]
-    lines = LineCollection([part for _, part in parts], colors=colours, linewidths=0.8)
-    if parts:
-        ax.plot([], [], color=ink(ax), alpha=0.4, linewidth=0.8, label="earlier lines")
-    ax.add_collection(lines, autolim=False)
-    return lines
+def draw_band(ax: Any, plane: Hyperplane, half_width: float, seen: Window, **style: Any) -> Any:
+    """Fill a band around a line and return its polygon."""
+    return ax.fill(*band(plane, half_width, seen).T, linewidth=0, **style)[0]
 
 
-def small_multiples(count: int, title: str) -> Any:
-    """Return axes for so many small pictures in one figure, at most three beside each other."""
-    columns = min(count, 3)
-    rows = -(-count // columns)
-    axes = grid_of_axes(rows, columns, (2.0 * columns + 0.3, 2.0 * rows + 0.7))
-    for ax in axes.flat[count:]:
-        ax.remove()
-    axes.flat[0].figure.suptitle(title, fontsize=10)
-    return axes
+def draw_rings(ax: Any, points: Any, **style: Any) -> Any:
+    """Draw a circle around each of some points."""
+    return ax.scatter(
+        *np.reshape(points, (-1, 2)).T,
+        s=90,
+        facecolors="none",
+        edgecolors=foreground(ax),
+        **style,
+    )
 
 
-def remarks(n_points: int, *more: str) -> list[str]:
-    """Return what the reader must know: how many points were left out, and more if not empty."""
-    shown = len(thinned(n_points))
+def sampling_messages(n_points: int, *more: str) -> list[str]:
+    """Return what the reader must know: that points were sampled, and more messages, if any."""
+    shown = len(thin(n_points))
     sampled = f"{shown:,} of {n_points:,} points" if shown < n_points else ""
-    return [remark for remark in (sampled, *more) if remark]
+    return [message for message in (sampled, *more) if message]
 
 
-def write_remarks(ax: Any, words: list[str]) -> None:
-    """Write remarks beside the axes, if there are any."""
-    if words:
-        together = "; ".join(words)
-        note(ax, together if len(together) <= _WIDEST else "\n".join(words))
-
-
-def ring(ax: Any, point: Any) -> Any:
-    """Draw a circle around one point."""
-    return ax.scatter(*np.reshape(point, (2, 1)), s=90, facecolors="none", edgecolors=ink(ax))
+def write_messages(ax: Any, messages: list[str]) -> None:
+    """Write messages above the axes, if there are any."""
+    if messages:
+        line = "; ".join(messages)
+        note(ax, line if len(line) <= _WIDEST else "\n".join(messages))

@@ -6,20 +6,25 @@ A kernel is a covariance. How fast its draws wiggle, and how far they go, is wha
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from maxmargin._typing import Floats
 from maxmargin.plots.display import Display
-from maxmargin.plots.panels import kernel_name, legend_under, panels
-from maxmargin.plots.style import colour, ink, pyplot, text
+from maxmargin.plots.style import (
+    colour,
+    foreground,
+    kernel_name,
+    legend_under,
+    panels,
+    small_multiples,
+    text,
+)
 
-Floats = npt.NDArray[np.float64]
 
-_COLUMNS = 3
-
-
+@dataclass(eq=False, repr=False)
 class PriorSamplesDisplay(Display):
     """Draws from the priors of kernels, a panel for each, with the mean and two deviations.
 
@@ -30,9 +35,9 @@ class PriorSamplesDisplay(Display):
     samples : sequence of ndarray of shape (n_samples, m)
         For each kernel, its draws.
     deviations : sequence of ndarray of shape (m,)
-        For each kernel √K(x, x).
+        For each kernel, √K(x, x).
     names : sequence of str
-        Of the kernels.
+        Names of the kernels.
 
     Attributes
     ----------
@@ -50,20 +55,10 @@ class PriorSamplesDisplay(Display):
     [(3, 200), (3, 200)]
     """
 
-    lines_: list[list[Any]]
-    bands_: list[Any]
-
-    def __init__(
-        self,
-        x: Floats,
-        samples: Sequence[Floats],
-        deviations: Sequence[Floats],
-        names: Sequence[str],
-    ) -> None:
-        self.x = x
-        self.samples = samples
-        self.deviations = deviations
-        self.names = names
+    x: Floats
+    samples: Sequence[Floats]
+    deviations: Sequence[Floats]
+    names: Sequence[str]
 
     @classmethod
     def from_kernels(
@@ -82,42 +77,42 @@ class PriorSamplesDisplay(Display):
         kernels : Kernel, name or function, a list of them, or a dict from titles to them
             Positive semidefinite on x.
         x : array-like of shape (m,) or None, default=None
-            Where; None: 200 points from −3 to 3.
+            Where to draw the functions; None: at 200 points from −3 to 3.
         n_samples : int, default=4
             Functions in each panel, at least 1.
         random_state : int, RandomState or None, default=0
-            Where the randomness comes from.
+            Seed of the draws.
         ax : axes, array of axes or None, default=None
             One for each kernel; None: a new figure.
         """
         from maxmargin.kernels import as_kernel, sample_prior
 
-        x = _ascending(np.linspace(-3.0, 3.0, 200) if x is None else x)
+        x = _check_x(np.linspace(-3.0, 3.0, 200) if x is None else x)
         rows = x[:, None]
-        names, kernels = _named(kernels)
+        names, kernels = _name_kernels(kernels)
         settled = [as_kernel(kernel).resolved(rows) for kernel in kernels]
         samples = [sample_prior(kernel, rows, n_samples, random_state) for kernel in settled]
         deviations = [np.sqrt(np.maximum(kernel.diag(rows), 0.0)) for kernel in settled]
         return cls(x, samples, deviations, names).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw a panel for each kernel.
-
-        Parameters
-        ----------
-        ax : axes, array of axes or None, default=None
-            One for each kernel; None: a new figure.
-        """
-        axes = _axes(ax, len(self.names))
+        """Draw a panel for each kernel, on the given axes or in a new figure for None."""
+        count = len(self.names)
+        if ax is None:
+            axes = small_multiples(count, (2.9, 2.3), (0.6, 0.5)).ravel()[:count]
+        else:
+            axes = panels(ax, 1, count, (0.0, 0.0)).ravel()
         self.lines_, self.bands_ = [], []
         for panel, draws, sd, name in zip(
             axes.flat, self.samples, self.deviations, self.names, strict=True
         ):
             band = panel.fill_between(
-                self.x, -2 * sd, 2 * sd, color=ink(panel), alpha=0.12, linewidth=0
+                self.x, -2 * sd, 2 * sd, color=foreground(panel), alpha=0.12, linewidth=0
             )
             band.set_label("± 2 sd")
-            mean = panel.axhline(0.0, color=ink(panel), linewidth=0.8, linestyle="--", label="mean")
+            mean = panel.axhline(
+                0.0, color=foreground(panel), linewidth=0.8, linestyle="--", label="mean"
+            )
             self.lines_.append(
                 [
                     panel.plot(self.x, f, color=colour(k), linewidth=1.1, label="draws")[0]
@@ -129,11 +124,11 @@ class PriorSamplesDisplay(Display):
             panel.set_title(text(name))
         handles = [self.lines_[0][0], mean, self.bands_[0]]
         legend_under(axes, handles)
-        return self._drawn(axes)
+        return self._keep_axes(axes)
 
 
-def _named(kernels: Any) -> tuple[list[str], list[Any]]:
-    """Return titles and kernels, of one or of many."""
+def _name_kernels(kernels: Any) -> tuple[list[str], list[Any]]:
+    """Return the titles and the kernels, whether one or several are given."""
     if isinstance(kernels, Mapping):
         names, members = list(map(str, kernels)), list(kernels.values())
     else:
@@ -144,7 +139,7 @@ def _named(kernels: Any) -> tuple[list[str], list[Any]]:
     return names, members
 
 
-def _ascending(x: Any) -> Floats:
+def _check_x(x: Any) -> Floats:
     values = np.asarray(x, dtype=np.float64)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
@@ -154,12 +149,3 @@ def _ascending(x: Any) -> Floats:
             "variable are drawn."
         )
     return np.sort(values)
-
-
-def _axes(ax: Any, count: int) -> Any:
-    columns = min(count, _COLUMNS)
-    rows = -(-count // columns)
-    if ax is not None:
-        return panels(ax, 1, count, (0.0, 0.0)).ravel()
-    figure = pyplot().figure(figsize=(2.9 * columns + 0.6, 2.3 * rows + 0.5), layout="constrained")
-    return np.array([figure.add_subplot(rows, columns, k + 1) for k in range(count)], dtype=object)

@@ -1,4 +1,4 @@
-"""What a search over parameters found: mean scores over the splits, as a map or as a curve.
+"""The scores of a search over parameters: their means over the splits, as a map or as a curve.
 
 Two parameters span a map with one cell for each pair of values; one parameter gives a curve with
 the standard deviation over the splits. Further parameters are held at the values of the best
@@ -6,22 +6,32 @@ candidate. All cells of a map have the same size, so that grids on any scale are
 """
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
+from maxmargin._typing import Floats
 from maxmargin.plots.display import Display
-from maxmargin.plots.search_cells import hatched, name_steps, named, written
-from maxmargin.plots.search_results import axes, candidates, key_of, table
-from maxmargin.plots.style import colour, ink, legend_below, new_axes, note, text
-
-Floats = npt.NDArray[np.float64]
+from maxmargin.plots.style import (
+    colour,
+    foreground,
+    is_dark,
+    legend_below,
+    new_axes,
+    note,
+    text,
+)
 
 _ABANDONED = "given up: it could not win any more"
 _WRITTEN = (10, 8)  # rows and columns of a map up to which the scores are written in the cells
+_TICK_LETTERS = 30  # that fit along an axis
 
 
+@dataclass(eq=False, repr=False)
 class SearchDisplay(Display):
     """Scores of a grid search against one or two parameters.
 
@@ -32,7 +42,7 @@ class SearchDisplay(Display):
     x_values : sequence
         Its values, in order.
     scores : array-like of shape (n_x,) or (n_y, n_x)
-        Mean scores; NaN where there is none.
+        Mean scores; NaN if there is none.
     best : (int,) or (int, int)
         Index of the best score: of x, or of y and x.
     y : str, default=None
@@ -46,7 +56,7 @@ class SearchDisplay(Display):
     held : dict, default=None
         Parameters that are held fixed, with their values.
     metric : str, default="score"
-        What the scores are.
+        Name of the scores.
 
     Attributes
     ----------
@@ -55,9 +65,9 @@ class SearchDisplay(Display):
     line_ : ErrorbarContainer
         The curve (one parameter only).
     best_ : Rectangle or PathCollection
-        The mark on the best.
+        The marker of the best score.
     abandoned_ : PolyCollection (map), PathCollection (curve) or None
-        Marks on the candidates given up.
+        Markers of the candidates given up.
     texts_ : list of Text
         Scores written into the cells of a small map.
     ax_, figure_ :
@@ -76,30 +86,17 @@ class SearchDisplay(Display):
     True
     """
 
-    def __init__(
-        self,
-        x: str,
-        x_values: Any,
-        scores: Any,
-        best: Any,
-        *,
-        y: str | None = None,
-        y_values: Any = (),
-        deviations: Any = None,
-        abandoned: Any = None,
-        held: Mapping[str, Any] | None = None,
-        metric: str = "score",
-    ) -> None:
-        self.x = x
-        self.x_values = x_values
-        self.scores = scores
-        self.best = best
-        self.y = y
-        self.y_values = y_values
-        self.deviations = deviations
-        self.abandoned = abandoned
-        self.held = held
-        self.metric = metric
+    x: str
+    x_values: Any
+    scores: Any
+    best: Any
+    _: KW_ONLY
+    y: str | None = None
+    y_values: Any = ()
+    deviations: Any = None
+    abandoned: Any = None
+    held: Mapping[str, Any] | None = None
+    metric: str = "score"
 
     @classmethod
     def from_estimator(
@@ -111,7 +108,7 @@ class SearchDisplay(Display):
         metric: str | None = None,
         ax: Any = None,
     ) -> Self:
-        """Draw what a fitted search found.
+        """Draw the scores of a fitted search.
 
         Parameters
         ----------
@@ -124,26 +121,12 @@ class SearchDisplay(Display):
             Which of several scorings; None: the one that chose the best.
         ax : matplotlib Axes, default=None
             Where; None: in a new figure.
-
-        Returns
-        -------
-        SearchDisplay
         """
-        found = candidates(search, metric)
-        return cls(**table(found, *axes(found, x, y)), metric=found.metric).plot(ax)
+        found = _read_search(search, metric)
+        return cls(**_tabulate(found, *_choose_axes(found, x, y)), metric=found.metric).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the map or the curve.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where; None: in a new figure.
-
-        Returns
-        -------
-        self
-        """
+        """Draw the map or the curve on the given axes, or in a new figure for None."""
         scores = np.asarray(self.scores, dtype=np.float64)
         sides = [self.x_values] if self.y is None else [self.y_values, self.x_values]
         shape = tuple(map(len, sides))
@@ -158,11 +141,11 @@ class SearchDisplay(Display):
         else:
             self._draw_map(ax, scores, abandoned)
         if self.held:
-            fixed = ", ".join(named(*held) for held in self.held.items())
+            fixed = ", ".join(_format_parameter(*held) for held in self.held.items())
             note(ax, f"with {text(fixed, 60)}")
         ax.set_title(f"Cross-validated {text(self.metric)}", pad=16 if self.held else None)
         legend_below(ax, columns=1)
-        return self._drawn(ax)
+        return self._keep_axes(ax)
 
     def _draw_map(self, ax: Any, scores: Floats, abandoned: Any) -> None:
         from matplotlib.patches import Rectangle
@@ -173,23 +156,23 @@ class SearchDisplay(Display):
             np.arange(columns), np.arange(rows), np.ma.masked_invalid(scores), shading="nearest"
         )
         ax.figure.colorbar(self.image_, ax=ax, pad=0.02, label=f"mean {text(self.metric)}")
-        # Black with a white rim is seen on every colour of the map, and on any paper.
+        # Black with a white rim is visible on every colour of the map and on any background.
         self.best_ = ax.add_patch(
             Rectangle(
                 (self.best[1] - 0.5, self.best[0] - 0.5), 1, 1, fill=False, linewidth=1.8,
                 edgecolor="black", path_effects=[withStroke(linewidth=4, foreground="white")],
-                label=self._best_words(scores), clip_on=False, zorder=3,
+                label=self._best_label(scores), clip_on=False, zorder=3,
             )
         )  # fmt: skip
-        self.abandoned_ = hatched(ax, abandoned, "////", _ABANDONED)
-        hatched(ax, np.isnan(scores) & ~abandoned, "..", "no score")
+        self.abandoned_ = _hatch(ax, abandoned, "////", _ABANDONED)
+        _hatch(ax, np.isnan(scores) & ~abandoned, "..", "no score")
         small = rows <= _WRITTEN[0] and columns <= _WRITTEN[1]
-        self.texts_ = written(ax, self.image_, scores) if small else []
-        name_steps(ax.xaxis, self.x, self.x_values)
-        name_steps(ax.yaxis, str(self.y), self.y_values)
+        self.texts_ = _write_scores(ax, self.image_, scores) if small else []
+        _name_ticks(ax.xaxis, self.x, self.x_values)
+        _name_ticks(ax.yaxis, str(self.y), self.y_values)
 
     def _draw_curve(self, ax: Any, scores: Floats, abandoned: Any) -> None:
-        numbers = all(isinstance(key_of(value), float) for value in self.x_values)
+        numbers = all(isinstance(_key(value), float) for value in self.x_values)
         at = np.asarray(self.x_values, dtype=np.float64) if numbers else np.arange(len(scores))
         self.line_ = ax.errorbar(
             at, scores, yerr=self.deviations, color=colour(0), marker="o", markersize=4,
@@ -198,30 +181,209 @@ class SearchDisplay(Display):
         )  # fmt: skip
         self.best_ = ax.scatter(
             at[self.best], scores[self.best], s=130, marker="*", color=colour(1), zorder=3,
-            label=self._best_words(scores),
+            label=self._best_label(scores),
         )  # fmt: skip
         self.abandoned_ = None
         if abandoned.any():
             where = at[abandoned]
             self.abandoned_ = ax.scatter(
-                where, np.full(len(where), 0.04), s=24, marker="x", color=ink(ax),
+                where, np.full(len(where), 0.04), s=24, marker="x", color=foreground(ax),
                 transform=ax.get_xaxis_transform(), label=_ABANDONED,
             )  # fmt: skip
         ax.set_ylabel(f"mean {text(self.metric)}")
         if not numbers:
-            name_steps(ax.xaxis, self.x, self.x_values)
+            _name_ticks(ax.xaxis, self.x, self.x_values)
             ax.set_xlim(-0.5, len(at) - 0.5)
             return
         ax.set_xlabel(text(self.x))
         if len(at) > 1 and at.min() > 0 and at.max() > 10 * at.min():
             ax.set_xscale("log")
 
-    def _best_words(self, scores: Floats) -> str:
+    def _best_label(self, scores: Floats) -> str:
         names = [self.x] if self.y is None else [self.y, self.x]
         sides = [self.x_values] if self.y is None else [self.y_values, self.x_values]
-        where = [named(n, v[k]) for n, v, k in zip(names, sides, self.best, strict=True)][::-1]
+        where = [
+            _format_parameter(n, v[k]) for n, v, k in zip(names, sides, self.best, strict=True)
+        ][::-1]
         line = ", ".join(where)
-        # A legend wider than the axes would squeeze them.
+        # A legend wider than the axes would shrink them.
         return f"best: {scores[self.best]:.3g} at\n" + (
             line if len(line) < 30 else "\n".join(where)
         )
+
+
+# ------------------------------------------------------------------------- the results of a search
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """What a search tried, and how it scored: means and deviations are over the splits.
+
+    ``abandoned`` says which candidates were given up before all splits were scored.
+    """
+
+    params: list[dict[str, Any]]
+    means: Floats
+    deviations: Floats
+    abandoned: npt.NDArray[np.bool_]
+    best: int
+    metric: str
+
+    def distinct(self, name: str) -> list[Any]:
+        """Return the values of a parameter: numbers ascending, others in order of appearance."""
+        found = {_key(one[name]): one[name] for one in self.params if name in one}
+        numbers = all(isinstance(key, float) for key in found)
+        return [found[key] for key in (sorted(found) if numbers else found)]
+
+
+def _key(value: Any) -> float | str:
+    """Return the number or text by which values of a parameter are compared."""
+    if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
+        return float(value)
+    return repr(value)
+
+
+def _read_search(search: Any, metric: str | None) -> _Candidates:
+    """Return the candidates of a fitted search, with the scores of one of its scorings."""
+    if hasattr(search, "cv"):
+        check_is_fitted(search, "cv_results_")
+    if not hasattr(search, "cv_results_"):
+        raise TypeError(
+            f"search={type(search).__name__} has no cv_results_: give a fitted SVCSearchCV or "
+            "GridSearchCV."
+        )
+    results = search.cv_results_
+    scorings = [key.removeprefix("mean_test_") for key in results if key.startswith("mean_test_")]
+    refit = getattr(search, "refit", None)
+    deciding = refit if isinstance(refit, str) and refit in scorings else scorings[0]
+    if metric is None and len(scorings) > 1 and deciding != refit:
+        raise ValueError(f"the search has several scorings: choose metric= from {scorings}.")
+    if metric is not None and metric not in scorings:
+        raise ValueError(f"metric={metric!r} is not valid: the search has {scorings}.")
+    name = deciding if metric is None else metric
+    by_search = hasattr(search, "best_index_") and (len(scorings) == 1 or name == refit)
+    ranks = results[f"rank_test_{name}"]
+    scoring = getattr(search, "scoring", None)
+    return _Candidates(
+        list(results["params"]),
+        np.asarray(results[f"mean_test_{name}"], dtype=np.float64),
+        np.asarray(results[f"std_test_{name}"], dtype=np.float64),
+        np.asarray(results.get("abandoned", np.zeros(len(ranks))), dtype=bool),
+        int(search.best_index_ if by_search else np.argmin(ranks)),
+        scoring if name == "score" and isinstance(scoring, str) else name,
+    )
+
+
+def _choose_axes(found: _Candidates, x: str | None, y: str | None) -> tuple[str, str | None]:
+    """Return which parameters to draw along x and along y, the latter None for a curve."""
+    names = list(found.params[found.best])
+    for argument, name in (("x", x), ("y", y)):
+        if name is not None and name not in names:
+            raise ValueError(
+                f"{argument}={name!r} is not valid: the best candidate has {', '.join(names)}."
+            )
+    if y is not None and (x is None or x == y):
+        raise ValueError(f"y={y!r} needs another parameter along x; got x={x!r}.")
+    if x is not None:
+        return x, y
+    comparable = _comparable(found)
+    varied = [name for name in names if len(comparable.distinct(name)) > 1] or names[:1]
+    if not varied:
+        raise ValueError("the search has no parameters to draw: its grid is empty.")
+    # The usual map has C along x and gamma along y.
+    varied.sort(key=lambda name: (name.split("__")[-1] != "C", name.split("__")[-1] != "gamma"))
+    return varied[0], varied[1] if len(varied) > 1 else None
+
+
+def _tabulate(found: _Candidates, x: str, y: str | None) -> dict[str, Any]:
+    """Return scores over x, or over y and x; all other parameters are those of the best one."""
+    comparable, best = _comparable(found), found.params[found.best]
+    drawn = [name for name in (y, x) if name is not None]
+    values = [comparable.distinct(name) for name in drawn]
+    places = [{_key(v): k for k, v in enumerate(each)} for each in values]
+    shape = tuple(map(len, values))
+    scores, deviations = np.full(shape, np.nan), np.full(shape, np.nan)
+    abandoned = np.zeros(shape, dtype=bool)
+    others = [name for name in best if name not in drawn]
+    for k, one in enumerate(comparable.params):
+        if all(_key(one[name]) == _key(best[name]) for name in others):
+            cell = tuple(at[_key(one[name])] for at, name in zip(places, drawn, strict=True))
+            scores[cell], deviations[cell] = comparable.means[k], comparable.deviations[k]
+            abandoned[cell] = comparable.abandoned[k]
+    return {
+        "x": x,
+        "x_values": values[-1],
+        "y": y,
+        "y_values": values[0] if y is not None else (),
+        "scores": scores,
+        "deviations": deviations,
+        "abandoned": abandoned,
+        "best": tuple(at[_key(best[name])] for at, name in zip(places, drawn, strict=True)),
+        "held": {name: best[name] for name in others if len(found.distinct(name)) > 1},
+    }
+
+
+def _comparable(found: _Candidates) -> _Candidates:
+    """Return the candidates with the same parameters as the best: there may be several grids."""
+    names = found.params[found.best].keys()
+    kept = [k for k, one in enumerate(found.params) if one.keys() == names]
+    return _Candidates(
+        [found.params[k] for k in kept],
+        found.means[kept],
+        found.deviations[kept],
+        found.abandoned[kept],
+        kept.index(found.best),
+        found.metric,
+    )
+
+
+# ------------------------------------------------------------------------------ the cells of a map
+
+
+def _hatch(ax: Any, cells: Any, hatch: str, label: str) -> Any:
+    """Hatch cells of a map, if there are any."""
+    from matplotlib.collections import PolyCollection
+
+    if not cells.any():
+        return None
+    corner = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
+    middles = np.argwhere(cells)[:, np.newaxis, ::-1]
+    style: dict[str, Any] = {"facecolor": "none", "edgecolor": foreground(ax), "linewidth": 0}
+    return ax.add_collection(PolyCollection(middles + corner, hatch=hatch, label=label, **style))
+
+
+def _write_scores(ax: Any, image: Any, scores: Floats) -> list[Any]:
+    """Write the scores into the cells, dark on light colours and light on dark ones."""
+    size = 7 if scores.shape[1] <= 6 else 6
+    texts = []
+    for (row, column), score in np.ndenumerate(scores):
+        if np.isfinite(score):
+            dark = is_dark(image.cmap(image.norm(score))[:3])
+            texts.append(
+                ax.text(column, row, f"{score:.2f}" if abs(score) < 10 else f"{score:.3g}",
+                        ha="center", va="center", fontsize=size,
+                        color="white" if dark else "black")
+            )  # fmt: skip
+    return texts
+
+
+def _name_ticks(axis: Any, name: str, values: Any) -> None:
+    """Label an axis with one tick for each value, or for some of them if there are many."""
+    labels = [_format_value(value) for value in values]
+    wide = max(map(len, labels)) + 1 if axis.axis_name == "x" else 3  # side by side, or stacked
+    every = -(-len(labels) * wide // _TICK_LETTERS)
+    axis.set_ticks(np.arange(0, len(labels), every), labels[::every])
+    axis.set_label_text(text(name))
+
+
+def _format_value(value: Any) -> str:
+    """Return a value, short enough for a tick."""
+    key = _key(value)
+    if not isinstance(key, float):
+        return text(value, 12)
+    return f"{key:.0f}" if key.is_integer() and abs(key) < 1e5 else f"{key:.3g}"
+
+
+def _format_parameter(name: str, value: Any) -> str:
+    """Return a parameter with its value."""
+    return f"{text(name, 16)} = {_format_value(value)}"

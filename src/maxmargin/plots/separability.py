@@ -4,47 +4,57 @@ Either a plane has every row on its side, at a distance of at least the margin �
 the convex hulls of both classes, Σ λᵢxᵢ = Σ μⱼxⱼ with λ, μ ≥ 0 and Σλ = Σμ = 1, and then no plane
 can: f would have to be positive and negative there.
 
-In more than two dimensions a plane is seen edge-on: rows are drawn by their signed distance f/‖w‖
-and their place along a direction within the plane. Distances from the plane stay true. Hulls that
-meet have no such view: the projections of hulls may meet where the hulls do not.
+In more than two dimensions the plane is drawn edge-on: rows are drawn by their signed distance
+f/‖w‖ and their position along a direction within the plane, so that distances from the plane are
+true. Hulls that meet cannot be drawn this way: their projections may meet where they do not.
 """
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from maxmargin._typing import Floats
 from maxmargin.geometry import Hyperplane
-from maxmargin.geometry.inputs import check_rows
+from maxmargin.geometry.inputs import check_rows, is_sparse
 from maxmargin.plots.display import Display
-from maxmargin.plots.hulls import hull
-from maxmargin.plots.panels import check_label_per_row, column_names
-from maxmargin.plots.planar import remarks, segment, window, write_remarks
-from maxmargin.plots.separability_views import answer_in_the_plane, rows_of
+from maxmargin.plots.planar import (
+    Window,
+    check_label_per_row,
+    draw_band,
+    draw_line,
+    draw_rings,
+    hull_corners,
+    sampling_messages,
+    show_window,
+    window,
+    write_messages,
+)
 from maxmargin.plots.style import (
     colour,
-    ink,
+    column_names,
+    foreground,
     legend_below,
     new_axes,
     scatter,
     settle,
     text,
-    thinned,
+    thin,
 )
 
-Floats = npt.NDArray[np.float64]
+_EDGE_ON = ("distance from the plane", "direction within the plane")
+_NEAR = 1e-6  # share of the margin within which a row touches it
 
-_NEAR = 1e-6  # of the margin: rows that far beyond it still touch it
 
-
+@dataclass(eq=False, repr=False)
 class SeparabilityDisplay(Display):
     """Two classes with the plane that separates them, or with the point that their hulls share.
 
     Parameters
     ----------
     points : array-like of shape (n, 2)
-        What is drawn for each row.
+        The point drawn for each row.
     y : array-like of shape (n,)
         Labels.
     classes : sequence of two labels
@@ -56,27 +66,27 @@ class SeparabilityDisplay(Display):
     margin : float, default=nan
         Distance of the nearest points from the plane.
     rows : array-like of int, default=()
-        Points that carry the common point of the hulls.
+        Points whose convex combination is the common point of the hulls.
     weights : array-like of float, default=()
         Their convex weights, summing to 1 in each class.
     common : array-like of shape (2,), default=None
         The common point.
     names : (str, str), default=("x₁", "x₂")
-        What the axes are.
+        Labels of the axes.
 
     Attributes
     ----------
     points_ : list of PathCollection
         The points of each class.
     line_, band_ : Line2D, Polygon
-        The plane and what is nearer to it than the margin, if there is one; else None.
+        The plane and the band within the margin, or None if there is no plane.
     hulls_ : list of Polygon
-        The convex hull of each class, if no plane separates them; else empty.
+        The convex hull of each class, or an empty list if a plane separates them.
     common_ : PathCollection
-        The common point of the hulls; else None.
+        The common point of the hulls, or None if there is none.
     carriers_ : PathCollection
         Rings around the rows that make the common point, or around those nearest to the plane;
-        None if undecided.
+        None if separability is undecided.
     ax_, figure_ :
         Where they were drawn.
 
@@ -91,30 +101,17 @@ class SeparabilityDisplay(Display):
     'Not separable: the convex hulls meet'
     """
 
-    def __init__(
-        self,
-        points: Any,
-        y: Any,
-        *,
-        classes: Sequence[Any],
-        separable: bool | None,
-        plane: Hyperplane | None = None,
-        margin: float = np.nan,
-        rows: Any = (),
-        weights: Any = (),
-        common: Any = None,
-        names: tuple[str, str] = ("x₁", "x₂"),
-    ) -> None:
-        self.points = points
-        self.y = y
-        self.classes = classes
-        self.separable = separable
-        self.plane = plane
-        self.margin = margin
-        self.rows = rows
-        self.weights = weights
-        self.common = common
-        self.names = names
+    points: Any
+    y: Any
+    _: KW_ONLY
+    classes: Sequence[Any]
+    separable: bool | None
+    plane: Hyperplane | None = None
+    margin: float = np.nan
+    rows: Any = ()
+    weights: Any = ()
+    common: Any = None
+    names: tuple[str, str] = ("x₁", "x₂")
 
     @classmethod
     def from_data(
@@ -131,19 +128,15 @@ class SeparabilityDisplay(Display):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-            Rows; more than two columns only if a plane separates them.
+            Rows; they may have more than two columns only if a plane separates the classes.
         y : array-like of shape (n,)
             Labels.
         pair : tuple of two labels, default=None
-            Which classes, if there are more than two; None: the pair that decides.
+            Which classes, if there are more than two; None: the pair that decides the answer.
         max_time : float or None, default=60.0
-            Seconds of search allowed.
+            Seconds allowed; None: no limit.
         ax : matplotlib Axes, default=None
             Where; None: in a new figure.
-
-        Returns
-        -------
-        SeparabilityDisplay
         """
         from maxmargin.separability import separate
 
@@ -151,26 +144,16 @@ class SeparabilityDisplay(Display):
         names = column_names(X, rows.shape[1])
         labels, _ = check_label_per_row(y, rows.shape[0])
         if pair is not None:
-            rows, labels = rows_of(rows, labels, pair)
+            rows, labels = _choose_pair(rows, labels, pair)
         found = separate(rows, labels, max_time=max_time)
         if found.pairs:
             pair = next(p for p, one in found.pairs.items() if one.witness is found.witness)
-            rows, labels = rows_of(rows, labels, pair)
+            rows, labels = _choose_pair(rows, labels, pair)
             found = separate(rows, labels, max_time=max_time)
-        return cls(**answer_in_the_plane(rows, labels, names, found)).plot(ax)
+        return cls(**_project(rows, labels, names, found)).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the rows and what proves the answer.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where; None: in a new figure.
-
-        Returns
-        -------
-        self
-        """
+        """Draw the rows and the proof on the given axes, or in a new figure for None."""
         points, labels = np.asarray(self.points, dtype=np.float64), np.asarray(self.y)
         ax = new_axes(ax, (4.6, 4.4))
         seen = window(points, equal=True)
@@ -181,56 +164,47 @@ class SeparabilityDisplay(Display):
         else:
             carriers = np.asarray(self.rows, dtype=np.intp)
             self._draw_hulls(ax, points, labels, carriers)
-        shown = thinned(len(points), keep=carriers)
+        shown = thin(len(points), keep=carriers)
         self.points_ = scatter(ax, points[shown], labels[shown], self.classes)
         if len(carriers):
-            named = "nearest rows" if self.separable else "rows that make it"
-            rings = {"s": 90, "facecolors": "none", "edgecolors": ink(ax), "zorder": 4}
-            self.carriers_ = ax.scatter(*points[carriers].T, label=named, **rings)
-        write_remarks(ax, remarks(len(points)))
+            name = "nearest rows" if self.separable else "rows that make it"
+            self.carriers_ = draw_rings(ax, points[carriers], zorder=4, label=name)
+        write_messages(ax, sampling_messages(len(points)))
         self._dress(ax, seen)
         settle(ax.figure)
-        return self._drawn(ax)
+        return self._keep_axes(ax)
 
-    def _draw_plane(self, ax: Any, points: Floats, seen: Any) -> Any:
+    def _draw_plane(self, ax: Any, points: Floats, seen: Window) -> Any:
         """Draw the plane and its margins; return which points touch them."""
-        plane = self.plane
+        plane, black = self.plane, foreground(ax)
         assert plane is not None
-        ends = segment(plane, seen)
-        if ends is not None:
-            self.line_ = ax.plot(*ends.T, color=ink(ax), linewidth=1.4, label="separating plane")[0]
-        # Long enough to leave the window on both sides.
-        along = np.array([-plane.normal[1], plane.normal[0]])
-        along *= 2 * float(np.linalg.norm(seen.high - seen.low))
-        foot = plane.project([0.5 * (seen.low + seen.high)])[0]
-        out = self.margin * plane.normal
-        corners = np.array([foot - along - out, foot + along - out, foot + along + out,
-                            foot - along + out])  # fmt: skip
-        self.band_ = ax.fill(*corners.T, color=ink(ax), alpha=0.12, linewidth=0, label="margin")[0]
-        distance = plane.absolute_distance(points)
-        return np.flatnonzero(distance <= (1 + _NEAR) * self.margin)
+        line = {"color": black, "linewidth": 1.4, "label": "separating plane"}
+        self.line_ = draw_line(ax, plane, seen, **line)
+        filled = {"color": black, "alpha": 0.12, "label": "margin"}
+        self.band_ = draw_band(ax, plane, self.margin, seen, **filled)
+        return np.flatnonzero(plane.absolute_distance(points) <= (1 + _NEAR) * self.margin)
 
     def _draw_hulls(self, ax: Any, points: Floats, labels: Any, carriers: Any) -> None:
         for k, label in enumerate(self.classes):
-            corners = hull(points[labels == label])
-            how = {"color": colour(k), "linewidth": 1.2, "zorder": 3}
-            self.hulls_ += ax.fill(*corners.T, facecolor=colour(k) + "22", edgecolor=colour(k),
-                                   label=f"hull of {text(label, 16)}", linewidth=1.2)  # fmt: skip
-            own = carriers[labels[carriers] == label]
+            own = points[labels == label]
+            filled = {"facecolor": colour(k) + "22", "edgecolor": colour(k), "linewidth": 1.2}
+            filled["label"] = f"hull of {text(label, 16)}"
+            self.hulls_ += ax.fill(*own[hull_corners(own)].T, **filled)
+            own = points[carriers[labels[carriers] == label]]
             if len(own) > 1:
-                around = hull(points[own])
-                ax.plot(*np.vstack([around, around[:1]]).T, linestyle="--", **how)
+                around = own[hull_corners(own)]
+                dashed = {"color": colour(k), "linewidth": 1.2, "linestyle": "--", "zorder": 3}
+                ax.plot(*np.vstack([around, around[:1]]).T, **dashed)
         if self.common is not None:
-            self.common_ = ax.scatter(*np.reshape(self.common, (2, 1)), s=110, marker="*",
-                                      color=ink(ax), zorder=5, label="common point")  # fmt: skip
+            star = {"s": 110, "marker": "*", "color": foreground(ax), "zorder": 5}
+            self.common_ = ax.scatter(*self.common, label="common point", **star)
 
-    def _dress(self, ax: Any, seen: Any) -> None:
-        ax.set(xlim=(seen.low[0], seen.high[0]), ylim=(seen.low[1], seen.high[1]))
+    def _dress(self, ax: Any, seen: Window) -> None:
+        flat = not np.any(np.asarray(self.points)[:, 1])  # one column, drawn along a line
+        show_window(ax, seen._replace(equal=seen.equal and not flat))
         ax.set(xlabel=text(self.names[0]), ylabel=text(self.names[1]))
-        if not np.any(np.asarray(self.points)[:, 1]):
+        if flat:
             ax.set_yticks([])
-        elif seen.equal:
-            ax.set_aspect("equal")
         if self.separable:
             title = f"Separable, with margin {self.margin:.3g}"
         elif self.separable is None:
@@ -239,3 +213,60 @@ class SeparabilityDisplay(Display):
             title = "Not separable: the convex hulls meet"
         ax.set_title(title, pad=16 if ax.texts else None)
         legend_below(ax, columns=2)
+
+
+def _choose_pair(X: Any, y: Any, pair: Any) -> tuple[Any, Any]:
+    """Return the rows and labels of two classes."""
+    chosen = [label for label in np.unique(y).tolist() if label in tuple(pair)]
+    if len(chosen) != 2 or len(tuple(pair)) != 2:
+        raise ValueError(f"pair={pair!r} is not valid: name two of {np.unique(y).tolist()}.")
+    kept = np.isin(y, chosen)
+    return X[kept], y[kept]
+
+
+def _project(X: Any, y: Any, names: list[str], found: Any) -> dict[str, Any]:
+    """Return the data of the display: the answer of ``separate``, in the plane that is drawn."""
+    d = X.shape[1]
+    held = {"y": y, "classes": found.classes, "separable": found.separable}
+    if d > 2 and not found.separable:
+        raise ValueError(
+            f"X has {d} columns, and no plane separates the classes: a picture of their hulls "
+            "needs 1 or 2 columns, as projections of hulls may meet where the hulls do not."
+        )
+    if d > 2:
+        seen = _edge_on(X, found.witness)
+        edge_on = Hyperplane([1.0, 0.0], 0.0)
+        return {**held, "points": seen, "plane": edge_on, "margin": found.margin, "names": _EDGE_ON}
+    dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+    flat = np.zeros((len(dense), 2 - d))  # one column is drawn along a line
+    held |= {"points": np.hstack([dense, flat]), "names": (*names, " ")[:2]}
+    if found.separable:
+        plane = Hyperplane(np.append(found.witness.w, flat[0]), found.witness.b)
+        return {**held, "plane": plane, "margin": found.margin}
+    if found.separable is None:
+        return held
+    witness = found.witness
+    common = np.append(witness.point, flat[0])
+    return {**held, "rows": witness.rows, "weights": witness.weights, "common": common}
+
+
+def _edge_on(X: Any, plane: Hyperplane) -> Floats:
+    """Return signed distances of rows from a plane, and their widest direction within it.
+
+    The two directions are orthogonal unit vectors, so distances from the plane are true, and no
+    other distance is exaggerated.
+    """
+    u = plane.normal
+    rng = np.random.default_rng(0)
+    v = rng.standard_normal(len(u))
+    middle = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+    # Power iteration on the rows' covariance within the plane; any v is correct, but the
+    # widest shows most.
+    for _ in range(30):
+        v -= (v @ u) * u
+        v /= np.linalg.norm(v)
+        along = X @ v - middle @ v
+        v = np.asarray(X.T @ along, dtype=np.float64) - middle * along.sum()
+        if not v.any():
+            break
+    return np.column_stack([plane.signed_distance(X), along])

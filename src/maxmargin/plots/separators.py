@@ -3,34 +3,51 @@
 A line w·x + b = 0 with y f = y(w·x + b) > 0 for all points has the margin γ = min y f/‖w‖, half
 the width of the empty band around it. The central line maximises γ, midway between the two marginal
 classifiers, which are parallel to it and touch a point of either class. Where lines disagree, the
-data do not say who is right.
+data do not say which one is right.
 """
 
+import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
 
+from maxmargin._typing import Floats
+from maxmargin.errors import NotSeparableError
 from maxmargin.geometry import Hyperplane, marginal_classifiers
 from maxmargin.plots.display import Display
-from maxmargin.plots.perceptron_lines import central_line, disputed, perceptron_lines
-from maxmargin.plots.perceptron_looks import CENTRAL, draw_bands, line_looks
 from maxmargin.plots.planar import (
     Planar,
     Window,
+    check_planar,
+    draw_band,
     draw_line,
     draw_points,
-    planar,
-    remarks,
+    hull_corners,
+    sampling_messages,
     signs,
     window,
-    write_remarks,
+    write_messages,
 )
-from maxmargin.plots.style import GREEN, ink, legend_below, new_axes, settle, text
+from maxmargin.plots.style import (
+    AMBER,
+    GREEN,
+    PINK,
+    foreground,
+    legend_below,
+    new_axes,
+    settle,
+    text,
+)
 
-Floats = npt.NDArray[np.float64]
+_CENTRAL = -1  # the number of the central line; the others count from 0
+_GRID = 61  # candidate points for the query along each side
+_BAND: dict[str, Any] = {"alpha": 0.3, "zorder": 0.5}
 
 
+@dataclass(eq=False, repr=False)
 class SeparatorsDisplay(Display):
     """Lines that separate two classes in the plane, and the central one among them.
 
@@ -68,7 +85,7 @@ class SeparatorsDisplay(Display):
     central_, marginal_ : Line2D, list of two Line2D
         The central line, and the marginal classifiers: touching the first, and the second class.
     bands_ : dict of int to Polygon
-        With ``bands``: the bands by the number of their line; −1 is the central one's.
+        With ``bands``: the bands by the number of their line; −1 is that of the central line.
     query_ : PathCollection or None
         The query.
 
@@ -81,36 +98,17 @@ class SeparatorsDisplay(Display):
     (0.3, True)
     """
 
-    lines_: list[Any]
-    central_: Any
-    marginal_: list[Any]
-    bands_: dict[int, Any]
-    query_: Any
-
-    def __init__(
-        self,
-        *,
-        coef: Floats,
-        intercept: Floats,
-        central: tuple[Floats, float],
-        X: Floats,
-        y: npt.NDArray[Any],
-        classes: npt.NDArray[Any],
-        query: Floats | None = None,
-        bands: bool = False,
-        asked: int | None = None,
-        feature_names: tuple[str, str] = ("x₁", "x₂"),
-    ) -> None:
-        self.coef = coef
-        self.intercept = intercept
-        self.central = central
-        self.X = X
-        self.y = y
-        self.classes = classes
-        self.query = query
-        self.bands = bands
-        self.asked = asked
-        self.feature_names = feature_names
+    _: KW_ONLY
+    coef: Floats
+    intercept: Floats
+    central: tuple[Floats, float]
+    X: Floats
+    y: npt.NDArray[Any]
+    classes: npt.NDArray[Any]
+    query: Floats | None = None
+    bands: bool = False
+    asked: int | None = None
+    feature_names: tuple[str, str] = ("x₁", "x₂")
 
     @classmethod
     def from_data(
@@ -133,9 +131,9 @@ class SeparatorsDisplay(Display):
         y : array-like of shape (n,)
             Labels of two classes.
         n_lines : int ≥ 1, default=20
-            How many perceptrons to run, from different starts and in different orders.
+            Number of perceptrons to run, from different starts and in different orders.
         query : "auto", None or array-like of shape (2,), default="auto"
-            A point to vote on; "auto" looks for one on which the lines disagree.
+            A point to vote on; "auto" finds one on which the lines disagree.
         bands : bool, default=False
             Fill the empty bands around some lines.
         random_state : int, Generator or None, default=0
@@ -150,13 +148,13 @@ class SeparatorsDisplay(Display):
         """
         if n_lines < 1:
             raise ValueError(f"n_lines must be 1 or more, got {n_lines!r}")
-        data = planar(X, y)
-        central = central_line(data)
-        lines = perceptron_lines(data, n_lines, random_state)
+        data = check_planar(X, y)
+        central = _central_line(data)
+        lines = _perceptron_lines(data, n_lines, random_state)
         if isinstance(query, str) and query == "auto":
-            place = disputed([*lines, central], data.X, window(data.X, equal=True))
+            place = _disputed_point([*lines, central], data.X, window(data.X, equal=True))
         else:
-            place = None if query is None else _point(query)
+            place = None if query is None else _check_point(query)
         return cls(
             coef=np.array([line.w for line in lines]).reshape(-1, 2),
             intercept=np.array([line.b for line in lines]),
@@ -179,24 +177,29 @@ class SeparatorsDisplay(Display):
 
     @property
     def votes(self) -> tuple[int, int]:
-        """How many lines say the first, and how many the second class."""
+        """How many lines predict the first class, and how many the second."""
         if self.query is None:
             return 0, 0
-        said = [line.predict([self.query])[0] for line in (*self._lines, Hyperplane(*self.central))]
-        return said.count(-1), said.count(1)
+        lines = (*self._lines, Hyperplane(*self.central))
+        votes = [line.predict([self.query])[0] for line in lines]
+        return votes.count(-1), votes.count(1)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw on the axes given, or on new ones for None."""
+        """Draw on the given axes, or on new ones for None."""
         ax = new_axes(ax, (4.6, 5.0))
         seen = self._window
         central = Hyperplane(*self.central)
-        lines = {**dict(enumerate(self._lines)), CENTRAL: central}
-        margins = {**dict(enumerate(self.margins)), CENTRAL: self.central_margin}
-        looks = line_looks(margins, self.bands, ink(ax))
+        lines = {**dict(enumerate(self._lines)), _CENTRAL: central}
+        margins = {**dict(enumerate(self.margins)), _CENTRAL: self.central_margin}
+        styles = _line_styles(margins, self.bands, foreground(ax))
         draw_points(ax, Planar(self.X, self.y, self.classes, self.feature_names), seen)
-        self.bands_ = draw_bands(ax, lines, margins, looks, seen) if self.bands else {}
-        drawn = {k: draw_line(ax, line, seen, **looks[k]) for k, line in lines.items()}
-        self.central_ = drawn.pop(CENTRAL)
+        self.bands_ = {
+            k: draw_band(ax, lines[k], margins[k], seen, color=style["color"], **_BAND)
+            for k, style in styles.items()
+            if self.bands and "alpha" not in style
+        }
+        drawn = {k: draw_line(ax, line, seen, **styles[k]) for k, line in lines.items()}
+        self.central_ = drawn.pop(_CENTRAL)
         self.lines_ = list(drawn.values())
         edge = {"color": GREEN, "linewidth": 1.2, "linestyle": "--"}
         touching = marginal_classifiers(central, self.X, self._signs)
@@ -205,9 +208,9 @@ class SeparatorsDisplay(Display):
         self.query_ = None if self.query is None else self._draw_query(ax)
         ax.set_title("Many separators, one widest band" if self.bands else "Many lines separate")
         legend_below(ax, 2)
-        write_remarks(ax, remarks(len(self.X), *self._remarks(seen)))
+        write_messages(ax, sampling_messages(len(self.X), *self._messages(seen)))
         settle(ax.figure)
-        return self._drawn(ax)
+        return self._keep_axes(ax)
 
     @property
     def _lines(self) -> list[Hyperplane]:
@@ -226,10 +229,10 @@ class SeparatorsDisplay(Display):
         return float(line.geometric_margin(self.X, self._signs).min())
 
     def _draw_query(self, ax: Any) -> Any:
-        look = {"s": 110, "marker": "*", "c": ink(ax), "zorder": 5, "label": "query"}
-        return ax.scatter(*np.reshape(np.asarray(self.query), (2, 1)), **look)
+        style = {"s": 110, "marker": "*", "c": foreground(ax), "zorder": 5, "label": "query"}
+        return ax.scatter(*np.asarray(self.query), **style)
 
-    def _remarks(self, seen: Window) -> list[str]:
+    def _messages(self, seen: Window) -> list[str]:
         first, second = (text(label, 10) for label in self.classes)
         vote = f"query: {self.votes[0]} lines say {first}, {self.votes[1]} say {second}"
         lost = (self.asked or 0) - len(self.coef)
@@ -240,8 +243,87 @@ class SeparatorsDisplay(Display):
         ]
 
 
-def _point(query: Any) -> Floats:
+def _check_point(query: Any) -> Floats:
     point = np.asarray(query, dtype=np.float64) if not isinstance(query, str) else np.empty(0)
     if point.shape != (2,) or not np.isfinite(point).all():
         raise ValueError(f"query must be 'auto', None or two finite numbers, got {query!r}")
     return point
+
+
+def _central_line(data: Planar) -> Hyperplane:
+    """Return the line of largest margin, with min y f = 1."""
+    from maxmargin.estimators.hard_margin import HardMarginSVC
+
+    try:
+        model = HardMarginSVC().fit(data.X, data.y)
+    except NotSeparableError as error:
+        raise NotSeparableError(
+            f"{error} There is no separator to draw; mm.separate(X, y) gives the points that "
+            "prove it.",
+            error.witness,
+        ) from error
+    return Hyperplane(model.coef_[0], float(model.intercept_[0]))
+
+
+def _perceptron_lines(data: Planar, count: int, random_state: Any) -> list[Hyperplane]:
+    """Return the lines of this many perceptrons, without those that gave up before separating.
+
+    The first starts from zero, the others from random weights, each with its own order of rows.
+    Columns are centred and scaled, which maps lines to lines: otherwise R̃²/γ̃² may be huge. Only
+    the corners of the classes' convex hulls are used, as a line that separates them separates all.
+    """
+    from maxmargin.estimators.perceptron import Perceptron
+
+    rng = np.random.default_rng(random_state)
+    centre = data.X.mean(axis=0)
+    scale = np.abs(data.X - centre).max(axis=0)
+    scale[scale == 0] = 1.0
+    y, rows = signs(data.y, data.classes), (data.X - centre) / scale
+    members = [np.flatnonzero(y == sign) for sign in (-1, 1)]
+    corners = np.concatenate([own[hull_corners(rows[own])] for own in members])
+    lines = []
+    for k in range(count):
+        start = "zeros" if k == 0 else (2.0 * rng.standard_normal(2), rng.standard_normal())
+        model = Perceptron(init=start, random_state=int(rng.integers(2**31)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(rows[corners], y[corners])
+        w = model.coef_[0] / scale
+        line = Hyperplane(w, float(model.intercept_[0] - w @ centre))
+        if line.norm > 0 and line.functional_margin(data.X, y).min() > 0:
+            lines.append(line)
+    return lines
+
+
+def _disputed_point(lines: list[Hyperplane], X: Floats, seen: Window) -> Floats | None:
+    """Return a point in the window, away from the data, on which the lines disagree most evenly."""
+    from scipy.spatial import cKDTree
+
+    sides = [np.linspace(low, high, _GRID)[3:-3] for low, high in zip(*seen[:2], strict=True)]
+    places = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
+    share = np.mean([line.predict(places) > 0 for line in lines], axis=0)
+    size = seen.high - seen.low
+    near, _ = cKDTree(X / size).query(places / size)
+    # An even vote comes first; among equal votes, the point nearest to the middle of the data.
+    middle = np.linalg.norm((places - X.mean(axis=0)) / size, axis=1)
+    cost = np.abs(share - 0.5).round(1) + 0.1 * middle + np.where(near > 0.04, 0.0, 1.0)
+    best = int(np.argmin(cost))
+    return places[best] if 0.0 < share[best] < 1.0 else None
+
+
+def _line_styles(margins: dict[int, float], bands: bool, plain: str) -> dict[int, dict[str, Any]]:
+    """Return the style of each line: some in colour, with their margins if bands are drawn."""
+    others = [k for k in margins if k != _CENTRAL]
+    styles: dict[int, dict[str, Any]] = {
+        k: {"color": plain, "alpha": 0.2 if bands else 0.4, "linewidth": 0.7} for k in others
+    }
+    marked = {_CENTRAL: (GREEN, "central"), **({0: (PINK, "perceptron")} if others else {})}
+    if bands and len(others) > 1:
+        marked[max(others[1:], key=lambda k: margins[k])] = (AMBER, "another")
+    for k, (colour, name) in marked.items():
+        label = f"{name} ±{margins[k]:.2g}" if bands else name
+        styles[k] = {"color": colour, "linewidth": 2.4 if k == _CENTRAL else 1.8, "label": label}
+        styles[k]["zorder"] = 2.2  # above the others
+    if rest := [k for k in others if k not in marked]:
+        styles[rest[0]]["label"] = "other perceptrons"
+    return styles

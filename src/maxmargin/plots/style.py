@@ -1,9 +1,10 @@
-"""What all pictures share: colours, marks, axes, text that is safe to draw, and thinning.
+"""What all displays share: colours, markers, axes, legends, safe text and sampling of points.
 
-Colours are those of Okabe and Ito (2008), which colour-blind readers can tell apart; classes
-differ in their marks as well. Ink adapts to the paper, so that dark styles work.
+Colours are those of Okabe and Ito (2008), which colour-blind readers can tell apart; classes also
+differ in their markers. The foreground colour follows the background, so that dark styles work.
 """
 
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+Rows = npt.NDArray[np.intp]
 
 BLUE, ORANGE, GREEN, PINK, SKY, AMBER = (
     "#0072B2",
@@ -20,15 +23,17 @@ BLUE, ORANGE, GREEN, PINK, SKY, AMBER = (
     "#56B4E9",
     "#E69F00",
 )
-COLOURS = (BLUE, ORANGE, GREEN, PINK, SKY, AMBER)  # of classes, in the order of classes_
+COLOURS = (BLUE, ORANGE, GREEN, PINK, SKY, AMBER)  # of the classes, in the order of classes_
 WRONG, GREY = "#E0315B", "#7D848C"  # of mistakes, and of what belongs to no class
-MARKS = ("o", "s", "^", "D", "v", "P")  # the same, for those who see no colours
-MOST_POINTS = 20_000  # more are sampled, and the picture says so
-RASTER_FROM = 2_000  # points from which a vector file keeps them as pixels
-COLUMN = 3.5  # inches: one column of a journal
-_LONGEST = 28  # characters of a label
-_ROOM = 0.95  # of a figure's width, for its legend
-_ROUNDS = 12  # of laying out, at most
+MARKS = ("o", "s", "^", "D", "v", "P")  # of the classes, for readers who see no colours
+MOST_POINTS = 20_000  # of more points a sample is drawn, and the figure says so
+RASTER_FROM = 2_000  # above this many points, vector files keep them as pixels
+COLUMN = 3.5  # width of one column of a journal, in inches
+_LONGEST = 28  # characters in a label
+_LEGEND_WIDTH = 0.95  # largest share of the figure's width that a legend may take
+_MOST_ENTRIES = 12  # in a legend below several panels: more would be larger than the panels
+_LAYOUT_ROUNDS = 12  # at most
+_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _DARK = {
     "figure.facecolor": "#15181c",
     "axes.facecolor": "#15181c",
@@ -53,12 +58,12 @@ _COMMON = {
 
 @contextmanager
 def theme(name: str = "light") -> Iterator[None]:
-    """Draw what is plotted inside ``with`` in small type, on light or on dark paper.
+    """Draw what is plotted inside ``with`` in small type, on a light or a dark background.
 
     Parameters
     ----------
     name : {"light", "dark"}, default="light"
-        The paper.
+        The background.
 
     Examples
     --------
@@ -73,7 +78,7 @@ def theme(name: str = "light") -> Iterator[None]:
 
 
 def pyplot() -> Any:
-    """Return matplotlib.pyplot, or say how to install it."""
+    """Return matplotlib.pyplot; if it is missing, the error says how to install it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as missing:
@@ -83,8 +88,8 @@ def pyplot() -> Any:
     return plt
 
 
-def new_axes(ax: Any = None, size: tuple[float, float] = (4.6, 3.8), **how: Any) -> Any:
-    """Return the axes given, or those of a new figure whose labels do not overlap."""
+def new_axes(ax: Any = None, size: tuple[float, float] = (4.6, 3.8), **options: Any) -> Any:
+    """Return the given axes, or those of a new figure whose labels do not overlap."""
     if ax is not None:
         if not is_axes(ax) or ax.name in ("3d", "polar"):
             raise TypeError(
@@ -92,48 +97,94 @@ def new_axes(ax: Any = None, size: tuple[float, float] = (4.6, 3.8), **how: Any)
             )
         return ax
     figure = pyplot().figure(figsize=size, layout="constrained")
-    return figure.add_subplot(**how)
+    return figure.add_subplot(**options)
 
 
-def grid_of_axes(rows: int, columns: int, size: tuple[float, float], **how: Any) -> Any:
-    """Return an array of axes in one new figure; ``size`` is that of the figure."""
+def grid_of_axes(rows: int, columns: int, size: tuple[float, float], **options: Any) -> Any:
+    """Return an array of axes in one new figure of this size."""
     figure = pyplot().figure(figsize=size, layout="constrained")
-    return figure.subplots(rows, columns, squeeze=False, **how)
+    return figure.subplots(rows, columns, squeeze=False, **options)
 
 
 def is_axes(ax: Any) -> bool:
-    """Whether there is something to draw on."""
+    """Return whether ``ax`` is a matplotlib Axes."""
     from matplotlib.axes import Axes
 
     return isinstance(ax, Axes)
 
 
-def ink(ax: Any) -> str:
-    """Return black on light paper, nearly white on dark."""
+def panels(ax: Any, rows: int, columns: int, size: tuple[float, float], **options: Any) -> Any:
+    """Return the given array of axes, or one in a new figure; panels are counted row by row."""
+    if ax is None:
+        return grid_of_axes(rows, columns, size, **options)
+    axes = np.asarray(ax, dtype=object)
+    if axes.size != rows * columns or not all(map(is_axes, axes.flat)):
+        raise ValueError(
+            f"ax={ax!r} is not valid: this display has {rows * columns} panels. Give an array of "
+            f"as many axes, such as figure.subplots({rows}, {columns}), or None for a new figure."
+        )
+    return axes
+
+
+def small_multiples(count: int, cell: tuple[float, float], extra: tuple[float, float]) -> Any:
+    """Return axes for this many panels in a new figure, at most three beside each other.
+
+    ``cell`` is the size of a panel, ``extra`` what the figure has beside them, in inches. Axes of
+    the array beyond the count are removed from the figure.
+    """
+    columns = min(count, 3)
+    rows = -(-count // columns)
+    axes = grid_of_axes(rows, columns, (cell[0] * columns + extra[0], cell[1] * rows + extra[1]))
+    for ax in axes.flat[count:]:
+        ax.remove()
+    return axes
+
+
+def foreground(ax: Any) -> str:
+    """Return black on a light background, nearly white on a dark one."""
     from matplotlib.colors import to_rgba
 
-    paper = np.ones(3)
-    # What is transparent shows what is below.
-    for sheet in (ax.figure.canvas.figure, ax.figure, ax):
-        *painted, alpha = to_rgba(sheet.get_facecolor())
-        paper = alpha * np.array(painted) + (1 - alpha) * paper
-    red, green, blue = paper
-    return "#000000" if 0.3 * red + 0.59 * green + 0.11 * blue > 0.5 else "#f2f2f2"
+    background = np.ones(3)
+    # A transparent layer shows what is below it.
+    for layer in (ax.figure.canvas.figure, ax.figure, ax):
+        *colours, alpha = to_rgba(layer.get_facecolor())
+        background = alpha * np.array(colours) + (1 - alpha) * background
+    return "#f2f2f2" if is_dark(background) else "#000000"
+
+
+def is_dark(rgb: Any) -> bool:
+    """Return whether light text is easier to read on this colour than dark text."""
+    return bool(np.dot((0.3, 0.59, 0.11), rgb) <= 0.5)
 
 
 def text(value: Any, longest: int = _LONGEST) -> str:
-    """Return a name as matplotlib can draw it: short, on one line, and without mathematics.
+    """Return a name that is safe to draw: short, on one line, and never parsed as a formula.
 
-    A dollar sign would start a formula, and a leading underscore would hide a legend's line.
+    A dollar sign would start a formula, and a leading underscore would hide a legend entry.
     """
     name = one_line(value, longest).replace("$", r"\$")
     return f" {name}" if name.startswith("_") else name or " "
 
 
 def one_line(value: Any, longest: int) -> str:
-    """Return a name without what does not print, cut to a length."""
+    """Return a name without unprintable characters, cut to a length."""
     name = "".join(c if c.isprintable() else " " for c in str(value))
     return name if len(name) <= longest else name[: longest - 1] + "…"
+
+
+def column_names(X: Any, count: int) -> list[str]:
+    """Return the names of the columns: those of a frame, or x₁, x₂ and so on."""
+    if hasattr(X, "columns"):
+        return [str(name) for name in X.columns]
+    return [f"x{k}".translate(_SUBSCRIPTS) for k in range(1, count + 1)]
+
+
+def kernel_name(kernel: Any) -> str:
+    """Return the repr of a kernel, with its numbers rounded to four digits."""
+    from maxmargin.kernels.base import literal
+
+    name = kernel if isinstance(kernel, str) else literal(kernel)
+    return re.sub(r"\d+\.\d{4,}(e[-+]?\d+)?", lambda found: f"{float(found[0]):.4g}", name)
 
 
 def colour(k: int) -> str:
@@ -142,12 +193,17 @@ def colour(k: int) -> str:
 
 
 def mark(k: int) -> str:
-    """Return the mark of the k-th class."""
+    """Return the marker of the k-th class."""
     return MARKS[(k + k // len(COLOURS)) % len(MARKS)]
 
 
-def thinned(n: int, keep: Any = (), most: int = MOST_POINTS) -> npt.NDArray[np.intp]:
-    """Return which of n points to draw: all, or a fixed random sample beside those to ``keep``."""
+def dot_size(n: int) -> float:
+    """Return the marker size for n points: large if they are few."""
+    return 14.0 if n <= RASTER_FROM else 4.0
+
+
+def thin(n: int, keep: Any = (), most: int = MOST_POINTS) -> Rows:
+    """Return which of n points to draw: all, or a fixed random sample and those to ``keep``."""
     if n <= most:
         return np.arange(n)
     chosen = np.random.default_rng(0).choice(n, most, replace=False)
@@ -155,69 +211,82 @@ def thinned(n: int, keep: Any = (), most: int = MOST_POINTS) -> npt.NDArray[np.i
 
 
 def scatter(
-    ax: Any, X: Any, labels: Any, classes: Sequence[Any], size: float = 18.0, **how: Any
+    ax: Any, X: Any, labels: Any, classes: Sequence[Any], size: float = 18.0, **options: Any
 ) -> list[Any]:
-    """Draw points by class, each class with a colour and a mark, and return the artists.
+    """Draw points, with a colour and a marker for each class, and return one artist per class.
 
     X has as many columns as the axes have dimensions. Many points become pixels in vector files.
     """
-    how.setdefault("rasterized", len(X) > RASTER_FROM)
-    how.setdefault("linewidths", 0)
-    how.setdefault("alpha", 0.9 if len(X) <= RASTER_FROM else 0.5)
+    options.setdefault("rasterized", len(X) > RASTER_FROM)
+    options.setdefault("linewidths", 0)
+    options.setdefault("alpha", 0.9 if len(X) <= RASTER_FROM else 0.5)
     artists = []
     for k, label in enumerate(classes):
         rows = X[np.asarray(labels) == label]
         artists.append(
-            ax.scatter(*rows.T, s=size, c=colour(k), marker=mark(k), label=text(label), **how)
+            ax.scatter(*rows.T, s=size, c=colour(k), marker=mark(k), label=text(label), **options)
         )
     return artists
 
 
-def legend_below(ax: Any, columns: int = 3, **how: Any) -> Any:
-    """Put the legend under the axes, where it hides nothing, in so many columns as fit at most."""
-    how.setdefault("frameon", False)
-    # In units of the font, not of the axes: low axes have ticks and labels just as tall.
-    how.setdefault("borderaxespad", 4.2)
-    how |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
-    return legend_that_fits(ax, ax.figure, columns, **how)
+def legend_below(ax: Any, columns: int = 3, **options: Any) -> Any:
+    """Put the legend below the axes, where it hides nothing, in at most this many columns."""
+    options.setdefault("frameon", False)
+    # In units of the font, not of the axes: tick labels are as tall below low axes.
+    options.setdefault("borderaxespad", 4.2)
+    options |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
+    return legend_that_fits(ax, ax.figure, columns, **options)
 
 
-def legend_that_fits(place: Any, figure: Any, columns: int, **how: Any) -> Any:
-    """Return a legend of axes or of a figure, in the most columns that the figure is wide for.
+def legend_that_fits(place: Any, figure: Any, columns: int, **options: Any) -> Any:
+    """Return a legend of axes or of a figure, in as many columns as the figure is wide enough for.
 
-    Letters get smaller if a single column is too wide: axes would give way to it until none is
-    left.
+    If even one column is too wide, the font shrinks: otherwise the layout would shrink the axes
+    to nothing.
     """
     for count in range(columns, 0, -1):
-        legend = place.legend(ncols=count, **how)
-        with _unwarned():
-            part = legend.get_window_extent().width / (_ROOM * figure.bbox.width)
-        if part <= 1:
+        legend = place.legend(ncols=count, **options)
+        with _ignore_missing_glyphs():
+            ratio = legend.get_window_extent().width / (_LEGEND_WIDTH * figure.bbox.width)
+        if ratio <= 1:
             return legend
         if count > 1:
             legend.remove()
-    for words in legend.get_texts():
-        words.set_fontsize(words.get_fontsize() / part)
+    for entry in legend.get_texts():
+        entry.set_fontsize(entry.get_fontsize() / ratio)
     return legend
 
 
+def legend_under(axes: Any, handles: Sequence[Any]) -> Any:
+    """Put one legend below all panels, in as many columns as the figure is wide enough for."""
+    from matplotlib.lines import Line2D
+
+    shown = list(handles[:_MOST_ENTRIES])
+    if len(handles) > len(shown):
+        rest = f"and {len(handles) - len(shown)} more"
+        shown.append(Line2D([], [], linestyle="none", label=rest))
+    figure = axes.flat[0].figure
+    options = {"loc": "outside lower center", "frameon": False, "columnspacing": 1.2}
+    return legend_that_fits(figure, figure, len(shown), handles=shown, **options)
+
+
 @contextmanager
-def _unwarned() -> Iterator[None]:
-    """Measure text without a word on letters that the font has not: drawing is to say so."""
+def _ignore_missing_glyphs() -> Iterator[None]:
+    """Measure text without warnings about missing glyphs; drawing it warns about them."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         yield
 
 
-def note(ax: Any, words: str) -> Any:
-    """Write a remark small above the axes: what was sampled, what was held fixed.
+def note(ax: Any, message: str) -> Any:
+    """Write a message in small type above the axes: what was sampled, what is held fixed.
 
-    Call it after the title is set, which it lifts: both would stand in the same place.
+    Call it after the title is set: it raises the title, which would be in the same place.
     """
     if ax.get_title():
-        ax.set_title(ax.get_title(), pad=6 + 9 * len(words.splitlines()))
+        ax.set_title(ax.get_title(), pad=6 + 9 * len(message.splitlines()))
     return ax.annotate(
-        words,
+        message,
         (1.0, 1.005),
         xycoords="axes fraction",
         ha="right",
@@ -228,18 +297,18 @@ def note(ax: Any, words: str) -> Any:
 
 
 def settle(figure: Any) -> None:
-    """Lay a figure out until axes of equal scale have found their place.
+    """Repeat the layout of a figure until axes of equal scale have found their place.
 
-    Such axes shrink after they were placed, so that titles and legends end up elsewhere: each
-    round halves what is missing.
+    Such axes shrink after they are placed, so that titles and legends are misplaced: each round
+    halves the error.
     """
-    # A subfigure is laid out with the whole figure, of which parts may be empty as yet.
+    # A subfigure is laid out with the whole figure, parts of which may still be empty.
     engine = figure.get_layout_engine() if figure.figure is figure else None
     places: list[Any] = []
-    for _ in range(_ROUNDS):
+    for _ in range(_LAYOUT_ROUNDS):
         if engine is None:
             return
-        with _unwarned():
+        with _ignore_missing_glyphs():
             engine.execute(figure)
         last, places = places, [axes.get_position().bounds for axes in figure.axes]
         if last and np.allclose(places, last, atol=1e-3):

@@ -15,10 +15,10 @@ import scipy.sparse as sp
 from sklearn.metrics import r2_score
 from sklearn.utils import _safe_indexing
 
+from maxmargin._typing import Floats
 from maxmargin.html import Html, bullets, joined, table, tag, visible
-from maxmargin.reports.subject import NAME, Subject, before, inner, operations, raw_scores
-
-Floats = npt.NDArray[np.float64]
+from maxmargin.inspection.model_view import raw_scores
+from maxmargin.reports.subject import NAME, Subject
 
 SHOWN = 5  # columns beside a row
 _LISTED = 20  # columns in a table of importances
@@ -100,11 +100,11 @@ def _weights(subject: Subject) -> Html | None:
     Nor are weights of components, which are made of all columns, anything that a reader knows.
     """
     machine = subject.machine
-    if not hasattr(machine, "coef_") or operations(subject.model):
+    if not hasattr(machine, "coef_") or subject.view.count_operations():
         return None
     coef = np.atleast_2d(_dense(machine.coef_))
     classes = len(subject.classes)
-    seen = inner(subject.model, subject.train.X)
+    seen = subject.view.transform(subject.train.X)
     if len(coef) not in (1, classes) or np.ndim(seen) != 2 or seen.shape[1] != coef.shape[1]:
         return None
     weights = coef * _spreads(seen)
@@ -158,7 +158,7 @@ def _of_classes(subject: Subject, weights: Floats) -> tuple[list[str], Callable[
 def inner_names(subject: Subject, width: int) -> list[str]:
     """Return the names of the columns that the machine sees."""
     names: Any = np.asarray(subject.names, dtype=object)
-    for step in before(subject.model):
+    for step in subject.view.steps:
         try:
             names = step.get_feature_names_out(names)
         except (AttributeError, TypeError, ValueError):
@@ -240,7 +240,7 @@ def _judged(subject: Subject, y: Any, metric: str, X: Any) -> tuple[Floats, floa
         scores = np.asarray(judge(X), dtype=np.float64)
         return scores, float(r2_score(y, scores)) if subject.regresses else float(scores.mean())
     classes = np.asarray(subject.machine.classes_)
-    scores = raw_scores(subject.machine, inner(subject.model, X), classes)[0]
+    scores = raw_scores(subject.machine, subject.view.transform(X), classes)[0]
     best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
     right = classes[best] == y
     if metric != "balanced accuracy":
@@ -250,7 +250,7 @@ def _judged(subject: Subject, y: Any, metric: str, X: Any) -> tuple[Floats, floa
 
 def _affordable(subject: Subject) -> int:
     """Return how many rows can be scored anew for every column in a few seconds."""
-    cost = operations(subject.model)
+    cost = subject.view.count_operations()
     each = _COST if cost is None else max(cost, 1.0)
     shuffles = _REPEATS * min(_TRIED, max(1, len(subject.names)))
     return int(np.clip(_OPERATIONS / (shuffles * each), _FEWEST, _ROWS))

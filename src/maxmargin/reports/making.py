@@ -13,10 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 
 import maxmargin
-from maxmargin.estimators.code import code, placeless
 from maxmargin.html import Html, html, joined, table, tag, visible
-from maxmargin.problem import Status
-from maxmargin.reports.pictures import drawn, search_picture
+from maxmargin.inspection.code import drop_addresses, write_code
+from maxmargin.problems.problem import Status
+from maxmargin.reports.pictures import draw_figure, search_picture
 from maxmargin.reports.subject import Subject
 
 _DIGITS = 16  # of a hash
@@ -51,7 +51,7 @@ def making(subject: Subject, script: str | None) -> Html:
 
 def default_script(subject: Subject) -> str:
     """Return a script for rows that the reader has: X and y, and those for tests."""
-    made = code(subject.model)
+    made = write_code(subject.model)
     labels = "" if subject.y is None else ", y"
     lines = [*made.imports, "", f"model = {made.expression}", f"model.fit(X{labels})"]
     if subject.test is not None and subject.test.y is not None:
@@ -128,11 +128,11 @@ def _remarks(subject: Subject) -> Iterator[str]:
     """Yield the seeds, and what code cannot say."""
     params = subject.model.get_params(deep=True)
     seeds = {name: params[name] for name in params if name.split("__")[-1] == "random_state"}
-    drawn = ", ".join(f"{name} = {placeless(str(seed))}" for name, seed in seeds.items())
+    drawn = ", ".join(f"{name} = {drop_addresses(str(seed))}" for name, seed in seeds.items())
     yield f"Seeds: {drawn or 'none, there is no random_state'}."
     if getattr(subject.machine, "status_", None) in (Status.MAX_TIME, Status.INTERRUPTED):
         yield "It was stopped by the clock or by hand: next time that may be elsewhere."
-    if not code(subject.model).complete:
+    if not write_code(subject.model).complete:
         yield "What is in <…> above cannot be written as code: put in the object that was used."
 
 
@@ -190,7 +190,7 @@ def searching(search: Any, theme: str) -> Html:
     return joined(
         [
             tag("p", words),
-            drawn(search_picture(search), theme),
+            draw_figure(search_picture(search), theme),
             table(["setting", "mean score", "deviation over the folds"], lines, caption),
         ]
     )
@@ -202,4 +202,6 @@ def _setting(params: dict[str, Any]) -> str:
 
 
 def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else visible(placeless(str(value)), _VALUE)
+    return (
+        f"{value:.4g}" if isinstance(value, float) else visible(drop_addresses(str(value)), _VALUE)
+    )

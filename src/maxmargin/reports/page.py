@@ -54,8 +54,8 @@ def _body(subject: Subject, diagnosis: Diagnosis | None, theme: str, script: str
         ("support", "Support vectors", support(subject)),
         ("looking", "Rows worth looking at", looking(subject, beside)),
     ]
-    if subject.search is not None:
-        sections.append(("search", "The search", searching(subject.search, theme)))
+    if subject.view.search is not None:
+        sections.append(("search", "The search", searching(subject.view.search, theme)))
     sections.append(("again", "How to get the same again", making(subject, script)))
     top = ("summary", "In short", summary(subject, diagnosis, proved))
     links = joined(
@@ -84,7 +84,7 @@ def _diagnosis(subject: Subject, found: Diagnosis | None) -> tuple[Diagnosis | N
     if not subject.classifies:
         return None, "The ladder of questions is about classes: there are none here."
     # Words and gaps in a table are for the steps before the machine to fill in.
-    rows = subject.X if subject.numeric or not subject.names else subject.inner(subject.X)
+    rows = subject.X if subject.numeric or not subject.names else subject.view.transform(subject.X)
     try:
         return diagnose(rows, subject.y, max_time=_SECONDS), ""
     except (TypeError, ValueError) as refused:
@@ -115,7 +115,7 @@ def _conflicts(subject: Subject, found: Diagnosis) -> Html:
         said = ", ".join(f"{visible(label, NAME)} × {count}" for label, count in each)
         lines.append([numbers + (" …" if len(rows) > _MEMBERS else ""), said])
     caption = f"Equal rows with different labels: {len(lines)} of {len(groups)} groups."
-    return table([f"{subject.words.row}s", f"{subject.words.label}s"], lines, caption)
+    return table([f"{subject.wording.row}s", f"{subject.wording.label}s"], lines, caption)
 
 
 # ------------------------------------------------------------ how it looks

@@ -1,4 +1,4 @@
-"""The pictures of a report: which fit this model, drawn as images that the page carries itself.
+"""The figures of a report: those that suit the model, drawn as images embedded in the page.
 
 A class has the same colour in all of them, mistakes are red, and what belongs to no class is grey.
 """
@@ -7,10 +7,10 @@ import base64
 import io
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.metrics import (
     average_precision_score,
     precision_recall_curve,
@@ -19,47 +19,55 @@ from sklearn.metrics import (
 )
 from sklearn.utils import _safe_indexing
 
+from maxmargin._typing import Floats
 from maxmargin.html import Html, html, joined, tag, visible
 from maxmargin.plots import style
 from maxmargin.plots.display import Display
-from maxmargin.plots.style import GREY, MARKS, WRONG, colour, ink, legend_below, new_axes, note
+from maxmargin.plots.style import (
+    GREY,
+    MARKS,
+    WRONG,
+    colour,
+    foreground,
+    legend_below,
+    new_axes,
+    note,
+)
 from maxmargin.reports.columns import inner_names
-from maxmargin.reports.subject import Part, Subject
-
-Floats = npt.NDArray[np.float64]
+from maxmargin.reports.subject import ScoredRows, Subject
 
 _DPI = 130
 _COMPONENT_ROWS = 1000  # for kernel principal components
-_OPERATIONS = 2e9  # of a boundary in the plane
+_OPERATIONS = 2e9  # for drawing a boundary in the plane
 _FINEST, _COARSEST = 200, 40  # points along a side of its grid
-_WIDE = 1.6  # width by height of a picture that needs the whole column
-_PAPERS = {"auto": ("light", "dark"), "light": ("light",), "dark": ("dark",)}
+_WIDE = 1.6  # width by height of a figure that needs the whole column
+_BACKGROUNDS = {"auto": ("light", "dark"), "light": ("light",), "dark": ("dark",)}
 
 
-class Picture(NamedTuple):
-    """A caption, and what makes a display."""
+class ReportFigure(NamedTuple):
+    """A caption, and a function that makes the display."""
 
     caption: str
     make: Callable[[], Any]
 
 
 def figures(subject: Subject, theme: str) -> Html:
-    """Return all pictures that fit the model."""
-    said = ""
+    """Return all figures that suit the model."""
+    message = ""
     if subject.guesses:
-        said = f"{type(subject.machine).__name__} draws no boundary, so there is none to show."
-    shown = (drawn(picture, theme) for picture in pictures(subject))
-    return joined([tag("p", said, class_="wide") if said else "", *shown])
+        message = f"{type(subject.machine).__name__} draws no boundary, so there is none to show."
+    shown = (draw_figure(picture, theme) for picture in pictures(subject))
+    return joined([tag("p", message, class_="wide") if message else "", *shown])
 
 
-def drawn(picture: Picture, theme: str) -> Html:
-    """Return a figure on light and dark paper, or a sentence on why it could not be drawn."""
+def draw_figure(picture: ReportFigure, theme: str) -> Html:
+    """Return a figure on light and dark background, or a sentence why it could not be drawn."""
     try:
-        images, wide = _images(picture.make, _PAPERS[theme])
-    except Exception as failure:  # one picture must not cost the reader all the rest
+        images, wide = _images(picture.make, _BACKGROUNDS[theme])
+    except Exception as failure:  # the reader must not lose the rest of the report
         why = f"{type(failure).__name__}: {visible(failure, 200)}"
-        words = f"This picture could not be drawn ({why}). It would have shown: {picture.caption}"
-        return tag("p", words, class_="missing")
+        message = f"This picture could not be drawn ({why}). It would have shown: {picture.caption}"
+        return tag("p", message, class_="missing")
     sources = [
         f'<source media="(prefers-color-scheme: dark)" srcset="{dark}">' for dark in images[1:]
     ]
@@ -69,16 +77,20 @@ def drawn(picture: Picture, theme: str) -> Html:
     return tag("figure", inside, tag("figcaption", picture.caption), **kind)
 
 
-def _images(make: Callable[[], Any], papers: tuple[str, ...]) -> tuple[list[str], bool]:
-    """Return a picture as addresses that hold it, one for each paper; and whether it is wide."""
+def _images(make: Callable[[], Any], backgrounds: tuple[str, ...]) -> tuple[list[str], bool]:
+    """Return a figure as data URLs, one for each background, and whether it is wide."""
     plt = style.pyplot()
     images = []
     display = None
     open_before = set(plt.get_fignums())
     try:
-        for paper in papers:
-            with plt.style.context("default"), style.theme(paper), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # such as a font without the letters of a label
+        for background in backgrounds:
+            with (
+                plt.style.context("default"),
+                style.theme(background),
+                warnings.catch_warnings(),
+            ):
+                warnings.simplefilter("ignore")  # such as missing glyphs in a label
                 display = make() if display is None else display
                 figure = display.plot().figure_
                 file = io.BytesIO()
@@ -108,21 +120,23 @@ _SCORES = {
 }
 
 
-def pictures(subject: Subject) -> Iterator[Picture]:
-    """Yield the pictures that fit the model."""
+def pictures(subject: Subject) -> Iterator[ReportFigure]:
+    """Yield the figures that suit the model."""
     if not subject.guesses:
         yield from _boundaries(subject)
-        yield from _answers(subject)
+        yield from _score_figures(subject)
     yield from _components(subject)
     if isinstance(getattr(subject.machine, "trace_", None), list):
         caption = "How the gap closed: the distance to the best possible objective by time."
-        yield Picture(caption, lambda: _plots().ConvergenceDisplay.from_estimator(subject.machine))
+        yield ReportFigure(
+            caption, lambda: _plots().ConvergenceDisplay.from_estimator(subject.machine)
+        )
 
 
-def search_picture(search: Any) -> Picture:
+def search_picture(search: Any) -> ReportFigure:
     """Return the map of a search."""
     caption = "What was searched: mean score over the folds for each setting."
-    return Picture(caption, lambda: _plots().SearchDisplay.from_estimator(search))
+    return ReportFigure(caption, lambda: _plots().SearchDisplay.from_estimator(search))
 
 
 def _kind(subject: Subject) -> str:
@@ -133,7 +147,7 @@ def _kind(subject: Subject) -> str:
     return "classes" if len(subject.classes) == 2 else "leads"
 
 
-def _boundaries(subject: Subject) -> Iterator[Picture]:
+def _boundaries(subject: Subject) -> Iterator[ReportFigure]:
     """Yield the data with the boundary: in the plane, or along it."""
     if subject.regresses or not hasattr(subject.machine, "decision_function"):
         return
@@ -141,23 +155,25 @@ def _boundaries(subject: Subject) -> Iterator[Picture]:
     X, y = whole.X, whole.y if subject.classifies else None
     flat = len(subject.names) == 2 and subject.numeric
 
-    def make(**how: Any) -> Any:
-        # Rows that are no numbers, such as texts, are seen as the last step sees them.
-        seen = (subject.model, X) if subject.numeric else (subject.machine, subject.inner(X))
-        display = _plots().MarginDisplay.from_estimator(*seen, y, **how)
-        if flat and not how.get("view"):
+    def make(**options: Any) -> Any:
+        # Rows that are not numbers, such as texts, are drawn as the last step sees them.
+        seen = subject.model, X
+        if not subject.numeric:
+            seen = subject.machine, subject.view.transform(X)
+        display = _plots().MarginDisplay.from_estimator(*seen, y, **options)
+        if flat and not options.get("view"):
             display.axis_labels = tuple(subject.names)
         return display
 
     if flat and not _pairwise(subject):
         caption = "The data and the boundary, with margins and support vectors if it has any."
-        yield Picture(caption, lambda: make(grid_resolution=_resolution(subject)))
+        yield ReportFigure(caption, lambda: make(grid_resolution=_resolution(subject)))
     if len(subject.classes) == 2 and not flat and subject.train.scores.unit == "distance":
         caption = (
             "The data seen along the boundary: to the right, the signed distance; upwards, the "
             "direction of the largest spread beside it."
         )
-        yield Picture(caption, lambda: make(view="margin"))
+        yield ReportFigure(caption, lambda: make(view="margin"))
 
 
 def _resolution(subject: Subject) -> int:
@@ -170,46 +186,46 @@ def _pairwise(subject: Subject) -> bool:
     return bool(subject.model.__sklearn_tags__().input_tags.pairwise)
 
 
-def _answers(subject: Subject) -> Iterator[Picture]:
-    """Yield what the model says of rows: how far off, how sure, how well in order."""
+def _score_figures(subject: Subject) -> Iterator[ReportFigure]:
+    """Yield figures of the scores: how far off, how sure and how well ordered they are."""
     parts, kind = subject.parts, _kind(subject)
     if subject.regresses:
         caption = "Predicted against true values: a perfect model would put all on the diagonal."
-        yield Picture(caption, lambda: FitDisplay(parts))
-    yield Picture(_SCORES[kind], lambda: ScoresDisplay(parts, kind, subject.classes))
+        yield ReportFigure(caption, lambda: FitDisplay(parts))
+    yield ReportFigure(_SCORES[kind], lambda: ScoresDisplay(parts, kind, subject.classes))
     part = parts[0]
     if kind != "classes" or not np.isin(subject.classes, part.y).all():
         return
     if not np.ptp(part.scores.raw):  # no order among the rows
         return
     caption = (
-        "ROC curve: how many rows of the one class are found (up) if so many of the other are "
+        "ROC curve: how many rows of the one class are found (up) as more of the other are "
         "taken for it (right). Guessing is the dotted line."
     )
-    yield Picture(caption, lambda: RocDisplay(part, subject.classes))
+    yield ReportFigure(caption, lambda: RocDisplay(part, subject.classes))
     caption = (
         "Precision and recall of each class, for every threshold. Dotted: the share of the class "
         "among the rows, which guessing gets."
     )
-    yield Picture(caption, lambda: PrecisionRecallDisplay(part, subject.classes))
+    yield ReportFigure(caption, lambda: PrecisionRecallDisplay(part, subject.classes))
 
 
-def _components(subject: Subject) -> Iterator[Picture]:
-    """Yield what the kernel makes of the rows; of a linear machine, plain principal components."""
+def _components(subject: Subject) -> Iterator[ReportFigure]:
+    """Yield the kernel matrix and kernel components; for linear machines, plain components."""
     kernel = getattr(subject.machine, "kernel_", None)
     straight = hasattr(subject.machine, "coef_") or not hasattr(kernel, "gram")
     part = subject.train
     labels = part.y if subject.classifies else None
 
     def gram() -> Any:
-        rows = subject.inner(part.X)
+        rows = subject.view.transform(part.X)
         return _plots().GramDisplay.from_estimator(subject.machine, rows, labels)
 
     def components() -> Any:
         from maxmargin.estimators import KernelPCA
 
         some = np.sort(np.random.default_rng(0).permutation(len(part.rows))[:_COMPONENT_ROWS])
-        rows = subject.inner(_safe_indexing(part.X, some))
+        rows = subject.view.transform(_safe_indexing(part.X, some))
         fitted = KernelPCA(3, kernel="linear" if straight else kernel).fit(rows)
         chosen = None if labels is None else labels[some]
         display = _plots().KernelPCADisplay.from_estimator(fitted, rows, chosen)
@@ -219,14 +235,14 @@ def _components(subject: Subject) -> Iterator[Picture]:
 
     if not straight:
         caption = "The kernel matrix of training rows, sorted by class, and its spectrum."
-        yield Picture(caption, gram)
+        yield ReportFigure(caption, gram)
     if _pairwise(subject) or getattr(kernel, "takes_objects", False):
         return
     if not straight:
         caption = "Training rows as the kernel sees them: their first kernel principal components."
-        yield Picture(caption, components)
+        yield ReportFigure(caption, components)
     elif len(subject.names) > 2 and subject.numeric:
-        yield Picture("Training rows in their first principal components.", components)
+        yield ReportFigure("Training rows in their first principal components.", components)
 
 
 # ------------------------------------------------------------ displays of any model
@@ -238,16 +254,17 @@ _TITLES = {
     "outliers": "Left of 0: outliers",
 }
 _BINS = 40
-_NARROW = 1e-6  # of the values: a range that is but rounding
-_LINES = ("-", "--")  # of the rows that count, and of the training rows beside them
+_NARROW = 1e-6  # relative range of values below which they differ only by rounding
+_LINES = ("-", "--")  # of the test rows, if there are any, and of the training rows
 
 
+@dataclass(eq=False, repr=False)
 class ScoresDisplay(Display):
-    """Histogram of what a model says of rows.
+    """Histogram of the scores of rows.
 
     Parameters
     ----------
-    parts : list of Part
+    parts : list of ScoredRows
         Test and training rows.
     kind : {"classes", "leads", "numbers", "outliers"}
         What the scores are.
@@ -255,10 +272,9 @@ class ScoresDisplay(Display):
         Two classes, which are shown in their colours.
     """
 
-    def __init__(self, parts: list[Part], kind: str, classes: Any = ()) -> None:
-        self.parts = parts
-        self.kind = kind
-        self.classes = classes
+    parts: list[ScoredRows]
+    kind: str
+    classes: Any = ()
 
     def plot(self, ax: Any = None) -> Self:
         """Draw shares of rows by their score: an outline for each part, colours for classes."""
@@ -269,30 +285,34 @@ class ScoresDisplay(Display):
             self._fill_classes(ax, edges)
         self.steps_ = []
         for k, (part, values) in enumerate(zip(self.parts, scores, strict=True)):
-            how = {"color": GREY if k else ink(ax), "linestyle": _LINES[k], "linewidth": 1.2}
+            options = {
+                "color": GREY if k else foreground(ax),
+                "linestyle": _LINES[k],
+                "linewidth": 1.2,
+            }
             heights = _heights(values, edges, int(np.isfinite(values).sum()))
-            self.steps_.append(ax.stairs(heights, edges, label=f"{part.name} rows", **how))
+            self.steps_.append(ax.stairs(heights, edges, label=f"{part.name} rows", **options))
             if self.kind != "classes" and not k:
                 ax.stairs(heights, edges, fill=True, color=GREY, alpha=0.35)
         if self.kind in ("classes", "leads") and edges[0] < 0:
             ax.axvspan(edges[0], min(0.0, edges[-1]), color=WRONG, alpha=0.12, linewidth=0)
-        self.line_ = ax.axvline(0.0, color=ink(ax), linewidth=1.0, linestyle=":")
+        self.line_ = ax.axvline(0.0, color=foreground(ax), linewidth=1.0, linestyle=":")
         if any(part.sampled for part in self.parts):
             note(ax, "a sample of the rows")
         ax.set(xlabel=self.parts[0].scores.unit, ylabel="share of rows")
         ax.set_title(_TITLES[self.kind], loc="left")
         legend_below(ax, columns=2)
-        return self._drawn(ax)
+        return self._keep_axes(ax)
 
     def _fill_classes(self, ax: Any, edges: Floats) -> None:
-        """Fill the histogram of the rows that count by their class, one upon the other."""
+        """Fill the histogram of the first part by class, stacked."""
         part = self.parts[0]
         values = part.scores.values
         total, below = int(np.isfinite(values).sum()), np.zeros(len(edges) - 1)
         for k, label in enumerate(self.classes):
             heights = below + _heights(values[part.y == label], edges, total)
-            how = {"fill": True, "color": colour(k), "alpha": 0.7, "linewidth": 0}
-            ax.stairs(heights, edges, baseline=below, label=style.text(label), **how)
+            options = {"fill": True, "color": colour(k), "alpha": 0.7, "linewidth": 0}
+            ax.stairs(heights, edges, baseline=below, label=style.text(label), **options)
             below = heights
 
 
@@ -309,20 +329,20 @@ def _edges(values: Floats) -> Floats:
     return np.linspace(low, high, _BINS + 1)
 
 
+@dataclass(eq=False, repr=False)
 class RocDisplay(Display):
-    """How many rows of the second class are found, by how many of the first are taken for it.
+    """Share of the second class that is found, against the share of the first taken for it.
 
     Parameters
     ----------
-    part : Part
+    part : ScoredRows
         Rows of two classes.
     classes : sequence
         The two classes.
     """
 
-    def __init__(self, part: Part, classes: Any) -> None:
-        self.part = part
-        self.classes = classes
+    part: ScoredRows
+    classes: Any
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the curve, and the diagonal."""
@@ -330,30 +350,30 @@ class RocDisplay(Display):
         second, scores = self.part.y == self.classes[1], self.part.scores.raw[:, 0]
         across, up, _ = roc_curve(second, scores)
         area = roc_auc_score(second, scores)
-        self.curve_ = ax.plot(across, up, color=ink(ax), linewidth=1.6, label="the model")[0]
+        self.curve_ = ax.plot(across, up, color=foreground(ax), linewidth=1.6, label="the model")[0]
         ax.plot([0, 1], [0, 1], color=GREY, linestyle=":", label="guessing")
         one, other = (style.text(label, 16) for label in self.classes)
         ax.set(xlabel=f"share of {one} taken for {other}", ylabel=f"share of {other} found")
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
         ax.set_title(f"ROC, {self.part.name} rows: area {area:.2%}", loc="left")
         legend_below(ax, columns=2)
-        return self._drawn(ax)
+        return self._keep_axes(ax)
 
 
+@dataclass(eq=False, repr=False)
 class PrecisionRecallDisplay(Display):
-    """Precision against recall, of each of two classes.
+    """Precision against recall, for each of two classes.
 
     Parameters
     ----------
-    part : Part
+    part : ScoredRows
         Rows of two classes.
     classes : sequence
         The two classes.
     """
 
-    def __init__(self, part: Part, classes: Any) -> None:
-        self.part = part
-        self.classes = classes
+    part: ScoredRows
+    classes: Any
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the curves, and lines at the shares of the classes."""
@@ -363,28 +383,28 @@ class PrecisionRecallDisplay(Display):
             own, scores = self.part.y == label, (2 * k - 1) * self.part.scores.raw[:, 0]
             precision, recall, _ = precision_recall_curve(own, scores)
             mean = average_precision_score(own, scores)
-            how = {"color": colour(k), "linewidth": 1.6, "drawstyle": "steps-post"}
-            words = f"{style.text(label, 16)} (mean precision {mean:.2%})"
-            self.curves_ += ax.plot(recall, precision, label=words, **how)
+            options = {"color": colour(k), "linewidth": 1.6, "drawstyle": "steps-post"}
+            name = f"{style.text(label, 16)} (mean precision {mean:.2%})"
+            self.curves_ += ax.plot(recall, precision, label=name, **options)
             line = ax.axhline(own.mean(), color=colour(k), linestyle=":", linewidth=1.2)
             self.lines_.append(line)
         ax.set(xlabel="recall", ylabel="precision", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
         ax.set_title(f"Precision and recall, {self.part.name} rows", loc="left")
         legend_below(ax, columns=1)
-        return self._drawn(ax)
+        return self._keep_axes(ax)
 
 
+@dataclass(eq=False, repr=False)
 class FitDisplay(Display):
     """Predicted against true values.
 
     Parameters
     ----------
-    parts : list of Part
+    parts : list of ScoredRows
         Test and training rows.
     """
 
-    def __init__(self, parts: list[Part]) -> None:
-        self.parts = parts
+    parts: list[ScoredRows]
 
     def plot(self, ax: Any = None) -> Self:
         """Draw points and the diagonal, where predictions are right."""
@@ -392,20 +412,22 @@ class FitDisplay(Display):
         self.points_ = []
         ends = []
         for k, part in reversed([*enumerate(self.parts)]):
-            some = style.thinned(len(part.rows))
-            true, said = np.asarray(part.y, float)[some], part.scores.raw[some, 0]
-            paint = GREY if k else ink(ax)
-            how = {"color": paint, "marker": MARKS[k], "s": 12, "linewidths": 0, "alpha": 0.7}
+            some = style.thin(len(part.rows))
+            true, predicted = np.asarray(part.y, float)[some], part.scores.raw[some, 0]
+            shade = GREY if k else foreground(ax)
+            options = {"color": shade, "marker": MARKS[k], "s": 12, "linewidths": 0, "alpha": 0.7}
             label = f"{part.name} rows"
             many = len(some) > style.RASTER_FROM
-            self.points_.append(ax.scatter(true, said, label=label, rasterized=many, **how))
-            ends += [true.min(), true.max(), said.min(), said.max()]
+            self.points_.append(
+                ax.scatter(true, predicted, label=label, rasterized=many, **options)
+            )
+            ends += [true.min(), true.max(), predicted.min(), predicted.max()]
             if len(some) < part.total:
                 note(ax, "a sample of the rows")
         low, high = float(min(ends)), float(max(ends))
-        self.line_ = ax.plot([low, high], [low, high], color=ink(ax), linewidth=1.0)[0]
+        self.line_ = ax.plot([low, high], [low, high], color=foreground(ax), linewidth=1.0)[0]
         ax.set_aspect("equal", adjustable="datalim")
         ax.set(xlabel="true", ylabel="predicted")
         ax.set_title("On the diagonal: right", loc="left")
         legend_below(ax, columns=2)
-        return self._drawn(ax)
+        return self._keep_axes(ax)

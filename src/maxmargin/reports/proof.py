@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.certify import Certificate
-from maxmargin.certify.page import numbers
+from maxmargin.certificates import Certificate
+from maxmargin.certificates.page import numbers
 from maxmargin.estimators import NuSVC
-from maxmargin.estimators.certifying import certify
 from maxmargin.html import Html, joined, tag
+from maxmargin.inspection.certify_model import certify
 from maxmargin.reports.subject import Subject
 
 _SECONDS = 5.0  # for the bound of a model that has no duals
@@ -173,7 +173,7 @@ def _recomputed(subject: Subject) -> Certificate | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            rows = subject.inner(subject.X)
+            rows = subject.view.transform(subject.X)
             found = certify(subject.machine, rows, subject.y, max_time=_SECONDS)
     except (TypeError, ValueError):
         return None

@@ -11,13 +11,11 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from sklearn.metrics import roc_auc_score
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.diagnosis.inputs import chosen_scoring
 from maxmargin.diagnosis.significance import wilson
 from maxmargin.html import Html, bullets, html, joined, table, tag, visible
-from maxmargin.reports.subject import NAME, Part, Subject
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from maxmargin.reports.subject import NAME, ScoredRows, Subject
 
 COLOURED = 6  # classes that have a colour of their own in the pictures
 _Z = 1.96  # two-sided 95 %
@@ -141,7 +139,7 @@ class Quality:
         return Figure("AUC, each class against the rest", value, np.nan, np.nan, meaning)
 
 
-def quality_of(part: Part, machine: Any) -> Quality:
+def quality_of(part: ScoredRows, machine: Any) -> Quality:
     """Return how good the predictions for a part's rows are."""
     scores = part.scores
     return Quality(part.y, scores.predicted, scores.raw, np.asarray(machine.classes_))
@@ -253,7 +251,7 @@ def _by_class(subject: Subject, found: Quality) -> Html:
         lines.append(
             [_class(subject, label), n, f"{found.precision[k]:.1%}", recall, f"{found.f1[k]:.1%}"]
         )
-    return table([subject.words.label, "rows", "precision", "recall", "F1"], lines)
+    return table([subject.wording.label, "rows", "precision", "recall", "F1"], lines)
 
 
 def _class(subject: Subject, label: Any, longest: int = NAME) -> Html:
@@ -287,7 +285,7 @@ def _confusions(subject: Subject, found: Quality) -> Iterator[Html]:
         lines.append([*names, int(wrong[true, said]), f"{share:.1%}"])
     caption = f"The most frequent confusions ({len(lines)} of {pairs} kinds)."
     yield table(
-        [subject.words.label, "taken for", "rows", "share of the label's rows"], lines, caption
+        [subject.wording.label, "taken for", "rows", "share of the label's rows"], lines, caption
     )
 
 
@@ -295,7 +293,7 @@ def _matrix(subject: Subject, found: Quality) -> Html:
     """Return a table in which cells are the darker the larger their share of their row is."""
     upright = len(found.labels) >= _UPRIGHT
     longest = _NARROW if upright else NAME
-    heads = [tag("th", subject.words.label, scope="col")]
+    heads = [tag("th", subject.wording.label, scope="col")]
     heads += [
         tag("th", tag("span", _class(subject, label, longest)), scope="col")
         for label in found.labels
@@ -317,12 +315,12 @@ def _cell(found: Quality, k: int, j: int) -> Html:
     return tag("td", f"{count}", class_="hit" if k == j else "miss", style=f"--depth: {depth:.3f}")
 
 
-def _fit(part: Part) -> tuple[Any, ...]:
+def _fit(part: ScoredRows) -> tuple[Any, ...]:
     off = part.scores.values
     return len(off), r_squared(part), f"{np.abs(off).mean():.4g}", f"{np.abs(off).max():.4g}"
 
 
-def r_squared(part: Part) -> str:
+def r_squared(part: ScoredRows) -> str:
     """Return R² of a part's predictions in four digits."""
     off, y = part.scores.values, np.asarray(part.y, dtype=np.float64)
     spread = float(((y - y.mean()) ** 2).sum())

@@ -13,12 +13,12 @@ import scipy.sparse as sp
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
+from maxmargin._typing import Floats
 from maxmargin.html import Html, bullets, joined, table, tag, visible
+from maxmargin.inspection.model_view import score_rows
 from maxmargin.reports.columns import values
 from maxmargin.reports.proof import proved
-from maxmargin.reports.subject import NAME, Part, Subject, scored
-
-Floats = npt.NDArray[np.float64]
+from maxmargin.reports.subject import NAME, ScoredRows, Subject
 
 SHOWN = 50  # support vectors
 LOOKED_AT = 15  # rows of a kind worth looking at
@@ -39,7 +39,7 @@ def _counted(subject: Subject) -> str:
     """Return what the numbers of rows are."""
     if np.array_equal(subject.numbers, np.arange(len(subject.numbers))):
         return _FROM_0
-    name = subject.words.row
+    name = subject.wording.row
     return "rows have the data's own numbers" if name == "row" else f"rows go by their {name}"
 
 
@@ -74,7 +74,8 @@ def _said(subject: Subject, count: int) -> str:
     machine = subject.machine
     if hasattr(machine, "mistake_bound_"):
         return f"{count} rows were corrected for, and make up the boundary."
-    share = count / max(1, _fitted_rows(machine, subject))
+    total = subject.view.count_training_rows()
+    share = count / max(1, _num_samples(subject.X) if total is None else total)
     words = f"{count} support vectors, {share:.1%} of the training rows."
     if not hasattr(machine, "certificate_"):
         return words
@@ -103,9 +104,9 @@ def _counts(kinds: Any) -> Iterator[str]:
 def _table(
     subject: Subject, rows: Any, order: Any, kinds: Any, slack: Floats, alpha: Floats
 ) -> Html:
-    matched = is_training(subject)
+    matched = subject.view.is_training(subject.X)
     numbers = subject.numbers if matched else np.arange(rows.max() + 1)
-    columns: dict[str, list[Any]] = {subject.words.row: _shown(numbers[rows[order]])}
+    columns: dict[str, list[Any]] = {subject.wording.row: _shown(numbers[rows[order]])}
     if matched:
         columns |= _facts(subject, rows[order])
     if kinds is not None:
@@ -129,37 +130,15 @@ def _table(
 def _facts(subject: Subject, rows: Any) -> dict[str, list[Any]]:
     X, y = _safe_indexing(subject.X, rows), subject.y
     labels = None if y is None else np.asarray(y)[rows]
-    said = scored(subject.machine, subject.inner(X), labels)
+    scores = score_rows(subject.machine, subject.view.transform(X), labels)
     facts: dict[str, list[Any]] = {}
     if subject.regresses:
         facts["target"] = [f"{value:.5g}" for value in np.asarray(labels)]
-        facts["predicted"] = [f"{value:.5g}" for value in said.predicted]
+        facts["predicted"] = [f"{value:.5g}" for value in scores.predicted]
     elif subject.classifies:
-        facts[subject.words.label] = [visible(label, NAME) for label in np.asarray(labels)]
-    facts[said.unit] = [f"{value:.4g}" for value in said.values]
+        facts[subject.wording.label] = [visible(label, NAME) for label in np.asarray(labels)]
+    facts[scores.unit] = [f"{value:.4g}" for value in scores.values]
     return facts
-
-
-def is_training(subject: Subject) -> bool:
-    """Return whether X are the rows the model was fitted to, as far as it has kept them."""
-    machine = subject.machine
-    if _fitted_rows(machine, subject) != _num_samples(subject.X):
-        return False
-    rows = np.asarray(machine.support_)
-    vectors = getattr(machine, "support_vectors_", None)
-    if vectors is None or not vectors.shape[0]:
-        return True
-    seen = subject.inner(_safe_indexing(subject.X, rows))
-    if sp.issparse(vectors):
-        same = sp.issparse(seen) and seen.shape == vectors.shape
-        return same and float(abs(seen - vectors).max()) == 0.0
-    return bool(np.array_equal(np.asarray(seen), vectors))
-
-
-def _fitted_rows(machine: Any, subject: Subject) -> int:
-    if hasattr(machine, "alpha_"):
-        return int(np.shape(machine.alpha_)[-1])
-    return int(getattr(machine, "shape_fit_", (_num_samples(subject.X),))[0])
 
 
 def _kinds(machine: Any) -> Any:
@@ -202,7 +181,7 @@ def looking(subject: Subject, columns: list[int]) -> Html:
     return joined([tag("p", words), found])
 
 
-def _of_part(subject: Subject, part: Part, columns: list[int]) -> Iterator[Html]:
+def _of_part(subject: Subject, part: ScoredRows, columns: list[int]) -> Iterator[Html]:
     yield tag("h3", f"{part.name} rows".capitalize())
     if part.sampled:
         yield tag("p", f"Among {part.sampled}.")
@@ -219,7 +198,7 @@ def _of_part(subject: Subject, part: Part, columns: list[int]) -> Iterator[Html]
         yield _rows(subject, part, out, columns, caption) if out else tag("p", "No outliers.")
 
 
-def _of_classes(subject: Subject, part: Part, columns: list[int]) -> Iterator[Html]:
+def _of_classes(subject: Subject, part: ScoredRows, columns: list[int]) -> Iterator[Html]:
     right, lead = part.scores.right, np.nan_to_num(part.scores.values, nan=-np.inf)
     wrong = int((~right).sum())
     if wrong and subject.guesses:
@@ -252,9 +231,9 @@ def _first(keys: npt.NDArray[np.float64]) -> list[int]:
 
 
 def _rows(
-    subject: Subject, part: Part, chosen: list[int], columns: list[int], caption: str
+    subject: Subject, part: ScoredRows, chosen: list[int], columns: list[int], caption: str
 ) -> Html:
-    heads = [subject.words.row, *_answers(subject), part.scores.unit]
+    heads = [subject.wording.row, *_answers(subject), part.scores.unit]
     heads += [visible(subject.names[j], NAME) for j in columns] or ["value"]
     lines = [
         [
@@ -271,10 +250,10 @@ def _rows(
 def _answers(subject: Subject) -> list[str]:
     if subject.regresses:
         return ["target", "predicted"]
-    return [subject.words.label, "predicted"] if subject.classifies else []
+    return [subject.wording.label, "predicted"] if subject.classifies else []
 
 
-def _given(subject: Subject, part: Part, k: int) -> list[Any]:
+def _given(subject: Subject, part: ScoredRows, k: int) -> list[Any]:
     if subject.regresses:
         return [f"{part.y[k]:.5g}", f"{part.scores.predicted[k]:.5g}"]
     if not subject.classifies:

@@ -1,11 +1,5 @@
-"""What a report is about: a model taken apart, and rows with what it says of them.
+"""What a report is about: a model taken apart, and rows with its scores."""
 
-What it says has one sign convention for all models: positive where it is right. Two classes:
-y f/‖w‖, the distance to the boundary. More: the score of a row's own class minus the best other
-one. Numbers: the residual y − f. Outlier detectors: f/‖w‖, negative for outliers.
-"""
-
-import copy
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,114 +11,27 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import is_classifier, is_outlier_detector, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from maxmargin.estimators import VotedPerceptron
-from maxmargin.geometry import hyperplane
+from maxmargin._typing import Ints
 from maxmargin.html import Html, html, visible
+from maxmargin.inspection.model_view import ModelView, Scores, score_rows, view_model
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
-NAME = 40  # characters of a label or of a column's name
-_TITLE = 200  # characters of the heading
-_OPERATIONS = 2e9  # of predictions for the training rows: a few seconds
-_EXPONENTIAL = 30  # operations of a kernel value beside those of its columns
-_FEWEST, _UNKNOWN = 2000, 20_000  # rows judged at least; by models of unknown cost
-_CHEAP = 10**7  # rows judged by planes
-_TEST = 10  # times as many test rows: what is said of them must be said of all if it can be
+NAME = 40  # characters in a label or in the name of a column
+_TITLE = 200  # characters in the heading
+_OPERATIONS = 2e9  # for predictions for the training rows: a few seconds
+_FEWEST, _UNKNOWN = 2000, 20_000  # rows scored at least, and by models of unknown cost
+_CHEAP = 10**7  # rows scored by planes
+_TEST = 10  # times as many test rows are scored: they matter more
 
 
 @dataclass(frozen=True)
-class Scores:
-    """Predictions, which of them are right, and by how much.
+class ScoredRows:
+    """The training or test rows, or a sample of them, with the scores of the model.
 
-    ``values`` are signed as the module says; of residuals, |value| is the error. ``raw`` are f, a
-    column for each class of several. ``unit`` says what the values are.
-    """
-
-    predicted: npt.NDArray[Any]
-    right: npt.NDArray[np.bool_]
-    values: Floats
-    raw: Floats
-    unit: str
-
-
-def scored(machine: Any, rows: Any, y: Any) -> Scores:
-    """Return what the machine at the end of a model says of rows, as it sees them."""
-    if is_classifier(machine) and hasattr(machine, "dual_coef_") and len(machine.classes_) == 2:
-        # A kernel's values take the time: once for the scores, whose signs are the predictions.
-        raw, unit = raw_scores(machine, rows, machine.classes_)
-        predicted = np.asarray(machine.classes_)[(raw > 0).astype(int)]
-        return _of_two(predicted, raw, unit, machine.classes_, y)
-    predicted = np.asarray(machine.predict(rows))
-    if is_regressor(machine):
-        f = predicted.astype(np.float64).reshape(len(predicted), -1)
-        off = np.asarray(y, dtype=np.float64) - f[:, 0]
-        return Scores(predicted, np.ones(len(off), dtype=bool), off, f, "residual")
-    if not is_classifier(machine):
-        f, unit = _distances(machine, rows)
-        return Scores(predicted, predicted > 0, f, f[:, np.newaxis], unit)
-    classes = np.asarray(machine.classes_)
-    raw, unit = raw_scores(machine, rows, classes)
-    if raw.ndim == 1:
-        return _of_two(predicted, raw, unit, classes, y)
-    return Scores(predicted, predicted == y, _leads(raw, y, classes), raw, f"lead, in {unit}")
-
-
-def _of_two(predicted: Any, raw: Floats, unit: str, classes: Any, y: Any) -> Scores:
-    values = np.where(y == classes[1], raw, np.where(y == classes[0], -raw, np.nan))
-    return Scores(predicted, predicted == y, values, raw[:, np.newaxis], unit)
-
-
-def raw_scores(machine: Any, rows: Any, classes: npt.NDArray[Any]) -> tuple[Floats, str]:
-    """Return one number for each row (two classes) or one for each row and class."""
-    if len(classes) == 2 and hasattr(machine, "decision_function"):
-        return _distances(machine, rows)
-    if hasattr(machine, "decision_function"):
-        if getattr(machine, "decision_function_shape", "ovr") == "ovo":
-            machine = copy.copy(machine).set_params(decision_function_shape="ovr")
-        f = np.asarray(machine.decision_function(rows), dtype=np.float64)
-        if f.ndim == 2 and f.shape[1] == len(classes):
-            return f, "units of the score"
-    if hasattr(machine, "predict_proba"):
-        p = np.asarray(machine.predict_proba(rows), dtype=np.float64)
-        if len(classes) == 2:
-            return p[:, 1] - p[:, 0], "difference in probability"
-        return p, "probability"
-    said = np.asarray(machine.predict(rows))
-    return (said[:, np.newaxis] == classes).astype(np.float64), "votes"
-
-
-def _distances(machine: Any, rows: Any) -> tuple[Floats, str]:
-    if hasattr(machine, "distance"):
-        return np.asarray(machine.distance(rows), dtype=np.float64), "distance"
-    f = np.asarray(machine.decision_function(rows), dtype=np.float64)
-    if isinstance(machine, VotedPerceptron):  # many planes: no one length
-        return f, "score"
-    try:
-        length = hyperplane(machine).norm
-    except (ValueError, TypeError):
-        return f, "score"
-    return (f / length, "distance") if length > 0 else (f, "score")
-
-
-def _leads(raw: Floats, y: Any, classes: npt.NDArray[Any]) -> Floats:
-    """Return by how much a row's own class leads; NaN for labels that the model does not know."""
-    own = np.asarray(y)[:, np.newaxis] == classes
-    best = np.where(own, -np.inf, raw).max(axis=1)
-    mine = np.where(own, raw, -np.inf).max(axis=1)
-    return np.where(own.any(axis=1), mine - best, np.nan)
-
-
-@dataclass(frozen=True)
-class Part:
-    """Rows that were judged: all of the training or test rows, or a sample of them.
-
-    ``rows`` are their positions among ``total``, ``numbers`` what the user calls them; ``X``, ``y``
-    and ``scores`` are of these rows only.
+    ``rows`` are their positions among ``total``, ``numbers`` are the names the user has for them;
+    ``X``, ``y`` and ``scores`` are those of these rows only.
     """
 
     name: str
@@ -137,64 +44,72 @@ class Part:
 
     @property
     def sampled(self) -> str:
-        """A remark on what was left out, or nothing."""
+        """A message about what was left out, or an empty one."""
         if len(self.rows) == self.total:
             return ""
         return f"{len(self.rows)} of {self.total} {self.name} rows, drawn at random"
 
 
 @dataclass(frozen=True)
-class Words:
-    """How the reader knows things: names of rows and of the label, options, and what to beware of.
+class Wording:
+    """The reader's words for rows, for the label and for parameters, and messages to pass on.
 
-    ``options`` are parameters under the name that the reader gave them by.
+    ``options`` maps parameters to the names under which the reader gave them.
     """
 
     row: str = "row"
     label: str = "label"
     options: Mapping[str, str] = field(default_factory=dict)
-    remarks: Sequence[str] = ()
+    messages: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A fitted model, the machine at its end, and the rows it was given.
+    """A fitted model and the rows it was given.
 
     ``numbers`` are those of all training rows, as the user counts them; ``named`` says whether
     the columns have names of their own.
     """
 
-    model: Any
-    machine: Any
-    search: Any
+    view: ModelView
     X: Any
     y: Any
     numbers: npt.NDArray[Any]
-    train: Part
-    test: Part | None
+    train: ScoredRows
+    test: ScoredRows | None
     names: list[str]
     named: bool
     title: str
-    words: Words
+    wording: Wording
+
+    @property
+    def model(self) -> Any:
+        """The model that predicts."""
+        return self.view.model
+
+    @property
+    def machine(self) -> Any:
+        """The last step of the model."""
+        return self.view.machine
 
     @property
     def classifies(self) -> bool:
-        """Whether the answers are classes."""
+        """Whether the model predicts classes."""
         return bool(is_classifier(self.machine))
 
     @property
     def regresses(self) -> bool:
-        """Whether the answers are numbers."""
+        """Whether the model predicts numbers."""
         return bool(is_regressor(self.machine))
 
     @property
     def guesses(self) -> bool:
-        """Whether the model looks at no column."""
+        """Whether the model ignores all columns."""
         return isinstance(self.machine, DummyClassifier | DummyRegressor)
 
     @property
-    def parts(self) -> list[Part]:
-        """The test rows first: they say more."""
+    def parts(self) -> list[ScoredRows]:
+        """The test rows, if there are any, before the training rows."""
         return [self.test, self.train] if self.test else [self.train]
 
     @cached_property
@@ -211,21 +126,17 @@ class Subject:
 
     @cached_property
     def classes(self) -> list[Any]:
-        """The labels the model knows."""
+        """The labels that the model knows."""
         return list(getattr(self.machine, "classes_", ()))
 
-    def inner(self, X: Any) -> Any:
-        """Return rows as the machine at the end of a pipeline sees them."""
-        return inner(self.model, X)
-
     def worded(self, sentence: str, columns: bool = False) -> str:
-        """Return text or markup with options, and numbered columns, by the names the reader knows.
+        """Return text or markup with the reader's names for options and numbered columns.
 
-        ``columns`` says that "column 3" in it is the one at position 3 of X.
+        ``columns``: whether "column 3" in the sentence is the column at position 3 of X.
         """
         safe = html if isinstance(sentence, Html) else str
-        for name, given in self.words.options.items():
-            if name not in self.names:  # else it may be about that column
+        for name, given in self.wording.options.items():
+            if name not in self.names:  # otherwise the sentence may be about that column
                 sentence = safe(given).join(re.split(rf"\b{re.escape(name)}\b", sentence))
         if columns:
             sentence = re.sub(r"\bcolumn (\d+)\b", lambda of: safe(self._named(of)), sentence)
@@ -248,69 +159,45 @@ def subject_of(
     feature_names: Any = None,
     rows: Any = None,
     rows_test: Any = None,
-    words: Words | None = None,
+    wording: Wording | None = None,
 ) -> Subject:
-    """Return a model and its rows, checked."""
+    """Return a model and its rows, checked and scored."""
     X, X_test = as_rows(X), as_rows(X_test)
-    model, machine, search = taken_apart(model, search)
-    outliers = not hasattr(machine, "classes_") and hasattr(machine, "offset_")
+    view = _view(model, search)
+    outliers = view.detects_outliers
     if y is None and not outliers:
-        raise ValueError(f"y is missing: {type(machine).__name__} learns from labels or targets")
+        name = type(view.machine).__name__
+        raise ValueError(f"y is missing: {name} learns from labels or targets")
     if (X_test is None) != (y_test is None) and not (outliers and y_test is None):
         raise ValueError("X_test and y_test belong together; give both or neither")
     if X_test is None and rows_test is not None:
         raise ValueError("rows_test are numbers of test rows, but there is no X_test")
-    y = None if outliers else as_answers("y", machine, y)
-    y_test = None if outliers or y_test is None else as_answers("y_test", machine, y_test)
+    y = None if outliers else check_column("y", view.machine, y)
+    y_test = None if outliers or y_test is None else check_column("y_test", view.machine, y_test)
     numbers = _numbers("rows", rows, X)
     numbers_test = None if X_test is None else _numbers("rows_test", rows_test, X_test)
     return Subject(
-        model,
-        machine,
-        search,
+        view,
         X,
         y,
         numbers,
-        train=judged("training", model, machine, X, y, numbers),
+        train=score_part("training", view, X, y, numbers),
         test=None
         if numbers_test is None
-        else judged("test", model, machine, X_test, y_test, numbers_test),
-        names=(names := column_names(X, model, feature_names)),
+        else score_part("test", view, X_test, y_test, numbers_test),
+        names=(names := column_names(X, view.model, feature_names)),
         named=names != column_names(X, None, None),
-        title=visible(title or type(machine).__name__, _TITLE),
-        words=words or Words(),
+        title=visible(title or type(view.machine).__name__, _TITLE),
+        wording=wording or Wording(),
     )
 
 
-def inner(model: Any, X: Any) -> Any:
-    """Return rows as the last step of a model sees them."""
-    for step in before(model):
-        X = step.transform(X)
-    return X
-
-
-def before(model: Any) -> list[Any]:
-    """Return what is done to rows before the last step, through pipelines inside pipelines."""
-    steps = []
-    while isinstance(model, Pipeline):
-        steps += [step for _, step in model.steps[:-1] if hasattr(step, "transform")]
-        model = model.steps[-1][1]
-    return steps
-
-
-def taken_apart(model: Any, search: Any) -> tuple[Any, Any, Any]:
-    """Return the model that predicts, its last step, and the search it came from."""
-    if hasattr(model, "cv_results_") and hasattr(model, "best_params_"):
-        if not hasattr(model, "best_estimator_"):
-            raise ValueError(
-                "model is a search with refit=False, which has no fitted model; fit "
-                "best_params_ yourself and give the search as search="
-            )
-        search = model if search is None else search
-        model = model.best_estimator_
-    if not hasattr(model, "predict") or isinstance(model, type):
+def _view(model: Any, search: Any) -> ModelView:
+    """Return a fitted model taken apart, with the search it came from; refuse anything else."""
+    view = view_model(model)
+    if isinstance(view.model, type) or not hasattr(view.model, "predict"):
         raise TypeError(
-            f"model must be a fitted estimator with predict, got {model!r:.80}; "
+            f"model must be a fitted estimator with predict, got {view.model!r:.80}; "
             "for example mm.SVC().fit(X, y)"
         )
     if search is not None and not hasattr(search, "cv_results_"):
@@ -318,17 +205,17 @@ def taken_apart(model: Any, search: Any) -> tuple[Any, Any, Any]:
             f"search must be a fitted SVCSearchCV or GridSearchCV, got {search!r:.80}; "
             "leave it out if there was none"
         )
-    machine = model
-    while isinstance(machine, Pipeline):
-        machine = machine.steps[-1][1]
+    machine = view.machine
     check_is_fitted(machine)
     if not (is_classifier(machine) or is_regressor(machine) or is_outlier_detector(machine)):
-        raise TypeError(f"report is for classifiers, regressors and outlier detectors, not {model}")
-    return model, machine, search
+        raise TypeError(
+            f"report is for classifiers, regressors and outlier detectors, not {view.model}"
+        )
+    return view if search is None else view._replace(search=search)
 
 
 def as_rows(X: Any) -> Any:
-    """Return lists of numbers as an array; lists of anything else, and tables, as they are."""
+    """Return lists of numbers as an array, and anything else as it is."""
     if not isinstance(X, list | tuple):
         return X
     try:
@@ -339,7 +226,7 @@ def as_rows(X: Any) -> Any:
 
 
 def _numbers(name: str, given: Any, X: Any) -> npt.NDArray[Any]:
-    """Return what the user calls each row: by default its position, from 0."""
+    """Return the user's number of each row: by default its position, from 0."""
     total = _num_samples(X)
     if given is None:
         return np.arange(total)
@@ -349,8 +236,8 @@ def _numbers(name: str, given: Any, X: Any) -> npt.NDArray[Any]:
     return numbers
 
 
-def judged(name: str, model: Any, machine: Any, X: Any, y: Any, numbers: npt.NDArray[Any]) -> Part:
-    """Return what a model says of rows, or of a fixed random sample if they are too many."""
+def score_part(name: str, view: ModelView, X: Any, y: Any, numbers: npt.NDArray[Any]) -> ScoredRows:
+    """Return the scores of rows, or of a fixed random sample if there are too many."""
     total = _num_samples(X)
     if y is not None and _num_samples(y) != total:
         which = "" if name == "training" else "_test"
@@ -359,56 +246,35 @@ def judged(name: str, model: Any, machine: Any, X: Any, y: Any, numbers: npt.NDA
             "each row needs one"
         )
     rows = np.arange(total)
-    most = _affordable(model) * (_TEST if name == "test" else 1)
+    most = _affordable_rows(view) * (_TEST if name == "test" else 1)
     if total > most:
         rows = np.sort(np.random.default_rng(0).choice(total, most, replace=False))
         X = _safe_indexing(X, rows)
     labels = None if y is None else y[rows]
-    said = scored(machine, inner(model, X), labels)
-    return Part(name, total, rows, numbers[rows], X, labels, said)
+    scores = score_rows(view.machine, view.transform(X), labels)
+    return ScoredRows(name, total, rows, numbers[rows], X, labels, scores)
 
 
-def as_answers(name: str, machine: Any, y: Any) -> npt.NDArray[Any]:
+def check_column(name: str, machine: Any, y: Any) -> npt.NDArray[Any]:
     """Return labels or targets as one column; the model must know some of the labels."""
-    answers = np.asarray(y)
-    if answers.ndim == 0 or answers.size != len(answers):
-        raise ValueError(f"{name} must be one column, got shape {answers.shape}")
-    answers = answers.ravel()
+    targets = np.asarray(y)
+    if targets.ndim == 0 or targets.size != len(targets):
+        raise ValueError(f"{name} must be one column, got shape {targets.shape}")
+    targets = targets.ravel()
     known: Any = getattr(machine, "classes_", ())
-    if len(known) and len(answers) and not any(np.any(answers == label) for label in known):
+    if len(known) and len(targets) and not any(np.any(targets == label) for label in known):
         raise ValueError(
-            f"{name} has no label that the model knows: it has {answers[0]!r:.40}, the model "
-            f"{known[0]!r:.40}; write labels as those the model was fitted to"
+            f"{name} has no label that the model knows: it has {targets[0]!r:.40}, the model "
+            f"{known[0]!r:.40}; use the labels that the model was fitted to"
         )
-    return answers
+    return targets
 
 
-def _affordable(model: Any) -> int:
-    cost = operations(model)
+def _affordable_rows(view: ModelView) -> int:
+    cost = view.count_operations()
     if cost is None:
         return _UNKNOWN
     return max(_FEWEST, int(_OPERATIONS / cost)) if cost else _CHEAP
-
-
-def operations(model: Any) -> float | None:
-    """Return what a prediction for one row takes, feature maps included; None if it is unknown.
-
-    Planes take next to nothing: where rows are sparse, their columns do not count.
-    """
-    machine = model
-    while isinstance(machine, Pipeline):
-        machine = machine.steps[-1][1]
-    cost = sum(
-        step.n_components_ * (step.n_features_in_ + step.n_components_)
-        for step in before(model)
-        if hasattr(step, "n_components_") and hasattr(step, "n_features_in_")
-    )
-    if hasattr(machine, "coef_"):
-        return float(cost)
-    if not hasattr(machine, "dual_coef_"):
-        return None
-    width = max(1, int(getattr(machine, "n_features_in_", 1)))
-    return float(cost + max(1, np.shape(machine.dual_coef_)[-1]) * (width + _EXPONENTIAL))
 
 
 def column_names(X: Any, model: Any, given: Iterable[Any] | None) -> list[str]:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from maxmargin.diagnosis.significance import wilson
-from maxmargin.estimators.code import placeless
 from maxmargin.html import Html, bullets, html, joined, tag, visible
+from maxmargin.inspection.code import drop_addresses
 from maxmargin.reports.proof import Finding, short_numbers
 from maxmargin.reports.quality import (
     Quality,
@@ -18,7 +18,7 @@ from maxmargin.reports.quality import (
     quality_of,
     r_squared,
 )
-from maxmargin.reports.subject import NAME, Subject, before
+from maxmargin.reports.subject import NAME, Subject
 
 _CLASSES = 10  # listed
 _BEWARE = 6  # sentences
@@ -107,7 +107,7 @@ def _data(subject: Subject) -> Html:
     ]
     commas = [part for k, one in enumerate(listed) for part in ((", " if k else ""), one)]
     rest = f", and {len(labels) - _CLASSES} more" if len(labels) > _CLASSES else ""
-    name = visible(subject.words.label, NAME)
+    name = visible(subject.wording.label, NAME)
     called = "The label" if name == "label" else f"The label, {name!r},"
     among = "; among the training rows" if subject.test else ""
     lead = f"{words}. {called} has {len(labels)} classes{among}: "
@@ -121,11 +121,11 @@ def in_words(subject: Subject) -> str:
     words = _KINDS.get(name, f"{name}, a model of {type(machine).__module__.partition('.')[0]}.")
     kernel = getattr(machine, "kernel_", None)
     if kernel is not None and hasattr(kernel, "gram"):
-        words += f" Kernel: {short_numbers(placeless(repr(kernel)))}."
+        words += f" Kernel: {short_numbers(drop_addresses(repr(kernel)))}."
     cost = machine.get_params().get("C")
     if isinstance(cost, int | float):
         words += f" C = {cost:.4g}."
-    steps = before(subject.model)
+    steps = subject.view.steps
     if steps:
         words += " Before it: " + ", ".join(type(step).__name__ for step in steps) + "."
     return words
@@ -175,7 +175,7 @@ def _beware(subject: Subject, quality: Quality | None, diagnosis: Any) -> Iterat
         yield "The model looks at no column: it is a yardstick for others, not a way to predict."
     elif quality is not None:
         yield from _beware_of_classes(subject, quality)
-    yield from subject.words.remarks
+    yield from subject.wording.messages
     for part in subject.parts:
         if part.sampled:
             yield f"There are many rows: what is said of them is said of {part.sampled}."

@@ -101,7 +101,7 @@ def report(
     refuse_swapped("report(model, X, y, path)", model, X, y, path)
     _target(path)  # refused before there is work
     # Imported here: with this package comes all that it reports about.
-    from maxmargin.reports.subject import Words, subject_of
+    from maxmargin.reports.subject import Wording, subject_of
 
     subject = subject_of(
         model,
@@ -114,7 +114,7 @@ def report(
         feature_names=feature_names,
         rows=rows,
         rows_test=rows_test,
-        words=Words(row_name, label_name, dict(options or {}), tuple(remarks)),
+        wording=Wording(row_name, label_name, dict(options or {}), tuple(remarks)),
     )
     write(path, subject, diagnosis, theme, script)
     return Path(path)

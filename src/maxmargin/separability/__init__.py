@@ -10,7 +10,7 @@ arithmetic, or survive when both classes are shrunk towards their means, which h
 touch do not. Otherwise the answer is None: undecided at this precision.
 """
 
-from maxmargin.separability.answers import Overlap, Separation
-from maxmargin.separability.deciding import separate
+from maxmargin.separability.decide import separate
+from maxmargin.separability.result import Overlap, Separation
 
 __all__ = ["Overlap", "Separation", "separate"]

@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin.problem import Status
-from maxmargin.separability.deciding import verified_plane
-from maxmargin.separability.overlaps import conflict
+from maxmargin._typing import Floats
+from maxmargin.problems.problem import Status
+from maxmargin.separability.decide import verified_plane
+from maxmargin.separability.overlap import conflict
 from maxmargin.separability.search import common_scale, rescaled, search
 from maxmargin.solvers.hulls import Hulls
-
-Floats = npt.NDArray[np.float64]
 
 _ENTRIES = 2e5  # numbers in X up to which the search is short beside an estimator's other work
 _STEPS = 300  # moves of the search: a limit by work, not by the clock, so that fits repeat

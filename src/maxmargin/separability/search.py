@@ -5,15 +5,13 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin.problem import Run, Status
+from maxmargin._typing import Floats
+from maxmargin.problems.problem import Run, Status
 from maxmargin.solve import Callback, drive
 from maxmargin.solvers.hulls import Hulls
 from maxmargin.solvers.nearest_points import Nearest, nearest_points
-
-Floats = npt.NDArray[np.float64]
 
 MET = 1e-12  # distance of hulls, relative to their size, that counts as none
 _MAX_STEPS = 20_000

@@ -17,23 +17,23 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin import clock, loops
-from maxmargin.gram import RowStore
-from maxmargin.kernels import Bound
+from maxmargin._typing import Floats, Ints
+from maxmargin.kernels import PreparedRows
 from maxmargin.kernels.rows import FloatArray
-from maxmargin.problem import Bracket, KernelProblem, Start
+from maxmargin.problems.problem import Bracket, KernelProblem, Start
+from maxmargin.problems.row_cache import RowCache
 from maxmargin.solvers.kernel_leaps import leap
 from maxmargin.solvers.kernel_variables import (
     Variables,
     dual_value,
     duality_gap,
     feasible_start,
+    is_nothing,
+    magnitude,
     near_violation,
     summed,
 )
 from maxmargin.solvers.scores import expansion_scores
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _BLOCK, _FIRST_BLOCK = 1024, 64  # variables; it doubles every round until it is full
 _INNER = 0.05  # part of the violation down to which a block is solved
@@ -102,7 +102,7 @@ class _State:
         self.problem, self.gram, self.precise, self.wanted = problem, problem.gram, precise, wanted
         self.used, row = np.unique(problem.rows, return_inverse=True)
         # First of all: it says so if values overflow.
-        self.diagonal = self.gram.diagonal[problem.rows] + problem.terms.shift
+        self.diagonal = self.gram.diagonal[problem.rows] + problem.loss.quadratic
         beta = feasible_start(problem) if start.beta is None else start.beta.copy()
         self.coefficients = summed(row, beta, len(self.used))
         scores = expansion_scores(self.gram, self.used, self.coefficients)
@@ -113,7 +113,7 @@ class _State:
         if len(beta) <= _MOST_WHOLE:
             self.whole = _Whole(self._square(), self.all, len(problem.totals))
         else:
-            self.store = RowStore(self.gram, self._bound(self.rows))
+            self.store = RowCache(self.gram, self._prepared(self.rows))
         self.b = np.zeros(len(problem.totals))
         self.bracket = Bracket(np.inf, -np.inf, beta, self.b, beta)
         self.violation = self.last_gap = self.last_violation = self.gap_before = np.inf
@@ -125,15 +125,15 @@ class _State:
         if start.beta is not None and self.whole is None:
             self._shrink()
 
-    def _bound(self, rows: Ints) -> Bound:
+    def _prepared(self, rows: Ints) -> PreparedRows:
         tiles = self.gram.exact if self.precise else self.gram.tiles
         return tiles if len(rows) == len(self.gram) else tiles[self.used[rows]]
 
     def _square(self) -> FloatArray:
         if not self.precise:
             return self.gram.square(self.used)
-        rows = self._bound(self.rows)
-        return self.gram.kernel.between(rows, rows, threads=self.gram.threads)
+        rows = self._prepared(self.rows)
+        return self.gram.kernel.block(rows, rows, threads=self.gram.threads)
 
     def _activate(self, variables: Ints) -> None:
         """Make these the active variables; their rows are those in ``rows``."""
@@ -319,14 +319,14 @@ class _State:
             self._sum_up()  # many changes, each rounded, may make a gap look closed
             gap, self.b, each = duality_gap(self.all, self.b)
             self.dual = dual_value(self.all)
-        if not self.all.target.any() and max(gap, abs(self.dual)) <= self._rounding():
-            gap = self.dual = 0.0  # only there can the best w be 0 and cost nothing
+        if is_nothing(self.all, gap, self.dual, self._size()):
+            gap = self.dual = 0.0
         self.gap_before = self.last_gap
         self.last_gap, self.since_look = gap / max(abs(self.dual), 1e-300), 0
         x = self.all.x.copy()
         seen = Bracket(self.dual + gap, self.dual, x, self.b.copy(), x)
         # Weights are those that the duals imply, so both bounds come from one point.
-        if seen.relative_gap <= self.bracket.relative_gap or not np.isfinite(self.bracket.primal):
+        if gap <= self.bracket.primal - self.bracket.dual:
             self.bracket = seen
         self.at_rest = complete and self.still >= _STILL
         if not complete:
@@ -395,14 +395,7 @@ class _State:
     def _size(self) -> float:
         """Return how large the numbers are whose differences residuals are."""
         lengths = np.sqrt(np.maximum(self.gram.diagonal[self.used], 0.0))
-        largest = float(np.abs(self.all.target).max(initial=0.0))
-        return largest + float(lengths.max(initial=0.0)) * float(
-            np.abs(self.coefficients) @ lengths
-        )
-
-    def _rounding(self) -> float:
-        """Return how far an objective may be from 0 by rounding alone."""
-        return 4 * np.finfo(np.float64).eps * float(np.abs(self.all.x).sum()) * self._size()
+        return magnitude(self.all, lengths, self.coefficients)
 
     def _widen(self, wanted: npt.NDArray[np.bool_]) -> None:
         """Make more variables active."""
@@ -410,7 +403,7 @@ class _State:
         rows = np.unique(self.all.at[wanted])
         if len(rows) > len(self.rows):
             place = np.searchsorted(rows, self.rows)
-            self.store.widen(self._bound(rows), place, self._useful(self.rows))
+            self.store.widen(self._prepared(rows), place, self._useful(self.rows))
             self.rows = rows
         idle = np.setdiff1d(np.arange(len(self.used)), rows, assume_unique=True)
         self.aside = [(idle, self.coefficients.copy())] if len(idle) else []

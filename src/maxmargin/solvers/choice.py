@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from maxmargin.problem import MulticlassProblem, Problem
+from maxmargin.problems.problem import MulticlassProblem, Problem
 from maxmargin.solvers.block_smo import BlockSMO
 from maxmargin.solvers.crammer_singer import SequentialDual
 from maxmargin.solvers.factor_newton import FactorNewton

@@ -15,13 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from maxmargin.problem import MulticlassProblem, relative_gap
+from maxmargin._typing import Floats
+from maxmargin.problems.problem import MulticlassProblem, relative_gap
 from maxmargin.solvers.crammer_singer_newton import LARGEST, Newton
 from maxmargin.solvers.crammer_singer_state import Machine, MulticlassStart
-
-Floats = npt.NDArray[np.float64]
 
 _SWEEPS = 4  # a round: so many visits of each row, before all rows are looked at
 _NEAR = 1e-3  # the gap at which Newton takes over, where weights or free duals are few

@@ -9,17 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin import loops
+from maxmargin._typing import Floats, Ints
 from maxmargin.geometry.inputs import blocks
-from maxmargin.problem import Intercept, MulticlassProblem
+from maxmargin.problems.problem import Intercept, MulticlassProblem
 from maxmargin.solvers.crammer_singer_intercepts import better_intercept, middle_step
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 
 _SOFT = 0.03  # how far sweeps let an intercept move at once: τ over the mean ‖x‖²
 

@@ -12,10 +12,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin import loops
-from maxmargin.problem import Intercept, Problem
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from maxmargin._typing import Floats, Ints
+from maxmargin.problems.problem import Intercept, Problem
 
 _BLOCK = 1 << 20  # numbers copied at a time
 

@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from maxmargin import loops, losses
-from maxmargin.loops.records import Terms
-from maxmargin.problem import Bracket, Intercept, Problem, Start
+from maxmargin import loops
+from maxmargin._typing import Floats
+from maxmargin.loops.records import Loss
+from maxmargin.problems import losses
+from maxmargin.problems.problem import Bracket, Intercept, Problem, Start
 from maxmargin.solvers.passes import Passes, repaired
-
-Floats = npt.NDArray[np.float64]
 
 _SWEEPS = 200  # in a round
 _FIRST, _FACTOR = 0.5, 0.2  # violation at which the first round ends, and each next one
@@ -44,9 +43,9 @@ class DualCD:
                 return
 
 
-def _least_prox(terms: Terms) -> float:
+def _least_prox(loss: Loss) -> float:
     """Return how far b should move at least for a unit of Σβ: all duals together move it by 1."""
-    total = float((terms.high - terms.low).sum())
+    total = float((loss.high - loss.low).sum())
     return 1.0 / total if np.isfinite(total) else 1e-300
 
 
@@ -54,17 +53,17 @@ class _State:
     def __init__(self, problem: Problem, passes: Passes, start: Start, seed: int) -> None:
         self.problem = problem
         self.passes = passes
-        terms = problem.terms
+        loss = problem.loss
         n, d = problem.X.shape
         self.beta = np.zeros(n)
         self.w = np.zeros(d)
         if start.beta is not None:
-            self.beta[:] = np.clip(start.beta, terms.low, terms.high)
+            self.beta[:] = np.clip(start.beta, loss.low, loss.high)
             loops.newton_pass.combine(passes.rows, 0, n, passes.centre, self.beta, self.w, self.w)
         self.norms = np.empty(n)
         loops.dual_cd.squared_norms(passes.rows, self.norms)
         self.tau = {
-            Intercept.FREE: max(float(self.norms.mean()), _least_prox(terms)),
+            Intercept.FREE: max(float(self.norms.mean()), _least_prox(loss)),
             Intercept.PENALIZED: problem.lift**2,
             Intercept.NONE: 0.0,
         }[problem.intercept]
@@ -76,7 +75,7 @@ class _State:
         self.random = np.array([seed + 0x9E3779B97F4A7C15], np.uint64)
         self.limits = np.array([np.inf, -np.inf])
         self.at_rest = self.slow = False
-        self.target = _FIRST * losses.residual_unit(terms)
+        self.target = _FIRST * losses.residual_unit(loss)
         self.f, self.h = np.empty(n), np.empty(n)
         self.sharp = np.empty(n)
         self.primal, self.dual = np.inf, -np.inf
@@ -119,7 +118,7 @@ class _State:
         begin = 0
         while begin < self.count:
             begin, self.count = loops.dual_cd.sweep(
-                self.passes.rows, self.problem.terms, self.norms, self.order, begin,
+                self.passes.rows, self.problem.loss, self.norms, self.order, begin,
                 self.count, self.limits, self.tau, self.w, self.b, self.beta, worst,
             )  # fmt: skip
             yield
@@ -129,8 +128,8 @@ class _State:
         problem = self.problem
         b = float(self.b[0])
         self.passes.scores(self.w, b, self.f)
-        loss = self.passes.losses(self.f)
-        primal = 0.5 * float(self.w @ self.w) + loss
+        fitted = self.passes.losses(self.f)
+        primal = 0.5 * float(self.w @ self.w) + fitted
         if problem.intercept is Intercept.PENALIZED:
             primal += 0.5 * (b / problem.lift) ** 2
         if primal < self.primal:

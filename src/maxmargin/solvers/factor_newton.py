@@ -3,19 +3,49 @@
 With K = ZZᵀ the rows of Z are points whose linear machine has the same losses, duals and optimum.
 Where K has a low rank, or spans many orders of magnitude, pairs of duals hardly get ahead, and
 the linear machine's Newton method takes a few steps. It costs n² kernel values and n·rank² work.
+
+A ν-form, whose groups have intercepts of their own and sums other than 0, becomes such a machine,
+too. A row of zeros for each group has a target that is never met, so that its dual is at its bound:
+that is what the sum of the others has to be. Half the distance of the two intercepts, s, is the
+weight of a column ±L. It should not be penalised, so its penalty is taken about the best value s₀
+so far (a proximal point): with a large L that moves the sums by (s − s₀)/L², and s₀ = s ends it.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 
 import numpy as np
 
-from maxmargin.problem import Bracket, Intercept, KernelProblem, Problem, Start
-from maxmargin.solvers.kernel_variables import Variables, dual_value, duality_gap
+from maxmargin import loops
+from maxmargin._typing import Floats, Ints
+from maxmargin.kernels import Linear
+from maxmargin.kernels.rows import DenseRows
+from maxmargin.loops.records import Loss
+from maxmargin.problems import losses
+from maxmargin.problems.problem import Bracket, Intercept, KernelProblem, Problem, Start
+from maxmargin.solvers.kernel_variables import (
+    Variables,
+    dual_value,
+    duality_gap,
+    feasible_start,
+    is_nothing,
+    magnitude,
+    summed,
+)
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.pivoted_factor import pivoted_factor
 
-MOST_ROWS = 2000
+MOST_ROWS = 2000  # whose matrix is factorised
+_THIN = 4  # rows for each column: then the rows of the linear kernel are the factor
+_NEVER_MET = 4.0  # of the largest residual: where the target of a row of zeros is
+_PROX_PARAMETER = 1e8  # of those residuals over the sum of a group: L²
+_CENTRES = 6  # s₀ after s₀, of which two are enough where nothing is degenerate
+_STEPS = 100  # Newton steps for each of them
+_FIRST_CAP, _CAP_RATIO = 1e2, 1e3  # of duals that make scores of the size of the targets
+_WORTH_CAPS = 2  # caps, below which it starts with the bounds as they are
+_AT_CAP = 1 - 1e-9
+_BALANCED = 1e-14  # of the sum of a group, by which it may be off
 
 
 @dataclass(frozen=True)
@@ -26,30 +56,180 @@ class FactorNewton:
 
     @staticmethod
     def takes(problem: KernelProblem) -> bool:
-        """Return whether a problem is small enough, and has a free intercept or none."""
-        return (
-            len(np.unique(problem.rows)) <= MOST_ROWS
-            and not problem.totals.any()
-            and (len(problem.totals) < 2)
-        )
+        """Return whether a problem is small enough, or its rows are a factor of few columns."""
+        return len(np.unique(problem.rows)) <= MOST_ROWS or FactorNewton.suits(problem)
+
+    @staticmethod
+    def suits(problem: KernelProblem) -> bool:
+        """Return whether rows of the linear kernel are so many that pairs would take longer."""
+        rows = problem.gram.prepared.parts[:1]
+        thin = type(problem.gram.kernel) is Linear and isinstance(rows[0], DenseRows)
+        return thin and _THIN * rows[0].loss <= len(problem.gram)
 
     def iterates(self, problem: KernelProblem, start: Start) -> Iterator[Bracket]:
         """Yield a bracket after each Newton step, at the weights that its duals imply."""
         rows, at = np.unique(problem.rows, return_inverse=True)
-        exact = problem.gram.exact[rows]
-        K = np.asarray(problem.gram.kernel.between(exact, exact), np.float64)
-        Z = pivoted_factor(K, max(len(K), 100) * float(np.finfo(np.float64).eps))
-        intercept = Intercept.FREE if len(problem.totals) else Intercept.NONE
-        linear = Problem(np.ascontiguousarray(Z[at]), problem.terms, intercept)
-        nothing = np.zeros(len(at))
-        best = Bracket(np.inf, -np.inf, nothing, problem.totals, nothing)
-        least = np.inf  # the smallest gap: of terms that are not negative, so no rounding hides it
-        for step in Newton(self.threads).iterates(linear, Start(beta=start.beta)):
-            if not np.array_equal(step.beta, best.beta) or not np.isfinite(least):
-                scores = K @ np.bincount(at, step.beta, minlength=len(rows))
-                variables = Variables.of(problem, at, step.beta, scores)
-                gap, b, _ = duality_gap(variables, np.full(len(problem.totals), step.b))
+        factor = _Factor.of(problem, rows)
+        Z, lengths = factor.Z[at], np.linalg.norm(factor.Z, axis=1)
+        best, least = None, np.inf  # the gap is a sum of terms ≥ 0, so that no rounding hides it
+        steps = self._of_groups if problem.totals.any() else self._of_one
+        first = [] if start.beta is None else [(start.beta, False)]
+        for beta, settled in chain(first, steps(problem, Z, start)):
+            if best is None or not np.array_equal(beta, best.beta):
+                coefficients = summed(at, beta, len(rows))
+                variables = Variables.of(problem, at, beta, factor.scores(coefficients))
+                gap, b, _ = duality_gap(variables, np.zeros(len(problem.totals)))
                 dual = dual_value(variables)
-                if gap < least:
-                    least, best = gap, Bracket(dual + gap, dual, step.beta, b, step.beta)
-            yield replace(best, settled=step.settled)
+                if is_nothing(variables, gap, dual, magnitude(variables, lengths, coefficients)):
+                    gap, dual, settled = 0.0, 0.0, True
+                if best is None or gap < least:
+                    least, best = gap, Bracket(dual + gap, dual, beta, b, beta)
+            yield replace(best, settled=settled)
+
+    def _of_one(
+        self, problem: KernelProblem, Z: Floats, start: Start
+    ) -> Iterator[tuple[Floats, bool]]:
+        """Yield the duals, and whether they settled, with a free intercept or none."""
+        intercept = Intercept.FREE if len(problem.totals) else Intercept.NONE
+        begun, caps = Start(beta=start.beta), _caps(problem.loss, Z)
+        for cap in caps:
+            linear = Problem(Z, _capped(problem.loss, cap), intercept)
+            steps = Newton(self.threads).iterates(linear, begun)
+            for step in islice(steps, None if cap == caps[-1] else _STEPS):
+                yield step.beta, step.settled and cap == caps[-1]
+                if step.settled and cap != caps[-1]:
+                    break
+            if step.settled and np.abs(step.beta).max() < _AT_CAP * cap:
+                yield step.beta, True  # no dual wants to be larger
+                return
+            begun = Start(step.w, step.b, step.beta)
+
+    def _of_groups(
+        self, problem: KernelProblem, Z: Floats, start: Start
+    ) -> Iterator[tuple[Floats, bool]]:
+        """Yield the duals, and whether they settled, of a ν-form."""
+        beta = feasible_start(problem) if start.beta is None else start.beta
+        apart, begun = 0.0, Start(beta=np.append(beta, -problem.totals))
+        for _ in range(_CENTRES):
+            machine = _Joined.of(problem, Z, beta, apart)
+            steps = Newton(self.threads).iterates(machine.linear, machine.start(begun))
+            for step in islice(steps, _STEPS):
+                beta = machine.unit * step.beta[: len(Z)]
+                yield _balanced(problem, beta), False
+                if step.settled:
+                    break
+            apart, begun = machine.distance(step), machine.point(step)
+            off = summed(problem.groups, beta, len(problem.totals)) - problem.totals
+            if step.settled and (np.abs(off) <= _BALANCED * np.abs(problem.totals)).all():
+                break
+        yield _balanced(problem, beta), step.settled
+
+
+@dataclass(frozen=True)
+class _Factor:
+    """Z with K = ZZᵀ, and K where it is known."""
+
+    Z: Floats
+    K: Floats | None
+
+    @classmethod
+    def of(cls, problem: KernelProblem, rows: Ints) -> "_Factor":
+        """Return a factor of the Gram matrix of these rows."""
+        exact = problem.gram.exact[rows]
+        if FactorNewton.suits(problem):
+            return cls(exact.parts[0].values, None)
+        K = np.asarray(problem.gram.kernel.block(exact, exact), np.float64)
+        return cls(pivoted_factor(K, max(len(K), 100) * float(np.finfo(np.float64).eps)), K)
+
+    def scores(self, coefficients: Floats) -> Floats:
+        """Return K times the coefficients."""
+        if self.K is None:
+            return np.asarray(self.Z @ (self.Z.T @ coefficients))
+        return np.asarray(self.K @ coefficients)
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """A ν-form as a linear machine with one intercept, residuals measured in units."""
+
+    linear: Problem
+    width: int  # of the factor
+    unit: float
+    apart: float  # s₀
+    length: float  # L
+
+    @classmethod
+    def of(cls, problem: KernelProblem, Z: Floats, beta: Floats, apart: float) -> "_Joined":
+        """Return the machine near the duals, its penalty of s about ``apart``."""
+        loss, count = problem.loss, len(problem.totals)
+        side = np.concatenate([1.0 - 2.0 * problem.groups, 1.0 - 2.0 * np.arange(count)])
+        residuals = loss.target - Z @ (Z.T @ beta)
+        unit = float(residuals.std()) or 1.0
+        reach = _NEVER_MET * (float(np.abs(residuals).max()) + abs(apart)) or 1.0
+        length = float(np.sqrt(_PROX_PARAMETER * reach / np.abs(problem.totals).max()))
+        held = -problem.totals
+        joined = Loss(
+            (np.append(loss.target, np.sign(held) * reach) - (count - 1) * apart * side) / unit,
+            np.append(loss.low, np.minimum(held, 0.0)) / unit,
+            np.append(loss.high, np.maximum(held, 0.0)) / unit,
+            np.append(loss.quadratic, np.zeros(count)),
+            loss.epsilon / unit,
+        )
+        X = np.zeros((len(side), Z.shape[1] + count - 1))
+        X[: len(Z), : Z.shape[1]] = Z
+        X[:, Z.shape[1] :] = length * side[:, np.newaxis]
+        return cls(Problem(X, joined, Intercept.FREE), Z.shape[1], unit, apart, length)
+
+    def start(self, point: Start) -> Start:
+        """Return a point as a start of this machine, at the centre of its penalty."""
+        assert point.beta is not None
+        beta = point.beta / self.unit
+        if point.w is None:
+            return Start(beta=beta)
+        w = point.w / self.unit
+        w[self.width :] = 0.0
+        return Start(w, point.b / self.unit, beta)
+
+    def point(self, step: Bracket) -> Start:
+        """Return where the machine stands."""
+        return Start(self.unit * step.w, self.unit * step.b, self.unit * step.beta)
+
+    def distance(self, step: Bracket) -> float:
+        """Return half the distance of the intercepts."""
+        return self.apart + self.unit * self.length * float(step.w[self.width :].sum())
+
+
+def _caps(loss: Loss, Z: Floats) -> list[float]:
+    """Return bounds of the duals, from small ones up to none but their own.
+
+    If C is far beyond what duals have to be for scores of the size of the targets, smoothed losses
+    do not tell duals from 0. A machine with a smaller C is the same unless a dual is at its bound.
+    """
+    bounds = np.maximum(np.abs(loss.low), np.abs(loss.high))
+    squares = np.einsum("ij,ij->i", Z, Z)
+    size = float(np.median(squares[squares > 0])) if squares.any() else 1.0
+    cap, largest = _FIRST_CAP * losses.residual_unit(loss) / size, float(bounds.max())
+    caps = []
+    while cap * _CAP_RATIO < largest < np.inf:
+        caps.append(cap)
+        cap *= _CAP_RATIO
+    return [*caps, np.inf] if len(caps) >= _WORTH_CAPS else [np.inf]
+
+
+def _capped(loss: Loss, cap: float) -> Loss:
+    return loss._replace(low=np.maximum(loss.low, -cap), high=np.minimum(loss.high, cap))
+
+
+def _balanced(problem: KernelProblem, beta: Floats) -> Floats:
+    """Return duals whose groups have their sums: the free ones take what is missing, or all."""
+    low, high = problem.loss.low, problem.loss.high
+    beta = np.clip(beta, low, high)
+    for g, total in enumerate(problem.totals):
+        mine = np.flatnonzero(problem.groups == g)
+        free = mine[(beta[mine] > low[mine]) & (beta[mine] < high[mine])]
+        for some in (free, mine):
+            missing = total - float(beta[mine].sum())
+            if abs(missing) > _BALANCED * abs(total) and len(some):
+                wanted = float(beta[some].sum()) + missing
+                beta[some] = loops.smo.with_sum(beta[some], low[some], high[some], wanted)
+    return beta

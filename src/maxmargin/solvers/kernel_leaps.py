@@ -17,12 +17,11 @@ import numpy.typing as npt
 import scipy.linalg
 
 from maxmargin import loops
-from maxmargin.gram import Gram
-from maxmargin.problem import KernelProblem
+from maxmargin._typing import Floats, Ints
+from maxmargin.problems.gram import Gram
+from maxmargin.problems.problem import KernelProblem
 from maxmargin.solvers.kernel_variables import Variables, summed
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 MOST_FREE = 2500
@@ -120,8 +119,8 @@ class _Point:
 
 
 def _block(gram: Gram, rows: Ints) -> Floats:
-    bound = gram.exact[rows]
-    return np.asarray(gram.kernel.between(bound, bound, threads=gram.threads), np.float64)
+    prepared = gram.exact[rows]
+    return np.asarray(gram.kernel.block(prepared, prepared, threads=gram.threads), np.float64)
 
 
 def _step(K: Floats, r: Floats, group: Ints, lacking: Floats) -> Floats:

@@ -1,6 +1,6 @@
 """The dual variables of a kernel machine with their scores: what violates what, and by how much.
 
-With ρ = t − f − b the residual of a variable, the duality gap is a sum of terms that are never
+With ρ = t − f − b the residual of a variable, the duality gap is a sum of loss that are never
 negative, one for each variable:
 
     max over low ≤ β′ ≤ high of (β′ − β)ρ − ½ shift (β′² − β²)
@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin import loops
-from maxmargin.problem import KernelProblem
+from maxmargin._typing import Floats, Ints
+from maxmargin.problems.problem import KernelProblem
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 _HALVINGS = 40
@@ -37,7 +36,7 @@ class Variables(NamedTuple):
     @classmethod
     def of(cls, problem: KernelProblem, at: Ints, x: Floats, f: Floats) -> Self:
         """Return all variables of a problem."""
-        target, low, high, shift, _ = problem.terms
+        target, low, high, shift, _ = problem.loss
         return cls(target, low, high, shift, problem.groups, x, at, f)
 
     def taken(self, variables: Ints, place: Ints, rows: Ints) -> "Variables":
@@ -79,11 +78,11 @@ class Variables(NamedTuple):
 
 def feasible_start(problem: KernelProblem) -> Floats:
     """Return a feasible point: 0, or the first variables of each group carry its total."""
-    terms = problem.terms
-    x = np.zeros(len(terms.target))
+    loss = problem.loss
+    x = np.zeros(len(loss.target))
     for g, total in enumerate(problem.totals):
         members = np.flatnonzero(problem.groups == g)
-        bound = terms.high[members] if total >= 0 else -terms.low[members]
+        bound = loss.high[members] if total >= 0 else -loss.low[members]
         before = np.cumsum(bound) - bound
         x[members] = np.sign(total) * np.clip(abs(total) - before, 0.0, bound)
     return x
@@ -112,15 +111,35 @@ def duality_gap(variables: Variables, b: Floats) -> tuple[float, Floats, Floats]
     right = np.where(np.isfinite(right), right, left)
     best, each = np.inf, np.empty(len(variables.x))
     for _ in range(_HALVINGS):
-        middle, terms, slopes = 0.5 * (left + right), np.empty(len(each)), np.empty(groups)
-        gap = loops.smo.gap_terms(*variables, middle, terms, slopes)
+        middle, loss, slopes = 0.5 * (left + right), np.empty(len(each)), np.empty(groups)
+        gap = loops.smo.gap_terms(*variables, middle, loss, slopes)
         if gap < best:
-            best, b, each = gap, middle, terms
+            best, b, each = gap, middle, loss
         pull = slopes + sums
         if np.abs(pull) @ (right - left) <= _ENOUGH * best:
             break
         right, left = np.where(pull > 0, middle, right), np.where(pull > 0, left, middle)
     return best, b, each
+
+
+def magnitude(variables: Variables, lengths: Floats, coefficients: Floats) -> float:
+    """Return how large the numbers are whose differences residuals are.
+
+    Lengths √K(x, x) and coefficients are those of the rows.
+    """
+    largest = float(np.abs(variables.target).max(initial=0.0))
+    return largest + float(lengths.max(initial=0.0)) * float(np.abs(coefficients) @ lengths)
+
+
+def is_nothing(variables: Variables, gap: float, dual: float, size: float) -> bool:
+    """Return whether both bounds are 0 but for rounding, residuals being of this magnitude.
+
+    Only without targets can the best w be 0 and cost nothing.
+    """
+    if variables.target.any():
+        return False
+    rounding = 4 * float(np.finfo(np.float64).eps) * float(np.abs(variables.x).sum()) * size
+    return max(gap, abs(dual)) <= rounding
 
 
 def summed(places: Ints, values: Floats, count: int) -> Floats:

@@ -17,16 +17,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from maxmargin import losses
-from maxmargin.loops.records import Terms
-from maxmargin.problem import Bracket, Intercept, Problem, Start
+from maxmargin._typing import Floats
+from maxmargin.loops.records import Loss
+from maxmargin.problems import losses
+from maxmargin.problems.problem import Bracket, Intercept, Problem, Start
 from maxmargin.solvers.newton_systems import system_for
 from maxmargin.solvers.passes import Passes, Sums
 from maxmargin.solvers.polishing import polished
-
-Floats = npt.NDArray[np.float64]
 
 _WIDE = 2.0  # first width of smoothing, in units of the targets' scale
 _SHRINK = 4.0
@@ -57,7 +55,11 @@ class Newton:
             nothing = _nothing(problem)
             for begun in self._rehearsal(problem):
                 start, width = begun
-                yield nothing
+                yield (
+                    nothing
+                    if start.w is None
+                    else replace(nothing, primal=np.inf, w=start.w, b=start.b)
+                )
         state = _State(problem, Passes(problem, self.threads), start, width)
         while True:
             yield state.bracket()
@@ -96,15 +98,15 @@ class _State:
         self.f = passes.scores(self.w, self.b, np.empty(n))
         self.q, self.h, self.beta = np.empty(n), np.empty(n), np.empty(n)
         self.system = system_for(problem, passes)
-        self.scale = losses.residual_unit(problem.terms)
-        self.anchor = _first_anchor(problem.terms, start.beta)
+        self.scale = losses.residual_unit(problem.loss)
+        self.anchor = _first_anchor(problem.loss, start.beta)
         if width is None:
             width = self.scale * (_WIDE if start.w is None else 0.1)
         self.width = width
         self.primal, self.dual = np.inf, -np.inf
         self.best_w, self.best_b, self.best_beta = self.w, self.b, np.zeros(n)
         self.settled = False
-        self.smooth = bool((problem.terms.shift > 0).all())
+        self.smooth = bool((problem.loss.quadratic > 0).all())
         self._look()
 
     def start(self) -> Start:
@@ -191,7 +193,7 @@ class _State:
         self.w, self.b, self.anchor = point[:3]
         self.passes.scores(self.w, self.b, self.f)
         self._look()
-        exact = _complementarity(self.problem.terms, self.f, point.beta)
+        exact = _complementarity(self.problem.loss, self.f, point.beta)
         rounded = self.at[0] - self.primal > _ROUGHLY * abs(self.primal)  # better ones are known
         if exact <= max(_EXACT * abs(self.primal), point.rounding) and not rounded:
             self.best_w, self.best_b, self.best_beta = point[:3]
@@ -247,18 +249,18 @@ class _State:
 
 def _first_intercept(problem: Problem) -> float:
     """Return where to start b: at the middle of the targets in regression, else at 0."""
-    terms = problem.terms
-    two_sided = bool(((terms.low < 0) & (terms.high > 0)).all())
-    return float(np.median(terms.target)) if _is_free(problem) and two_sided else 0.0
+    loss = problem.loss
+    two_sided = bool(((loss.low < 0) & (loss.high > 0)).all())
+    return float(np.median(loss.target)) if _is_free(problem) and two_sided else 0.0
 
 
 def _is_free(problem: Problem) -> bool:
     return problem.intercept is Intercept.FREE
 
 
-def _complementarity(terms: Terms, f: Floats, beta: Floats) -> float:
-    """Return the duality gap where w = Σβx and Σβ = 0, as a sum of terms that are not negative."""
-    each = losses.values(terms, f) + terms.slope * np.abs(beta) - beta * (terms.target - f)
+def _complementarity(loss: Loss, f: Floats, beta: Floats) -> float:
+    """Return the duality gap where w = Σβx and Σβ = 0, as a sum of loss that are not negative."""
+    each = losses.values(loss, f) + loss.epsilon * np.abs(beta) - beta * (loss.target - f)
     return float(np.maximum(each, 0.0).sum())
 
 
@@ -269,11 +271,11 @@ def _between(low: float, high: float) -> float:
     return 0.5 * (low + high) if low > 0.01 * high else 0.05 * high
 
 
-def _first_anchor(terms: Terms, beta: Floats | None) -> Floats:
+def _first_anchor(loss: Loss, beta: Floats | None) -> Floats:
     if beta is not None:
-        return np.clip(beta, terms.low, terms.high)
-    bounded = np.isfinite(terms.high) & np.isfinite(terms.low)
-    low, high = np.where(bounded, terms.low, 0.0), np.where(bounded, terms.high, 0.0)
+        return np.clip(beta, loss.low, loss.high)
+    bounded = np.isfinite(loss.high) & np.isfinite(loss.low)
+    low, high = np.where(bounded, loss.low, 0.0), np.where(bounded, loss.high, 0.0)
     return 0.5 * (low + high)
 
 
@@ -281,15 +283,11 @@ def _sampled(problem: Problem, size: int) -> Problem:
     """Return the problem on some of the rows, each counting for several."""
     n = problem.X.shape[0]
     rows = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
-    t, share = problem.terms, size / n
-    terms = Terms(
-        t.target[rows], t.low[rows] / share, t.high[rows] / share, t.shift[rows] * share, t.slope
-    )
-    return replace(problem, X=problem.X[rows], terms=terms)
+    return replace(problem, X=problem.X[rows], loss=problem.loss.take(rows).scaled(n / size))
 
 
 def _nothing(problem: Problem) -> Bracket:
     """Return what is known before anything is: the bracket of w = 0."""
     n, d = problem.X.shape
-    primal = float(losses.values(problem.terms, np.zeros(n)).sum())
+    primal = float(losses.values(problem.loss, np.zeros(n)).sum())
     return Bracket(primal, 0.0, np.zeros(d), 0.0, np.zeros(n), finished=False)

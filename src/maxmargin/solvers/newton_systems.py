@@ -9,15 +9,12 @@ rows are fewer than columns.
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
 
-from maxmargin.problem import Intercept, Problem
+from maxmargin._typing import Floats, Ints
+from maxmargin.problems.problem import Intercept, Problem
 from maxmargin.solvers.passes import Passes, Sums
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _RIDGE = 1e-13  # added to a unit diagonal
 _MANY_COLUMNS = 2000

@@ -9,15 +9,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin import loops
+from maxmargin._typing import Floats
 from maxmargin.kernels.blas import usual_threads
-from maxmargin.kernels.tiling import shared
-from maxmargin.problem import Intercept, Problem
-
-Floats = npt.NDArray[np.float64]
+from maxmargin.kernels.tiles import share_work
+from maxmargin.problems.problem import Intercept, Problem
 
 _LANES = 8
 _LANE_ENTRIES = 1 << 16  # numbers of X in a lane
@@ -55,7 +53,7 @@ class Passes:
     ) -> None:
         X = problem.X
         self.n, self.d = X.shape
-        self.terms = problem.terms
+        self.loss = problem.loss
         self.rows = loops.rows.rows(X)
         self.sparse = bool(sp.issparse(X))
         per_row = X.nnz / self.n if self.sparse else self.d
@@ -82,7 +80,7 @@ class Passes:
     def losses(self, f: Floats) -> float:
         """Return Σ ℓ at the scores f."""
         parts = self._each(
-            lambda begin, end: loops.newton_pass.losses(self.terms, begin, end, f), 4 * self.n
+            lambda begin, end: loops.newton_pass.losses(self.loss, begin, end, f), 4 * self.n
         )
         return float(sum(parts))
 
@@ -92,7 +90,7 @@ class Passes:
         """Return the derivatives of the smoothed losses along q at f + step·q."""
         parts = self._each(
             lambda begin, end: loops.newton_pass.line(
-                self.terms, begin, end, f, q, anchor, width, step
+                self.loss, begin, end, f, q, anchor, width, step
             ),
             4 * self.n,
         )
@@ -102,7 +100,7 @@ class Passes:
         """Set β and h of every row, and return their sums."""
         parts = self._each(
             lambda begin, end: loops.newton_pass.duals(
-                self.terms, begin, end, f, anchor, width, beta, h
+                self.loss, begin, end, f, anchor, width, beta, h
             ),
             4 * self.n,
         )
@@ -178,7 +176,7 @@ class Passes:
         def one(lane: int) -> None:
             parts[lane] = work(*self.lanes[lane])
 
-        shared(one, deque(range(len(parts))), self.threads)
+        share_work(one, deque(range(len(parts))), self.threads)
         return parts
 
 
@@ -187,7 +185,7 @@ def repaired(problem: Problem, passes: Passes, beta: Floats) -> tuple[Floats, fl
 
     The heavier side is scaled down, and then both if that helps. ``passes`` must not be centred.
     """
-    terms = problem.terms
+    loss = problem.loss
     gains, losses = np.zeros(passes.d), np.zeros(passes.d)
     loops.newton_pass.combine(passes.rows, 0, passes.n, passes.centre, beta, gains, losses)
     gain, lost = float(beta[beta > 0].sum()), -float(beta[beta < 0].sum())
@@ -196,8 +194,8 @@ def repaired(problem: Problem, passes: Passes, beta: Floats) -> tuple[Floats, fl
         beta = np.where(beta > 0, gain_scale, lost_scale) * beta
         gains, losses = gain_scale * gains, lost_scale * losses
     implied = gains + losses
-    linear = float((terms.target * beta - terms.slope * np.abs(beta)).sum())
-    square = float(implied @ implied) + float((terms.shift * beta * beta).sum())
+    linear = float((loss.target * beta - loss.epsilon * np.abs(beta)).sum())
+    square = float(implied @ implied) + float((loss.quadratic * beta * beta).sum())
     if problem.intercept is Intercept.PENALIZED:
         square += (problem.lift * (gain - lost)) ** 2
     scale = min(1.0, max(linear, 0.0) / square) if square > 0 else 1.0

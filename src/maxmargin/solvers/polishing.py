@@ -12,15 +12,12 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
 
-from maxmargin.problem import Intercept, Problem
+from maxmargin._typing import Floats, Ints
+from maxmargin.problems.problem import Intercept, Problem
 from maxmargin.solvers.passes import Passes
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _MOST_FREE = 3000
 _MOST_NUMBERS = 1 << 23  # of the free rows written out densely
@@ -40,8 +37,8 @@ class Polished(NamedTuple):
 
 def polished(problem: Problem, passes: Passes, beta: Floats, b: float) -> Polished | None:
     """Return the point with these free duals, or None if they were not the right ones."""
-    terms = problem.terms
-    free = np.flatnonzero((beta > terms.low) & (beta < terms.high) & (beta != 0.0))
+    loss = problem.loss
+    free = np.flatnonzero((beta > loss.low) & (beta < loss.high) & (beta != 0.0))
     # In general position no more than d + 1 rows lie on the margin: many more are a wrong guess.
     most = min(_MOST_FREE, _MOST_NUMBERS // passes.d, 50 + 10 * passes.d)
     if len(free) > most:
@@ -50,7 +47,7 @@ def polished(problem: Problem, passes: Passes, beta: Floats, b: float) -> Polish
         return Polished(passes.combination(beta), b, beta, 0.0)
     rows = _written_out(problem.X[free]) - passes.centre
     beta = beta.copy()
-    wanted = terms.target[free] - terms.slope * np.sign(beta[free])
+    wanted = loss.target[free] - loss.epsilon * np.sign(beta[free])
     border: _Border | _RowBorder = (
         _Border(problem, rows) if len(free) > passes.d else _RowBorder(problem, rows)
     )
@@ -64,7 +61,7 @@ def polished(problem: Problem, passes: Passes, beta: Floats, b: float) -> Polish
         b += step_b
     if not np.isfinite(beta).all() or not _within(problem, beta, free, wanted):
         return None
-    beta = np.clip(beta, terms.low, terms.high)
+    beta = np.clip(beta, loss.low, loss.high)
     w = passes.combination(beta)
     if problem.intercept is Intercept.PENALIZED:
         b = problem.lift**2 * float(beta.sum())
@@ -77,13 +74,13 @@ def polished(problem: Problem, passes: Passes, beta: Floats, b: float) -> Polish
 
 def _within(problem: Problem, beta: Floats, free: Ints, wanted: Floats) -> bool:
     """Return whether the free duals, changed, are within their bounds and on their side."""
-    terms = problem.terms
+    loss = problem.loss
     changed = beta[free]
     slack = 1e-9 * float(np.abs(beta).max())
-    if (changed < terms.low[free] - slack).any() or (changed > terms.high[free] + slack).any():
+    if (changed < loss.low[free] - slack).any() or (changed > loss.high[free] + slack).any():
         return False
-    sides = np.sign(terms.target[free] - wanted)  # of the slope that the equation took
-    return terms.slope == 0.0 or bool((sides * changed >= -slack).all())
+    sides = np.sign(loss.target[free] - wanted)  # of the slope that the equation took
+    return loss.epsilon == 0.0 or bool((sides * changed >= -slack).all())
 
 
 class _Border:

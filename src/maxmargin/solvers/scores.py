@@ -3,12 +3,9 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from maxmargin.gram import Gram
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from maxmargin._typing import Floats, Ints
+from maxmargin.problems.gram import Gram
 
 
 def expansion_scores(
@@ -22,7 +19,7 @@ def expansion_scores(
     used = np.flatnonzero(beta)
     if not len(used):
         return np.zeros(len(rows))
-    bound: Any = gram.tiles if fast else gram.exact
-    left = bound if len(rows) == len(gram) else bound[rows]
-    right = bound[columns[used]]
-    return gram.kernel.combine(left, right, beta[used][:, np.newaxis], gram.threads)[:, 0]
+    prepared: Any = gram.tiles if fast else gram.exact
+    left = prepared if len(rows) == len(gram) else prepared[rows]
+    right = prepared[columns[used]]
+    return gram.kernel.dot(left, right, beta[used][:, np.newaxis], gram.threads)[:, 0]

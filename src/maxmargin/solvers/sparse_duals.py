@@ -2,19 +2,17 @@
 
 A penalized intercept is the weight of a column of ones, and has its own strengths. The dual is
 
-    max_β  Σ tβ − slope|β| − ½ shift β² − Σⱼ max(|vⱼ| − l1ⱼ, 0)²/2l2ⱼ,    v = Xᵀβ
+    max_β  Σ tβ − ε|β| − ½ quadratic β² − Σⱼ max(|vⱼ| − l1ⱼ, 0)²/2l2ⱼ,    v = Xᵀβ
 
 (where l2ⱼ = 0: subject to |vⱼ| ≤ l1ⱼ), and Σβ = 0 if the intercept is free.
 """
 
 import numpy as np
-import numpy.typing as npt
 
-from maxmargin import losses
-from maxmargin.loops.records import Terms
-from maxmargin.problem import Intercept, Problem
-
-Floats = npt.NDArray[np.float64]
+from maxmargin._typing import Floats
+from maxmargin.loops.records import Loss
+from maxmargin.problems import losses
+from maxmargin.problems.problem import Intercept, Problem
 
 
 def penalties(problem: Problem, width: int) -> tuple[Floats, Floats]:
@@ -35,16 +33,14 @@ def balanced(beta: Floats, intercept: Intercept) -> Floats:
     return np.where(beta < 0, beta * (gain / loss), beta) if loss > gain else beta
 
 
-def best_scale(
-    terms: Terms, beta: Floats, v: Floats, l1: Floats, l2: Floats
-) -> tuple[float, float]:
+def best_scale(terms: Loss, beta: Floats, v: Floats, l1: Floats, l2: Floats) -> tuple[float, float]:
     """Return the t ≥ 0 for which tβ has the highest dual objective, and that.
 
     The objective is t·gain − ½t²·curve − Σ max(t|v| − l1, 0)²/2l2: Newton's method comes down to
     the maximiser from above in finitely many steps. For l2 = 0 the sum is the limit t|v| ≤ l1.
     """
-    gain = losses.dual_value(terms._replace(shift=np.zeros(len(beta))), beta)
-    curve = float(terms.shift @ beta**2)
+    gain = losses.dual_value(terms._replace(quadratic=np.zeros(len(beta))), beta)
+    curve = float(terms.quadratic @ beta**2)
     if gain <= 0 or curve <= 0:
         return 0.0, 0.0
     t = gain / curve

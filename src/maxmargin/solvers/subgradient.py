@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin import loops
-from maxmargin.loops.records import Terms
-from maxmargin.problem import Bracket, Intercept, Problem, Start
+from maxmargin._typing import Floats
+from maxmargin.loops.records import Loss
+from maxmargin.problems.problem import Bracket, Intercept, Problem, Start
 from maxmargin.solvers.passes import Passes, repaired
-
-Floats = npt.NDArray[np.float64]
 
 _EPOCHS = 50
 _BATCH = 20_000  # rows between two looks at the clock
@@ -60,12 +59,12 @@ class Learner:
         self.forget()
 
     def visit(
-        self, rows: object, terms: Terms, order: npt.NDArray[np.int64], rounds: float, duals: Floats
+        self, rows: object, loss: Loss, order: npt.NDArray[np.int64], rounds: float, duals: Floats
     ) -> Iterator[None]:
         """Visit rows in order, pausing now and then."""
         for begin in range(0, len(order), _BATCH):
             self.clock = loops.subgradient.visit(
-                rows, terms, order, begin, min(begin + _BATCH, len(order)), rounds, self.ridge,
+                rows, loss, order, begin, min(begin + _BATCH, len(order)), rounds, self.ridge,
                 self.lift, self.clock, self.weights, duals,
             )  # fmt: skip
             yield
@@ -106,7 +105,7 @@ class Subgradient:
                 duals[:] = 0.0
                 averaged = epoch
             order = rng.permutation(n)
-            for _ in learner.visit(passes.rows, problem.terms, order, epoch + 1, duals):
+            for _ in learner.visit(passes.rows, problem.loss, order, epoch + 1, duals):
                 yield best.unfinished()
             w, b = learner.mean()
             mean_duals = duals / (epoch + 1 - averaged)

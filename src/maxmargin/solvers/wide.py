@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from maxmargin.problem import Bracket, Problem, Start
+from maxmargin.problems.problem import Bracket, Problem, Start
 from maxmargin.solvers.dual_cd import DualCD
 from maxmargin.solvers.newton import Newton
 

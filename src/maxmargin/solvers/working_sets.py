@@ -2,7 +2,7 @@
 
     min_{w,b}  ratio·‖w‖₁ + (1 − ratio)/2·‖w‖² + Σ ℓᵢ(w·xᵢ + b),    0 < ratio ≤ 1, ℓᵢ smooth
 
-    max_β  Σ tβ − slope|β| − ½ shift β² − Σⱼ max(|vⱼ| − ratio, 0)²/(2(1 − ratio)),    v = Xᵀβ
+    max_β  Σ tβ − ε|β| − ½ quadratic β² − Σⱼ max(|vⱼ| − ratio, 0)²/(2(1 − ratio)),    v = Xᵀβ
 
 (for ratio = 1 the last sum is the constraint |vⱼ| ≤ ratio), and Σβ = 0 if the intercept is free.
 Of all columns only those whose weight is not 0, and as many of those that violate optimality most,
@@ -24,17 +24,15 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin import loops
+from maxmargin._typing import Floats, Ints
 from maxmargin.kernels.blas import one_blas_thread
-from maxmargin.loops.records import Terms
-from maxmargin.problem import Bracket, Intercept, Problem, Start
+from maxmargin.loops.records import Loss
+from maxmargin.problems.problem import Bracket, Intercept, Problem, Start
 from maxmargin.solvers.column_models import ByColumns
 from maxmargin.solvers.designs import design_of
 from maxmargin.solvers.gram_models import Gram, Products
 from maxmargin.solvers.quadratic_models import Local, Model, minimised
 from maxmargin.solvers.sparse_duals import balanced, best_scale, penalties
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _ALL = 200  # so many columns are not worth choosing from
 _WIDEST_GRAM = 1500
@@ -94,11 +92,11 @@ class _Run:
 
     def __init__(self, settings: WorkingSets, problem: Problem, start: Start) -> None:
         self.settings = settings
-        self.terms = problem.terms
+        self.loss = problem.loss
         self.intercept = problem.intercept
         self.design = design_of(problem)
         self.l1, self.l2 = penalties(problem, self.design.shape[1])
-        self.masses = self.design.masses(1 / problem.terms.shift)
+        self.masses = self.design.masses(1 / problem.loss.quadratic)
         self.w = _start_weights(problem, start, self.masses > 0)
         free = problem.intercept is Intercept.FREE
         self.b = start.b + float(self.design.centre @ self.w) if free else 0.0
@@ -110,9 +108,9 @@ class _Run:
         self.picked = np.empty(0, np.int64)
         self.products = Products(self.design)
         self.scores = self.design.scores(self.w)
-        self.stage, self.smoothing, self.stage_steps = self.terms, 0.0, 0
+        self.stage, self.smoothing, self.stage_steps = self.loss, 0.0, 0
         if start.beta is not None:
-            beta = balanced(np.clip(start.beta, self.terms.low, self.terms.high), self.intercept)
+            beta = balanced(np.clip(start.beta, self.loss.low, self.loss.high), self.intercept)
             self._offer(beta, self.design.gradients(beta))
         self.look()
         if (smoothing := self._smoothing_at_first()) > 0:
@@ -126,17 +124,17 @@ class _Run:
         n_rows, width = self.design.shape
         if width * _MANY_ROWS < n_rows or self.w.any():
             return 0.0
-        residuals = self.design.gradients(self.beta * self.terms.shift)
+        residuals = self.design.gradients(self.beta * self.loss.quadratic)
         smoothing = _SMOOTH * float(np.max(np.abs(residuals) / self.l1, initial=0.0))
-        return smoothing if smoothing > 10 * self.terms.shift.min() else 0.0
+        return smoothing if smoothing > 10 * self.loss.quadratic.min() else 0.0
 
     def _begin_stage(self, anchor: Floats, smoothing: float) -> None:
         """Smooth the losses around an anchor, and see where that leaves us."""
         self.smoothing, self.stage_steps, self.least_gap = smoothing, 0, np.inf
-        self.stage = self.terms._replace(
-            target=self.terms.target + smoothing * anchor, shift=self.terms.shift + smoothing
+        self.stage = self.loss._replace(
+            target=self.loss.target + smoothing * anchor, quadratic=self.loss.quadratic + smoothing
         )
-        self.masses = self.design.masses(1 / self.stage.shift)
+        self.masses = self.design.masses(1 / self.stage.quadratic)
         self.look()
 
     def _stage_done(self) -> bool:
@@ -149,7 +147,7 @@ class _Run:
         before = self.primal, self.dual, self.least_gap
         norm = float(self.l1 @ np.abs(self.w) + 0.5 * self.l2 @ self.w**2)
         if self.smoothing:
-            b, loss = self._losses(self.terms)
+            b, loss = self._losses(self.loss)
             self._keep(norm + loss, b)
         self.b, loss = self._losses(self.stage)
         if not self.smoothing:
@@ -165,7 +163,7 @@ class _Run:
         after = self.primal, self.dual, self.least_gap
         self.idle = self.idle + 1 if before == after else 0
 
-    def _losses(self, terms: Terms) -> tuple[float, float]:
+    def _losses(self, terms: Loss) -> tuple[float, float]:
         """Return the best intercept and the sum of losses, and fill β and curvature."""
         b = self.b
         if self.intercept is Intercept.FREE:
@@ -182,7 +180,7 @@ class _Run:
             self.primal, self.best_w, self.best_b = primal, w, b
 
     def _offer(self, beta: Floats, v: Floats) -> None:
-        scale, dual = best_scale(self.terms, beta, v, self.l1, self.l2)
+        scale, dual = best_scale(self.loss, beta, v, self.l1, self.l2)
         if dual > self.dual:
             self.dual, self.best_beta = dual, scale * beta
 
@@ -211,7 +209,7 @@ class _Run:
         """Make a Newton step, pausing in between."""
         if self._stage_done():
             smoothing = self.smoothing * (_FAST if self.stage_steps <= 2 else _SLOW)
-            negligible = smoothing < 0.1 * self.terms.shift.min()
+            negligible = smoothing < 0.1 * self.loss.quadratic.min()
             self._begin_stage(self.beta, 0.0 if negligible else smoothing)
         self.stage_steps += 1
         self.picked = self._working_set()

@@ -1,0 +1,70 @@
+"""The proof that comes with a solution: bounds on the optimum from either side.
+
+Everything is recomputed in float64 from the data, the weights and the duals; nothing a solver says
+is taken on trust, and no solver is imported. Every sum comes with a bound on its rounding error, so
+that what is proved holds in exact arithmetic.
+
+    P(w)  the objective at w, minimised over b: no optimum is higher
+    D(β)  the dual objective at β made feasible: no optimum is lower
+
+so P − D bounds how far w is from optimal, and ‖w − w*‖ ≤ √(2(P − D)/μ) as the penalty contains
+½μ‖w‖² (μ = 1, or 1 − l1_ratio; none for an ℓ1 penalty alone).
+"""
+
+import numpy as np
+
+from maxmargin._typing import Floats
+from maxmargin.certificates import multiclass, sparse
+from maxmargin.certificates.arithmetic import feasible, within_groups
+from maxmargin.certificates.certificate import Certificate, together, unproved
+from maxmargin.certificates.hard import certify_hard
+from maxmargin.certificates.kernel import certify_kernel
+from maxmargin.certificates.kernel_hard import certify_kernel_hard
+from maxmargin.certificates.linear import certify as certify_ridge
+from maxmargin.certificates.multiclass import certify_multiclass
+from maxmargin.certificates.sparse import certify_sparse
+from maxmargin.loops.records import Loss
+from maxmargin.problems.problem import KernelProblem, MulticlassProblem, Point, Problem
+
+__all__ = ["Certificate", "certify", "feasible_duals", "together", "unproved"]
+
+
+def certify(
+    problem: Problem | MulticlassProblem | KernelProblem,
+    point: Point,
+    *,
+    keep_intercept: bool = False,
+) -> Certificate:
+    """Return the certificate of a point (w, b, beta), whatever the problem.
+
+    A free intercept is replaced by the best one for the weights, unless it is to be kept.
+    """
+    if isinstance(problem, KernelProblem):
+        if _is_hard(problem.loss):
+            return certify_kernel_hard(problem, point, keep_intercept=keep_intercept)
+        return certify_kernel(problem, point, keep_intercept=keep_intercept)
+    if isinstance(problem, MulticlassProblem):
+        return certify_multiclass(problem, point.w, np.atleast_1d(point.b), point.beta)
+    if _is_hard(problem.loss):
+        signs = problem.loss.target
+        return certify_hard(
+            problem.X, signs, point.w, point.b, signs * point.beta, problem.intercept,
+            keep_intercept=keep_intercept,
+        )  # fmt: skip
+    by_penalty = certify_sparse if problem.l1_ratio > 0 else certify_ridge
+    return by_penalty(problem, point, keep_intercept=keep_intercept)
+
+
+def feasible_duals(problem: Problem | MulticlassProblem | KernelProblem, point: Point) -> Floats:
+    """Return the duals of a point as its certificate takes them: within all constraints."""
+    if isinstance(problem, MulticlassProblem):
+        return multiclass.feasible_duals(problem, point.beta)
+    if isinstance(problem, KernelProblem):
+        return within_groups(problem.loss, point.beta, problem.groups, problem.totals)[0]
+    if problem.l1_ratio > 0:
+        return sparse.feasible_duals(problem, point)
+    return feasible(problem.loss, point.beta, problem.intercept)[0]
+
+
+def _is_hard(loss: Loss) -> bool:
+    return not loss.quadratic.any() and bool(np.isinf(loss.high - loss.low).all())

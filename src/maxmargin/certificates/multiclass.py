@@ -1,0 +1,271 @@
+"""Certificates of the multiclass machine of Crammer and Singer."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin._typing import Floats
+from maxmargin.certificates.arithmetic import relative_rounding
+from maxmargin.certificates.certificate import Certificate
+from maxmargin.geometry.inputs import largest_squared_norm
+from maxmargin.problems.problem import Intercept, MulticlassProblem
+from maxmargin.problems.rounding import (
+    EPS,
+    Bounded,
+    Combination,
+    exact_sum,
+    passed,
+    squared_norm,
+    total,
+)
+
+_AT_BOUND = 1e-9  # a class with less than this part of a row's cost holds none of it
+_PASSES = 20  # over the coordinates of a free intercept
+_BALANCED = 64 * EPS  # of the duals: sums that are off by no more are left as they are
+_EQUAL = 1e-12  # sums of costs that differ by less than this part are equal
+
+
+@dataclass(frozen=True)
+class MulticlassCertificate(Certificate):
+    """A certificate that speaks for all classes at once; ``intercepts`` has one for each.
+
+    The objective is minimised over a free intercept by exact steps in one coordinate at a time:
+    what results is an upper bound, as all bounds here, but not always the least for the weights.
+    """
+
+    intercepts: tuple[float, ...] = ()
+
+
+def certify_multiclass(
+    problem: MulticlassProblem, W: Floats, b: Floats, beta: Floats
+) -> MulticlassCertificate:
+    """Return the certificate of weights (d, K), intercepts (K,) and duals (n, K)."""
+    W, b = np.asarray(W, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    centre = _centre(problem)
+    duals, infeasibility = _feasible(problem, beta)
+    scores, implied = passed(problem.X, W, duals, centre)
+    seen = np.zeros(len(b))
+    if problem.intercept is not Intercept.NONE:
+        seen = np.array([exact_sum(float(one), w, centre) for one, w in zip(b, W.T, strict=True)])
+    if problem.intercept is Intercept.FREE:
+        seen = seen + _better_step(problem, _claims(problem, scores.value + seen))
+        kept = [exact_sum(float(one), -w, centre) for one, w in zip(seen, W.T, strict=True)]
+        b = np.array(kept)
+        seen = np.array([exact_sum(float(one), w, centre) for one, w in zip(b, W.T, strict=True)])
+    claims = _claims(problem, scores.value + seen)
+    primal = _objective(problem, W, b, claims, scores.error + 4 * EPS * (np.abs(claims) + 1))
+    dual = _dual_objective(problem, duals, implied, centre)
+    proved = max(primal.value + primal.error - (dual.value - dual.error), 0.0)
+    return MulticlassCertificate(
+        primal.value,
+        dual.value,
+        infeasibility,
+        _drift(W, implied.value),
+        kkt_violation(problem, claims, _costs(problem) - duals),
+        float(np.sqrt(2 * proved)),
+        intercepts=tuple(b.tolist()),
+        rounding=relative_rounding(primal, dual),
+    ).resolved()
+
+
+def feasible_duals(problem: MulticlassProblem, beta: Floats) -> Floats:
+    """Return duals as the certificate takes them."""
+    return _feasible(problem, beta)[0]
+
+
+def _feasible(problem: MulticlassProblem, beta: Floats) -> tuple[Floats, float]:
+    """Return duals within all constraints, and the change; as they are if only rounding is off."""
+    costs, size = _costs(problem), float(np.abs(beta).sum())
+    if np.isfinite(size) and (beta <= costs).all():
+        duals = _rows_summing_to_0(problem, beta.copy())
+        sums = np.abs(duals.sum(axis=0)) if problem.intercept is Intercept.FREE else np.zeros(1)
+        within = (np.abs(duals - beta) <= _BALANCED * np.abs(beta).sum(axis=1, keepdims=True)).all()
+        if within and (duals <= costs).all() and (sums <= _BALANCED * size).all():
+            return duals, 0.0
+    mass, change = feasible_masses(problem, beta)
+    duals = _duals(problem, mass)
+    return (_settled(problem, duals) if problem.intercept is Intercept.FREE else duals), change
+
+
+def _settled(problem: MulticlassProblem, duals: Floats) -> Floats:
+    """Return duals whose sums over a class are 0 beside the duals, not only beside their costs.
+
+    In a row of a class that has too little, a small amount goes there from a class that has too
+    much; of the rows that can take it, the one with the smallest duals rounds it least.
+    """
+    for _ in range(2 * problem.n_classes):
+        sums = np.array([math.fsum(column) for column in duals.T.tolist()])
+        high, low = int(sums.argmax()), int(sums.argmin())
+        amount = min(sums[high], -sums[low])
+        takes = (problem.labels == low) & (problem.cost - duals[:, low] >= amount)
+        if amount <= _BALANCED * float(np.abs(duals).sum()) or not takes.any():
+            break
+        row = np.flatnonzero(takes)[np.abs(duals[takes]).sum(axis=1).argmin()]
+        duals[row, low] += amount
+        duals[row, high] -= amount
+    return duals
+
+
+def _costs(problem: MulticlassProblem) -> Floats:
+    """Return Cδ(k, y) for each row and class."""
+    costs = np.zeros((len(problem.cost), problem.n_classes))
+    own = np.arange(len(costs)), problem.labels
+    costs[own] = problem.cost
+    return costs
+
+
+def _rows_summing_to_0(problem: MulticlassProblem, beta: Floats) -> Floats:
+    own = np.arange(len(beta)), problem.labels
+    beta[own] = 0.0
+    beta[own] = -beta.sum(axis=1)
+    return beta
+
+
+def _claims(problem: MulticlassProblem, scores: Floats) -> Floats:
+    """Return 1 − δ(k, y) + f for each row and class."""
+    claims = scores + 1.0
+    claims[np.arange(len(scores)), problem.labels] -= 1.0
+    return claims
+
+
+def _objective(
+    problem: MulticlassProblem, W: Floats, b: Floats, claims: Floats, errors: Floats
+) -> Bounded:
+    weights, off = W.ravel(), np.zeros(W.size)
+    if problem.intercept is Intercept.PENALIZED:
+        lifted = b / problem.lift
+        weights, off = np.append(weights, lifted), np.append(off, EPS * np.abs(lifted))
+    norm2 = squared_norm(weights, off)
+    own = np.arange(len(claims)), problem.labels
+    lead = claims.max(axis=1, initial=-np.inf) - claims[own]
+    # A row's own class is behind itself by 0, without any error.
+    most = claims - claims[own][:, np.newaxis]
+    most += errors + errors[own][:, np.newaxis] + EPS * np.abs(most)
+    most[own] = 0.0
+    off = np.maximum(most.max(axis=1, initial=0.0) - lead, 0.0)
+    fitted = total(problem.cost * lead, problem.cost * off + EPS * problem.cost * np.abs(lead))
+    value = 0.5 * norm2.value + fitted.value
+    if not np.isfinite(value):
+        return Bounded(np.inf, np.inf)
+    return Bounded(value, 0.5 * norm2.error + fitted.error + EPS * value)
+
+
+def _dual_objective(
+    problem: MulticlassProblem, duals: Floats, implied: Combination, centre: Floats
+) -> Bounded:
+    """Return Σ βᵢ[yᵢ] − ½Σ‖wₖ‖², less what it loses while rounding is taken out of all sums."""
+    gained = total(duals[np.arange(len(duals)), problem.labels])
+    norm2 = squared_norm(implied.value.ravel(), implied.error.ravel())
+    value, error = gained.value - 0.5 * norm2.value, gained.error + 0.5 * norm2.error
+    size = float(np.abs(duals).sum())
+    if problem.intercept is Intercept.PENALIZED:
+        sums = problem.lift * duals.sum(axis=0)
+        off = problem.lift * len(duals) * EPS * np.abs(duals).sum(axis=0)
+        spread = squared_norm(sums, off)
+        value, error = value - 0.5 * spread.value, error + 0.5 * spread.error
+    # Sums over a row are off by rounding: duals that have the right ones are within this part.
+    part = (duals.shape[1] + 4) * EPS
+    bent = float((np.abs(implied.value) * implied.size).sum())
+    error += part * (size + bent + part * float((implied.size**2).sum()))
+    if problem.intercept is Intercept.FREE:
+        sums = [total(column) for column in duals.T]
+        moved = 2 * sum(abs(one.value) + one.error for one in sums)
+        longest = np.sqrt(largest_squared_norm(problem.X)) + float(np.linalg.norm(centre))
+        slope = longest * float(np.linalg.norm(implied.value, axis=0).max(initial=0.0))
+        error += moved * (1 + 1.01 * slope) + (moved * longest) ** 2
+    error += EPS * (abs(gained.value) + 0.5 * norm2.value)
+    return Bounded(value, error) if np.isfinite(value) else Bounded(-np.inf, np.inf)
+
+
+def feasible_masses(problem: MulticlassProblem, beta: Floats) -> tuple[Floats, float]:
+    """Return masses m = Cδ − β made feasible, and by how much that changed β.
+
+    Negative masses are dropped and each row scaled to its cost. With a free intercept class k must
+    be given in all what its rows bring, Nₖ. Classes that have more, Mₖ > Nₖ, keep the part Nₖ/Mₖ of
+    each mass; what a row is left with goes to the classes that lack, in proportion to their lack.
+    Rows keep their sums, no mass is negative and every class has its due: always feasible.
+    """
+    cost, own = problem.cost, _costs(problem)
+    given = np.where(np.isfinite(beta), beta, 0.0)
+    mass = np.maximum(own - given, 0.0)
+    sums = mass.sum(axis=1)
+    usable = (sums > 0) & (cost > 0) & np.isfinite(sums)
+    mass[usable] *= (cost[usable] / sums[usable])[:, np.newaxis]
+    mass[~usable] = own[~usable]
+    if problem.intercept is Intercept.FREE:
+        mass = _balanced(mass, own.sum(axis=0))
+    total = float(np.abs(beta).sum())
+    change = float(np.abs(_duals(problem, mass) - beta).sum())
+    return mass, change / total if total > 0 else 0.0
+
+
+def _balanced(mass: Floats, due: Floats) -> Floats:
+    held = mass.sum(axis=0)
+    lack = np.maximum(due - held, 0.0)
+    if not lack.any():
+        return mass
+    kept = mass * np.where(held > due, due / np.where(held > due, held, 1.0), 1.0)
+    released = (mass - kept).sum(axis=1, keepdims=True)
+    return np.asarray(kept + released * (lack / lack.sum()))
+
+
+def _duals(problem: MulticlassProblem, mass: Floats) -> Floats:
+    """Return β = Cδ − m, where β[y] is what the other classes hold: rows then sum to 0."""
+    return _rows_summing_to_0(problem, -mass)
+
+
+def _loss(problem: MulticlassProblem, claims: Floats) -> float:
+    own = claims[np.arange(len(claims)), problem.labels]
+    return float(problem.cost @ (claims.max(axis=1, initial=-np.inf) - own))
+
+
+def _better_step(problem: MulticlassProblem, claims: Floats) -> Floats:
+    """Return a step of b that lowers the loss, or none: exact in each coordinate in turn."""
+    due = np.bincount(problem.labels, problem.cost, minlength=problem.n_classes)
+    best, kept = _loss(problem, claims), np.zeros(problem.n_classes)
+    if problem.n_classes < 2 or not np.isfinite(best) or not problem.cost.any():
+        return kept
+    step, claims = kept.copy(), claims.copy()
+    for _ in range(_PASSES):
+        for k in range(problem.n_classes):
+            move = _coordinate_step(problem.cost, claims, k, float(due[k]))
+            claims[:, k] += move
+            step[k] += move
+        loss = _loss(problem, claims)
+        if not loss < best * (1 - _EQUAL):
+            break
+        best, kept = loss, step.copy()
+    return kept
+
+
+def _coordinate_step(cost: Floats, claims: Floats, k: int, due: float) -> float:
+    """Return how far to raise class k: the loss stops falling where its claims cost its due."""
+    kinks = np.delete(claims, k, axis=1).max(axis=1) - claims[:, k]
+    used = np.flatnonzero(cost > 0)
+    order = used[np.argsort(kinks[used])]
+    reached = np.cumsum(cost[order])
+    at = min(int(np.searchsorted(reached, due * (1 - _EQUAL))), len(order) - 1)
+    return float(kinks[order[at]])
+
+
+def kkt_violation(problem: MulticlassProblem, claims: Floats, mass: Floats) -> float:
+    """Return how far, at worst, a class that holds mass is below the highest claim on a row."""
+    holds = (mass > _AT_BOUND * problem.cost[:, np.newaxis]) & (problem.cost[:, np.newaxis] > 0)
+    below = claims.max(axis=1, keepdims=True, initial=-np.inf) - claims
+    return float(np.max(np.where(holds, below, 0.0), initial=0.0))
+
+
+def _drift(W: Floats, implied: Floats) -> float:
+    size = float(np.linalg.norm(W))
+    away = float(np.linalg.norm(W - implied))
+    return away / size if size > 0 else away
+
+
+def _centre(problem: MulticlassProblem) -> Floats:
+    """Return a point to measure rows from: far from 0, differences would drown in rounding."""
+    X = problem.X
+    if sp.issparse(X) or problem.intercept is not Intercept.FREE or not X.shape[0]:
+        return np.zeros(X.shape[1])
+    return np.asarray(X[: 1 << 12].mean(axis=0, dtype=np.float64))

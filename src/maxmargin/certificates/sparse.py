@@ -1,0 +1,196 @@
+"""Certificates of linear machines with an ℓ1 or elastic-net penalty.
+
+    P(w) = ratio·‖w‖₁ + (1 − ratio)/2·‖w‖² + Σ ℓᵢ(w·xᵢ + b)
+    D(β) = Σ tβ − ε|β| − ½ quadratic β² − Σⱼ max(|vⱼ| − ratio, 0)²/(2(1 − ratio)),    v = Xᵀβ
+
+For ratio = 1 the last sum is the constraint |vⱼ| ≤ ratio: β is scaled down until it holds. A
+penalized intercept b = lift·(weight of a column of value lift) is one more weight, and one more v.
+"""
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin._typing import Floats
+from maxmargin.certificates.arithmetic import (
+    Dual,
+    Primal,
+    assembled,
+    feasible,
+    imbalances,
+)
+from maxmargin.certificates.certificate import Certificate
+from maxmargin.certificates.linear import Seen, imbalance_cost
+from maxmargin.problems.problem import Intercept, Point, Problem
+from maxmargin.problems.rounding import (
+    EPS,
+    Bounded,
+    Combination,
+    exact_sum,
+    squared_norm,
+    total,
+)
+
+_TRIES = 12  # to scale duals down until they are feasible as they are stored
+_MOST_EXACT = 2 * 10**7  # products that are summed exactly: seconds
+
+
+class _Penalty(NamedTuple):
+    l1: float
+    l2: float
+
+    def value(self, w: Floats, error: Floats) -> Bounded:
+        """Return the penalty of weights."""
+        sizes, squares = total(np.abs(w), error), squared_norm(w, error)
+        value = self.l1 * sizes.value + 0.5 * self.l2 * squares.value
+        return Bounded(value, self.l1 * sizes.error + 0.5 * self.l2 * squares.error + EPS * value)
+
+    def conjugate(self, v: Floats, error: Floats) -> Bounded:
+        """Return max over w of v·w − value(w), taking |v| ≤ l1 for granted where l2 is 0."""
+        if self.l2 == 0:
+            return Bounded(0.0, 0.0)
+        excess = np.maximum(np.abs(v) - self.l1, 0.0)
+        off = np.where(np.abs(v) + error > self.l1, error + EPS * (np.abs(v) + self.l1), 0.0)
+        squares = squared_norm(excess, off)
+        return Bounded(0.5 * squares.value / self.l2, 0.6 * squares.error / self.l2)
+
+    def drift(self, w: Floats, v: Floats) -> float:
+        """Return how far weights are from those the duals imply, relative to their size.
+
+        Where l2 is 0 the duals imply no weights, but that v = ±l1 with the sign of each weight
+        that is not 0: then it is the part of the penalty that the duals do not account for.
+        """
+        if self.l2 > 0:
+            implied = np.sign(v) * np.maximum(np.abs(v) - self.l1, 0.0) / self.l2
+            size, away = float(np.linalg.norm(w)), float(np.linalg.norm(w - implied))
+        else:
+            size = self.l1 * float(np.abs(w).sum())
+            away = size - float(w @ v)
+        return away / size if size > 0 else away
+
+
+def certify_sparse(problem: Problem, point: Point, *, keep_intercept: bool = False) -> Certificate:
+    """Return the certificate of a point (w, b, beta) for a problem with l1_ratio > 0.
+
+    A free intercept is replaced by the best one for the weights, unless it is to be kept.
+    """
+    penalty = _Penalty(problem.l1_ratio, 1.0 - problem.l1_ratio)
+    seen, beta, implied, infeasibility = _feasible(problem, point, penalty)
+    # ``assembled`` takes half of these, as it would of squared norms.
+    paid = penalty.value(seen.weights, seen.weights_error)
+    owed = penalty.conjugate(implied.value, implied.error)
+    groups, totals = seen.groups, np.zeros(int(seen.free))
+    off = float(imbalances(beta, groups, totals).sum())
+    dual = Dual(
+        beta,
+        infeasibility,
+        Bounded(2 * owed.value, 2 * owed.error),
+        penalty.drift(seen.weights, implied.value),
+        imbalance_cost(problem, beta, implied, off) / (penalty.l2 or 1.0),
+    )
+    certificate = assembled(
+        problem.loss, groups, totals,
+        Primal(seen.scores, Bounded(2 * paid.value, 2 * paid.error), seen.b), dual,
+        keep_intercept=keep_intercept, stored=seen.stored,
+    )  # fmt: skip
+    bound = certificate.distance_bound / np.sqrt(penalty.l2) if penalty.l2 > 0 else np.inf
+    return replace(
+        certificate,
+        distance_bound=float(bound),
+        intercept=seen.intercept(certificate),
+        intercepts=(),
+    )
+
+
+def feasible_duals(problem: Problem, point: Point) -> Floats:
+    """Return duals as the certificate takes them."""
+    penalty = _Penalty(problem.l1_ratio, 1.0 - problem.l1_ratio)
+    return _feasible(problem, point, penalty)[1]
+
+
+def _feasible(
+    problem: Problem, point: Point, penalty: _Penalty
+) -> tuple[Seen, Floats, Combination, float]:
+    """Return the point, feasible duals with what they imply, and the change made.
+
+    Where l2 is 0, no |v| may be above l1, also not by what it may be off.
+    """
+    beta, infeasibility = feasible(problem.loss, point.beta, problem.intercept)
+    if penalty.l2 > 0:
+        seen = Seen.of(problem, point, beta)
+        return seen, beta, seen.implied, infeasibility
+    beta = _settled(problem, beta)
+    seen = Seen.of(problem, point, beta)
+    implied, margin = seen.implied, 8 * EPS
+    for _ in range(_TRIES):
+        implied = _sharpened(problem, beta, implied, penalty)
+        off = implied.error + _unbalanced(problem, beta) * implied.size
+        largest = float((np.abs(implied.value) + off).max(initial=0.0))
+        if largest <= penalty.l1:
+            return seen, beta, implied, infeasibility
+        # Scaled duals are rounded, and what they imply changes with that: leave ever more room.
+        down = penalty.l1 / largest * (1 - margin)
+        margin = min(4 * margin + 2 * EPS * float(implied.size.max()), 0.5)
+        scaled = down * beta
+        beta = _settled(problem, scaled)
+        value, error, size = (down * part for part in implied)
+        error = error + 4 * EPS * size + _moved(seen, beta - scaled)
+        implied = Combination(value, error, size)
+        infeasibility += 1 - down
+    none = np.zeros(len(beta))
+    return Seen.of(problem, point, none), none, Combination(*np.zeros((3, len(size)))), 1.0
+
+
+def _settled(problem: Problem, beta: Floats) -> Floats:
+    """Return duals of which one has taken up what rounding left of Σβ: a small one rounds least."""
+    if problem.intercept is not Intercept.FREE:
+        return beta
+    rest, size = math.fsum(beta.tolist()), np.abs(beta)
+    room = (beta - rest > problem.loss.low) & (beta - rest < problem.loss.high)
+    free = np.flatnonzero(room & (size > 2 * abs(rest)))
+    if rest and len(free):
+        beta = beta.copy()
+        beta[free[size[free].argmin()]] -= rest
+    return beta
+
+
+def _moved(seen: Seen, change: Floats) -> Floats:
+    """Return how far, at most, a change of one dual moves what duals imply."""
+    move = np.zeros(len(seen.implied.value))
+    for i in np.flatnonzero(change):
+        row = seen.problem.X[[i]]
+        row = np.ravel(row.toarray() if sp.issparse(row) else row) - seen.centre
+        move[: len(row)] += 1.01 * abs(change[i]) * np.abs(row)
+    return move
+
+
+def _unbalanced(problem: Problem, beta: Floats) -> float:
+    """Return the part of the duals by which they may still be out of balance."""
+    if problem.intercept is not Intercept.FREE:
+        return 0.0
+    rest = abs(math.fsum(beta.tolist()))
+    lighter = min(float(beta[beta > 0].sum()), -float(beta[beta < 0].sum()))
+    return 1.01 * rest / lighter if lighter > 0 else 0.0
+
+
+def _sharpened(
+    problem: Problem, beta: Floats, implied: Combination, penalty: _Penalty
+) -> Combination:
+    """Return what duals imply with exact sums where rounding might put it out of range."""
+    value, error = implied.value.copy(), implied.error.copy()
+    d = problem.X.shape[1]
+    columns = np.flatnonzero((np.abs(value) + error > penalty.l1)[:d])
+    if len(columns) * len(beta) > _MOST_EXACT:
+        return implied
+    for j in columns:
+        column = problem.X[:, [j]]
+        column = np.ravel(column.toarray() if sp.issparse(column) else column).astype(np.float64)
+        value[j] = exact_sum(0.0, column, beta)
+        error[j] = EPS * abs(value[j])
+    if len(value) > d:  # the weight of a penalized intercept
+        value[d] = problem.lift * math.fsum(beta.tolist())
+        error[d] = EPS * abs(value[d])
+    return Combination(value, error, implied.size)

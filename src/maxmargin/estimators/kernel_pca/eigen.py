@@ -1,0 +1,470 @@
+"""The largest eigenpairs of HKH: by LAPACK, or from products with blocks of columns.
+
+    A Q = Q T + P R Eᵀ,    T = QᵀAQ,    residual of a Ritz pair (θ, Qs):  ‖R s_last‖
+
+Block Lanczos with full orthogonalisation and thick restarts (Wu and Simon, SIAM J. Matrix Anal.
+2000). Residuals prove that what was found are eigenpairs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from maxmargin import clock
+from maxmargin._typing import Floats
+from maxmargin.estimators.feature_maps.nystroem import limit_threads
+from maxmargin.estimators.kernel_pca.operators import CentredGram, Moments, measure_rounding
+from maxmargin.kernels import Kernel, Precomputed
+from maxmargin.kernels.blas import one_blas_thread
+from maxmargin.progress import Bar, progress
+
+Dot = Callable[[Floats], Floats]
+
+_ROUNDING = 10 * float(np.finfo(np.float64).eps)  # of the largest |λ|: what it makes of λ = 0
+
+
+@dataclass(frozen=True)
+class EigenSettings:
+    """When LAPACK is used, and how block Lanczos goes about its search."""
+
+    dense_rows: int = 1000  # up to which LAPACK is as fast as anything
+    dense_copies: int = 4  # of the matrix, that LAPACK needs
+    double_rows: int = 2000  # up to which a search in float32 would save nothing worth having
+    blocks: int = 12  # in the basis, unless memory is short
+    fewest_blocks: int = 4
+    products_after: int = 5  # in float32, that take as long as what follows a search
+    small_block: float = 1e-3  # of a block against its product: below, orthogonalised once more
+    small_diagonal: float = 1e-6  # of the largest entry, below which Cholesky loses too much
+    near: float = 1e3  # times tol: below, residuals are checked after every product
+    probes: int = 3  # products that search for missed copies of an eigenvalue …
+    probe_columns: int = 8  # … with this many columns …
+    probe_share: int = 4  # … or one for this many products of the search, if that is more
+
+
+_SETTINGS = EigenSettings()
+
+
+class Eigenpairs(NamedTuple):
+    """Eigenvalues in descending order, with what proves them."""
+
+    values: Floats
+    vectors: Floats  # orthonormal columns
+    residuals: Floats  # ‖Av − λv‖
+    lowest: float  # no eigenvalue is known to be lower
+    n_iter: int  # products with a block; 1 for direct solvers
+    converged: bool
+
+    def head(self, count: int) -> "Eigenpairs":
+        """Return the ``count`` largest."""
+        return self._replace(
+            values=self.values[:count],
+            vectors=self.vectors[:, :count],
+            residuals=self.residuals[:count],
+        )
+
+
+@dataclass(frozen=True)
+class EigenProblem:
+    """Wanted: the ``count`` largest eigenpairs of HKH on the rows X."""
+
+    kernel: Kernel
+    X: Any
+    count: int
+    tol: float
+    max_iter: int
+    max_time: float | None
+    memory: int
+    threads: int | None
+    rng: np.random.Generator
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def too_small(self) -> bool:
+        """Whether a basis of a few blocks would be about as large as the matrix."""
+        width = self.count + max(4, self.count // 10)
+        return len(self) < self.count + (_SETTINGS.fewest_blocks + 1) * width
+
+    @property
+    def suits_lapack(self) -> bool:
+        """Whether LAPACK is the better choice for this many eigenpairs, and fits into memory."""
+        n, width = len(self), _block_width(self.count, True)
+        small = n <= _SETTINGS.dense_rows or 6 * max(width, self.count) >= n
+        return small and self.dense_bytes <= self.dense_memory
+
+    @property
+    def dense_bytes(self) -> int:
+        """What LAPACK needs."""
+        return _SETTINGS.dense_copies * 8 * len(self) ** 2
+
+    @property
+    def dense_memory(self) -> int:
+        """What LAPACK may use: a small matrix is always allowed."""
+        return max(self.memory, 8 * _SETTINGS.dense_rows**2)
+
+    def prepare_double(self) -> Any:
+        """Return the rows prepared by the kernel in float64."""
+        X = self.X
+        if isinstance(self.kernel, Precomputed) or not self.kernel.takes_objects:
+            X = X.astype(np.float64, copy=False)
+        return self.kernel.prepare(X)
+
+    def prepare_single(self, double: Any) -> Any:
+        """Return the rows in float32, or None if they are few or its rounding would show."""
+        kernel = self.kernel
+        if len(self) <= _SETTINGS.double_rows or kernel.takes_gram or kernel.takes_objects:
+            return None
+        single = kernel.prepare_float32(self.X)
+        if single is None or measure_rounding(kernel, single, double) > self.tol / 2:
+            return None
+        return single
+
+    def centre(self, prepared: Any, keep: bool = True) -> CentredGram:
+        """Return HKH of prepared rows; ``keep``: whether for more than one product."""
+        gram = CentredGram(self.kernel, prepared, self.memory if keep else 0, self.threads)
+        if isinstance(self.kernel, Precomputed):  # rounded before it came here
+            gram.eps = float(np.finfo(self.X.dtype).eps)
+        return gram
+
+
+# ------------------------------------------------------------------- LAPACK
+
+
+def solve_dense(problem: EigenProblem) -> tuple[Eigenpairs, CentredGram]:
+    """Return the eigenpairs by LAPACK."""
+    if problem.dense_bytes > problem.dense_memory:
+        raise ValueError(
+            f"All eigenpairs of {len(problem)} rows need {problem.dense_bytes / 1e9:.3g} GB, and "
+            f"memory={problem.memory} bytes are allowed: ask for fewer n_components with "
+            "eigen_solver='iterative', choose eigen_solver='nystroem', or allow more memory."
+        )
+    gram = problem.centre(problem.prepare_double())
+    found = _call_lapack(gram.materialize(), problem.count, problem.kernel.psd is not True)
+    return found, gram
+
+
+def solve_scatter(moments: Moments, count: int) -> Eigenpairs:
+    """Return the largest eigenpairs of a scatter; residuals are those of v, for HKH."""
+    S = moments.scatter
+    found = _call_lapack(S, min(count, len(S)), whole=False)
+    r = S @ found.vectors - found.vectors * found.values
+    squares = np.einsum("ij,ij->j", r, S @ r)
+    safe = np.where(found.values > moments.floor, found.values, np.inf)
+    return found._replace(residuals=np.sqrt(np.maximum(squares, 0.0) / safe), lowest=0.0)
+
+
+def _call_lapack(A: Floats, count: int, whole: bool) -> Eigenpairs:
+    """Return the ``count`` largest; with ``whole`` the lowest is known as well."""
+    n = len(A)
+    with limit_threads(n):
+        some = None if whole or count > n // 2 else _call_lapack_for_some(A, count)
+        values, vectors = some or scipy.linalg.eigh(A, driver="evd", check_finite=False)
+        values, lowest = values[::-1][:count], float(values[0])
+        vectors = np.ascontiguousarray(vectors[:, ::-1][:, :count])
+        residuals = np.linalg.norm(A @ vectors - vectors * values, axis=0)
+    return Eigenpairs(values, vectors, residuals, lowest, 1, True)
+
+
+def _call_lapack_for_some(A: Floats, count: int) -> tuple[Floats, Floats] | None:
+    """Return the ``count`` largest; None if LAPACK misses some, as it does if many are equal."""
+    n = len(A)
+    try:
+        values, vectors = scipy.linalg.eigh(
+            A, subset_by_index=(n - count, n - 1), driver="evr", check_finite=False
+        )
+    except np.linalg.LinAlgError:
+        return None
+    return (values, vectors) if len(values) == count else None
+
+
+# ------------------------------------------------------------------- block Lanczos
+
+
+def solve_iterative(problem: EigenProblem) -> tuple[Eigenpairs, CentredGram]:
+    """Return the eigenpairs from products with blocks.
+
+    On many rows the search is in float32, if its rounding is far below ``tol``; what is returned
+    is proven in float64 in any case.
+    """
+    with progress(
+        "Finding components",
+        unit="product",
+        tol=problem.tol,
+        measure="residual",
+        max_time=problem.max_time,
+    ) as bar:
+        pace = _Pace(problem.max_time)
+        with clock.limited(pace.allowed):
+            return _search_and_prove(problem, bar, pace)
+
+
+class _Pace:
+    """How long products take, and whether there is time for more.
+
+    What follows a search, in float64 and for the means of columns, may end a fifth of ``max_time``
+    and half a second late. A first product that takes half of that as well is given up, so that
+    there is time for Nyström's method instead.
+    """
+
+    def __init__(self, max_time: float | None) -> None:
+        self.allowed = None if max_time is None else 1.2 * max_time + 0.5
+        self._started, self._max_time = clock.now(), np.inf if max_time is None else max_time
+        self._longest = 0.0
+
+    def time(self, dot: Dot, V: Floats) -> Floats:
+        """Return a product, and remember how long it took."""
+        started = clock.now()
+        most = None
+        if self.allowed is not None and self._longest == 0.0:
+            most = self._started + 0.5 * (self._max_time + self.allowed) - started
+        with clock.limited(most):
+            product = dot(V)
+        self._longest = max(self._longest, clock.now() - started)
+        return product
+
+    def late(self) -> bool:
+        """Return whether only what follows a search still has time."""
+        gone = clock.now() - self._started
+        end = gone + _SETTINGS.products_after * self._longest
+        return gone > self._max_time or (self.allowed is not None and end > self.allowed)
+
+
+def _search_and_prove(
+    problem: EigenProblem, bar: Bar, pace: _Pace
+) -> tuple[Eigenpairs, CentredGram]:
+    double = problem.prepare_double()
+    single = problem.prepare_single(double)
+    if single is None:
+        gram = problem.centre(double)
+        return _search(problem, gram, problem.max_iter, pace, bar), gram
+    found = _search(problem, problem.centre(single), problem.max_iter, pace, bar)
+    gram = problem.centre(double, keep=False)  # for one product
+    proven = _refine(gram.dot, found.vectors)
+    steps = found.n_iter + 1
+    reached = bool(proven.residuals.max() <= problem.tol * abs(proven.values[0]))
+    lowest = min(found.lowest, proven.lowest)
+    if not reached and steps < problem.max_iter and not pace.late():
+        gram = problem.centre(double)
+        again = _search(problem, gram, problem.max_iter - steps, pace, bar, proven.vectors)
+        lowest = min(lowest, again.lowest)
+        return again._replace(n_iter=steps + again.n_iter, lowest=lowest), gram
+    return proven._replace(n_iter=steps, converged=reached, lowest=lowest), gram
+
+
+def _search(
+    problem: EigenProblem,
+    gram: CentredGram,
+    max_iter: int,
+    pace: _Pace,
+    bar: Bar,
+    start: Any = None,
+) -> Eigenpairs:
+    n, width = len(problem), _block_width(problem.count, gram.kept)
+    if start is None:
+        start = problem.rng.standard_normal((n, width))
+    width = start.shape[1]
+    affordable = problem.memory // (4 * 8 * n)
+    fewest = problem.count + _SETTINGS.fewest_blocks * width
+    usual = _SETTINGS.blocks * _block_width(problem.count, False)
+    columns = min(max(fewest, min(usual, affordable)), n - width)
+
+    def report(residual: float) -> None:
+        bar.update(gap=residual)
+
+    def dot(V: Floats) -> Floats:
+        bar.advance()
+        return pace.time(gram.dot, V)
+
+    limits = _Limits(problem.tol, max_iter, pace.late, columns, gram.floor, report)
+    return _find_largest(dot, start, problem.count, limits, problem.rng)
+
+
+def _block_width(count: int, kept: bool) -> int:
+    """Return how many columns to multiply at a time.
+
+    Narrow blocks need fewer products altogether; wide ones are better if each product computes the
+    matrix again.
+    """
+    every = count + max(4, count // 10)
+    return min(every, max(16, count // 4)) if kept else every
+
+
+def _refine(dot: Dot, V: Floats) -> Eigenpairs:
+    """Return the best pairs in the span of orthonormal columns, from one product."""
+    W = dot(V)
+    with one_blas_thread():
+        T = V.T @ W
+        values, S = scipy.linalg.eigh((T + T.T) / 2)
+        values, S = values[::-1], S[:, ::-1]
+        vectors = V @ S
+        residuals = np.linalg.norm(W @ S - vectors * values, axis=0)
+    return Eigenpairs(values, vectors, residuals, float(values[-1]), 1, True)
+
+
+class _Limits(NamedTuple):
+    """When a search stops."""
+
+    tol: float  # residuals at most tol·λ₁
+    max_iter: int
+    late: Callable[[], bool]  # whether there is no time for another product
+    columns: int  # in the basis, at most
+    floor: float  # a matrix whose eigenvalues are no larger than this is rounding
+    report: Callable[[float], None]  # called with the largest residual, relative to λ₁
+
+
+def _find_largest(
+    dot: Dot, start: Floats, count: int, limits: _Limits, rng: np.random.Generator
+) -> Eigenpairs:
+    """Return the ``count`` largest eigenpairs of a matrix known by its products.
+
+    A block narrower than ``count`` may miss copies of an eigenvalue that is repeated more often.
+    So a fresh random block searches for larger eigenvalues outside the span of those found; if
+    there are any, the search is repeated with a block that cannot miss them.
+    """
+    with one_blas_thread():  # the matrices here are so small that several would be slower
+        found = _iterate(dot, start, count, limits)
+        n, width = start.shape
+        if width >= count or not found.converged:
+            return found
+        probes = max(_SETTINGS.probes, found.n_iter // _SETTINGS.probe_share)
+        left = limits.max_iter - found.n_iter - probes
+        if left < 1:
+            return found
+        fresh = rng.standard_normal((n, _SETTINGS.probe_columns))
+        probed = _probe_outside(dot, found, fresh, limits._replace(tol=0.0, max_iter=probes))
+        steps, lowest = found.n_iter + probed.n_iter, min(found.lowest, probed.lowest)
+        if probed.values[0] <= found.values[-1] + 2 * limits.tol * abs(found.values[0]):
+            return found._replace(n_iter=steps, lowest=lowest)
+        wide = rng.standard_normal((n, _block_width(count, False)))
+        again = _iterate(dot, wide, count, limits._replace(max_iter=left))
+        return again._replace(n_iter=steps + again.n_iter, lowest=min(lowest, again.lowest))
+
+
+def _probe_outside(dot: Dot, found: Eigenpairs, fresh: Floats, limits: _Limits) -> Eigenpairs:
+    """Return an estimate of the largest eigenpair outside the span of those found."""
+    V = found.vectors
+
+    def project(W: Floats) -> Floats:
+        return np.asarray(W - V @ (V.T @ W))
+
+    return _iterate(lambda W: project(dot(project(W))), project(fresh), 1, limits)
+
+
+def _iterate(dot: Dot, start: Floats, count: int, limits: _Limits) -> Eigenpairs:
+    basis, near = _Basis(start, limits.columns), False
+    for step in range(1, limits.max_iter + 1):
+        basis.extend(dot)
+        over = step == limits.max_iter or limits.late()
+        if not (over or basis.full or (basis.size >= count and (near or step % 3 == 0))):
+            continue  # eigenpairs of T take time as well
+        basis.find_ritz_pairs()
+        residuals = basis.residuals(count)
+        if len(residuals) == count and limits.tol > 0:
+            limits.report(float(residuals.max()) / (abs(float(basis.values[-1])) or 1.0))
+        reached = len(residuals) == count and _is_small(residuals, basis.values, limits)
+        if reached or over:
+            break
+        near = residuals.max() <= _SETTINGS.near * limits.tol * abs(basis.values[-1])
+        if basis.full:
+            basis.restart(count)
+    values, vectors = basis.ritz_pairs(count)
+    lowest = float(basis.values[0])
+    return Eigenpairs(values, vectors, residuals[:count], lowest, step, reached)
+
+
+def _is_small(residuals: Floats, values: Floats, limits: _Limits) -> bool:
+    """Return whether residuals are at most tol·λ₁; or λ₁ and they are nothing but rounding."""
+    largest, worst = abs(float(values[-1])), float(residuals.max())
+    noise = max(limits.floor, _ROUNDING * abs(float(values[0])))
+    return worst <= limits.tol * largest or max(worst, largest) <= noise
+
+
+class _Basis:
+    """Orthonormal columns Q, the matrix T = QᵀAQ, and the next block P."""
+
+    def __init__(self, start: Floats, columns: int) -> None:
+        n, self.width = start.shape
+        columns = min(columns, n)
+        self._Q = np.empty((n, columns), order="F")
+        self._T = np.zeros((columns, columns))
+        self._next = _orthonormalise(start)[0]
+        self._coupled = 0  # from this column on Q meets the next product, but for rounding
+        self.size = 0
+
+    def extend(self, dot: Dot) -> None:
+        """Append the next block, and multiply it."""
+        before = self.size
+        self.size = m = before + self.width
+        self._Q[:, before:m] = self._next
+        Q, W = self._Q[:, :m], dot(self._next)
+        near = Q[:, self._coupled :]
+        shares = np.zeros((m, self.width))
+        shares[self._coupled :] = near.T @ W
+        W = W - near @ shares[self._coupled :]
+        rest = Q.T @ W
+        W -= Q @ rest
+        shares += rest
+        self._T[:m, before:m] = shares
+        self._T[before:m, :before] = shares[:before].T
+        P, R = _orthonormalise(W)
+        if np.abs(R.diagonal()).min() <= _SETTINGS.small_block * np.abs(shares).max():
+            # Small differences are rounding in part, and that is not orthogonal to Q.
+            P -= Q @ (Q.T @ P)
+            P = np.linalg.qr(P)[0]
+            R = P.T @ W
+        self._next, self._beyond, self._coupled = P, R, before
+
+    def find_ritz_pairs(self) -> None:
+        """Set the eigenvalues and eigenvectors of T."""
+        m = self.size
+        T = self._T[:m, :m]
+        self.values, self._S = scipy.linalg.eigh((T + T.T) / 2, driver="evd")
+
+    def residuals(self, count: int) -> Floats:
+        """Return ‖Av − θv‖ of the leading Ritz pairs, largest θ first."""
+        last = self._S[-self._beyond.shape[1] :, ::-1][:, :count]
+        return np.asarray(np.linalg.norm(self._beyond @ last, axis=0))
+
+    def ritz_pairs(self, count: int) -> tuple[Floats, Floats]:
+        """Return the leading Ritz values and vectors."""
+        vectors = self._Q[:, : self.size] @ self._S[:, ::-1][:, :count]
+        return self.values[::-1][:count].copy(), vectors
+
+    @property
+    def full(self) -> bool:
+        """Whether no further block fits."""
+        return bool(self.size + self.width > self._Q.shape[1])
+
+    def restart(self, count: int) -> None:
+        """Continue from the leading Ritz vectors only."""
+        columns = self._Q.shape[1]
+        values, vectors = self.ritz_pairs(min(count + self.width, columns - self.width))
+        kept = len(values)
+        self._Q[:, :kept] = vectors
+        self._T[:] = 0
+        self._T[np.arange(kept), np.arange(kept)] = values
+        self.size, self._coupled = kept, 0
+
+
+def _orthonormalise(W: Floats) -> tuple[Floats, Floats]:
+    """Return P with orthonormal columns and R with PR = W: by Cholesky twice, if that is safe.
+
+    The upper factor of WᵀW costs one product; a second time makes up for what the squares lost.
+    """
+    R = np.eye(W.shape[1])
+    P = W
+    for _ in range(2):
+        try:
+            factor = np.linalg.cholesky(P.T @ P).T
+        except np.linalg.LinAlgError:
+            return np.linalg.qr(W)
+        size = np.abs(factor.diagonal())
+        if size.min() <= _SETTINGS.small_diagonal * size.max():
+            return np.linalg.qr(W)
+        P = scipy.linalg.solve_triangular(factor, P.T, trans="T", check_finite=False).T
+        R = factor @ R
+    return P, R

@@ -1,0 +1,690 @@
+"""Kernel principal component analysis.
+
+    HKH = V Λ Vᵀ,    projection of x:  [k − 1ᵀK/n] H vₘ/√λₘ,    H = I − 11ᵀ/n
+
+Schölkopf, Smola and Müller (Neural Computation 1998).
+"""
+
+import warnings
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils import check_array
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin import clock
+from maxmargin._typing import Floats
+from maxmargin.estimators.feature_maps.base import cut_blocks
+from maxmargin.estimators.feature_maps.nystroem import KernelRows
+from maxmargin.estimators.inputs import LARGEST_PRODUCT, generator
+from maxmargin.estimators.kernel_input import (
+    adapt_kernel,
+    check_kernel_input,
+    count_threads,
+    set_kernel_tags,
+)
+from maxmargin.estimators.kernel_pca.eigen import (
+    Eigenpairs,
+    EigenProblem,
+    solve_dense,
+    solve_iterative,
+    solve_scatter,
+)
+from maxmargin.estimators.kernel_pca.operators import (
+    ExplicitFeatures,
+    FeatureProjection,
+    KernelProjection,
+    Moments,
+    NystroemStream,
+    count_features,
+)
+from maxmargin.estimators.kernel_pca.preimage import find_fixed_points, learn_ridge
+from maxmargin.estimators.parameters import (
+    NamedParameters,
+    check_choice,
+    check_flag,
+    check_number,
+    check_threads,
+)
+from maxmargin.kernels import Kernel, Linear, Precomputed, as_kernel
+from maxmargin.kernels.blas import one_blas_thread
+from maxmargin.kernels.prepared import is_numeric
+from maxmargin.problems.gram import free_memory
+
+# What a fit may set, and the next one may not.
+_OPTIONAL = (
+    "eigenvectors_", "gamma_", "angle_bound_", "X_transformed_fit_", "dual_coef_", "_ridge",
+    "_stream", "_indefinite",
+)  # fmt: skip
+_TIE = 1e-6  # relative difference of loadings that count as equally large
+
+
+@dataclass(frozen=True)
+class SolverSettings:
+    """When features are few, and how many landmarks Nyström's method gets."""
+
+    few_features: int = 2000  # up to which "auto" chooses "explicit"
+    most_features: int = 20_000  # that "explicit" takes
+    landmarks: int = 1000
+    landmarks_per_component: int = 10  # if that is more
+    hurried_work: float = 1e9  # n·m² for m landmarks: so many take a moment
+    indefinite: float = 1000.0  # times rounding: K̂ beyond K by more shows that K is indefinite
+
+
+_SETTINGS = SolverSettings()
+
+
+class KernelPCAStatus(Enum):
+    """How kernel PCA ended; the value is a sentence."""
+
+    EXACT = "eigenpairs of the whole matrix, by LAPACK"
+    CONVERGED = "every residual is at most tol times the largest eigenvalue"
+    APPROXIMATE = "eigenpairs of the Nyström matrix, which is within error_bound_ of the kernel's"
+    MAX_ITER = (
+        "stopped at max_iter before the residuals were below tol; raise max_iter, or loosen tol"
+    )
+    MAX_TIME = (
+        "stopped at max_time before the residuals were below tol; raise max_time, loosen tol, or "
+        "choose eigen_solver='nystroem'"
+    )
+    INDEFINITE = (
+        "the kernel matrix is indefinite: it has no feature space, and directions with negative "
+        "eigenvalues were left out; see mm.check_kernel"
+    )
+
+    def __reduce__(self) -> Any:  # by its value, for skops, which does not know enums
+        return type(self), (self.value,)
+
+
+def _takes_rows(model: "KernelPCA") -> bool:
+    """Raise for a precomputed kernel: a chunk of its matrix has no rows."""
+    if model.__sklearn_tags__().input_tags.pairwise:
+        raise AttributeError("partial_fit needs rows: kernel='precomputed' has none; use fit.")
+    return True
+
+
+class KernelPCA(NamedParameters, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Kernel principal component analysis, with residuals that prove the eigenpairs.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        The number of directions, at most that of rows. Those beyond the rank are zeros. None: all
+        with a non-zero eigenvalue (one of zeros, if there is none).
+    kernel : str, callable or Kernel, default="linear"
+        As in ``SVC``: a name ("linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "chi2",
+        "intersection", "precomputed"), a function of two blocks of rows, or a Kernel object.
+    gamma : float, "scale", "auto" or None, default=None
+        γ of a kernel given by name. None and "auto": 1/n_features; "scale": 1/(n_features·Var X).
+    degree : int, default=3
+        The power of "poly".
+    coef0 : float, default=1.0
+        The shift of "poly" and "sigmoid".
+    eigen_solver : {"auto", "dense", "iterative", "nystroem", "explicit"}, default="auto"
+        "dense": LAPACK on the n×n matrix. "iterative": block Lanczos on products with the centred
+        matrix, which is kept if it fits into ``memory`` and otherwise computed for each product.
+        "explicit": an eigenproblem of the size of the feature space, for kernels with few features
+        (linear, cosine, low powers of few columns, ``FromMap``). "nystroem": only K between rows
+        and landmarks, with ``error_bound_``. "auto": the fastest of the exact ones.
+    n_landmarks : int or None, default=None
+        Rows that span Nyström's feature space, drawn at random. None: 1000, or ten times
+        n_components if that is more, and never more than there are rows.
+    tol : float, default=1e-6
+        The iterative solver stops when ‖HKHv − λv‖ ≤ tol·λ₁ for every direction, at least 0.
+    max_iter : int, default=200
+        The largest number of products with a block.
+    max_time : float or None, default=None
+        Seconds for the iterative solver.
+    fit_inverse_transform : bool, default=False
+        Whether to learn pre-images by ridge regression. Not needed for the linear kernel, nor for
+        ``inverse="fixed_point"``.
+    inverse : {"auto", "ridge", "fixed_point"}, default="auto"
+        How ``inverse_transform`` finds rows. "auto": exactly for the linear kernel, else "ridge".
+        "fixed_point" is for the RBF kernel.
+    alpha : float, default=1.0
+        The penalty of the ridge, above 0.
+    memory : int or "auto", default="auto"
+        Bytes for kernel values; "auto": half of what is free.
+    random_state : int, Generator, RandomState or None, default=0
+        For the start of the iterative solver and for landmarks.
+    n_jobs : int or None, default=None
+        Threads; None and -1: as many as BLAS would use.
+
+    Attributes
+    ----------
+    eigenvalues_ : array of shape (n_components_,)
+        Of HKH, in descending order; exactly 0 for those that are nothing but rounding.
+    eigenvectors_ : array of shape (n, n_components_)
+        Unit eigenvectors v of HKH, zeros for eigenvalue 0. The largest |loading| is positive.
+        Missing after ``partial_fit``.
+    explained_variance_ : array of shape (n_components_,)
+        λ/(n − 1): the variances of the projections.
+    explained_variance_ratio_ : array of shape (n_components_,)
+        The shares they are of the variance in feature space.
+    residuals_ : array of shape (n_components_,)
+        ‖HKHv − λv‖/λ₁: within this distance, relative to λ₁, there is an eigenvalue. After
+        "nystroem" it is about Nyström's matrix.
+    error_bound_ : float
+        ‖K − K̂‖₂ is at most this: tr(K − K̂), and what rounding may add, for Nyström; 0 for the
+        others. So λ̂ ≤ λ ≤ λ̂ + error_bound_. Infinite if Nyström's kernel is indefinite.
+    angle_bound_ : float
+        After "nystroem": the sine of the largest angle to the exact subspace is at most this
+        (Davis and Kahan); 1 where the bound says nothing.
+    status_ : KernelPCAStatus
+        How it ended; its value is a sentence.
+    solver_ : str
+        The eigen_solver that was used.
+    n_components_, rank_ : int
+        The number of directions, and of those with a non-zero eigenvalue.
+    n_iter_ : int
+        Products with a block; 1 for direct solvers.
+    kernel_ : Kernel
+        With numbers for all parameters; ``gamma_`` is its γ, if it has one.
+    X_fit_ : matrix
+        The training rows; after "nystroem", the landmarks.
+    gamma_ : float
+        γ of ``kernel_``, if it has one.
+    n_samples_seen_ : int
+        The number of rows fitted.
+    X_transformed_fit_, dual_coef_ : arrays
+        With ``fit_inverse_transform``: projections, and the coefficients of the ridge over them.
+
+    Notes
+    -----
+    Differences from scikit-learn's KernelPCA. Projections and eigenvalues agree, scale and sign
+    included. A direction without variance is zeros in ``fit_transform`` and ``transform`` alike.
+    ``inverse_transform`` includes the mean. An indefinite kernel is warned about, with λ_min and
+    λ_max; the iterative solver notices only negative eigenvalues that are large enough to show in
+    its basis. ``random_state`` is fixed unless you change it. There is no ``kernel_params`` (give a
+    ``Kernel`` or a function), no ``remove_zero_eig`` (n_components=None leaves them out), no
+    ``iterated_power`` (``tol`` says how exact) and no ``copy_X`` (X is never changed).
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.circles(200, radii=(0.25, 1.0), random_state=0)
+    >>> model = mm.KernelPCA(3, kernel="rbf", gamma=1.0)
+    >>> Z = model.fit_transform(X)
+    >>> mm.separate(X, y).separable, mm.separate(Z, y).separable
+    (False, True)
+    >>> bool(model.residuals_.max() < 1e-12)
+    True
+    """
+
+    _instead: ClassVar = {
+        "kernel_params": "Give a Kernel object, or a function with its parameters bound.",
+        "remove_zero_eig": "n_components=None leaves them out.",
+        "iterated_power": "tol says how exact the answer is.",
+        "copy_X": "X is never changed.",
+    }
+    _projection: KernelProjection | FeatureProjection
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        kernel: Any = "linear",
+        gamma: float | str | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        eigen_solver: str = "auto",
+        n_landmarks: int | None = None,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        max_time: float | None = None,
+        fit_inverse_transform: bool = False,
+        inverse: str = "auto",
+        alpha: float = 1.0,
+        memory: int | str = "auto",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.eigen_solver = eigen_solver
+        self.n_landmarks = n_landmarks
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.fit_inverse_transform = fit_inverse_transform
+        self.inverse = inverse
+        self.alpha = alpha
+        self.memory = memory
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # ------------------------------------------------------------ scikit-learn's surface
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the directions of largest variance in feature space.
+
+        Parameters
+        ----------
+        X : matrix of shape (n, d)
+            Rows, dense or sparse; kernel values for "precomputed"; objects, if the kernel takes
+            them.
+        y : ignored
+            For pipelines.
+        """
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit, and return the projections of the training rows: V√Λ."""
+        X = self._fit(X)
+        return _cast(self.eigenvectors_ * np.sqrt(self.eigenvalues_), X)
+
+    @available_if(_takes_rows)
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Add a chunk of rows by Nyström's method; the first chunk provides the landmarks.
+
+        Needs eigen_solver="nystroem" or "auto".
+
+        Parameters
+        ----------
+        X : matrix of shape (m, d)
+            The next rows.
+        y : ignored
+            For pipelines.
+        """
+        self._check_parameters()
+        self._fit_chunk(X)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the projections of rows, exactly: [k − 1ᵀK/n]Hvₘ/√λₘ.
+
+        Parameters
+        ----------
+        X : matrix of shape (m, d)
+            Rows; for "precomputed", K between them and all training rows.
+        """
+        check_is_fitted(self)
+        X = self._check_input(X, reset=False)
+        return _cast(self._project(X), X)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Return rows whose projections are near the given ones.
+
+        Parameters
+        ----------
+        X : array of shape (m, n_components_)
+            Projections.
+        """
+        check_is_fitted(self)
+        Z = check_array(X, dtype=[np.float64, np.float32], input_name="X")
+        if Z.shape[1] != self.n_components_:
+            raise ValueError(
+                f"X has {Z.shape[1]} columns, but inverse_transform needs one for each of the "
+                f"{self.n_components_} components."
+            )
+        wide = Z.astype(np.float64, copy=False)
+        if self.inverse == "fixed_point":
+            threads = count_threads(self.n_jobs)
+            rows = find_fixed_points(self.kernel_, self._projection, wide, threads)
+        elif self._inverts_exactly():
+            mean, directions = self._projection.row_directions()
+            rows = wide @ directions.T + mean
+        elif hasattr(self, "_ridge"):
+            rows = self._ridge.invert(wide)
+        else:
+            raise NotFittedError(
+                "inverse_transform needs KernelPCA(fit_inverse_transform=True) when fitting, the "
+                "linear kernel with inverse='auto', or the RBF kernel with inverse='fixed_point'."
+            )
+        return rows.astype(Z.dtype, copy=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = set_kernel_tags(super().__sklearn_tags__(), self.kernel)
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_components_)
+
+    # ------------------------------------------------------------ parameters and input
+
+    def _check_parameters(self) -> None:
+        self._named_kernel()
+        for name in ("n_components", "n_landmarks"):
+            check_number(self, name, at_least=1, integer=True, optional=True)
+        solvers = ("auto", "dense", "iterative", "nystroem", "explicit")
+        check_choice(self, "eigen_solver", solvers)
+        check_choice(self, "inverse", ("auto", "ridge", "fixed_point"))
+        check_flag(self, "fit_inverse_transform")
+        check_number(self, "tol", at_least=0)
+        check_number(self, "max_iter", at_least=1, integer=True)
+        check_number(self, "max_time", above=0, optional=True)
+        check_number(self, "alpha", above=0)
+        if not (isinstance(self.memory, str) and self.memory == "auto"):
+            check_number(self, "memory", at_least=1, integer=True)
+        check_threads(self)
+        generator(self.random_state)
+
+    def _named_kernel(self, objects: bool = False) -> Kernel:
+        """Return the kernel that the parameters describe."""
+        if not isinstance(self.kernel, Kernel):
+            gamma = "auto" if self.gamma is None else self.gamma
+            named = as_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
+            return adapt_kernel(named, objects)
+        for name, default in (("gamma", None), ("degree", 3), ("coef0", 1.0)):
+            value = getattr(self, name)
+            if value is not default and value != default:
+                raise ValueError(
+                    f"{name}={value!r} is for kernels given by name; set it on the Kernel object, "
+                    f"or leave it at {default!r}"
+                )
+        return adapt_kernel(self.kernel, objects)
+
+    def _check_input(self, X: Any, *, reset: bool) -> Any:
+        """Return rows, kernel values or objects."""
+        objects = not is_numeric(X) if reset else self.X_fit_.dtype.kind == "O"
+        kernel = self._named_kernel(objects)
+        return check_kernel_input(
+            self, kernel, X, objects=objects, reset=reset, largest_square=LARGEST_PRODUCT
+        )
+
+    def _resolve_kernel(self, X: Any) -> None:
+        objects = X.dtype.kind == "O"
+        kernel: Any = self._named_kernel(objects)
+        self.kernel_ = kernel = kernel if objects else kernel.resolved(X)
+        if hasattr(kernel, "gamma"):
+            self.gamma_ = float(kernel.gamma)
+
+    def _kernel_rows(self, X: Any) -> KernelRows:
+        return KernelRows(self.kernel_, X, count_threads(self.n_jobs))
+
+    # ------------------------------------------------------------ fitting
+
+    def _fit(self, X: Any) -> Any:
+        self._check_parameters()
+        X = self._check_input(X, reset=True)
+        n = X.shape[0]
+        if self.n_components is not None and self.n_components > n:
+            raise ValueError(
+                f"n_components={self.n_components} is not valid for {n} rows: ask for at most as "
+                "many components as there are rows."
+            )
+        self._forget()
+        self._resolve_kernel(X)
+        self.solver_ = self._choose_solver(X)
+        match self.solver_:
+            case "explicit":
+                self._fit_explicit(X)
+            case "nystroem":
+                self._fit_nystroem(X)
+            case _:
+                self._fit_gram(X)
+        if self.fit_inverse_transform and not self._inverts_exactly():
+            rng, alpha = generator(self.random_state), float(self.alpha)
+            self._ridge = learn_ridge(self.kernel_, self._project(X), X, alpha, rng)
+            self.X_transformed_fit_, self.dual_coef_ = self._ridge.Z, self._ridge.B
+        self._warn()
+        return X
+
+    def _forget(self) -> None:
+        for name in _OPTIONAL:
+            self.__dict__.pop(name, None)
+
+    def _choose_solver(self, X: Any) -> str:
+        """Return the solver asked for, or the fastest of the exact ones."""
+        if self.eigen_solver == "nystroem":
+            return "nystroem"
+        features = count_features(self.kernel_, X)
+        if self.eigen_solver == "explicit":
+            if features is None or features > _SETTINGS.most_features:
+                known = "none that are known" if features is None else features
+                raise ValueError(
+                    "eigen_solver='explicit' needs a kernel with at most "
+                    f"{_SETTINGS.most_features} features, and {self.kernel_!r} has {known}: choose "
+                    "'dense', 'iterative' or 'nystroem'."
+                )
+            return "explicit"
+        problem = self._eigen_problem(X)
+        few = features is not None and features <= min(_SETTINGS.few_features, len(problem) // 2)
+        if self.eigen_solver == "auto" and few:
+            return "explicit"
+        every = self.eigen_solver == "dense" or self.n_components is None
+        small = problem.too_small or (self.eigen_solver == "auto" and problem.suits_lapack)
+        return "dense" if every or small else "iterative"
+
+    def _eigen_problem(self, X: Any) -> EigenProblem:
+        return EigenProblem(
+            self.kernel_,
+            X,
+            X.shape[0] if self.n_components is None else int(self.n_components),
+            float(self.tol),
+            int(self.max_iter),
+            self.max_time,
+            free_memory() if isinstance(self.memory, str) else int(self.memory),
+            count_threads(self.n_jobs),
+            generator(self.random_state),
+        )
+
+    def _fit_gram(self, X: Any) -> None:
+        solve = solve_dense if self.solver_ == "dense" else solve_iterative
+        try:
+            found, gram = solve(self._eigen_problem(X))
+        except clock.OutOfTimeError:
+            self._fit_hurriedly(X)
+            return
+        floor = max(gram.floor, 10 * gram.eps * abs(found.lowest))
+        self._adopt(found, len(gram), gram.trace, floor)
+        if self.solver_ == "iterative":
+            often = found.n_iter >= int(self.max_iter)
+            stopped = KernelPCAStatus.MAX_ITER if often else KernelPCAStatus.MAX_TIME
+            self.status_ = KernelPCAStatus.CONVERGED if found.converged else stopped
+        if self.kernel_.psd is not True and found.lowest < -floor:
+            self._note_indefinite("the centred matrix has", found.lowest, float(found.values[0]))
+        self._set_vectors(found.vectors)
+        a = self.eigenvectors_ * _inverse_roots(self.eigenvalues_)
+        a -= a.mean(axis=0)
+        given = isinstance(self.kernel_, Precomputed)
+        self.X_fit_ = np.empty((0, len(gram))) if given else X
+        base = np.full(len(gram), 1 / len(gram))
+        self._projection = KernelProjection(self.kernel_, self.X_fit_, a, gram.means @ a, base)
+
+    def _fit_explicit(self, X: Any) -> None:
+        features = ExplicitFeatures(self.kernel_, X.shape[1])
+        size = count_features(self.kernel_, X) or 0
+        moments = Moments(size, exact=True)
+        for rows in cut_blocks(X.shape[0], size):
+            moments.add(features.compute(X[rows]))
+        found = solve_scatter(moments, self._count_wanted(size))
+        self._adopt(found, moments.count, moments.trace, moments.floor)
+        directions = self._pad_vectors(found.vectors)
+        self._projection = FeatureProjection(features, moments.mean, directions)
+        self.X_fit_ = X
+        self._orient_by_rows(X)
+
+    def _fit_nystroem(self, X: Any, most: int | None = None) -> None:
+        self._begin_stream(X, most)
+        self._stream.add(self._kernel_rows(X))
+        self._adopt_stream()
+        self._orient_by_rows(X)
+
+    def _fit_hurriedly(self, X: Any) -> None:
+        """Use Nyström's method with few enough landmarks to take only a moment."""
+        few = int(np.sqrt(_SETTINGS.hurried_work / X.shape[0]))
+        self.solver_ = "nystroem"
+        with one_blas_thread():  # several would wait for each other, if other processes run
+            self._fit_nystroem(X, max(few, 2 * (self.n_components or 1)))
+        if self.status_ is KernelPCAStatus.APPROXIMATE:
+            self.status_ = KernelPCAStatus.MAX_TIME
+
+    def _fit_chunk(self, X: Any) -> None:
+        if self.eigen_solver not in ("auto", "nystroem"):
+            raise ValueError(
+                f"eigen_solver={self.eigen_solver!r} is not valid for partial_fit: chunks need "
+                "'nystroem' (or 'auto')."
+            )
+        first = not hasattr(self, "_stream")
+        X = self._check_input(X, reset=first)
+        if self.fit_inverse_transform:
+            raise ValueError(
+                "fit_inverse_transform=True is not valid for partial_fit: the ridge needs all rows "
+                "at once. Use fit, or inverse='fixed_point'."
+            )
+        if first:
+            self._forget()
+            self._resolve_kernel(X)
+            self.solver_ = "nystroem"
+            self._begin_stream(X)
+        self.__dict__.pop("eigenvectors_", None)
+        self._stream.add(self._kernel_rows(X))
+        self._adopt_stream()
+        self._warn()
+
+    def _begin_stream(self, X: Any, most: int | None = None) -> None:
+        """Choose the landmarks."""
+        n = X.shape[0]
+        per_component = _SETTINGS.landmarks_per_component * (self.n_components or 0)
+        usual = max(_SETTINGS.landmarks, per_component)
+        count = min(n, self.n_landmarks or usual, most or n)
+        rng = generator(self.random_state)
+        self._stream = NystroemStream(self._kernel_rows(X), count, rng)
+        rows = self._stream.landmarks.rows
+        self.X_fit_ = np.empty((0, n)) if rows is None else rows
+
+    # ------------------------------------------------------------ fitted attributes
+
+    def _count_wanted(self, size: int) -> int:
+        return size if self.n_components is None else min(int(self.n_components), size)
+
+    def _adopt(self, found: Eigenpairs, n: int, trace: float, floor: float) -> None:
+        """Set what the eigenvalues say; one that is no larger than its own error is 0."""
+        real = found.values > (np.maximum(floor, found.residuals) if found.converged else floor)
+        real &= np.cumprod(real).astype(bool)  # in descending order none follows a zero
+        self.rank_ = int(real.sum())
+        count = max(1, self.rank_) if self.n_components is None else int(self.n_components)
+        self.n_components_ = count
+        self.n_samples_seen_ = n
+        self.eigenvalues_ = _pad(np.where(real, found.values, 0.0)[:count], count)
+        residuals = _pad(found.residuals[:count], count) / (self.eigenvalues_[0] or 1.0)
+        self.residuals_ = np.where(self.eigenvalues_ > 0, residuals, 0.0)
+        self.explained_variance_ = self.eigenvalues_ / max(1, n - 1)
+        total = max(trace, float(self.eigenvalues_.sum()))
+        self.explained_variance_ratio_ = self.eigenvalues_ / (total if total > 0 else 1.0)
+        self.error_bound_ = 0.0
+        self.n_iter_ = found.n_iter
+        self.status_ = KernelPCAStatus.EXACT
+
+    def _adopt_stream(self) -> None:
+        """Set what the rows seen so far say."""
+        stream, moments = self._stream, self._stream.moments
+        wanted = self._count_wanted(len(moments.mean))
+        found = solve_scatter(moments, wanted + 1)
+        next_one = float(found.values[wanted]) if len(found.values) > wanted else 0.0
+        bound = stream.error_bound
+        self._adopt(found.head(wanted), moments.count, moments.trace + bound, moments.floor)
+        self.status_ = KernelPCAStatus.APPROXIMATE
+        self.error_bound_ = bound
+        gap = float(self.eigenvalues_[-1]) - next_one - bound
+        self.angle_bound_ = min(1.0, bound / gap) if gap > 0 else 1.0
+        lowest, highest = stream.spectrum
+        beyond = stream.negative > _SETTINGS.indefinite * moments.floor
+        if self.kernel_.psd is not True and (lowest < -stream.noise or beyond):
+            # K − K̂ is not positive semidefinite, and its trace bounds nothing.
+            self.error_bound_, self.angle_bound_ = np.inf, 1.0
+            self._note_indefinite("the matrix of the landmarks has", lowest, highest)
+        U = self._pad_vectors(found.vectors[:, :wanted])
+        columns = stream.landmarks.indices if isinstance(self.kernel_, Precomputed) else None
+        self._projection = KernelProjection(
+            self.kernel_,
+            self.X_fit_,
+            stream.root @ U,
+            moments.mean @ U,
+            stream.root @ moments.mean,
+            columns,
+        )
+        # The only loadings that a stream keeps are those of the landmarks.
+        self._projection.flip(_find_signs(self._projection.coefficients))
+
+    def _note_indefinite(self, which: str, lowest: float, highest: float) -> None:
+        self.status_ = KernelPCAStatus.INDEFINITE
+        self._indefinite = which, lowest, highest
+
+    def _pad_vectors(self, vectors: Floats) -> Floats:
+        """Return a vector for each component: zeros for eigenvalue 0."""
+        V = _pad(vectors[:, : self.n_components_], self.n_components_)
+        return np.asarray(V * (self.eigenvalues_ > 0))
+
+    def _set_vectors(self, vectors: Floats) -> None:
+        """Set eigenvectors, with signs by their largest loading."""
+        V = self._pad_vectors(vectors)
+        self.eigenvectors_ = V * _find_signs(V)
+
+    def _orient_by_rows(self, X: Any) -> None:
+        """Set eigenvectors from the projections of the training rows, and the signs of both."""
+        V = self._project(X) * _inverse_roots(self.eigenvalues_)
+        self._projection.flip(_find_signs(V))
+        self._set_vectors(V)
+
+    def _project(self, X: Any) -> Floats:
+        return np.asarray(self._projection.project(X, count_threads(self.n_jobs)))
+
+    def _inverts_exactly(self) -> bool:
+        return type(self.kernel_) is Linear and self.inverse == "auto"
+
+    def _warn(self) -> None:
+        if self.status_ is KernelPCAStatus.INDEFINITE:
+            which, lowest, highest = self._indefinite
+            warnings.warn(
+                f"{self.kernel_!r} is indefinite on these rows: {which} eigenvalues "
+                f"from λ_min={lowest:.4g} to λ_max={highest:.4g}. Directions with negative ones "
+                "were left out; mm.check_kernel(K).repair() makes the matrix a kernel's.",
+                UserWarning,
+                stacklevel=4,
+            )
+        elif self.status_ is KernelPCAStatus.MAX_TIME and self.solver_ == "nystroem":
+            warnings.warn(
+                f"KernelPCA had no time for a product with the matrix of {self.n_samples_seen_} "
+                f"rows: its components are those of a Nyström matrix from "
+                f"{len(self._stream.root)} landmarks, which is within "
+                f"error_bound_={self.error_bound_:.4g} of the kernel's. "
+                f"Raise max_time={self.max_time:g}, or choose eigen_solver='nystroem'.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        elif self.status_ in (KernelPCAStatus.MAX_ITER, KernelPCAStatus.MAX_TIME):
+            warnings.warn(
+                f"KernelPCA {self.status_.value}. The largest residual is "
+                f"{self.residuals_.max():.2g} of the largest eigenvalue.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+
+def _cast(values: Floats, X: Any) -> Any:
+    """Return projections in the type of the rows."""
+    return np.ascontiguousarray(values, np.float32 if X.dtype == np.float32 else np.float64)
+
+
+def _find_signs(V: Floats) -> Floats:
+    """Return the sign of the largest |loading| of each column, the first of those that tie."""
+    if not len(V):
+        return np.ones(V.shape[1])
+    size = np.abs(V)
+    first = np.argmax(size >= (1 - _TIE) * size.max(axis=0), axis=0)
+    return np.where(V[first, np.arange(V.shape[1])] < 0, -1.0, 1.0)
+
+
+def _inverse_roots(values: Floats) -> Floats:
+    """Return 1/√λ, and 0 for λ = 0."""
+    positive = values > 0
+    return np.where(positive, 1 / np.sqrt(np.where(positive, values, 1.0)), 0.0)
+
+
+def _pad(values: Floats, count: int) -> Floats:
+    """Return values, or columns, with zeros up to ``count``."""
+    missing = count - values.shape[-1]
+    return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, missing)]) if missing else values

@@ -1,0 +1,372 @@
+"""What kernel PCA multiplies with: the centred Gram matrix, or features of which there are few.
+
+    K̃ = HKH,  H = I − 11ᵀ/n        S = Σ (φ(xᵢ) − μ)(φ(xᵢ) − μ)ᵀ = U Λ Uᵀ
+
+H is never applied to K, only to the columns that K is multiplied with. If K(x, x′) = φ(x)·φ(x′),
+S has the non-zero eigenvalues of HKH; it is a sum over rows, which may come in chunks. The
+projection of x is (φ(x) − μ)·u, or a sum of kernel values.
+"""
+
+from collections import deque
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from maxmargin import clock
+from maxmargin._typing import Floats
+from maxmargin.estimators.feature_maps.base import cut_blocks
+from maxmargin.estimators.feature_maps.nystroem import (
+    KernelRows,
+    choose_landmarks,
+    invert_root,
+)
+from maxmargin.estimators.feature_maps.polynomial import (
+    count_monomials,
+    expand,
+    list_monomials,
+    weigh_monomials,
+)
+from maxmargin.estimators.kernel_models import PreparedSupport, expanded
+from maxmargin.kernels import Cosine, Kernel, Linear, Polynomial, Precomputed, PreparedRows
+from maxmargin.kernels.blas import one_blas_thread, usual_threads
+from maxmargin.kernels.tiles import SymmetricProduct, overflow_message, share_work
+from maxmargin.kernels.user_defined import FromMap
+
+_PANEL = 2048  # columns whose products are summed at a time: float32 keeps its digits
+_SHARES = 8  # of a given matrix, whatever the number of threads: BLAS rounds by the shape
+_PROBE = 256  # rows on which the rounding of float32 is measured
+_EPS = float(np.finfo(np.float64).eps)
+_TINY = float(np.finfo(np.float64).tiny)
+_PREPARED = PreparedSupport()
+
+
+# ------------------------------------------------------------------- the centred Gram matrix
+
+
+class CentredGram:
+    """HKH of a kernel on prepared rows.
+
+    K is kept if it fits into the memory allowed; otherwise its tiles are computed for each product
+    and used while they are in cache.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With numbers for all its parameters.
+    prepared : PreparedRows
+        The rows, in the type to compute in.
+    memory : int
+        Bytes that K may take.
+    threads : int, optional
+        As in ``Kernel.block``.
+    """
+
+    def __init__(
+        self, kernel: Kernel, prepared: PreparedRows, memory: int, threads: int | None
+    ) -> None:
+        self.kernel, self.prepared, self.threads = kernel, prepared, threads
+        self.given = isinstance(kernel, Precomputed)
+        self.kept = (
+            self.given or SymmetricProduct.stored_bytes(len(prepared), prepared.dtype) <= memory
+        )
+        self._half = SymmetricProduct(kernel, prepared, threads, keep=self.kept)
+        self.eps = float(np.finfo(prepared.dtype).eps)  # of the kernel values
+        self._means: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.prepared)
+
+    @cached_property
+    def matrix(self) -> Any:
+        """K itself, not centred."""
+        if self.given:
+            return self.prepared.parts[0].values
+        return self.kernel.block(self.prepared, self.prepared, threads=self.threads)
+
+    def dot(self, V: Floats) -> Floats:
+        """Return HKH @ V."""
+        V = V - V.mean(axis=0)
+        if self._means is not None:
+            W = self._multiply(V)
+        else:  # the means of K are one more column
+            W = self._multiply(np.column_stack([V, np.ones(len(V))]))
+            self._means, W = W[:, -1] / len(V), W[:, :-1]
+        return np.asarray(W - W.mean(axis=0))
+
+    def _multiply(self, V: Floats) -> Floats:
+        if not self.given:
+            return self._half.dot(V)
+        K, threads = self.matrix, self.threads or usual_threads()
+        typed = np.ascontiguousarray(V.T, K.dtype)
+        out = np.zeros((V.shape[1], len(V)))
+
+        def multiply(ends: tuple[int, int]) -> None:
+            begin, end = ends
+            for left in range(0, len(V), _PANEL):
+                clock.check()
+                # VᵀK, not KV: BLAS is faster with the few columns on the left.
+                some = slice(left, left + _PANEL)
+                out[:, begin:end] += typed[:, some] @ K[some, begin:end]
+
+        cuts = np.linspace(0, len(V), _SHARES + 1).astype(int).tolist()
+        with one_blas_thread():
+            share_work(multiply, deque(pairwise(cuts)), threads)
+        return out.T
+
+    @property
+    def means(self) -> Floats:
+        """The mean of each column of K."""
+        if self._means is None:
+            self._means = self._multiply(np.ones((len(self), 1)))[:, 0] / len(self)
+        return self._means
+
+    @cached_property
+    def diagonal(self) -> Floats:
+        """K(xᵢ, xᵢ)."""
+        return self.kernel.diag(self.prepared).astype(np.float64)
+
+    @property
+    def trace(self) -> float:
+        """The sum of all eigenvalues of HKH."""
+        return float(self.diagonal.sum() - self.means.sum())
+
+    @property
+    def floor(self) -> float:
+        """The largest eigenvalue of HKH that may be nothing but rounding."""
+        return float(10 * self.eps * len(self) * max(np.abs(self.diagonal).max(), _TINY))
+
+    def materialize(self) -> Floats:
+        """Return HKH as a matrix of its own, in float64."""
+        K = np.array(self.matrix, dtype=np.float64, order="C")
+        if self.given:
+            K = (K + K.T) / 2
+        self._means = K.mean(axis=0)
+        mean = self._means.mean()
+        for top in range(0, len(K), 256):  # both means while the rows are in cache
+            rows = slice(top, top + 256)
+            K[rows] -= self._means
+            K[rows] -= (self._means[rows] - mean)[:, np.newaxis]
+        return K
+
+
+def measure_rounding(kernel: Kernel, single: PreparedRows, double: PreparedRows) -> float:
+    """Return ‖error‖/‖HKH‖ of kernel values in float32, on some of the rows."""
+    rows = np.linspace(0, len(double) - 1, min(len(double), _PROBE)).astype(int)
+    K = kernel.block(double[rows], double[rows]).astype(np.float64)
+    error = kernel.block(single[rows], single[rows]).astype(np.float64) - K
+    with one_blas_thread():
+        largest = _centred_norm(K)
+        return _centred_norm(error) / largest if largest > 0 else np.inf
+
+
+def _centred_norm(K: Floats) -> float:
+    """Return ‖HKH‖₂."""
+    K = K - K.mean(axis=0)
+    K = K - K.mean(axis=1)[:, np.newaxis]
+    return float(np.abs(scipy.linalg.eigvalsh((K + K.T) / 2)).max())
+
+
+# ------------------------------------------------------------------- features
+
+
+def count_features(kernel: Kernel, X: Any) -> int | None:
+    """Return the number of features of a kernel on rows; None if no such map is known."""
+    if X.ndim < 2:
+        return None
+    if type(kernel) in (Linear, Cosine):
+        return int(X.shape[1])
+    if isinstance(kernel, FromMap):
+        return int(kernel.prepare(X[:1]).parts[0].values.shape[1])
+    if type(kernel) is Polynomial and kernel.psd and int(kernel.degree) >= 1:
+        return count_monomials(X.shape[1], int(kernel.degree), float(kernel.coef0) > 0)
+    return None
+
+
+class ExplicitFeatures:
+    """The features of a kernel with few: linear, cosine, low powers, a map of yours."""
+
+    def __init__(self, kernel: Kernel, n_columns: int) -> None:
+        self.kernel = kernel
+        if type(kernel) is Polynomial:
+            gamma, coef0 = float(kernel.gamma), float(kernel.coef0)
+            powers = list_monomials(n_columns, int(kernel.degree), coef0 > 0)
+            self.weights = weigh_monomials(powers, gamma, coef0)
+
+    def compute(self, X: Any) -> Floats:
+        """Return the features of rows."""
+        values = self.kernel.prepare(X.astype(np.float64, copy=False)).parts[0].values
+        features = values.toarray() if sp.issparse(values) else values
+        if type(self.kernel) is Polynomial:
+            degree, lower = int(self.kernel.degree), float(self.kernel.coef0) > 0
+            features = expand(features, degree, lower) * self.weights
+        if not np.isfinite(features).all():
+            raise ValueError(overflow_message(self.kernel))
+        return np.asarray(features, dtype=np.float64)
+
+
+class Moments:
+    """Count, mean and scatter of features, merged chunk by chunk (Chan et al. 1979).
+
+    Parameters
+    ----------
+    size : int
+        The number of features.
+    eps : float
+        The rounding of the values that features are computed from.
+    exact : bool
+        Whether each feature has all its digits: then a large mean hides no small spread.
+    """
+
+    def __init__(self, size: int, eps: float = _EPS, exact: bool = False) -> None:
+        self.eps, self.exact = eps, exact
+        self.count = 0
+        self.mean = np.zeros(size)
+        self.scatter = np.zeros((size, size))
+        self.largest = 0.0  # ‖φ‖²
+
+    def add(self, features: Floats) -> None:
+        """Add rows of features."""
+        new, old = len(features), self.count
+        mean = features.mean(axis=0)
+        mean += (features - mean).mean(axis=0)  # what rounding left of the sum
+        self.largest = max(self.largest, float(np.einsum("ij,ij->i", features, features).max()))
+        centred, shift = features - mean, mean - self.mean
+        self.count = old + new
+        self.scatter += centred.T @ centred
+        if old:
+            self.scatter += np.outer(shift, shift) * (old * new / self.count)
+        self.mean += shift * (new / self.count)
+
+    @property
+    def trace(self) -> float:
+        """The sum of all eigenvalues of the scatter."""
+        return float(np.trace(self.scatter))
+
+    @property
+    def floor(self) -> float:
+        """The largest eigenvalue that may be nothing but rounding."""
+        largest = max(self.largest, _TINY)
+        if not self.exact:
+            return 10 * self.eps * self.count * largest
+        sums = max(10.0, float(np.sqrt(self.count))) * self.trace
+        return self.eps * (sums + 100 * self.eps * self.count * largest)
+
+
+class NystroemStream:
+    """Moments of Nyström's features, and what these miss of the kernel, over all rows seen.
+
+    ``Nystroem`` has the formulas. The first rows provide the landmarks.
+    """
+
+    def __init__(self, rows: KernelRows, count: int, rng: np.random.Generator) -> None:
+        kernel = rows.kernel
+        given = isinstance(kernel, Precomputed)  # rounded before it came here
+        eps = float(np.finfo(rows.X.dtype).eps) if given else _EPS
+        self.landmarks, K = choose_landmarks(rows, count, "uniform", rng)
+        found = invert_root(K, 10 * eps)
+        self.root, self.noise = found.root, found.noise
+        self.spectrum = found.lowest, found.highest  # the ends of that of the landmarks
+        self.moments = Moments(self.root.shape[1], eps)
+        self.missed = 0.0  # tr(K − K̂) as computed
+        self.negative = 0.0  # what is below 0 on the diagonal of K − K̂, in absolute value
+
+    def features(self, X: Any) -> Floats:
+        """Return Nyström's features of rows in float64."""
+        return self.landmarks.features(X, self.root)
+
+    def add(self, rows: KernelRows) -> None:
+        """Add rows."""
+        every = np.arange(len(rows))
+        for part in cut_blocks(len(rows), len(self.root)):
+            features = self.features(rows.widen(every[part]))
+            self.moments.add(features)
+            left = rows.diagonal(every[part]) - (features**2).sum(axis=1)
+            self.missed += float(left.sum())
+            self.negative -= float(np.minimum(left, 0.0).sum())
+
+    @property
+    def error_bound(self) -> float:
+        """An upper bound of ‖K − K̂‖₂, if K is positive semidefinite."""
+        # What is below 0 on the diagonal is rounding: there may be as much of it elsewhere.
+        per_row = self.noise / len(self.root)
+        rounding = 2 * self.negative + self.moments.floor + self.moments.count * per_row
+        return self.missed + self.negative + rounding
+
+
+# ------------------------------------------------------------------- projections
+
+
+class KernelProjection:
+    """Projections Σⱼ K(x, xⱼ) aⱼ − offset over training rows or landmarks.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With numbers for all its parameters.
+    rows : matrix or array of objects
+        The xⱼ; empty for a precomputed kernel.
+    coefficients : array of shape (n, k)
+        The a.
+    offset : array of shape (k,)
+        The projections of the mean in feature space.
+    base : array of shape (n,)
+        The mean in feature space as a sum over rows: Σⱼ baseⱼ φ(xⱼ).
+    columns : array of int, optional
+        Of a precomputed matrix: those of the landmarks.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        rows: Any,
+        coefficients: Floats,
+        offset: Floats,
+        base: Floats,
+        columns: Any = None,
+    ) -> None:
+        self.kernel_, self.support_vectors_ = kernel, rows
+        self.coefficients, self.offset, self.base = coefficients, offset, base
+        self.columns = columns
+
+    def project(self, X: Any, threads: int | None) -> Floats:
+        """Return the projections of rows."""
+        if isinstance(self.kernel_, Precomputed):
+            values = X if self.columns is None else X[:, self.columns]
+            return np.asarray(values.astype(np.float64) @ self.coefficients - self.offset)
+        right = _PREPARED.of(self)
+        return expanded(self.kernel_, X, right, self.coefficients, threads) - self.offset
+
+    def flip(self, signs: Floats) -> None:
+        """Multiply directions by ±1."""
+        self.coefficients, self.offset = self.coefficients * signs, self.offset * signs
+
+    def row_directions(self) -> tuple[Floats, Floats]:
+        """Return x̄ and u of the linear kernel: row x has the projection (x − x̄)·u."""
+        rows = self.support_vectors_.T
+        return np.asarray(rows @ self.base), np.asarray(rows @ self.coefficients)
+
+
+class FeatureProjection:
+    """Projections (φ(x) − μ)·u by explicit features."""
+
+    def __init__(self, features: ExplicitFeatures, mean: Floats, directions: Floats) -> None:
+        self.features, self.mean, self.directions = features, mean, directions
+
+    def project(self, X: Any, threads: int | None) -> Floats:
+        """Return the projections of rows."""
+        out = np.empty((X.shape[0], self.directions.shape[1]))
+        for rows in cut_blocks(X.shape[0], len(self.mean)):
+            out[rows] = (self.features.compute(X[rows]) - self.mean) @ self.directions
+        return out
+
+    def flip(self, signs: Floats) -> None:
+        """Multiply directions by ±1."""
+        self.directions = self.directions * signs
+
+    def row_directions(self) -> tuple[Floats, Floats]:
+        """Return x̄ and u of the linear kernel: row x has the projection (x − x̄)·u."""
+        return self.mean, self.directions

@@ -1,0 +1,180 @@
+"""``partial_fit`` of linear machines: chunks of rows, each seen once."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
+
+from maxmargin import loops
+from maxmargin._typing import Floats
+from maxmargin.estimators.inputs import (
+    check_labels,
+    check_rows,
+    check_targets,
+    class_indices,
+    regression_weights,
+    row_weights,
+    stream_classes,
+)
+from maxmargin.estimators.reductions import Task
+from maxmargin.loops.records import Loss
+from maxmargin.problems.problem import Intercept, Status
+from maxmargin.solvers.subgradient import Learner
+
+_OF_A_FIT = (
+    "certificate_", "alpha_", "slack_", "dual_coef_", "support_", "support_kind_", "n_support_",
+    "margin_", "_signed_duals", "_support_rows", "trace_",
+)  # fmt: skip
+
+
+class Stream(BaseEstimator):
+    """What ``partial_fit`` of classifiers and regressors shares."""
+
+    def _begin_stream(self, n_features: int, problems: int) -> None:
+        """Make one learner per problem, unless an earlier chunk did."""
+        if self.trace:
+            raise ValueError("trace=True is for fit: partial_fit has no iterations to record.")
+        if hasattr(self, "_learners"):
+            return
+        intercept = self._intercept()
+        lift = 1.0 if intercept is Intercept.FREE else float(self.intercept_scaling)
+        self._learners = [Learner(n_features, intercept, lift) for _ in range(problems)]
+        if hasattr(self, "status_"):
+            self._continue_from_fit()
+
+    def _continue_from_fit(self) -> None:
+        """Give the learners the weights of a fit, and moments of its support vectors."""
+        rows, planes = self._support_rows, np.atleast_2d(self.coef_)
+        seen = float(self.alpha_.shape[-1])
+        for learner, w, b, beta in zip(
+            self._learners, planes, self.intercept_, self.dual_coef_, strict=True
+        ):
+            lift = learner.lift**2
+            squares, moments = np.zeros(len(w) + 1), np.zeros(len(w) + 1)
+            if rows is not None and rows.shape[0]:
+                squared = rows.multiply(rows) if hasattr(rows, "multiply") else rows * rows
+                squares = np.append(squared.T @ beta**2, lift * (beta @ beta))
+                mean = np.asarray(squared.mean(axis=0)).ravel()
+                moments = seen * np.append(mean, lift)
+            learner.adopt(w, float(b), squares, moments, seen)
+
+    def _learn(self, X: Any, loss: list[Loss]) -> tuple[Floats, Floats]:
+        """Visit the rows once, in order, for every problem; return mean weights and intercepts."""
+        if not X.shape[0] and not hasattr(self, "status_"):
+            raise ValueError("The first chunk has no row with a weight above 0: start later.")
+        order = np.arange(X.shape[0])
+        rows = loops.rows.rows(X)
+        for learner, losses in zip(self._learners, loss, strict=True):
+            for _ in learner.visit(rows, losses, order, 1.0, np.zeros(X.shape[0])):
+                pass
+        means = [learner.mean() for learner in self._learners]
+        for learner in self._learners:
+            if learner.clock >= 2 * max(learner.counted_from, 1000.0):
+                learner.forget()
+        for name in _OF_A_FIT:
+            self.__dict__.pop(name, None)
+        self.status_ = Status.STREAM
+        self.solver_ = "subgradient"
+        self.n_iter_ = 1
+        self.stop_reason_ = (
+            f"After {self._learners[0].clock:.15g} visits: {Status.STREAM.value}. "
+            "mm.certify(model, X, y) says how good the result is on any rows."
+        )
+        return np.array([w for w, _ in means]), np.array([b for _, b in means])
+
+
+def _can_stream(model: Any) -> bool:
+    """Return True, or raise if a parameter asks for something that needs all rows at once."""
+    asked = {
+        "penalty": model.penalty != "l2",
+        "class_weight": isinstance(model.class_weight, str),
+        "multi_class": model.multi_class != "ovr",
+    }
+    for name, is_asked in asked.items():
+        if is_asked:
+            raise AttributeError(
+                f"{name}={getattr(model, name)!r} needs all rows at once, which partial_fit does "
+                "not have: use fit, or leave it out."
+            )
+    return True
+
+
+class ClassifierStream(Stream):
+    """``partial_fit`` for labels."""
+
+    @available_if(_can_stream)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Visit the rows of one chunk once, in order, continuing from earlier chunks.
+
+        Each visit is a subgradient step; ``solver`` is for ``fit``. The objective is that of all
+        rows seen so far; the weights are means over the later visits, without duals or a
+        certificate. Of several classes, each is learnt against the rest.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The next rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        classes : array-like, optional
+            All labels that will ever occur; needed on the first call only.
+        sample_weight : array-like of shape (n_samples,), optional
+            As in ``fit``.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        first = not hasattr(self, "status_")
+        X = check_rows(self, X, reset=first)
+        self.classes_ = stream_classes(self, classes, first)
+        y = check_labels(y, X.shape[0])
+        labels = class_indices(self.classes_, y)
+        weight = row_weights(sample_weight, self.class_weight, self.classes_, y)
+        kept = np.flatnonzero(weight > 0)
+        n_classes = len(self.classes_)
+        self._begin_stream(X.shape[1], 1 if n_classes == 2 else n_classes)
+        sides = [1] if n_classes == 2 else range(n_classes)
+        X, labels, weight = X[kept], labels[kept], weight[kept]
+        tasks = [Task(None, np.where(labels == k, 1.0, -1.0), k, -1) for k in sides]
+        self._pairs = [(task.positive, task.negative) for task in tasks]
+        problems = [self._problem(X, task, weight) for task in tasks]
+        self.coef_, self.intercept_ = self._learn(X, [problem.loss for problem in problems])
+        return self
+
+
+class RegressorStream(Stream):
+    """``partial_fit`` for targets."""
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Visit the rows of one chunk once, in order, continuing from earlier chunks.
+
+        Each visit is a subgradient step; ``solver`` is for ``fit``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The next rows.
+        y : array-like of shape (n_samples,)
+            Their targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            As in ``fit``.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X = check_rows(self, X, reset=not hasattr(self, "status_"))
+        target = check_targets(y, X.shape[0])
+        weight = regression_weights(sample_weight, len(target))
+        kept = np.flatnonzero(weight > 0)
+        self._begin_stream(X.shape[1], 1)
+        X = X[kept]
+        planes, self.intercept_ = self._learn(
+            X, [self._problem(X, target[kept], weight[kept]).loss]
+        )
+        self.coef_ = planes[0]
+        return self

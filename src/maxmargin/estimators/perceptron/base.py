@@ -1,0 +1,557 @@
+"""What perceptrons share: parameters, the run and its report; then those with explicit weights."""
+
+import warnings
+from collections.abc import Iterable
+from copy import deepcopy
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin._typing import Floats, Ints
+from maxmargin.estimators.inputs import (
+    check_classes,
+    check_labels,
+    check_rows,
+    check_weights,
+    class_indices,
+    generator,
+    held_out_split,
+    refuse_overflow,
+    row_weights,
+    stream_classes,
+)
+from maxmargin.estimators.parameters import (
+    NamedParameters,
+    check_choice,
+    check_flag,
+    check_number,
+    check_progress,
+    check_scale,
+    shown,
+)
+from maxmargin.estimators.perceptron.trace import (
+    LinearTrace,
+    Trace,
+    compute_accuracy,
+    compute_margins,
+)
+from maxmargin.estimators.reductions import ScoresOnly, best_classes
+from maxmargin.geometry.bounds import update_bound
+from maxmargin.loops.records import Rule
+from maxmargin.problems.problem import Run, Status
+from maxmargin.separability.lifted import lifted_separator
+from maxmargin.solve import Callback, StopRule, drive
+from maxmargin.solvers.perceptron import (
+    AllCorrect,
+    Epoch,
+    LinearLearner,
+    LinearState,
+    MistakeDrivenLearner,
+    NoImprovement,
+    Pocket,
+    SmallChange,
+    compute_scores,
+    draw_orders,
+    run_epochs,
+)
+
+STOPS = ("all_correct", "epochs", "one_pass", "small_change", "held_out")
+
+
+class Evidence(NamedTuple):
+    """What the mistake bound needs to know about a weight vector on the training rows."""
+
+    scores: Floats
+    norm: float
+    intercept_norm: float
+
+
+class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator):
+    """Base of the perceptrons.
+
+    A subclass checks rows (``_check_input``), makes the learner to begin or to continue with
+    (``_begin``, ``_resume``), sets attributes from it (``_adopt``), says which separators it found
+    (``_evidence``, the model itself first), and scores rows (``_scores`` when fitted,
+    ``_scores_of`` while learning).
+    """
+
+    _instead: ClassVar = {
+        "eta0": "It is called eta here.",
+        "max_iter": "It is called max_epochs here.",
+        "tol": "It is called change_tol here, and counts with stop='small_change'.",
+        "early_stopping": "Use stop='held_out'.",
+        "penalty": "Perceptrons have no penalty here: LinearSVC has.",
+        "alpha": "Perceptrons have no penalty here: LinearSVC has.",
+        "l1_ratio": "Perceptrons have no penalty here: LinearSVC has.",
+        "n_jobs": "A perceptron visits one row after the other, in one thread.",
+    }
+    _advice = "use keep='best' or AveragedPerceptron, or raise max_epochs"
+
+    _averaged = False
+    _logged = False
+    _settles = False  # whether the model is good even if mistakes never cease
+    _auto_visits = 1e7  # visits that max_epochs="auto" allows
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows X with labels y.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows; float32 stays float32, CSR stays sparse. A kernel perceptron also takes an (n, n)
+            Gram matrix with ``kernel="precomputed"``, or any objects its kernel understands.
+        y : array-like of shape (n_samples,)
+            Labels of any kind; two or more classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            How many times in a row each row is visited (a fraction is a shorter last step).
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        self._forget("status_", "trace_")  # if anything fails from here on, it is unfitted
+        X = self._check_input(X, reset=True)
+        y = check_labels(y, X.shape[0])
+        self.classes_ = check_classes(self, y)
+        weight = check_weights(sample_weight, self.class_weight, self.classes_, y)
+        kept = np.flatnonzero(weight > 0)  # a row of weight 0 counts as absent
+        if len(kept) < len(y):
+            X, y, weight = self._selected(X, kept), y[kept], weight[kept]
+            check_classes(self, y)
+        labels = class_indices(self.classes_, y)
+        rng = generator(self.random_state)
+        rows = validation = np.arange(len(y))
+        if self.stop == "held_out":
+            rows, validation = held_out_split(labels, self.validation_fraction, rng)
+        learner = self._begin(X, labels, weight, rng)
+        pocket, rules = self._rules(learner, labels, weight, validation)
+        run, history = self._run(learner, rows, rules, rng)
+        if pocket:
+            pocket.update()  # the run may have ended within an epoch
+            learner.restore(pocket.snapshot)
+        self._seen = np.bincount(labels, minlength=len(self.classes_)) > 0
+        self._adopt(learner, kept, resumed=False)
+        if self.trace:
+            self.trace_ = self._trace(learner, kept, history)
+        self._prove(learner, labels, rows)
+        self._report(run, learner)
+        if run.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt(self.stop_reason_)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Visit the rows of one chunk once, in the order given, continuing from earlier chunks.
+
+        The result is that of one unshuffled pass over all rows, however they are cut into chunks
+        (but the first chunk determines a kernel's ``gamma="scale"``). ``stop``, ``max_epochs`` and
+        ``shuffle`` are for ``fit``. ``margin_`` and ``mistake_bound_`` need all rows, so they are
+        NaN and infinite here.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The next rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        classes : array-like, optional
+            All labels that will ever occur; needed on the first call only.
+        sample_weight : array-like of shape (n_samples,), optional
+            As in ``fit``.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        self._refuse_in_streams()
+        first = not hasattr(self, "status_")
+        X = self._check_input(X, reset=first)
+        self.classes_ = stream_classes(self, classes, first)
+        y = check_labels(y, X.shape[0])
+        labels = class_indices(self.classes_, y)
+        weight = row_weights(sample_weight, self.class_weight, self.classes_, y)
+        kept = np.flatnonzero(weight > 0)
+        if len(kept) == 0:
+            if first:
+                raise ValueError("The first chunk has no row with a weight above 0: start later.")
+            return self
+        if len(kept) < len(y):
+            X, labels, weight = X[kept], labels[kept], weight[kept]
+        if first:
+            learner = self._begin(X, labels, weight, generator(self.random_state))
+        else:
+            learner = self._resume(X, labels, weight)
+        for _ in learner.visit(np.arange(len(labels))):
+            pass
+        self._adopt(learner, kept, resumed=not first)
+        seen = np.bincount(labels, minlength=len(self.classes_)) > 0
+        self._seen = seen if first else seen | self._seen
+        self.margin_, self.mistake_bound_ = np.nan, np.inf
+        self._report(Run(Status.STREAM, 1, 0.0), learner)
+        return self
+
+    def fit_chunks(self, chunks: Iterable[Any], classes: Any) -> Self:
+        """Make a single pass over chunks that need never be in memory together.
+
+        Parameters
+        ----------
+        chunks : iterable of (X, y) or (X, y, sample_weight)
+            Each is used once and not kept.
+        classes : array-like
+            All labels that may occur.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import maxmargin as mm
+        >>> X, y = mm.datasets.separable(1000, margin=0.2, random_state=0)
+        >>> model = mm.Perceptron().fit_chunks(mm.data.chunks(X, y, rows=100), classes=[-1, 1])
+        >>> model.stop_reason_
+        'After 1000 visits: the rows of each chunk were visited once, in order.'
+        """
+        self._forget(*(set(vars(self)) - set(self.get_params(deep=False))))
+        for X, y, *weight in chunks:
+            self.partial_fit(X, y, classes=classes, sample_weight=weight[0] if weight else None)
+        if not hasattr(self, "status_"):
+            raise ValueError("chunks is empty: at least one (X, y) is needed.")
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the score f of each row: (n,) for two classes, (n, K) for more.
+
+        Scores are neither distances nor probabilities; ``mm.geometry`` has distances.
+        """
+        check_is_fitted(self)
+        scores: Floats = self._scores(self._check_input(X, reset=False))
+        if len(self.classes_) == 2:
+            return scores.ravel()
+        if not self._seen.all():  # a class without rows must not win by default
+            scores[:, ~self._seen] = scores[:, self._seen].min(axis=1, keepdims=True) - 1.0
+        return scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of each row: the best score; with two classes the second iff f > 0."""
+        return best_classes(self.decision_function(X), self.classes_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "status_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        check_scale(self, "eta")
+        check_number(self, "margin", at_least=0)
+        check_flag(self, "fit_intercept")
+        check_choice(self, "stop", STOPS)
+        if not (isinstance(self.max_epochs, str) and self.max_epochs == "auto"):
+            check_number(self, "max_epochs", at_least=1, integer=True)
+        check_flag(self, "shuffle")
+        check_number(self, "change_tol", at_least=0)
+        check_number(self, "validation_fraction", above=0, below=1)
+        check_number(self, "n_iter_no_change", at_least=1, integer=True)
+        check_number(self, "max_time", above=0, optional=True)
+        check_flag(self, "warm_start")
+        check_flag(self, "trace")
+        check_progress(self)
+
+    def _check_input(self, X: Any, reset: bool) -> Any:
+        return check_rows(self, X, reset=reset)
+
+    def _forget(self, *names: str) -> None:
+        for name in names:
+            self.__dict__.pop(name, None)
+
+    def _selected(self, X: Any, rows: Ints) -> Any:
+        return X[rows]
+
+    def _rule(self) -> Rule:
+        return Rule(
+            float(self.eta),
+            float(self.margin),
+            bool(self.fit_intercept),
+            self._averaged,
+            self._logged or bool(self.trace),
+        )
+
+    def _rules(
+        self, learner: MistakeDrivenLearner, labels: Ints, weight: Floats, validation: Ints
+    ) -> tuple[Pocket | None, list[StopRule[Epoch]]]:
+        """Return the pocket, if there is one, and all rules that are asked after each epoch."""
+
+        def held_out_score() -> float:
+            scores = self._scores_of(learner, validation)
+            return compute_accuracy(scores, labels[validation], weight[validation])
+
+        def last_vector_score() -> float:
+            scores = learner.training_scores()[validation]
+            return compute_accuracy(scores, labels[validation], weight[validation])
+
+        rules: list[StopRule[Epoch]] = []
+        pocket = None
+        if getattr(self, "keep", "last") == "best":
+            pocket = Pocket(learner, last_vector_score)
+            rules.append(pocket)
+        if self.stop == "held_out":
+            rules.append(NoImprovement(held_out_score, self.n_iter_no_change))
+        if self.stop not in ("epochs", "one_pass"):
+            rules.append(AllCorrect())
+        if self.stop == "small_change":
+            rules.append(SmallChange(learner, self.change_tol))
+        return pocket, rules
+
+    def _run(
+        self,
+        learner: MistakeDrivenLearner,
+        rows: Ints,
+        rules: list[StopRule[Epoch]],
+        rng: np.random.Generator,
+    ) -> tuple[Run, list[Epoch]]:
+        """Let the learner make epochs over the rows until a rule or a limit ends the run."""
+        history: list[Epoch] = []
+        at_max_iter = Status.EPOCHS if self._settles or self.stop == "epochs" else Status.MAX_EPOCHS
+        if self.stop == "one_pass":
+            at_max_iter = Status.ONE_PASS
+        run = drive(
+            run_epochs(learner, draw_orders(rows, self.shuffle, rng)),
+            rules=[history.append, *rules],
+            max_iter=self._epochs_allowed(len(rows)),
+            at_max_iter=at_max_iter,
+            max_time=self.max_time,
+            callback=self.callback,
+            verbose=bool(self.verbose),
+        )
+        return run, history
+
+    def _epochs_allowed(self, n_rows: int) -> int:
+        if self.stop == "one_pass":
+            return 1
+        if self.max_epochs == "auto":
+            return int(np.clip(self._auto_visits / n_rows, 10, 1000))
+        return int(self.max_epochs)
+
+    def _prove(self, learner: Any, labels: Ints, rows: Ints) -> None:
+        """Set ``margin_`` and, if a separator was found, ``mistake_bound_``."""
+        evidence: list[Evidence] = self._evidence(learner)
+        evidence += self._separators(learner, labels, rows)
+        smallest = [float(compute_margins(e.scores, labels)[rows].min()) for e in evidence]
+        self.margin_ = smallest[0] / evidence[0].norm if evidence[0].norm > 0 else np.nan
+        vectors_moved = min(2, len(self.intercept_))
+        self.mistake_bound_ = min(
+            update_bound(
+                margin,
+                float(np.hypot(e.norm, e.intercept_norm)),
+                vectors_moved * (learner.squared_radius + self.fit_intercept),
+                self.margin,
+                self.eta,
+                learner.start_norm,
+            )
+            for margin, e in zip(smallest, evidence, strict=True)
+        )
+
+    def _separators(self, learner: Any, labels: Ints, rows: Ints) -> list[Evidence]:
+        """Return separators other than the model's own vectors, which may lower the bound."""
+        return []
+
+    def _report(self, run: Run, learner: MistakeDrivenLearner) -> None:
+        """Set the attributes that describe a run; warn if it ran out of epochs."""
+        self.status_ = run.status
+        self.epochs_ = self.n_iter_ = run.iterations
+        self.mistakes_ = _count(learner.counts.mistakes)
+        self.updates_ = _count(learner.counts.updates)
+        done = f"{run.iterations} epoch{'' if run.iterations == 1 else 's'}"
+        if run.status is Status.STREAM:
+            done = f"{learner.counts.visits:.15g} visits"
+        advice = ""
+        if run.status is Status.MAX_EPOCHS:
+            kept = getattr(self, "keep", "last") == "best"
+            advice = ": the best weights seen are kept" if kept else f": {self._advice}"
+        self.stop_reason_ = f"After {done}: {run.status.value}{advice}."
+        if run.status is Status.MAX_EPOCHS:
+            warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=3)
+
+    def _refuse_in_streams(self) -> None:
+        """Raise if a parameter asks for something that needs all rows at once."""
+        asked = {
+            "class_weight": isinstance(self.class_weight, str),
+            "keep": getattr(self, "keep", "last") == "best",
+            "trace": self.trace,
+        }
+        for name, is_asked in asked.items():
+            if is_asked:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} needs all rows at once, which partial_fit "
+                    "does not have: use fit, or leave it out."
+                )
+
+
+def _count(total: float) -> float:
+    """Return a count of visits: an int unless fractional weights made it otherwise."""
+    return int(total) if float(total).is_integer() else float(total)
+
+
+# ------------------------------------------------------------------- explicit weights
+
+
+class LinearPerceptron(MistakeDriven):
+    """Base of the perceptrons with weights w and intercept b."""
+
+    def __init__(
+        self,
+        *,
+        eta: float = 1.0,
+        margin: float = 0.0,
+        fit_intercept: bool = True,
+        init: Any = "zeros",
+        stop: str = "all_correct",
+        max_epochs: int | str = "auto",
+        shuffle: bool = True,
+        class_weight: Any = None,
+        change_tol: float = 1e-3,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        callback: Callback | None = None,
+        verbose: int = 0,
+        trace: bool = False,
+        random_state: Any = 0,
+    ) -> None:
+        self.eta = eta
+        self.margin = margin
+        self.fit_intercept = fit_intercept
+        self.init = init
+        self.stop = stop
+        self.max_epochs = max_epochs
+        self.shuffle = shuffle
+        self.class_weight = class_weight
+        self.change_tol = change_tol
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.callback = callback
+        self.verbose = verbose
+        self.trace = trace
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if isinstance(self.init, str):
+            check_choice(self, "init", ("zeros", "random"))
+
+    def _begin(
+        self, X: Any, labels: Ints, weight: Floats, rng: np.random.Generator
+    ) -> LinearLearner:
+        n_classes = len(self.classes_)
+        shape = (X.shape[1],) if n_classes == 2 else (X.shape[1], n_classes)
+        if self.warm_start and hasattr(self, "_state"):
+            start = self._last_weights(shape)
+        elif not isinstance(self.init, str):
+            start = _check_start(self.init, shape, self.fit_intercept)
+        elif self.init == "zeros":
+            start = np.zeros(shape), np.zeros(shape[1:] or 1)
+        else:
+            start = rng.random(shape), rng.random(shape[1:] or 1) * self.fit_intercept
+        return self._learner(LinearState(*start, averaged=self._averaged), X, labels, weight)
+
+    def _last_weights(self, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+        last: tuple[Floats, Floats] = self._state.vector()
+        if last[0].shape != shape:
+            raise ValueError(
+                f"warm_start=True, but the weights of the last fit have shape {last[0].shape} and "
+                f"these data need {shape}: fit a new estimator instead."
+            )
+        return last
+
+    def _resume(self, X: Any, labels: Ints, weight: Floats) -> LinearLearner:
+        state: LinearState = deepcopy(self._state)  # if this chunk fails, nothing is lost
+        if not (self._averaged or self._logged):
+            # The model is the last vector: if it was edited, the stream continues from the edit.
+            state.weights = np.array(self.coef_.T, order="C").reshape(state.weights.shape)
+            state.intercept = np.array(self.intercept_)
+        return self._learner(state, X, labels, weight)
+
+    def _learner(self, state: LinearState, X: Any, labels: Ints, weight: Floats) -> LinearLearner:
+        learner = LinearLearner(state, self._rule(), X, labels, weight)
+        refuse_overflow(self, X, learner.squared_radius)
+        return learner
+
+    def _model(self, state: LinearState) -> tuple[Floats, Floats]:
+        """Return the weights and intercept that ``coef_`` and ``intercept_`` will hold."""
+        return state.vector()
+
+    def _scores(self, X: Any) -> Floats:
+        return compute_scores(X, self.coef_.T, self.intercept_)
+
+    def _scores_of(self, learner: LinearLearner, rows: Ints) -> Floats:
+        return learner.scores(*self._model(learner.state))[rows]
+
+    def _adopt(self, learner: LinearLearner, _rows: Ints, resumed: bool) -> None:
+        weights, intercept = self._model(learner.state)
+        if not (np.isfinite(weights).all() and np.isfinite(intercept).all()):
+            raise ValueError(f"The weights overflow with eta={self.eta}: choose a smaller one.")
+        self._state = learner.state
+        self.coef_ = weights.reshape(len(weights), -1).T.copy()
+        self.intercept_ = intercept.copy()
+
+    def _trace(self, learner: LinearLearner, rows: Ints, history: list[Epoch]) -> LinearTrace:
+        lift = float(self.fit_intercept)
+        epochs = Trace.of(history)
+        return LinearTrace.from_log(epochs, learner.updates(), rows, learner.X, learner.began, lift)
+
+    def _evidence(self, learner: LinearLearner) -> list[Evidence]:
+        vectors = [self._model(learner.state)]
+        if self._averaged:
+            vectors.append(learner.state.vector())
+        return [_evidence_of(learner, *vector) for vector in vectors]
+
+    def _separators(self, learner: LinearLearner, labels: Ints, rows: Ints) -> list[Evidence]:
+        if len(self.classes_) > 2:
+            return []
+        X = learner.X if len(rows) == len(labels) else learner.X[rows]
+        best = lifted_separator(X, labels[rows] == 1, self.fit_intercept)
+        return [] if best is None else [_evidence_of(learner, best[0], np.array([best[1]]))]
+
+
+def _evidence_of(learner: LinearLearner, weights: Floats, intercept: Floats) -> Evidence:
+    return Evidence(
+        learner.scores(weights, intercept),
+        float(np.linalg.norm(weights)),
+        float(np.linalg.norm(intercept)),
+    )
+
+
+def _check_start(init: Any, shape: tuple[int, ...], fit_intercept: bool) -> tuple[Floats, Floats]:
+    """Return the weights and intercept that ``init`` gives, or raise."""
+    d, outputs = shape[0], 1 if len(shape) == 1 else shape[1]
+    pair = init if isinstance(init, tuple) and len(init) == 2 else (init, np.zeros(outputs))
+    try:
+        weights = np.array(pair[0], dtype=np.float64)
+        intercept = np.array(pair[1], dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError, OverflowError) as wrong:
+        raise ValueError(
+            f"init={shown(init)} is not valid: it must be 'zeros', 'random', an array of weights "
+            "or a pair of weights and intercept."
+        ) from wrong
+    shapes = [(outputs, d)] if outputs > 1 else [(d,), (1, d)]
+    if weights.shape not in shapes or intercept.shape != (outputs,):
+        raise ValueError(
+            f"init must be an array of weights of shape ({outputs}, {d}), or a pair of such "
+            f"weights and {outputs} intercept(s); got shapes {weights.shape} and {intercept.shape}."
+        )
+    if not (np.isfinite(weights).all() and np.isfinite(intercept).all()):
+        raise ValueError("init contains NaN or infinity.")
+    if intercept.any() and not fit_intercept:
+        raise ValueError("init gives an intercept, but fit_intercept=False: leave one of them out.")
+    return np.ascontiguousarray(weights.reshape(outputs, d).T).reshape(shape), intercept

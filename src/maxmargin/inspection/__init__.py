@@ -1,0 +1,1 @@
+"""Readers of fitted models, ours or another library's."""

@@ -1,0 +1,97 @@
+"""How good a fitted model is: its objective, a bound on the best possible one, and the gap."""
+
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin.certificates import Certificate, together
+from maxmargin.certificates import certify as certify_point
+from maxmargin.estimators.inputs import check_rows, refuse_swapped, regression_weights
+from maxmargin.inspection.foreign import READERS, PerceptronFacts, Reader, TrainingData
+from maxmargin.inspection.foreign.linear import certify_by_bound
+from maxmargin.inspection.model_view import read_problems, view_model
+from maxmargin.problems.problem import KernelProblem
+
+
+def certify(
+    model: Any, X: Any, y: Any, sample_weight: Any = None, *, max_time: float | None = 60.0
+) -> Certificate | PerceptronFacts:
+    """Bound how far a fitted model is from the optimum of the objective it was fitted to.
+
+    The model's own figures are not trusted: the objective is computed from its weights *and its
+    own intercept*, as it predicts, on the training data; the bound from dual variables, its own or
+    the best that can be found.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        Of maxmargin; or SVC, SVR, NuSVC, NuSVR, OneClassSVM, LinearSVC, LinearSVR, SGDClassifier
+        (with a hinge loss) or Perceptron of scikit-learn or sklearn-intelex; or a pipeline that
+        ends with one, or a search for one.
+    X : array-like or sparse matrix of shape (n, d)
+        The rows the model was fitted to, in the same order (for a pipeline, those given to it);
+        for kernel="precomputed" the square matrix of kernel values.
+    y : array-like of shape (n,)
+        Their labels or targets; ignored for an outlier detector.
+    sample_weight : array-like of shape (n,), optional
+        Their weights, if the model was given any. (It remembers its class_weight itself.)
+    max_time : float or None, default=60.0
+        Seconds allowed for finding a bound if the model has no dual variables, for each of its
+        binary problems. None: no limit.
+
+    Returns
+    -------
+    Certificate
+        With ``parts`` for several classes, one for each binary problem. Its ``intercept`` is the
+        best one for the weights, and ``intercept_cost`` the part of the gap that it would save.
+        For models without dual variables, ``drift`` and ``max_kkt_violation`` compare the weights
+        with the duals of the bound. An indefinite kernel has no bound: its gap is infinite.
+    PerceptronFacts
+        For a perceptron, which has no objective: mistakes, margin and whether the classes are
+        separable.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> from sklearn.svm import SVC
+    >>> X, y = mm.datasets.gaussians(100, random_state=0)
+    >>> loose, tight = (SVC(tol=tol).fit(X, y) for tol in (1e-1, 1e-6))
+    >>> mm.certify(tight, X, y).holds(1e-6)
+    True
+    >>> mm.certify(loose, X, y).gap > mm.certify(tight, X, y).gap
+    True
+    """
+    refuse_swapped("certify(model, X, y)", model, X, y)
+    view = view_model(model)
+    machine = view.machine
+    seen = view.transform(X)
+    solved = read_problems(machine, seen, y, sample_weight)
+    if solved is not None:
+        return together([_certify_point(problem, point, max_time) for problem, point in solved])
+    reader = _find_reader(machine)
+    check_is_fitted(machine)
+    rows = check_rows(machine, seen, reset=False)
+    weight = regression_weights(sample_weight, rows.shape[0])  # readers add class_weight themselves
+    return reader(machine, TrainingData(rows, y, weight, max_time))
+
+
+def _certify_point(problem: Any, point: Any, max_time: float | None) -> Certificate:
+    """Certify a point of one of our models; without duals for these rows, find a bound."""
+    if isinstance(problem, KernelProblem):
+        return certify_point(problem, point, keep_intercept=True)
+    if point.beta is None or len(point.beta) != problem.X.shape[0]:
+        return certify_by_bound(problem, point.w, float(point.b), max_time)
+    return certify_point(problem, point, keep_intercept=True)
+
+
+def _find_reader(model: Any) -> Reader:
+    for kind in type(model).__mro__:
+        readers = READERS.get(kind.__module__.partition(".")[0], {})
+        if kind.__name__ in readers:
+            return readers[kind.__name__]
+    known = ", ".join(READERS["sklearn"])
+    raise TypeError(
+        f"certify cannot read {type(model).__name__}: it knows maxmargin's models, and {known} of "
+        "scikit-learn and sklearn-intelex, alone or in a pipeline or search. If another object "
+        "contains such a model, give that model, and X as it sees it."
+    )

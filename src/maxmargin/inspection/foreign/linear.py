@@ -1,0 +1,219 @@
+"""LinearSVC, LinearSVR and SGDClassifier: weights without duals, so the bound must be found.
+
+LinearSVC, LinearSVR   penalty + C Σ cᵢℓᵢ, the intercept penalized as a constant column's weight
+SGDClassifier          α·penalty + (1/n) Σ cᵢℓᵢ: C = 1/(nα), and the intercept is free
+Crammer–Singer         one weight vector for each class and one loss for each row
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.class_weight import compute_class_weight
+
+from maxmargin._typing import Floats
+from maxmargin.certificates import Certificate, certify, together
+from maxmargin.certificates.multiclass import certify_multiclass
+from maxmargin.estimators.inputs import check_targets
+from maxmargin.geometry.inputs import row_products
+from maxmargin.inspection.foreign.training import (
+    ENOUGH,
+    FittedPoint,
+    TrainingData,
+    check_planes,
+    class_codes,
+)
+from maxmargin.problems import losses
+from maxmargin.problems.problem import Intercept, MulticlassProblem, Problem, Status
+from maxmargin.solve import solve
+
+_CLASSIFYING = {"hinge": losses.hinge, "squared_hinge": losses.squared_hinge}
+_REGRESSING = {
+    "epsilon_insensitive": losses.epsilon_insensitive,
+    "squared_epsilon_insensitive": losses.squared_epsilon_insensitive,
+}
+_L1_RATIO = {"l2": 0.0, "l1": 1.0}
+
+
+def certify_linear_svc(model: Any, data: TrainingData) -> Certificate:
+    """Certify a LinearSVC: jointly, or each class against the rest by itself."""
+    factors = _class_factors(model, data, sample_weight=data.weight)
+    if model.multi_class == "crammer_singer":
+        return _certify_crammer_singer(model, data, factors)
+    make_loss = _check_loss(_CLASSIFYING, model)
+    parts = []
+    for plane in _against_rest(model, data, factors):
+        loss = make_loss(plane.sign, model.C * plane.weight)
+        problem = _liblinear(model, data.X[plane.kept], loss, _L1_RATIO[model.penalty])
+        parts.append(certify_by_bound(problem, plane.w, plane.b, data.max_time))
+    return together(parts)
+
+
+def certify_linear_svr(model: Any, data: TrainingData) -> Certificate:
+    """Certify a LinearSVR."""
+    make_loss = _check_loss(_REGRESSING, model)
+    kept = data.weight > 0
+    target = check_targets(data.y, data.X.shape[0])
+    loss = make_loss(target[kept], model.C * data.weight[kept], model.epsilon)
+    W, b = check_planes(model, 1)
+    problem = _liblinear(model, data.X[kept], loss)
+    return certify_by_bound(problem, W[0], float(b[0]), data.max_time)
+
+
+def certify_sgd_classifier(model: Any, data: TrainingData) -> Certificate:
+    """Certify an SGDClassifier with a large-margin loss, each class against the rest by itself."""
+    make_loss = _check_loss(_CLASSIFYING, model)
+    l1_ratio = _sgd_l1_ratio(model)
+    intercept = Intercept.FREE if model.fit_intercept else Intercept.NONE
+    C = 1.0 / (model.alpha * data.X.shape[0])
+    parts = []
+    for plane in _against_rest(model, data, _class_factors(model, data)):
+        problem = Problem(
+            data.X[plane.kept],
+            make_loss(plane.sign, C * plane.weight),
+            intercept,
+            l1_ratio=l1_ratio,
+        )
+        parts.append(certify_by_bound(problem, plane.w, plane.b, data.max_time))
+    return together(parts)
+
+
+def _sgd_l1_ratio(model: Any) -> float:
+    ratios = {**_L1_RATIO, "elasticnet": model.l1_ratio}
+    if model.penalty not in ratios or not model.alpha > 0 or model.learning_rate in ("pa1", "pa2"):
+        raise ValueError(
+            f"SGDClassifier with penalty={model.penalty!r}, alpha={model.alpha!r} and "
+            f"learning_rate={model.learning_rate!r} has no objective to certify; it needs "
+            "a penalty, alpha > 0 and a learning rate other than 'pa1' and 'pa2'."
+        )
+    if ratios[model.penalty] > 0 and model.loss == "hinge":
+        raise ValueError(
+            f"SGDClassifier(loss='hinge', penalty={model.penalty!r}) cannot be certified: there is "
+            "no solver for its bound; with loss='squared_hinge' or penalty='l2' it can."
+        )
+    return float(ratios[model.penalty])
+
+
+def _class_factors(model: Any, data: TrainingData, **weights: Any) -> Floats:
+    """Return the weight of each class, as scikit-learn computes it from class_weight."""
+    classes = model.classes_
+    labels = classes[class_codes(model, data)]
+    return np.asarray(
+        compute_class_weight(model.class_weight, classes=classes, y=labels, **weights)
+    )
+
+
+class _Plane(NamedTuple):
+    """One plane, and the rows it was fitted to: those with a weight, their labels ±1."""
+
+    w: Floats
+    b: float
+    kept: Any
+    sign: Floats
+    weight: Floats
+
+
+def _against_rest(model: Any, data: TrainingData, factors: Floats) -> Iterator[_Plane]:
+    """Yield the only plane for two classes, or each class against the rest."""
+    codes = class_codes(model, data)
+    K = len(model.classes_)
+    W, b = check_planes(model, 1 if K == 2 else K)
+    for w, offset, k in zip(W, b, [1] if K == 2 else range(K), strict=True):
+        # Of several classes the rest keeps weight 1, with LIBLINEAR as with SGD.
+        factor = factors[codes] if K == 2 else np.where(codes == k, factors[k], 1.0)
+        weight = factor * data.weight
+        kept = weight > 0
+        sign = np.where(codes == k, 1.0, -1.0)
+        yield _Plane(w, float(offset), kept, sign[kept], weight[kept])
+
+
+def _liblinear(model: Any, X: Any, loss: Any, l1_ratio: float = 0.0) -> Problem:
+    intercept = Intercept.PENALIZED if model.fit_intercept else Intercept.NONE
+    return Problem(X, loss, intercept, model.intercept_scaling, l1_ratio)
+
+
+def _check_loss(table: dict[str, Any], model: Any) -> Any:
+    if model.loss not in table:
+        raise ValueError(
+            f"{type(model).__name__}(loss={model.loss!r}) cannot be certified: its loss is not one "
+            f"of the large-margin losses {sorted(table)}."
+        )
+    return table[model.loss]
+
+
+def _certify_crammer_singer(model: Any, data: TrainingData, factors: Floats) -> Certificate:
+    """Certify a joint machine of all classes; factors are the weights of the classes."""
+    codes = class_codes(model, data)
+    cost = model.C * factors[codes] * data.weight
+    kept = cost > 0
+    problem = MulticlassProblem(
+        data.X[kept],
+        codes[kept],
+        len(model.classes_),
+        cost[kept],
+        Intercept.PENALIZED if model.fit_intercept else Intercept.NONE,
+        model.intercept_scaling,
+    )
+    W, b = _class_planes(model)
+    # Imported here: no other model needs this solver.
+    from maxmargin.solvers.crammer_singer import SequentialDual
+
+    found = _solve(problem, SequentialDual(), data.max_time)
+    return certify_multiclass(problem, W.T, b, found.beta)
+
+
+def _class_planes(model: Any) -> tuple[Floats, Floats]:
+    """Return the planes of all classes; for two, scikit-learn keeps only their difference."""
+    K = len(model.classes_)
+    if K > 2:
+        return check_planes(model, K)
+    w, b = check_planes(model, 1)
+    half = np.array([[-0.5], [0.5]])  # the weights of all classes sum to 0
+    return half * w, half[:, 0] * b
+
+
+# -------------------------------------------------------------------------------------- the bound
+
+
+def certify_by_bound(problem: Problem, w: Floats, b: float, max_time: float | None) -> Certificate:
+    """Return the certificate of weights without duals, with the best bound that was found.
+
+    The derivatives of the losses at the model's own scores are good duals if the model is near
+    the optimum and the losses are smooth; otherwise the problem is solved.
+    """
+    problem, w, b = _add_constant(problem, w, b)
+    scores = row_products(problem.X, w[:, np.newaxis])[:, 0] + b
+    guess = FittedPoint(w, b, losses.best_duals(problem.loss, scores))
+    certificate = certify(problem, guess, keep_intercept=True)
+    if certificate.holds(ENOUGH):
+        return certificate
+    # Imported here: only models that are not optimal need a solver.
+    from maxmargin.solvers.choice import choose
+
+    found = _solve(problem, choose(problem), max_time)
+    better = certify(problem, guess._replace(beta=found.beta), keep_intercept=True)
+    if found.run.status is not Status.OPTIMAL:
+        missing = certify(problem, found).relative_gap
+        caveat = f"a better bound, by a relative {missing:.2g} at most, was not found in time"
+        better = dataclasses.replace(better, caveat=caveat)
+    return max(certificate, better, key=lambda each: each.dual)
+
+
+def _add_constant(problem: Problem, w: Floats, b: float) -> tuple[Problem, Floats, float]:
+    """Return the problem with a constant column, if an ℓ1 penalty includes the intercept."""
+    if problem.l1_ratio == 0 or problem.intercept is not Intercept.PENALIZED:
+        return problem, w, b
+    column = np.full((problem.X.shape[0], 1), problem.lift, problem.X.dtype)
+    X = problem.X
+    X = sp.hstack([X, column], format="csr") if sp.issparse(X) else np.hstack([X, column])
+    widened = Problem(X, problem.loss, Intercept.NONE, l1_ratio=problem.l1_ratio)
+    return widened, np.append(w, b / problem.lift), 0.0
+
+
+def _solve(problem: Any, solver: Any, max_time: float | None) -> Any:
+    found = solve(problem, solver, tol=ENOUGH, max_time=max_time)
+    if found.run.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return found

@@ -1,0 +1,222 @@
+"""Kernels of a distance: Gaussian (RBF) and Laplacian. Both are stationary."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from maxmargin import loops
+from maxmargin._typing import Floats
+from maxmargin.kernels.base import KernelWithGamma
+from maxmargin.kernels.prepared import PreparedRows, Source
+from maxmargin.kernels.rows import (
+    DenseRows,
+    FloatArray,
+    Rows,
+    as_dense_float64,
+    fill_dense_sums,
+    fill_products,
+    fill_sparse_sums,
+)
+from maxmargin.kernels.tiles import FLOAT32_ERROR, scratch
+
+# The loops raise 2, not e, to a power: it is cheaper and as accurate.
+LOG2_E = math.log2(math.e)
+FLOAT64_ERROR = 1e-9  # of γ‖x − x′‖²: beyond it, float64 computes differences instead of norms
+_BY_DIFFERENCES = 5e6  # n²·d up to which certificates compare rows by their differences
+
+
+class RBF(KernelWithGamma):
+    """The Gaussian kernel, K = exp(−γ ‖x − x′‖²).
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "auto", default=1.0
+        γ > 0; a large one makes the kernel narrow. ``resolved(X)`` replaces the two words by
+        numbers: 1/(d·Var X) and 1/d.
+
+    Notes
+    -----
+    Distances come from norms and one matrix product, of dense rows after subtracting their mean.
+
+    Examples
+    --------
+    >>> from maxmargin.kernels import RBF
+    >>> RBF(gamma=0.5).gram([[0.0], [1.0], [2.0]]).round(3)
+    array([[1.   , 0.607, 0.135],
+           [0.607, 1.   , 0.607],
+           [0.135, 0.607, 1.   ]])
+    >>> RBF(gamma="scale").resolved([[0.0], [1.0], [2.0]])
+    RBF(gamma=1.5)
+    """
+
+    psd = True
+    stationary = True
+    needs_centring = True
+
+    def prepare_rows(self, source: Source) -> PreparedRows:
+        """Keep the rows minus their origin and γ log₂e ‖x‖², or the rows alone."""
+        rows = source.centred
+        norms = rows.squared_norms()
+        # The error of γ‖x − x′‖² in this type is the relative error of the value.
+        if self._gamma * np.finfo(norms.dtype).eps * norms.max(initial=0) > FLOAT32_ERROR:
+            rows = source.centred_float64()
+            norms = rows.squared_norms()
+        if self._needs_differences(norms):
+            return PreparedRows(source, rows)
+        return PreparedRows(source, rows, norms.dtype.type(self._gamma * LOG2_E) * norms)
+
+    def _needs_differences(self, norms: FloatArray) -> bool:
+        """Return whether distances computed from norms would be too inexact even in float64."""
+        if norms.dtype != np.float64:
+            return False
+        return bool(self._gamma * np.finfo(np.float64).eps * norms.max(initial=0) > FLOAT64_ERROR)
+
+    def float32_error(self, source: Source) -> float:
+        """Return the error of γ‖x − x′‖² that comes from norms in float32."""
+        norms = source.minus_mean().rows.squared_norms()
+        return float(self._gamma * np.finfo(np.float32).eps * norms.max(initial=0))
+
+    def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
+        """Fill a tile, in float64 where one side was prepared in it."""
+        if min(len(a.parts), len(b.parts)) < 2:
+            self._fill_by_differences(a.parts[0], b.parts[0], out)
+            return
+        (x, x_norms), (z, z_norms) = a.parts, b.parts
+        if x_norms.dtype == z_norms.dtype == out.dtype:
+            self._fill(x, x_norms, z, z_norms, out)
+            return
+        with scratch(out.shape, np.float64) as wide:
+            x, z = x.as_float64(), z.as_float64()
+            self._fill(x, x_norms.astype(np.float64), z, z_norms.astype(np.float64), wide)
+            out[...] = wide
+
+    def _fill(
+        self, x: Rows, x_norms: FloatArray, z: Rows, z_norms: FloatArray, out: FloatArray
+    ) -> None:
+        fill_products(x, z, out)
+        factor = out.dtype.type(2 * self._gamma * LOG2_E)
+        loops.kernel_tiles.exponential_of_sums(out, factor, x_norms, z_norms)
+
+    def _fill_by_differences(self, x: Rows, z: Rows, out: FloatArray) -> None:
+        with scratch(out.shape, np.float64) as wide:
+            squares = loops.kernel_tiles.Squares()
+            fill_dense_sums(squares, as_dense_float64(x), as_dense_float64(z), wide)
+            loops.kernel_tiles.exponential(wide, -self._gamma * LOG2_E)
+            out[...] = wide
+
+    def diagonal(self, a: PreparedRows) -> FloatArray:
+        """Return ones."""
+        return np.ones(len(a), a.dtype)
+
+    def rounding(self, a: PreparedRows) -> Floats:
+        """Return the rounding of ‖x − x′‖², computed from norms or from centred differences."""
+        rows = a.parts[0]
+        if len(a.parts) > 1:  # the norms carry γ log₂e
+            return np.asarray(4 + (rows.terms + 6) * a.parts[1] / LOG2_E, np.float64)
+        lengths = np.sqrt(self._gamma * rows.as_float64().squared_norms())
+        return np.asarray(4 + 0.2 * (rows.terms + 4) + lengths, np.float64)
+
+    def sharpened(self, a: PreparedRows) -> PreparedRows:
+        """Return rows without norms: if they are few, they are compared by their differences."""
+        values = len(a) ** 2 * (a.width or 0)
+        few = values <= _BY_DIFFERENCES and a.dtype == np.float64
+        return a.with_parts(a.parts[:1]) if few else a
+
+    def weighted_gradient(self, X: Floats, Z: Floats, W: Floats) -> Floats:
+        """Use ∂K/∂x = −2γ (x − z) K."""
+        G = W * self.gram(X, Z)
+        # From an origin amid the rows: a large mean would cost digits.
+        centre = Z.mean(axis=0)
+        away = G.sum(axis=1)[:, None] * (X - centre) - G @ (Z - centre)
+        return np.asarray(-2.0 * self._gamma * away)
+
+    def to_gaussian_process(self, gp: Any, convert: Any) -> Any:
+        """Return RBF(length_scale), with γ = 1/(2·length_scale²)."""
+        return gp.RBF(length_scale=float(1 / np.sqrt(2 * self._gamma)))
+
+
+class ExponentialOfSum(KernelWithGamma):
+    """K = exp(−γ Σₖ t(xₖ, x′ₖ)) for terms t ≥ 0 with t(x, x) = 0.
+
+    Sparse rows need only the columns that both store, as t(x, z) = |x| + |z| − w·s(x, z), where
+    s(x, z) is 0 if x or z is.
+    """
+
+    _shared_weight: float  # w
+
+    def _term(self) -> Any:
+        """Return the record of the compiled loops for t (dense rows) and s (sparse rows)."""
+        raise NotImplementedError(f"{type(self).__name__} does not define _term")
+
+    def float32_error(self, source: Source) -> float:
+        """Return 0: nothing cancels."""
+        return 0.0
+
+    def prepare_rows(self, source: Source) -> PreparedRows:
+        """Keep the rows and γ log₂e ‖x‖₁."""
+        factor = source.dtype.type(self._gamma * LOG2_E)
+        return PreparedRows(source, source.rows, factor * source.rows.absolute_sums())
+
+    def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
+        """Fill a tile, of dense rows over all columns, else over the columns that both store."""
+        (x, x_sums), (z, z_sums) = a.parts, b.parts
+        factor = self._gamma * LOG2_E
+        if isinstance(x, DenseRows) and isinstance(z, DenseRows):
+            fill_dense_sums(self._term(), x, z, out)
+            loops.kernel_tiles.exponential(out, out.dtype.type(-factor))
+        else:
+            fill_sparse_sums(self._term(), x, z, out)
+            shared = out.dtype.type(self._shared_weight * factor)
+            loops.kernel_tiles.exponential_of_sums(out, shared, x_sums, z_sums)
+
+    def diagonal(self, a: PreparedRows) -> FloatArray:
+        """Return ones."""
+        return np.ones(len(a), a.dtype)
+
+    def rounding(self, a: PreparedRows) -> Floats:
+        """Return the rounding of the sum over all columns, or over those that sparse rows share."""
+        rows, sums_of_rows = a.parts
+        if isinstance(rows, DenseRows):
+            # A sum z is off by εz/2 for each term, and z·exp(−z) is at most 0.37.
+            return np.full(len(a), 4 + 0.2 * (rows.terms + 6))
+        return np.asarray(4 + (2 * rows.terms + 6) * sums_of_rows / LOG2_E, np.float64)
+
+
+class Laplacian(ExponentialOfSum):
+    """The Laplacian kernel, K = exp(−γ ‖x − x′‖₁).
+
+    Parameters
+    ----------
+    gamma : float, "scale" or "auto", default=1.0
+        γ > 0; a large one makes the kernel narrow. ``resolved(X)`` replaces the two words by
+        numbers.
+
+    Examples
+    --------
+    >>> from maxmargin.kernels import Laplacian
+    >>> Laplacian().gram([[0.0], [1.0], [3.0]]).round(3)
+    array([[1.   , 0.368, 0.05 ],
+           [0.368, 1.   , 0.135],
+           [0.05 , 0.135, 1.   ]])
+    """
+
+    psd = True
+    stationary = True
+    pairwise_metric = "laplacian"
+    _shared_weight = -1.0
+
+    def _term(self) -> Any:
+        return loops.kernel_tiles.Differences()
+
+    def weighted_gradient(self, X: Floats, Z: Floats, W: Floats) -> Floats:
+        """Use ∂K/∂xₖ = −γ sign(xₖ − zₖ) K."""
+        G = -self._gamma * W * self.gram(X, Z)
+        return sum_slopes(lambda x, z: np.sign(x - z), G, X, Z)
+
+
+def sum_slopes(slope: Callable[[Any, Any], Any], G: Floats, X: Floats, Z: Floats) -> Floats:
+    """Return Σⱼ Gᵢⱼ slope(xᵢₖ, zⱼₖ) for each row i, one column k after the other."""
+    columns = range(X.shape[1])
+    return np.column_stack([(G * slope(X[:, k, None], Z[None, :, k])).sum(axis=1) for k in columns])

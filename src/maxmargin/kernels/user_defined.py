@@ -1,0 +1,223 @@
+"""Kernels that the user defines: by a feature map or by a function of rows or objects."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin._typing import Floats
+from maxmargin.kernels.base import Kernel
+from maxmargin.kernels.prepared import Objects, PreparedRows, Source, is_numeric
+from maxmargin.kernels.rows import (
+    DenseRows,
+    FloatArray,
+    SparseRows,
+    fill_products,
+    numeric_rows,
+)
+
+
+class FromMap(Kernel):
+    """The dot product of explicit features, K = Σⱼ ωⱼ² φⱼ(x) φⱼ(x′).
+
+    Parameters
+    ----------
+    phi : callable
+        Takes the block of rows as it was given and returns one row of features for each.
+    weights : array of shape (n_features,), optional
+        ω; 1 by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.kernels import FromMap
+    >>> def circle(X):
+    ...     return np.c_[(X**2).sum(axis=1), -2 * X, np.ones(len(X))]
+    >>> FromMap(circle).gram(np.array([[1.0, 0.0], [0.0, 2.0]]))
+    array([[ 6.,  5.],
+           [ 5., 33.]])
+    """
+
+    psd = True
+
+    def __init__(self, phi: Callable[[Any], Any], weights: Any = None) -> None:
+        self.phi = phi
+        self.weights = weights
+
+    def check_parameters(self) -> None:
+        """Raise an error unless phi can be called; weights are checked with the features."""
+        if not callable(self.phi):
+            raise TypeError(f"FromMap: phi must be a function of a block, got {self.phi!r}")
+
+    def prepare_rows(self, source: Source) -> PreparedRows:
+        """Keep the features of the rows, weighted."""
+        features = self.phi(source.rows.values.copy() if source.is_matrix else source.given)
+        rows = numeric_rows(Source(features).cast(source.dtype).rows)
+        if len(rows) != len(source):
+            raise ValueError(
+                f"FromMap: phi must return a row of features for each of {len(source)} rows, "
+                f"got shape {rows.values.shape}"
+            )
+        if self.weights is not None:
+            rows = self._weight(rows)
+        return PreparedRows(source, rows)
+
+    def _weight(self, rows: DenseRows | SparseRows) -> DenseRows | SparseRows:
+        weights = np.asarray(self.weights, rows.values.dtype)
+        if weights.shape != rows.values.shape[1:] or not np.isfinite(weights).all():
+            raise ValueError(
+                f"FromMap: weights must be one finite number for each of {rows.values.shape[1]} "
+                f"features, got {self.weights!r}"
+            )
+        if isinstance(rows, DenseRows):
+            return DenseRows(rows.values * weights)
+        return numeric_rows(rows.values @ sp.diags_array(weights))
+
+    def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
+        """Fill a tile with dot products of features."""
+        widths = a.parts[0].values.shape[1], b.parts[0].values.shape[1]
+        if widths[0] != widths[1]:
+            raise ValueError(f"FromMap: phi returned {widths[0]} features, then {widths[1]}")
+        fill_products(a.parts[0], b.parts[0], out)
+
+    def diagonal(self, a: PreparedRows) -> FloatArray:
+        """Return ‖φ(x)‖²."""
+        norms: FloatArray = a.parts[0].squared_norms()
+        return norms
+
+    def rounding(self, a: PreparedRows) -> Floats:
+        """Return half an ε for each product of features, and two for their weights."""
+        return np.full(len(a), 0.5 * (a.parts[0].terms + 8))
+
+
+class FromFunction(Kernel):
+    """A kernel computed by a function of yours.
+
+    Parameters
+    ----------
+    function : callable
+        With ``on="blocks"`` it takes two blocks of n and m rows and returns an (n, m) array; the
+        value for two rows must not depend on the others, since a large matrix is computed in
+        pieces. If the rows are not vectors of numbers but strings or graphs, a block is a list.
+        With ``on="pairs"`` it takes two rows (sparse ones as dense arrays), or two objects of any
+        kind, and returns a number.
+    on : {"blocks", "objects", "pairs"}, default="blocks"
+        What the function takes; "objects" are blocks that are always lists.
+
+    Notes
+    -----
+    Only half of K(A, A) is computed; the other half is its mirror image. Whether the function is
+    symmetric and positive semidefinite is unknown: ``check_kernel`` tests it.
+
+    Examples
+    --------
+    >>> from maxmargin.kernels import FromFunction
+    >>> def common_letters(word, other):
+    ...     return float(len(set(word) & set(other)))
+    >>> FromFunction(common_letters, on="pairs").gram(["margin", "gain", "loss"])
+    array([[6., 4., 0.],
+           [4., 4., 0.],
+           [0., 0., 3.]])
+    """
+
+    thread_safe = False  # a Python function need not be safe to call from several threads
+
+    def __init__(self, function: Callable[[Any, Any], Any], on: str = "blocks") -> None:
+        self.function = function
+        self.on = on
+
+    @property
+    def max_tile_rows(self) -> int:  # type: ignore[override]
+        """One for a function of pairs: row by row, no pair of K(A, A) is computed twice."""
+        return 1 if self.on == "pairs" else Kernel.max_tile_rows
+
+    @property
+    def takes_objects(self) -> bool:  # type: ignore[override]
+        """Whether the function takes objects rather than rows of a matrix."""
+        return self.on in ("objects", "pairs")
+
+    def for_objects(self) -> "FromFunction":
+        """Return the same function, of lists of objects if it takes blocks."""
+        return FromFunction(self.function, on="objects") if self.on == "blocks" else self
+
+    def check_parameters(self) -> None:
+        """Raise an error unless there is a function of blocks, objects or pairs."""
+        if not callable(self.function):
+            raise TypeError(f"FromFunction: function must be callable, got {self.function!r}")
+        if self.on not in ("blocks", "objects", "pairs"):
+            raise ValueError(
+                f"FromFunction: on must be 'blocks', 'objects' or 'pairs', got {self.on!r}"
+            )
+
+    def prepare_rows(self, source: Source) -> PreparedRows:
+        """Keep the rows, as numbers or as objects."""
+        if self.on == "blocks" and is_numeric(source.given):
+            return PreparedRows(source, source.rows)
+        if self.on == "pairs" and source.is_matrix and source.width is not None:
+            return PreparedRows(source, source.rows)
+        return PreparedRows(source, Objects(list(source.given)))
+
+    def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
+        """Fill a tile by one call for the block, or one for each pair."""
+        if self.on != "pairs":
+            out[...] = self._call_on_blocks(_block_of(a.parts[0]), _block_of(b.parts[0]), out.shape)
+            return
+        for i, x in enumerate(_each(a.parts[0])):
+            for j, z in enumerate(_each(b.parts[0])):
+                out[i, j] = self._call_on_pair(x, z)
+
+    def diagonal(self, a: PreparedRows) -> FloatArray:
+        """Return K(x, x), taken from small blocks if the function takes blocks."""
+        if self.on == "pairs":
+            return np.array([self._call_on_pair(x, x) for x in _each(a.parts[0])], a.dtype)
+        diagonal = np.empty(len(a), a.dtype)
+        for i in range(0, len(a), 64):  # few calls, and few values that are thrown away
+            part = a.parts[0][i : i + 64]
+            block = self._call_on_blocks(_block_of(part), _block_of(part), (len(part), len(part)))
+            diagonal[i : i + 64] = block.diagonal()
+        return diagonal
+
+    def _call_on_blocks(self, A: Any, B: Any, shape: tuple[int, ...]) -> Any:
+        # Copies: many compiled functions refuse read-only arrays, and some write into theirs.
+        block = self.function(A.copy(), B.copy())
+        block = np.asarray(block.toarray() if sp.issparse(block) else block)
+        if block.shape != shape:
+            raise ValueError(
+                f"FromFunction: {self.short_name} must return an array of shape {shape} for blocks "
+                f"of {shape[0]} and {shape[1]} rows, got shape {block.shape}; "
+                "a function of two rows needs on='pairs'"
+            )
+        if not np.isfinite(block).all():
+            raise ValueError(
+                f"FromFunction: {self.short_name} must return finite values, got {block}"
+            )
+        return block
+
+    def _call_on_pair(self, x: Any, z: Any) -> float:
+        value = np.asarray(self.function(x, z))
+        if value.shape != () or not np.isfinite(value):
+            raise ValueError(
+                f"FromFunction: {self.short_name} must return one finite number for a pair, "
+                f"got {value} for {x!r} and {z!r}"
+            )
+        return float(value)
+
+    @property
+    def short_name(self) -> str:
+        """The name of the function."""
+        return getattr(self.function, "__qualname__", None) or repr(self.function)
+
+
+def _block_of(rows: DenseRows | SparseRows | Objects) -> Any:
+    return rows.items if isinstance(rows, Objects) else rows.values
+
+
+def _each(rows: DenseRows | SparseRows | Objects) -> Iterator[Any]:
+    if isinstance(rows, Objects):
+        yield from rows.items
+    elif isinstance(rows, DenseRows):
+        yield from rows.values
+    else:  # one row at a time: all of them might not fit
+        for i in range(len(rows)):
+            yield rows[i : i + 1].values.toarray()[0]

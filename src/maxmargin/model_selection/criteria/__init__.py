@@ -1,0 +1,1 @@
+"""What one fit says about the error on new rows."""

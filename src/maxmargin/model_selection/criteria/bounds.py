@@ -1,0 +1,355 @@
+"""Criteria from one fit: what leaving out each row in turn would give, without doing it.
+
+Let φ(δ) be the best dual objective while the dual of row t is held at δ. It is concave, and
+
+    φ′(0) = 1 − y f⁻ᵗ(x),    φ′(α) = 1 − y f(x)  (minus α/2C with the squared hinge),
+
+where f⁻ᵗ is the solution without the row. Between the two its slope falls by α times the squared
+distance from φ(x) to the affine span of other rows that are free to move (to 0 without an
+intercept). The ξα-bound takes the largest distance there can be, the span estimate the distance at
+the solution. Joachims (ICML 2000); Vapnik and Chapelle (Neural Computation 12, 2000).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from maxmargin._typing import Flags, Floats, Ints
+from maxmargin.certificates.arithmetic import within_groups
+from maxmargin.model_selection.criteria.machines import SolvedProblem, solved_problem
+from maxmargin.problems import losses
+
+# ------------------------------------------------------------------- criteria intercepts
+#
+# Which rows stay right when left out, whichever of several best intercepts a fit may take.
+#
+# With the hinge and a free intercept, the solution without a row may have no dual strictly between
+# its bounds; then a whole interval of intercepts is optimal. What is certain all the same: the
+# weights without row t are within r of those with it, r² = 2(P − D), by any primal point P and any
+# feasible dual point D of the problem without it. So every difference w·(φ(xⱼ) − φ(x)) is known
+# up to r‖φ(xⱼ) − φ(x)‖, and the score c of the left-out row minimises
+#
+#     Σ Cⱼ max(0, 1 − yⱼ(c + w·(φ(xⱼ) − φ(x)))),
+#
+# whose slope at 0 is a sum over the rows that are on the wrong side of their kink.
+
+
+MOST_ROWS = 3000  # whose matrix of kernel values is looked at as a whole
+_ROUNDING = 1e-9  # of all costs: sums that differ by less may be equal
+
+
+def surely_right(machine: SolvedProblem, rows: Ints) -> Flags:
+    """Return which of these rows every solution without them is proved to classify rightly.
+
+    The machine has the hinge loss and a free intercept. Its solution may have any gap.
+    """
+    every = np.arange(len(machine))
+    K = machine.values(every, every)
+    beta = np.asarray(machine.point.beta, dtype=np.float64)
+    beta, _ = within_groups(machine.loss, beta, np.zeros(len(every), np.int64), np.zeros(1))
+    slopes = machine.signs - K @ beta
+    dual = losses.dual_value(machine.loss, beta) - 0.5 * float(beta @ (machine.signs - slopes))
+    primal = machine.certificate.primal - machine.bound * machine.slack
+    diagonal = machine.diagonal
+    found = np.zeros(len(rows), dtype=bool)
+    for at, t in enumerate(rows):
+        away = np.sqrt(np.maximum(diagonal - 2 * K[t] + diagonal[t], 0.0))
+        lost = _lost(machine, beta, slopes, K, away, int(t))
+        radius = np.sqrt(2 * max(float(primal[t]) - dual + lost, 0.0))
+        found[at] = _right(machine, int(t), radius * away)
+    return found
+
+
+def _right(machine: SolvedProblem, t: int, errors: Floats) -> bool:
+    """Return whether the score of row t has its sign, if differences of scores err by so much."""
+    sign, cost = machine.signs[t], machine.bound
+    kinks = machine.signs - (machine.scores - machine.scores[t])
+    others = np.ones(len(machine), dtype=bool)
+    others[t] = False
+    # Of the classes exchanged, the same question is asked about −f.
+    beyond = others & (sign * kinks - errors <= 0)
+    own = float(cost[others & (machine.signs == sign)].sum())
+    return bool(cost[beyond].sum() < own - _ROUNDING * float(cost.sum()))
+
+
+def _lost(
+    machine: SolvedProblem, beta: Floats, slopes: Floats, K: Floats, away: Floats, t: int
+) -> float:
+    """Return how much of the dual objective is lost at most when the dual of row t has to be 0.
+
+    Other duals take it over: one row that can take it all, or the most willing ones in turn.
+    """
+    alpha, sign = abs(float(beta[t])), float(machine.signs[t])
+    if alpha == 0:
+        return 0.0
+    room = np.where(sign > 0, machine.loss.high - beta, beta - machine.loss.low)
+    room[t] = 0.0
+    gains = sign * (slopes - slopes[t])
+    single = np.where(room >= alpha, alpha * gains - 0.5 * (alpha * away) ** 2, -np.inf)
+    best = float(single.max())
+    order = np.argsort(-gains, kind="stable")
+    order = order[room[order] > 0]
+    taken = np.diff(np.minimum(np.cumsum(room[order]), alpha), prepend=0.0)
+    used = taken > 0
+    if taken.sum() < alpha * (1 - 1e-12):
+        return -best
+    who, amount = np.append(order[used], t), np.append(taken[used], -alpha)
+    curve = 0.5 * float(amount @ K[np.ix_(who, who)] @ amount)
+    return -max(best, float(taken[used] @ gains[order[used]]) - curve)
+
+
+# -------------------------------------------------------------------
+
+
+_RIDGE = 1e-12  # of the largest K(x, x): keeps the matrix of dependent rows invertible
+STABLE = (
+    "every leave-one-out solution has a row with 0 < α < C, which settles its intercept; with "
+    "unequal weights, so has every solution on the way to it"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class XiAlphaBound:
+    """An upper bound on the errors that leaving out each row in turn would show.
+
+    Attributes
+    ----------
+    errors : int
+        No more rows than these are misclassified by the model fitted without them.
+    rows : ndarray
+        Which they may be.
+    unsettled : ndarray
+        Those of them with ρ α R² + ξ < 1: they count because the intercept without them may not be
+        unique, so that the formula alone would prove nothing.
+    n_rows : int
+        How many rows take part: those with a weight.
+    squared_radius : float
+        R² in the bound: max K(x, x) − min K(x, x′) with a free intercept, else max K(x, x).
+    allowance : float
+        What was added to every row for the solution being approximate.
+    assumes : str
+        What the bound rests on; empty if it rests on nothing.
+    """
+
+    errors: int
+    rows: Ints
+    unsettled: Ints
+    n_rows: int
+    squared_radius: float
+    allowance: float
+    assumes: str = ""
+
+    @property
+    def rate(self) -> float:
+        """Errors divided by rows."""
+        return self.errors / self.n_rows
+
+    def __repr__(self) -> str:
+        rest = f", if {self.assumes}" if self.assumes else ""
+        return (
+            f"<XiAlphaBound: at most {self.errors} of {self.n_rows} rows ({self.rate:.1%}) are "
+            f"errors when left out{rest}>"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SpanEstimate:
+    """An estimate of the errors that leaving out each row in turn would show; not a bound.
+
+    Attributes
+    ----------
+    errors : int
+        How many rows the model fitted without them would misclassify, by the estimate.
+    rows : ndarray
+        Which they are.
+    n_rows : int
+        How many rows take part: those with a weight.
+    margins : ndarray of shape (n_rows,)
+        The estimated y f of each such row when it is left out.
+    squared_spans : ndarray of shape (n_rows,)
+        S² of the support vectors, 0 for other rows.
+    """
+
+    errors: int
+    rows: Ints
+    n_rows: int
+    margins: Floats
+    squared_spans: Floats
+
+    @property
+    def rate(self) -> float:
+        """Errors divided by rows."""
+        return self.errors / self.n_rows
+
+    def __repr__(self) -> str:
+        return (
+            f"<SpanEstimate: about {self.errors} of {self.n_rows} rows ({self.rate:.1%}) are "
+            "errors when left out>"
+        )
+
+
+def xi_alpha_bound(model: Any, X: Any, y: Any, sample_weight: Any = None) -> XiAlphaBound:
+    """Bound the leave-one-out errors of a fitted classifier by its duals and slacks.
+
+    Counts the rows with ρ α R² + ξ ≥ 1. With a free intercept ρ = 2 and R² is the largest K(x, x)
+    minus the smallest K(x, x′), which may be negative; without one, or with a penalized one
+    (a constant feature), ρ = 1 and R² is the largest K(x, x). The squared hinge with a free
+    intercept adds α/2C. As α and ξ are those of a solution with a gap, √(2·gap·ρR²) and the largest
+    violation of an optimality condition are added too: fit with a small ``tol`` to make this small.
+
+    With the hinge and a free intercept the formula holds only if the solution without the row has
+    some 0 < α < C, which settles its intercept. Where this is not proved the row counts too. (Of
+    more than 3000 rows it is not looked at: ``assumes`` then says what the bound rests on.) All
+    else has no assumptions. The only row of a class counts as an error. The kernel is the fitted
+    ``kernel_``, also for gamma="scale".
+
+    Parameters
+    ----------
+    model : SVC, LinearSVC or HardMarginSVC
+        Fitted, of two classes.
+    X, y, sample_weight :
+        What it was fitted to. A row is left out with all its weight.
+
+    Returns
+    -------
+    XiAlphaBound
+        ``errors``, ``rate`` and ``rows``.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.gaussians(200, random_state=0)
+    >>> model = mm.SVC(gamma=0.1).fit(X, y)
+    >>> bound = mm.model_selection.xi_alpha_bound(model, X, y)
+    >>> mm.model_selection.leave_one_out(model, X, y).errors <= bound.errors
+    True
+    """
+    machine = solved_problem(model, X, y, sample_weight, "xi_alpha_bound")
+    rho, radius2 = _distance(machine)
+    allowance = _allowance(machine, rho * radius2)
+    worst = _largest_slack(machine) + machine.alpha * (rho * radius2) + allowance
+    if machine.free:
+        worst += machine.alpha * machine.loss.quadratic.max()
+    risky = (worst >= 1) | machine.alone
+    rows, unsettled, assumes = machine.rows[risky], machine.rows[:0], ""
+    if machine.free and machine.loss_name == "hinge":
+        if len(machine) <= MOST_ROWS:
+            cleared = np.flatnonzero(~risky)
+            doubtful = cleared[~surely_right(machine, cleared)]
+            unsettled = machine.rows[doubtful]
+            rows = np.sort(np.concatenate([rows, unsettled]))
+        else:
+            assumes = STABLE
+    return XiAlphaBound(len(rows), rows, unsettled, len(machine), radius2, allowance, assumes)
+
+
+def span_estimate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> SpanEstimate:
+    """Estimate the leave-one-out errors of a fitted classifier by the span of its support vectors.
+
+    Left out, a support vector has about y f − α S², where S is the distance from φ(x) to the
+    affine span of the other support vectors with 0 < α < C. This is exact if these stay what they
+    are when a row goes; as some may not, it is an estimate and not a bound. With the squared hinge
+    the kernel is K + I/2C, in which y f = 1. Without a free intercept the span is linear. With one
+    and no other such vector left, S is the largest distance to a support vector. It costs the
+    inverse of the matrix of the support vectors with 0 < α < C.
+
+    Parameters
+    ----------
+    model : SVC, LinearSVC or HardMarginSVC
+        Fitted, of two classes.
+    X, y, sample_weight :
+        What it was fitted to. A row is left out with all its weight.
+
+    Returns
+    -------
+    SpanEstimate
+        ``errors``, ``rate``, ``rows`` and the ``margins`` y f they come from.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.gaussians(200, random_state=0)
+    >>> model = mm.SVC(gamma=0.1).fit(X, y)
+    >>> mm.model_selection.span_estimate(model, X, y).rate < 0.5
+    True
+    """
+    machine = solved_problem(model, X, y, sample_weight, "span_estimate")
+    spans = _squared_spans(machine)
+    shifts = machine.loss.quadratic * machine.alpha
+    margins = machine.signs * machine.scores + shifts - machine.alpha * spans
+    wrong = (margins <= 0) | machine.alone
+    return SpanEstimate(int(wrong.sum()), machine.rows[wrong], len(machine), margins, spans)
+
+
+def _distance(machine: SolvedProblem) -> tuple[float, float]:
+    """Return ρ and R²: no squared distance that counts is larger than ρR²."""
+    largest = float(machine.diagonal.max())
+    if not machine.free:
+        return 1.0, max(largest, 0.0)
+    smallest = min(float(block.min()) for block in machine.blocks())
+    return 2.0, max(largest - smallest, 0.0)
+
+
+def _allowance(machine: SolvedProblem, squared_distance: float) -> float:
+    """Return by how much 1 − y f may be larger at the exact solution."""
+    certificate = machine.certificate
+    if not np.isfinite(certificate.distance_bound):
+        raise ValueError(
+            f"The solution has no certificate ({certificate.caveat or 'its gap is infinite'}): "
+            "without one nothing is bounded. Use leave_one_out, or another kernel."
+        )
+    away = certificate.distance_bound * float(np.sqrt(squared_distance))
+    return away + (certificate.max_kkt_violation if machine.free else 0.0)
+
+
+def _largest_slack(machine: SolvedProblem) -> Floats:
+    """Return ξ, by the intercept that is worst for each row where several are optimal."""
+    slack = machine.slack
+    if not machine.free or machine.loss_name != "hinge" or machine.between_bounds.any():
+        return slack
+    offsets = machine.signs - machine.scores  # to be added to b for y f = 1
+    full, positive = machine.alpha > 0, machine.signs > 0
+    low, high = offsets[positive != full].max(), offsets[positive == full].min()
+    shift = np.where(positive, np.minimum(low, 0.0), np.maximum(high, 0.0))
+    return np.asarray(np.maximum(slack, 1.0 - machine.signs * (machine.scores + shift)))
+
+
+def _squared_spans(machine: SolvedProblem) -> Floats:
+    """Return S² of each support vector, 0 for other rows."""
+    spans = np.zeros(len(machine))
+    moving = np.flatnonzero(machine.between_bounds)
+    fixed = np.flatnonzero((machine.alpha > 0) & ~machine.between_bounds)
+    border = int(machine.free)
+    inverse = _inverse(machine, moving, border)
+    if len(moving) > border:
+        spans[moving] = 1.0 / np.diag(inverse)[: len(moving)]
+    elif len(moving):
+        spans[moving] = _farthest(machine, moving)
+    if len(fixed) and len(moving) < border:
+        spans[fixed] = _farthest(machine, fixed)
+    elif len(fixed):
+        sides = np.hstack([machine.values(fixed, moving), np.ones((len(fixed), border))])
+        inner = np.einsum("ij,jk,ik->i", sides, inverse, sides)
+        spans[fixed] = machine.diagonal[fixed] + machine.loss.quadratic[fixed] - inner
+    return np.maximum(spans, 0.0)
+
+
+def _inverse(machine: SolvedProblem, moving: Ints, border: int) -> Floats:
+    """Return the inverse of the kernel matrix, bordered by ones if there is an intercept."""
+    size = len(moving)
+    if size < border:
+        return np.zeros((0, 0))
+    matrix = np.zeros((size + border, size + border))
+    matrix[:size, :size] = machine.values(moving, moving)
+    ridge = _RIDGE * max(float(np.abs(machine.diagonal).max()), np.finfo(float).tiny)
+    matrix[np.arange(size), np.arange(size)] += machine.loss.quadratic[moving] + ridge
+    matrix[size:, :size] = matrix[:size, size:] = 1.0
+    return np.asarray(np.linalg.inv(matrix))
+
+
+def _farthest(machine: SolvedProblem, rows: Ints) -> Floats:
+    support = np.flatnonzero(machine.alpha > 0)
+    products = machine.values(rows, support)
+    squares = machine.diagonal[rows][:, np.newaxis] - 2 * products + machine.diagonal[support]
+    return np.asarray(squares.max(axis=1) + machine.loss.quadratic[rows])

@@ -1,0 +1,197 @@
+"""Leave-one-out by refitting, where a refit can change anything."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from maxmargin._typing import Floats, Ints
+from maxmargin.certificates.arithmetic import within_groups
+from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
+from maxmargin.estimators.reductions import best_classes, combined_scores
+from maxmargin.estimators.solving import Budget, Settings, solved
+from maxmargin.model_selection.criteria.machines import (
+    SolvedProblem,
+    refuse_others,
+    solved_problems,
+)
+from maxmargin.problems.problem import KernelProblem, Problem, Start, Status
+from maxmargin.progress import Bar, progress
+
+
+@dataclass(frozen=True, eq=False)
+class LeaveOneOut:
+    """What the models fitted without each row say of that row.
+
+    Attributes
+    ----------
+    errors : int
+        How many rows the model fitted without them misclassifies.
+    rows : ndarray
+        Which they are.
+    n_rows : int
+        How many rows take part: those with a weight.
+    kept : ndarray of shape (n_rows,)
+        Which they are.
+    predictions : ndarray of shape (n_rows,)
+        The class of each by the model without it; of the only row of its class, any other.
+    scores : ndarray of shape (n_rows, n_planes)
+        The score of each by each plane of the model without it; NaN for the only row of a class.
+    refits : int
+        How many binary problems were solved for it.
+    uncertified : int
+        How many of these did not reach ``tol`` (or have no certificate: an indefinite kernel).
+    """
+
+    errors: int
+    rows: Ints
+    n_rows: int
+    kept: Ints
+    predictions: npt.NDArray[Any]
+    scores: Floats
+    refits: int
+    uncertified: int
+
+    @property
+    def rate(self) -> float:
+        """Errors divided by rows."""
+        return self.errors / self.n_rows
+
+    def __repr__(self) -> str:
+        doubt = f", {self.uncertified} of them not certified" if self.uncertified else ""
+        return (
+            f"<LeaveOneOut: {self.errors} of {self.n_rows} rows ({self.rate:.1%}) are errors when "
+            f"left out; {self.refits} refits{doubt}>"
+        )
+
+
+def leave_one_out(model: Any, X: Any, y: Any, sample_weight: Any = None) -> LeaveOneOut:
+    """Leave out each row in turn, fit the rest, and see whether the row is classified.
+
+    A row without a dual variable needs no refit: its removal leaves solution and bound what they
+    are. The others are refitted to ``tol`` from the solution with them, on the same kernel values.
+    What the rows settle stays as all of them settled it: the kernel is the fitted ``kernel_``, also
+    for gamma="scale", and factors of class_weight="balanced" are those of all rows. The cost is a
+    warm fit for each support vector (of each pair of classes): for small data.
+
+    Parameters
+    ----------
+    model : SVC, LinearSVC (penalty="l2", not Crammer–Singer) or HardMarginSVC
+        Fitted to X and y, or not: then a copy is. Two classes or more.
+    X, y, sample_weight :
+        The training data. A row is left out with all its weight; those of weight 0 are absent. The
+        only row of its class counts as an error.
+
+    Returns
+    -------
+    LeaveOneOut
+        ``errors``, ``rate``, ``rows``, and the ``predictions`` and ``scores`` they come from.
+
+    Examples
+    --------
+    >>> import maxmargin as mm
+    >>> X, y = mm.datasets.gaussians(60, random_state=0)
+    >>> found = mm.model_selection.leave_one_out(mm.SVC(), X, y)
+    >>> found.refits < 60 and 0 <= found.errors < 60
+    True
+    """
+    refuse_others(model)
+    with progress("Leaving out", unit="refit") as bar:
+        return _left_out(model, X, y, sample_weight, bar)
+
+
+def _left_out(model: Any, X: Any, y: Any, sample_weight: Any, bar: Bar) -> LeaveOneOut:
+    if not model.__sklearn_is_fitted__():
+        model = clone(model).fit(X, y, sample_weight)
+    found = solved_problems(model, X, y, sample_weight)
+    everyone = [np.flatnonzero((machine.alpha > 0) & ~machine.alone) for machine in found]
+    bar.update(total=sum(map(len, everyone)))
+    kept = np.unique(np.concatenate([machine.rows for machine in found]))
+    scores = _plane_scores(model, X)[kept]
+    refits = uncertified = 0
+    for k, (machine, changed) in enumerate(zip(found, everyone, strict=True)):
+        place = np.searchsorted(kept, machine.rows[changed])
+        refitted = []
+        for t in changed.tolist():
+            refitted.append(_refitted(model, machine, t))
+            bar.advance()
+        scores[place, k] = [score for score, _ in refitted]
+        refits += len(changed)
+        uncertified += sum(not certified for _, certified in refitted)
+    predictions = _predictions(model, np.asarray(y)[kept], scores)
+    wrong = predictions != np.asarray(y)[kept]
+    return LeaveOneOut(
+        int(wrong.sum()), kept[wrong], len(kept), kept, predictions, scores, refits, uncertified
+    )
+
+
+def _plane_scores(model: Any, X: Any) -> Floats:
+    """Return the scores of all rows by each of the planes that were solved for."""
+    if isinstance(model, LinearSVC):
+        return np.array(model.pairwise_scores(X))
+    scores = model._plane_scores(X)
+    return np.array(scores[:, model._planes_solved()] if isinstance(model, SVC) else scores)
+
+
+def _refitted(model: Any, machine: SolvedProblem, t: int) -> tuple[float, bool]:
+    """Return the score of a row by the machine without it, and whether that is certified."""
+    if isinstance(model, HardMarginSVC):
+        return _hard_score(clone(model).set_params(callback=None, verbose=False), machine, t)
+    settings = replace(model._settings(), callback=None, verbose=False, trace=False)
+    return _soft_score(machine, t, settings)
+
+
+def _hard_score(model: HardMarginSVC, machine: SolvedProblem, t: int) -> tuple[float, bool]:
+    rest = np.delete(np.arange(len(machine)), t)
+    if isinstance(machine.problem, Problem):
+        X = machine.problem.X
+        model.set_params(kernel="linear").fit(X[rest], machine.signs[rest])
+        score = model.decision_function(X[[t]])[0]
+    else:
+        K = machine.values(rest, rest)
+        model.set_params(kernel="precomputed").fit(K, machine.signs[rest])
+        score = model.decision_function(machine.values(np.array([t]), rest))[0]
+    return float(score), model.status_ is Status.OPTIMAL
+
+
+def _soft_score(machine: SolvedProblem, t: int, settings: Settings) -> tuple[float, bool]:
+    rest = np.delete(np.arange(len(machine)), t)
+    point, problem, fewer = machine.point, machine.problem, machine.loss.take(rest)
+    beta = np.asarray(point.beta)[rest]
+    if isinstance(problem, Problem):
+        stated = replace(problem, X=problem.X[rest], loss=fewer)
+        found = solved(stated, settings, Budget(None), Start(point.w, point.b, beta))
+        product = float(np.ravel(problem.X[[t]] @ found.solution.w)[0])
+    else:
+        groups = problem.groups[rest]
+        beta, _ = within_groups(fewer, beta, groups, problem.totals)
+        part = KernelProblem(problem.gram, fewer, problem.rows[rest], groups, problem.totals)
+        found = solved(part, settings, Budget(None), Start(beta=beta))
+        used = np.flatnonzero(found.solution.w)
+        values = machine.values(np.array([t]), rest[used])[0]
+        product = float(values @ found.solution.w[used])
+    status = found.solution.run.status
+    return product + found.certificate.intercept, status is Status.OPTIMAL
+
+
+def _predictions(model: Any, answers: Any, scores: Floats) -> npt.NDArray[Any]:
+    """Return what scores say of the rows; forget those of rows that are alone in their class."""
+    classes = model.classes_
+    if len(classes) == 2:
+        predictions = best_classes(scores[:, 0], classes)
+    else:
+        predictions = best_classes(combined_scores(scores, _pairs(model), len(classes)), classes)
+    present, inverse, count = np.unique(answers, return_inverse=True, return_counts=True)
+    alone = count[inverse] == 1
+    for i in np.flatnonzero(alone & (predictions == answers)):
+        predictions[i] = present[present != answers[i]][0]
+    scores[alone] = np.nan
+    return predictions
+
+
+def _pairs(model: Any) -> list[tuple[int, int]]:
+    """Return between which classes each plane lies."""
+    name = {SVC: "_solved_pairs", LinearSVC: "_pairs", HardMarginSVC: "_tasks"}
+    return list(getattr(model, next(name[kind] for kind in name if isinstance(model, kind))))

@@ -1,0 +1,1 @@
+"""Models for all C: the regularization path."""

@@ -1,0 +1,253 @@
+"""The two ends of a path: below the one α/C is constant, from the other on soft is hard.
+
+With u = α/C at the small end, every row of the lighter class is at its bound (without a free
+intercept: every row). Then w = C·Σuyφ, and this stays optimal until the first of those rows reaches
+the margin: with v the score Σuyφ·φ(x) of rows of the heavier class on the margin,
+
+    C₀ = 2 / max y(s − v) over the lighter class,        s = Σuyφ·φ(x)
+
+and C₀ = 1 / max y s where there is no free intercept. At the other end every dual of the hard
+margin is allowed as soon as C c ≥ α.
+"""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from maxmargin import clock
+from maxmargin._typing import Floats
+from maxmargin.errors import NotSeparableError
+from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
+from maxmargin.estimators.inputs import check_weights
+from maxmargin.geometry.inputs import row_products
+from maxmargin.model_selection.path.follow import Data, Step, Walker, expanded_scores
+from maxmargin.problems.problem import Intercept, KernelProblem, MulticlassProblem, Problem, Status
+
+_AT_BOUND = 1e-6  # of its bound
+_TRIES = 8
+_MOST_ROWS = 2000  # of a kernel machine, for which the hard margin is looked for: it is n³ work
+_SECONDS = 3.0  # for that search, unless there is a max_time
+_ROUNDING = 1e-13  # of scores
+ALWAYS = "α/C is constant for every C"
+_UNASKED = "these Cs do not show it: ends=True looks for it"
+
+
+class End(NamedTuple):
+    """Where an end is, or None, and why."""
+
+    C: float | None
+    reason: str
+
+
+class Hinge(NamedTuple):
+    """A binary problem with hinge loss: labels, weights, and whether its intercept is free."""
+
+    signs: Floats
+    weight: Floats
+    free: bool
+
+
+def hinge_of(problem: Any, C: float) -> Hinge | None:
+    """Return a problem as one with hinge loss and ½‖w‖², or None if it is another."""
+    if isinstance(problem, MulticlassProblem) or getattr(problem, "l1_ratio", 0.0) > 0:
+        return None
+    terms = problem.loss
+    bound = np.maximum(-terms.low, terms.high)
+    one_sided = (np.minimum(-terms.low, terms.high) == 0).all() and terms.epsilon == 0
+    signs = np.where(terms.high > 0, 1.0, -1.0)
+    if terms.quadratic.any() or not one_sided or not np.array_equal(signs, terms.target):
+        return None
+    if isinstance(problem, KernelProblem):
+        return Hinge(signs, bound / C, bool(len(problem.totals)))
+    return Hinge(signs, bound / C, problem.intercept is Intercept.FREE)
+
+
+def small_end(walker: Walker) -> End:
+    """Return the C below which α/C is constant."""
+    hinges = [hinge_of(problem, walker.C) for problem in walker.problems]
+    found = [None if h is None else _small(walker, k, h) for k, h in enumerate(hinges)]
+    return _smallest(hinges, found, "no C was found at which they are")
+
+
+def seen_small(steps: list[Step], C: float) -> End:
+    """Return the same from steps at a C that is at most that, without any more work."""
+    hinges = [hinge_of(step.problem, C) for step in steps]
+    found = []
+    for hinge, step in zip(hinges, steps, strict=True):
+        if hinge is None:
+            break
+        y, c, free = hinge
+        lighter = y != np.sign(y @ c) if free else np.ones(len(y), dtype=bool)
+        seen = _at_bound(step, lighter)
+        found.append(_reach(step, hinge, lighter, C) if seen else None)
+    return _smallest(hinges, found, _UNASKED)
+
+
+def _smallest(hinges: list[Hinge | None], found: list[float | None], otherwise: str) -> End:
+    if any(hinge is None for hinge in hinges):
+        return End(None, "α/C is constant near C = 0 for the hinge loss and ½‖w‖² only")
+    known = [value for value in found if value is not None]
+    if len(known) < len(hinges):
+        return End(None, otherwise)
+    if min(known) == np.inf:
+        return End(np.inf, ALWAYS)
+    free = any(hinge is not None and hinge.free for hinge in hinges)
+    whose = "of the lighter class " if free else ""
+    return End(min(known), f"below it every dual {whose}is at its bound, and α = C·constant")
+
+
+def _small(walker: Walker, k: int, hinge: Hinge) -> float | None:
+    problem, (y, c, free) = walker.problems[k], hinge
+    excess = float(y @ c)
+    if not free or _even(hinge):
+        return _full_reach(_products(problem, c * y), hinge)
+    lighter = y != np.sign(excess)
+    u = np.where(lighter, c, c * c[lighter].sum() / c[~lighter].sum())
+    s = _products(problem, u * y)
+    C = _over(1.0, float((y * (s - s[~lighter].mean()))[lighter].max()), s)
+    if np.inf == C:  # on average the lighter class is not apart: any C may do
+        C = _over(1.0, float(np.abs(s).max()), s[:0])
+        C = C if np.isfinite(C) else 1.0
+    for _ in range(_TRIES):
+        clock.check()
+        step = walker.again(k, C)
+        if not _at_bound(step, lighter):
+            C *= 0.2
+            continue
+        reach = _reach(step, hinge, lighter, C)
+        if not np.isfinite(reach) or reach < 5 * C:
+            return reach
+        C = 0.8 * reach  # nearer to the end α is known more precisely
+    return None
+
+
+def _even(hinge: Hinge) -> bool:
+    return abs(float(hinge.signs @ hinge.weight)) <= 1e-12 * float(hinge.weight.sum())
+
+
+def _full_reach(s: Floats, hinge: Hinge) -> float:
+    """Return up to what C all duals may be at their bounds; s are the scores at C = 1."""
+    y, _, free = hinge
+    if free:
+        return _over(2.0, float(s[y > 0].max() - s[y < 0].min()), s)
+    return _over(1.0, float((y * s).max()), s)
+
+
+def _over(numerator: float, value: float, scores: Floats) -> float:
+    """Return numerator / value; infinite where the value is rounding of these scores, or below."""
+    rounding = _ROUNDING * float(np.abs(scores).max(initial=0.0))
+    return float(numerator / value) if value > rounding else np.inf
+
+
+def _at_bound(step: Step, rows: npt.NDArray[np.bool_]) -> bool:
+    terms = step.problem.loss
+    bound = np.maximum(-terms.low, terms.high)
+    return bool((np.abs(step.outcome.solution.beta) >= (1 - _AT_BOUND) * bound)[rows].all())
+
+
+def _reach(step: Step, hinge: Hinge, lighter: npt.NDArray[np.bool_], C: float) -> float:
+    """Return up to what C a solution in which all of the lighter class is at its bound goes."""
+    y, c, free = hinge
+    if not free or _even(hinge):
+        scores = step.scores
+        if isinstance(step.problem, Problem) and step.problem.intercept is Intercept.PENALIZED:
+            scores = scores + step.outcome.certificate.intercept
+        return _full_reach(scores / C, hinge)
+    s, u = step.scores / C, np.abs(step.outcome.solution.beta) / C
+    heavier = -y[lighter][0]
+    between = ~lighter & (u > 1e-3 * c) & (u < (1 - 1e-3) * c)
+    level = float(np.median(s[between])) if between.any() else None
+    if level is None:
+        inside = ~lighter & (u >= (1 - 1e-3) * c)
+        level = heavier * float((heavier * s[inside]).max())
+    return _over(2.0, float((-heavier * (s[lighter] - level)).max()), s)
+
+
+def _products(problem: Any, beta: Floats) -> Floats:
+    """Return Σβφ·φ(x) of each row."""
+    if isinstance(problem, KernelProblem):
+        return expanded_scores(problem, beta)
+    w = np.asarray(problem.X.T @ beta, dtype=np.float64).ravel()
+    s = np.asarray(row_products(problem.X, w[:, np.newaxis])[:, 0])
+    if isinstance(problem, Problem) and problem.intercept is Intercept.PENALIZED:
+        s = s + problem.lift**2 * beta.sum()
+    return s
+
+
+# ------------------------------------------------------------------- the hard end
+
+
+def seen_hard(steps: list[list[Step]], Cs: Floats, tol: float) -> End:
+    """Return where the steps (problems, Cs) show that no row is inside any margin, if they do."""
+    for j, C in enumerate(Cs.tolist()):
+        largest = [_without_slack(problem[j], C, tol) for problem in steps]
+        if None not in largest:
+            return End(
+                max(value for value in largest if value is not None),
+                "the largest dual of a solution without slack, seen on the path",
+            )
+    return End(None, _UNASKED)
+
+
+def _without_slack(step: Step, C: float, tol: float) -> float | None:
+    """Return the largest α/c of a solution without slack and with no dual at its bound."""
+    hinge = hinge_of(step.problem, C)
+    if hinge is None:
+        return None
+    largest = float((np.abs(step.outcome.solution.beta) / hinge.weight).max())
+    f = step.scores + step.outcome.certificate.intercept
+    slack = float(np.maximum(0.0, 1 - hinge.signs * f).max())
+    return None if largest >= (1 - _AT_BOUND) * C or slack > np.sqrt(tol) else largest
+
+
+def hard_end(estimator: Any, classes: Any, problem: Any, data: Data, max_time: float | None) -> End:
+    """Return the C from which on soft is hard, from the hard margin itself."""
+    if not isinstance(estimator, LinearSVC | SVC):
+        return End(None, "a regression has no hard margin")
+    linear = isinstance(estimator, LinearSVC)
+    if linear and (estimator.loss, estimator.penalty) != ("hinge", "l2"):
+        return End(None, f"loss={estimator.loss!r} with penalty={estimator.penalty!r} is hard in "
+                   "the limit only")  # fmt: skip
+    if linear and estimator.multi_class == "crammer_singer":
+        return End(None, "not looked for with multi_class='crammer_singer'")
+    n_rows = data.X.shape[0] if hasattr(data.X, "shape") else len(data.X)
+    by_kernel = isinstance(problem, KernelProblem)
+    kernel: Any = problem.gram.kernel if by_kernel else "linear"
+    if by_kernel and n_rows > _MOST_ROWS:
+        return End(None, f"not looked for with {n_rows} rows: HardMarginSVC(kernel=…) would tell")
+    intercept = getattr(estimator, "intercept", "free") if estimator.fit_intercept else "none"
+    X = data.X
+    if intercept == "penalized":
+        column = np.full((n_rows, 1), float(estimator.intercept_scaling))
+        X = sp.hstack([X, column], format="csr") if sp.issparse(X) else np.hstack([X, column])
+    hard = HardMarginSVC(
+        kernel=kernel,
+        intercept="free" if intercept == "free" else "none",
+        multi_class=estimator.multi_class if linear else "ovo",
+        max_time=_SECONDS if max_time is None else max(max_time, 0.001),
+    )
+    weight = check_weights(data.sample_weight, estimator.class_weight, classes, np.ravel(data.y))
+    return _hard(hard, X, data.y, weight)
+
+
+def _hard(hard: HardMarginSVC, X: Any, y: Any, weight: Floats) -> End:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the reason says it
+            hard.fit(X, y, sample_weight=weight)
+    except NotSeparableError as overlap:
+        return End(None, str(overlap))
+    except ValueError as refused:  # a kernel that is none
+        return End(None, str(refused))
+    if hard.status_ is not Status.OPTIMAL:
+        return End(None, hard.stop_reason_)
+    alpha = np.atleast_2d(hard.alpha_)
+    used = weight > 0
+    return End(
+        float((alpha[:, used] / weight[used]).max()),
+        "from here on every dual of the hard margin is within its bound",
+    )

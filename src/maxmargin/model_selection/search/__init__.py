@@ -1,0 +1,1 @@
+"""Grid search with cross-validation, on one Gram matrix per kernel."""

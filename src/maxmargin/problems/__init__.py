@@ -1,0 +1,1 @@
+"""What is minimised: losses, features, the Gram matrix, and the problems made of them."""

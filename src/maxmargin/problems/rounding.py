@@ -1,0 +1,117 @@
+"""Sums in float64, each with a bound on its error: what is proved then holds in exact arithmetic.
+
+Every operation may be off by half of ε, relatively. The bounds here count a whole ε for each of
+them, or for long sums a little more than half: the rest covers products of errors and the rounding
+of the bounds themselves.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin._typing import Floats
+from maxmargin.geometry.inputs import BLOCK_SIZE, blocks, is_sparse
+
+EPS = float(np.finfo(np.float64).eps)
+_TINY = 1e-300  # covers what underflow may lose
+_RUN = 64  # numbers that are summed in any order before the exact sum of these sums
+_SPLIT = 2.0**27 + 1.0  # cuts a float64 into two halves
+_ROWS = 1024  # of a block: sums over more lose more digits, over fewer take longer
+
+
+class Bounded(NamedTuple):
+    """A number, or an array, and what its error does not exceed."""
+
+    value: Any
+    error: Any
+
+
+def half(count: float) -> float:
+    """Return how many ε a sum of so many products may be off by, in whatever order it is made."""
+    return 0.51 * count
+
+
+def total(values: Floats, error: Any = 0.0) -> Bounded:
+    """Return the sum of numbers whose own errors are known."""
+    values = np.asarray(values, dtype=np.float64)
+    size = float(np.abs(values).sum()) * (1 + len(values) * EPS)
+    own = float(np.sum(error)) * (1 + len(values) * EPS) + _TINY * np.count_nonzero(values)
+    if not np.isfinite(size):
+        return Bounded(float(values.sum()), np.inf)
+    if len(values) <= 1 << 12:
+        return Bounded(math.fsum(values.tolist()), EPS * size + own)
+    whole = len(values) // _RUN * _RUN
+    runs = values[:whole].reshape(-1, _RUN).sum(axis=1)
+    value = math.fsum([*runs.tolist(), *values[whole:].tolist()])
+    return Bounded(value, _RUN * EPS * size + own)
+
+
+def squared_norm(values: Floats, error: Any = 0.0) -> Bounded:
+    """Return Σ v² of numbers whose own errors are known."""
+    squares = values * values
+    return total(squares, EPS * squares + (2 * np.abs(values) + error) * error)
+
+
+def exact_sum(start: float, a: Floats, b: Floats) -> float:
+    """Return start + Σ ab, rounded once."""
+    product = a * b
+    with np.errstate(over="ignore", invalid="ignore"):
+        high_a, high_b = _upper_half(a), _upper_half(b)
+        low_a, low_b = a - high_a, b - high_b
+        rest = low_a * low_b - (((product - high_a * high_b) - low_a * high_b) - high_a * low_b)
+    if not np.isfinite(rest).all():
+        return float(start + product.sum())
+    return math.fsum([start, *product.tolist(), *rest.tolist()])
+
+
+def _upper_half(values: Floats) -> Floats:
+    large = _SPLIT * values
+    return np.asarray(large - (large - values))
+
+
+# ------------------------------------------------------------------- passes over rows
+
+
+class Combination(NamedTuple):
+    """Σ βᵢ(xᵢ − centre), its error, and Σ |βᵢ||xᵢ − centre|."""
+
+    value: Floats
+    error: Floats
+    size: Floats
+
+
+def passed(X: Any, W: Floats, beta: Floats, centre: Floats) -> tuple[Bounded, Combination]:
+    """Return (X − centre)·W and Σ βᵢ(xᵢ − centre), in one pass over the rows.
+
+    Weights are (d,) or (d, K), duals (n,) or (n, K). If Σβ = 0 the sum is Σ βᵢxᵢ, too.
+    """
+    scores, sizes = [np.zeros((0, *W.shape[1:]))], [np.zeros((0, *W.shape[1:]))]
+    value, lost, size = np.zeros((3, X.shape[1], *beta.shape[1:]))
+    start, longest = 0, 0
+    for block in blocks(X, width=BLOCK_SIZE // _ROWS):
+        rows = block - centre if centre.any() else block
+        positive, part = abs(rows), beta[start : start + block.shape[0]]
+        scores.append(np.asarray(rows @ W))
+        sizes.append(np.asarray(positive @ np.abs(W)))
+        added = rows.T @ part
+        before, value = value, value + added
+        shown = value - before
+        lost += (before - (value - shown)) + (added - shown)  # what this addition rounded off
+        size += positive.T @ np.abs(part)
+        start, longest = start + block.shape[0], max(longest, block.shape[0])
+    errors = _errors(half(_longest_row(X)) + 3, np.concatenate(sizes))
+    implied = Combination(value + lost, _errors(half(longest) + 4, size), size)
+    return Bounded(np.concatenate(scores), errors), implied
+
+
+def _errors(count: float, sizes: Floats) -> Floats:
+    """Return what sums of so many products, of these sizes, may be off by."""
+    return np.where(sizes > 0, count * EPS * sizes + _TINY, 0.0)
+
+
+def _longest_row(X: Any) -> int:
+    """Return of how many products a score is the sum, at most."""
+    if is_sparse(X):
+        return int(np.diff(X.indptr).max(initial=0))
+    return int(X.shape[1])

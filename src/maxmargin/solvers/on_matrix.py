@@ -1,0 +1,176 @@
+"""A problem on rows of a matrix of kernel values that is there, solved at rising costs."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from maxmargin import loops
+from maxmargin._typing import Floats, Ints
+from maxmargin.certificates.intercepts import best_intercept
+from maxmargin.kernels.rows import FloatArray
+from maxmargin.loops.records import Loss
+from maxmargin.solvers.active_sets import active_set_step
+
+COPIED = 0.6  # part of the rows of a problem that are copied together at most
+_BLOCK = 256  # variables
+_ROUNDING = 1e-12  # of the box
+ROUNDS = 20_000  # for each cost
+SMALL = 2000  # rows up to which a matrix in float64 costs little
+
+
+class Room(NamedTuple):
+    """Memory for a block of variables, and for the part of the matrix they move in."""
+
+    block: FloatArray
+    copied: FloatArray
+
+    @classmethod
+    def of(cls, rows: int, dtype: npt.DTypeLike) -> Self:
+        """Return room for problems of up to so many rows."""
+        return cls(np.empty(_BLOCK**2, dtype), np.empty(int((COPIED * rows) ** 2), dtype))
+
+
+class Path(NamedTuple):
+    """By cost: coefficients of the rows, scores of rows to be judged, and how it was solved."""
+
+    coefficients: Floats
+    scores: Floats
+    intercepts: Floats
+    gaps: Floats
+    rounds: Ints
+
+
+@dataclass(frozen=True)
+class OnMatrix:
+    """A problem with at most one intercept: its loss are those at cost 1."""
+
+    loss: Loss
+    free: bool  # whether there is an intercept
+    place: Ints  # its rows in the matrix, ascending
+    at: Ints  # the row of each variable, among these
+    x: Floats  # where to start at the first cost; then the solution at the last
+    f: Floats  # its scores
+
+    @classmethod
+    def stated(cls, loss: Loss, free: bool, rows: Ints) -> Self:
+        """Return a problem whose variables belong to these rows of the matrix."""
+        place, at = np.unique(rows, return_inverse=True)
+        return cls(loss, free, place, at, np.zeros(len(rows)), np.zeros(len(place)))
+
+    def start(self, cost: float, duals: Floats, scores: Floats) -> None:
+        """Start from duals, as far as limits and sum allow; scores say which give way first."""
+        low, high = cost * self.loss.low, cost * self.loss.high
+        self.x[:] = np.clip(duals, low, high)
+        if self.free:
+            x = _balanced(self.loss, low, high, self.x, scores[self.at])
+            self.x[:] = snapped(x, low, high)
+
+    def solve(
+        self,
+        K: FloatArray,
+        costs: Floats,
+        tol: float,
+        room: Room,
+        judged: Ints | None = None,
+        rounds: int = ROUNDS,
+    ) -> Path:
+        """Solve at ascending costs to relative gaps of ``tol``; judge rows of the matrix."""
+        judged = np.empty(0, np.int64) if judged is None else judged
+        count, loss = len(costs), self.loss
+        path = Path(
+            np.zeros((count, len(self.place))),
+            np.zeros((count, len(judged))),
+            np.zeros(count),
+            np.zeros(count),
+            np.zeros(count, np.int64),
+        )
+        runs, test_runs = _runs(self.place), _runs(judged)
+        scratch = loops.cost_path.Scratch.of(*room, len(self.x))
+        self._score(K, runs)
+        for k, cost in enumerate(costs.tolist()):
+            variables = loops.cost_path.Variables(
+                loss.target, cost * loss.low, cost * loss.high, self.at, self.x, self.f
+            )
+            if k > 0:
+                loops.cost_path.along(variables, cost / costs[k - 1])
+            progress = np.array([0.0, 0.0, np.inf, -np.inf])
+            again = True
+            while again:
+                path.gaps[k], path.intercepts[k], again = loops.cost_path.solve(
+                    K, runs, self.place, variables, self.free, tol, rounds, progress, scratch
+                )
+                if again:
+                    self._step(K, runs, variables.low, variables.high)
+            path.intercepts[k] = self._intercept(cost, path.intercepts[k])
+            path.rounds[k] = progress[0]
+            path.coefficients[k] = self._by_row()
+            path.scores[k] = path.intercepts[k]
+            _add_rows(K, test_runs, self.place, path.coefficients[k], path.scores[k])
+        return path
+
+    def _step(self, K: FloatArray, runs: Ints, low: Floats, high: Floats) -> None:
+        """Let the free variables go to where their equations say."""
+        index = np.flatnonzero((self.x > low) & (self.x < high))
+        rows = self.place[self.at[index]]
+        x, low, high = self.x[index], low[index], high[index]
+        r = self.loss.target[index] - self.f[self.at[index]]
+        block = K[np.ix_(rows, rows)].astype(np.float64, copy=False)
+        step = active_set_step(block, r, x - low, high - x, self.free)
+        if step is not None:
+            to = np.where(step == high - x, high, np.where(step == low - x, low, x + step))
+            self.x[index] = to
+            loops.cost_path.add_rows(K, runs, rows, step, self.f)
+
+    def _intercept(self, cost: float, near: float) -> float:
+        """Return the best intercept, the one that an estimator has: the middle of several."""
+        if not self.free:
+            return 0.0
+        target, low, high, shift, slope = self.loss
+        loss = Loss(target, cost * low, cost * high, shift, slope)
+        return best_intercept(loss, self.f[self.at], near)
+
+    def _by_row(self) -> Floats:
+        return np.bincount(self.at, self.x, minlength=len(self.place)).astype(np.float64)
+
+    def _score(self, K: FloatArray, runs: Ints) -> None:
+        """Set the scores that belong to x."""
+        self.f[:] = 0.0
+        _add_rows(K, runs, self.place, self._by_row(), self.f)
+
+
+def snapped(x: Floats, low: Floats, high: Floats) -> Floats:
+    """Return x within its limits, and at a limit where rounding alone keeps it from that.
+
+    It would pass for free otherwise, and set the intercept.
+    """
+    near = _ROUNDING * (high - low)
+    near[~np.isfinite(near)] = 0.0
+    return np.where(x >= high - near, high, np.where(x <= low + near, low, x))
+
+
+def _add_rows(K: FloatArray, runs: Ints, place: Ints, coefficients: Floats, f: Floats) -> None:
+    used = np.flatnonzero(coefficients)
+    loops.cost_path.add_rows(K, runs, place[used], coefficients[used], f)
+
+
+def _balanced(loss: Loss, low: Floats, high: Floats, x: Floats, f: Floats) -> Floats:
+    """Return x with a sum of 0: those move first that gain most by it, or lose least."""
+    total = float(x.sum())
+    sign = 1.0 if total > 0 else -1.0
+    order = np.argsort(sign * (loss.target - f), kind="stable")
+    room = (x - low if sign > 0 else high - x)[order]
+    before = np.cumsum(room) - room
+    out = x.copy()
+    out[order] -= sign * np.clip(abs(total) - before, 0.0, room)
+    return out
+
+
+def _runs(place: Ints) -> Ints:
+    """Return ascending places as runs: (begin, end, first place)."""
+    if not len(place):
+        return np.empty((0, 3), np.int64)
+    cuts = np.flatnonzero(np.diff(place) != 1) + 1
+    begin, end = np.append(0, cuts), np.append(cuts, len(place))
+    return np.stack([begin, end, place[begin]], axis=1)
