@@ -5,9 +5,9 @@
 *Sweeps* solve for the duals of one row after the other, exactly and in random order; rows that seem
 to have converged are shrunk until the next optimality check of all rows. A free intercept is a
 multiplier of Σβ = 0: it moves after each round of sweeps (proximal steps on b alone), and the lower
-bound is taken at duals repaired to meet that equation exactly. Sweeps are cheap and soon near; where
-the weights, or the duals still free, are few enough for a factorization, semismooth Newton steps take
-over and close the gap to rounding, whatever the units of the columns.
+bound is taken at duals repaired to meet that equation exactly. Sweeps are cheap and soon near;
+where the weights, or the duals still free, are few enough for a factorization, semismooth Newton
+steps take over and close the gap to rounding, whatever the units of the columns.
 Keerthi et al. (KDD 2008) for the sweeps; the Newton steps are described below.
 """
 

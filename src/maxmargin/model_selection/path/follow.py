@@ -145,7 +145,7 @@ def with_products(
         known = columns[:, mine], products[:, mine], sizes[:, mine]
         gram: Any = SimpleNamespace(
             kernel=_Remembering(problem.gram.kernel, *known),
-            bound=first.gram.prepared,
+            prepared=first.gram.prepared,
             exact=first.gram.exact,
             threads=first.gram.threads,
         )
