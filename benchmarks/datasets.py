@@ -3,12 +3,19 @@
 import lzma
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    StandardScaler,
+)
 
 SEED = 20240601
 
@@ -21,6 +28,9 @@ COLUMNS = {
     "shuttle": 9, "mnist": 784, "covtype": 54, "housing_scale": 13, "abalone": 8, "cpusmall": 12,
     "casp": 9,
 }  # fmt: skip
+
+REGRESSION = ("housing_scale", "abalone", "cpusmall", "casp")
+TEXT = ("reuters-money-fx", "20newsgroups-bydate", "news20")
 
 
 class UnavailableError(Exception):
@@ -126,6 +136,35 @@ def sampled(dataset: Dataset, rows: int) -> Dataset:
     return replace(dataset, X=dataset.X[kept], y=dataset.y[kept])
 
 
+SCALERS: dict[str, Callable[[], Any]] = {
+    "as published": FunctionTransformer,
+    "[-1,1]": partial(MinMaxScaler, (-1, 1)),
+    "standardised": StandardScaler,
+    "/255": partial(FunctionTransformer, partial(np.multiply, 1 / 255)),
+    "/largest": MaxAbsScaler,  # these two keep sparse rows sparse
+    "unit rows": Normalizer,
+}
+
+
+def scaled(dataset: Dataset, how: str) -> Dataset:
+    """Return rows scaled by what the training rows say, dense if that makes them so."""
+    keep = SCALERS[how] in (MaxAbsScaler, Normalizer)
+
+    def rows(X: Any) -> Any:
+        return X if keep else (X.toarray() if sp.issparse(X) else X).astype(np.float64)
+
+    scaler = SCALERS[how]().fit(rows(dataset.X))
+    tests = None if dataset.X_test is None else scaler.transform(rows(dataset.X_test))
+    return replace(dataset, X=scaler.transform(rows(dataset.X)), X_test=tests)
+
+
+def with_unit_targets(dataset: Dataset) -> Dataset:
+    """Return the set with targets of mean 0 and standard deviation 1."""
+    mean, deviation = np.mean(dataset.y), np.std(dataset.y) or 1.0
+    tests = None if dataset.y_test is None else (dataset.y_test - mean) / deviation
+    return replace(dataset, y=(dataset.y - mean) / deviation, y_test=tests)
+
+
 def dense(name: str, n: int, d: int, dtype: Any) -> Dataset:
     """Return Gaussian rows on two sides of a plane, with noise: nearly separable."""
     rng = np.random.default_rng(SEED)
@@ -161,6 +200,9 @@ SYNTHETIC: dict[str, Callable[[bool], Dataset]] = {
 
 DERIVED: dict[str, Callable[[Path | None], Dataset]] = {
     "news20-binary": lambda folder: one_against_rest(real("news20", folder), "news20-binary"),
+    "20newsgroups-binary": lambda folder: one_against_rest(
+        real("20newsgroups-bydate", folder), "20newsgroups-binary"
+    ),
     "covtype-binary": lambda folder: one_against_rest(
         real("covtype", folder), "covtype-binary", 2.0
     ),

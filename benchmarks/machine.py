@@ -61,13 +61,12 @@ def blas() -> list[str]:
     return sorted(found)
 
 
-def commit() -> str | None:
-    """Return the commit of this checkout, with a + if files differ from it."""
+def commit(folder: Path = Path(__file__).parent) -> str | None:
+    """Return the commit of a checkout (by default of this one), with a + if files differ."""
 
     def git(*arguments: str) -> str:
-        here = Path(__file__).parent
         done = subprocess.run(
-            ["git", "-C", str(here), *arguments], capture_output=True, text=True, check=True
+            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True
         )
         return done.stdout.strip()
 

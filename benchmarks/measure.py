@@ -5,15 +5,16 @@ A ratio is taken within each round and only then summarised: what disturbs a who
 
 import gc
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Series = npt.NDArray[np.float64]  # one number a round
 Key = TypeVar("Key", bound=Hashable)
+Clock = Literal["wall", "cpu"]
 
 
 class Clocks(NamedTuple):
@@ -61,6 +62,15 @@ class Timings(Generic[Key]):
         """Return CPU seconds of all threads, one number a round."""
         return np.array([sample.cpu for sample in self.samples[name]])
 
+    def seconds(self, name: Key, clock: Clock = "wall") -> "Spread":
+        """Return the seconds of a candidate over the rounds."""
+        return spread(self.wall(name) if clock == "wall" else self.cpu(name))
+
+    def times(self, name: Key, base: Key, clock: Clock = "wall") -> "Spread":
+        """Return how many times as long as ``base`` a candidate takes, taken within rounds."""
+        of = self.wall if clock == "wall" else self.cpu
+        return spread(ratio(of(name), of(base)))
+
 
 def interleave(samplers: Mapping[Key, Sampler], repeats: int, warm_ups: int = 1) -> Timings[Key]:
     """Sample every candidate once per round; the first ``warm_ups`` rounds are thrown away."""
@@ -69,8 +79,9 @@ def interleave(samplers: Mapping[Key, Sampler], repeats: int, warm_ups: int = 1)
     samples: dict[Key, list[Sample]] = {name: [] for name in samplers}
     for turn in range(warm_ups + repeats):
         with _garbage_collected_before():
-            for name, sampler in samplers.items():
-                sample = sampler()
+            names = list(samplers)
+            for name in names if turn % 2 == 0 else reversed(names):  # nobody always comes first
+                sample = samplers[name]()
                 if turn >= warm_ups:
                     samples[name].append(sample)
     return Timings(samples)
@@ -115,8 +126,16 @@ def ratio(numerator: Series, denominator: Series) -> Series:
     return np.where(usable, numerator / np.where(usable, denominator, 1.0), np.nan)
 
 
-def per_step(many: Series, one: Series, steps: int) -> Series:
-    """Return the time of one step, from runs of ``steps`` steps and of one: the rest cancels."""
-    if steps < 2:
-        raise ValueError(f"a step is a difference: steps must be at least 2, got {steps}")
-    return (many - one) / (steps - 1)
+def geometric_mean(values: Iterable[float]) -> float:
+    """Return exp of the mean logarithm of what is above zero; NaN of nothing."""
+    logs = np.log([value for value in values if value > 0])
+    return float(np.exp(logs.mean())) if logs.size else float("nan")
+
+
+def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
+    """Return the slope of log value by log size: how fast something grows, as a power."""
+    known = [(n, v) for n, v in zip(sizes, values, strict=True) if np.isfinite(v) and v > 0]
+    if len({n for n, _ in known}) < 2:
+        return float("nan")
+    logs = np.log(np.array(known, dtype=np.float64))
+    return float(np.polyfit(logs[:, 0], logs[:, 1], 1)[0])

@@ -1,45 +1,30 @@
 """What the command line asks of a benchmark."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results"
 
 
 @dataclass(frozen=True)
 class Options:
-    """Arguments of one run.
+    """Arguments of one run; None leaves a choice to the benchmark."""
 
-    Attributes
-    ----------
-    data : Path or None
-        Folder with real data sets; without it they are skipped.
-    only : tuple of str
-        Names of the cases to run; empty for all.
-    repeats : int
-        Measured rounds, after one warm-up.
-    quick : bool
-        Small sizes: shows that everything runs, measures nothing worth quoting.
-    threads : int or None
-        Threads allowed to BLAS and to us; None leaves the choice to the benchmark.
-    limit : float or None
-        Seconds allowed for one fit of a kernel machine; None leaves the choice to the benchmark.
-    rows : int or None
-        At most so many rows of each set a kernel machine learns from; None: as each case says.
-    compare : bool
-        Whether kernel-table lets LIBSVM fit each cell too.
-    out : Path or None
-        Where results go; a benchmark of kernel machines writes there what is known so far.
-    """
+    data: Path | None = None  # folder with real sets; without it they are skipped
+    only: Sequence[str] = ()  # names of the cases to run; empty for all
+    repeats: int = 5  # measured rounds
+    quick: bool = False  # small sizes: shows that everything runs, measures nothing worth quoting
+    threads: int | None = None  # allowed to BLAS and to us
+    limit: float | None = None  # seconds allowed for one fit
+    rows: int | None = None  # of each set, at most
+    compare: bool = False  # whether kernel-table lets LIBSVM fit each cell too
+    out: Path | None = None  # where results go, and what is known before a long run has ended
+    against: Path | None = None  # another checkout of the library, to be compared with
 
-    data: Path | None = None
-    only: tuple[str, ...] = ()
-    repeats: int = 5
-    quick: bool = False
-    threads: int | None = None
-    limit: float | None = None
-    rows: int | None = None
-    compare: bool = False
-    out: Path | None = None
+    def at_most(self, rows: int, quick: int) -> int:
+        """Return how many rows to take of a set, where a benchmark would take so many."""
+        return min(self.rows or rows, quick if self.quick else rows)
 
     def chosen(self, cases: Iterable[str]) -> list[str]:
         """Return the cases asked for, in the benchmark's order; refuse names it does not have."""

@@ -1,8 +1,9 @@
 """What a benchmark found: tables on paper, the same numbers in JSON, and a picture."""
 
+import hashlib
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,17 @@ Cell = str | float | int | Spread | None
 
 @dataclass(frozen=True)
 class Table:
-    """A title, the columns' names (with units), and rows of cells."""
+    """A title, and rows of cells by the names of their columns (with units)."""
 
     title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
+    rows: Sequence[Mapping[str, Cell]]
 
     def __str__(self) -> str:
-        lines = [list(self.columns), *([shown(cell) for cell in row] for row in self.rows)]
-        numeric = [not isinstance(cell, str) for cell in self.rows[0]]
+        if not self.rows:
+            return "(nothing)"
+        columns = list(self.rows[0])
+        lines = [columns, *([shown(row[name]) for name in columns] for row in self.rows)]
+        numeric = [not any(isinstance(row[name], str) for row in self.rows) for name in columns]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         rule = [
             "-" * (width - 1) + (":" if right else "-")
@@ -80,7 +83,7 @@ class Report:
         content = {
             "benchmark": self.name,
             "facts": facts,
-            "tables": [_table_values(table) for table in self.tables],
+            "tables": [vars(table) for table in self.tables],
             "checks": [vars(check) for check in self.checks],
             "notes": self.notes,
         }
@@ -117,7 +120,7 @@ def plain(value: Any) -> Any:
     """Return a value as JSON knows it: no NaN, no numpy numbers, a Spread by its names."""
     if isinstance(value, Spread):
         return plain(value._asdict())
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {str(name): plain(member) for name, member in value.items()}
     if isinstance(value, list | tuple):
         return [plain(member) for member in value]
@@ -126,10 +129,53 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _table_values(table: Table) -> dict[str, Any]:
-    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-    return {"title": table.title, "rows": rows}
-
-
 def _padded(text: str, width: int, to_the_right: bool) -> str:
     return text.rjust(width) if to_the_right else text.ljust(width)
+
+
+# ------------------------------------------------------------ before a run has ended
+
+
+class Kept:
+    """What a long run has found so far, on disk: a run that was ended goes on where it was.
+
+    Cells are known by a key, for one state ``of`` things (sizes, and the source of the package).
+    """
+
+    def __init__(self, file: Path, of: str) -> None:
+        self._file, self._of = file, f"{of}, {fingerprint()}"
+        self._cells: dict[str, Any] = {}
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = file.read_text("utf-8") if file.exists() else ""
+        if text and not text.endswith("\n"):  # a run was killed while it wrote
+            text = text[: text.rfind("\n") + 1]
+            file.write_text(text, encoding="utf-8")
+        for said in map(json.loads, text.splitlines()):
+            if said["of"] == self._of:
+                self._cells[said["key"]] = said["cell"]
+
+    def get(self, key: str) -> Any:
+        """Return a cell, or None if it is not known."""
+        return self._cells.get(key)
+
+    def add(self, key: str, cell: Any) -> Any:
+        """Write a cell down, and return it as it is kept."""
+        self._cells[key] = plain(cell)
+        line = {"of": self._of, "key": key, "cell": self._cells[key]}
+        with self._file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        return self._cells[key]
+
+    def cells(self) -> list[Any]:
+        """Return all that are known, in the order they were found."""
+        return list(self._cells.values())
+
+
+def fingerprint() -> str:
+    """Return a digest of the package's source."""
+    import maxmargin
+
+    digest = hashlib.sha256()
+    for file in sorted(Path(maxmargin.__file__).parent.rglob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]

@@ -8,43 +8,39 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import machine
-from benchmarks.options import Options
+from benchmarks.options import RESULTS, Options
 from benchmarks.report import Report
 
-# A benchmark is a module with ``run(options) -> Report``; its docstring's first line is its help.
+# A benchmark is a function of the options that returns a Report; its module says what it is.
 BENCHMARKS = {
-    "perceptron": "benchmarks.suite.perceptron",
-    "kernel-tiles": "benchmarks.suite.kernel_tiles",
-    "startup": "benchmarks.suite.startup",
-    "linear": "benchmarks.suite.linear",
-    "linear-table": "benchmarks.suite.linear_table",
-    "kernel": "benchmarks.suite.kernel",
-    "kernel-table": "benchmarks.suite.kernel_table",
-    "path": "benchmarks.suite.path",
-    "search": "benchmarks.suite.search",
-    "recommend": "benchmarks.suite.recommend",
-    "maps": "benchmarks.suite.maps",
-    "kpca": "benchmarks.suite.kpca",
+    "kernel": "benchmarks.suite.kernel:run",
+    "kernel-table": "benchmarks.suite.kernel:run_table",
+    "linear": "benchmarks.suite.linear:run",
+    "linear-table": "benchmarks.suite.linear:run_table",
+    "search": "benchmarks.suite.search:run",
+    "path": "benchmarks.suite.path:run",
+    "kpca": "benchmarks.suite.kpca:run",
+    "maps": "benchmarks.suite.maps:run",
+    "perceptron": "benchmarks.suite.perceptron:run",
+    "startup": "benchmarks.suite.startup:run",
+    "recommend": "benchmarks.suite.recommend:run",
 }
-RESULTS = Path(__file__).parent / "results"
+# Those that can compare two checkouts of the library.
+AGAINST = {
+    "kernel": "benchmarks.suite.trials:kernel",
+    "linear": "benchmarks.suite.trials:linear",
+    "search": "benchmarks.suite.trials:search",
+    "kpca": "benchmarks.suite.trials:kpca",
+    "startup": "benchmarks.suite.startup:against",
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run, print and save; return 1 if the candidates did not solve the same problem."""
     given = parser().parse_args(arguments)
-    options = Options(
-        given.data,
-        tuple(given.only),
-        given.repeats,
-        given.quick,
-        given.threads,
-        given.limit,
-        given.rows,
-        given.compare,
-        given.out,
-    )
+    options = Options(**{name: value for name, value in vars(given).items() if name != "name"})
     before = machine.facts()
-    report: Report = importlib.import_module(BENCHMARKS[given.name]).run(options)
+    report = _report(given.name, options)
     if options.quick:
         report.notes.append("--quick: the sizes are a trial's, and the figures not worth quoting")
     print(f"\n{report}\n")
@@ -58,6 +54,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if report.comparable else 1
 
 
+def _report(name: str, options: Options) -> Report:
+    if options.against is not None and name not in AGAINST:
+        known = ", ".join(AGAINST)
+        raise SystemExit(f"--against works with {known}; {name} has nothing to compare")
+    module, _, function = (AGAINST if options.against else BENCHMARKS)[name].partition(":")
+    report: Report = getattr(importlib.import_module(module), function)(options)
+    return report
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the command line."""
     said = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
@@ -68,14 +73,20 @@ def parser() -> argparse.ArgumentParser:
         default=os.environ.get("MAXMARGIN_DATA") or None,
         help="folder of NAME.svm.xz files (and mnist.npz); default: the variable MAXMARGIN_DATA",
     )
-    said.add_argument("--only", nargs="+", default=[], metavar="CASE", help="only these cases")
+    said.add_argument("--only", nargs="+", default=(), metavar="CASE", help="only these cases")
     said.add_argument("--repeats", type=_count, default=5, help="measured rounds (default 5)")
     said.add_argument("--out", type=Path, default=RESULTS, help="where JSON and PNG go")
     said.add_argument("--quick", action="store_true", help="small sizes: a trial, not a figure")
     said.add_argument("--threads", type=_count, help="threads for BLAS and for us")
-    said.add_argument("--limit", type=float, help="kernel: seconds allowed for one fit")
-    said.add_argument("--rows", type=_count, help="kernel: at most so many rows of each set")
+    said.add_argument("--limit", type=float, help="seconds allowed for one fit")
+    said.add_argument("--rows", type=_count, help="at most so many rows of each set")
     said.add_argument("--compare", action="store_true", help="kernel-table: beside LIBSVM")
+    said.add_argument(
+        "--against",
+        type=Path,
+        metavar="PATH",
+        help=f"compare this checkout with another one instead ({', '.join(AGAINST)})",
+    )
     return said
 
 

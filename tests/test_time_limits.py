@@ -397,3 +397,9 @@ def test_a_fit_has_one_bar_for_all_its_attempts(monkeypatch: pytest.MonkeyPatch)
     counts = [done for done, _ in told]
     assert counts == sorted(counts)
     assert len(set(counts)) == len(counts)
+
+
+@pytest.mark.parametrize("model", [mm.LinearSVC(max_time=60.0), mm.LinearSVR(max_time=60.0)])
+def test_a_time_limit_on_few_rows(model: Any) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))  # fewer than certificates are timed on
+    assert clone(model).fit(X, X[:, 0] > 0).status_ is Status.OPTIMAL

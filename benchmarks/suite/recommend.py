@@ -8,17 +8,14 @@ that the diagnosis states (accuracy, or balanced accuracy).
 
 A set is held if the recommendation is at most a point behind, or at most two standard errors of the
 paired difference over the tested rows. Sets that were done are not done again while the package
-and the sizes are the same (recommend.partial.jsonl beside the results).
+and the sizes are the same (recommend.cells.jsonl beside the results).
 """
 
-import inspect
-import json
 import time
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sklearn.datasets
@@ -32,13 +29,11 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 import maxmargin as mm
-from benchmarks import datasets, pictures
-from benchmarks.measure import Spread
-from benchmarks.options import Options
-from benchmarks.report import Cell, Check, Report, Table
-from benchmarks.suite.linear_table import fingerprint
+from benchmarks import datasets
+from benchmarks.options import RESULTS, Options
+from benchmarks.report import Cell, Check, Kept, Report, Table
 
-ROWS = 2000  # of a set, at most
+ROWS, QUICK_ROWS = 2000, 300  # of a set, at most
 FOLDS = 5
 TESTED = 1000  # rows are enough to tell a point's difference
 INNER = 3  # folds by which the search chooses
@@ -69,94 +64,83 @@ MARGINS, ANY = "large margin", "any"  # what may be recommended, and what it is 
 TREES = "HistGradientBoosting"  # rivals of any family only
 
 
-@dataclass(frozen=True)
-class Fold:
-    """One fold of one set: for each tested row its class, and who was right."""
-
-    verdict: str
-    scoring: str
-    classes: list[int]
-    ours: dict[str, list[bool]]
-    search: dict[str, list[bool]]
-    model: dict[str, str]
-    peer: dict[str, str]
-    seconds: dict[str, float]
-
-
-@dataclass(frozen=True)
-class Case:
-    """All folds of one set, or why there are none."""
+class Case(NamedTuple):
+    """One set and one family: for each tested row its class and who was right."""
 
     name: str
-    folds: list[Fold]
-    error: str = ""
+    family: str
+    scoring: str  # the metric that the diagnosis stated
+    classes: list[int]
+    ours: list[bool]
+    search: list[bool]
+    said: dict[str, Cell]  # further cells of its row
 
     @property
-    def scoring(self) -> str:
-        """The metric that the diagnoses stated."""
-        return self.folds[0].scoring
+    def scores(self) -> tuple[float, float]:
+        """The scores of the recommendation and of the search."""
+        return self._mean(np.array(self.ours, float))[0], self._mean(np.array(self.search, float))[
+            0
+        ]
 
     @property
-    def families(self) -> list[str]:
-        """What was asked for: large margins, and anything if the diagnosis can recommend it."""
-        return list(self.folds[0].ours)
+    def behind(self) -> tuple[float, float]:
+        """By how much the recommendation is behind, and the standard error of that."""
+        return self._mean(np.subtract(self.search, self.ours, dtype=float))
 
-    def scores(self, side: str, family: str) -> float:
-        """Return the score of ``ours`` or of the ``search`` over all tested rows."""
-        return self._mean(np.concatenate([getattr(f, side)[family] for f in self.folds]))[0]
-
-    def behind(self, family: str) -> tuple[float, float]:
-        """Return by how much the recommendation is behind, and the standard error of that."""
-        return self._mean(
-            np.concatenate(
-                [np.subtract(f.search[family], f.ours[family], dtype=int) for f in self.folds]
-            )
-        )
-
-    def holds(self, family: str) -> bool:
-        """Return whether it is not behind by more than is allowed or can be told."""
-        if self.error:
-            return False
-        behind, error = self.behind(family)
+    @property
+    def holds(self) -> bool:
+        """Whether it is not behind by more than is allowed or can be told."""
+        behind, error = self.behind
         return behind <= max(TARGET, 2 * error)
 
     def _mean(self, values: Any) -> tuple[float, float]:
         """Return the mean over rows, or over classes of the means of their rows, and its error."""
-        classes = np.concatenate([fold.classes for fold in self.folds])
-        if self.scoring == "accuracy":
-            classes = np.zeros_like(classes)
+        classes = np.array(self.classes) * (self.scoring != "accuracy")
         groups = [values[classes == k] for k in np.unique(classes)]
-        means = [float(np.mean(group)) for group in groups]
         variances = [float(np.var(group)) / len(group) for group in groups]
-        return float(np.mean(means)), float(np.sqrt(np.sum(variances))) / len(groups)
+        mean = float(np.mean([np.mean(group) for group in groups]))
+        return mean, float(np.sqrt(np.sum(variances))) / len(groups)
+
+    def row(self) -> dict[str, Cell]:
+        """Return the set's row of the table."""
+        return {
+            "set": self.name,
+            **self.said,
+            "metric": self.scoring.replace("_", " "),
+            "ours": f"{self.scores[0]:.4f}",
+            "search": f"{self.scores[1]:.4f}",
+            "points": f"{-100 * self.behind[0]:+.2f} ± {100 * self.behind[1]:.2f}",
+            "held": "yes" if self.holds else "NO",
+        }
 
 
 def run(options: Options) -> Report:
     """Compare on every set that can be had."""
     report = Report("recommend")
-    cases = []
-    rows = 300 if options.quick else options.rows or ROWS
-    known = Known(options.out, f"{rows} rows, {_folds(options)} folds, {fingerprint()}")
+    cases: list[Case] = []
+    rows = options.at_most(ROWS, QUICK_ROWS)
+    folds = 2 if options.quick else min(options.repeats, FOLDS)
+    file = (options.out or RESULTS) / "recommend.cells.jsonl"
+    kept = Kept(file, f"{rows} rows, {folds} folds")
     for name in options.chosen([*MADE, *REAL]):
-        case = known.get(name)
-        if case is None:
-            data = loaded(name, options.data, rows)
-            if data is None:
-                continue
-            case = compared(name, *data, _folds(options))
-            known.add(case)
-        print(f"recommend: {name}: {_summary(case)}", flush=True)
-        cases.append(case)
-    if not cases:
-        report.notes.append("no set could be had")
-        return report
-    report.notes += [f"{case.name}: {case.error}" for case in cases if case.error]
-    done = [case for case in cases if not case.error]
-    for family in done[0].families if done else []:
-        report.tables.append(_table(done, family))
-        report.checks += _checks(cases, family)
-    bars = {case.name: (_bar(case), -100 * TARGET) for case in done}
-    report.draw = lambda: pictures.lying_bars({"recommended − search": bars}, "points")
+        found = kept.get(name)
+        if found is None and (data := loaded(name, options.data, rows)):
+            try:
+                found = kept.add(name, compared(name, *data, folds))
+            except Exception as error:  # one set that fails must not cost the others their figures
+                claim = f"{name}: there is a recommendation"
+                report.checks.append(Check("target", claim, False, repr(error)))
+        for case in (Case(*each) for each in found or ()):
+            print(f"recommend: {name}, {case.family}: {case.row()['points']} points", flush=True)
+            cases.append(case)
+    for family in (MARGINS, ANY) if cases else ():
+        done = [case for case in cases if case.family == family]
+        title = f"family {family}: score on rows not seen"
+        report.tables.append(Table(title, [case.row() for case in done]))
+        held = sum(case.holds for case in done)
+        claim = f"{family}: {SHARE:.0%} of the sets are within {TARGET:.0%} or two standard errors"
+        found = f"{held} of {len(done)}"
+        report.checks.append(Check("target", claim, held >= SHARE * len(done), found))
     return report
 
 
@@ -184,66 +168,60 @@ def drawn(X: Any, y: Any, rows: int) -> tuple[Any, Any]:
     return X, codes
 
 
-def compared(name: str, X: Any, y: Any, folds: int) -> Case:
+def compared(name: str, X: Any, y: Any, folds: int) -> list[Case]:
     """Learn from some rows and test on others, by turns; two folds at a time."""
     enough = max(1, min(folds, -(-TESTED * FOLDS // len(y))))
     parts = list(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(X, y))[:enough]
-    try:
-        found = Parallel(n_jobs=2)(
-            delayed(tested)(X, y, train, test, seed) for seed, (train, test) in enumerate(parts)
-        )
-    except Exception as error:  # one set that fails must not cost the others their figures
-        return Case(name, [], f"{type(error).__name__}: {error}")
-    return Case(name, found)
+    found = Parallel(n_jobs=2)(
+        delayed(tested)(name, X, y, train, test, seed) for seed, (train, test) in enumerate(parts)
+    )
+    return [_joined(folds_of_family) for folds_of_family in zip(*found, strict=True)]
 
 
-def tested(X: Any, y: Any, train: Any, test: Any, seed: int) -> Fold:
+def _joined(folds: Sequence[Case]) -> Case:
+    """Return several folds of a set as one."""
+    classes = [label for fold in folds for label in fold.classes]
+    ours = [right for fold in folds for right in fold.ours]
+    search = [right for fold in folds for right in fold.search]
+    said: dict[str, Cell] = {
+        column: "; ".join(dict.fromkeys(str(fold.said[column]) for fold in folds))
+        for column in ("verdict", "recommended", "search took")
+    }
+    for column in ("ours, CPU s", "search, CPU s"):
+        said[column] = sum(float(str(fold.said[column])) for fold in folds) / len(folds)
+    return folds[0]._replace(classes=classes, ours=ours, search=search, said=said)
+
+
+def tested(name: str, X: Any, y: Any, train: Any, test: Any, seed: int) -> list[Case]:
     """Diagnose and search on the training rows, and see who is right on the others."""
-    begun = time.process_time()
+
+    def right(model: Any) -> list[bool]:
+        return [bool(value) for value in model.predict(X[test]) == y[test]]
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        begun = time.process_time()
         diagnosis = mm.diagnose(X[train], y[train], random_state=seed)
-        ours = {
-            family: model.fit(X[train], y[train])
-            for family, model in recommended(diagnosis).items()
-        }
+        recommended = {MARGINS: diagnosis.recommend(), ANY: diagnosis.recommend(family="any")}
+        ours = {family: model.fit(X[train], y[train]) for family, model in recommended.items()}
         ended = time.process_time()
-        scoring = str(getattr(diagnosis, "scoring", "accuracy"))
-        searches = searched(X[train], y[train], scoring, seed, trees=ANY in ours)
-        seconds = {"ours": ended - begun, "search": time.process_time() - ended}
-        best = {family: _best(searches, family) for family in ours}
-
-        def right(model: Any) -> list[bool]:
-            return (model.predict(X[test]) == y[test]).tolist()  # type: ignore[no-any-return]
-
-        return Fold(
-            str(diagnosis.verdict),
-            scoring,
-            y[test].tolist(),
-            {family: right(model) for family, model in ours.items()},
-            {family: right(searches[name]) for family, name in best.items()},
-            {family: _name(model) for family, model in ours.items()},
-            best,
-            seconds,
-        )
-
-
-def recommended(diagnosis: Any) -> dict[str, Any]:
-    """Return what is recommended of each family."""
-    models = {MARGINS: diagnosis.recommend()}
-    if "family" in inspect.signature(diagnosis.recommend).parameters:
-        models[ANY] = diagnosis.recommend(family="any")
-    return models
-
-
-def searched(X: Any, y: Any, scoring: str, seed: int, *, trees: bool) -> dict[str, Any]:
-    """Return each of scikit-learn's models with the settings that score best."""
-    folds = StratifiedKFold(INNER, shuffle=True, random_state=seed)
-    return {
-        name: GridSearchCV(pipeline, grid, scoring=scoring, cv=folds).fit(X, y)
-        for name, (pipeline, grid) in _peers(X, y, scoring).items()
-        if trees or name != TREES
-    }
+        scoring = str(diagnosis.scoring)
+        inner = StratifiedKFold(INNER, shuffle=True, random_state=seed)
+        searches = {
+            peer: GridSearchCV(pipeline, grid, scoring=scoring, cv=inner).fit(X[train], y[train])
+            for peer, (pipeline, grid) in _peers(X[train], y[train], scoring).items()
+        }
+        said: dict[str, Cell] = {"verdict": str(diagnosis.verdict), "ours, CPU s": ended - begun}
+        said["search, CPU s"] = time.process_time() - ended
+        found = []
+        for family, model in ours.items():
+            rivals = [peer for peer in searches if family == ANY or peer != TREES]
+            best = max(rivals, key=lambda peer: float(searches[peer].best_score_))
+            last = model[-1] if isinstance(model, Pipeline) else model
+            words: dict[str, Cell] = {"recommended": type(last).__name__, "search took": best}
+            sides = y[test].tolist(), right(model), right(searches[best])
+            found.append(Case(name, family, scoring, *sides, said | words))
+        return found
 
 
 def _peers(X: Any, y: Any, scoring: str) -> dict[str, tuple[Pipeline, dict[str, Any]]]:
@@ -275,104 +253,3 @@ def _peers(X: Any, y: Any, scoring: str) -> dict[str, tuple[Pipeline, dict[str, 
         name: (Pipeline([("scale", scale), ("model", model)]), dict(grid))
         for name, (scale, model, grid) in peers.items()
     }
-
-
-def _best(searches: Mapping[str, Any], family: str) -> str:
-    rivals = [name for name in searches if family == ANY or name != TREES]
-    return max(rivals, key=lambda name: float(searches[name].best_score_))
-
-
-def _name(model: Any) -> str:
-    return type(model[-1] if isinstance(model, Pipeline) else model).__name__
-
-
-def _folds(options: Options) -> int:
-    return 2 if options.quick else min(options.repeats, FOLDS)
-
-
-class Known:
-    """Sets that were compared already, on disk: a run that was ended goes on where it was."""
-
-    def __init__(self, folder: Path | None, of: str) -> None:
-        self._of = of
-        self._file = None if folder is None else folder / "recommend.partial.jsonl"
-        self._cases: dict[str, Case] = {}
-        if self._file is None or not self._file.exists():
-            return
-        for line in self._file.read_text("utf-8").splitlines():
-            if line.endswith("}") and (said := json.loads(line)).pop("of") == of:
-                folds = [Fold(**fold) for fold in said.pop("folds")]
-                self._cases[said["name"]] = Case(folds=folds, **said)
-
-    def get(self, name: str) -> Case | None:
-        """Return what is known of a set."""
-        return self._cases.get(name)
-
-    def add(self, case: Case) -> None:
-        """Write a set down, unless it failed."""
-        if self._file is None or case.error:
-            return
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        with self._file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"of": self._of, **asdict(case)}) + "\n")
-
-
-def _summary(case: Case) -> str:
-    if case.error:
-        return case.error
-    return "; ".join(
-        f"{family}: {-100 * case.behind(family)[0]:+.2f} points" for family in case.families
-    )
-
-
-def _bar(case: Case) -> Spread:
-    behind, error = (100 * value for value in case.behind(MARGINS))
-    return Spread(-behind, -behind - error, -behind + error, len(case.folds), len(case.folds))
-
-
-def _checks(cases: list[Case], family: str) -> list[Check]:
-    held = sum(case.holds(family) for case in cases)
-    single = [
-        Check(
-            "target",
-            f"{case.name}, {family}: within {TARGET:.0%} or two standard errors of the search",
-            case.holds(family),
-            case.error or "{:+.2%} ± {:.2%} behind".format(*case.behind(family)),
-        )
-        for case in cases
-    ]
-    return [
-        Check(
-            "target",
-            f"{family}: {SHARE:.0%} of the sets hold",
-            held >= SHARE * len(cases),
-            f"{held} of {len(cases)}",
-        ),
-        *(check for check in single if not check.holds),
-    ]
-
-
-def _table(cases: list[Case], family: str) -> Table:
-    rows: list[list[Cell]] = []
-    for case in cases:
-        behind, error = case.behind(family)
-        rows.append(
-            [
-                case.name,
-                "; ".join(dict.fromkeys(fold.verdict for fold in case.folds)),
-                "; ".join(dict.fromkeys(fold.model[family] for fold in case.folds)),
-                "; ".join(dict.fromkeys(fold.peer[family] for fold in case.folds)),
-                case.scoring.replace("_", " "),
-                f"{case.scores('ours', family):.4f}",
-                f"{case.scores('search', family):.4f}",
-                f"{-100 * behind:+.2f} ± {100 * error:.2f}",
-                "yes" if case.holds(family) else "NO",
-                f"{np.mean([fold.seconds['ours'] for fold in case.folds]):.1f}",
-                f"{np.mean([fold.seconds['search'] for fold in case.folds]):.1f}",
-            ]
-        )
-    headings = (
-        "set", "verdict", "recommended", "search took", "score", "ours", "search", "points",
-        "held", "ours, CPU s", "search, CPU s",
-    )  # fmt: skip
-    return Table(f"family {family}: score on rows not seen", headings, rows)

@@ -94,7 +94,7 @@ def certify_hard(
     norm2 = squared_norm(implied.value, implied.error + part * implied.size)
     duals = Duals(repaired, infeasibility, root(norm2))
     own = exact_sum(b, w, centre) if intercept is Intercept.FREE else placing.intercept
-    plane = Plane(placing, scores.error, own, root(squared_norm(w)))
+    plane = CertifiedPlane(placing, scores.error, own, root(squared_norm(w)))
     certificate = assembled(
         plane,
         duals,
@@ -106,7 +106,7 @@ def certify_hard(
     return replace(certificate, intercept=shifted / scale)
 
 
-class Plane(NamedTuple):
+class CertifiedPlane(NamedTuple):
     """A plane: where it is best, the errors of scores, its own intercept, and ‖w‖."""
 
     placing: Placed
@@ -124,7 +124,7 @@ class Duals(NamedTuple):
 
 
 def assembled(
-    plane: Plane,
+    plane: CertifiedPlane,
     duals: Duals,
     apart: Callable[[float, float], float],
     *,
@@ -134,7 +134,7 @@ def assembled(
 
     Parameters
     ----------
-    plane, duals : Plane, Duals
+    plane, duals : CertifiedPlane, Duals
         The point, in the scale of its weights.
     apart : callable
         Returns ‖p·w − q·Σαyx‖ for p and q.
@@ -170,7 +170,7 @@ def assembled(
     ).resolved()
 
 
-def _objective(plane: Plane, moved: float) -> Bounded:
+def _objective(plane: CertifiedPlane, moved: float) -> Bounded:
     """Return ½(‖w‖/min y f)² for an intercept moved from the best one; ∞ if it may not separate."""
     margins = plane.placing.scores + plane.placing.labels * moved
     off = plane.errors + 4 * EPS * (np.abs(margins) + abs(plane.b) + abs(plane.placing.intercept))
@@ -288,6 +288,6 @@ def certify_kernel_hard(
     # Σαy = 0 exactly after a move of so much: it changes ‖Σαyφ‖ by no more than this.
     moved = balance(alpha, signs, intercept) * implied.longest
     duals = Duals(alpha, infeasibility, Bounded(lengths[1].value, lengths[1].error + moved))
-    plane = Plane(placing, weights.scores.error, own, lengths[0])
+    plane = CertifiedPlane(placing, weights.scores.error, own, lengths[0])
     certificate = assembled(plane, duals, apart, keep_intercept=keep_intercept)
     return doubted(certificate, kernel, prepared, problem.gram.prepared.dtype)

@@ -7,10 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.diagnosis.inputs import Table, is_wide, shown
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _UNEVEN = 10.0  # ratio of the sizes of columns from which scaling is tried
 _WIDE_UNEVEN = 1000.0

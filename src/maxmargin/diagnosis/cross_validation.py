@@ -17,12 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from maxmargin._typing import Floats, Ints
 from maxmargin.diagnosis.inputs import Sample
 from maxmargin.diagnosis.learners import Candidate, Machine, fresh_scores
 from maxmargin.diagnosis.significance import Metric
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 N_FOLDS = 5
 

@@ -12,11 +12,11 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import type_of_target
 
+from maxmargin._typing import Ints
 from maxmargin.diagnosis.significance import Metric
 from maxmargin.validation.data import check_classes, check_labels, check_rows, generator
 from maxmargin.validation.parameters import check_flag, check_number
 
-Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
 SCORINGS = ("auto", "accuracy", "balanced_accuracy")

@@ -9,11 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+from maxmargin._typing import Flags, Floats, Ints
 
 LEVEL = 0.01  # how often chance alone may pass for a difference
 # For signal, half of that: with 0.01, noise would get another verdict in more than 2 of 100 draws
@@ -56,15 +53,15 @@ class Metric:
         """The name as it stands in sentences."""
         return self.name.replace("_", " ")
 
-    def score(self, right: Bools) -> float:
+    def score(self, right: Flags) -> float:
         """Return the weighted share of rows that are right."""
         return float(self.weight @ self.counts(right))
 
-    def counts(self, chosen: Bools) -> Floats:
+    def counts(self, chosen: Flags) -> Floats:
         """Return how many of the chosen rows each class has."""
         return np.bincount(self.y[chosen], minlength=len(self.weight)).astype(np.float64)
 
-    def interval(self, right: Bools) -> tuple[float, float]:
+    def interval(self, right: Flags) -> tuple[float, float]:
         """Return a 95 % interval of the score: Wilson's, with the rows that the weights amount to.
 
         Balanced accuracy is a mean of K shares; its variance is that of one share of so many rows.
@@ -147,8 +144,8 @@ class Comparison:
 
 
 def compare(
-    better: tuple[str, Bools],
-    worse: tuple[str, Bools],
+    better: tuple[str, Flags],
+    worse: tuple[str, Flags],
     metric: Metric,
     tests: int = 1,
     level: float = LEVEL,
@@ -171,7 +168,7 @@ def compare(
     )  # fmt: skip
 
 
-def hopeless(wrong: Bools, metric: Metric, tests: int = 1, level: float = LEVEL) -> bool:
+def hopeless(wrong: Flags, metric: Metric, tests: int = 1, level: float = LEVEL) -> bool:
     """Return whether not even a faultless rule could beat one that is wrong on these rows.
 
     Examples
@@ -356,7 +353,7 @@ class _Placements:
         return np.asarray(self.worth[np.arange(len(self.y)), orders].sum(axis=1) + self.offset)
 
 
-def _variance_of_area(ranks: Floats, positive: Bools) -> float:
+def _variance_of_area(ranks: Floats, positive: Flags) -> float:
     """Return the variance of an AUC by its two kinds of placements (DeLong)."""
     from scipy.stats import rankdata
 

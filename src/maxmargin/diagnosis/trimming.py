@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin._typing import Floats, Ints
+from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.clock import Clock
 from maxmargin.diagnosis.inputs import Table, draw_rows, is_wide
 from maxmargin.diagnosis.planes import pairs_of
@@ -20,8 +19,6 @@ from maxmargin.estimators import LinearSVC
 from maxmargin.geometry import Hyperplane
 from maxmargin.separability import Overlap
 from maxmargin.separability.decide import decide
-
-Bools = npt.NDArray[np.bool_]
 
 FEW = 0.1  # share of the rows that still counts as few
 _ROUNDS = 30  # searches for a witness, where it is clear that few rows are not enough
@@ -126,7 +123,7 @@ class _WitnessSearch:
     """Looks for witnesses that share no rows."""
 
     def __init__(
-        self, table: Table, gone: Bools, few: bool, clock: Clock, rng: np.random.Generator
+        self, table: Table, gone: Flags, few: bool, clock: Clock, rng: np.random.Generator
     ) -> None:
         self._X = table.X
         self._gone = gone
@@ -137,7 +134,7 @@ class _WitnessSearch:
         self._rounds = min(2 * count + _ROUNDS, 200) if few else _ROUNDS
         self.found: list[Overlap] = []
 
-    def pair(self, rows: Ints, positive: Bools, lost: Ints) -> bool:
+    def pair(self, rows: Ints, positive: Flags, lost: Ints) -> bool:
         """Look among two classes: around each row on the wrong side, then anywhere."""
         in_vain = 0
         for row in lost[self._free[lost]]:
@@ -161,7 +158,7 @@ class _WitnessSearch:
         rows = rows[self._free[rows]]
         return rows if len(rows) <= _ROWS else self._rng.choice(rows, _ROWS, replace=False)
 
-    def _look(self, rows: Ints, positive: Bools) -> bool:
+    def _look(self, rows: Ints, positive: Flags) -> bool:
         """Take the rows of a witness, if there is one; return False when it is time to stop."""
         if self._rounds <= 0 or self._clock.over:
             return False
@@ -181,7 +178,7 @@ class _WitnessSearch:
 
 def fewest_wrong(
     X: Any, sign: Ints, clock: Clock, worth: Floats | None = None
-) -> tuple[Hyperplane, Bools]:
+) -> tuple[Hyperplane, Flags]:
     """Return the plane with the fewest rows on its wrong side found in time, and those rows.
 
     To count errors instead of summing slacks, the rows furthest on the wrong side are left out,
@@ -207,7 +204,7 @@ class _Judged(NamedTuple):
     """A plane, the rows on its wrong side, what they are worth, and the scores y f."""
 
     plane: Hyperplane
-    wrong: Bools
+    wrong: Flags
     lost: float
     score: Floats
 

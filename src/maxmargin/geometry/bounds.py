@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin.geometry.inputs import (
-    Kernel,
+    KernelLike,
     check_number,
     check_positive,
     check_rows,
@@ -45,7 +45,7 @@ def radius(X: Any) -> float:
     return math.sqrt(largest_squared_norm(check_rows(X)))
 
 
-def kernel_radius(kernel: Kernel, X: Any) -> float:
+def kernel_radius(kernel: KernelLike, X: Any) -> float:
     """Return max ‖φ(x)‖ = √(max K(x, x)), the radius in a kernel's feature space.
 
     Examples
@@ -209,7 +209,7 @@ def update_bound(
     return bound * _ROUNDED_UP
 
 
-def _self_product(kernel: Kernel, X: Any) -> float:
+def _self_product(kernel: KernelLike, X: Any) -> float:
     largest = largest_self_product(kernel, X)
     if largest < 0:
         raise ValueError(f"kernel is not positive semidefinite: K(x, x) = {largest:g} for some x")

@@ -17,7 +17,7 @@ Vector = npt.NDArray[np.float64]
 BLOCK_SIZE = 1 << 20
 
 
-class Kernel(Protocol):
+class KernelLike(Protocol):
     """Whatever can say K(a, b) for the rows of two matrices."""
 
     def gram(self, A: Any, B: Any) -> Any:
@@ -118,7 +118,7 @@ def _squared_norms(block: Any) -> Vector:
     return np.asarray(np.einsum("ij,ij->i", block, block))
 
 
-def largest_self_product(kernel: Kernel, X: Any) -> float:
+def largest_self_product(kernel: KernelLike, X: Any) -> float:
     """Return max K(x, x) over the rows."""
     diagonal = getattr(kernel, "diag", None)
     if diagonal is not None:

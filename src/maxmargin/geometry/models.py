@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from maxmargin.geometry.inputs import Kernel, is_sparse
+from maxmargin.geometry.inputs import KernelLike, is_sparse
 from maxmargin.geometry.planes import Hyperplane, KernelHyperplane
 
 
@@ -73,9 +73,9 @@ def _single(value: Any, attribute: str, name: str) -> float:
     return float(values[0])
 
 
-def _kernel(model: Any, name: str) -> Kernel:
+def _kernel(model: Any, name: str) -> KernelLike:
     if hasattr(getattr(model, "kernel_", None), "gram"):
-        kernel: Kernel = model.kernel_
+        kernel: KernelLike = model.kernel_
         return kernel
     named = getattr(model, "kernel", None)
     if named not in ("linear", "rbf", "poly", "sigmoid"):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin.geometry.inputs import (
-    Kernel,
+    KernelLike,
     Vector,
     blocks,
     check_number,
@@ -237,13 +237,13 @@ class KernelHyperplane(Plane):
     2.0
     """
 
-    kernel: Kernel
+    kernel: KernelLike
     vectors: Any
     coefficients: Vector
     b: float
 
     def __init__(
-        self, kernel: Kernel, vectors: Any, coefficients: npt.ArrayLike, b: float = 0.0
+        self, kernel: KernelLike, vectors: Any, coefficients: npt.ArrayLike, b: float = 0.0
     ) -> None:
         points = check_rows(vectors, name="vectors").astype(np.float64, copy=False)
         numbers = check_vector(coefficients, "coefficients")

@@ -12,7 +12,7 @@ from maxmargin.loops.compiled import compiled
 from maxmargin.loops.rows import row_shifted_axpy, row_shifted_dot
 
 
-class Columns(NamedTuple):
+class SparseColumns(NamedTuple):
     """Columns of a compressed sparse matrix: column j owns data[indptr[j]:indptr[j + 1]]."""
 
     data: Any

@@ -28,7 +28,7 @@ _MOST_FREE = 1500
 _STILL, _STUCK = 3, 30  # rounds in which nothing moves, looks at which nothing is better
 
 
-class Variables(NamedTuple):
+class MatrixVariables(NamedTuple):
     """The variables of a problem: their limits, their rows, and the scores of the rows."""
 
     target: Any
@@ -284,7 +284,7 @@ def _copy(K: Any, place: Any, v: Any, count: int, variables: int, scratch: Any) 
     """Copy what belongs to the active rows together; return the variables and the kernel values."""
     floats, ints = scratch.floats, scratch.ints
     number, rows, index = ints[1], ints[2, :count], ints[3, :variables]
-    part = Variables(floats[2, :variables], floats[3, :variables], floats[4, :variables],
+    part = MatrixVariables(floats[2, :variables], floats[3, :variables], floats[4, :variables],
                      ints[4, :variables], floats[5, :variables], floats[6, :count])  # fmt: skip
     for a in range(variables):
         k = index[a]

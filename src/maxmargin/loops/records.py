@@ -4,10 +4,8 @@ from collections.abc import Iterable
 from typing import NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+from maxmargin._typing import Floats, Ints
 
 
 class Rule(NamedTuple):

@@ -4,10 +4,9 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin._typing import Floats, Ints
+from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.geometry import Hyperplane, best_offset, mistake_bound, radius
 from maxmargin.geometry.inputs import check_rows, row_products
 from maxmargin.problems.problem import Status
@@ -16,8 +15,6 @@ from maxmargin.separability.result import Overlap, Separation
 from maxmargin.separability.search import common_scale, origin, rescaled, search
 from maxmargin.solvers.min_norm_point import Hulls
 from maxmargin.validation.data import classes_of
-
-Bools = npt.NDArray[np.bool_]
 
 _OPTIMAL = 1e-10  # relative gap at which the nearest points are near enough
 _MANY = 1000  # rows beyond which any separator will do, not the best
@@ -87,7 +84,7 @@ def _together(pairs: dict[tuple[Any, Any], Separation], classes: Any, X: Any) ->
 
 def decide(
     X: Any,
-    positive: Bools,
+    positive: Flags,
     classes: tuple[Any, ...],
     rows: Ints,
     intercept: bool,
@@ -112,7 +109,7 @@ def decide(
 
 
 def _searched(
-    X: Any, positive: Bools, intercept: bool, max_time: float | None
+    X: Any, positive: Flags, intercept: bool, max_time: float | None
 ) -> Hyperplane | Overlap | None:
     scale = _scales(X)
     scaled = rescaled(X, scale, origin(X) if intercept else np.zeros(X.shape[1]))

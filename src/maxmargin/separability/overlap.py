@@ -4,22 +4,19 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin._typing import Floats, Ints
+from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.geometry.inputs import blocks
 from maxmargin.separability.result import Overlap
 from maxmargin.separability.search import MET, search
 from maxmargin.solvers.min_norm_point import Hulls, Nearest
 
-Bools = npt.NDArray[np.bool_]
-
 _SHRINK = 1e-6  # how much smaller hulls must still meet
 _EXACT_WORK = 4e6  # multiplications of fractions that are worth waiting for: some seconds
 
 
-def conflict(X: Any, positive: Bools, intercept: bool) -> Overlap | None:
+def conflict(X: Any, positive: Flags, intercept: bool) -> Overlap | None:
     """Return two equal rows of different classes, if there are any: the shortest proof."""
     multipliers = np.random.default_rng(0).uniform(0.5, 1.0, X.shape[1])
     # Summed row by row in one order, so that equal rows have equal sums to the last bit.
@@ -43,7 +40,7 @@ def verified_overlap(
     found: Nearest,
     X: Any,
     scaled: Any,
-    positive: Bools,
+    positive: Flags,
     intercept: bool,
     max_time: float | None,
 ) -> Overlap | None:
@@ -71,7 +68,7 @@ def verified_overlap(
 
 
 def fewest(
-    rows: Ints, weights: Floats, X: Any, positive: Bools, intercept: bool
+    rows: Ints, weights: Floats, X: Any, positive: Flags, intercept: bool
 ) -> tuple[Ints, Floats]:
     """Return the same point from at most d + 2 rows: Carathéodory's theorem at work.
 
@@ -176,7 +173,7 @@ def _enclosed(weights: Floats, picked: Floats, sign: Floats, intercept: bool) ->
     return bool(contraction < 0.5 and error / (1 - contraction) < weights.min())
 
 
-def _meets_when_shrunk(X: Any, positive: Bools, intercept: bool, max_time: float | None) -> bool:
+def _meets_when_shrunk(X: Any, positive: Flags, intercept: bool, max_time: float | None) -> bool:
     """Return whether the hulls still meet after each class is drawn towards its mean.
 
     If a plane separated the classes at all, it would separate the smaller ones by a millionth of

@@ -120,7 +120,7 @@ class _Sparse(Design):
         loops.columns.count_entries(self._columns, picked, place, indptr)
         data, indices = np.empty(indptr[-1]), np.empty(indptr[-1], np.int32)
         loops.columns.fill_entries(self._columns, picked, place, scale, data, indices)
-        return loops.columns.Columns(data, indices, indptr)
+        return loops.columns.SparseColumns(data, indices, indptr)
 
 
 def design_of(problem: Problem) -> Design:
@@ -153,7 +153,7 @@ def _mean(X: Any) -> Floats:
 
 
 def _columns(X: Any, dtype: Any) -> Any:
-    return loops.columns.Columns(
+    return loops.columns.SparseColumns(
         X.data.astype(dtype, copy=False),
         X.indices.astype(np.int32, copy=False),
         X.indptr.astype(np.int64, copy=False),

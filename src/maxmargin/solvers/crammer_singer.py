@@ -3,12 +3,12 @@
     min  ½Σₖ‖wₖ‖² + Σᵢ Cᵢ · (maxₖ (1 − δ(k, yᵢ) + fₖ(xᵢ)) − f_yᵢ(xᵢ))
 
 *Sweeps* solve for the duals of one row after the other, exactly and in random order; rows that seem
-settled sleep until the next look at all of them. A free intercept is a multiplier of Σβ = 0: it
-moves after each round of sweeps (proximal steps on b alone), and the lower bound is taken at duals
-repaired to meet that equation exactly. Sweeps are cheap and soon near; where the weights, or the
-duals still free, are few enough for a factorization, semismooth Newton steps take over and close
-the gap to rounding, whatever the units of the columns.
-Keerthi et al. (KDD 2008) for the sweeps; see ``crammer_singer_newton`` for the rest.
+to have converged are shrunk until the next optimality check of all rows. A free intercept is a
+multiplier of Σβ = 0: it moves after each round of sweeps (proximal steps on b alone), and the lower
+bound is taken at duals repaired to meet that equation exactly. Sweeps are cheap and soon near;
+where the weights, or the duals still free, are few enough for a factorization, semismooth Newton
+steps take over and close the gap to rounding, whatever the units of the columns.
+Keerthi et al. (KDD 2008) for the sweeps; the Newton steps are described below.
 """
 
 from collections.abc import Iterator
@@ -109,7 +109,7 @@ class MulticlassStart:
     w: Floats | None = None  # implied by beta
 
 
-class Machine:
+class JointMachine:
     """Masses, the weights they imply, and the best bounds met so far."""
 
     def __init__(self, problem: MulticlassProblem, start: MulticlassStart) -> None:
@@ -350,10 +350,10 @@ _STIFFEST = 1e7  # σ beyond this turns rounding of the claims into masses
 _HOLD = 0.1  # the inner error allowed, as a part of how far the hold was stretched
 
 
-class Newton:
+class JointNewton:
     """Newton steps from the best point a machine has met."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: JointMachine) -> None:
         self.machine = machine
         # Far below their costs the duals of separable classes live: hold those tighter.
         typical = float(machine.duals(machine.best_mass).clip(0).sum() / machine.cost.sum())
@@ -400,7 +400,7 @@ class Newton:
         ))  # fmt: skip
 
     def step(self) -> Iterator[None]:
-        """Make one Newton step, pausing between its parts.
+        """Make one JointNewton step, pausing between its parts.
 
         Where the held problem is solved, hold on to its solution.
         """
@@ -624,7 +624,7 @@ class SequentialDual:
 
         Parts of an iteration that take long yield in between, not ``finished``.
         """
-        machine = Machine(problem, start or MulticlassStart())
+        machine = JointMachine(problem, start or MulticlassStart())
         if not len(machine.kept) or problem.n_classes < 2:
             machine.primal = machine.dual = 0.0  # nothing can be lost
             yield _bracket(machine, settled=True)
@@ -633,7 +633,7 @@ class SequentialDual:
         rounds = _ROUNDS
         while True:
             yield from _sweeps(machine, rng, rounds)
-            newton = Newton(machine)
+            newton = JointNewton(machine)
             yield from _newton_steps(machine, newton)
             if newton.size <= LARGEST:
                 newton.finish()
@@ -644,12 +644,14 @@ class SequentialDual:
             rounds *= 2
 
 
-def _bracket(machine: Machine, finished: bool = True, settled: bool = False) -> MulticlassBracket:
+def _bracket(
+    machine: JointMachine, finished: bool = True, settled: bool = False
+) -> MulticlassBracket:
     return MulticlassBracket(machine.primal, machine.dual, *machine.point(), finished, settled)
 
 
 def _sweeps(
-    machine: Machine, rng: np.random.Generator, at_least: int
+    machine: JointMachine, rng: np.random.Generator, at_least: int
 ) -> Iterator[MulticlassBracket]:
     """Make rounds of sweeps until Newton steps are possible and worth it."""
     few_weights = (machine.W.shape[0] + 1) * machine.W.shape[1] <= LARGEST
@@ -671,11 +673,11 @@ def _sweeps(
         rounds += 1
 
 
-def _few_free(machine: Machine) -> bool:
+def _few_free(machine: JointMachine) -> bool:
     return machine.free_count(machine.mass) <= LARGEST
 
 
-def _round(machine: Machine, rng: np.random.Generator) -> Iterator[None]:
+def _round(machine: JointMachine, rng: np.random.Generator) -> Iterator[None]:
     """Visit rows that are awake until the visits make a few sweeps; pause now and then."""
     visits = _SWEEPS * len(machine.labels)
     width = machine.entries_per_row() * machine.W.shape[1]
@@ -700,7 +702,7 @@ def _round(machine: Machine, rng: np.random.Generator) -> Iterator[None]:
     machine.move_offset()
 
 
-def _newton_steps(machine: Machine, newton: Newton) -> Iterator[MulticlassBracket]:
+def _newton_steps(machine: JointMachine, newton: JointNewton) -> Iterator[MulticlassBracket]:
     """Make Newton steps while they are affordable and the gap shrinks."""
     best, idle = (np.inf, -np.inf), 0
     while newton.size <= LARGEST:

@@ -388,14 +388,14 @@ class BlockSMO:
         These, and one after the time is over, have the variables as they are: their bounds, known
         from the last look, are not those of these variables.
         """
-        state = _State(problem, start, self.precise, self.wanted)
+        state = _DecompositionState(problem, start, self.precise, self.wanted)
         try:
             yield from self._rounds(state)
         except clock.OutOfTimeError:
             yield state.now()
             raise
 
-    def _rounds(self, state: "_State") -> Iterator[Bracket]:
+    def _rounds(self, state: "_DecompositionState") -> Iterator[Bracket]:
         while True:
             yield state.bracket
             if self.looks is not None and state.looks > self.looks:
@@ -416,7 +416,7 @@ class BlockSMO:
         yield replace(state.bracket, settled=True)
 
 
-class _State:
+class _DecompositionState:
     """All variables, and the active ones among them (in ``part``) with their rows."""
 
     def __init__(self, problem: KernelProblem, start: Start, precise: bool, wanted: float) -> None:

@@ -33,7 +33,9 @@ class DualCD:
 
         It ends when no row violates anything, or when a round took too many sweeps.
         """
-        state = _State(problem, Passes(problem, self.threads, centred=False), start, self.seed)
+        state = _DualCDState(
+            problem, Passes(problem, self.threads, centred=False), start, self.seed
+        )
         while True:
             yield state.bracket()
             for _ in state.round():
@@ -50,7 +52,7 @@ def _least_prox(loss: Loss) -> float:
     return 1.0 / total if np.isfinite(total) else 1e-300
 
 
-class _State:
+class _DualCDState:
     def __init__(self, problem: Problem, passes: Passes, start: Start, seed: int) -> None:
         self.problem = problem
         self.passes = passes

@@ -91,7 +91,7 @@ class FactorNewton:
         """Return whether rows of the linear kernel are so many that pairs would take longer."""
         rows = problem.gram.prepared.parts[:1]
         thin = type(problem.gram.kernel) is Linear and isinstance(rows[0], DenseRows)
-        return thin and _THIN * rows[0].loss <= len(problem.gram)
+        return thin and _THIN * rows[0].terms <= len(problem.gram)
 
     def iterates(self, problem: KernelProblem, start: Start) -> Iterator[Bracket]:
         """Yield a bracket after each Newton step, at the weights that its duals imply."""

@@ -161,7 +161,7 @@ class Corral:
 
     def _locate(self) -> None:
         """Set the point, and the product with it that the rows of a group have in common."""
-        self.point = _Plan(self).evened(self.vectors.combination(self.weights))
+        self.point = _CorralPlan(self).evened(self.vectors.combination(self.weights))
         self.levels = self.vectors.sums(self.weights * self.vectors.products(self.point))
 
     @property
@@ -270,12 +270,12 @@ class Corral:
 
     def _settle(self) -> None:
         """Move to the nearest point, dropping rows whose weight falls to 0 on the way."""
-        plan = _Plan(self)
+        plan = _CorralPlan(self)
         while True:
             target, sound = plan.target()
             if not sound and self._products is not None:
                 self._keep_by_qr(plan.live)
-                plan = _Plan(self)
+                plan = _CorralPlan(self)
                 continue
             if not plan.adds_up(target):  # rounding rules: stay where we are
                 self._keep(self.weights > 0)
@@ -286,7 +286,7 @@ class Corral:
             gone = self._approach(target, falling)
             if self._products is None or len(plan.waiting) + gone.sum() > _WAITING:
                 self._keep(plan.live & ~gone)
-                plan = _Plan(self)
+                plan = _CorralPlan(self)
             else:
                 plan.drop(np.flatnonzero(gone))
         self.weights = target
@@ -321,7 +321,7 @@ class Corral:
         return solved
 
 
-class _Plan:
+class _CorralPlan:
     """The weights to move to: sums of 1 in each group, and 0 for rows that wait to be dropped."""
 
     def __init__(self, corral: Corral) -> None:

@@ -275,7 +275,7 @@ class Newton:
                     if start.w is None
                     else replace(nothing, primal=np.inf, w=start.w, b=start.b)
                 )
-        state = _State(problem, Passes(problem, self.threads), start, width)
+        state = _NewtonState(problem, Passes(problem, self.threads), start, width)
         while True:
             yield state.bracket()
             if not state.advance():
@@ -292,13 +292,13 @@ class Newton:
         for begun in self._rehearsal(sample):
             start, width = begun
             yield begun
-        state = _State(sample, Passes(sample, self.threads), start, width)
+        state = _NewtonState(sample, Passes(sample, self.threads), start, width)
         while state.bracket().relative_gap > _SAMPLE_GAP and state.advance():
             yield state.start(), 2 * state.width
         yield state.start(), 2 * state.width
 
 
-class _State:
+class _NewtonState:
     """Where the method stands, and the best bounds so far."""
 
     def __init__(

@@ -199,7 +199,7 @@ class OnMatrix:
         scratch = loops.cost_path.Scratch.of(*room, len(self.x))
         self._score(K, runs)
         for k, cost in enumerate(costs.tolist()):
-            variables = loops.cost_path.Variables(
+            variables = loops.cost_path.MatrixVariables(
                 loss.target, cost * loss.low, cost * loss.high, self.at, self.x, self.f
             )
             if k > 0:

@@ -290,7 +290,7 @@ _PIECE = 2.0**26  # multiplications between two looks at the clock
 _CANCELLED = 1e-8  # what is left of a sum after subtracting the rest is not to be relied on
 
 
-class Gram:
+class GramModel:
     """The model with H as a matrix."""
 
     def __init__(self, products: Floats, means: Floats, total: float, local: Local) -> None:
@@ -344,7 +344,7 @@ class Gram:
         return not stopped
 
 
-class Products:
+class GramProducts:
     """XᵀDX on a working set, following D by the rows where it changes."""
 
     def __init__(self, design: Design) -> None:
@@ -457,7 +457,7 @@ class _Run:
         self.damping, self.steps, self.idle = _DAMPING, 0, 0
         self.untold, self.told_gap = 0, np.inf
         self.picked = np.empty(0, np.int64)
-        self.products = Products(self.design)
+        self.products = GramProducts(self.design)
         self.scores = self.design.scores(self.w)
         self.stage, self.smoothing, self.stage_steps = self.loss, 0.0, 0
         if start.beta is not None:
@@ -582,9 +582,9 @@ class _Run:
 
     def _gram(self, local: Local) -> Model:
         if self.intercept is not Intercept.FREE:
-            return Gram(self.products.gram, np.zeros(len(local.w)), 0.0, local)
+            return GramModel(self.products.gram, np.zeros(len(local.w)), 0.0, local)
         means = self.design.gradients(self.curvature)[self.picked]
-        return Gram(self.products.gram, means, float(self.curvature.sum()), local)
+        return GramModel(self.products.gram, means, float(self.curvature.sum()), local)
 
     def _by_columns(self, local: Local, rows: Ints) -> Model:
         root = np.sqrt(self.curvature)

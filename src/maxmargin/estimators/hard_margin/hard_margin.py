@@ -48,7 +48,7 @@ from maxmargin.validation.parameters import (
 # Where a hard margin looks for its planes: among the rows themselves, or in feature space.
 
 
-class Planes(Protocol):
+class PlaneFinder(Protocol):
     """Rows that can be asked for the widest plane of a task."""
 
     def find(self, task: Task, intercept: Intercept, **budget: Any) -> Widest | NoPlane:
@@ -393,7 +393,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         rows = X if len(kept) == X.shape[0] else X[kept]
         return kernel.resolved(rows, None if even else weight[kept])
 
-    def _planes(self, X: Any, kernel: Kernel) -> Planes:
+    def _planes(self, X: Any, kernel: Kernel) -> PlaneFinder:
         if type(kernel) is Linear:
             return LinearPlanes(X)
         return KernelPlanes(Gram(kernel, X, memory=self._bytes(), threads=self._threads()), X)

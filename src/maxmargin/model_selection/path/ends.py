@@ -23,7 +23,7 @@ from maxmargin._typing import Floats
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
 from maxmargin.geometry.inputs import row_products
-from maxmargin.model_selection.path.follow import Data, Step, Walker, expanded_scores
+from maxmargin.model_selection.path.follow import PathData, Step, Walker, expanded_scores
 from maxmargin.problems.problem import Intercept, KernelProblem, MulticlassProblem, Problem, Status
 from maxmargin.validation.data import check_weights
 
@@ -204,7 +204,9 @@ def _without_slack(step: Step, C: float, tol: float) -> float | None:
     return None if largest >= (1 - _AT_BOUND) * C or slack > np.sqrt(tol) else largest
 
 
-def hard_end(estimator: Any, classes: Any, problem: Any, data: Data, max_time: float | None) -> End:
+def hard_end(
+    estimator: Any, classes: Any, problem: Any, data: PathData, max_time: float | None
+) -> End:
     """Return the C from which on soft is hard, from the hard margin itself."""
     if not isinstance(estimator, LinearSVC | SVC):
         return End(None, "a regression has no hard margin")

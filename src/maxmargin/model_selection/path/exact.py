@@ -72,7 +72,7 @@ class Direction(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Machine:
+class PathEquations:
     """Kernel values, labels, weights, and whether there is a free intercept."""
 
     K: Floats
@@ -117,12 +117,14 @@ def _solution(system: Floats, right: Floats) -> Floats:
     return np.asarray(x)
 
 
-def direction(m: Machine, kinds: Kinds, tight: Tight, *, box: bool = False) -> Direction | None:
+def direction(
+    m: PathEquations, kinds: Kinds, tight: Tight, *, box: bool = False
+) -> Direction | None:
     """Return the direction from a breakpoint, or None if none was found.
 
     Parameters
     ----------
-    m : Machine
+    m : PathEquations
         The problem.
     kinds : ndarray
         The kind of each row; of tight rows a first guess.
@@ -158,7 +160,7 @@ def _other(kind: int, upper: bool, slope: float, bound: float) -> int:
     return BEYOND if slope < 0 else (INSIDE if upper else BEYOND)
 
 
-def _slopes(m: Machine, kinds: Kinds, tight: Tight) -> tuple[Floats, float, bool]:
+def _slopes(m: PathEquations, kinds: Kinds, tight: Tight) -> tuple[Floats, float, bool]:
     """Return d and b′ for these kinds, and whether the equations have a solution."""
     on = kinds == ON_MARGIN
     slope = np.where(kinds == INSIDE, m.c, 0.0)
@@ -184,7 +186,7 @@ def _slopes(m: Machine, kinds: Kinds, tight: Tight) -> tuple[Floats, float, bool
 
 
 def _wrong(
-    m: Machine, kinds: Kinds, tight: Tight, slope: Floats, b_slope: float, box: bool
+    m: PathEquations, kinds: Kinds, tight: Tight, slope: Floats, b_slope: float, box: bool
 ) -> npt.NDArray[np.int64]:
     """Return the tight rows whose kind breaks a condition."""
     gain = m.y * (m.K @ (m.y * slope) + b_slope)
@@ -265,13 +267,13 @@ def exact_path(K: Floats, signs: Floats, weight: Floats, free: bool, last: float
         Where to stop; it may be infinite.
     """
     with one_blas_thread():  # the systems are small: threads would wait for each other
-        return _Walk(Machine(K, signs, weight, free)).walked(last)
+        return _Walk(PathEquations(K, signs, weight, free)).walked(last)
 
 
 class _Walk:
     """Where the walk stands: C, duals, intercept, and the kind of each row."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: PathEquations) -> None:
         self.m = machine
         n = len(machine.y)
         self.C, self.alpha, self.b = 0.0, np.zeros(n), 0.0
@@ -466,7 +468,7 @@ def _middle(low: float, high: float) -> float:
     return float(low if np.isfinite(low) else high)
 
 
-def _nearest(m: Machine, some: npt.NDArray[np.int64]) -> Floats:
+def _nearest(m: PathEquations, some: npt.NDArray[np.int64]) -> Floats:
     """Return the weights ≤ c of the heavier class with a sum nearest to the lighter one's."""
     others = np.setdiff1d(np.arange(len(m.y)), some)
     K = np.ascontiguousarray(m.K[np.ix_(some, some)])

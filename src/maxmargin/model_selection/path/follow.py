@@ -145,7 +145,7 @@ def with_products(
         known = columns[:, mine], products[:, mine], sizes[:, mine]
         gram: Any = SimpleNamespace(
             kernel=_Remembering(problem.gram.kernel, *known),
-            bound=first.gram.prepared,
+            prepared=first.gram.prepared,
             exact=first.gram.exact,
             threads=first.gram.threads,
         )
@@ -160,7 +160,7 @@ _POLISHED = 2e4  # numbers in X up to which linear machines are polished beyond 
 _AIM = 0.7  # of tol, aimed at on values of float32, so that the certificate in float64 holds
 
 
-class Data(NamedTuple):
+class PathData(NamedTuple):
     """What an estimator is fitted to."""
 
     X: Any
@@ -186,7 +186,7 @@ class _EnoughError(Exception):
     """The problems are stated: nothing more is wanted of the fit."""
 
 
-def stated(estimator: Any, data: Data) -> tuple[Any, list[Any]]:
+def stated(estimator: Any, data: PathData) -> tuple[Any, list[Any]]:
     """Return a clone of the estimator, all its input checked, and its problems."""
     model = clone(estimator).set_params(warm_start=False)
     found: list[Any] = []
@@ -205,7 +205,7 @@ def stated(estimator: Any, data: Data) -> tuple[Any, list[Any]]:
     return model, found
 
 
-def fitted(estimator: Any, C: float, data: Data, answer: Answer) -> Any:
+def fitted(estimator: Any, C: float, data: PathData, answer: Answer) -> Any:
     """Return a clone of the estimator fitted at C, its problems solved by ``answer``.
 
     Everything else is the estimator's own: checks, classes and pairs, attributes.
@@ -236,14 +236,14 @@ def at_cost(problem: Any, ratio: float) -> Any:
     return replace(problem, loss=problem.loss.scaled(ratio))
 
 
-class Point(NamedTuple):
+class PathPoint(NamedTuple):
     """A solution at a C."""
 
     C: float
     solution: Solution
 
 
-def start_from(problem: Any, C: float, last: Point | None) -> Start:
+def start_from(problem: Any, C: float, last: PathPoint | None) -> Start:
     """Return where to start at C: the last weights, and its duals grown with C.
 
     So duals at their bounds stay there, and Σβ stays as it is.
@@ -279,7 +279,7 @@ class Walker:
         self.matrix = None  # gigabytes, maybe
         return steps
 
-    def again(self, k: int, C: float, near: Point | None = None) -> Step:
+    def again(self, k: int, C: float, near: PathPoint | None = None) -> Step:
         """Return a step of one problem at one C, from a solution near it."""
         problem = at_cost(self.problems[k], C / self.C)
         start = start_from(problem, C, near)
@@ -292,10 +292,10 @@ class Walker:
             ratios, tol = Cs / self.C, _AIM * self.settings.tol
             solutions = self.matrix.solutions(problem, ratios, tol, self.settings.max_iter)
         else:
-            points: list[Point] = []
+            points: list[PathPoint] = []
             for C, here in zip(Cs.tolist(), problems, strict=True):
                 start = start_from(here, C, points[-1] if points else None)
-                points.append(Point(C, self._solution(here, start)))
+                points.append(PathPoint(C, self._solution(here, start)))
                 bar.advance()
             solutions = [point.solution for point in points]
         if self.budget.ended is Status.INTERRUPTED:
@@ -323,7 +323,7 @@ class Walker:
         for k, C in enumerate(Cs.tolist()):
             here = at_cost(self.problems[which], C / self.C)
             self.budget.begin(here, points - k)
-            near = Point(float(Cs[k - 1]), steps[-1].outcome.solution) if steps else None
+            near = PathPoint(float(Cs[k - 1]), steps[-1].outcome.solution) if steps else None
             outcome = solved(here, self.settings, self.budget, start_from(here, C, near))
             if self.budget.ended is Status.INTERRUPTED:
                 raise KeyboardInterrupt("interrupted on the way along the path")

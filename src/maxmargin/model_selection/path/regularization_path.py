@@ -28,7 +28,7 @@ from maxmargin.model_selection.path.exact import (
     ExactSolutions,
     refused,
 )
-from maxmargin.model_selection.path.follow import Data, Point, Step, Walker, fitted, stated
+from maxmargin.model_selection.path.follow import PathData, PathPoint, Step, Walker, fitted, stated
 from maxmargin.model_selection.path.result import RegularizationPath
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, KernelProblem, MulticlassProblem, Status
@@ -237,7 +237,7 @@ def regularization_path(
     _check_choice("exact", exact)
     _check_choice("ends", ends)
     costs = _checked_costs(Cs)
-    data = Data(X, y, sample_weight)
+    data = PathData(X, y, sample_weight)
     quiet, most = bool(machine.verbose), machine.max_time
     bar = progress("Following the path", unit="point", max_time=most, quiet=quiet)
     with one_blas_thread(), bar:
@@ -245,7 +245,7 @@ def regularization_path(
 
 
 def _followed(
-    machine: Any, data: Data, costs: int | Floats, exact: bool | str, ends: bool | str, bar: Bar
+    machine: Any, data: PathData, costs: int | Floats, exact: bool | str, ends: bool | str, bar: Bar
 ) -> RegularizationPath:
     budget = Budget(machine.max_time)
     machine.set_params(C=1.0)
@@ -265,7 +265,7 @@ def _followed(
 class _Trip:
     """One path: what was found of it so far. It also makes models, once it is complete."""
 
-    def __init__(self, machine: Any, data: Data, walker: Walker, model: Any) -> None:
+    def __init__(self, machine: Any, data: PathData, walker: Walker, model: Any) -> None:
         self.machine, self.data, self.walker = machine, data, walker
         self.classes = getattr(model, "classes_", None)
         self.exact: ExactSolutions | None = None
@@ -408,7 +408,7 @@ class _Trip:
             return self._model(C, [steps[nearest] for steps in self.steps])
         self.walker.budget = Budget(self.machine.max_time)
         last = float(self.Cs[nearest])
-        near = [Point(last, steps[nearest].outcome.solution) for steps in self.steps]
+        near = [PathPoint(last, steps[nearest].outcome.solution) for steps in self.steps]
         return self._model(C, [self.walker.again(k, C, at) for k, at in enumerate(near)])
 
 
