@@ -15,7 +15,7 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.diagnosis.inputs import chosen_scoring
 from maxmargin.diagnosis.significance import wilson
 from maxmargin.html import Html, bullets, html, joined, table, tag, visible
-from maxmargin.reports.subject import NAME, ScoredRows, Subject
+from maxmargin.reports.context import NAME, Context, ScoredRows
 
 COLOURED = 6  # classes that have a colour of their own in the pictures
 _Z = 1.96  # two-sided 95 %
@@ -163,12 +163,12 @@ def auc_interval(value: float, m: int, n: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def scoring_of(subject: Subject, diagnosis: Any) -> str:
+def scoring_of(context: Context, diagnosis: Any) -> str:
     """Return the metric that models are compared by: the diagnosis's, or by the same rule."""
-    if not subject.classifies:
-        return "R²" if subject.regresses else "mean score"
+    if not context.classifies:
+        return "R²" if context.regresses else "mean score"
     stated = getattr(diagnosis, "scoring", None)
-    classes = np.unique(np.asarray(subject.y), return_inverse=True)[1]
+    classes = np.unique(np.asarray(context.y), return_inverse=True)[1]
     return str(stated or chosen_scoring("auto", classes)).replace("_", " ")
 
 
@@ -179,16 +179,16 @@ def _shares(hits: Any, of: Any, otherwise: float) -> Floats:
 # ------------------------------------------------------------ on the page
 
 
-def quality(subject: Subject) -> Html:
+def quality(context: Context) -> Html:
     """Return tables of how good the model is."""
-    if subject.classifies:
-        return joined([*_of_classes(subject)])
-    if subject.regresses:
-        lines = [(f"{part.name} rows", *_fit(part)) for part in subject.parts]
+    if context.classifies:
+        return joined([*_of_classes(context)])
+    if context.regresses:
+        lines = [(f"{part.name} rows", *_fit(part)) for part in context.parts]
         heads = ["", "rows", "R²", "mean error", "largest error"]
-        return joined([table(heads, lines), tag("p", _SEEN) if not subject.test else ""])
+        return joined([table(heads, lines), tag("p", _SEEN) if not context.test else ""])
     lines = []
-    for part in subject.parts:
+    for part in context.parts:
         out = int((~part.scores.right).sum())
         lines.append((f"{part.name} rows", len(part.rows), out, f"{out / len(part.rows):.2%}"))
     return table(["", "rows", "outliers", "share"], lines)
@@ -200,76 +200,76 @@ _SEEN = (
 )
 
 
-def _of_classes(subject: Subject) -> Iterator[Html]:
-    qualities = [quality_of(part, subject.machine) for part in subject.parts]
-    yield _figures(subject, qualities)
-    for part in subject.parts:
+def _of_classes(context: Context) -> Iterator[Html]:
+    qualities = [quality_of(part, context.machine) for part in context.parts]
+    yield _figures(context, qualities)
+    for part in context.parts:
         if part.sampled:
             yield tag("p", f"Of {part.sampled}.")
-    if not subject.test:
-        yield tag("p", subject.worded(_SEEN))
-    first, part = qualities[0], subject.parts[0]
+    if not context.test:
+        yield tag("p", context.worded(_SEEN))
+    first, part = qualities[0], context.parts[0]
     yield tag("h3", f"Class by class, {part.name} rows")
     yield tag(
         "p",
         "Precision: of the rows that the model gives this label, how many have it. Recall: of the "
         "rows that have it, how many the model finds (with a 95 % interval).",
     )
-    yield _by_class(subject, first)
+    yield _by_class(context, first)
     yield tag("h3", f"What is taken for what, {part.name} rows")
-    yield from _confusions(subject, first)
+    yield from _confusions(context, first)
 
 
-def _figures(subject: Subject, qualities: list[Quality]) -> Html:
+def _figures(context: Context, qualities: list[Quality]) -> Html:
     """Return figures of the test rows with intervals, of the training rows, and what they are."""
     known = [{figure.name: figure for figure in quality.figures()} for quality in qualities]
     lines: list[list[Any]] = []
     for name, figure in known[0].items():
         others = [str(of[name]) if name in of else "–" for of in known[1:]]
         lines.append([name, tag("b", str(figure)), figure.interval or "–", *others])
-    first, *rest = (f"{part.name} rows" for part in subject.parts)
-    best, share = largest_class(subject)
+    first, *rest = (f"{part.name} rows" for part in context.parts)
+    best, share = largest_class(context)
     saying = f"accuracy of always saying {visible(best, NAME)!r}"
     lines.append([saying, f"{share:.2%}", "–", *["–"] * len(rest)])
     meanings = (joined([tag("b", name), f": {of.meaning}."]) for name, of in known[0].items())
     return joined([table(["", first, "95 % interval", *rest], lines), bullets(meanings)])
 
 
-def largest_class(subject: Subject) -> tuple[Any, float]:
-    """Return the most frequent label in training, and its share of the rows that are judged."""
-    labels, counts = np.unique(np.asarray(subject.y), return_counts=True)
+def largest_class(context: Context) -> tuple[Any, float]:
+    """Return the most frequent label in training, and its share of the rows that are scored."""
+    labels, counts = np.unique(np.asarray(context.y), return_counts=True)
     best = labels[counts.argmax()]
-    return best, float(np.mean(np.asarray(subject.parts[0].y) == best))
+    return best, float(np.mean(np.asarray(context.parts[0].y) == best))
 
 
-def _by_class(subject: Subject, found: Quality) -> Html:
+def _by_class(context: Context, found: Quality) -> Html:
     lines = []
     for k, label in enumerate(found.labels):
         n, hits = int(found.rows[k]), int(found.counts[k, k])
         low, high = wilson(hits / n, n) if n else (np.nan, np.nan)
         recall = f"{found.recall[k]:.1%} ({low:.0%} to {high:.0%})" if n else "no rows"
         lines.append(
-            [_class(subject, label), n, f"{found.precision[k]:.1%}", recall, f"{found.f1[k]:.1%}"]
+            [_class(context, label), n, f"{found.precision[k]:.1%}", recall, f"{found.f1[k]:.1%}"]
         )
-    return table([subject.wording.label, "rows", "precision", "recall", "F1"], lines)
+    return table([context.wording.label, "rows", "precision", "recall", "F1"], lines)
 
 
-def _class(subject: Subject, label: Any, longest: int = NAME) -> Html:
+def _class(context: Context, label: Any, longest: int = NAME) -> Html:
     """Return a label with the colour that its class has in the pictures."""
-    k = next((k for k, known in enumerate(subject.classes) if known == label), COLOURED)
-    few = len(subject.classes) <= COLOURED
+    k = next((k for k, known in enumerate(context.classes) if known == label), COLOURED)
+    few = len(context.classes) <= COLOURED
     swatch = tag("i", class_=f"class-{k}") if few and k < COLOURED else Html("")
     return joined([swatch, visible(label, longest)])
 
 
-def _confusions(subject: Subject, found: Quality) -> Iterator[Html]:
+def _confusions(context: Context, found: Quality) -> Iterator[Html]:
     if len(found.labels) <= _MATRIX:
         yield tag(
             "p",
             "Down the side the true label, along the top what the model says. Grey is right, red "
             "is wrong; the darker, the larger the share of the label's rows.",
         )
-        yield _matrix(subject, found)
+        yield _matrix(context, found)
     else:
         yield tag("p", f"A table of {len(found.labels)} classes would be too large to read.")
     wrong = found.counts.copy()
@@ -281,27 +281,27 @@ def _confusions(subject: Subject, found: Quality) -> Iterator[Html]:
     lines = []
     for true, said in zip(*np.unravel_index(order, wrong.shape), strict=True):
         share = wrong[true, said] / found.rows[true]
-        names = (_class(subject, found.labels[k]) for k in (true, said))
+        names = (_class(context, found.labels[k]) for k in (true, said))
         lines.append([*names, int(wrong[true, said]), f"{share:.1%}"])
     caption = f"The most frequent confusions ({len(lines)} of {pairs} kinds)."
     yield table(
-        [subject.wording.label, "taken for", "rows", "share of the label's rows"], lines, caption
+        [context.wording.label, "taken for", "rows", "share of the label's rows"], lines, caption
     )
 
 
-def _matrix(subject: Subject, found: Quality) -> Html:
+def _matrix(context: Context, found: Quality) -> Html:
     """Return a table in which cells are the darker the larger their share of their row is."""
     upright = len(found.labels) >= _UPRIGHT
     longest = _NARROW if upright else NAME
-    heads = [tag("th", subject.wording.label, scope="col")]
+    heads = [tag("th", context.wording.label, scope="col")]
     heads += [
-        tag("th", tag("span", _class(subject, label, longest)), scope="col")
+        tag("th", tag("span", _class(context, label, longest)), scope="col")
         for label in found.labels
     ]
     rows = []
     for k, label in enumerate(found.labels):
         cells = (_cell(found, k, j) for j in range(len(found.labels)))
-        name = tag("th", _class(subject, label, longest), scope="row")
+        name = tag("th", _class(context, label, longest), scope="row")
         rows.append(tag("tr", name, *cells))
     inside = (tag("thead", tag("tr", *heads)), tag("tbody", *rows))
     return tag("table", *inside, class_="confusion upright" if upright else "confusion")

@@ -1,16 +1,16 @@
 """The report as a file: written at once, or not at all."""
 
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from maxmargin.atomic_write import write_atomically
 from maxmargin.diagnosis import Diagnosis
 from maxmargin.validation.data import refuse_swapped
 
 if TYPE_CHECKING:
-    from maxmargin.reports.subject import Subject
+    from maxmargin.reports.context import Context
 
 
 def report(
@@ -101,9 +101,9 @@ def report(
     refuse_swapped("report(model, X, y, path)", model, X, y, path)
     _target(path)  # refused before there is work
     # Imported here: with this package comes all that it reports about.
-    from maxmargin.reports.subject import Wording, subject_of
+    from maxmargin.reports.context import Wording, make_context
 
-    subject = subject_of(
+    context = make_context(
         model,
         X,
         y,
@@ -116,21 +116,24 @@ def report(
         rows_test=rows_test,
         wording=Wording(row_name, label_name, dict(options or {}), tuple(remarks)),
     )
-    write(path, subject, diagnosis, theme, script)
+    write_page(path, context, diagnosis, theme, script)
     return Path(path)
 
 
-def write(
+def write_page(
     path: str | Path,
-    subject: "Subject",
+    context: "Context",
     diagnosis: Diagnosis | None,
     theme: str = "auto",
     script: str | None = None,
 ) -> None:
-    """Write the file about a model whose rows are judged already."""
+    """Write the file about a model whose rows are scored already."""
     from maxmargin.reports.page import page
 
-    _write(_target(path), page(subject, diagnosis, theme, script))
+    text = page(context, diagnosis, theme, script)
+    write_atomically(
+        _target(path), lambda draft: draft.write_text(text, encoding="utf-8", newline="\n")
+    )
 
 
 def _target(path: str | Path) -> Path:
@@ -144,16 +147,3 @@ def _target(path: str | Path) -> Path:
             f"path={str(path)!r}: there is no folder {str(target.parent)!r}; make it first"
         )
     return target
-
-
-def _write(target: Path, words: str) -> None:
-    """Write a file beside the target and put it in its place."""
-    draft = target.with_name(f".{target.name[:100]}.{os.getpid()}.part")
-    try:
-        draft.touch()
-        if target.exists():
-            shutil.copymode(target, draft)  # what others could not read they cannot read now
-        draft.write_text(words, encoding="utf-8", newline="\n")
-        os.replace(draft, target)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -17,7 +17,7 @@ from maxmargin.certificates.certificate import numbers
 from maxmargin.estimators import NuSVC
 from maxmargin.html import Html, joined, tag
 from maxmargin.inspection.certify_model import certify
-from maxmargin.reports.subject import Subject
+from maxmargin.reports.context import Context
 
 _SECONDS = 5.0  # for the bound of a model that has no duals
 _ROUNDING = 1e-8  # relative gaps below this are as good as none
@@ -36,40 +36,40 @@ class Finding(NamedTuple):
     brought: bool = True
 
 
-def finding(subject: Subject) -> Finding:
+def find_certificate(context: Context) -> Finding:
     """Return what is proved of the model: by itself, or computed anew."""
-    machine = subject.machine
+    machine = context.machine
     if hasattr(machine, "mistake_bound_"):
         kind = "proved" if np.isfinite(machine.mistake_bound_) else "open"
         return Finding(kind, _mistakes(machine))
-    if subject.guesses:
+    if context.guesses:
         return Finding("open", f"{type(machine).__name__} only guesses: there is nothing to prove.")
     certificate = getattr(machine, "certificate_", None)
     brought = isinstance(certificate, Certificate)
     if not brought:
-        certificate = _recomputed(subject)
+        certificate = _recompute(context)
     if certificate is None:
         return Finding(
             "open",
             f"There is none: {type(machine).__name__} does not prove how good it is, and nothing "
             "here can. Only rows held out can say.",
         )
-    kind, sentence = verdict(certificate, _tolerance(machine), _what(subject))
-    return Finding(kind, subject.worded(sentence), certificate, brought)
+    kind, sentence = verdict(certificate, _tolerance(machine), _what(context))
+    return Finding(kind, context.worded(sentence), certificate, brought)
 
 
-def proof(subject: Subject, found: Finding) -> Html:
+def proof(context: Context, found: Finding) -> Html:
     """Return what is proved of the model, why it stopped, and the numbers."""
     more: Iterator[str] = iter(())
-    if hasattr(subject.machine, "mistake_bound_"):
-        more = _more_of_mistakes(subject.machine)
+    if hasattr(context.machine, "mistake_bound_"):
+        more = _more_of_mistakes(context.machine)
     elif found.certificate is not None:
-        more = _more(found.certificate, subject.machine)
+        more = _more(found.certificate, context.machine)
     return joined(
         [
             tag("p", found.sentence, class_=f"verdict {found.kind}"),
             "" if found.brought else tag("p", _RECOMPUTED),
-            *(tag("p", subject.worded(words)) for words in more),
+            *(tag("p", context.worded(words)) for words in more),
             "" if found.certificate is None else numbers(found.certificate),
         ]
     )
@@ -124,13 +124,13 @@ def _hundredths(share: float) -> str:
     return np.format_float_positional(100 * share, 2, fractional=False, trim="-")
 
 
-def _what(subject: Subject) -> str:
-    if subject.regresses:
+def _what(context: Context) -> str:
+    if context.regresses:
         return "function of this kind"
-    if not subject.classifies:
+    if not context.classifies:
         return "surface of this kernel"
-    several = len(subject.classes) > 2
-    if hasattr(subject.machine, "coef_"):
+    several = len(context.classes) > 2
+    if hasattr(context.machine, "coef_"):
         return "set of hyperplanes" if several else "hyperplane"
     return "set of boundaries of this kernel" if several else "boundary of this kernel"
 
@@ -168,13 +168,13 @@ def _length(machine: Any) -> float:
     return 1 / float(margin[0]) if len(margin) == 1 and 0 < margin[0] < np.inf else 0.0
 
 
-def _recomputed(subject: Subject) -> Certificate | None:
+def _recompute(context: Context) -> Certificate | None:
     """Return a certificate of a model that brings none, where there is one."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            rows = subject.view.transform(subject.X)
-            found = certify(subject.machine, rows, subject.y, max_time=_SECONDS)
+            rows = context.view.transform(context.X)
+            found = certify(context.machine, rows, context.y, max_time=_SECONDS)
     except (TypeError, ValueError):
         return None
     return found if isinstance(found, Certificate) else None

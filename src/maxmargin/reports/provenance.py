@@ -16,8 +16,8 @@ import maxmargin
 from maxmargin.html import Html, html, joined, table, tag, visible
 from maxmargin.inspection.code import drop_addresses, write_code
 from maxmargin.problems.problem import Status
-from maxmargin.reports.pictures import draw_figure, search_picture
-from maxmargin.reports.subject import Subject
+from maxmargin.reports.context import Context
+from maxmargin.reports.figures import draw_figure, search_figure
 
 _DIGITS = 16  # of a hash
 _LINE = 10**5  # characters of a line of code
@@ -25,15 +25,15 @@ _SETTINGS = 10  # of a search
 _LONGEST, _VALUE = 240, 60  # characters of a setting, and of one value in it
 
 
-def making(subject: Subject, script: str | None) -> Html:
+def provenance(context: Context, script: str | None) -> Html:
     """Return a script that makes the model, the data it needs, and the versions used."""
-    lines = (script if script is not None else default_script(subject)).splitlines()
-    rows = [("X", *_data(subject.X))]
-    rows += [] if subject.y is None else [("y", *_data(subject.y))]
+    lines = (script if script is not None else default_script(context)).splitlines()
+    rows = [("X", *_data(context.X))]
+    rows += [] if context.y is None else [("y", *_data(context.y))]
     return joined(
         [
             tag("pre", tag("code", Html("\n".join(html(line, _LINE) for line in lines)))),
-            *(tag("p", subject.worded(words)) for words in _remarks(subject)),
+            *(tag("p", context.worded(words)) for words in _remarks(context)),
             table(
                 ["", "shape and type", "SHA-256, first digits"],
                 rows,
@@ -49,15 +49,15 @@ def making(subject: Subject, script: str | None) -> Html:
     )
 
 
-def default_script(subject: Subject) -> str:
+def default_script(context: Context) -> str:
     """Return a script for rows that the reader has: X and y, and those for tests."""
-    made = write_code(subject.model)
-    labels = "" if subject.y is None else ", y"
+    made = write_code(context.model)
+    labels = "" if context.y is None else ", y"
     lines = [*made.imports, "", f"model = {made.expression}", f"model.fit(X{labels})"]
-    if subject.test is not None and subject.test.y is not None:
-        lines += figures_code(subject.model, "X_test", "y_test")
+    if context.test is not None and context.test.y is not None:
+        lines += figures_code(context.model, "X_test", "y_test")
     known = (
-        "X, y, X_test and y_test" if subject.test is not None else f"X{' and y' if labels else ''}"
+        "X, y, X_test and y_test" if context.test is not None else f"X{' and y' if labels else ''}"
     )
     return program(lines, f"{known}: your data, as described below")
 
@@ -124,15 +124,15 @@ def _auc_code(model: Any, X: str, y: str) -> list[str]:
     ]
 
 
-def _remarks(subject: Subject) -> Iterator[str]:
+def _remarks(context: Context) -> Iterator[str]:
     """Yield the seeds, and what code cannot say."""
-    params = subject.model.get_params(deep=True)
+    params = context.model.get_params(deep=True)
     seeds = {name: params[name] for name in params if name.split("__")[-1] == "random_state"}
     drawn = ", ".join(f"{name} = {drop_addresses(str(seed))}" for name, seed in seeds.items())
     yield f"Seeds: {drawn or 'none, there is no random_state'}."
-    if getattr(subject.machine, "status_", None) in (Status.MAX_TIME, Status.INTERRUPTED):
+    if getattr(context.machine, "status_", None) in (Status.MAX_TIME, Status.INTERRUPTED):
         yield "It was stopped by the clock or by hand: next time that may be elsewhere."
-    if not write_code(subject.model).complete:
+    if not write_code(context.model).complete:
         yield "What is in <…> above cannot be written as code: put in the object that was used."
 
 
@@ -173,7 +173,7 @@ def digest(*arrays: Any) -> str:
 # ------------------------------------------------------------ the search
 
 
-def searching(search: Any, theme: str) -> Html:
+def search_results(search: Any, theme: str) -> Html:
     """Return the map of a search and a table of its best candidates."""
     results = search.cv_results_
     metric = "test_score"
@@ -190,7 +190,7 @@ def searching(search: Any, theme: str) -> Html:
     return joined(
         [
             tag("p", words),
-            draw_figure(search_picture(search), theme),
+            draw_figure(search_figure(search), theme),
             table(["setting", "mean score", "deviation over the folds"], lines, caption),
         ]
     )
