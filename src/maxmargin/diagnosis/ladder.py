@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from maxmargin.clock import Clock
-from maxmargin.diagnosis.inputs import Arguments, check_table, chosen_scoring
+from maxmargin.diagnosis.inputs import Arguments, check_table, choose_scoring
 from maxmargin.diagnosis.result import Diagnosis
 from maxmargin.diagnosis.rungs import Rungs
-from maxmargin.diagnosis.verdicts import concluded
+from maxmargin.diagnosis.verdicts import conclude
 from maxmargin.progress import progress
 from maxmargin.validation.data import generator
 
@@ -40,7 +40,7 @@ def diagnose(
     cross-validation), with p < 0.01 in a paired sign test. A plane is recommended unless something
     is better in this sense. To be better than chance, p must be below 0.005, times the number of
     tests, for the ranking of rows (AUC) or for accuracy beside the largest class. Nothing is
-    concluded from how well a kernel fits what it has seen, as an RBF kernel separates any distinct
+    conclude from how well a kernel fits what it has seen, as an RBF kernel separates any distinct
     rows.
 
     Parameters
@@ -83,19 +83,19 @@ def diagnose(
     arguments = Arguments(scoring, max_time, thorough, random_state).check()
     clock = Clock(float(max_time))
     table = check_table(arguments, X, y, feature_names)
-    chosen = chosen_scoring(scoring, table.y)
+    chosen = choose_scoring(scoring, table.y)
     rungs = Rungs(table, chosen, clock, generator(random_state), bool(thorough))
     questions = (
-        ("columns", rungs.look_at_columns),
-        ("equal rows", rungs.look_for_conflicts),
-        ("separating planes", rungs.look_for_planes),
+        ("columns", rungs.describe_columns),
+        ("equal rows", rungs.find_conflicts),
+        ("separating planes", rungs.find_planes),
         ("planes", rungs.try_planes),
         ("kernels", rungs.try_kernels),
         ("local rules", rungs.try_local_rules),
         ("networks", rungs.try_networks),
         ("gradient boosting", rungs.try_trees),
-        ("signal", rungs.look_for_signal),
-        ("overlap", rungs.look_for_overlap),
+        ("signal", rungs.find_signal),
+        ("overlap", rungs.estimate_overlap),
         ("rows to give up", rungs.give_up_rows),
     )
     with progress("Diagnosing", len(questions), unit="question", even=False) as bar:
@@ -103,4 +103,4 @@ def diagnose(
             bar.update(done, note=about)
             ask()
     seed = random_state if isinstance(random_state, int | np.integer) else None
-    return concluded(rungs, seed)
+    return conclude(rungs, seed)

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from maxmargin.diagnosis.families import refined
-from maxmargin.diagnosis.inputs import chosen_scoring
+from maxmargin.diagnosis.families import refine_kernel
+from maxmargin.diagnosis.inputs import choose_scoring
 from maxmargin.diagnosis.learners import Candidate
 from maxmargin.diagnosis.result import Alternative, Diagnosis
 from maxmargin.diagnosis.rungs import OVERLAP, Rungs
@@ -24,10 +24,10 @@ class Verdict(NamedTuple):
     witness: Any
 
 
-def concluded(rungs: Rungs, seed: Any) -> Diagnosis:
+def conclude(rungs: Rungs, seed: Any) -> Diagnosis:
     """Put everything together."""
-    found = _verdict(rungs)
-    candidate, because = _advised(rungs, found.name)
+    found = _decide(rungs)
+    candidate, because = _advise(rungs, found.name)
     table, wide = rungs.table, rungs.sample.wide
     return Diagnosis(
         verdict=found.name,
@@ -52,7 +52,7 @@ def concluded(rungs: Rungs, seed: Any) -> Diagnosis:
 # ------------------------------------------------------------------------- the verdict
 
 
-def _verdict(rungs: Rungs) -> Verdict:
+def _decide(rungs: Rungs) -> Verdict:
     if rungs.forced:
         return Verdict("inseparable", _forced(rungs), rungs.conflicts)
     if rungs.planes.separable:
@@ -96,10 +96,10 @@ def _separable(rungs: Rungs) -> str:
 
 def _unfinished(rungs: Rungs) -> str:
     known = [rung.answer for rung in rungs.answers[1:] if rung.ran]
-    said = _run_out(rungs)
+    message = _run_out(rungs)
     if known:
-        said += f" What is known: {' '.join(map(_sentence, known))}"
-    return said
+        message += f" What is known: {' '.join(map(_capitalize, known))}"
+    return message
 
 
 def _run_out(rungs: Rungs) -> str:
@@ -114,8 +114,8 @@ def _no_signal(rungs: Rungs) -> str:
         return f"{n} rows are too few to cross-validate anything."
     if rungs.too_few:
         return (
-            f"{rungs.judged} rows are too few: not even a rule without errors could be shown to "
-            "be better than chance."
+            f"{rungs.n_compared} rows are too few: not even a rule without errors could be shown "
+            "to be better than chance."
         )
     return (
         f"none of {len(rungs.scored)} methods ranks rows better than chance, or is right more "
@@ -154,19 +154,20 @@ def _almost(rungs: Rungs) -> str:
 
 
 def _warnings(rungs: Rungs, verdict: str) -> list[str]:
-    found = list(rungs.remarks)
+    found = list(rungs.messages)
     if verdict == "linearly separable":
         if rungs.chance > 0.01:
             found.append(
-                f"With so few rows for so many columns, planes would separate random labels with "
-                f"probability {rungs.chance:.2g} (Cover's theorem): separability means little here."
+                "With this few rows for this many columns, planes would separate random labels "
+                f"with probability {rungs.chance:.2g} (Cover's theorem): separability means little "
+                "here."
             )
         if rungs.signal and rungs.silent:
             found.append("In cross-validation, nothing is significantly better than chance.")
     if rungs.scored:
         found += _how_compared(rungs)
     if rungs.late and verdict != "undecided":
-        found.append(_sentence(_run_out(rungs)))
+        found.append(_capitalize(_run_out(rungs)))
     if _outside(rungs) is not None:
         gain = rungs.gain["gradient boosting"]
         found.append(
@@ -181,7 +182,7 @@ def _how_compared(rungs: Rungs) -> list[str]:
     found = []
     y, seen = rungs.table.y, len(rungs.rows)
     if rungs.scoring != "accuracy":
-        uneven = chosen_scoring("auto", y) != "accuracy"
+        uneven = choose_scoring("auto", y) != "accuracy"
         why = "The classes are of unequal size, so models" if uneven else "Models"
         found.append(
             f"{why} are compared by balanced accuracy, the mean share of right answers over the "
@@ -189,21 +190,22 @@ def _how_compared(rungs: Rungs) -> list[str]:
         )
     if rungs.sample.y_fresh is not None:
         found.append(
-            f"Models were fitted to {seen} of {len(y)} rows, and compared on {rungs.judged} others."
+            f"Models were fitted to {seen} of {len(y)} rows, and compared on {rungs.n_compared} "
+            "others."
         )
     elif seen < len(y):
         found.append(f"Models were cross-validated on {seen} of {len(y)} rows.")
     return found
 
 
-def _sentence(words: str) -> str:
-    return words[:1].upper() + words[1:]
+def _capitalize(message: str) -> str:
+    return message[:1].upper() + message[1:]
 
 
 # -------------------------------------------------------------------------- the advice
 
 
-def _advised(rungs: Rungs, verdict: str) -> tuple[Candidate, str]:
+def _advise(rungs: Rungs, verdict: str) -> tuple[Candidate, str]:
     """Return what to use and why: planes, unless something else is better beyond noise."""
     if not rungs.scored:
         if verdict == "linearly separable":
@@ -218,7 +220,7 @@ def _advised(rungs: Rungs, verdict: str) -> tuple[Candidate, str]:
             "nothing predicts better than always naming the largest class; more rows or other "
             "columns are needed."
         )
-    best = refined(rungs.sample, found) if chosen == "kernels" else found.best
+    best = refine_kernel(rungs.sample, found) if chosen == "kernels" else found.best
     if chosen != "planes":
         return best, _better(rungs, chosen, verdict)
     if rungs.unfinished:
@@ -261,7 +263,7 @@ def _outside(rungs: Rungs) -> Candidate | None:
 def _promising(rungs: Rungs) -> bool:
     """Return whether a learner may be worth more than naming the largest class all the same."""
     score = rungs.scored[rungs.chosen].score
-    majority = rungs.sample.judged.score(rungs.sample.majority)
+    majority = rungs.sample.compared.score(rungs.sample.majority)
     first = rungs.signal[0].p_value if rungs.signal else 1.0
     return first < _PROMISING and score > majority + _WORTH_A_TRY
 

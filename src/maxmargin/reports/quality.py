@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from sklearn.metrics import roc_auc_score
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.diagnosis.inputs import chosen_scoring
+from maxmargin.diagnosis.inputs import choose_scoring
 from maxmargin.diagnosis.significance import wilson
 from maxmargin.html import Html, bullets, html, joined, table, tag, visible
 from maxmargin.reports.context import NAME, Context, ScoredRows
@@ -169,7 +169,7 @@ def scoring_of(context: Context, diagnosis: Any) -> str:
         return "R²" if context.regresses else "mean score"
     stated = getattr(diagnosis, "scoring", None)
     classes = np.unique(np.asarray(context.y), return_inverse=True)[1]
-    return str(stated or chosen_scoring("auto", classes)).replace("_", " ")
+    return str(stated or choose_scoring("auto", classes)).replace("_", " ")
 
 
 def _shares(hits: Any, of: Any, otherwise: float) -> Floats:

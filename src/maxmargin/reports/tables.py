@@ -18,6 +18,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.metrics import r2_score
 from sklearn.utils import _safe_indexing
+from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import _num_samples
 
 from maxmargin._typing import Floats
@@ -205,10 +206,7 @@ def _spreads(X: Any) -> Any:
     """Return the standard deviation of each column."""
     if not sp.issparse(X):
         return np.asarray(X, dtype=np.float64).std(axis=0)
-    rows = sp.csr_array(X, dtype=np.float64)
-    mean = np.asarray(rows.mean(axis=0)).ravel()
-    square = np.asarray(rows.multiply(rows).mean(axis=0)).ravel()
-    return np.sqrt(np.maximum(square - mean**2, 0.0))
+    return np.sqrt(mean_variance_axis(sp.csr_array(X, dtype=np.float64), axis=0)[1])
 
 
 def _dense(values: Any) -> Any:
