@@ -92,8 +92,8 @@ def _feasible(problem: MulticlassProblem, beta: Floats) -> tuple[Floats, float]:
 def _settled(problem: MulticlassProblem, duals: Floats) -> Floats:
     """Return duals whose sums over a class are 0 beside the duals, not only beside their costs.
 
-    In one row, a small amount goes from a class that has too much to one that has too little; of the
-    rows that can take it, the one with the smallest duals rounds it least.
+    In one row, a small amount goes from a class with too much to one with too little; of the rows
+    that can take it, the one with the smallest duals rounds it least.
     """
     costs = _costs(problem)
     for _ in range(2 * problem.n_classes):
