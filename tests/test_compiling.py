@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from maxmargin import clock
-from maxmargin.problems.problem import Bracket, Status
+from maxmargin.problems.problem import Iterate, Status
 from maxmargin.solve import drive
 
 
@@ -88,7 +88,7 @@ def test_a_fork_of_a_process_that_compiles_has_a_clock_that_goes() -> None:
     code = """
 import os, threading, time
 from maxmargin import clock
-from maxmargin.problems.problem import Bracket, Status
+from maxmargin.problems.problem import Iterate, Status
 from maxmargin.solve import drive
 held, done = threading.Event(), threading.Event()
 def compile():
@@ -129,11 +129,11 @@ def test_a_time_limit_does_not_pay_for_compilation(wall: list[float]) -> None:
     def twice(x: Any) -> Any:
         return x + x
 
-    def iterates() -> Iterator[Bracket]:
+    def iterates() -> Iterator[Iterate]:
         for number in (1, 1.0, 1j):  # each a signature of its own
             twice(number)
             wall[0] += 0.25
-            yield Bracket(1.0, 0.0, np.zeros(1), 0.0, np.zeros(1))
+            yield Iterate(1.0, 0.0, np.zeros(1), 0.0, np.zeros(1))
 
     begun = wall[0]
     ended = drive(iterates(), max_iter=10, at_max_iter=Status.MAX_ITER, max_time=1.0)

@@ -18,14 +18,14 @@ from maxmargin.certificates.quadratic import certify_linear
 from maxmargin.problems import losses
 from maxmargin.problems.problem import (
     Intercept,
+    Iterate,
     MulticlassProblem,
+    Point,
     Problem,
-    Solution,
-    Start,
     Status,
 )
-from maxmargin.solve import solve
-from maxmargin.solvers.crammer_singer import MulticlassBracket, MulticlassStart, SequentialDual
+from maxmargin.solve import run_solver
+from maxmargin.solvers.crammer_singer import SequentialDual
 
 ALL = list(Intercept)
 
@@ -45,9 +45,9 @@ def made(
 def solved(problem: MulticlassProblem, tol: float = 1e-8, polish: int = 100, **more: Any) -> Any:
     """Solve by the loop that all solvers share."""
     anything: Any = problem, SequentialDual()
-    solution: Solution = solve(*anything, tol=tol, polish=polish, **more)
-    assert solution.run.status is Status.OPTIMAL
-    return solution
+    found = run_solver(*anything, tol=tol, polish=polish, **more)
+    assert found.run.status is Status.OPTIMAL
+    return found.point
 
 
 def certified(problem: MulticlassProblem, at: Any) -> MulticlassCertificate:
@@ -168,7 +168,7 @@ def test_two_classes_are_the_binary_machine_at_twice_the_cost(intercept: Interce
     signs = np.where(problem.labels == 1, 1.0, -1.0)
     binary = Problem(problem.X, losses.hinge(signs, 2 * problem.cost), intercept, 1.5)
     u, c = at.w[:, 1] - at.w[:, 0], float(at.b[1] - at.b[0])
-    certificate = certify_linear(binary, Start(u, c, 2 * at.beta[:, 1]))  # type: ignore[arg-type]
+    certificate = certify_linear(binary, Point(u, c, 2 * at.beta[:, 1]))
     assert certificate.holds(1e-8)
     assert_allclose(certificate.primal, 2 * certified(problem, at).primal, rtol=1e-8)
 
@@ -260,7 +260,7 @@ def test_no_duals_certify_too_much(intercept: Intercept, seed: int) -> None:
         assert wild.primal >= optimum * (1 - 1e-9)
 
 
-def budgeted(problem: MulticlassProblem, steps: int) -> Iterator[MulticlassBracket]:
+def budgeted(problem: MulticlassProblem, steps: int) -> Iterator[Iterate]:
     for count, bracket in enumerate(SequentialDual().iterates(problem)):
         yield bracket
         if count >= steps:
@@ -319,7 +319,7 @@ def test_the_middle_of_equally_good_intercepts() -> None:
 def test_a_start_at_the_answer_ends_at_once(intercept: Intercept) -> None:
     problem = made(9, intercept)
     at = solved(problem)
-    start = MulticlassStart(beta=at.beta, b=at.b)
+    start = Point(beta=at.beta, b=at.b)
     first = next(SequentialDual().iterates(problem, start))
     assert first.relative_gap < 1e-6
-    assert isinstance(first, MulticlassBracket)
+    assert isinstance(first, Iterate)

@@ -22,7 +22,7 @@ from maxmargin import kernels
 from maxmargin._typing import Floats
 from maxmargin.certificates.hard import certify_kernel_hard
 from maxmargin.problems.gram import Gram
-from maxmargin.problems.problem import Intercept, KernelProblem, Solution, Status
+from maxmargin.problems.problem import Intercept, KernelProblem, Point, Status
 from maxmargin.separability import Overlap
 from maxmargin.separability.max_margin_kernel import FeatureRows, hard_problem
 from tests.test_hard_margin import quadratic_program
@@ -609,8 +609,8 @@ class TestCertificate:
     def certified(self, signs: Any = None, kernel: Any = None, **changed: Any) -> Any:
         model = mm.HardMarginSVC(kernel=self.kernel).fit(self.X, self.y)
         a = model.alpha_ * self.y
-        given: dict[str, Any] = {"w": a, "b": model.intercept_, "beta": a, "run": None} | changed
-        return certify_kernel_hard(self.problem(signs, kernel), Solution(**given))
+        given: dict[str, Any] = {"w": a, "b": model.intercept_, "beta": a} | changed
+        return certify_kernel_hard(self.problem(signs, kernel), Point(**given))
 
     def test_scale_does_not_matter(self) -> None:
         model = mm.HardMarginSVC(kernel=self.kernel).fit(self.X, self.y)
@@ -652,8 +652,7 @@ class TestCertificate:
         rng = np.random.default_rng(0)
         for _ in range(5):
             a = rng.random(60) * self.y
-            run: Any = None
-            assert not certify_kernel_hard(bent, Solution(a, [0.0], a, run)).holds(1.0)
+            assert not certify_kernel_hard(bent, Point(a, [0.0], a)).holds(1.0)
 
     def test_an_altered_model_is_not_certified(self) -> None:
         model = mm.HardMarginSVC(kernel=self.kernel).fit(self.X, self.y)

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
 from maxmargin._typing import Floats
-from maxmargin.problems.problem import Start, Status
+from maxmargin.problems.problem import Point, Status
 from maxmargin.solvers.factor_newton import FactorNewton
 from tests import kernel_reference as ref
 
@@ -152,8 +152,8 @@ def test_nu_forms_of_low_rank_are_solved_by_newton(name: str, scale: float) -> N
     y = np.where(y > np.median(y), 1.0, -1.0) if name == "NuSVC" else y
     model = getattr(mm, name)(kernel="linear", nu=0.7).fit(X, y)
     [(problem, _)] = model._problems(X, y)
-    *_, last = islice(FactorNewton().iterates(problem, Start()), 200)
-    assert last.settled
+    *_, last = islice(FactorNewton().iterates(problem, Point()), 200)
+    assert last.converged
     assert last.relative_gap <= 1e-8
     sums = [last.beta[problem.groups == g].sum() for g in range(len(problem.totals))]
     assert_allclose(sums, problem.totals, rtol=1e-12)

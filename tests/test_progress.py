@@ -20,9 +20,9 @@ import pytest
 
 import maxmargin as mm
 from maxmargin import progress as module
-from maxmargin.problems.problem import Bracket, Progress, Status
+from maxmargin.problems.problem import Iterate, Progress, Status
 from maxmargin.progress import Bar, find_renderer, progress
-from maxmargin.solve import drive, solve
+from maxmargin.solve import drive, run_solver
 
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 ERASE = "\x1b[1A\x1b[2K"
@@ -85,15 +85,15 @@ class Halving:
     def __init__(self, at: Callable[[int], Any] = lambda k: None) -> None:
         self.at = at
 
-    def iterates(self, problem: Any, start: Any) -> Iterator[Bracket]:
+    def iterates(self, problem: Any, start: Any) -> Iterator[Iterate]:
         nothing = np.zeros(1)
         for k in range(1, 60):
             self.at(k)
-            yield Bracket(1.0, 1.0 - 0.5**k, nothing, 0.0, nothing)
+            yield Iterate(1.0, 1.0 - 0.5**k, nothing, 0.0, nothing)
 
 
 def run(solver: Halving, **settings: Any) -> Any:
-    return solve(None, solver, **{"tol": 1e-3, **settings})  # type: ignore[arg-type]
+    return run_solver(None, solver, **{"tol": 1e-3, **settings})  # type: ignore[arg-type]
 
 
 def until(said: str, terminal: FakeTerminal) -> None:

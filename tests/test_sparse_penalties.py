@@ -12,8 +12,8 @@ from sklearn.svm import LinearSVC
 from maxmargin._typing import Floats
 from maxmargin.certificates import certify
 from maxmargin.problems import losses
-from maxmargin.problems.problem import Intercept, Problem, Solution, Start, Status
-from maxmargin.solve import solve
+from maxmargin.problems.problem import Intercept, Point, Problem, Status
+from maxmargin.solve import Attempt, run_solver
 from maxmargin.solvers.proximal_newton import WorkingSets, best_scale
 
 RATIOS = [0.1, 0.5, 1.0]
@@ -34,8 +34,14 @@ def machine(
     return Problem(X, losses.squared_hinge(y, cost), intercept, lift, l1_ratio=ratio)
 
 
-def solved(problem: Problem, tol: float = 1e-9, **options: Any) -> Solution:
-    return solve(problem, WorkingSets(), tol=tol, **options)
+def attempted(problem: Problem, tol: float = 1e-9, **options: Any) -> Attempt:
+    return run_solver(problem, WorkingSets(), tol=tol, **options)
+
+
+def solved(problem: Problem, tol: float = 1e-9, **options: Any) -> Point:
+    found = attempted(problem, tol, **options)
+    assert found.run.status is Status.OPTIMAL
+    return found.point
 
 
 def thinned(X: Floats, seed: int) -> sp.csr_matrix:
@@ -53,7 +59,6 @@ def test_closes_the_gap(
     for data in (X, thinned(X, 1)):
         problem = machine(data, y, C * weight, ratio, intercept, lift=2.0)
         solution = solved(problem)
-        assert solution.run.status is Status.OPTIMAL
         assert certify(problem, solution).holds(1e-8)
 
 
@@ -67,7 +72,6 @@ def test_columns_of_any_scale_are_welcome(intercept: Intercept, ratio: float) ->
     X[:, 5] = X[:, 6]
     problem = machine(X, y, weight, ratio, intercept)
     solution = solved(problem, 1e-8)
-    assert solution.run.status is Status.OPTIMAL
     assert certify(problem, solution).holds(1e-7)
     assert solution.w[3] == 0.0
 
@@ -216,11 +220,11 @@ def test_a_warm_start_at_the_optimum_is_the_end(intercept: Intercept, ratio: flo
     X, y, weight = rows(12)
     problem = machine(X, y, weight, ratio, intercept, lift=2.0)
     first = solved(problem)
-    again = solved(problem, 1e-8, start=Start(first.w, first.b, first.beta))
+    again = attempted(problem, 1e-8, start=first)
     assert again.run.iterations <= 2
     assert again.run.status is Status.OPTIMAL
     halved = machine(X, y, 0.5 * weight, ratio, intercept, lift=2.0)
-    assert certify(halved, solved(halved, start=Start(first.w, first.b))).holds(1e-8)
+    assert certify(halved, solved(halved, start=Point(first.w, first.b))).holds(1e-8)
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
@@ -274,9 +278,9 @@ def test_no_other_scale_gives_a_better_bound(ratio: float) -> None:
 def test_steps_are_short_enough_to_be_interrupted() -> None:
     X, y, weight = rows(17, 60, 250)
     problem = machine(X, y, 1e3 * weight, 1.0, Intercept.FREE)
-    seen = list(WorkingSets().iterates(problem, Start()))
+    seen = list(WorkingSets().iterates(problem, Point()))
     assert any(not bracket.finished for bracket in seen)
-    assert seen[-1].settled
+    assert seen[-1].converged
     primals, duals = zip(*((bracket.primal, bracket.dual) for bracket in seen), strict=True)
     assert (np.diff(primals) <= 0).all()
     assert (np.diff(duals) >= 0).all()

@@ -3,8 +3,8 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -13,16 +13,15 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import Certificate, certify, feasible_duals, unproved
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.problems.problem import (
-    Bracket,
+    Finishable,
     Intercept,
     Iterate,
     KernelProblem,
     MulticlassProblem,
+    Point,
     Problem,
     Progress,
     Run,
-    Solution,
-    Start,
     Status,
 )
 from maxmargin.progress import Bar, progress
@@ -92,7 +91,7 @@ def named(
 # -------------------------------------------------------------------
 
 
-Step = TypeVar("Step", bound=Iterate)
+Step = TypeVar("Step", bound=Finishable)
 StopRule = Callable[[Step], Status | None]
 Callback = Callable[[Progress], Any]
 
@@ -100,6 +99,14 @@ Callback = Callable[[Progress], Any]
 _POLISH_LEAST = 20
 _GLANCED_AT = 1000  # rows, where there is no time for more
 _COMPARED = 20  # rows of a class that a kernel machine compares with, where there is no time
+
+
+class Attempt(NamedTuple):
+    """How far one solver got: a point, how the run ended, and its course if asked for."""
+
+    point: Point
+    run: Run
+    trace: list[tuple[float, float]]  # seconds, relative gap
 
 
 class Solver(Protocol):
@@ -110,7 +117,7 @@ class Solver(Protocol):
         ...
 
 
-def solve(
+def run_solver(
     problem: Problem | MulticlassProblem | KernelProblem,
     solver: Solver,
     *,
@@ -119,14 +126,14 @@ def solve(
     max_time: float | None = None,
     callback: Callback | None = None,
     verbose: bool = False,
-    start: Start | None = None,
+    start: Point | None = None,
     polish: int = 0,
     trace: bool = False,
-    reserve: Callable[[Bracket], float] | None = None,
+    reserve: Callable[[Iterate], float] | None = None,
     bar: Bar | None = None,
     made: int = 0,
-) -> Solution:
-    """Solve a problem to a relative duality gap.
+) -> Attempt:
+    """Let one solver solve a problem to a relative duality gap.
 
     Parameters
     ----------
@@ -138,7 +145,7 @@ def solve(
         Relative duality gap at which the answer is good enough.
     max_iter, max_time, callback, verbose :
         As in ``drive``.
-    start : Start or None
+    start : Point or None
         Where to start.
     polish : int
         How many more iterations to make at most after ``tol`` is reached, unless the optimality
@@ -153,7 +160,7 @@ def solve(
 
     Returns
     -------
-    Solution
+    Attempt
     """
     watch = _Watch(tol, polish)
     notes: list[tuple[float, float]] = []
@@ -163,7 +170,7 @@ def solve(
             notes.append((progress.seconds, progress.iterate.relative_gap))
         return None if callback is None else callback(progress)
 
-    start = start or Start()
+    start = start or Point()
     ended = drive(
         watch.seen(solver.iterates(problem, start), max_time, reserve),
         rules=[watch],
@@ -182,7 +189,7 @@ def solve(
     late = watch.late or status is Status.MAX_TIME
     if watch.last is None or (late and not watch.last.w.any()):
         begun = beginning(problem, start)
-        return Solution(begun.w, begun.b, begun.beta, replace(ended, status=Status.MAX_TIME), notes)
+        return Attempt(begun, replace(ended, status=Status.MAX_TIME), notes)
     if watch.last.relative_gap <= tol and status is not Status.INTERRUPTED:
         status = Status.OPTIMAL
     elif watch.late:
@@ -190,10 +197,10 @@ def solve(
     elif watch.exhausted:
         status = Status.STALLED
     last = watch.last
-    return Solution(last.w, last.b, last.beta, replace(ended, status=status), notes)
+    return Attempt(Point(last.w, last.b, last.beta), replace(ended, status=status), notes)
 
 
-def beginning(problem: Problem | MulticlassProblem | KernelProblem, start: Start) -> Any:
+def beginning(problem: Problem | MulticlassProblem | KernelProblem, start: Point) -> Point:
     """Return a point (w, b, beta) that takes a moment: the start, or what the means of classes say.
 
     The scores of a linear machine are ±1 at the means of its classes, or lower for a class the
@@ -201,13 +208,13 @@ def beginning(problem: Problem | MulticlassProblem | KernelProblem, start: Start
     """
     if isinstance(problem, KernelProblem):
         beta = _some_of_either(problem) if start.beta is None else start.beta
-        return Start(beta, np.zeros(len(problem.totals)), beta)
+        return Point(beta, np.zeros(len(problem.totals)), beta)
     n, d = problem.X.shape
     several = (problem.n_classes,) if isinstance(problem, MulticlassProblem) else ()
     beta = np.zeros((n, *several)) if start.beta is None else start.beta
     if start.w is not None:
         b = np.broadcast_to(start.b, several) if several else start.b
-        return Start(start.w, b, beta)
+        return Point(start.w, b, beta)
     some = slice(None, None, max(1, n // _GLANCED_AT))
     rows = problem.X[some]
     if isinstance(problem, MulticlassProblem):
@@ -219,7 +226,7 @@ def beginning(problem: Problem | MulticlassProblem | KernelProblem, start: Start
         w, b = w[:, 1:] - w[:, :1], b[1:] - b[:1]
     if problem.intercept is Intercept.NONE:
         b = np.zeros(len(b))
-    return Start(w, b, beta) if several else Start(w[:, 0], float(b[0]), beta)
+    return Point(w, b, beta) if several else Point(w[:, 0], float(b[0]), beta)
 
 
 def _between_means(rows: Any, labels: Ints, n_classes: int) -> tuple[Floats, Floats]:
@@ -253,24 +260,24 @@ def _some_of_either(problem: KernelProblem) -> Floats:
 
 
 class _Watch:
-    """The stop rule of ``solve``: the gap, stalling, and how much polishing follows."""
+    """The stop rule of ``run_solver``: the gap, stalling, and how much polishing follows."""
 
     _PATIENCE = 60  # iterations in which either bound must gain a hundredth of the gap
 
     def __init__(self, tol: float, polish: int) -> None:
         self.tol = tol
         self.polish = polish
-        self.last: Bracket | None = None
+        self.last: Iterate | None = None
         self.exhausted = self.late = False
         self._marks: list[tuple[float, float]] = []
         self._extra = 0
 
     def seen(
         self,
-        iterates: Iterator[Bracket],
+        iterates: Iterator[Iterate],
         max_time: float | None,
-        reserve: Callable[[Bracket], float] | None,
-    ) -> Iterator[Bracket]:
+        reserve: Callable[[Iterate], float] | None,
+    ) -> Iterator[Iterate]:
         """Pass iterates on, noting the last one, and whether the solver gave up by itself.
 
         A step that takes longer than there is time for is given up in the middle.
@@ -292,12 +299,12 @@ class _Watch:
             if reserve is not None and max_time is not None:
                 limit.end = min(limit.end, end - reserve(self.last))
 
-    def __call__(self, iterate: Bracket) -> Status | None:
+    def __call__(self, iterate: Iterate) -> Status | None:
         gap = iterate.relative_gap
         if gap <= self.tol:
             self._extra += 1
             most = min(self.polish, max(_POLISH_LEAST, len(self._marks)))
-            done = iterate.settled or self._extra > most
+            done = iterate.converged or self._extra > most
             return Status.OPTIMAL if done else None
         self._marks.append((iterate.primal, iterate.dual))
         if len(self._marks) <= self._PATIENCE:
@@ -436,12 +443,16 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """A solution, its certificate, and which solvers it took."""
+class Result:
+    """What solving a problem gave: a point, its certificate, and how the run ended."""
 
-    solution: Solution
+    point: Point
     certificate: Certificate
-    solver: str
+    status: Status
+    iterations: int
+    seconds: float
+    solver: str  # or solvers, if one went on where another had stopped
+    trace: list[tuple[float, float]] = field(default_factory=list)  # seconds, relative gap
 
 
 class Budget:
@@ -510,7 +521,7 @@ class Budget:
         kernel = isinstance(problem, KernelProblem)  # most of it may be for kernel values
         self._row = min(each, self._row or each) if kernel else each
 
-    def reserve(self, problem: "AnyProblem") -> Callable[[Bracket], float] | None:
+    def reserve(self, problem: "AnyProblem") -> Callable[[Iterate], float] | None:
         """Return how the time that the certificate of an iterate will take is foreseen."""
         left, after = self.left, self.for_certificate
         if not left or after is None or not isinstance(problem, KernelProblem):
@@ -520,7 +531,7 @@ class Budget:
             self._each = _seconds_per_value(problem)
         each, grace, most = self._each, after - left, _RESERVED * left
 
-        def reserved(iterate: Bracket) -> float:
+        def reserved(iterate: Iterate) -> float:
             values = n_rows * np.count_nonzero(iterate.beta)
             return float(np.clip(values * each - grace, 0.0, most))
 
@@ -534,7 +545,7 @@ def _n_rows(problem: "AnyProblem") -> int:
 def _seconds_per_row(problem: Problem | MulticlassProblem) -> float:
     """Return what a row takes in the certificate of a linear machine, as seen on some of them."""
     few = _first(problem, max(_PROBE[1], int(_PROBE_PART * _n_rows(problem))))
-    point, taken = beginning(few, Start()), []
+    point, taken = beginning(few, Point()), []
     for _ in range(2):  # what comes first takes longer
         started = clock.now()
         certify(few, point)
@@ -558,56 +569,56 @@ def _seconds_per_value(problem: KernelProblem) -> float:
     return (clock.now() - started) / (len(few) * len(many))
 
 
-def solved(problem: AnyProblem, settings: Settings, budget: Budget, start: Start) -> Outcome:
+def solve(problem: AnyProblem, settings: Settings, budget: Budget, start: Point) -> Result:
     """Return the solution of a problem with its certificate.
 
     The status is OPTIMAL only if the certificate, recomputed from the data, says so: a solver that
-    believes to be there and is not must go on, and one that stalls hands over to another. BLAS
-    stays on one thread: ours share out the rows, and its own would wait for each other.
+    wrongly believes that it has converged must go on, and one that stalls hands over to another.
+    BLAS stays on one thread: ours share out the rows, and its own would wait for each other.
     """
     bar = progress(
         "Solving", settings.max_iter, unit="iteration", tol=settings.tol, max_time=budget.left,
         quiet=settings.verbose,
     )  # fmt: skip
     with one_blas_thread(), bar:  # of all attempts: it never goes back
-        return _solved(problem, settings, budget, start, bar)
+        return _attempt_all(problem, settings, budget, start, bar)
 
 
-def all_solved(
-    problems: list[Any], starts: list[Start], settings: Settings, budget: Budget
-) -> list[Outcome]:
+def solve_all(
+    problems: list[Any], starts: list[Point], settings: Settings, budget: Budget
+) -> list[Result]:
     """Return the solutions of independent problems, one after the other within one budget.
 
     Side by side, a thread each, they took longer: Python's lock is held too often.
     """
     if len(problems) == 1:  # whose own bar says more
         budget.begin(problems[0], 1)
-        return [solved(problems[0], settings, budget, starts[0])]
-    outcomes = []
+        return [solve(problems[0], settings, budget, starts[0])]
+    results = []
     with progress("Fitting", len(problems), unit="problem", quiet=settings.verbose) as bar:
         for k, (problem, start) in enumerate(zip(problems, starts, strict=True)):
             budget.begin(problem, len(problems) - k)
-            outcomes.append(solved(problem, settings, budget, start))
+            results.append(solve(problem, settings, budget, start))
             bar.advance()
-    return outcomes
+    return results
 
 
-def _solved(
-    problem: AnyProblem,
-    settings: Settings,
-    budget: Budget,
-    start: Start,
-    bar: Bar,
-) -> Outcome:
+_Proved = tuple[Point, Certificate]
+
+
+def _attempt_all(
+    problem: AnyProblem, settings: Settings, budget: Budget, start: Point, bar: Bar
+) -> Result:
+    """Let one solver after the other go on until the certificate holds or a limit is reached."""
     used: list[str] = []
     made = Run(Status.MAX_ITER, 0, 0.0)
     tol = settings.tol * (_SINGLE_MARGIN if isinstance(problem, KernelProblem) else _MARGIN)
     trace: list[tuple[float, float]] = []
-    best: tuple[Solution, Certificate] | None = None
+    best: _Proved | None = None
     reserve = budget.reserve(problem)
     for solver in _attempts(problem, settings):
         used.append(_name(solver))
-        solution = solve(
+        attempt = run_solver(
             problem,
             solver,
             tol=tol,
@@ -622,118 +633,105 @@ def _solved(
             bar=bar,
             made=made.iterations,
         )
-        trace += [(made.seconds + at, gap) for at, gap in solution.trace]
-        best = _checked(problem, solution, best, budget)
-        status = _judged(budget.ended or solution.run.status, best[1], settings.tol)
+        trace += [(made.seconds + at, gap) for at, gap in attempt.trace]
+        best = _checked(problem, attempt, best, budget)
+        point, certificate = best
+        status = _judged(budget.ended or attempt.run.status, certificate, settings.tol)
         if status not in _ENDS and budget.left == 0.0:  # for another attempt
             status = Status.MAX_TIME
         made = Run(
-            status,
-            made.iterations + solution.run.iterations,
-            made.seconds + solution.run.seconds,
+            status, made.iterations + attempt.run.iterations, made.seconds + attempt.run.seconds
         )
-        hidden = best[1].relative_gap <= _HIDDEN * best[1].rounding and status is Status.ROUNDING
-        if status in _ENDS or hidden or made.iterations >= settings.max_iter:
+        hidden = certificate.relative_gap <= _HIDDEN * certificate.rounding
+        if status in _ENDS or (hidden and status is Status.ROUNDING):
             break
-        start, tol = Start(best[0].w, best[0].b, best[0].beta), 0.1 * tol
-    assert best is not None
+        if made.iterations >= settings.max_iter:
+            break
+        start, tol = point, 0.1 * tol
     if made.status is Status.CALLBACK:
         budget.ended = made.status
     names = " and ".join(dict.fromkeys(used))
-    return Outcome(replace(best[0], run=made, trace=trace), best[1], names)
+    return Result(point, certificate, made.status, made.iterations, made.seconds, names, trace)
 
 
 def _checked(
-    problem: AnyProblem,
-    solution: Solution,
-    before: tuple[Solution, Certificate] | None,
-    budget: Budget,
-) -> tuple[Solution, Certificate]:
-    """Return the better of two solutions with its certificate, in the time there is for it.
+    problem: AnyProblem, attempt: Attempt, before: _Proved | None, budget: Budget
+) -> _Proved:
+    """Return the better of two points with its certificate, in the time there is for it.
 
     After Ctrl-C, which may come in the middle of this, what was reached is kept with a certificate
     that takes a moment.
     """
-    if solution.run.status is Status.INTERRUPTED:
+    if attempt.run.status is Status.INTERRUPTED:
         budget.interrupt()
     try:
-        return _in_time(problem, solution, before, budget)
+        return _in_time(problem, attempt.point, before, budget)
     except KeyboardInterrupt:
         budget.interrupt()
-        return _in_time(problem, solution, before, budget)
+        return _in_time(problem, attempt.point, before, budget)
 
 
-def _in_time(
-    problem: AnyProblem,
-    solution: Solution,
-    before: tuple[Solution, Certificate] | None,
-    budget: Budget,
-) -> tuple[Solution, Certificate]:
-    """Return the better solution; without any proof if there is no time for one."""
+def _in_time(problem: AnyProblem, point: Point, before: _Proved | None, budget: Budget) -> _Proved:
+    """Return the better point; without any proof if there is no time for one."""
     if not budget.affords(problem):
-        return before or _unproved(problem, solution)
+        return before or _unproved(problem, point)
     started = clock.now()
     try:
         with clock.limited(budget.for_certificate):
-            found = _better(problem, solution, before)
+            found = _better(problem, point, before)
     except clock.OutOfTimeError:
-        return before or _unproved(problem, solution)
+        return before or _unproved(problem, point)
     budget.certified(problem, clock.now() - started)
     return found
 
 
-def _unproved(problem: AnyProblem, solution: Solution) -> tuple[Solution, Certificate]:
-    """Return a solution of which nothing is proved, for want of time; duals need a proof."""
+def _unproved(problem: AnyProblem, point: Point) -> _Proved:
+    """Return a point of which nothing is proved, for want of time; duals need a proof."""
     if not isinstance(problem, KernelProblem):
-        solution = replace(solution, beta=np.zeros(solution.beta.shape))
-    return solution, unproved(solution)
+        point = replace(point, beta=np.zeros(point.beta.shape))
+    return point, unproved(point)
 
 
-def _better(
-    problem: AnyProblem,
-    solution: Solution,
-    before: tuple[Solution, Certificate] | None,
-) -> tuple[Solution, Certificate]:
-    """Return the solution with its certificate, or what is better of an earlier one.
+def _better(problem: AnyProblem, point: Point, before: _Proved | None) -> _Proved:
+    """Return the point with its certificate, or what is better of an earlier one.
 
     The duals are those of the certificate. A kernel machine has but one vector: its weights are
     the ones that its duals imply. Of a linear machine the better weights and the better duals are
     kept.
     """
     if isinstance(problem, KernelProblem):
-        beta = feasible_duals(problem, solution)
-        solution = replace(solution, w=beta, beta=beta)
-        certificate = certify(problem, solution)
+        beta = feasible_duals(problem, point)
+        point = replace(point, w=beta, beta=beta)
+        certificate = certify(problem, point)
         if before is not None and _rank(before[1]) < _rank(certificate):
             return before
-        return solution, certificate
-    raw, certificate = solution, certify(problem, solution)
+        return point, certificate
+    certificate = certify(problem, point)
     if before is not None and certificate.gap > 0:
         last, known = before
         if known.primal <= certificate.primal and known.dual >= certificate.dual:
             return before
         if known.primal < certificate.primal:
-            raw = replace(raw, w=last.w, b=last.b)
+            point = replace(point, w=last.w, b=last.b)
         if known.dual > certificate.dual:
-            raw = replace(raw, beta=last.beta)
-        certificate = certify(problem, raw)
-    return replace(raw, beta=feasible_duals(problem, raw)), certificate
+            point = replace(point, beta=last.beta)
+        certificate = certify(problem, point)
+    return replace(point, beta=feasible_duals(problem, point)), certificate
 
 
-def recertified(problem: AnyProblem, outcome: Outcome, b: Any, tol: float) -> Outcome:
-    """Return a solution with other intercepts, certified with these.
+def recertified(problem: AnyProblem, result: Result, b: Any, tol: float) -> Result:
+    """Return a result with other intercepts, certified with these.
 
     Where the time was over already the bounds are those that take a moment; or there are none.
     """
-    if np.isinf(outcome.certificate.primal):
-        return outcome
-    solution = replace(outcome.solution, b=b)
-    over = solution.run.status in (Status.MAX_TIME, Status.INTERRUPTED)
+    if np.isinf(result.certificate.primal):
+        return result
+    point = replace(result.point, b=b)
+    over = result.status in (Status.MAX_TIME, Status.INTERRUPTED)
     with clock.limited(0.0 if over else None):
-        certificate = certify(problem, solution, keep_intercept=True)
-    status = _judged(solution.run.status, certificate, tol)
-    run = replace(solution.run, status=status)
-    return Outcome(replace(solution, run=run), certificate, outcome.solver)
+        certificate = certify(problem, point, keep_intercept=True)
+    status = _judged(result.status, certificate, tol)
+    return replace(result, point=point, certificate=certificate, status=status)
 
 
 def _rank(certificate: Certificate) -> tuple[bool, float, float]:

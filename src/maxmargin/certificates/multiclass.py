@@ -92,14 +92,15 @@ def _feasible(problem: MulticlassProblem, beta: Floats) -> tuple[Floats, float]:
 def _settled(problem: MulticlassProblem, duals: Floats) -> Floats:
     """Return duals whose sums over a class are 0 beside the duals, not only beside their costs.
 
-    In a row of a class that has too little, a small amount goes there from a class that has too
-    much; of the rows that can take it, the one with the smallest duals rounds it least.
+    In one row, a small amount goes from a class with too much to one with too little; of the rows
+    that can take it, the one with the smallest duals rounds it least.
     """
+    costs = _costs(problem)
     for _ in range(2 * problem.n_classes):
         sums = np.array([math.fsum(column) for column in duals.T.tolist()])
         high, low = int(sums.argmax()), int(sums.argmin())
         amount = min(sums[high], -sums[low])
-        takes = (problem.labels == low) & (problem.cost - duals[:, low] >= amount)
+        takes = costs[:, low] - duals[:, low] >= amount
         if amount <= _BALANCED * float(np.abs(duals).sum()) or not takes.any():
             break
         row = np.flatnonzero(takes)[np.abs(duals[takes]).sum(axis=1).argmin()]

@@ -27,7 +27,7 @@ from maxmargin.estimators import SVC, LinearSVC, Nystroem, PolynomialMap, Random
 from maxmargin.kernels import Linear
 from maxmargin.problems import losses
 from maxmargin.problems.duality import best_intercept
-from maxmargin.problems.problem import Intercept, KernelProblem, Start
+from maxmargin.problems.problem import Intercept, KernelProblem, Point
 from maxmargin.validation.data import check_classes, check_labels, generator
 from maxmargin.validation.parameters import shown
 
@@ -243,7 +243,7 @@ def _expansion(problem: KernelProblem, beta: Floats) -> Certificate:
 
     most = 2.0 * max(1.0, float(1 / max(np.abs(scores).max(initial=0.0), 0.1)))
     t = float(minimize_scalar(primal, bounds=(0.0, most), method="bounded").x)
-    point: Any = Start(t * beta, np.zeros(len(problem.totals)), shorter * beta)
+    point: Any = Point(t * beta, np.zeros(len(problem.totals)), shorter * beta)
     return certify_point(problem, point)
 
 

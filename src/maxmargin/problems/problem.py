@@ -1,6 +1,6 @@
 """What is solved, what a solver yields on the way, and what comes of it."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Protocol
 
@@ -72,38 +72,19 @@ class Problem:
     l1_ratio: float = 0.0
 
 
-class Point(Protocol):
-    """Where a solver stands: weights, intercept and signed duals.
+@dataclass(frozen=True)
+class Point:
+    """Weights, intercepts and signed duals; where a solver is to start, any of them may be missing.
 
     In a KernelProblem the weights are w = Σ wᵥ φ(xᵥ), by their coefficients wᵥ.
     """
 
-    @property
-    def w(self) -> Floats:
-        """Weights."""
-        ...
-
-    @property
-    def b(self) -> Any:
-        """Intercept; one a class in a MulticlassProblem, one a group in a KernelProblem."""
-        ...
-
-    @property
-    def beta(self) -> Floats:
-        """Duals with the sign of the label: w = Σβx at the optimum."""
-        ...
+    w: Any = None
+    b: Any = 0.0  # a number; one per class in a MulticlassProblem, one per group in a KernelProblem
+    beta: Any = None  # with the sign of the label: w = Σβx at the optimum
 
 
-@dataclass(frozen=True)
-class Start:
-    """A point to start from: any part may be missing."""
-
-    w: Floats | None = None
-    b: Any = 0.0  # a number; one a class in a MulticlassProblem
-    beta: Floats | None = None
-
-
-class Iterate(Protocol):
+class Finishable(Protocol):
     """One step of a solver, short enough that a clock can be read and Ctrl-C felt in between."""
 
     @property
@@ -113,34 +94,34 @@ class Iterate(Protocol):
 
 
 @dataclass(frozen=True)
-class Bracket:
-    """An iterate of a solver that knows a lower and an upper bound of the optimum.
+class Iterate:
+    """Where a solver stands: the best lower and upper bound of the optimum so far.
 
-    ``w, b`` attain ``primal`` and ``beta`` (made feasible) attains ``dual``: the best so far.
+    ``w, b`` attain ``primal`` and ``beta`` (made feasible) attains ``dual``.
     """
 
     primal: float
     dual: float
     w: Floats
-    b: Any  # a number; one a group in a KernelProblem
+    b: Any
     beta: Floats
     finished: bool = True
-    settled: bool = False  # nothing more to gain: the optimality conditions hold to rounding
+    converged: bool = False  # nothing more to gain: the optimality conditions hold to rounding
 
     @property
     def relative_gap(self) -> float:
         """(P − D) / max(|P|, |D|), and 0 where both are 0."""
         return relative_gap(self.primal, self.dual)
 
-    def unfinished(self) -> "Bracket":
+    def unfinished(self) -> "Iterate":
         """Return the same in the middle of an iteration."""
         return replace(self, finished=False)
 
-    def improved(self, other: "Bracket") -> "Bracket":
+    def improved(self, other: "Iterate") -> "Iterate":
         """Return the better of both bounds, and what attains it."""
         point = self if self.primal <= other.primal else other
         duals = self if self.dual >= other.dual else other
-        return Bracket(point.primal, duals.dual, point.w, point.b, duals.beta)
+        return Iterate(point.primal, duals.dual, point.w, point.b, duals.beta)
 
     def __str__(self) -> str:
         return f"objective {self.primal:.6g}, relative gap {self.relative_gap:.2g}"
@@ -170,17 +151,6 @@ class Run:
     status: Status
     iterations: int
     seconds: float
-
-
-@dataclass(frozen=True)
-class Solution:
-    """What solving a problem gave: a point, how the run ended, and its course if asked for."""
-
-    w: Floats
-    b: Any  # a number; one a class in a MulticlassProblem
-    beta: Floats
-    run: Run
-    trace: list[tuple[float, float]] = field(default_factory=list)  # seconds, relative gap
 
 
 @dataclass(frozen=True)

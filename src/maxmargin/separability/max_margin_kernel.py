@@ -21,7 +21,7 @@ from maxmargin.kernels import Kernel, Precomputed
 from maxmargin.kernels.precomputed import asymmetry
 from maxmargin.problems import losses
 from maxmargin.problems.gram import Gram
-from maxmargin.problems.problem import Intercept, KernelProblem, Run, Solution, Status
+from maxmargin.problems.problem import Intercept, KernelProblem, Point, Run, Status
 from maxmargin.separability.max_margin import ACCURACY, BUDGETS, REASONS, NoPlane, Widest
 from maxmargin.separability.overlap import fewest
 from maxmargin.separability.result import Overlap
@@ -179,7 +179,7 @@ def _plane(
     if not placing.smallest > 0:
         return None
     a, b = beta / placing.smallest, placing.intercept / placing.smallest
-    problem, point = hard_problem(rows, signs, intercept), Solution(a, b, a, run)
+    problem, point = hard_problem(rows, signs, intercept), Point(a, b, a)
     certificate = certify_kernel_hard(problem, point, keep_intercept=True)
     if not (np.isfinite(certificate.primal) and np.isfinite(a).all()):
         return None

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.geometry.inputs import blocks
-from maxmargin.problems.problem import Intercept, MulticlassProblem, relative_gap
+from maxmargin.problems.problem import Intercept, Iterate, MulticlassProblem, Point, relative_gap
 
 # ------------------------------------------------------------------- crammer singer intercepts
 #
@@ -100,19 +100,10 @@ def middle_step(claims: Floats, mass: Floats) -> Floats:
 _SOFT = 0.03  # how far sweeps let an intercept move at once: τ over the mean ‖x‖²
 
 
-@dataclass(frozen=True)
-class MulticlassStart:
-    """A point to start from: duals of shape (n, K), and the intercept that goes with them."""
-
-    beta: Floats | None = None
-    b: Floats | float = 0.0
-    w: Floats | None = None  # implied by beta
-
-
 class JointMachine:
     """Masses, the weights they imply, and the best bounds met so far."""
 
-    def __init__(self, problem: MulticlassProblem, start: MulticlassStart) -> None:
+    def __init__(self, problem: MulticlassProblem, start: Point) -> None:
         self.problem = problem
         self.free = problem.intercept is Intercept.FREE
         self.kept = np.flatnonzero(problem.cost > 0)
@@ -148,7 +139,7 @@ class JointMachine:
         centre = np.average(X, axis=0, weights=self.problem.cost[self.kept])
         return np.ascontiguousarray(X - centre), np.asarray(centre, dtype=np.float64)
 
-    def _first_masses(self, start: MulticlassStart) -> Floats:
+    def _first_masses(self, start: Point) -> Floats:
         own = np.zeros(self.claims.shape)
         own[np.arange(len(own)), self.labels] = self.cost
         if start.beta is None:
@@ -158,7 +149,7 @@ class JointMachine:
         usable = np.isfinite(sums) & (sums > 0)
         mass[usable] *= (self.cost[usable] / sums[usable])[:, np.newaxis]
         mass[~usable] = own[~usable]
-        return mass
+        return np.asarray(mass)
 
     def typical_norm(self) -> float:
         """Return the mean ‖x‖², or 1 where all rows are 0."""
@@ -585,27 +576,6 @@ _SETTLED = 1e-14  # no relative gap below this means anything
 
 
 @dataclass(frozen=True)
-class MulticlassBracket:
-    """A ``Bracket`` of several classes: w is (d, K), b is (K,), beta is (n, K)."""
-
-    primal: float
-    dual: float
-    w: Floats
-    b: Floats
-    beta: Floats
-    finished: bool = True
-    settled: bool = False
-
-    @property
-    def relative_gap(self) -> float:
-        """(P − D) / max(|P|, |D|), and 0 where both are 0."""
-        return relative_gap(self.primal, self.dual)
-
-    def __str__(self) -> str:
-        return f"objective {self.primal:.6g}, relative gap {self.relative_gap:.2g}"
-
-
-@dataclass(frozen=True)
 class SequentialDual:
     """Solve the multiclass machine by dual blocks of one row each, and Newton steps at the end.
 
@@ -617,17 +587,15 @@ class SequentialDual:
 
     seed: int = 0
 
-    def iterates(
-        self, problem: MulticlassProblem, start: MulticlassStart | None = None
-    ) -> Iterator[MulticlassBracket]:
+    def iterates(self, problem: MulticlassProblem, start: Point | None = None) -> Iterator[Iterate]:
         """Yield brackets of the optimum until the gap is down to rounding.
 
         Parts of an iteration that take long yield in between, not ``finished``.
         """
-        machine = JointMachine(problem, start or MulticlassStart())
+        machine = JointMachine(problem, start or Point())
         if not len(machine.kept) or problem.n_classes < 2:
             machine.primal = machine.dual = 0.0  # nothing can be lost
-            yield _bracket(machine, settled=True)
+            yield _bracket(machine, converged=True)
             return
         rng = np.random.default_rng(self.seed)
         rounds = _ROUNDS
@@ -637,22 +605,18 @@ class SequentialDual:
             yield from _newton_steps(machine, newton)
             if newton.size <= LARGEST:
                 newton.finish()
-                yield _bracket(machine, settled=True)
+                yield _bracket(machine, converged=True)
                 return
             # Too many duals became free: sweep on, and longer than before.
             machine.restart(newton.mass, newton.b)
             rounds *= 2
 
 
-def _bracket(
-    machine: JointMachine, finished: bool = True, settled: bool = False
-) -> MulticlassBracket:
-    return MulticlassBracket(machine.primal, machine.dual, *machine.point(), finished, settled)
+def _bracket(machine: JointMachine, finished: bool = True, converged: bool = False) -> Iterate:
+    return Iterate(machine.primal, machine.dual, *machine.point(), finished, converged)
 
 
-def _sweeps(
-    machine: JointMachine, rng: np.random.Generator, at_least: int
-) -> Iterator[MulticlassBracket]:
+def _sweeps(machine: JointMachine, rng: np.random.Generator, at_least: int) -> Iterator[Iterate]:
     """Make rounds of sweeps until Newton steps are possible and worth it."""
     few_weights = (machine.W.shape[0] + 1) * machine.W.shape[1] <= LARGEST
     machine.look()
@@ -702,7 +666,7 @@ def _round(machine: JointMachine, rng: np.random.Generator) -> Iterator[None]:
     machine.move_offset()
 
 
-def _newton_steps(machine: JointMachine, newton: JointNewton) -> Iterator[MulticlassBracket]:
+def _newton_steps(machine: JointMachine, newton: JointNewton) -> Iterator[Iterate]:
     """Make Newton steps while they are affordable and the gap shrinks."""
     best, idle = (np.inf, -np.inf), 0
     while newton.size <= LARGEST:

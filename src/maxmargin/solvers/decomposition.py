@@ -23,7 +23,7 @@ from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.kernels import PreparedRows
 from maxmargin.kernels.rows import FloatArray
 from maxmargin.problems.gram import Gram
-from maxmargin.problems.problem import Bracket, KernelProblem, Start
+from maxmargin.problems.problem import Iterate, KernelProblem, Point
 from maxmargin.problems.row_cache import RowCache
 
 # ------------------------------------------------------------------- scores
@@ -382,7 +382,7 @@ class BlockSMO:
     precise: bool = False  # kernel values in float64 throughout
     looks: int | None = None  # at all variables, after which it gives up
 
-    def iterates(self, problem: KernelProblem, start: Start) -> Iterator[Bracket]:
+    def iterates(self, problem: KernelProblem, start: Point) -> Iterator[Iterate]:
         """Yield a bracket after each look at all variables, unfinished ones in between.
 
         These, and one after the time is over, have the variables as they are: their bounds, known
@@ -395,7 +395,7 @@ class BlockSMO:
             yield state.now()
             raise
 
-    def _rounds(self, state: "_DecompositionState") -> Iterator[Bracket]:
+    def _rounds(self, state: "_DecompositionState") -> Iterator[Iterate]:
         while True:
             yield state.bracket
             if self.looks is not None and state.looks > self.looks:
@@ -413,13 +413,13 @@ class BlockSMO:
                     break
                 yield state.now()
             state.look()
-        yield replace(state.bracket, settled=True)
+        yield replace(state.bracket, converged=True)
 
 
 class _DecompositionState:
     """All variables, and the active ones among them (in ``part``) with their rows."""
 
-    def __init__(self, problem: KernelProblem, start: Start, precise: bool, wanted: float) -> None:
+    def __init__(self, problem: KernelProblem, start: Point, precise: bool, wanted: float) -> None:
         self.problem, self.gram, self.precise, self.wanted = problem, problem.gram, precise, wanted
         self.used, row = np.unique(problem.rows, return_inverse=True)
         # First of all: it says so if values overflow.
@@ -436,7 +436,7 @@ class _DecompositionState:
         else:
             self.store = RowCache(self.gram, self._prepared(self.rows))
         self.b = np.zeros(len(problem.totals))
-        self.bracket = Bracket(np.inf, -np.inf, beta, self.b, beta)
+        self.bracket = Iterate(np.inf, -np.inf, beta, self.b, beta)
         self.violation = self.last_gap = self.last_violation = self.gap_before = np.inf
         self.rounds = self.since_look = self.still = self.leapt_at = self.looks = 0
         self.summed_at = 0  # the round after which scores were sums over all variables
@@ -465,7 +465,7 @@ class _DecompositionState:
         self.own = self.diagonal[variables]
         self.newest = np.empty(0, np.int64)
 
-    def now(self) -> Bracket:
+    def now(self) -> Iterate:
         """Return the variables as they are, feasible at any time, with the bounds known so far."""
         x = self.all.x.copy()
         x[self.variables] = self.part.x
@@ -645,7 +645,7 @@ class _DecompositionState:
         self.gap_before = self.last_gap
         self.last_gap, self.since_look = gap / max(abs(self.dual), 1e-300), 0
         x = self.all.x.copy()
-        seen = Bracket(self.dual + gap, self.dual, x, self.b.copy(), x)
+        seen = Iterate(self.dual + gap, self.dual, x, self.b.copy(), x)
         # Weights are those that the duals imply, so both bounds come from one point.
         if gap <= self.bracket.primal - self.bracket.dual:
             self.bracket = seen

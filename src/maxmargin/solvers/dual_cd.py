@@ -13,7 +13,7 @@ from maxmargin import loops
 from maxmargin._typing import Floats
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
-from maxmargin.problems.problem import Bracket, Intercept, Problem, Start
+from maxmargin.problems.problem import Intercept, Iterate, Point, Problem
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.row_sums import Passes, repaired
 
@@ -28,7 +28,7 @@ class DualCD:
     seed: int = 0
     threads: int | None = None
 
-    def iterates(self, problem: Problem, start: Start) -> Iterator[Bracket]:
+    def iterates(self, problem: Problem, start: Point) -> Iterator[Iterate]:
         """Yield a bracket after each round of sweeps (unfinished ones in between).
 
         It ends when no row violates anything, or when a round took too many sweeps.
@@ -53,7 +53,7 @@ def _least_prox(loss: Loss) -> float:
 
 
 class _DualCDState:
-    def __init__(self, problem: Problem, passes: Passes, start: Start, seed: int) -> None:
+    def __init__(self, problem: Problem, passes: Passes, start: Point, seed: int) -> None:
         self.problem = problem
         self.passes = passes
         loss = problem.loss
@@ -86,13 +86,13 @@ class _DualCDState:
         self.look()
 
     @property
-    def unfinished(self) -> Bracket:
-        return Bracket(
+    def unfinished(self) -> Iterate:
+        return Iterate(
             self.primal, self.dual, self.best_w, self.best_b, self.best_beta, finished=False
         )
 
-    def bracket(self) -> Bracket:
-        return Bracket(self.primal, self.dual, self.best_w, self.best_b, self.best_beta)
+    def bracket(self) -> Iterate:
+        return Iterate(self.primal, self.dual, self.best_w, self.best_b, self.best_beta)
 
     def round(self) -> Iterator[None]:
         """Sweep until violations are small enough, leaving out rows at rest; then all are back."""
@@ -154,14 +154,14 @@ class DualCDThenNewton:
     seed: int = 0
     threads: int | None = None
 
-    def iterates(self, problem: Problem, start: Start) -> Iterator[Bracket]:
+    def iterates(self, problem: Problem, start: Point) -> Iterator[Iterate]:
         """Yield brackets of the one, then of the other, never worse than before."""
         best = None
         for best in DualCD(self.seed, self.threads).iterates(problem, start):
             yield best
         if best is None:
             return
-        start = Start(best.w, best.b, best.beta)
+        start = Point(best.w, best.b, best.beta)
         for bracket in Newton(self.threads).iterates(problem, start):
-            best = bracket if bracket.settled else best.improved(bracket)
+            best = bracket if bracket.converged else best.improved(bracket)
             yield replace(best, finished=bracket.finished)

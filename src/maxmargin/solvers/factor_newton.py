@@ -24,7 +24,7 @@ from maxmargin.kernels import Linear
 from maxmargin.kernels.rows import DenseRows
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
-from maxmargin.problems.problem import Bracket, Intercept, KernelProblem, Problem, Start
+from maxmargin.problems.problem import Intercept, Iterate, KernelProblem, Point, Problem
 from maxmargin.solvers.decomposition import (
     Variables,
     dual_value,
@@ -93,7 +93,7 @@ class FactorNewton:
         thin = type(problem.gram.kernel) is Linear and isinstance(rows[0], DenseRows)
         return thin and _THIN * rows[0].terms <= len(problem.gram)
 
-    def iterates(self, problem: KernelProblem, start: Start) -> Iterator[Bracket]:
+    def iterates(self, problem: KernelProblem, start: Point) -> Iterator[Iterate]:
         """Yield a bracket after each Newton step, at the weights that its duals imply."""
         rows, at = np.unique(problem.rows, return_inverse=True)
         factor = _Factor.of(problem, rows)
@@ -101,55 +101,55 @@ class FactorNewton:
         best, least = None, np.inf  # the gap is a sum of terms ≥ 0, so that no rounding hides it
         steps = self._of_groups if problem.totals.any() else self._of_one
         first = [] if start.beta is None else [(start.beta, False)]
-        for beta, settled in chain(first, steps(problem, Z, start)):
+        for beta, converged in chain(first, steps(problem, Z, start)):
             if best is None or not np.array_equal(beta, best.beta):
                 coefficients = summed(at, beta, len(rows))
                 variables = Variables.of(problem, at, beta, factor.scores(coefficients))
                 gap, b, _ = duality_gap(variables, np.zeros(len(problem.totals)))
                 dual = dual_value(variables)
                 if is_nothing(variables, gap, dual, magnitude(variables, lengths, coefficients)):
-                    gap, dual, settled = 0.0, 0.0, True
+                    gap, dual, converged = 0.0, 0.0, True
                 if best is None or gap < least:
-                    least, best = gap, Bracket(dual + gap, dual, beta, b, beta)
-            yield replace(best, settled=settled)
+                    least, best = gap, Iterate(dual + gap, dual, beta, b, beta)
+            yield replace(best, converged=converged)
 
     def _of_one(
-        self, problem: KernelProblem, Z: Floats, start: Start
+        self, problem: KernelProblem, Z: Floats, start: Point
     ) -> Iterator[tuple[Floats, bool]]:
-        """Yield the duals, and whether they settled, with a free intercept or none."""
+        """Yield the duals, and whether they converged, with a free intercept or none."""
         intercept = Intercept.FREE if len(problem.totals) else Intercept.NONE
-        begun, caps = Start(beta=start.beta), _caps(problem.loss, Z)
+        begun, caps = Point(beta=start.beta), _caps(problem.loss, Z)
         for cap in caps:
             linear = Problem(Z, _capped(problem.loss, cap), intercept)
             steps = Newton(self.threads).iterates(linear, begun)
             for step in islice(steps, None if cap == caps[-1] else _STEPS):
-                yield step.beta, step.settled and cap == caps[-1]
-                if step.settled and cap != caps[-1]:
+                yield step.beta, step.converged and cap == caps[-1]
+                if step.converged and cap != caps[-1]:
                     break
-            if step.settled and np.abs(step.beta).max() < _AT_CAP * cap:
+            if step.converged and np.abs(step.beta).max() < _AT_CAP * cap:
                 yield step.beta, True  # no dual wants to be larger
                 return
-            begun = Start(step.w, step.b, step.beta)
+            begun = Point(step.w, step.b, step.beta)
 
     def _of_groups(
-        self, problem: KernelProblem, Z: Floats, start: Start
+        self, problem: KernelProblem, Z: Floats, start: Point
     ) -> Iterator[tuple[Floats, bool]]:
-        """Yield the duals, and whether they settled, of a ν-form."""
+        """Yield the duals, and whether they converged, of a ν-form."""
         beta = feasible_start(problem) if start.beta is None else start.beta
-        apart, begun = 0.0, Start(beta=np.append(beta, -problem.totals))
+        apart, begun = 0.0, Point(beta=np.append(beta, -problem.totals))
         for _ in range(_CENTRES):
             machine = _Joined.of(problem, Z, beta, apart)
             steps = Newton(self.threads).iterates(machine.linear, machine.start(begun))
             for step in islice(steps, _STEPS):
                 beta = machine.unit * step.beta[: len(Z)]
                 yield _balanced(problem, beta), False
-                if step.settled:
+                if step.converged:
                     break
             apart, begun = machine.distance(step), machine.point(step)
             off = summed(problem.groups, beta, len(problem.totals)) - problem.totals
-            if step.settled and (np.abs(off) <= _BALANCED * np.abs(problem.totals)).all():
+            if step.converged and (np.abs(off) <= _BALANCED * np.abs(problem.totals)).all():
                 break
-        yield _balanced(problem, beta), step.settled
+        yield _balanced(problem, beta), step.converged
 
 
 @dataclass(frozen=True)
@@ -207,21 +207,21 @@ class _Joined:
         X[:, Z.shape[1] :] = length * side[:, np.newaxis]
         return cls(Problem(X, joined, Intercept.FREE), Z.shape[1], unit, apart, length)
 
-    def start(self, point: Start) -> Start:
+    def start(self, point: Point) -> Point:
         """Return a point as a start of this machine, at the centre of its penalty."""
         assert point.beta is not None
         beta = point.beta / self.unit
         if point.w is None:
-            return Start(beta=beta)
+            return Point(beta=beta)
         w = point.w / self.unit
         w[self.width :] = 0.0
-        return Start(w, point.b / self.unit, beta)
+        return Point(w, point.b / self.unit, beta)
 
-    def point(self, step: Bracket) -> Start:
+    def point(self, step: Iterate) -> Point:
         """Return where the machine stands."""
-        return Start(self.unit * step.w, self.unit * step.b, self.unit * step.beta)
+        return Point(self.unit * step.w, self.unit * step.b, self.unit * step.beta)
 
-    def distance(self, step: Bracket) -> float:
+    def distance(self, step: Iterate) -> float:
         """Return half the distance of the intercepts."""
         return self.apart + self.unit * self.length * float(step.w[self.width :].sum())
 

@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from maxmargin._typing import Floats, Ints
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
-from maxmargin.problems.problem import Bracket, Intercept, Problem, Start
+from maxmargin.problems.problem import Intercept, Iterate, Point, Problem
 from maxmargin.solvers.polish import polished
 from maxmargin.solvers.row_sums import Passes, Sums
 
@@ -263,7 +263,7 @@ class Newton:
 
     threads: int | None = None
 
-    def iterates(self, problem: Problem, start: Start) -> Iterator[Bracket]:
+    def iterates(self, problem: Problem, start: Point) -> Iterator[Iterate]:
         """Yield a bracket after each Newton step, and unfinished ones during the rehearsal."""
         width = None
         if start.w is None and start.beta is None:
@@ -281,14 +281,14 @@ class Newton:
             if not state.advance():
                 return
 
-    def _rehearsal(self, problem: Problem) -> Iterator[tuple[Start, float | None]]:
+    def _rehearsal(self, problem: Problem) -> Iterator[tuple[Point, float | None]]:
         """Solve ever larger samples roughly, yielding where to start from on all rows."""
         n, d = problem.X.shape
         size = max(_SAMPLE_ROWS, _SAMPLE_PER_COLUMN * d, n // _SAMPLE_PART)
         if 4 * size > n:
             return
         sample = _sampled(problem, size)
-        start, width = Start(), None
+        start, width = Point(), None
         for begun in self._rehearsal(sample):
             start, width = begun
             yield begun
@@ -302,7 +302,7 @@ class _NewtonState:
     """Where the method stands, and the best bounds so far."""
 
     def __init__(
-        self, problem: Problem, passes: Passes, start: Start, width: float | None = None
+        self, problem: Problem, passes: Passes, start: Point, width: float | None = None
     ) -> None:
         self.problem = problem
         self.passes = passes
@@ -320,23 +320,23 @@ class _NewtonState:
         self.width = width
         self.primal, self.dual = np.inf, -np.inf
         self.best_w, self.best_b, self.best_beta = self.w, self.b, np.zeros(n)
-        self.settled = False
+        self.converged = False
         self.smooth = bool((problem.loss.quadratic > 0).all())
         self._look()
 
-    def start(self) -> Start:
+    def start(self) -> Point:
         """Return the best weights so far as a start for another problem."""
-        return Start(self.best_w, self._intercept())
+        return Point(self.best_w, self._intercept())
 
-    def bracket(self) -> Bracket:
+    def bracket(self) -> Iterate:
         """Return the best bounds so far, and what attains them."""
-        return Bracket(
+        return Iterate(
             self.primal,
             self.dual,
             self.best_w,
             self._intercept(),
             self.best_beta,
-            settled=self.settled,
+            converged=self.converged,
         )
 
     def _intercept(self) -> float:
@@ -394,7 +394,7 @@ class _NewtonState:
             self._polish()
         self._look()
         if self.smooth and not moves:
-            self.settled = True
+            self.converged = True
         return True
 
     def _polish(self) -> None:
@@ -414,7 +414,7 @@ class _NewtonState:
             self.best_w, self.best_b, self.best_beta = point[:3]
             self.primal = self.at[0]
             self.dual = self.primal - exact
-            self.settled = True
+            self.converged = True
         elif self.gap > before[3]:
             self.w, self.b, self.anchor = before[:3]
             self.passes.scores(self.w, self.b, self.f)
@@ -501,8 +501,8 @@ def _sampled(problem: Problem, size: int) -> Problem:
     return replace(problem, X=problem.X[rows], loss=problem.loss.take(rows).scaled(n / size))
 
 
-def _nothing(problem: Problem) -> Bracket:
+def _nothing(problem: Problem) -> Iterate:
     """Return what is known before anything is: the bracket of w = 0."""
     n, d = problem.X.shape
     primal = float(losses.values(problem.loss, np.zeros(n)).sum())
-    return Bracket(primal, 0.0, np.zeros(d), 0.0, np.zeros(n), finished=False)
+    return Iterate(primal, 0.0, np.zeros(d), 0.0, np.zeros(n), finished=False)

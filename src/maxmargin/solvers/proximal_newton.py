@@ -31,7 +31,7 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
-from maxmargin.problems.problem import Bracket, Intercept, Problem, Start
+from maxmargin.problems.problem import Intercept, Iterate, Point, Problem
 from maxmargin.solvers.columns import Design, design_of
 
 # ------------------------------------------------------------------- sparse duals
@@ -416,7 +416,7 @@ class WorkingSets:
     least: int = 64
     accuracy: float = 0.1
 
-    def iterates(self, problem: Problem, start: Start) -> Iterator[Bracket]:
+    def iterates(self, problem: Problem, start: Point) -> Iterator[Iterate]:
         """Yield a bracket after each Newton step, and unfinished ones on the way."""
         with one_blas_thread():
             run = _Run(self, problem, start)
@@ -441,7 +441,7 @@ def _with_one_thread(pieces: Iterator[None]) -> Iterator[None]:
 class _Run:
     """Where the method stands, and the best bounds so far."""
 
-    def __init__(self, settings: WorkingSets, problem: Problem, start: Start) -> None:
+    def __init__(self, settings: WorkingSets, problem: Problem, start: Point) -> None:
         self.settings = settings
         self.loss = problem.loss
         self.intercept = problem.intercept
@@ -549,10 +549,10 @@ class _Run:
         self.untold, self.told_gap = 0, gap
         return True
 
-    def bracket(self, finished: bool = True) -> Bracket:
+    def bracket(self, finished: bool = True) -> Iterate:
         """Return the best so far."""
         settled = finished and not self.goes_on()
-        return Bracket(
+        return Iterate(
             self.primal, self.dual, self.best_w, self.best_b, self.best_beta, finished, settled
         )
 
@@ -659,7 +659,7 @@ class _Run:
         return left
 
 
-def _start_weights(problem: Problem, start: Start, usable: npt.NDArray[np.bool_]) -> Floats:
+def _start_weights(problem: Problem, start: Point, usable: npt.NDArray[np.bool_]) -> Floats:
     w = np.zeros(len(usable))
     if start.w is not None:
         w[: len(start.w)] = start.w

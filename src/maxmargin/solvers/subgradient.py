@@ -14,7 +14,7 @@ import numpy.typing as npt
 from maxmargin import loops
 from maxmargin._typing import Floats
 from maxmargin.loops.records import Loss
-from maxmargin.problems.problem import Bracket, Intercept, Problem, Start
+from maxmargin.problems.problem import Intercept, Iterate, Point, Problem
 from maxmargin.solvers.row_sums import Passes, repaired
 
 _EPOCHS = 50
@@ -89,7 +89,7 @@ class Subgradient:
 
     seed: int = 0
 
-    def iterates(self, problem: Problem, start: Start) -> Iterator[Bracket]:
+    def iterates(self, problem: Problem, start: Point) -> Iterator[Iterate]:
         """Yield a bracket after each of fifty epochs (unfinished ones in between)."""
         n, d = problem.X.shape
         rng = np.random.default_rng(self.seed)
@@ -113,7 +113,7 @@ class Subgradient:
             yield best
 
 
-def _first(problem: Problem, start: Start) -> tuple[Floats, float, Floats]:
+def _first(problem: Problem, start: Point) -> tuple[Floats, float, Floats]:
     n, d = problem.X.shape
     w = np.zeros(d) if start.w is None else start.w
     return w, start.b, np.zeros(n) if start.beta is None else start.beta
@@ -121,11 +121,11 @@ def _first(problem: Problem, start: Start) -> tuple[Floats, float, Floats]:
 
 def _bracket(
     problem: Problem, passes: Passes, w: Floats, b: float, beta: Floats, f: Floats
-) -> Bracket:
+) -> Iterate:
     """Return the objective at w and b, and the dual objective at β made feasible."""
     passes.scores(w, b, f)
     primal = 0.5 * float(w @ w) + passes.losses(f)
     if problem.intercept is Intercept.PENALIZED:
         primal += 0.5 * (b / problem.lift) ** 2
     beta, dual = repaired(problem, passes, beta)
-    return Bracket(primal, dual, w, b, beta)
+    return Iterate(primal, dual, w, b, beta)

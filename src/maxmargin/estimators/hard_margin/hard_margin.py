@@ -24,7 +24,7 @@ from maxmargin.estimators.svm.prediction import KernelExpansion
 from maxmargin.kernels import Kernel, Linear
 from maxmargin.problems import losses
 from maxmargin.problems.gram import Gram, free_memory
-from maxmargin.problems.problem import Intercept, KernelProblem, Problem, Start, Status
+from maxmargin.problems.problem import Intercept, KernelProblem, Point, Problem, Status
 from maxmargin.separability import Overlap
 from maxmargin.separability.max_margin import NoPlane, Widest, widest
 from maxmargin.separability.max_margin_kernel import (
@@ -108,7 +108,7 @@ def refuse_many(n: int, memory: int | None) -> None:
 
 def hard_problems(
     model: Any, X: Any, kept: Ints, tasks: list[Task]
-) -> list[tuple[Problem | KernelProblem, Start]]:
+) -> list[tuple[Problem | KernelProblem, Point]]:
     """Return the problems of a model and its solutions.
 
     Parameters
@@ -140,17 +140,17 @@ def hard_problems(
         ]
     gram = Gram(model.kernel_, X)
     free = int(intercept is Intercept.FREE)
-    pairs: list[tuple[Problem | KernelProblem, Start]] = []
+    pairs: list[tuple[Problem | KernelProblem, Point]] = []
     for k, (task, part) in enumerate(zip(tasks, rows, strict=True)):
         loss, groups = losses.hard_margin(task.signs), np.full(len(part), free - 1)
         problem = KernelProblem(gram, loss, part, groups, np.zeros(free))
-        pairs.append((problem, Start(beta[k, part], model.intercept_[[k]], beta[k, part])))
+        pairs.append((problem, Point(beta[k, part], model.intercept_[[k]], beta[k, part])))
     return pairs
 
 
-def _linear(model: Any, X: Any, task: Task, beta: Floats, k: int) -> tuple[Problem, Start]:
+def _linear(model: Any, X: Any, task: Task, beta: Floats, k: int) -> tuple[Problem, Point]:
     problem = Problem(X, losses.hard_margin(task.signs), Intercept(model.intercept))
-    return problem, Start(model.coef_[k], float(model.intercept_[k]), beta)
+    return problem, Point(model.coef_[k], float(model.intercept_[k]), beta)
 
 
 # -------------------------------------------------------------------
@@ -473,7 +473,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         margins = 1.0 / self._lengths
         self.margin_ = float(margins[0]) if len(self.classes_) == 2 else margins
 
-    def _problems(self, X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Any, Start]]:
+    def _problems(self, X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Any, Point]]:
         """Return what was solved, and the solution: for ``mm.certify``."""
         self._refuse_altered()
         X = self._check_input(X, reset=False)

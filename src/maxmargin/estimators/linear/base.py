@@ -12,8 +12,8 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import together
 from maxmargin.estimators.callbacks import TakesCallbacks, announced
 from maxmargin.geometry.inputs import row_products
-from maxmargin.problems.problem import Intercept, Start, Status
-from maxmargin.solve import Budget, Outcome, Settings, all_solved, gap_left, ill_scaled
+from maxmargin.problems.problem import Intercept, Point, Status
+from maxmargin.solve import Budget, Result, Settings, gap_left, ill_scaled, solve_all
 from maxmargin.validation.data import check_rows, generator
 from maxmargin.validation.parameters import (
     NamedParameters,
@@ -109,8 +109,8 @@ class LinearMachine(TakesCallbacks, NamedParameters, BaseEstimator):
             int(generator(self.random_state).integers(2**31)),
         )
 
-    def _solve(self, problems: list[Any], starts: list[Start], budget: Budget) -> list[Outcome]:
-        return all_solved(problems, starts, self._settings(), budget)
+    def _solve(self, problems: list[Any], starts: list[Point], budget: Budget) -> list[Result]:
+        return solve_all(problems, starts, self._settings(), budget)
 
     def _intercept(self) -> Intercept:
         return Intercept(self.intercept) if self.fit_intercept else Intercept.NONE
@@ -118,16 +118,15 @@ class LinearMachine(TakesCallbacks, NamedParameters, BaseEstimator):
     def _lift(self) -> float:
         return float(self.intercept_scaling)
 
-    def _report(self, outcomes: list[Outcome], X: Any) -> None:
+    def _report(self, results: list[Result], X: Any) -> None:
         """Set what is said about solving, and warn when it ended without what was asked for."""
-        runs = [outcome.solution.run for outcome in outcomes]
-        statuses = [run.status for run in runs]
-        self.certificate_ = together([outcome.certificate for outcome in outcomes])
+        statuses = [result.status for result in results]
+        self.certificate_ = together([result.certificate for result in results])
         self.status_ = next((s for s in statuses if s is not Status.OPTIMAL), Status.OPTIMAL)
-        self.n_iter_ = max(run.iterations for run in runs)
-        self.solver_ = ", ".join(dict.fromkeys(outcome.solver for outcome in outcomes))
+        self.n_iter_ = max(result.iterations for result in results)
+        self.solver_ = ", ".join(dict.fromkeys(result.solver for result in results))
         if self.trace:
-            traces = [outcome.solution.trace for outcome in outcomes]
+            traces = [result.trace for result in results]
             self.trace_ = traces[0] if len(traces) == 1 else traces
         self.stop_reason_ = (
             f"After {self.n_iter_} iteration{'' if self.n_iter_ == 1 else 's'} "

@@ -21,8 +21,8 @@ from maxmargin.estimators.reductions import (
 from maxmargin.geometry import Hyperplane
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
 from maxmargin.problems import losses
-from maxmargin.problems.problem import Intercept, MulticlassProblem, Problem, Start
-from maxmargin.solve import Budget, Callback, Outcome
+from maxmargin.problems.problem import Intercept, MulticlassProblem, Point, Problem
+from maxmargin.solve import Budget, Callback, Result
 from maxmargin.validation.data import (
     LARGEST_PRODUCT,
     check_classes,
@@ -234,14 +234,14 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
             check_classes(self, y)
         labels = class_indices(self.classes_, y)
         tasks, problems = self._tasks(X, labels, weight)
-        outcomes = self._solve(problems, self._starts(problems, last), budget)
+        results = self._solve(problems, self._starts(problems, last), budget)
         if tasks:
-            self._adopt(X, labels, tasks, outcomes, kept, n_rows)
+            self._adopt(X, labels, tasks, results, kept, n_rows)
         else:
-            self._adopt_joint(problems[0], outcomes[0], np.unique(labels), kept, n_rows)
+            self._adopt_joint(problems[0], results[0], np.unique(labels), kept, n_rows)
         used = np.isin(kept, self.support_)
         self.n_support_ = np.bincount(labels[used], minlength=len(self.classes_))
-        self._report(outcomes, X)
+        self._report(results, X)
         return self
 
     def _tasks(self, X: Any, labels: Ints, weight: Floats) -> tuple[list[Task], list[Any]]:
@@ -254,11 +254,11 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
         return tasks, [self._problem(X, task, weight) for task in tasks]
 
     def _adopt_joint(
-        self, problem: Any, outcome: Outcome, present: Ints, kept: Ints, n_rows: int
+        self, problem: Any, result: Result, present: Ints, kept: Ints, n_rows: int
     ) -> None:
         """Set what the solution of the joint problem says about the model and the rows."""
-        solution = outcome.solution
-        b = np.asarray(getattr(outcome.certificate, "intercepts", solution.b))
+        solution = result.point
+        b = np.asarray(getattr(result.certificate, "intercepts", solution.b))
         shape = len(self.classes_), solution.w.shape[0]
         self._pairs = [(int(k), -1) for k in present]
         self._joint = solution.w, b
@@ -319,19 +319,19 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
 
     def _starts(
         self, problems: list[Any], last: tuple[Floats, Floats, list[Floats]] | None
-    ) -> list[Start]:
+    ) -> list[Point]:
         """Return where to start each problem: at the last solution as far as shapes agree."""
-        starts = [Start() for _ in problems]
+        starts = [Point() for _ in problems]
         if isinstance(problems[0], MulticlassProblem):
             duals = [] if last is None else last[2]
             n, k = len(problems[0].labels), problems[0].n_classes
             fits = len(duals) == 1 and duals[0].shape == (n, k)
-            return [Start(None, self._joint[1], duals[0])] if fits else starts
+            return [Point(None, self._joint[1], duals[0])] if fits else starts
         if last is None or last[0].shape != (len(problems), problems[0].X.shape[1]):
             return starts
         for k, (problem, w, b, beta) in enumerate(zip(problems, *last, strict=True)):
             fits = len(beta) == problem.X.shape[0]
-            starts[k] = Start(w, float(b), beta if fits else None)
+            starts[k] = Point(w, float(b), beta if fits else None)
         return starts
 
     def _adopt(
@@ -339,15 +339,15 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
         X: Any,
         labels: Ints,
         tasks: list[Task],
-        outcomes: list[Outcome],
+        results: list[Result],
         kept: Ints,
         n_rows: int,
     ) -> None:
         """Set what the solutions of the tasks say about the model and the rows."""
-        solutions = [outcome.solution for outcome in outcomes]
+        solutions = [result.point for result in results]
         self._pairs = [(task.positive, task.negative) for task in tasks]
         self.coef_ = np.array([solution.w for solution in solutions])
-        self.intercept_ = np.array([outcome.certificate.intercept for outcome in outcomes])
+        self.intercept_ = np.array([result.certificate.intercept for result in results])
         self._signed_duals = [solution.beta for solution in solutions]
         beta, slack = np.zeros((len(tasks), len(labels))), np.zeros((len(tasks), len(labels)))
         for k, task in enumerate(tasks):
@@ -413,7 +413,7 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
             )
         return Hyperplane(self.coef_[0], float(self.intercept_[0]))
 
-    def _problems(self, X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Problem, Start]]:
+    def _problems(self, X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Problem, Point]]:
         """Return what was solved, and the solution: for ``mm.certify``."""
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
@@ -424,10 +424,10 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
         tasks, problems = self._tasks(X, labels, weight)
         if not tasks:
             w, b = self._joint
-            return [(problems[0], Start(w, b, self._signed_duals[0]))]
+            return [(problems[0], Point(w, b, self._signed_duals[0]))]
         duals = getattr(self, "_signed_duals", [None] * len(problems))
         points = zip(self.coef_, self.intercept_, duals, strict=True)
         return [
-            (problem, Start(w, float(b), beta))
+            (problem, Point(w, float(b), beta))
             for problem, (w, b, beta) in zip(problems, points, strict=True)
         ]

@@ -12,7 +12,7 @@ from maxmargin.estimators.linear.base import LinearMachine
 from maxmargin.estimators.linear.partial_fit import RegressorStream
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
 from maxmargin.problems import losses
-from maxmargin.problems.problem import Problem, Start
+from maxmargin.problems.problem import Point, Problem
 from maxmargin.solve import Budget, Callback
 from maxmargin.validation.data import (
     LARGEST_PRODUCT,
@@ -154,7 +154,7 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         """
         self._check_parameters()
         budget = Budget(self.max_time)
-        start = self._start() if self.warm_start and hasattr(self, "status_") else Start()
+        start = self._start() if self.warm_start and hasattr(self, "status_") else Point()
         self._forget()
         X = check_rows(self, X, reset=True)
         target = check_targets(y, X.shape[0])
@@ -164,11 +164,11 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         if len(kept) < n_rows:
             X, target, weight = X[kept], target[kept], weight[kept]
         if start.beta is not None and len(start.beta) != len(target):
-            start = Start(start.w, start.b)
+            start = Point(start.w, start.b)
         if start.w is not None and len(start.w) != X.shape[1]:
-            start = Start()
-        outcomes = self._solve([self._problem(X, target, weight)], [start], budget)
-        solution, certificate = outcomes[0].solution, outcomes[0].certificate
+            start = Point()
+        results = self._solve([self._problem(X, target, weight)], [start], budget)
+        solution, certificate = results[0].point, results[0].certificate
         self.coef_, self.intercept_ = solution.w, np.array([certificate.intercept])
         self._signed_duals = solution.beta
         excess = np.maximum(0.0, np.abs(target - self._training_scores(X)) - float(self.epsilon))
@@ -178,7 +178,7 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         self.support_kind_ = np.where(on_tube, "on the tube", "outside")
         self.alpha_ = self._spread_out(np.abs(solution.beta), kept, n_rows)
         self.slack_ = self._spread_out(excess, kept, n_rows)
-        self._report(outcomes, X)
+        self._report(results, X)
         return self
 
     def predict(self, X: Any) -> Floats:
@@ -207,11 +207,11 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         terms = loss(target, float(self.C) * weight, float(self.epsilon))
         return Problem(X, terms, self._intercept(), self._lift())
 
-    def _start(self) -> Start:
+    def _start(self) -> Point:
         duals = getattr(self, "_signed_duals", None)
-        return Start(self.coef_, float(self.intercept_[0]), duals)
+        return Point(self.coef_, float(self.intercept_[0]), duals)
 
-    def _problems(self, X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Problem, Start]]:
+    def _problems(self, X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Problem, Point]]:
         """Return what was solved, and the solution: for ``mm.certify``."""
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)

@@ -29,8 +29,8 @@ from maxmargin.kernels import Kernel, Linear
 from maxmargin.loops.records import Loss
 from maxmargin.problems.duality import within_groups
 from maxmargin.problems.gram import Gram
-from maxmargin.problems.problem import Intercept, KernelProblem, Problem, Start, Status
-from maxmargin.solve import Budget, Outcome, all_solved, gap_left, ill_scaled
+from maxmargin.problems.problem import Intercept, KernelProblem, Point, Problem, Status
+from maxmargin.solve import Budget, Result, gap_left, ill_scaled, solve_all
 from maxmargin.validation.data import (
     check_classes,
     check_labels,
@@ -163,21 +163,21 @@ class KernelMachine(KernelExpansion):
         data = self._training(X, y, sample_weight, reset=True)
         parts = self._parts(data)
         problems = self._stated(data, parts)
-        outcomes = self._solve(problems, self._starts(data, parts, last), budget)
+        results = self._solve(problems, self._starts(data, parts, last), budget)
         self.kernel_ = data.kernel
         self._gamma = float(getattr(data.kernel, "gamma", 0.0))
-        found = self._found(data, parts, problems, outcomes)
+        found = self._found(data, parts, problems, results)
         self._adopt(data, found)
         self._keep_weights(data, found)
-        self._report(self._as_stored(problems, outcomes), data)
+        self._report(self._as_stored(problems, results), data)
 
     def _found(
-        self, data: Training, parts: list[Part], problems: list[Any], outcomes: list[Outcome]
+        self, data: Training, parts: list[Part], problems: list[Any], results: list[Result]
     ) -> Found:
         duals = np.zeros((self._sides(), len(data)))
-        for part, outcome in zip(parts, outcomes, strict=True):
-            duals[part.sides, part.rows] = self._by_variable(part, outcome.solution.beta)
-        return Found(problems, outcomes, duals)
+        for part, result in zip(parts, results, strict=True):
+            duals[part.sides, part.rows] = self._by_variable(part, result.point.beta)
+        return Found(problems, results, duals)
 
     def _stated(self, data: Training, parts: list[Part]) -> list[Any]:
         """Return the parts as problems that can be solved; they share one Gram matrix."""
@@ -200,12 +200,12 @@ class KernelMachine(KernelExpansion):
         """Return the duals of a part as the linear machine has them."""
         return beta
 
-    def _solve(self, problems: list[Any], starts: list[Start], budget: Budget) -> list[Outcome]:
-        return all_solved(problems, starts, self._settings(), budget)
+    def _solve(self, problems: list[Any], starts: list[Point], budget: Budget) -> list[Result]:
+        return solve_all(problems, starts, self._settings(), budget)
 
-    def _as_stored(self, _problems: list[Any], outcomes: list[Outcome]) -> list[Outcome]:
-        """Return the outcomes certified with the intercepts that the model has."""
-        return outcomes
+    def _as_stored(self, _problems: list[Any], results: list[Result]) -> list[Result]:
+        """Return the results certified with the intercepts that the model has."""
+        return results
 
     def _forget(self) -> None:
         for name in ("status_", "trace_"):
@@ -234,25 +234,25 @@ class KernelMachine(KernelExpansion):
             return np.asarray(data.answers)
         return np.zeros(len(data), dtype=np.int64)
 
-    def _starts(self, data: Training, parts: list[Part], last: Last | None) -> list[Start]:
+    def _starts(self, data: Training, parts: list[Part], last: Last | None) -> list[Point]:
         """Return where to start each problem: at the last solution, as far as rows are the same."""
         if last is None or last.classes != self._class_list():
-            return [Start() for _ in parts]
+            return [Point() for _ in parts]
         duals = known_duals(data, self._labels(data), last)
         if duals is None:
-            return [Start() for _ in parts]
+            return [Point() for _ in parts]
         return [self._start(data, part, duals, last, k) for k, part in enumerate(parts)]
 
-    def _start(self, data: Training, part: Part, duals: Floats, last: Last, plane: int) -> Start:
+    def _start(self, data: Training, part: Part, duals: Floats, last: Last, plane: int) -> Point:
         beta = duals[part.sides, part.rows]
         # Rows that came, went or changed their weight leave duals that are not feasible.
         beta, _ = within_groups(part.loss, beta, part.groups, part.totals)
         if not self._by_linear_machine(data.kernel):
-            return Start(beta=beta)
+            return Point(beta=beta)
         beta = self._for_linear(beta)
         if last.planes is None or last.planes[0].shape[1] != data.X.shape[1]:
-            return Start(beta=beta)
-        return Start(np.array(last.planes[0][plane]), float(last.planes[1][plane]), beta)
+            return Point(beta=beta)
+        return Point(np.array(last.planes[0][plane]), float(last.planes[1][plane]), beta)
 
     # ------------------------------------------------------------ what was found
 
@@ -275,7 +275,7 @@ class KernelMachine(KernelExpansion):
         if self._by_linear_machine(data.kernel):
             # The weights that were certified; the duals give them back up to the gap.
             self._weights = np.zeros((a.shape[1], data.X.shape[1]))
-            self._weights[self._planes_solved()] = [one.solution.w for one in found.outcomes]
+            self._weights[self._planes_solved()] = [one.point.w for one in found.results]
             self._weights_of = self.dual_coef_.copy()
         elif data.kernel.takes_gram or not len(used):
             support = found.problems[0].gram.exact[used]
@@ -288,19 +288,18 @@ class KernelMachine(KernelExpansion):
     def _keep_answers(self, data: Training, used: Ints) -> None:
         """Keep what else is asked about support vectors later."""
 
-    def _report(self, outcomes: list[Outcome], data: Training) -> None:
+    def _report(self, results: list[Result], data: Training) -> None:
         """Set what is said about solving, and warn when it ended without what was asked for."""
-        runs = [outcome.solution.run for outcome in outcomes]
-        self.certificate_ = together([outcome.certificate for outcome in outcomes])
-        statuses = [run.status for run in runs if run.status is not Status.OPTIMAL]
+        self.certificate_ = together([result.certificate for result in results])
+        statuses = [each.status for each in results if each.status is not Status.OPTIMAL]
         # What stopped the fit early says more than that a kernel is indefinite.
         statuses.sort(key=lambda status: status is Status.STATIONARY)
         self.status_ = statuses[0] if statuses else Status.OPTIMAL
         self.fit_status_ = int(bool(statuses))
-        self.n_iter_ = self._iterations([run.iterations for run in runs])
-        self.solver_ = ", ".join(dict.fromkeys(outcome.solver for outcome in outcomes))
+        self.n_iter_ = self._iterations([result.iterations for result in results])
+        self.solver_ = ", ".join(dict.fromkeys(result.solver for result in results))
         if self.trace:
-            traces = [outcome.solution.trace for outcome in outcomes]
+            traces = [result.trace for result in results]
             self.trace_ = traces[0] if len(traces) == 1 else traces
         most = int(np.max(self.n_iter_))
         self.stop_reason_ = (
@@ -336,7 +335,7 @@ class KernelMachine(KernelExpansion):
 
     # ------------------------------------------------------------ certifying
 
-    def _problems(self, X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Any, Start]]:
+    def _problems(self, X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Any, Point]]:
         """Return what was solved, and the solution: for ``mm.certify``."""
         check_is_fitted(self)
         self._refuse_altered()
@@ -362,19 +361,19 @@ class KernelMachine(KernelExpansion):
 
     def _solution(
         self, data: Training, part: Part, places: Ints, duals: Floats, plane: int
-    ) -> Start:
+    ) -> Point:
         """Return a solution as the model has it: weights and intercepts as it predicts."""
         scale, b = self._point(plane)
         beta = duals[part.sides, part.rows]
         if self._by_linear_machine(data.kernel):
-            return Start(self.coef_[plane], float(np.ravel(b)[0]), self._for_linear(beta))
+            return Point(self.coef_[plane], float(np.ravel(b)[0]), self._for_linear(beta))
         by_row = np.zeros(len(data))
         by_row[places] = scale * self._coefficients()[:, plane]
         # A row may have two variables here; the first carries its coefficient.
         rows, first = np.unique(part.rows, return_index=True)
         w = np.zeros(len(part.rows))
         w[first] = by_row[rows]
-        return Start(w, np.atleast_1d(b)[: len(part.totals)], beta)
+        return Point(w, np.atleast_1d(b)[: len(part.totals)], beta)
 
 
 def _taken(X: Any, kept: Ints, kernel: Kernel) -> Any:
@@ -452,17 +451,17 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
         fillers = [float(present[i]) - float(present[j]) for i, j in layout.pairs]
         self.intercept_, self._scales = np.array(fillers), np.ones(len(fillers))
         self._solved_pairs = [pair for pair in layout.pairs if present[list(pair)].all()]
-        pairs = zip(self._planes_solved(), found.problems, found.outcomes, strict=True)
-        for plane, problem, outcome in pairs:
-            self._scales[plane], self.intercept_[plane] = self._placed(problem, outcome)
+        pairs = zip(self._planes_solved(), found.problems, found.results, strict=True)
+        for plane, problem, result in pairs:
+            self._scales[plane], self.intercept_[plane] = self._placed(problem, result)
         divisors = np.where(self._scales > 0, self._scales, 1.0)
         per_side = divisors[layout.number[data.answers]].T
         labels = self._keep_support(data, found.duals, found.duals / per_side)
         self.n_support_ = np.bincount(labels, minlength=len(self.classes_)).astype(np.int32)
 
-    def _placed(self, _problem: Any, outcome: Outcome) -> tuple[float, float]:
+    def _placed(self, _problem: Any, result: Result) -> tuple[float, float]:
         """Return by what to divide a solution (0: by nothing), and its intercept afterwards."""
-        return 1.0, outcome.certificate.intercept
+        return 1.0, result.certificate.intercept
 
     def _support_labels(self) -> Ints:
         return np.repeat(np.arange(len(self.classes_)), self.n_support_)

@@ -11,7 +11,7 @@ from maxmargin.estimators.svm.base import KernelClassifier
 from maxmargin.estimators.svm.parts import Part
 from maxmargin.loops.records import Loss
 from maxmargin.problems.problem import Status
-from maxmargin.solve import Callback, Outcome, recertified
+from maxmargin.solve import Callback, Result, recertified
 
 _NOTHING = 1e-10  # a margin below this part of the sums it comes from is rounding
 
@@ -190,20 +190,20 @@ class NuSVC(KernelClassifier):
             f"{2 * min(weights) / sum(weights):.6g}: lower nu, or balance the classes."
         )
 
-    def _placed(self, problem: Any, outcome: Outcome) -> tuple[float, float]:
-        above, below = outcome.certificate.intercepts
+    def _placed(self, problem: Any, result: Result) -> tuple[float, float]:
+        above, below = result.certificate.intercepts
         b, rho = 0.5 * (above + below), 0.5 * (below - above)
-        sums = float(np.abs(outcome.solution.beta).sum()) * float(problem.gram.diagonal.max())
+        sums = float(np.abs(result.point.beta).sum()) * float(problem.gram.diagonal.max())
         # 0 stands for a margin of nothing, by which nothing is divided.
         return (rho, b / rho) if rho > _NOTHING * sums else (0.0, b)
 
-    def _as_stored(self, problems: list[Any], outcomes: list[Outcome]) -> list[Outcome]:
-        planes = zip(problems, outcomes, self._planes_solved(), strict=True)
+    def _as_stored(self, problems: list[Any], results: list[Result]) -> list[Result]:
+        planes = zip(problems, results, self._planes_solved(), strict=True)
         return [
-            outcome
+            result
             if self._scales[plane] > 0
-            else recertified(problem, outcome, self._point(plane)[1], float(self.tol))
-            for problem, outcome, plane in planes
+            else recertified(problem, result, self._point(plane)[1], float(self.tol))
+            for problem, result, plane in planes
         ]
 
     def _remark(self) -> str:

@@ -171,7 +171,7 @@ class NuSVR(KernelRegressor):
 
     def _adopt(self, data: Training, found: Found) -> None:
         # At the upper edge of the tube y = f + ε, at the lower one y = f − ε.
-        upper, lower = found.outcomes[0].certificate.intercepts
+        upper, lower = found.results[0].certificate.intercepts
         self.intercept_ = np.array([0.5 * (upper + lower)])
         self.epsilon_ = 0.5 * (upper - lower)
         self._keep(data, found)

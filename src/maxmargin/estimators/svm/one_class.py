@@ -12,7 +12,7 @@ from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.svm.base import KernelMachine
 from maxmargin.estimators.svm.parts import Found, Part, Training
 from maxmargin.loops.records import Loss
-from maxmargin.solve import Callback, Outcome, recertified
+from maxmargin.solve import Callback, Result, recertified
 from maxmargin.validation.data import regression_weights
 
 _ON_MARGIN = 1e-5  # slack, in units of ρ, up to which a row counts as lying on the boundary
@@ -178,7 +178,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         return [Part(loss, np.arange(len(data)), one, one, total)]
 
     def _adopt(self, data: Training, found: Found) -> None:
-        self.intercept_ = np.array([found.outcomes[0].certificate.intercept])
+        self.intercept_ = np.array([found.results[0].certificate.intercept])
         self._keep_support(data, found.duals, found.duals)
         self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
 
@@ -190,12 +190,12 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         self._full = self.dual_coef_[0] >= weight
         self._shares = weight / total
 
-    def _as_stored(self, problems: list[Any], outcomes: list[Outcome]) -> list[Outcome]:
+    def _as_stored(self, problems: list[Any], results: list[Result]) -> list[Result]:
         lift = self._lift()
         if not lift > 0 or self.shape_fit_[0] > _SMALL:
-            return outcomes
+            return results
         self.intercept_ = self.intercept_ + lift
-        return [recertified(problems[0], outcomes[0], self.intercept_, float(self.tol))]
+        return [recertified(problems[0], results[0], self.intercept_, float(self.tol))]
 
     @property
     def _slacks(self) -> Floats:

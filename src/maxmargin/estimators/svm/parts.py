@@ -54,7 +54,7 @@ class Found(NamedTuple):
     """What solving the parts gave; the duals lie by (side, row)."""
 
     problems: list[Any]
-    outcomes: list[Any]
+    results: list[Any]
     duals: Floats
 
 

@@ -195,5 +195,5 @@ class SVR(KernelRegressor):
         return np.asarray(above + below)
 
     def _adopt(self, data: Training, found: Found) -> None:
-        self.intercept_ = np.array([found.outcomes[0].certificate.intercept])
+        self.intercept_ = np.array([found.results[0].certificate.intercept])
         self._keep(data, found)

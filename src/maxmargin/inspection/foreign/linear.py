@@ -7,6 +7,7 @@ Crammer–Singer         one weight vector for each class and one loss for each 
 
 import dataclasses
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,14 +20,13 @@ from maxmargin.certificates.multiclass import certify_multiclass
 from maxmargin.geometry.inputs import row_products
 from maxmargin.inspection.foreign.training import (
     ENOUGH,
-    FittedPoint,
     TrainingData,
     check_planes,
     class_codes,
 )
 from maxmargin.problems import losses
-from maxmargin.problems.problem import Intercept, MulticlassProblem, Problem, Status
-from maxmargin.solve import solve
+from maxmargin.problems.problem import Intercept, MulticlassProblem, Point, Problem, Status
+from maxmargin.solve import run_solver
 from maxmargin.validation.data import check_targets
 
 _CLASSIFYING = {"hinge": losses.hinge, "squared_hinge": losses.squared_hinge}
@@ -161,7 +161,7 @@ def _certify_crammer_singer(model: Any, data: TrainingData, factors: Floats) -> 
     from maxmargin.solvers.crammer_singer import SequentialDual
 
     found = _solve(problem, SequentialDual(), data.max_time)
-    return certify_multiclass(problem, W.T, b, found.beta)
+    return certify_multiclass(problem, W.T, b, found.point.beta)
 
 
 def _class_planes(model: Any) -> tuple[Floats, Floats]:
@@ -185,7 +185,7 @@ def certify_by_bound(problem: Problem, w: Floats, b: float, max_time: float | No
     """
     problem, w, b = _add_constant(problem, w, b)
     scores = row_products(problem.X, w[:, np.newaxis])[:, 0] + b
-    guess = FittedPoint(w, b, losses.best_duals(problem.loss, scores))
+    guess = Point(w, b, losses.best_duals(problem.loss, scores))
     certificate = certify(problem, guess, keep_intercept=True)
     if certificate.holds(ENOUGH):
         return certificate
@@ -193,9 +193,9 @@ def certify_by_bound(problem: Problem, w: Floats, b: float, max_time: float | No
     from maxmargin.solve import choose
 
     found = _solve(problem, choose(problem), max_time)
-    better = certify(problem, guess._replace(beta=found.beta), keep_intercept=True)
+    better = certify(problem, replace(guess, beta=found.point.beta), keep_intercept=True)
     if found.run.status is not Status.OPTIMAL:
-        missing = certify(problem, found).relative_gap
+        missing = certify(problem, found.point).relative_gap
         caveat = f"a better bound, by a relative {missing:.2g} at most, was not found in time"
         better = dataclasses.replace(better, caveat=caveat)
     return max(certificate, better, key=lambda each: each.dual)
@@ -213,7 +213,7 @@ def _add_constant(problem: Problem, w: Floats, b: float) -> tuple[Problem, Float
 
 
 def _solve(problem: Any, solver: Any, max_time: float | None) -> Any:
-    found = solve(problem, solver, tol=ENOUGH, max_time=max_time)
+    found = run_solver(problem, solver, tol=ENOUGH, max_time=max_time)
     if found.run.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return found

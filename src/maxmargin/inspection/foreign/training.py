@@ -1,7 +1,7 @@
 """The training data of a model of another library, checked against the model."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,14 +23,6 @@ class TrainingData:
     y: Any
     weight: Floats
     max_time: float | None
-
-
-class FittedPoint(NamedTuple):
-    """A model as a point of its problem."""
-
-    w: Floats
-    b: float
-    beta: Floats
 
 
 def class_codes(model: Any, data: TrainingData) -> Ints:

@@ -16,9 +16,9 @@ from maxmargin.model_selection.criteria.machines import (
     solved_problems,
 )
 from maxmargin.problems.duality import within_groups
-from maxmargin.problems.problem import KernelProblem, Problem, Start, Status
+from maxmargin.problems.problem import KernelProblem, Point, Problem, Status
 from maxmargin.progress import Bar, progress
-from maxmargin.solve import Budget, Settings, solved
+from maxmargin.solve import Budget, Settings, solve
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,17 +162,17 @@ def _soft_score(machine: SolvedProblem, t: int, settings: Settings) -> tuple[flo
     beta = np.asarray(point.beta)[rest]
     if isinstance(problem, Problem):
         stated = replace(problem, X=problem.X[rest], loss=fewer)
-        found = solved(stated, settings, Budget(None), Start(point.w, point.b, beta))
-        product = float(np.ravel(problem.X[[t]] @ found.solution.w)[0])
+        found = solve(stated, settings, Budget(None), Point(point.w, point.b, beta))
+        product = float(np.ravel(problem.X[[t]] @ found.point.w)[0])
     else:
         groups = problem.groups[rest]
         beta, _ = within_groups(fewer, beta, groups, problem.totals)
         part = KernelProblem(problem.gram, fewer, problem.rows[rest], groups, problem.totals)
-        found = solved(part, settings, Budget(None), Start(beta=beta))
-        used = np.flatnonzero(found.solution.w)
+        found = solve(part, settings, Budget(None), Point(beta=beta))
+        used = np.flatnonzero(found.point.w)
         values = machine.values(np.array([t]), rest[used])[0]
-        product = float(values @ found.solution.w[used])
-    status = found.solution.run.status
+        product = float(values @ found.point.w[used])
+    status = found.status
     return product + found.certificate.intercept, status is Status.OPTIMAL
 
 

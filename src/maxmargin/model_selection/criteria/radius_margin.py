@@ -17,7 +17,7 @@ from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.loops.records import Loss
 from maxmargin.model_selection.criteria.machines import SolvedProblem, solved_problem
 from maxmargin.problems.problem import KernelProblem
-from maxmargin.solve import solve
+from maxmargin.solve import run_solver
 from maxmargin.solvers.decomposition import BlockSMO
 
 _MAX_ITER = 10_000
@@ -124,8 +124,9 @@ def _ball(machine: SolvedProblem, tol: float) -> tuple[float, float]:
     group = np.zeros(n, dtype=np.int64)
     problem = KernelProblem(stated.gram, terms, stated.rows, group, np.ones(1))
     with one_blas_thread():
-        found = solve(problem, BlockSMO(tol, precise=True), tol=tol, max_iter=_MAX_ITER, polish=100)
+        solver = BlockSMO(tol, precise=True)
+        found = run_solver(problem, solver, tol=tol, max_iter=_MAX_ITER, polish=100)
         # The solver's own intercept: every one bounds the radius from above.
-        proof = certify(problem, found, keep_intercept=True)
+        proof = certify(problem, found.point, keep_intercept=True)
     high = 2 * float(proof.primal)
     return min(2 * float(proof.dual), high), high

@@ -146,7 +146,7 @@ def _over(numerator: float, value: float, scores: Floats) -> float:
 def _at_bound(step: Step, rows: npt.NDArray[np.bool_]) -> bool:
     terms = step.problem.loss
     bound = np.maximum(-terms.low, terms.high)
-    return bool((np.abs(step.outcome.solution.beta) >= (1 - _AT_BOUND) * bound)[rows].all())
+    return bool((np.abs(step.result.point.beta) >= (1 - _AT_BOUND) * bound)[rows].all())
 
 
 def _reach(step: Step, hinge: Hinge, lighter: npt.NDArray[np.bool_], C: float) -> float:
@@ -155,9 +155,9 @@ def _reach(step: Step, hinge: Hinge, lighter: npt.NDArray[np.bool_], C: float) -
     if not free or _even(hinge):
         scores = step.scores
         if isinstance(step.problem, Problem) and step.problem.intercept is Intercept.PENALIZED:
-            scores = scores + step.outcome.certificate.intercept
+            scores = scores + step.result.certificate.intercept
         return _full_reach(scores / C, hinge)
-    s, u = step.scores / C, np.abs(step.outcome.solution.beta) / C
+    s, u = step.scores / C, np.abs(step.result.point.beta) / C
     heavier = -y[lighter][0]
     between = ~lighter & (u > 1e-3 * c) & (u < (1 - 1e-3) * c)
     level = float(np.median(s[between])) if between.any() else None
@@ -198,8 +198,8 @@ def _without_slack(step: Step, C: float, tol: float) -> float | None:
     hinge = hinge_of(step.problem, C)
     if hinge is None:
         return None
-    largest = float((np.abs(step.outcome.solution.beta) / hinge.weight).max())
-    f = step.scores + step.outcome.certificate.intercept
+    largest = float((np.abs(step.result.point.beta) / hinge.weight).max())
+    f = step.scores + step.result.certificate.intercept
     slack = float(np.maximum(0.0, 1 - hinge.signs * f).max())
     return None if largest >= (1 - _AT_BOUND) * C or slack > np.sqrt(tol) else largest
 

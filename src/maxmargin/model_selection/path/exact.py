@@ -28,8 +28,8 @@ from maxmargin.certificates import certify
 from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.model_selection.path.ends import Hinge, hinge_of
 from maxmargin.model_selection.path.follow import Step, at_cost, scores_of
-from maxmargin.problems.problem import Intercept, KernelProblem, Run, Solution, Status
-from maxmargin.solve import Outcome
+from maxmargin.problems.problem import Intercept, KernelProblem, Point, Status
+from maxmargin.solve import Result
 
 # ------------------------------------------------------------------- exact directions
 #
@@ -521,20 +521,17 @@ class ExactSolutions:
         problem = at_cost(self.problem, C / self.C)
         alpha, b = self.path.at(C)
         beta = self.hinge.signs * np.minimum(alpha, C * self.hinge.weight)
-        run = Run(Status.OPTIMAL, 0, 0.0)
         if isinstance(problem, KernelProblem):
-            solution = Solution(beta, np.full(len(problem.totals), b), beta, run)
+            point = Point(beta, np.full(len(problem.totals), b), beta)
         else:
             w = np.asarray(problem.X.T.astype(np.float64) @ beta).ravel()
             if problem.intercept is Intercept.PENALIZED:
                 b = problem.lift**2 * float(beta.sum())
-            solution = Solution(w, b, beta, run)
-        certificate = certify(problem, solution)
-        if not certificate.holds(tol):
-            run = Run(Status.STALLED, 0, 0.0)
-            solution = Solution(solution.w, solution.b, beta, run)
-        outcome = Outcome(solution, certificate, "exact path")
-        return Step(problem, outcome, scores_of(problem, solution))
+            point = Point(w, b, beta)
+        certificate = certify(problem, point)
+        status = Status.OPTIMAL if certificate.holds(tol) else Status.STALLED
+        result = Result(point, certificate, status, 0, 0.0, "exact path")
+        return Step(problem, result, scores_of(problem, point))
 
 
 def _values(problem: Any) -> Floats:

@@ -20,14 +20,13 @@ from maxmargin.problems.duality import within_groups
 from maxmargin.problems.problem import (
     KernelProblem,
     MulticlassProblem,
+    Point,
     Problem,
     Run,
-    Solution,
-    Start,
     Status,
 )
 from maxmargin.progress import Bar
-from maxmargin.solve import Budget, Outcome, Settings, choose, named, solve, solved
+from maxmargin.solve import Attempt, Budget, Result, Settings, choose, named, run_solver, solve
 from maxmargin.solvers.on_matrix import COPIED, ROUNDS, OnMatrix, Room, snapped
 
 # ------------------------------------------------------------------- path matrix
@@ -61,7 +60,7 @@ class KernelValues:
 
     def solutions(
         self, problem: KernelProblem, costs: Floats, tol: float, rounds: int
-    ) -> list[Solution]:
+    ) -> list[Attempt]:
         """Return the solutions of a problem at rising multiples of its costs."""
         begun = clock.now()
         free = len(problem.totals) > 0
@@ -75,7 +74,7 @@ class KernelValues:
             beta = np.clip(path.coefficients[k][stated.at], cost * low, cost * high)
             b = path.intercepts[k : k + 1] if free else np.zeros(0)
             run = Run(Status.STALLED, int(path.rounds[k]), seconds)
-            found.append(Solution(beta, b, beta, run))
+            found.append(Attempt(Point(beta, b, beta), run, []))
         return found
 
 
@@ -118,18 +117,18 @@ class _Remembering:
 
 
 def with_products(
-    problems: list[KernelProblem], solutions: list[Solution]
+    problems: list[KernelProblem], points: list[Point]
 ) -> tuple[list[KernelProblem], list[Floats]]:
-    """Return the problems of one machine at several C with the products their solutions need.
+    """Return the problems of one machine at several C with the products their points need.
 
-    They are for ``certify`` only; and the scores w·φ of each solution, by variable.
+    They are for ``certify`` only; and the scores w·φ of each point, by variable.
     """
     first = problems[0]
     rows, at = np.unique(first.rows, return_inverse=True)
     columns = np.zeros((len(rows), 2 * len(problems)))
-    for k, (problem, solution) in enumerate(zip(problems, solutions, strict=True)):
-        beta, _ = within_groups(problem.loss, solution.beta, problem.groups, problem.totals)
-        np.add.at(columns[:, 2 * k], at, solution.w)
+    for k, (problem, point) in enumerate(zip(problems, points, strict=True)):
+        beta, _ = within_groups(problem.loss, point.beta, problem.groups, problem.totals)
+        np.add.at(columns[:, 2 * k], at, point.w)
         np.add.at(columns[:, 2 * k + 1], at, beta)
     used = np.flatnonzero(columns.any(axis=1))
     if not len(used):
@@ -169,17 +168,17 @@ class PathData(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A problem solved at one C: the outcome, and w·φ(x) of its variables.
+    """A problem solved at one C: the result, and w·φ(x) of its variables.
 
     They are NaN where there was no time for them.
     """
 
     problem: Any
-    outcome: Outcome
+    result: Result
     scores: Floats
 
 
-Answer = Callable[[list[Any]], list[Outcome]]
+Answer = Callable[[list[Any]], list[Result]]
 
 
 class _EnoughError(Exception):
@@ -191,7 +190,7 @@ def stated(estimator: Any, data: PathData) -> tuple[Any, list[Any]]:
     model = clone(estimator).set_params(warm_start=False)
     found: list[Any] = []
 
-    def keep(problems: list[Any], _starts: list[Start], _budget: Budget) -> list[Outcome]:
+    def keep(problems: list[Any], _starts: list[Point], _budget: Budget) -> list[Result]:
         found.extend(problems)
         raise _EnoughError
 
@@ -240,24 +239,24 @@ class PathPoint(NamedTuple):
     """A solution at a C."""
 
     C: float
-    solution: Solution
+    point: Point
 
 
-def start_from(problem: Any, C: float, last: PathPoint | None) -> Start:
+def start_from(problem: Any, C: float, last: PathPoint | None) -> Point:
     """Return where to start at C: the last weights, and its duals grown with C.
 
     So duals at their bounds stay there, and Σβ stays as it is.
     """
     if last is None:
-        return Start()
-    solution = last.solution
+        return Point()
+    point = last.point
     if isinstance(problem, MulticlassProblem):
-        return Start(None, solution.b, solution.beta)
-    beta, low, high = solution.beta * (C / last.C), problem.loss.low, problem.loss.high
+        return Point(None, point.b, point.beta)
+    beta, low, high = point.beta * (C / last.C), problem.loss.low, problem.loss.high
     if isinstance(problem, KernelProblem):
         beta, _ = within_groups(problem.loss, beta, problem.groups, problem.totals)
-        return Start(beta=snapped(beta, low, high))
-    return Start(solution.w, float(solution.b), snapped(beta, low, high))
+        return Point(beta=snapped(beta, low, high))
+    return Point(point.w, float(point.b), snapped(beta, low, high))
 
 
 class Walker:
@@ -283,35 +282,34 @@ class Walker:
         """Return a step of one problem at one C, from a solution near it."""
         problem = at_cost(self.problems[k], C / self.C)
         start = start_from(problem, C, near)
-        outcome = solved(problem, self.settings, self.budget, start)
-        return Step(problem, outcome, scores_of(problem, outcome.solution))
+        result = solve(problem, self.settings, self.budget, start)
+        return Step(problem, result, scores_of(problem, result.point))
 
     def _walk(self, problem: Any, Cs: Floats, bar: Bar) -> list[Step]:
         problems = [at_cost(problem, C / self.C) for C in Cs]
         if self.matrix is not None:
             ratios, tol = Cs / self.C, _AIM * self.settings.tol
-            solutions = self.matrix.solutions(problem, ratios, tol, self.settings.max_iter)
+            attempts = self.matrix.solutions(problem, ratios, tol, self.settings.max_iter)
         else:
-            points: list[PathPoint] = []
+            attempts, last = [], None
             for C, here in zip(Cs.tolist(), problems, strict=True):
-                start = start_from(here, C, points[-1] if points else None)
-                points.append(PathPoint(C, self._solution(here, start)))
+                attempts.append(self._attempt(here, start_from(here, C, last)))
+                last = PathPoint(C, attempts[-1].point)
                 bar.advance()
-            solutions = [point.solution for point in points]
         if self.budget.ended is Status.INTERRUPTED:
             raise KeyboardInterrupt("interrupted on the way along the path")
         judged, scores = problems, None
         if isinstance(problem, KernelProblem):
-            judged, scores = with_products(problems, solutions)
+            judged, scores = with_products(problems, [attempt.point for attempt in attempts])
         steps = []
-        for k, solution in enumerate(solutions):
-            certificate = certify(judged[k], solution)
-            outcome = self._accepted(problems[k], solution, certificate)
-            same = scores is not None and outcome.solution.w is solution.w
+        for k, attempt in enumerate(attempts):
+            certificate = certify(judged[k], attempt.point)
+            result = self._accepted(problems[k], attempt, certificate)
+            same = scores is not None and result.point.w is attempt.point.w
             known = scores[k] if scores is not None and same else None
             if known is None:
-                known = scores_of(problems[k], outcome.solution)
-            steps.append(Step(problems[k], outcome, known))
+                known = scores_of(problems[k], result.point)
+            steps.append(Step(problems[k], result, known))
             if self.matrix is not None:  # all solved at once, which takes less than the proofs
                 bar.advance()
         return steps
@@ -323,24 +321,25 @@ class Walker:
         for k, C in enumerate(Cs.tolist()):
             here = at_cost(self.problems[which], C / self.C)
             self.budget.begin(here, points - k)
-            near = PathPoint(float(Cs[k - 1]), steps[-1].outcome.solution) if steps else None
-            outcome = solved(here, self.settings, self.budget, start_from(here, C, near))
+            near = PathPoint(float(Cs[k - 1]), steps[-1].result.point) if steps else None
+            result = solve(here, self.settings, self.budget, start_from(here, C, near))
             if self.budget.ended is Status.INTERRUPTED:
                 raise KeyboardInterrupt("interrupted on the way along the path")
             try:
                 with clock.limited(self.budget.for_certificate):
-                    scores = scores_of(here, outcome.solution)
+                    scores = scores_of(here, result.point)
             except clock.OutOfTimeError:
                 scores = np.full(len(here.loss.target), np.nan)
-            steps.append(Step(here, outcome, scores))
+            steps.append(Step(here, result, scores))
             bar.advance()
         return steps
 
-    def _solution(self, problem: Any, start: Start) -> Solution:
+    def _attempt(self, problem: Any, start: Point) -> Attempt:
         settings = self.settings
         if not isinstance(problem, Problem) or problem.l1_ratio > 0:
-            return solved(problem, settings, self.budget, start).solution
-        solution = solve(
+            found = solve(problem, settings, self.budget, start)
+            return Attempt(found.point, Run(found.status, found.iterations, found.seconds), [])
+        attempt = run_solver(
             problem,
             self._chosen(problem),
             tol=settings.tol,
@@ -350,9 +349,9 @@ class Walker:
             start=start,
             polish=_polish(problem),
         )
-        if solution.run.status in (Status.INTERRUPTED, Status.CALLBACK):
-            self.budget.ended = solution.run.status
-        return solution
+        if attempt.run.status in (Status.INTERRUPTED, Status.CALLBACK):
+            self.budget.ended = attempt.run.status
+        return attempt
 
     def _chosen(self, problem: Problem) -> Any:
         name, threads, seed = self.settings.solver, self.settings.threads, self.settings.seed
@@ -360,18 +359,16 @@ class Walker:
             return choose(problem, threads=threads, seed=seed)
         return named(name, problem, threads=threads, seed=seed)
 
-    def _accepted(self, problem: Any, solution: Solution, certificate: Certificate) -> Outcome:
-        """Return the solution if its certificate holds; otherwise go on from there."""
+    def _accepted(self, problem: Any, attempt: Attempt, certificate: Certificate) -> Result:
+        """Return the point if its certificate holds; otherwise go on from there."""
         name = "path" if self.matrix is None else "path on one Gram matrix"
-        if certificate.holds(self.settings.tol):
-            run = replace(solution.run, status=Status.OPTIMAL)
-            return Outcome(replace(solution, run=run), certificate, name)
-        if self.budget.ended is not None:
-            run = replace(solution.run, status=self.budget.ended)
-            return Outcome(replace(solution, run=run), certificate, name)
+        point, run = attempt.point, attempt.run
+        status = Status.OPTIMAL if certificate.holds(self.settings.tol) else self.budget.ended
+        if status is not None:
+            return Result(point, certificate, status, run.iterations, run.seconds, name)
         kernel = isinstance(problem, KernelProblem)
-        start = Start(None if kernel else solution.w, solution.b, solution.beta)
-        return solved(problem, self.settings, self.budget, start)
+        start = Point(None if kernel else point.w, point.b, point.beta)
+        return solve(problem, self.settings, self.budget, start)
 
 
 def _polish(problem: Problem) -> int:
@@ -380,13 +377,13 @@ def _polish(problem: Problem) -> int:
     return 100 if size <= _POLISHED else 0
 
 
-def scores_of(problem: Any, solution: Solution) -> Floats:
+def scores_of(problem: Any, point: Point) -> Floats:
     """Return w·φ(x) of each variable of a problem; of classes together, a column each."""
     if not isinstance(problem, KernelProblem):
-        columns = solution.w[:, np.newaxis] if solution.w.ndim == 1 else solution.w
+        columns = point.w[:, np.newaxis] if point.w.ndim == 1 else point.w
         scores = row_products(problem.X, np.ascontiguousarray(columns))
-        return np.asarray(scores[:, 0] if solution.w.ndim == 1 else scores)
-    return expanded_scores(problem, solution.w)
+        return np.asarray(scores[:, 0] if point.w.ndim == 1 else scores)
+    return expanded_scores(problem, point.w)
 
 
 def expanded_scores(problem: KernelProblem, coefficients: Floats) -> Floats:

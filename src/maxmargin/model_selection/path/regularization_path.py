@@ -84,7 +84,7 @@ def facts_of(model: Any, steps: list[Step], C: float) -> Facts:
         counts,
         errors,
         model.status_,
-        sum(step.outcome.solution.run.seconds for step in steps),
+        sum(step.result.seconds for step in steps),
     )
     several = joint or len(steps) > 1 or len(facts.intercept) > 1
     return facts if several else _of_one(facts)
@@ -104,12 +104,12 @@ def _of_one(facts: Facts) -> Facts:
 
 def binary_facts(step: Step, kept: npt.NDArray[np.int64], n_rows: int, C: float) -> Facts:
     """Return the facts of a classifier of two classes, for which no model is needed."""
-    solution, certificate = step.outcome.solution, step.outcome.certificate
+    point, certificate = step.result.point, step.result.certificate
     counts, errors = _rows(step)
     alpha = np.zeros(n_rows)
-    alpha[kept] = np.abs(solution.beta)
+    alpha[kept] = np.abs(point.beta)
     return Facts(
-        None if isinstance(step.problem, KernelProblem) else solution.w,
+        None if isinstance(step.problem, KernelProblem) else point.w,
         certificate.intercept,
         alpha,
         certificate,
@@ -117,13 +117,13 @@ def binary_facts(step: Step, kept: npt.NDArray[np.int64], n_rows: int, C: float)
         _slack_sum(step, C),
         counts,
         errors,
-        solution.run.status,
-        solution.run.seconds,
+        step.result.status,
+        step.result.seconds,
     )
 
 
 def _scores(step: Step) -> Floats:
-    return step.scores + step.outcome.certificate.intercept
+    return step.scores + step.result.certificate.intercept
 
 
 def _rows(step: Step) -> tuple[dict[str, float], float]:
@@ -134,7 +134,7 @@ def _rows(step: Step) -> tuple[dict[str, float], float]:
     if np.isnan(step.scores).any():
         return dict.fromkeys(_KINDS, np.nan), np.nan
     functional = step.problem.loss.target * _scores(step)
-    slack = np.maximum(0.0, 1 - functional)[step.outcome.solution.beta != 0]
+    slack = np.maximum(0.0, 1 - functional)[step.result.point.beta != 0]
     on, inside = slack <= _ON_MARGIN, slack <= 1.0
     counts = (on.sum(), (inside & ~on).sum(), (~inside).sum())
     return dict(zip(_KINDS, map(int, counts), strict=True)), int((functional <= 0).sum())
@@ -151,7 +151,7 @@ def _by_model(model: Any) -> tuple[dict[str, Any], Any]:
 
 def _margin(step: Step) -> float:
     """Return 1/‖w‖."""
-    w = step.outcome.solution.w
+    w = step.result.point.w
     square = float(w @ step.scores) if isinstance(step.problem, KernelProblem) else float(w @ w)
     return float(1 / np.sqrt(square)) if not square <= 0 else np.inf
 
@@ -162,11 +162,11 @@ def _slack_sum(step: Step, C: float) -> float:
 
 def _joint_slack(step: Step, C: float) -> float:
     """Return Σ c·ξ of classes together: what of the objective is not the penalty."""
-    solution, problem = step.outcome.solution, step.problem
-    penalty = 0.5 * float((solution.w**2).sum())
+    point, problem = step.result.point, step.problem
+    penalty = 0.5 * float((point.w**2).sum())
     if problem.intercept is Intercept.PENALIZED:
-        penalty += 0.5 * float(np.sum((np.asarray(solution.b) / problem.lift) ** 2))
-    return max(step.outcome.certificate.primal - penalty, 0.0) / C
+        penalty += 0.5 * float(np.sum((np.asarray(point.b) / problem.lift) ** 2))
+    return max(step.result.certificate.primal - penalty, 0.0) / C
 
 
 # -------------------------------------------------------------------
@@ -394,27 +394,27 @@ class _Trip:
         )
 
     def _model(self, C: float, steps: list[Step]) -> Any:
-        return fitted(self.machine, C, self.data, lambda _: [step.outcome for step in steps])
+        return fitted(self.machine, C, self.data, lambda _: [step.result for step in steps])
 
     def model(self, C: float) -> Any:
         """Return the model at any C."""
         tol = float(self.machine.tol)
         if self.exact is not None and self.exact.path.end >= C:
             step = self.exact.step(C, tol)
-            if step.outcome.certificate.holds(tol):
+            if step.result.certificate.holds(tol):
                 return self._model(C, [step])
         nearest = int(np.abs(np.log(self.Cs / C)).argmin())
         if self.Cs[nearest] == C:
             return self._model(C, [steps[nearest] for steps in self.steps])
         self.walker.budget = Budget(self.machine.max_time)
         last = float(self.Cs[nearest])
-        near = [PathPoint(last, steps[nearest].outcome.solution) for steps in self.steps]
+        near = [PathPoint(last, steps[nearest].result.point) for steps in self.steps]
         return self._model(C, [self.walker.again(k, C, at) for k, at in enumerate(near)])
 
 
 def _held(steps: list[Step], tol: float) -> int:
     """Return how many of the first steps are certified."""
-    good = [step.outcome.certificate.holds(tol) for step in steps]
+    good = [step.result.certificate.holds(tol) for step in steps]
     return good.index(False) if False in good else len(good)
 
 
