@@ -262,7 +262,7 @@ def test_verdicts_say_what_the_numbers_allow() -> None:
 
 
 def test_a_proof_of_a_model_that_brings_none_says_what_it_is(write: Callable[..., Page]) -> None:
-    words = "computed anew from X and y"
+    words = "computed from X and y"
     assert words in write(svm.SVC().fit(X, Y), X, Y).text
     assert words not in write(FITTED, X, Y).text
 

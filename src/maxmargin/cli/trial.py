@@ -1,8 +1,9 @@
 """``maxmargin try``: read, diagnose, take what is recommended, search around it, fit, certify.
 
 What is done follows from numbers of rows, columns and classes and from ``--time``, not from how
-fast the machine is: the same file gives the same answers anywhere, unless the time runs out, which
-is said. If it runs out before the diagnosis has compared planes with kernels, the search does so.
+fast the machine is: the same file gives the same answers anywhere, unless the time runs out, and
+then a message says so. If it runs out before the diagnosis has compared planes with kernels, the
+search compares them.
 """
 
 import io
@@ -428,13 +429,11 @@ def _print_confusions(quality: Any, console: Console) -> None:
             grid.add_row(f"is {label}", *map(str, counts))
         console.print(Padding(grid, (0, 0, 0, 4)))
         return
-    wrong = quality.counts - np.diag(quality.counts.diagonal())
-    most = np.argsort(-wrong, axis=None, kind="stable")[:_CONFUSIONS]
-    pairs = [np.unravel_index(place, wrong.shape) for place in most]
-    found = [f"{labels[i]} as {labels[j]}: {wrong[i, j]}" for i, j in pairs if wrong[i, j]]
-    listed = ", ".join(found) if found else "none"
+    pairs = quality.confusions(_CONFUSIONS)
+    listed = ", ".join(f"{labels[i]} as {labels[j]}: {quality.counts[i, j]}" for i, j in pairs)
     _print_indented(
-        console, f"Most frequent mistakes (a row of the first is called the second): {listed}."
+        console,
+        f"Most frequent mistakes (a row of the first is called the second): {listed or 'none'}.",
     )
 
 

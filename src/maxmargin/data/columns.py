@@ -1,7 +1,7 @@
 """From a table to rows that can be learnt from.
 
 Which column is the label, which ones are left out, and how the others become numbers. Only what
-needs no training is done here. Whatever is learnt from rows, such as medians and lists of words, is
+needs no training is done here. What is learnt from rows, such as medians and lists of words, is
 left to a scikit-learn transformer that is not fitted yet.
 """
 
@@ -32,7 +32,7 @@ FEWEST_ROWS = 10  # with fewer rows, chance makes columns constant, or different
 CLASSES = 30  # a column with more different values is not taken for a label unasked
 MANY_NUMBERS = 20  # more different numbers, if they are fractions, are measurements
 VALUES = 30  # columns that a column of words becomes, at most
-MANY_MISSING = 0.1  # of a column's cells: that they are missing is then a feature of its own
+MANY_MISSING = 0.1  # share of missing cells from which being missing is a feature
 RARE = 20  # a value of fewer rows may be absent from a training part
 DENSE_COLUMNS = 300
 DENSE_ENTRIES = 10**8
@@ -196,9 +196,9 @@ def _instead_of_last(
             f"{table.file}: {why}; say which column is the label (label=…, or --label), for "
             f"example {_or(names[:SHOWN])}, or -1 if it is the last one"
         )
-    said = f"Column {_shown(table, chosen)} is taken as the label, since {why}."
-    warnings.warn(f"{table.file}: {said} To choose another: label=….", stacklevel=5)
-    return chosen, (said,)
+    message = f"Column {_shown(table, chosen)} is taken as the label, since {why}."
+    warnings.warn(f"{table.file}: {message} To choose another: label=….", stacklevel=5)
+    return chosen, (message,)
 
 
 def _read_labels(table: Table, index: int) -> tuple[Any, Any]:
@@ -452,12 +452,12 @@ def one_hot_columns(column: Column) -> int:
 
 def _explain_columns(table: Table, columns: dict[int, Column]) -> list[str]:
     """Return sentences on notations, words and missing cells."""
-    said = []
+    messages = []
     for notation, (one, several) in NOTATIONS.items():
         group = [j for j, column in columns.items() if notation in column.notations]
         if group:
-            said.append(f"{_subject(table, group, one, several)}.")
-    said += _explain_words(table, {j: column for j, column in columns.items() if column.words})
+            messages.append(f"{_subject(table, group, one, several)}.")
+    messages += _explain_words(table, {j: column for j, column in columns.items() if column.words})
     n = len(next(iter(columns.values())).values)
     gaps = {j: k for j, column in columns.items() if (k := int(np.count_nonzero(column.missing)))}
     words = {j: gaps[j] for j in gaps if columns[j].words}
@@ -473,28 +473,30 @@ def _explain_columns(table: Table, columns: dict[int, Column]) -> list[str]:
     ):
         if some:
             their = "its" if sum(some.values()) == 1 else "their"
-            said.append(f"{_empty_cells(table, some, n)}: {what.format(their)}.")
-    return said
+            messages.append(f"{_empty_cells(table, some, n)}: {what.format(their)}.")
+    return messages
 
 
 def _explain_words(table: Table, columns: dict[int, Column]) -> list[str]:
     two = [j for j, column in columns.items() if _is_binary(column)]
     many = [j for j, column in columns.items() if column.distinct + column.missing.any() > VALUES]
     some = [j for j in columns if j not in two and j not in many]
-    said = []
+    messages = []
     if two:
         what = _subject(table, two, "has two values", "have two values each")
-        said.append(f"{what}: {'it becomes' if len(two) == 1 else 'they become'} 0 and 1.")
+        messages.append(f"{what}: {'it becomes' if len(two) == 1 else 'they become'} 0 and 1.")
     if some:
         what = _subject(table, some, "has words: it becomes", "have words: they become")
-        said.append(f"{what} {sum(one_hot_columns(columns[j]) for j in some)} columns of 0 and 1.")
+        messages.append(
+            f"{what} {sum(one_hot_columns(columns[j]) for j in some)} columns of 0 and 1."
+        )
     if many:
         what = _subject(table, many, "has", "each have")
-        said.append(
+        messages.append(
             f"{what} more than {VALUES} different words: the {VALUES - 1} most frequent become "
             "columns of 0 and 1, and the others share one."
         )
-    return said
+    return messages
 
 
 def _empty_cells(table: Table, gaps: dict[int, int], n: int) -> str:

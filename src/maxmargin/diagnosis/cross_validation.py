@@ -1,8 +1,8 @@
 """Nested cross-validation whose inner fits serve two outer folds at once.
 
 To predict fold k without having seen it, settings are chosen by fits that leave out k and one more
-fold j, judged on j. The same fits, judged on k, serve the choice for fold j. So K(K − 1)/2 fits of
-each setting are a full nested cross-validation, and the K fits around a ring still judge each
+fold j, scored on j. The same fits, scored on k, serve the choice for fold j. So K(K − 1)/2 fits of
+each setting are a full nested cross-validation, and the K fits around a ring still score each
 setting on two inner folds for every outer one. No label of a fold has any part in what predicts it.
 
 What is fitted follows from numbers of rows and settings, never from the clock: when the time runs

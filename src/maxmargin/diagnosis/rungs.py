@@ -202,12 +202,12 @@ class Rungs:
         if neighbours is None or nearest is None or (bayes is None and self.clock.over):
             self._run_out("local rules")
             return
-        message = [self._compare_with_rival("k-NN", neighbours)]
+        messages = [self._compare_with_rival("k-NN", neighbours)]
         if bayes is not None:
-            message.append(self._compare_with_rival("naive Bayes", bayes))
+            messages.append(self._compare_with_rival("naive Bayes", bayes))
         low, high = bayes_bracket(1 - float(nearest.right.mean()), self.table.n_classes)
-        message.append(
-            f"judging by the nearest neighbour, no rule errs on less than about {low:.1%} (the "
+        messages.append(
+            f"by the nearest neighbour's error, no rule errs on less than about {low:.1%} (the "
             "bound of Cover and Hart, which holds for infinitely many rows)."
         )
         evidence = {
@@ -216,7 +216,7 @@ class Rungs:
             "nearest_neighbour_error": 1 - float(nearest.right.mean()),
             "least_error_between": [low, high],
         }
-        self._answer("local rules", "; ".join(message), self.n_compared, evidence)
+        self._answer("local rules", "; ".join(messages), self.n_compared, evidence)
 
     def _compare_with_rival(self, name: str, found: Scored) -> str:
         """Compare a family with the best rung so far, and describe its score."""

@@ -1,8 +1,8 @@
-"""What is proved about the model, in words that need no optimisation.
+"""What is proved about the model, for readers who do not know optimisation.
 
 The optimum lies between the dual and the primal objective. So no other weights can lower the
-objective by more than the gap, and, where ½‖w‖² is part of it, none that are better lie further
-from these than √(2·gap).
+objective by more than the gap, and, if ½‖w‖² is part of it, better ones lie no further than
+√(2·gap) from these.
 """
 
 import re
@@ -22,13 +22,13 @@ from maxmargin.reports.context import Context
 _SECONDS = 5.0  # for the bound of a model that has no duals
 _ROUNDING = 1e-8  # relative gaps below this are as good as none
 _RECOMPUTED = (
-    "The model brings no proof: this is computed anew from X and y, every row with weight 1. Of a "
-    "model that was fitted with other weights it says nothing."
+    "The model brings no proof: this one was computed from X and y, with weight 1 for every row. "
+    "It says nothing about a model that was fitted with other weights."
 )
 
 
 class Finding(NamedTuple):
-    """What is known of a model: "proved" or "open", in a sentence; the numbers if any."""
+    """What is proved about a model: "proved" or "open", a sentence, and the numbers if any."""
 
     kind: str
     sentence: str
@@ -37,7 +37,7 @@ class Finding(NamedTuple):
 
 
 def find_certificate(context: Context) -> Finding:
-    """Return what is proved of the model: by itself, or computed anew."""
+    """Return what is proved about the model, by its own certificate or by a new one."""
     machine = context.machine
     if hasattr(machine, "mistake_bound_"):
         kind = "proved" if np.isfinite(machine.mistake_bound_) else "open"
@@ -59,7 +59,7 @@ def find_certificate(context: Context) -> Finding:
 
 
 def proof(context: Context, found: Finding) -> Html:
-    """Return what is proved of the model, why it stopped, and the numbers."""
+    """Return the section on what is proved, why the solver stopped, and the numbers."""
     more: Iterator[str] = iter(())
     if hasattr(context.machine, "mistake_bound_"):
         more = _more_of_mistakes(context.machine)
@@ -69,14 +69,14 @@ def proof(context: Context, found: Finding) -> Html:
         [
             tag("p", found.sentence, class_=f"verdict {found.kind}"),
             "" if found.brought else tag("p", _RECOMPUTED),
-            *(tag("p", context.worded(words)) for words in more),
+            *(tag("p", context.worded(message)) for message in more),
             "" if found.certificate is None else numbers(found.certificate),
         ]
     )
 
 
 def proved(machine: Any) -> bool:
-    """Return whether the model itself brings a proof."""
+    """Return whether the model has a certificate that proves it."""
     found = getattr(machine, "certificate_", None)
     if not isinstance(found, Certificate):
         return False
@@ -107,10 +107,10 @@ def verdict(found: Certificate, tol: float, what: str) -> tuple[str, str]:
     )
 
 
-def short_numbers(words: str) -> str:
-    """Return a text with four digits of its longer numbers."""
+def short_numbers(text: str) -> str:
+    """Return a text with its longer numbers rounded to four digits."""
     found = r"\d+\.\d{4,}(e[+-]?\d+)?"
-    return re.sub(found, lambda number: f"{float(number[0]):.4g}", words)
+    return re.sub(found, lambda number: f"{float(number[0]):.4g}", text)
 
 
 def _percent(gap: float) -> str:
@@ -158,7 +158,7 @@ def _more(found: Certificate, machine: Any) -> Iterator[str]:
 
 
 def _length(machine: Any) -> float:
-    """Return ‖w‖ of a single plane in the units of its certificate, 0 if it is not known."""
+    """Return ‖w‖ of a single plane in the units of its certificate, 0 if it is unknown."""
     if isinstance(machine, NuSVC):  # its certificate is about w before the margin is made 1
         return 0.0
     if hasattr(machine, "coef_"):
@@ -169,7 +169,7 @@ def _length(machine: Any) -> float:
 
 
 def _recompute(context: Context) -> Certificate | None:
-    """Return a certificate of a model that brings none, where there is one."""
+    """Return a certificate of a model that has none, or None if there cannot be one."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""What a report is about: a model taken apart, and rows with its scores."""
+"""What a report is about: a fitted model, and its scores for training and test rows."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -68,7 +68,7 @@ class Context:
     """A fitted model and the rows it was given.
 
     ``numbers`` are those of all training rows, as the user counts them; ``named`` says whether
-    the columns have names of their own.
+    the columns have names.
     """
 
     view: ModelView

@@ -19,6 +19,7 @@ from sklearn.metrics import (
 )
 from sklearn.utils import _safe_indexing
 
+from maxmargin import plots
 from maxmargin._typing import Floats
 from maxmargin.html import Html, html, joined, tag, visible
 from maxmargin.plots import style
@@ -104,12 +105,6 @@ def _images(make: Callable[[], Any], backgrounds: tuple[str, ...]) -> tuple[list
     return images, bool(width > _WIDE * height)
 
 
-def _plots() -> Any:
-    import maxmargin.plots
-
-    return maxmargin.plots
-
-
 # ------------------------------------------------------------ which ones
 
 _SCORES = {
@@ -129,14 +124,14 @@ def choose_figures(context: Context) -> Iterator[ReportFigure]:
     if isinstance(getattr(context.machine, "trace_", None), list):
         caption = "How the gap closed: the distance to the best possible objective by time."
         yield ReportFigure(
-            caption, lambda: _plots().ConvergenceDisplay.from_estimator(context.machine)
+            caption, lambda: plots.ConvergenceDisplay.from_estimator(context.machine)
         )
 
 
 def search_figure(search: Any) -> ReportFigure:
     """Return the map of a search."""
     caption = "What was searched: mean score over the folds for each setting."
-    return ReportFigure(caption, lambda: _plots().SearchDisplay.from_estimator(search))
+    return ReportFigure(caption, lambda: plots.SearchDisplay.from_estimator(search))
 
 
 def _kind(context: Context) -> str:
@@ -160,7 +155,7 @@ def _boundaries(context: Context) -> Iterator[ReportFigure]:
         seen = context.model, X
         if not context.numeric:
             seen = context.machine, context.view.transform(X)
-        display = _plots().MarginDisplay.from_estimator(*seen, y, **options)
+        display = plots.MarginDisplay.from_estimator(*seen, y, **options)
         if flat and not options.get("view"):
             display.axis_labels = tuple(context.names)
         return display
@@ -215,7 +210,7 @@ def _components(context: Context) -> Iterator[ReportFigure]:
 
     def gram() -> Any:
         rows = context.view.transform(part.X)
-        return _plots().GramDisplay.from_estimator(context.machine, rows, labels)
+        return plots.GramDisplay.from_estimator(context.machine, rows, labels)
 
     def components() -> Any:
         from maxmargin.estimators import KernelPCA
@@ -224,7 +219,7 @@ def _components(context: Context) -> Iterator[ReportFigure]:
         rows = context.view.transform(_safe_indexing(part.X, some))
         fitted = KernelPCA(3, kernel="linear" if straight else kernel).fit(rows)
         chosen = None if labels is None else labels[some]
-        display = _plots().KernelPCADisplay.from_estimator(fitted, rows, chosen)
+        display = plots.KernelPCADisplay.from_estimator(fitted, rows, chosen)
         if np.ndim(rows) == 2 and rows.shape[1] > 1 and context.named:
             display.names = inner_names(context, rows.shape[1])[:2]
         return display

@@ -40,7 +40,7 @@ _FEW = 100  # test rows
 _OVERFITTED = 0.05  # accuracy lost from rows seen to rows not seen
 _LOPSIDED = 0.75  # share of one class from which accuracy says little
 _UNFOUND = 5  # rows of a class, none of which is found
-# Whatever the page might be made to hold, a browser fetches nothing and runs nothing.
+# Even if the page held markup that is not ours, a browser would fetch and run nothing.
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
@@ -79,19 +79,19 @@ def _body(context: Context, diagnosis: Diagnosis | None, theme: str, script: str
     sections.append(("again", "How to get the same again", provenance(context, script)))
     top = ("summary", "In short", _summarize(context, diagnosis, proved))
     links = joined(
-        tag("li", tag("a", words, href=f"#{name}")) for name, words, _ in (top, *sections)
+        tag("li", tag("a", title, href=f"#{name}")) for name, title, _ in (top, *sections)
     )
     return joined(
         [_section(*top), tag("nav", tag("ol", links)), *(_section(*of) for of in sections)]
     )
 
 
-def _section(name: str, words: str, inside: Html) -> Html:
-    return tag("section", tag("h2", words), _put_in_boxes(inside), id=name)
+def _section(name: str, title: str, inside: Html) -> Html:
+    return tag("section", tag("h2", title), _put_in_boxes(inside), id=name)
 
 
 def _put_in_boxes(inside: Html) -> Html:
-    """Return markup in which wide things scroll in boxes of their own, by keyboard too."""
+    """Return markup in which wide tables and code scroll inside boxes, by keyboard too."""
     box = r'<div class="scroll" tabindex="0"><\1\2>'
     opened = re.sub(r"<(table|pre)((?: [^>]*)?)>", box, inside)
     return Html(re.sub(r"</(table|pre)>", r"</\1></div>", opened))
@@ -117,8 +117,8 @@ def _diagnosis(context: Context, found: Diagnosis | None, refused: str) -> Html:
     shown = context.worded(Html(found._repr_html_()), _same_columns(context, found))
     width, prepared = len(context.names), found.n_features
     counted = f"Prepared for learning, the {width} columns are {prepared}: those are diagnosed."
-    said = tag("p", counted) if width not in (0, prepared) else ""
-    return joined([said, Html(shown), _conflicts(context, found)])
+    message = tag("p", counted) if width not in (0, prepared) else ""
+    return joined([message, Html(shown), _conflicts(context, found)])
 
 
 def _conflicts(context: Context, found: Diagnosis) -> Html:
@@ -132,8 +132,8 @@ def _conflicts(context: Context, found: Diagnosis) -> Html:
         numbers = ", ".join(visible(n, NAME) for n in context.numbers[rows[:_MEMBERS]])
         labels, counts = np.unique(np.asarray(context.y)[rows], return_counts=True)
         each = zip(labels, counts, strict=True)
-        said = ", ".join(f"{visible(label, NAME)} × {count}" for label, count in each)
-        lines.append([numbers + (" …" if len(rows) > _MEMBERS else ""), said])
+        labelled = ", ".join(f"{visible(label, NAME)} × {count}" for label, count in each)
+        lines.append([numbers + (" …" if len(rows) > _MEMBERS else ""), labelled])
     caption = f"Equal rows with different labels: {len(lines)} of {len(groups)} groups."
     return table([f"{context.wording.row}s", f"{context.wording.label}s"], lines, caption)
 
@@ -180,7 +180,7 @@ def _summarize(context: Context, diagnosis: Any, found: Finding) -> Html:
     return joined(
         [
             tag("dl", *_key_figures(context, quality, found), class_="strip"),
-            *(tag("p", tag("b", f"{lead}. "), words) for lead, words in sentences),
+            *(tag("p", tag("b", f"{lead}. "), sentence) for lead, sentence in sentences),
             tag("div", tag("b", "Beware"), bullets(kept), class_="beware") if kept else "",
         ]
     )
@@ -207,16 +207,16 @@ def _key_figures(context: Context, quality: Quality | None, found: Finding) -> I
         )
 
 
-def _key_figure(name: str, value: str, remark: str) -> Html:
-    return tag("div", tag("dt", name), tag("dd", tag("b", value), tag("small", remark)))
+def _key_figure(name: str, value: str, note: str) -> Html:
+    return tag("div", tag("dt", name), tag("dd", tag("b", value), tag("small", note)))
 
 
 def _describe_data(context: Context) -> Html:
     train, columns = context.train.total, len(context.names)
     test = f" to train on and {context.test.total:,} to test on" if context.test else ""
-    words = f"{train:,} rows{test}" + (f", {columns:,} columns" if columns else "")
+    message = f"{train:,} rows{test}" + (f", {columns:,} columns" if columns else "")
     if not context.classifies:
-        return html(f"{words}.")
+        return html(f"{message}.")
     labels, counts = np.unique(np.asarray(context.y), return_counts=True)
     listed = [
         joined([tag("b", visible(label, NAME)), f" ({count:,} rows, {count / train:.1%})"])
@@ -227,7 +227,7 @@ def _describe_data(context: Context) -> Html:
     name = visible(context.wording.label, NAME)
     called = "The label" if name == "label" else f"The label, {name!r},"
     among = "; among the training rows" if context.test else ""
-    lead = f"{words}. {called} has {len(labels)} classes{among}: "
+    lead = f"{message}. {called} has {len(labels)} classes{among}: "
     return joined([lead, *commas, f"{rest}."])
 
 
@@ -235,17 +235,17 @@ def describe_model(context: Context) -> str:
     """Return what the model is: its kind, its kernel, what comes before it."""
     machine = context.machine
     name = type(machine).__name__
-    words = _MODELS.get(name, f"{name}, a model of {type(machine).__module__.partition('.')[0]}.")
+    message = _MODELS.get(name, f"{name}, a model of {type(machine).__module__.partition('.')[0]}.")
     kernel = getattr(machine, "kernel_", None)
     if kernel is not None and hasattr(kernel, "gram"):
-        words += f" Kernel: {short_numbers(drop_addresses(repr(kernel)))}."
+        message += f" Kernel: {short_numbers(drop_addresses(repr(kernel)))}."
     cost = machine.get_params().get("C")
     if isinstance(cost, int | float):
-        words += f" C = {cost:.4g}."
+        message += f" C = {cost:.4g}."
     steps = context.view.steps
     if steps:
-        words += " Before it: " + ", ".join(type(step).__name__ for step in steps) + "."
-    return words
+        message += " Before it: " + ", ".join(type(step).__name__ for step in steps) + "."
+    return message
 
 
 def _describe_quality(context: Context) -> str:
@@ -274,7 +274,7 @@ def _describe_quality(context: Context) -> str:
 
 
 def _describe_verdict(context: Context, diagnosis: Any) -> str:
-    short = diagnosis.reason.partition(" What is known: ")[0]  # which is said below
+    short = diagnosis.reason.partition(" What is known: ")[0]  # the rest is below
     reason = context.worded(visible(short), _same_columns(context, diagnosis))
     return f"{diagnosis.verdict.capitalize()}: {reason[:1].lower()}{reason[1:]}"
 
@@ -289,13 +289,13 @@ def _find_warnings(context: Context, quality: Quality | None, diagnosis: Any) ->
     if context.test is None:
         yield "No rows were held out: how good the model is on new ones is not known."
     if context.guesses:
-        yield "The model looks at no column: it is a yardstick for others, not a way to predict."
+        yield "The model uses no column: it is a yardstick for others, not a way to predict."
     elif quality is not None:
         yield from _warn_of_classes(context, quality)
     yield from context.wording.messages
     for part in context.parts:
         if part.sampled:
-            yield f"There are many rows: what is said of them is said of {part.sampled}."
+            yield f"There are many rows: figures are about {part.sampled}."
     for warning in getattr(diagnosis, "warnings", ()):
         yield context.worded(visible(warning), _same_columns(context, diagnosis))
 

@@ -1,6 +1,6 @@
-"""How the model came about: what was searched, and how to get the same again.
+"""Where the model comes from: the search, and a script that makes the same model.
 
-The script needs only the data; where it is known how they were read and split, it does that too.
+The script needs only the data; if it is known how they were read and split, it does that too.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ def provenance(context: Context, script: str | None) -> Html:
     return joined(
         [
             tag("pre", tag("code", Html("\n".join(html(line, _LINE) for line in lines)))),
-            *(tag("p", context.worded(words)) for words in _remarks(context)),
+            *(tag("p", context.worded(message)) for message in _messages(context)),
             table(
                 ["", "shape and type", "SHA-256, first digits"],
                 rows,
@@ -62,11 +62,11 @@ def default_script(context: Context) -> str:
     return program(lines, f"{known}: your data, as described below")
 
 
-def program(lines: list[str], remark: str = "") -> str:
-    """Return lines of code as a program: remarks, all imports, each name once, then the rest."""
+def program(lines: list[str], comment: str = "") -> str:
+    """Return lines of code as a program: comments, all imports, each name once, then the rest."""
     made = ", ".join(f"{name} {number}" for name, number in versions())
-    remarks = [f"# {words}" for words in (f"Made with {made}.", remark) if words]
-    return "\n".join([*remarks, *_imports_first(lines)]) + "\n"
+    comments = [f"# {text}" for text in (f"Made with {made}.", comment) if text]
+    return "\n".join([*comments, *_imports_first(lines)]) + "\n"
 
 
 def _imports_first(lines: list[str]) -> list[str]:
@@ -90,10 +90,10 @@ def figures_code(model: Any, X: str, y: str) -> list[str]:
     lines = [
         "from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score",
         "",
-        f"said = model.predict({X})",
-        f'print(f"accuracy: {{accuracy_score({y}, said):.2%}}")',
-        f'print(f"balanced accuracy: {{balanced_accuracy_score({y}, said):.2%}}")',
-        f'f1 = f1_score({y}, said, average="macro", zero_division=0)',
+        f"predicted = model.predict({X})",
+        f'print(f"accuracy: {{accuracy_score({y}, predicted):.2%}}")',
+        f'print(f"balanced accuracy: {{balanced_accuracy_score({y}, predicted):.2%}}")',
+        f'f1 = f1_score({y}, predicted, average="macro", zero_division=0)',
         'print(f"F1, mean of the classes: {f1:.2%}")',
     ]
     return lines + _auc_code(model, X, y)
@@ -124,20 +124,20 @@ def _auc_code(model: Any, X: str, y: str) -> list[str]:
     ]
 
 
-def _remarks(context: Context) -> Iterator[str]:
-    """Yield the seeds, and what code cannot say."""
+def _messages(context: Context) -> Iterator[str]:
+    """Yield the seeds, and what the script cannot reproduce."""
     params = context.model.get_params(deep=True)
     seeds = {name: params[name] for name in params if name.split("__")[-1] == "random_state"}
     drawn = ", ".join(f"{name} = {drop_addresses(str(seed))}" for name, seed in seeds.items())
     yield f"Seeds: {drawn or 'none, there is no random_state'}."
     if getattr(context.machine, "status_", None) in (Status.MAX_TIME, Status.INTERRUPTED):
-        yield "It was stopped by the clock or by hand: next time that may be elsewhere."
+        yield "It was stopped by the clock or by hand: the next run may stop elsewhere."
     if not write_code(context.model).complete:
         yield "What is in <…> above cannot be written as code: put in the object that was used."
 
 
 def versions() -> list[tuple[str, str]]:
-    """Return what decides the digits of the answer."""
+    """Return the versions of what decides the digits of the answer."""
     packages = ("numpy", "scipy", "scikit-learn", "numba")
     return [
         ("maxmargin", maxmargin.__version__),
@@ -183,13 +183,13 @@ def search_results(search: Any, theme: str) -> Html:
     mean, spread = results[f"mean_{metric}"], results[f"std_{metric}"]
     order = np.argsort(results[f"rank_{metric}"], kind="stable")[:_SETTINGS]
     lines = [(_setting(results["params"][k]), f"{mean[k]:.4g}", f"{spread[k]:.2g}") for k in order]
-    words = f"{len(mean)} settings, each fitted in {search.n_splits_} folds."
+    message = f"{len(mean)} settings, each fitted in {search.n_splits_} folds."
     if hasattr(search, "sharing_"):
-        words += f" Shared between fits: {search.sharing_}."
+        message += f" Shared between fits: {search.sharing_}."
     caption = f"The best {len(lines)} of {len(mean)}" if len(lines) < len(mean) else "All settings"
     return joined(
         [
-            tag("p", words),
+            tag("p", message),
             draw_figure(search_figure(search), theme),
             table(["setting", "mean score", "deviation over the folds"], lines, caption),
         ]

@@ -17,7 +17,7 @@ from maxmargin.diagnosis.significance import wilson
 from maxmargin.html import Html, bullets, html, joined, table, tag, visible
 from maxmargin.reports.context import NAME, Context, ScoredRows
 
-COLOURED = 6  # classes that have a colour of their own in the pictures
+COLOURED = 6  # up to which each class has its own colour in the figures
 _Z = 1.96  # two-sided 95 %
 _TINY = 1e-12  # of an area: less than a pair of rows
 _MATRIX = 60  # classes of a confusion matrix: it would be larger than its use
@@ -66,8 +66,8 @@ class Quality:
     def counts(self) -> Ints:
         """How many rows of each label (down) get which prediction (across)."""
         k = len(self.labels)
-        true, said = (np.searchsorted(self.labels, of) for of in (self.y, self.predicted))
-        return np.bincount(true * k + said, minlength=k * k).reshape(k, k).astype(np.int64)
+        true, predicted = (np.searchsorted(self.labels, of) for of in (self.y, self.predicted))
+        return np.bincount(true * k + predicted, minlength=k * k).reshape(k, k).astype(np.int64)
 
     @property
     def rows(self) -> Ints:
@@ -88,6 +88,13 @@ class Quality:
     def f1(self) -> Floats:
         """Harmonic mean of precision and recall, 2 hits / (rows + predictions)."""
         return _shares(2 * self.counts.diagonal(), self.rows + self.counts.sum(axis=0), 0.0)
+
+    def confusions(self, most: int) -> list[tuple[int, int]]:
+        """Return the most frequent confusions as positions among ``labels``: true, predicted."""
+        wrong = self.counts - np.diag(self.counts.diagonal())
+        order = np.argsort(-wrong, axis=None, kind="stable")[: min(most, np.count_nonzero(wrong))]
+        true, predicted = np.unravel_index(order, wrong.shape)
+        return list(zip(true.tolist(), predicted.tolist(), strict=True))
 
     def figures(self) -> Iterator[Figure]:
         """Yield accuracy, balanced accuracy, F1, and of scores the area under the ROC curve."""
@@ -272,18 +279,15 @@ def _confusions(context: Context, found: Quality) -> Iterator[Html]:
         yield _matrix(context, found)
     else:
         yield tag("p", f"A table of {len(found.labels)} classes would be too large to read.")
-    wrong = found.counts.copy()
-    np.fill_diagonal(wrong, 0)
-    pairs = int((wrong > 0).sum())
+    pairs = found.confusions(len(found.labels) ** 2)
     if len(found.labels) <= 4 or not pairs:
         return
-    order = np.argsort(-wrong, axis=None, kind="stable")[: min(_CONFUSIONS, pairs)]
     lines = []
-    for true, said in zip(*np.unravel_index(order, wrong.shape), strict=True):
-        share = wrong[true, said] / found.rows[true]
-        names = (_class(context, found.labels[k]) for k in (true, said))
-        lines.append([*names, int(wrong[true, said]), f"{share:.1%}"])
-    caption = f"The most frequent confusions ({len(lines)} of {pairs} kinds)."
+    for true, predicted in pairs[:_CONFUSIONS]:
+        count = int(found.counts[true, predicted])
+        names = (_class(context, found.labels[k]) for k in (true, predicted))
+        lines.append([*names, count, f"{count / found.rows[true]:.1%}"])
+    caption = f"The most frequent confusions ({len(lines)} of {len(pairs)} kinds)."
     yield table(
         [context.wording.label, "taken for", "rows", "share of the label's rows"], lines, caption
     )

@@ -30,15 +30,15 @@ from maxmargin.reports.context import NAME, Context, ScoredRows
 COLUMNS_SHOWN = 5  # columns beside a row
 _LISTED = 20  # columns in a table of importances
 _REPEATS = 5  # shuffles of a column
-_ROWS, _TRIED = 1000, 60  # rows dealt among, and columns tried, at most
-_FEWEST = 200  # rows dealt among, if the model is slow
+_ROWS, _TRIED = 1000, 60  # rows among which values are shuffled, and columns tried, at most
+_FEWEST = 200  # such rows, if the model is slow
 _OPERATIONS = 5e9  # of all shuffles
 _COST = 10_000  # operations for a row, if unknown: of an ensemble, a network, neighbours
-_CLASSES = 6  # weights of so many classes have columns of their own
+_CLASSES = 6  # up to which each class has its own column of weights
 _VALUE = 24  # characters of a value
 SUPPORT_VECTORS = 50  # listed
 LOOKED_AT = 15  # rows of a kind worth looking at
-_ROUNDING = 1e-9  # slack below this is none
+_ROUNDING = 1e-9  # slack below this is rounding
 _KINDS = {  # the most telling first
     "wrong side": "beyond the boundary (slack above 1)",
     "inside": "on their side, but inside the margin",
@@ -150,15 +150,15 @@ def _weight_table(context: Context) -> Html | None:
 
 def _explain_weights(context: Context, planes: int) -> list[str]:
     """Return how weights are to be read."""
-    said = ["Weights are per standard deviation of their column, so that they can be compared."]
+    messages = ["Weights are per standard deviation of their column, so that they can be compared."]
     if context.classifies and planes == 1:
         one, other = (visible(label, NAME) for label in context.classes[:2])
-        said.append(f"A positive weight speaks for {other!r}, a negative one for {one!r}.")
-    said.append(
+        messages.append(f"A positive weight speaks for {other!r}, a negative one for {one!r}.")
+    messages.append(
         "Columns that go together share their weight: a small weight does not mean that a column "
         "says nothing."
     )
-    return said
+    return messages
 
 
 def _weights_by_class(
@@ -217,8 +217,8 @@ def _dense(values: Any) -> Any:
 
 
 def _importance_table(context: Context, found: Importances) -> Html:
-    """Return what shuffling each column costs, the dearest first."""
-    said = (
+    """Return a table of what shuffling each column costs, the largest loss first."""
+    message = (
         f"How much {found.metric} is lost when the values of a column are shuffled among the rows: "
         f"mean and standard deviation of {_REPEATS} shuffles of {found.rows:,} {found.part} rows; "
         "beside it, how far the model's scores move, in standard deviations of the scores. Columns "
@@ -227,7 +227,9 @@ def _importance_table(context: Context, found: Importances) -> Html:
     order, keys = found.found, [one.losses.mean() for one in found.found]
     noise = all(one.losses.mean() <= 2 * one.losses.std() for one in found.found)
     if noise:
-        said += " No single column costs more than chance would: the order is that of the scores."
+        message += (
+            " No single column costs more than chance would: the order is that of the scores."
+        )
         order = sorted(found.found, key=lambda one: -one.change)
         keys = [one.change for one in order]
     show = "{:.1%}".format if context.classifies else "{:.3g}".format
@@ -238,17 +240,20 @@ def _importance_table(context: Context, found: Importances) -> Html:
         lines.append([name, loss, f"{one.change:.2f}", _bar(key / max(keys[0], 1e-12))])
     heads = ["column", f"{found.metric} lost", "scores move", ""]
     return joined(
-        [tag("p", said), table(heads, lines, _describe_columns_tried(context, found, len(lines)))]
+        [
+            tag("p", message),
+            table(heads, lines, _describe_columns_tried(context, found, len(lines))),
+        ]
     )
 
 
 def _describe_columns_tried(context: Context, found: Importances, shown: int) -> str:
     tried, width = len(found.found), len(context.names)
-    words = f"The {shown} columns that matter most, of {tried}." if shown < tried else ""
+    message = f"The {shown} columns that matter most, of {tried}." if shown < tried else ""
     if tried == width:
-        return words
+        return message
     which = "that go most with the scores" if context.numeric else "that come first"
-    return f"{words} Of {width} columns, the {tried} {which} were tried."
+    return f"{message} Of {width} columns, the {tried} {which} were tried."
 
 
 def _bar(share: float) -> Html:
@@ -272,7 +277,7 @@ def _score(context: Context, y: Any, metric: str, X: Any) -> tuple[Floats, float
 
 
 def _affordable_rows(context: Context) -> int:
-    """Return how many rows can be scored anew for every column in a few seconds."""
+    """Return how many rows can be scored again for every column in a few seconds."""
     cost = context.view.count_operations()
     each = _COST if cost is None else max(cost, 1.0)
     shuffles = _REPEATS * min(_TRIED, max(1, len(context.names)))
@@ -281,8 +286,8 @@ def _affordable_rows(context: Context) -> int:
 
 def _candidates(rows: Any, scores: Any, width: int) -> npt.NDArray[np.int64]:
     """Return the columns to try: all, or those that go most with a score, by covariance."""
-    words = not sp.issparse(rows) and np.asarray(rows).dtype.kind not in "biuf"
-    if width <= _TRIED or words:
+    textual = not sp.issparse(rows) and np.asarray(rows).dtype.kind not in "biuf"
+    if width <= _TRIED or textual:
         return np.arange(min(width, _TRIED))
     centred = np.reshape(scores, (len(scores), -1))
     centred = centred - centred.mean(axis=0)
@@ -402,8 +407,8 @@ def _support_table(
     if np.ndim(getattr(context.machine, "alpha_", 0)) == 2:
         caption += " Of several problems, each row's largest α and slack, and its worst kind."
     shown = table([*columns], zip(*columns.values(), strict=True), caption)
-    remark = tag("p", "X is not what the model was fitted to: labels are left out.")
-    return shown if matched else joined([remark, shown])
+    message = tag("p", "X is not what the model was fitted to: labels are left out.")
+    return shown if matched else joined([message, shown])
 
 
 def _score_columns(context: Context, rows: Any) -> dict[str, list[Any]]:

@@ -1,4 +1,4 @@
-"""The report as a file: written at once, or not at all."""
+"""``report``: one HTML file about a fitted model."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -45,15 +45,17 @@ def report(
         A classifier, regressor or outlier detector of ours, or of scikit-learn; a pipeline that
         ends in one; a fitted search, of which its best model and its results are taken.
     X : array-like, sparse matrix or frame of shape (n, d)
-        The rows the model was fitted to. Of very many, some things are said of a sample, openly.
+        The rows the model was fitted to. If there are very many, some figures are computed from a
+        sample, and the page says so.
     y : array-like of shape (n,)
-        Their labels or targets; of an outlier detector, None.
+        Their labels or targets; None for an outlier detector.
     path : str or Path
         Where to write. An existing file is replaced when the new one is complete.
     X_test, y_test : array-like, optional
         Rows the model has not seen, and their labels.
     diagnosis : Diagnosis, optional
-        What ``diagnose`` said of the data. None: it is asked, for classes and tables of numbers.
+        Result of ``diagnose``. By default the data are diagnosed, if they have classes and are
+        tables of numbers.
     search : SVCSearchCV or GridSearchCV, optional
         The search that the parameters came from.
     title : str, optional
@@ -61,7 +63,7 @@ def report(
     feature_names : sequence of str, optional
         Names of the columns; those of a frame by default.
     theme : {"auto", "light", "dark"}, default="auto"
-        Paper; "auto" follows the reader's system.
+        Colours of the page; "auto" follows the reader's system.
     rows, rows_test : sequences, optional
         What the training and the test rows are called wherever the page names one, such as their
         lines in a file; by default their positions in X and in X_test, from 0.
@@ -70,13 +72,13 @@ def report(
     label_name : str, default="label"
         What the labels are: the name of their column.
     script : str, optional
-        Source of a program that makes the model anew, shown as it is. By default one is written
-        that does all but read the data.
+        Source of a program that makes the same model, shown as it is. The default is a program
+        that does everything except reading the data.
     options : dict of str to str, optional
         Parameters that the reader gave under another name, such as {"max_time": "--time"}:
         sentences call them by that.
     remarks : sequence of str, optional
-        What else the reader should beware of, such as how a file was read.
+        Further warnings for the reader, such as how a file was read.
 
     Returns
     -------
@@ -100,7 +102,7 @@ def report(
         raise TypeError(f"diagnosis must be what mm.diagnose returns, got {diagnosis!r:.80}")
     refuse_swapped("report(model, X, y, path)", model, X, y, path)
     _target(path)  # refused before there is work
-    # Imported here: with this package comes all that it reports about.
+    # Imported here: it needs most of the package.
     from maxmargin.reports.context import Wording, make_context
 
     context = make_context(
