@@ -24,7 +24,7 @@ from maxmargin._typing import Floats
 from maxmargin.certificates.quadratic import certify_kernel
 from maxmargin.problems.problem import Progress, Status
 from maxmargin.solve import run_solver
-from maxmargin.solvers.decomposition import BlockSMO
+from maxmargin.solvers.decomposition import Decomposition
 from tests.test_linear_machine import forms
 
 MACHINES: dict[str, dict[str, Any]] = {
@@ -840,7 +840,7 @@ def test_in_float64_a_gap_counts_as_closed_only_by_sums_over_all_variables(tol: 
     machine = mm.SVC(C=1e6, gamma=5.0)
     data = machine._training(X, y, None, reset=True)
     problem = machine._stated(data, machine._parts(data))[0]
-    solution = run_solver(problem, BlockSMO(tol, precise=True), tol=0.6 * tol, max_iter=40)
+    solution = run_solver(problem, Decomposition(tol, precise=True), tol=0.6 * tol, max_iter=40)
     certificate = certify_kernel(problem, solution.point)
     assert solution.run.status is Status.OPTIMAL or tol < 1e-4
     if solution.run.status is Status.OPTIMAL:

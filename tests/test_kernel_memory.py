@@ -75,8 +75,8 @@ def test_a_store_with_little_room_gives_the_same_sums_and_blocks() -> None:
     useful = np.arange(0, 300, 2)
     stay = np.setdiff1d(np.arange(len(X)), np.arange(1, 900, 7))
     for store in (full, small):
-        store.narrow(stay, np.intersect1d(useful, stay))
-        store.widen(store.gram.tiles, stay, np.arange(len(stay)))
+        store.shrink(stay, np.intersect1d(useful, stay))
+        store.grow(store.gram.tiles, stay, np.arange(len(stay)))
     np.testing.assert_array_equal(full.known, small.known)
     assert full.known.any()
     np.testing.assert_array_equal(full.block(useful), small.block(useful))

@@ -23,7 +23,7 @@ from maxmargin.kernels import RBF, tiles
 from maxmargin.problems.problem import Point, Status
 from maxmargin.problems.rounding import passed
 from maxmargin.solve import run_solver
-from maxmargin.solvers.decomposition import BlockSMO, feasible_start
+from maxmargin.solvers.decomposition import Decomposition, feasible_start
 from maxmargin.solvers.newton import Newton
 
 TILE = 0.01  # seconds of the fake clock
@@ -88,7 +88,7 @@ def test_a_kernel_solver_stops_within_a_tile_of_its_time(
 ) -> None:
     X, y = rows_and_labels(6000)
     problem = problem_of(model, X, y)
-    solution = run_solver(problem, BlockSMO(), tol=1e-9, max_iter=10_000, max_time=max_time)
+    solution = run_solver(problem, Decomposition(), tol=1e-9, max_iter=10_000, max_time=max_time)
     assert solution.run.status is Status.MAX_TIME
     assert slow_tiles.seconds <= max_time + 8 * TILE  # some threads, a tile each
     loss, groups = problem.loss, problem.groups
@@ -100,7 +100,7 @@ def test_a_kernel_solver_stops_within_a_tile_of_its_time(
 def test_what_a_round_moved_is_kept_when_the_time_is_over(slow_tiles: FakeClock) -> None:
     X, y = rows_and_labels(6000)
     problem = problem_of(mm.SVC(), X, y)
-    solution = run_solver(problem, BlockSMO(), tol=1e-9, max_iter=10_000, max_time=1.0)
+    solution = run_solver(problem, Decomposition(), tol=1e-9, max_iter=10_000, max_time=1.0)
     assert (solution.point.beta != 0).any()
 
 
@@ -109,7 +109,7 @@ def test_a_warm_start_is_kept_when_there_is_no_time_at_all(slow_tiles: FakeClock
     problem = problem_of(mm.SVC(), X, y)
     beta = np.where(y == 1, 0.5, -0.5 * (y == 1).sum() / (y == 0).sum())
     start = Point(beta=beta)
-    solution = run_solver(problem, BlockSMO(), tol=1e-9, max_time=0.0, start=start)
+    solution = run_solver(problem, Decomposition(), tol=1e-9, max_time=0.0, start=start)
     np.testing.assert_array_equal(solution.point.beta, beta)
     assert slow_tiles.seconds == 0.0
 
