@@ -357,12 +357,12 @@ def test_the_plane_comes_with_margin_and_bound() -> None:
 
 def test_many_rows_are_decided_by_a_witness_for_all() -> None:
     X, y = mm.datasets.separable(5000, 3, margin=0.05, random_state=0)
-    found = mm.diagnose(X, y, max_time=1)
+    found = mm.diagnose(X, y, max_time=6)
     assert found.witness.margin > 0
     assert found.rungs[2].rows_seen == 5000
     assert any("of 5000 rows, and compared on" in warning for warning in found.warnings)
     y[:100] *= -1
-    found = mm.diagnose(X, y, max_time=1)
+    found = mm.diagnose(X, y, max_time=6)
     rows = found.rungs[2].witness.witness.rows
     assert found.rungs[2].rows_seen < 5000
     assert not separable(X[rows], y[rows])
