@@ -26,7 +26,7 @@ from maxmargin.problems.problem import (
 )
 from maxmargin.progress import Bar, progress
 from maxmargin.solvers.crammer_singer import SequentialDual
-from maxmargin.solvers.decomposition import BlockSMO, feasible_start
+from maxmargin.solvers.decomposition import Decomposition, feasible_start
 from maxmargin.solvers.dual_cd import DualCDThenNewton
 from maxmargin.solvers.factor_newton import MOST_ROWS, FactorNewton
 from maxmargin.solvers.newton import Newton
@@ -42,7 +42,13 @@ _MANY_COLUMNS = 2000
 _FEW_ROWS = 2000
 
 AnySolver = (
-    Newton | DualCDThenNewton | Subgradient | WorkingSets | SequentialDual | BlockSMO | FactorNewton
+    Newton
+    | DualCDThenNewton
+    | Subgradient
+    | WorkingSets
+    | SequentialDual
+    | Decomposition
+    | FactorNewton
 )
 
 
@@ -52,7 +58,7 @@ SOLVERS: dict[str, type[AnySolver]] = {
     "subgradient": Subgradient,
     "working_sets": WorkingSets,
     "sequential_dual": SequentialDual,
-    "block_smo": BlockSMO,
+    "block_smo": Decomposition,
     "factor_newton": FactorNewton,
 }
 
@@ -339,7 +345,7 @@ def drive(
     max_iter : int
         Number of iterations allowed; reaching it ends the run with ``at_max_iter``.
     max_time : float or None
-        Seconds allowed, looked at after every iterate.
+        Seconds allowed; the clock is read after every iterate.
     callback : callable or None
         Called with a Progress after each iteration; returning True ends the run.
     verbose : bool
@@ -413,8 +419,8 @@ _MARGIN = 0.97  # of tol, aimed at by linear machines, so that there is room for
 _HIDDEN = 0.01  # of what rounding may hide: a gap below that need not be closed any further
 _VACUOUS = 0.9  # of the objective: a gap that is no smaller proves nothing worth having
 _MOST_FACTORISED = 2 * MOST_ROWS  # variables: beyond that nobody need count rows
-_LOOKS = 50  # that pairs have at a small problem before Newton's method takes over
-_FEW_LOOKS = 8  # the same if Newton's method is likely to be better
+_CHECKS = 50  # that pairs have at a small problem before Newton's method takes over
+_FEW_CHECKS = 8  # the same if Newton's method is likely to be better
 _UNEVEN = 1e3  # ratio of sizes beyond which columns are named
 _GRACE_PART, _GRACE = 0.2, 0.5  # of max_time, and seconds, that certificates may take after it
 _RESERVED = 0.5  # of max_time, kept free for certificates at most
@@ -769,19 +775,19 @@ def _attempts(problem: AnyProblem, settings: Settings) -> list[Solver]:
 
 
 def _kernel_attempts(problem: KernelProblem, settings: Settings) -> list[Solver]:
-    newton, pairs = FactorNewton(settings.threads), BlockSMO(settings.tol, looks=_LOOKS)
+    newton, pairs = FactorNewton(settings.threads), Decomposition(settings.tol, checks=_CHECKS)
     if FactorNewton.suits(problem):
         if problem.loss.target.any():
             return [newton, pairs, replace(pairs, precise=True)]
         # Pairs soon see where the best w is 0; of what they do not, Newton's method makes an end.
-        return [replace(pairs, looks=_FEW_LOOKS), newton, replace(pairs, precise=True)]
+        return [replace(pairs, checks=_FEW_CHECKS), newton, replace(pairs, precise=True)]
     if len(problem.rows) <= _MOST_FACTORISED and FactorNewton.takes(problem):
         return [pairs, newton, *([replace(pairs, precise=True)] if problem.totals.any() else [])]
     # What float32 cannot close float64 goes on with; where all is float64 once more is enough.
     attempts: list[Solver] = [
-        BlockSMO(settings.tol),
-        BlockSMO(0.1 * settings.tol, precise=True),
-        BlockSMO(0.01 * settings.tol, precise=True),
+        Decomposition(settings.tol),
+        Decomposition(0.1 * settings.tol, precise=True),
+        Decomposition(0.01 * settings.tol, precise=True),
     ]
     return attempts[:2] if problem.gram.tiles is problem.gram.exact else attempts
 

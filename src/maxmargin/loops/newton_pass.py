@@ -1,6 +1,6 @@
 """Passes over rows for the semismooth Newton method.
 
-The smoothed loss of a row, with residual r = t − f, anchor a and width τ, is
+The smoothed loss of a row, with residual r = t − f, prox centre a and prox parameter τ, is
 
     m(r) = max over low ≤ β ≤ high of  βr − ε|β| − ½ quadratic β² − ½ τ(β − a)²
 
@@ -36,12 +36,12 @@ def smooth_dual(
     shift: float,
     slope: float,
     residual: float,
-    anchor: float,
+    prox_centre: float,
     width: float,
 ) -> Any:
     """Return β, and the second derivative of the smoothed loss; without branches, for speed."""
     tau = width / (high - low)  # 0 where there is no limit
-    z = residual + tau * anchor
+    z = residual + tau * prox_centre
     z -= min(max(z, -slope), slope)
     inverse = 1.0 / (shift + tau)
     free = z * inverse
@@ -73,7 +73,7 @@ def sharp_loss(low: float, high: float, shift: float, slope: float, residual: fl
 
 @compiled
 def line(
-    loss: Any, begin: int, end: int, f: Any, q: Any, anchor: Any, width: float, step: float
+    loss: Any, begin: int, end: int, f: Any, q: Any, prox_centre: Any, width: float, step: float
 ) -> Any:
     """Return the first and second derivative along q of the smoothed losses at f + step·q."""
     slope = 0.0
@@ -81,7 +81,7 @@ def line(
     for i in range(begin, end):
         r = loss.target[i] - f[i] - step * q[i]
         beta, h = smooth_dual(
-            loss.low[i], loss.high[i], loss.quadratic[i], loss.epsilon, r, anchor[i], width
+            loss.low[i], loss.high[i], loss.quadratic[i], loss.epsilon, r, prox_centre[i], width
         )
         slope -= beta * q[i]
         curve += h * q[i] * q[i]
@@ -100,7 +100,7 @@ def losses(loss: Any, begin: int, end: int, f: Any) -> float:
 
 @compiled
 def duals(
-    loss: Any, begin: int, end: int, f: Any, anchor: Any, width: float, beta: Any, h: Any
+    loss: Any, begin: int, end: int, f: Any, prox_centre: Any, width: float, beta: Any, h: Any
 ) -> Any:
     """Set β and h of each row; return the sums that ``Sums`` names."""
     fitted = 0.0
@@ -110,7 +110,7 @@ def duals(
     slope = loss.epsilon
     for i in range(begin, end):
         low, high, shift, t = loss.low[i], loss.high[i], loss.quadratic[i], loss.target[i]
-        b, curve = smooth_dual(low, high, shift, slope, t - f[i], anchor[i], width)
+        b, curve = smooth_dual(low, high, shift, slope, t - f[i], prox_centre[i], width)
         beta[i] = b
         h[i] = curve
         fitted += sharp_loss(low, high, shift, slope, t - f[i])

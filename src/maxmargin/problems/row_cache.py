@@ -152,7 +152,7 @@ class RowCache:
         )  # fmt: skip
         return out
 
-    def narrow(self, keep: Ints, useful: Ints) -> None:
+    def shrink(self, keep: Ints, useful: Ints) -> None:
         """Forget all columns but ``keep`` (ascending), and all rows but the useful among them."""
         width = len(self)
         self._bind(self.prepared[keep])
@@ -177,7 +177,7 @@ class RowCache:
         self._held[: len(stays)] = rows
         self._next, self._full = len(stays), False
 
-    def widen(self, prepared: PreparedRows, place: Ints, useful: Ints) -> None:
+    def grow(self, prepared: PreparedRows, place: Ints, useful: Ints) -> None:
         """Add columns: ``prepared`` has them all, those from before at the positions ``place``.
 
         Rows that were not useful (by their old position) are forgotten.

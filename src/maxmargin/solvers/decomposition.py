@@ -3,9 +3,9 @@
     max  Σ tβ − ½ shift β² − ½βᵀKβ    s.t.  low ≤ β ≤ high,  Σβ = total within each group
 
 A round takes the variables that violate the optimality conditions most, solves their block of the
-problem by pairs (``loops.smo``), computes the rows of K for those that moved, and carries the moves
-to all scores. Variables at a bound that cannot move for now are set aside together with their rows
-and columns; before an answer is given they are all looked at again.
+problem by pairs (``loops.smo``), computes the rows of K for those that moved, and updates all
+scores. Variables at a bound that cannot move for now are shrunk together with their rows and
+columns; the optimality check before an answer is given covers all variables.
 
 Joachims (1998); Fan, Chen & Lin (2005).
 """
@@ -118,7 +118,7 @@ class Variables(NamedTuple):
 
 
 def feasible_start(problem: KernelProblem) -> Floats:
-    """Return a feasible point: 0, or the first variables of each group carry its total."""
+    """Return a feasible point: 0, or the first variables of each group sum to its total."""
     loss = problem.loss
     x = np.zeros(len(loss.target))
     for g, total in enumerate(problem.totals):
@@ -196,22 +196,22 @@ def near_violation(variables: Variables, b: Floats, margin: float) -> Flags:
     return np.asarray(grows | ((variables.x > variables.low) & (r < margin)))
 
 
-# ------------------------------------------------------------------- kernel leaps
+# ------------------------------------------------------------------- active-set steps
 #
-# Leaps: the optimality conditions of the free variables of a kernel machine as linear equations.
+# Active-set steps: the optimality conditions of the free variables as linear equations.
 #
 # Between their bounds (F) the best variables satisfy
 #
-#     K_FF δ + shift δ + b = r   on F,      Σδ = what the group lacks
+#     K_FF δ + quadratic δ + b = r   on F,      Σδ = what the group lacks
 #
 # If the solution is inside the bounds it is where pairs would end after many steps. If not, the
 # best of several points on the way there, projected onto the bounds and the sums, is taken; what
-# is at a bound then stays there, and the others leap again. Where rows depend on each other the
+# is at a bound then stays there, and the others step again. Where rows depend on each other the
 # equations have many solutions, of which one is taken.
 
 
 MOST_FREE = 2500
-_WORK = 1e9  # multiplications in a leap, beyond which it is tried once only
+_WORK = 1e9  # multiplications in a step, beyond which it is tried once only
 _MOST_TRIES = 40
 _WAYS = (1.0, 0.5, 0.2, 0.05, 0.01)
 _BY_EIGENVECTORS = 300  # variables: beyond that they cost too much
@@ -219,7 +219,7 @@ _RANK = 1e-14
 _FIRST_RIDGE, _LAST_RIDGE = 1e-15, 1e-3  # of the largest diagonal entry
 
 
-class Leap(NamedTuple):
+class ActiveSetStep(NamedTuple):
     """Which variables moved, where to, and whether that solved the equations."""
 
     variables: Ints
@@ -227,7 +227,7 @@ class Leap(NamedTuple):
     whole: bool
 
 
-def leap(problem: KernelProblem, all_: Variables) -> Leap | None:
+def active_set_step(problem: KernelProblem, all_: Variables) -> ActiveSetStep | None:
     """Return where the free variables should be, or None if there are none, or too many."""
     free = np.flatnonzero((all_.x > all_.low) & (all_.x < all_.high))
     if not 0 < len(free) <= MOST_FREE:
@@ -244,10 +244,10 @@ def leap(problem: KernelProblem, all_: Variables) -> Leap | None:
         step[inside] = _step(K[np.ix_(inside, inside)], point.r[inside],
                              point.group[inside], point.lacking)  # fmt: skip
         if point.goes_whole(step):
-            return Leap(free, point.x, True)
+            return ActiveSetStep(free, point.x, True)
         if not point.goes_part_of(step):
             break
-    return Leap(free, point.x, False)
+    return ActiveSetStep(free, point.x, False)
 
 
 class _Point:
@@ -364,29 +364,29 @@ _GAIN = 1e-14  # of the objective, below which a round has gained nothing
 _STEPS = 20  # in a block, for each of its variables
 _SHRINK_EVERY = 4  # rounds
 _UNKEPT = 30  # rounds at all columns, in which rows that are cheap to compute are not kept
-_WORTH = 0.2  # of the active variables, if that many can be set aside
-_ROUNDS = 50  # without a look at all variables
-_ROUGH, _FALL = 1e-2, 0.02  # gap of the active variables that calls for a look: first, then each
-_POLISHED = 3000  # rows up to which free variables leap
+_WORTH = 0.2  # of the active variables, if that many can be shrunk
+_ROUNDS = 50  # without an optimality check
+_ROUGH, _FALL = 1e-2, 0.02  # gap of the active variables that calls for a check: first, then each
+_POLISHED = 3000  # rows up to which free variables make active-set steps
 _ROUNDING = 1e-14
-_BEFORE_LEAP = 40  # rounds
-_SLOW, _SLOW_WHOLE = 0.5, 0.1  # of the gap before, above which a look calls for a leap
-_STILL = 3  # rounds without any gain that end it
+_BEFORE_STEP = 40  # rounds
+_SLOW, _SLOW_WHOLE = 0.5, 0.1  # of the gap before, above which a check calls for an active-set step
+_IDLE_ROUNDS = 3  # rounds without any gain that end it
 
 
 @dataclass(frozen=True)
-class BlockSMO:
+class Decomposition:
     """Settings of the method."""
 
-    wanted: float = 1e-4  # relative gap at which variables set aside are looked at again
+    wanted: float = 1e-4  # relative gap at which shrunk variables are checked again
     precise: bool = False  # kernel values in float64 throughout
-    looks: int | None = None  # at all variables, after which it gives up
+    checks: int | None = None  # at all variables, after which it gives up
 
     def iterates(self, problem: KernelProblem, start: Point) -> Iterator[Iterate]:
-        """Yield a bracket after each look at all variables, unfinished ones in between.
+        """Yield an iterate after each optimality check, unfinished ones in between.
 
         These, and one after the time is over, have the variables as they are: their bounds, known
-        from the last look, are not those of these variables.
+        from the last check, are not those of these variables.
         """
         state = _DecompositionState(problem, start, self.precise, self.wanted)
         try:
@@ -398,21 +398,21 @@ class BlockSMO:
     def _rounds(self, state: "_DecompositionState") -> Iterator[Iterate]:
         while True:
             yield state.bracket
-            if self.looks is not None and state.looks > self.looks:
+            if self.checks is not None and state.checks > self.checks:
                 return
             if state.last_gap <= self.wanted and state.polish():
                 break
-            if state.at_rest and (state.last_gap <= self.wanted or not state.leaps_on()):
+            if state.stalled and (state.last_gap <= self.wanted or not state.steps_on()):
                 break
             if state.slow:
-                state.leap()
+                state.step()
                 yield state.bracket
             for _ in range(_ROUNDS):
                 state.round()
-                if state.worth_a_look():
+                if state.worth_a_check():
                     break
                 yield state.now()
-            state.look()
+            state.check_optimality()
         yield replace(state.bracket, converged=True)
 
 
@@ -428,7 +428,7 @@ class _DecompositionState:
         self.coefficients = summed(row, beta, len(self.used))
         scores = expansion_scores(self.gram, self.used, self.coefficients)
         self.all = Variables.of(problem, row, beta, scores)
-        self.aside: list[tuple[Ints, Floats]] = []  # rows, and all coefficients at that time
+        self.shrunk: list[tuple[Ints, Floats]] = []  # rows, and all coefficients at that time
         self.rows = np.arange(len(self.used))
         self.whole: _Whole | None = None
         if len(beta) <= _MOST_WHOLE:
@@ -438,11 +438,11 @@ class _DecompositionState:
         self.b = np.zeros(len(problem.totals))
         self.bracket = Iterate(np.inf, -np.inf, beta, self.b, beta)
         self.violation = self.last_gap = self.last_violation = self.gap_before = np.inf
-        self.rounds = self.since_look = self.still = self.leapt_at = self.looks = 0
+        self.rounds = self.since_check = self.idle_rounds = self.stepped_at = self.checks = 0
         self.summed_at = 0  # the round after which scores were sums over all variables
-        self.at_rest = False
+        self.stalled = False
         self._activate(np.arange(len(beta)))
-        self.look()
+        self.check_optimality()
         if start.beta is not None and self.whole is None:
             self._shrink()
 
@@ -479,7 +479,7 @@ class _DecompositionState:
     # ------------------------------------------------------------ one round
 
     def round(self) -> None:
-        """Solve the block of the worst variables, and carry what moved to all active scores."""
+        """Solve the block of the worst variables, and update the scores of all active rows."""
         part = self.part
         self.rounds += 1
         if self.whole is not None:
@@ -487,7 +487,7 @@ class _DecompositionState:
             return
         chosen, ends = self._chosen()
         if not len(chosen):
-            self.still = _STILL
+            self.idle_rounds = _IDLE_ROUNDS
             return
         at, x, r = part.at[chosen], part.x[chosen], part.residuals(chosen)
         before, began = x.copy(), r.copy()
@@ -495,7 +495,7 @@ class _DecompositionState:
         self._solve(block, chosen, r, x, ends, _INNER)
         self._count(0.5 * float((began + r) @ (x - before)))
         part.x[chosen] = x
-        self._carry(at, x - before)
+        self._update_scores(at, x - before)
         if self.rounds % _SHRINK_EVERY == 0 and len(part.x) >= 2 * _BLOCK:
             self._shrink()
 
@@ -522,7 +522,7 @@ class _DecompositionState:
             loops.smo.singles(K, own, r, x, low, high, tol, steps)
 
     def _count(self, gain: float) -> None:
-        self.still = 0 if gain > _GAIN * abs(self.dual) else self.still + 1
+        self.idle_rounds = 0 if gain > _GAIN * abs(self.dual) else self.idle_rounds + 1
         self.dual += gain
 
     def _chosen(self) -> tuple[Ints, Ints]:
@@ -554,7 +554,7 @@ class _DecompositionState:
         chosen = chosen[np.argsort(part.group[chosen], kind="stable")]
         return chosen, np.searchsorted(part.group[chosen], np.arange(len(self.b)), side="right")
 
-    def _carry(self, at: Ints, steps: Floats) -> None:
+    def _update_scores(self, at: Ints, steps: Floats) -> None:
         """Add what moved to the scores of all active rows."""
         moved = np.flatnonzero(steps)
         rows, which = np.unique(at[moved], return_inverse=True)
@@ -566,20 +566,20 @@ class _DecompositionState:
             keep[part.at[(part.x > part.low) & (part.x < part.high)]] = True
         self.store.add_to(self.part.f, rows, weights, keep[rows])
 
-    # ------------------------------------------------------------ setting aside
+    # ------------------------------------------------------------ shrinking
 
     def _shrink(self) -> None:
-        """Set aside variables at a bound that lie beyond all violations."""
+        """Shrink variables at a bound that lie beyond all violations."""
         idle = self.part.idle(len(self.b))
         if idle.sum() < _WORTH * len(idle):
             return
-        self._put_back()
+        self._store_active()
         stay = self.variables[~idle]
         rows = np.unique(self.all.at[stay])
         gone = np.setdiff1d(self.rows, rows, assume_unique=True)
         if len(gone):
-            self.aside.append((gone, self.coefficients.copy()))
-            self.store.narrow(np.searchsorted(self.rows, rows), self._useful(rows))
+            self.shrunk.append((gone, self.coefficients.copy()))
+            self.store.shrink(np.searchsorted(self.rows, rows), self._useful(rows))
         self.rows = rows
         self._activate(stay)
 
@@ -589,15 +589,15 @@ class _DecompositionState:
         free = np.unique(part.at[(part.x > part.low) & (part.x < part.high)])
         return np.searchsorted(self.rows, np.intersect1d(free, rows, assume_unique=True))
 
-    def _put_back(self) -> None:
+    def _store_active(self) -> None:
         self.all.x[self.variables] = self.part.x
         self.all.f[self.rows] = self.part.f
 
-    def _bring_back(self) -> float:
-        """Compute the scores of all rows that were set aside; return by how much they changed."""
-        self._put_back()
+    def _unshrink(self) -> float:
+        """Compute the scores of all shrunk rows; return by how much they changed."""
+        self._store_active()
         total = 0.0
-        for rows, then in self.aside:
+        for rows, then in self.shrunk:
             change = self.coefficients - then
             moved = np.flatnonzero(change)
             step = expansion_scores(
@@ -605,18 +605,18 @@ class _DecompositionState:
             )
             self.all.f[rows] += step
             total += float(step @ step)
-        count = sum(len(rows) for rows, _ in self.aside)
-        self.aside = []
+        count = sum(len(rows) for rows, _ in self.shrunk)
+        self.shrunk = []
         return float(np.sqrt(total / max(1, count)))
 
     # ------------------------------------------------------------ looking at all
 
-    def worth_a_look(self) -> bool:
-        """Return whether the active variables are so far that all should be looked at."""
-        self.since_look += 1
-        if self.still >= _STILL:
+    def worth_a_check(self) -> bool:
+        """Return whether the active variables are so far that all should be checked."""
+        self.since_check += 1
+        if self.idle_rounds >= _IDLE_ROUNDS:
             return True
-        if self.violation > 0.5 * self.last_violation and self.since_look % 10:
+        if self.violation > 0.5 * self.last_violation and self.since_check % 10:
             return False
         self.last_violation = self.violation
         if self.complete:
@@ -625,15 +625,15 @@ class _DecompositionState:
         goal = np.clip(_FALL * self.last_gap, 0.5 * self.wanted, _ROUGH)
         return bool(gap <= goal * abs(self.dual))
 
-    def look(self) -> None:
+    def check_optimality(self) -> None:
         """Compute both bounds from all variables; those that violate anything become active."""
         change = 0.0
-        self.looks += 1
+        self.checks += 1
         complete = self.complete
         if complete:
-            self._put_back()
+            self._store_active()
         else:
-            change = self._bring_back()
+            change = self._unshrink()
         gap, self.b, each = duality_gap(self.all, self.b)
         self.dual = dual_value(self.all)
         if self.precise and self.summed_at < self.rounds and gap <= self.wanted * abs(self.dual):
@@ -643,32 +643,32 @@ class _DecompositionState:
         if is_nothing(self.all, gap, self.dual, self._size()):
             gap = self.dual = 0.0
         self.gap_before = self.last_gap
-        self.last_gap, self.since_look = gap / max(abs(self.dual), 1e-300), 0
+        self.last_gap, self.since_check = gap / max(abs(self.dual), 1e-300), 0
         x = self.all.x.copy()
         seen = Iterate(self.dual + gap, self.dual, x, self.b.copy(), x)
         # Weights are those that the duals imply, so both bounds come from one point.
         if gap <= self.bracket.primal - self.bracket.dual:
             self.bracket = seen
-        self.at_rest = complete and self.still >= _STILL
+        self.stalled = complete and self.idle_rounds >= _IDLE_ROUNDS
         if not complete:
-            self._widen((each > 0) | near_violation(self.all, self.b, change))
+            self._activate_more((each > 0) | near_violation(self.all, self.b, change))
 
     @property
     def slow(self) -> bool:
-        """Whether the gap has hardly become smaller since the look before, after many rounds."""
+        """Whether the gap has hardly become smaller since the check before, after many rounds."""
         if self.whole:
             return self.last_gap > _SLOW_WHOLE * self.gap_before
-        enough = self.rounds - self.leapt_at >= _BEFORE_LEAP
+        enough = self.rounds - self.stepped_at >= _BEFORE_STEP
         return enough and self.last_gap > _SLOW * self.gap_before
 
-    def leap(self) -> bool:
+    def step(self) -> bool:
         """Move the free variables to where they belong; return whether they are there."""
-        self.leapt_at = self.rounds
-        leapt = leap(self.problem, self.all)
-        if leapt is None:
+        self.stepped_at = self.rounds
+        stepped = active_set_step(self.problem, self.all)
+        if stepped is None:
             return False
         before = self.coefficients
-        self.all.x[leapt.variables] = leapt.x
+        self.all.x[stepped.variables] = stepped.x
         if self._exact:
             self._sum_up()
         else:
@@ -679,9 +679,9 @@ class _DecompositionState:
                 self.gram, self.used, change[moved], self.used[moved], fast=not self.precise
             )
         self.part.x[:], self.part.f[:] = self.all.x[self.variables], self.all.f[self.rows]
-        self.aside = [(rows, self.coefficients.copy()) for rows, _ in self.aside]
-        self.look()
-        return leapt.whole
+        self.shrunk = [(rows, self.coefficients.copy()) for rows, _ in self.shrunk]
+        self.check_optimality()
+        return stepped.whole
 
     @property
     def _exact(self) -> bool:
@@ -689,26 +689,26 @@ class _DecompositionState:
         return self.precise or len(self.used) <= _POLISHED
 
     def _sum_up(self) -> None:
-        """Compute the scores of all variables anew, in float64."""
+        """Compute the scores of all variables again, in float64."""
         self.summed_at = self.rounds
         self.coefficients = summed(self.all.at, self.all.x, len(self.used))
         self.all.f[:] = expansion_scores(self.gram, self.used, self.coefficients)
         self.part.f[:] = self.all.f[self.rows]
 
-    def leaps_on(self) -> bool:
-        """Leap where pairs gain nothing any more; return whether that closed part of the gap.
+    def steps_on(self) -> bool:
+        """Step where pairs gain nothing any more; return whether that closed part of the gap.
 
         A dual objective that is right to rounding may have a gap of the root of that.
         """
-        before, self.still = self.last_gap, 0
-        self.leap()
+        before, self.idle_rounds = self.last_gap, 0
+        self.step()
         return self.last_gap < _SLOW * before
 
     def polish(self) -> bool:
-        """Leap; return whether nothing is left to gain."""
+        """Make an active-set step; return whether nothing is left to gain."""
         if not self._exact:
             return False
-        whole = self.leap()
+        whole = self.step()
         free = (self.all.x > self.all.low) & (self.all.x < self.all.high)
         violation = _violation(self.all, *self.all.directions(), len(self.b))
         return (whole or not free.any()) and violation <= _ROUNDING * self._size()
@@ -718,17 +718,17 @@ class _DecompositionState:
         lengths = np.sqrt(np.maximum(self.gram.diagonal[self.used], 0.0))
         return magnitude(self.all, lengths, self.coefficients)
 
-    def _widen(self, wanted: npt.NDArray[np.bool_]) -> None:
+    def _activate_more(self, wanted: npt.NDArray[np.bool_]) -> None:
         """Make more variables active."""
         wanted[self.variables] = True
         rows = np.unique(self.all.at[wanted])
         if len(rows) > len(self.rows):
             place = np.searchsorted(rows, self.rows)
-            self.store.widen(self._prepared(rows), place, self._useful(self.rows))
+            self.store.grow(self._prepared(rows), place, self._useful(self.rows))
             self.rows = rows
         idle = np.setdiff1d(np.arange(len(self.used)), rows, assume_unique=True)
-        self.aside = [(idle, self.coefficients.copy())] if len(idle) else []
-        self.still = 0
+        self.shrunk = [(idle, self.coefficients.copy())] if len(idle) else []
+        self.idle_rounds = 0
         self._activate(np.flatnonzero(wanted))
 
 

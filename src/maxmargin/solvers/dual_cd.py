@@ -40,7 +40,7 @@ class DualCD:
             yield state.bracket()
             for _ in state.round():
                 yield state.unfinished
-            state.look()
+            state.check_optimality()
             if state.at_rest or state.slow:
                 yield state.bracket()
                 return
@@ -83,7 +83,7 @@ class _DualCDState:
         self.sharp = np.empty(n)
         self.primal, self.dual = np.inf, -np.inf
         self.best_w, self.best_b, self.best_beta = self.w.copy(), float(self.b[0]), np.zeros(n)
-        self.look()
+        self.check_optimality()
 
     @property
     def unfinished(self) -> Iterate:
@@ -126,7 +126,7 @@ class _DualCDState:
             )  # fmt: skip
             yield
 
-    def look(self) -> None:
+    def check_optimality(self) -> None:
         """Compute both bounds where we stand, and keep the best."""
         problem = self.problem
         b = float(self.b[0])

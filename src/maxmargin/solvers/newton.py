@@ -1,16 +1,17 @@
 """Augmented-Lagrangian semismooth Newton method for linear machines.
 
-Each loss is smoothed around an anchor a (see ``loops.newton_pass``) and
+Each loss is smoothed around a prox centre a (see ``loops.newton_pass``) and
 
     ½‖w‖² + Σ m(t − w·x − b)
 
-is minimised by Newton steps with an exact line search: two passes over the rows a step. When a
-minimum is near, the duals β reached become the anchor and the width of smoothing shrinks. That is
-the method of multipliers for the constraints f = w·x + b, so the duals converge too, and every
-step brackets the optimum. Columns of any scale are welcome: the Newton system is solved with unit
-diagonal, and rows are measured from their mean where the intercept is free.
+is minimised by Newton steps with an exact line search: two passes over the rows per step. When a
+minimum is near, the duals β reached become the prox centre, and the prox parameter (the width of
+smoothing) shrinks. That is the method of multipliers for the constraints f = w·x + b, so the duals
+converge too, and every step brackets the optimum. Columns of any scale are welcome: the Newton
+system is solved with unit diagonal, and rows are measured from their mean where the intercept is
+free.
 
-Many rows are rehearsed on a sample: its solution is a good start for all of them.
+Large problems are first solved on a subsample, whose solution warm-starts the full solve.
 """
 
 from collections.abc import Iterator
@@ -244,7 +245,7 @@ def _dense(K: Any) -> Floats:
 _WIDE = 2.0  # first width of smoothing, in units of the targets' scale
 _SHRINK = 4.0
 _NARROW = 1e-10
-_NEAR = 0.4  # the part of the gap that the inner problem may contribute when the anchor moves
+_NEAR = 0.4  # the part of the gap that the inner problem may contribute when the prox centre moves
 _LINE = 0.02  # how much of its slope a line search may leave
 _ROUNDING = 1e-15
 _ROUGHLY = 1e-9
@@ -264,11 +265,11 @@ class Newton:
     threads: int | None = None
 
     def iterates(self, problem: Problem, start: Point) -> Iterator[Iterate]:
-        """Yield a bracket after each Newton step, and unfinished ones during the rehearsal."""
+        """Yield an iterate after each Newton step, and unfinished ones on subsamples."""
         width = None
         if start.w is None and start.beta is None:
             nothing = _nothing(problem)
-            for begun in self._rehearsal(problem):
+            for begun in self._subsample_starts(problem):
                 start, width = begun
                 yield (
                     nothing
@@ -281,7 +282,7 @@ class Newton:
             if not state.advance():
                 return
 
-    def _rehearsal(self, problem: Problem) -> Iterator[tuple[Point, float | None]]:
+    def _subsample_starts(self, problem: Problem) -> Iterator[tuple[Point, float | None]]:
         """Solve ever larger samples roughly, yielding where to start from on all rows."""
         n, d = problem.X.shape
         size = max(_SAMPLE_ROWS, _SAMPLE_PER_COLUMN * d, n // _SAMPLE_PART)
@@ -289,7 +290,7 @@ class Newton:
             return
         sample = _sampled(problem, size)
         start, width = Point(), None
-        for begun in self._rehearsal(sample):
+        for begun in self._subsample_starts(sample):
             start, width = begun
             yield begun
         state = _NewtonState(sample, Passes(sample, self.threads), start, width)
@@ -314,7 +315,7 @@ class _NewtonState:
         self.q, self.h, self.beta = np.empty(n), np.empty(n), np.empty(n)
         self.system = system_for(problem, passes)
         self.scale = losses.residual_unit(problem.loss)
-        self.anchor = _first_anchor(problem.loss, start.beta)
+        self.prox_centre = _first_prox_centre(problem.loss, start.beta)
         if width is None:
             width = self.scale * (_WIDE if start.w is None else 0.1)
         self.width = width
@@ -322,7 +323,7 @@ class _NewtonState:
         self.best_w, self.best_b, self.best_beta = self.w, self.b, np.zeros(n)
         self.converged = False
         self.smooth = bool((problem.loss.quadratic > 0).all())
-        self._look()
+        self._check_optimality()
 
     def start(self) -> Point:
         """Return the best weights so far as a start for another problem."""
@@ -342,9 +343,9 @@ class _NewtonState:
     def _intercept(self) -> float:
         return self.best_b - float(self.passes.centre @ self.best_w)
 
-    def _look(self) -> None:
+    def _check_optimality(self) -> None:
         """Compute duals, gradient and curvature where we stand, and keep the best bounds."""
-        self.sums = self.passes.duals(self.f, self.anchor, self.width, self.beta, self.h)
+        self.sums = self.passes.duals(self.f, self.prox_centre, self.width, self.beta, self.h)
         self.gains, self.losses = self.system.prepare(self.beta, self.h, self.sums)
         primal = 0.5 * float(self.w @ self.w) + self.sums.loss
         if self.problem.intercept is Intercept.PENALIZED:
@@ -392,7 +393,7 @@ class _NewtonState:
         if self.inner <= _NEAR * self.gap or not moves:
             self._tighten()
             self._polish()
-        self._look()
+        self._check_optimality()
         if self.smooth and not moves:
             self.converged = True
         return True
@@ -404,10 +405,10 @@ class _NewtonState:
         point = polished(self.problem, self.passes, self.beta, self.b)
         if point is None:
             return
-        before = self.w, self.b, self.anchor, self.gap
-        self.w, self.b, self.anchor = point[:3]
+        before = self.w, self.b, self.prox_centre, self.gap
+        self.w, self.b, self.prox_centre = point[:3]
         self.passes.scores(self.w, self.b, self.f)
-        self._look()
+        self._check_optimality()
         exact = _complementarity(self.problem.loss, self.f, point.beta)
         rounded = self.at[0] - self.primal > _ROUGHLY * abs(self.primal)  # better ones are known
         if exact <= max(_EXACT * abs(self.primal), point.rounding) and not rounded:
@@ -416,7 +417,7 @@ class _NewtonState:
             self.dual = self.primal - exact
             self.converged = True
         elif self.gap > before[3]:
-            self.w, self.b, self.anchor = before[:3]
+            self.w, self.b, self.prox_centre = before[:3]
             self.passes.scores(self.w, self.b, self.f)
 
     def _gradient(self) -> Floats:
@@ -443,7 +444,7 @@ class _NewtonState:
         """Return the step at which the derivative along it, piecewise linear, is about 0."""
         low, high, t = 0.0, np.inf, 1.0
         for _ in range(40):
-            slope, curve = self.passes.line(self.f, self.q, self.anchor, self.width, t)
+            slope, curve = self.passes.line(self.f, self.q, self.prox_centre, self.width, t)
             slope += fixed + t * square
             curve += square
             if abs(slope) <= _LINE * decrement:
@@ -455,10 +456,10 @@ class _NewtonState:
         return low or t
 
     def _tighten(self) -> None:
-        """Take the duals reached as anchor, and smooth less."""
+        """Take the duals reached as prox_centre, and smooth less."""
         self.passes.scores(self.w, self.b, self.f)  # rounding adds up in f
-        self.passes.duals(self.f, self.anchor, self.width, self.beta, self.h)
-        np.copyto(self.anchor, self.beta)
+        self.passes.duals(self.f, self.prox_centre, self.width, self.beta, self.h)
+        np.copyto(self.prox_centre, self.beta)
         self.width = max(self.width / _SHRINK, _NARROW * self.scale)
 
 
@@ -486,7 +487,7 @@ def _between(low: float, high: float) -> float:
     return 0.5 * (low + high) if low > 0.01 * high else 0.05 * high
 
 
-def _first_anchor(loss: Loss, beta: Floats | None) -> Floats:
+def _first_prox_centre(loss: Loss, beta: Floats | None) -> Floats:
     if beta is not None:
         return np.clip(beta, loss.low, loss.high)
     bounded = np.isfinite(loss.high) & np.isfinite(loss.low)

@@ -85,22 +85,22 @@ class Passes:
         return float(sum(parts))
 
     def line(
-        self, f: Floats, q: Floats, anchor: Floats, width: float, step: float
+        self, f: Floats, q: Floats, prox_centre: Floats, width: float, step: float
     ) -> tuple[float, float]:
         """Return the derivatives of the smoothed losses along q at f + step·q."""
         parts = self._each(
             lambda begin, end: loops.newton_pass.line(
-                self.loss, begin, end, f, q, anchor, width, step
+                self.loss, begin, end, f, q, prox_centre, width, step
             ),
             4 * self.n,
         )
         return sum(part[0] for part in parts), sum(part[1] for part in parts)
 
-    def duals(self, f: Floats, anchor: Floats, width: float, beta: Floats, h: Floats) -> Sums:
+    def duals(self, f: Floats, prox_centre: Floats, width: float, beta: Floats, h: Floats) -> Sums:
         """Set β and h of every row, and return their sums."""
         parts = self._each(
             lambda begin, end: loops.newton_pass.duals(
-                self.loss, begin, end, f, anchor, width, beta, h
+                self.loss, begin, end, f, prox_centre, width, beta, h
             ),
             4 * self.n,
         )

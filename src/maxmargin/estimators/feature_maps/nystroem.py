@@ -250,7 +250,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureMap):
         left, total, largest = np.empty(len(sample)), 0.0, 0.0
         for part in cut_blocks(len(sample), self._width()):
             diagonal = rows.diagonal(sample[part])
-            phi = self._features(rows.widen(sample[part]))
+            phi = self._features(rows.grow(sample[part]))
             left[part] = np.maximum(diagonal - np.einsum("ij,ij->i", phi, phi), 0.0)
             total += float(diagonal.sum())
         if len(sample) < len(rows):  # the bound depends on how large an unseen error may be
@@ -260,7 +260,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureMap):
         return left, total, largest
 
     def _spectral_norm(self, rows: "KernelRows", some: Ints) -> float:
-        phi = self._features(rows.widen(some))
+        phi = self._features(rows.grow(some))
         errors = rows.block(some) - phi @ phi.T
         return max(float(solve_eigen(errors, eigvals_only=True)[-1]), 0.0)
 
@@ -305,7 +305,7 @@ class KernelRows:
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
-    def widen(self, rows: Any) -> Any:
+    def grow(self, rows: Any) -> Any:
         """Return some rows in float64."""
         some = self.X[rows]
         return some if self.kernel.takes_objects else some.astype(np.float64, copy=False)
@@ -314,14 +314,14 @@ class KernelRows:
         """Return K(x, x) of some rows."""
         if self.kernel.takes_gram:
             return np.asarray(self.X[rows, rows], dtype=np.float64)
-        return self.kernel.diag(self.widen(rows)).astype(np.float64)
+        return self.kernel.diag(self.grow(rows)).astype(np.float64)
 
     def block(self, rows: Ints) -> Floats:
         """Return K between some rows."""
         if self.kernel.takes_gram:
             K = self.X[np.ix_(rows, rows)].astype(np.float64)
             return np.asarray(0.5 * (K + K.T))
-        return np.asarray(self.kernel.gram(self.widen(rows)), dtype=np.float64)
+        return np.asarray(self.kernel.gram(self.grow(rows)), dtype=np.float64)
 
     def take_landmarks(self, rows: Ints) -> tuple["Landmarks", Floats]:
         """Return rows as landmarks, and K between them."""
@@ -432,7 +432,7 @@ def _estimate_leverage(
     first = rng.choice(candidates, min(count, len(candidates)), replace=False)
     pilot, K = rows.take_landmarks(np.sort(first))
     root = invert_root(K, float(np.finfo(np.float64).eps), count).root
-    B = pilot.features(rows.widen(candidates), root)
+    B = pilot.features(rows.grow(candidates), root)
     left = np.maximum(rows.diagonal(candidates) - np.einsum("ij,ij->i", B, B), 0.0)
     eigenvalues, vectors = solve_eigen(B.T @ B)
     eigenvalues = np.maximum(eigenvalues, 0.0)

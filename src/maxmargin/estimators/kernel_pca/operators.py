@@ -282,7 +282,7 @@ class NystroemStream:
         """Add rows."""
         every = np.arange(len(rows))
         for part in cut_blocks(len(rows), len(self.root)):
-            features = self.features(rows.widen(every[part]))
+            features = self.features(rows.grow(every[part]))
             self.moments.add(features)
             left = rows.diagonal(every[part]) - (features**2).sum(axis=1)
             self.missed += float(left.sum())

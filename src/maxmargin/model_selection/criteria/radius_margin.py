@@ -18,7 +18,7 @@ from maxmargin.loops.records import Loss
 from maxmargin.model_selection.criteria.machines import SolvedProblem, solved_problem
 from maxmargin.problems.problem import KernelProblem
 from maxmargin.solve import run_solver
-from maxmargin.solvers.decomposition import BlockSMO
+from maxmargin.solvers.decomposition import Decomposition
 
 _MAX_ITER = 10_000
 
@@ -124,7 +124,7 @@ def _ball(machine: SolvedProblem, tol: float) -> tuple[float, float]:
     group = np.zeros(n, dtype=np.int64)
     problem = KernelProblem(stated.gram, terms, stated.rows, group, np.ones(1))
     with one_blas_thread():
-        solver = BlockSMO(tol, precise=True)
+        solver = Decomposition(tol, precise=True)
         found = run_solver(problem, solver, tol=tol, max_iter=_MAX_ITER, polish=100)
         # The solver's own intercept: every one bounds the radius from above.
         proof = certify(problem, found.point, keep_intercept=True)

@@ -1,0 +1,662 @@
+"""The hard margin with kernels: its theorems, its certificate, and the witness where there is none.
+
+``tests/estimators/test_hard_margin.py`` has the linear one.
+"""
+
+import contextlib
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import cross_val_score
+
+import maxmargin as mm
+from maxmargin import kernels
+from maxmargin._typing import Floats
+from maxmargin.certificates.hard import certify_kernel_hard
+from maxmargin.problems.gram import Gram
+from maxmargin.problems.problem import Intercept, KernelProblem, Point, Status
+from maxmargin.separability import Overlap
+from maxmargin.separability.max_margin_kernel import FeatureRows, hard_problem
+from tests.estimators.test_hard_margin import quadratic_program
+
+KERNELS: list[Any] = [
+    kernels.RBF(0.7),
+    kernels.RBF(5.0),
+    kernels.Laplacian(0.5),
+    kernels.Polynomial(3, 1.0, 1.0),
+    kernels.Polynomial(2, 0.3, 2.0) + 0.5 * kernels.RBF(1.0),
+    kernels.Cosine() * kernels.RBF(0.2),
+]
+
+
+def rings(n: int, seed: int, gap: float = 0.15) -> tuple[Floats, Floats]:
+    """Return rows within a circle of radius 1.2 and outside of it."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 2))
+    y = np.where(np.linalg.norm(X, axis=1) > 1.2, 1.0, -1.0)
+    y[:2] = [-1.0, 1.0]
+    X[:2] = [[0.1, 0.2], [2.0, 0.3]]
+    return X * (1 + gap * y[:, np.newaxis]), y
+
+
+def others(n: int = 50) -> Floats:
+    return np.random.default_rng(99).standard_normal((n, 2)) * 1.5
+
+
+def reference(K: Floats, y: Floats, intercept: bool) -> tuple[float, Floats]:
+    """Ask Clarabel for the optimum in coordinates of eigenvectors: ½‖w‖² and f of all rows."""
+    values, vectors = np.linalg.eigh(K)
+    Z = vectors * np.sqrt(np.maximum(values, 0.0))
+    w, b = quadratic_program(Z, y, intercept)
+    return 0.5 * float(w @ w), np.asarray(Z @ w + b)
+
+
+def scores(model: Any, X: Any) -> Floats:
+    return np.asarray(model.decision_function(X))
+
+
+def assert_same_function(one: Any, other: Any, X: Any, rtol: float = 1e-7) -> None:
+    expected = scores(other, X)
+    assert_allclose(scores(one, X), expected, rtol=0, atol=rtol * np.abs(expected).max())
+
+
+# ------------------------------------------------------------------- the optimum
+
+
+@pytest.mark.parametrize("intercept", ["free", "none"])
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_agrees_with_a_quadratic_program(kernel: Any, intercept: str) -> None:
+    for n, seed in ((12, 0), (60, 1)):
+        X, y = rings(n, seed)
+        model = mm.HardMarginSVC(kernel=kernel, intercept=intercept).fit(X, y)
+        assert model.status_ is Status.OPTIMAL
+        value, f = reference(kernel.gram(X), y, intercept == "free")
+        assert_allclose(model.certificate_.primal, value, rtol=1e-9)
+        assert_allclose(scores(model, X), f, atol=1e-7 * np.abs(f).max())
+
+
+@pytest.mark.parametrize("intercept", ["free", "none"])
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_the_optimality_conditions_hold(kernel: Any, intercept: str) -> None:
+    X, y = rings(120, 3)
+    model = mm.HardMarginSVC(kernel=kernel, intercept=intercept).fit(X, y)
+    f, K, alpha = scores(model, X), kernel.gram(X), model.alpha_
+    assert_allclose((y * f).min(), 1.0, rtol=1e-8)
+    assert_allclose(alpha * (1 - y * f), 0.0, atol=1e-7 * alpha.max())
+    assert (alpha >= 0).all()
+    assert_allclose(K @ (alpha * y) + model.intercept_, f, atol=1e-8 * np.abs(f).max())
+    square = (alpha * y) @ K @ (alpha * y)
+    assert_allclose(alpha.sum(), square, rtol=1e-7)  # P = D
+    assert_allclose(model.margin_, 1 / np.sqrt(square), rtol=1e-7)
+    assert_allclose(np.abs(model.distance(X)).min(), model.margin_, rtol=1e-7)
+    if intercept == "free":
+        assert_allclose(alpha @ y, 0.0, atol=1e-12 * alpha.sum())
+    else:
+        assert model.intercept_[0] == 0
+    certificate = model.certificate_
+    assert certificate.holds(1e-8)
+    assert certificate.gap >= -1e-12 * certificate.primal
+    assert certificate.infeasibility < 1e-12
+    assert max(certificate.drift, certificate.max_kkt_violation) < 1e-7
+    assert_allclose(certificate.primal, square / 2, rtol=1e-7)
+    again = mm.certify(model, X, y)
+    assert isinstance(again, mm.Certificate)
+    assert again.holds(1e-8)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_dropping_all_other_rows_leaves_the_function(kernel: Any) -> None:
+    X, y = rings(120, 4)
+    model = mm.HardMarginSVC(kernel=kernel).fit(X, y)
+    assert len(model.support_) < 120
+    again = mm.HardMarginSVC(kernel=kernel).fit(X[model.support_], y[model.support_])
+    assert_same_function(again, model, others())
+    assert_array_equal(model.support_vectors_, X[model.support_])
+    assert_array_equal(model.support_, np.flatnonzero(model.alpha_))
+    assert_array_equal(model.dual_coef_[0], (model.alpha_ * y)[model.support_])
+    assert_array_equal(model.support_kind_, "margin")
+    assert model.n_support_.sum() == len(model.support_)
+
+
+@pytest.mark.parametrize("kernel", KERNELS[:4], ids=str)
+def test_a_factor_of_the_kernel_changes_the_margin_only(kernel: Any) -> None:
+    X, y = rings(100, 5)
+    model = mm.HardMarginSVC(kernel=kernel).fit(X, y)
+    for factor in (1e-6, 0.3, 1e5):
+        scaled = mm.HardMarginSVC(kernel=factor * kernel).fit(X, y)
+        assert_array_equal(scaled.predict(others()), model.predict(others()))
+        assert_same_function(scaled, model, others())
+        assert_allclose(scaled.margin_, np.sqrt(factor) * model.margin_, rtol=1e-8)
+
+
+def test_what_cannot_matter_does_not() -> None:
+    X, y = rings(100, 6)
+    model = mm.HardMarginSVC(kernel="rbf", gamma=1.0).fit(X, y)
+    order = np.random.default_rng(0).permutation(100)
+    for rows in (order, np.append(order, order[:40])):
+        again = mm.HardMarginSVC(kernel="rbf", gamma=1.0).fit(X[rows], y[rows])
+        assert_same_function(again, model, others())
+    swapped = mm.HardMarginSVC(kernel="rbf", gamma=1.0).fit(X, -y)
+    assert_allclose(scores(swapped, others()), -scores(model, others()), rtol=1e-6, atol=1e-7)
+    moved = mm.HardMarginSVC(kernel="rbf", gamma=1.0).fit(X + 1000.0, y)
+    assert_allclose(scores(moved, others() + 1000.0), scores(model, others()), atol=1e-6)
+
+
+def linear(n: int, d: int, seed: int) -> tuple[Any, Any]:
+    return mm.datasets.separable(n, n_features=d, margin=0.2, random_state=seed)
+
+
+@pytest.mark.parametrize("shape", [(5, 2), (60, 3), (40, 100)], ids=str)
+@pytest.mark.parametrize("intercept", ["free", "none"])
+def test_the_linear_kernel_by_its_matrix_is_the_linear_machine(
+    shape: tuple[int, int], intercept: str
+) -> None:
+    X, y = linear(*shape, 0)
+    weights: Any
+    if intercept == "none":
+        y = np.where(X @ np.ones(shape[1]) > 0, 1, -1)
+    model = mm.HardMarginSVC(intercept=intercept).fit(X, y)
+    rows = np.random.default_rng(1).standard_normal((30, shape[1]))
+    product = mm.HardMarginSVC(kernel=lambda A, B: A @ B.T, intercept=intercept).fit(X, y)
+    given = mm.HardMarginSVC(kernel="precomputed", intercept=intercept).fit(X @ X.T, y)
+    poly = mm.HardMarginSVC(kernel="poly", degree=1, gamma=1.0, intercept=intercept).fit(X, y)
+    for other, seen in ((product, rows), (given, rows @ X.T), (poly, rows)):
+        assert_allclose(scores(other, seen), scores(model, rows), rtol=1e-6, atol=1e-7)
+        assert_allclose(other.margin_, model.margin_, rtol=1e-8)
+        assert_allclose(other.distance(seen), model.distance(rows), rtol=1e-6, atol=1e-7)
+        assert not hasattr(other, "coef_")
+        weights = (other.alpha_ * y) @ X
+        assert_allclose(weights, model.coef_[0], atol=1e-7 * np.abs(weights).max())
+
+
+@pytest.mark.parametrize("kernel", ["linear", kernels.Linear()])
+def test_the_linear_kernel_is_the_linear_machine(kernel: Any) -> None:
+    X, y = linear(60, 3, 1)
+    model = mm.HardMarginSVC(kernel=kernel).fit(X, y)
+    assert_array_equal(model.coef_, mm.HardMarginSVC().fit(X, y).coef_)
+    assert model.kernel_ == kernels.Linear()
+
+
+def test_a_quadratic_kernel_is_the_linear_machine_on_its_map() -> None:
+    X, y = rings(150, 7)
+
+    def lifted(rows: Floats) -> Floats:
+        r, (u, v) = np.sqrt(2), rows.T
+        return np.column_stack([u * u, v * v, r * u * v, r * u, r * v, np.ones(len(rows))])
+
+    model: Any = mm.HardMarginSVC(kernel="poly", degree=2, gamma=1.0, coef0=1.0).fit(X, y)
+    explicit = mm.HardMarginSVC().fit(lifted(X), y)
+    assert_allclose(scores(model, others()), scores(explicit, lifted(others())), rtol=1e-7)
+    assert_allclose(model.margin_, explicit.margin_, rtol=1e-8)
+
+
+def test_rbf_separates_any_distinct_rows() -> None:
+    rng = np.random.default_rng(8)
+    for n, d in ((2, 1), (40, 1), (150, 3), (100, 40)):
+        X = rng.permutation(np.linspace(-3, 3, n))[:, np.newaxis] if d == 1 else (
+            rng.standard_normal((n, d)))  # fmt: skip
+        y = rng.permutation(np.arange(n) % 2)
+        model = mm.HardMarginSVC(kernel="rbf", gamma=30.0 if d == 1 else 2.0).fit(X, y)
+        assert model.score(X, y) == 1.0
+        assert model.certificate_.holds(1e-8)
+
+
+def test_soft_margins_become_this_one_at_the_largest_dual() -> None:
+    X, y = rings(80, 9)
+    hard = mm.HardMarginSVC(kernel="rbf", gamma=1.0).fit(X, y)
+    soft = mm.SVC(kernel="rbf", gamma=1.0, C=1.01 * hard.alpha_.max(), tol=1e-9).fit(X, y)
+    assert_same_function(soft, hard, others(), 1e-3)
+    assert_allclose(soft.certificate_.primal, hard.certificate_.primal, rtol=1e-8)
+    softer = mm.SVC(kernel="rbf", gamma=1.0, C=0.5 * hard.alpha_.max(), tol=1e-9).fit(X, y)
+    assert softer.certificate_.primal < hard.certificate_.dual * (1 - 1e-6)
+
+
+# ------------------------------------------------------------------- kernels of every kind
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"kernel": "rbf"}, {"kernel": "poly", "coef0": 1.0}, {"kernel": "laplacian"},
+        {"kernel": "poly", "degree": 2, "gamma": "auto", "coef0": 2}, {"kernel": "chi2"},
+        {"kernel": kernels.RBF(1.0) + kernels.Linear()}, {"kernel": kernels.RBF()},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_kernels_by_name_and_as_objects(named: dict[str, Any]) -> None:
+    X, y = rings(80, 10)
+    X = np.abs(X) if named["kernel"] == "chi2" else X
+    model = mm.HardMarginSVC(**named).fit(X, y)
+    assert model.score(X, y) == 1.0
+    assert model.certificate_.holds(1e-8)
+    assert isinstance(model.kernel_, kernels.Kernel)
+    given = mm.HardMarginSVC(kernel="precomputed").fit(model.kernel_.gram(X), y)
+    seen = np.abs(others())
+    K = model.kernel_.gram(seen, X)
+    assert_allclose(scores(given, K), scores(model, seen), rtol=1e-6, atol=1e-7)
+    assert_array_equal(given.predict(K[:, given.support_]), model.predict(seen))
+    assert given.support_vectors_.shape == (0, 80)
+    with pytest.raises(AttributeError, match="linear kernel"):
+        _ = model.coef_
+
+
+def test_objects() -> None:
+    def common(left: Any, right: Any) -> Floats:
+        return np.array([[float(len(set(a) & set(b))) for b in right] for a in left])
+
+    words = ["abc", "abd", "cab", "xyz", "xyw", "zyx", "dab", "wzy"]
+    y = ["early", "early", "early", "late", "late", "late", "early", "late"]
+    model = mm.HardMarginSVC(kernel=common).fit(words, y)
+    assert_array_equal(model.predict(["bad", "zzw"]), ["early", "late"])
+    assert model.certificate_.holds(1e-8)
+    assert set(model.support_vectors_) <= set(words)
+    assert mm.certify(model, words, y).holds(1e-8)  # type: ignore[union-attr]
+    with pytest.raises(mm.NotSeparableError, match="2 rows of both meet in one point") as raised:
+        mm.HardMarginSVC(kernel=common).fit([*words, "bca"], [*y, "late"])
+    assert isinstance(raised.value.witness, Overlap)
+    assert set(raised.value.witness.rows) in ({0, 8}, {2, 8})
+
+
+@pytest.mark.parametrize("form", [sp.csr_array, np.asfortranarray, np.float32])
+def test_other_forms_of_the_same_rows(form: Any) -> None:
+    X, y = rings(80, 11)
+    X = np.round(X * 64) / 64
+    model = mm.HardMarginSVC(kernel="rbf", gamma=1.0).fit(X, y)
+    other = mm.HardMarginSVC(kernel="rbf", gamma=1.0).fit(form(X), y)
+    assert other.certificate_.holds(1e-8)
+    assert_allclose(other.intercept_, model.intercept_, rtol=1e-6, atol=1e-6)
+    assert_array_equal(other.predict(form(X)), y)
+
+
+def test_copies_and_searches() -> None:
+    X, y = rings(80, 12)
+    model = mm.HardMarginSVC(kernel=kernels.RBF(1.0)).fit(X, y)
+    assert_array_equal(scores(pickle.loads(pickle.dumps(model)), X), scores(model, X))
+    assert_array_equal(scores(clone(model).fit(X, y), X), scores(model, X))
+    rows = cross_val_score(mm.HardMarginSVC(kernel="rbf", gamma=1.0), X, y, cv=3)
+    K = kernels.RBF(1.0).gram(X)
+    assert_allclose(cross_val_score(mm.HardMarginSVC(kernel="precomputed"), K, y, cv=3), rows)
+    plane = mm.geometry.hyperplane(model)
+    assert_allclose(plane.decision_function(others()), scores(model, others()), rtol=1e-9)
+
+
+def test_prediction_looks_at_support_vectors_only() -> None:
+    X, y = rings(100, 13)
+    asked: list[tuple[int, int]] = []
+
+    def kernel(A: Any, B: Any) -> Floats:
+        asked.append((len(A), len(B)))
+        return np.asarray(np.exp(-((A[:, None] - B[None]) ** 2).sum(axis=2)))
+
+    model = mm.HardMarginSVC(kernel=kernel).fit(X, y)
+    assert sum(a * b for a, b in asked) < 1.5 * 100**2  # every value about once
+    asked.clear()
+    model.predict(others(7))
+    assert sum(a * b for a, b in asked) == 7 * len(model.support_)
+
+
+# ------------------------------------------------------------------- several classes, weights
+
+
+@pytest.mark.parametrize("scheme", ["ovo", "ovr"])
+@pytest.mark.parametrize("given", [False, True])
+def test_several_classes(scheme: str, given: bool) -> None:
+    X, y = make_blobs(90, centers=[[0, 4], [4, 0], [0, 0]], cluster_std=0.7, random_state=0)
+    names = np.array(["n", "e", "c"])[y]
+    K = kernels.RBF(0.5).gram(X)
+    rows, kernel = (K, "precomputed") if given else (X, kernels.RBF(0.5))
+    model: Any = mm.HardMarginSVC(kernel=kernel, multi_class=scheme).fit(rows, names)
+    assert model.alpha_.shape == (3, 90)
+    assert np.shape(model.margin_) == model.intercept_.shape == (3,)
+    assert model.dual_coef_.shape == (3, len(model.support_))
+    assert model.distance(rows).shape == (90, 3)
+    assert len(model.certificate_.parts) == 3
+    assert model.certificate_.holds(1e-8)
+    assert mm.certify(model, rows, names).holds(1e-8)  # type: ignore[union-attr]
+    assert_array_equal(model.classes_[scores(model, rows).argmax(axis=1)], model.predict(rows))
+    assert_array_equal(model.predict(rows), names)
+    first = names == model.classes_[0]
+    part = first | (names == model.classes_[1]) if scheme == "ovo" else np.full(90, True)
+    alone = mm.HardMarginSVC(kernel="rbf", gamma=0.5).fit(X[part], first[part])
+    assert_allclose(alone.margin_, model.margin_[0], rtol=1e-8)
+    assert_allclose(alone.distance(X), model.distance(rows)[:, 0], atol=1e-7)
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_weights_are_presence_only(given: bool) -> None:
+    X, y = rings(60, 14)
+    K = kernels.RBF(1.0).gram(X)
+    rows, kernel = (K, "precomputed") if given else (X, kernels.RBF(1.0))
+    weight = np.random.default_rng(0).uniform(0.1, 9.0, 60)
+    model = mm.HardMarginSVC(kernel=kernel).fit(rows, y, weight)
+    weight[model.support_[0]] = 0.0
+    without = mm.HardMarginSVC(kernel=kernel).fit(rows, y, weight)
+    kept = weight > 0
+    alone = mm.HardMarginSVC(kernel="rbf", gamma=1.0).fit(X[kept], y[kept])
+    assert_allclose(scores(without, rows), scores(alone, X), atol=1e-8)
+    assert without.alpha_.shape == (60,)
+    assert without.alpha_[~kept] == 0.0
+    assert mm.certify(without, rows, y, weight).holds(1e-8)  # type: ignore[union-attr]
+
+
+def test_gamma_counts_rows_by_their_weight() -> None:
+    X, y = rings(60, 14)
+    counts = np.random.default_rng(0).integers(0, 4, 60)
+    weighted: Any = mm.HardMarginSVC(kernel="rbf").fit(X, y, counts)
+    twice = np.repeat(np.arange(60), counts)
+    repeated: Any = mm.HardMarginSVC(kernel="rbf").fit(X[twice], y[twice])
+    assert_allclose(weighted.kernel_.gamma, repeated.kernel_.gamma, rtol=1e-12)
+    assert_same_function(weighted, repeated, others())
+
+
+# ------------------------------------------------------------------- no plane
+
+
+def verify(error: Any, K: Any, y: Any) -> Overlap:
+    """Check a witness with nothing but its definition, by kernel values."""
+    meet = error.witness
+    assert isinstance(meet, Overlap)
+    assert (meet.weights >= 0).all()
+    labels = np.asarray(y)[meet.rows]
+    positive = labels == labels[0]
+    assert_allclose([meet.weights[positive].sum(), meet.weights[~positive].sum()], 1.0)
+    beta = np.where(positive, meet.weights, -meet.weights)
+    square = beta @ K[np.ix_(meet.rows, meet.rows)] @ beta
+    largest = np.sqrt(K.diagonal()[meet.rows].max())
+    assert square <= (meet.residual * largest) ** 2 * (1 + 1e-9) + 1e-16 * largest**2
+    assert meet.residual < 1e-6
+    return meet
+
+
+def test_classes_that_overlap_are_refused_with_a_witness() -> None:
+    rng = np.random.default_rng(15)
+    for n, d in ((60, 2), (500, 3)):
+        X, y = rng.standard_normal((n, d)), rng.integers(0, 2, n)
+        kernel = kernels.Polynomial(2, 1.0, 1.0)
+        with pytest.raises(mm.NotSeparableError, match="No plane separates 0 from 1") as raised:
+            mm.HardMarginSVC(kernel=kernel).fit(X, y)
+        assert "with a margin above" in str(raised.value)
+        assert "Use SVC" in str(raised.value)
+        meet = verify(raised.value, kernel.gram(X), y)
+        assert len(meet.rows) <= (d + 1) * (d + 2) // 2 + 1
+        assert not meet.exact
+        assert meet.point.shape == meet.rows.shape
+
+
+def test_without_an_intercept_the_signed_rows_balance_out() -> None:
+    X, y = np.random.default_rng(0).standard_normal((50, 2)), np.arange(50) % 2
+    with pytest.raises(mm.NotSeparableError) as raised:
+        mm.HardMarginSVC(kernel="poly", degree=2, intercept="none").fit(X, y)
+    meet = raised.value.witness
+    assert isinstance(meet, Overlap)
+    assert_allclose(meet.weights.sum(), 1.0)
+    assert_array_equal(meet.point, 0.0)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "precomputed"])
+def test_equal_rows_of_different_classes_are_the_witness(kernel: str) -> None:
+    X, y = rings(70, 16)
+    X[9], y[7], y[9] = X[7], 1.0, -1.0
+    K = kernels.RBF(1.0).gram(X)
+    K[9], K[:, 9] = K[7], K[:, 7]
+    rows = K if kernel == "precomputed" else X
+    with pytest.raises(mm.NotSeparableError, match="2 rows of both meet in one point") as raised:
+        mm.HardMarginSVC(kernel=kernel).fit(rows, y)
+    meet = verify(raised.value, K, y)
+    assert_array_equal(meet.rows, [7, 9])
+    assert meet.exact
+    assert meet.residual == 0
+    model = mm.HardMarginSVC(kernel="rbf", gamma=1.0).fit(X, y, np.arange(70) != 9)
+    assert model.score(X, y) == 69 / 70
+
+
+def test_the_pair_that_overlaps_is_named() -> None:
+    X, y = make_blobs(60, centers=[[0, 9], [9, 0], [0, 0]], random_state=0)
+    X[y == 2] = X[y == 1] + 0.0
+    with pytest.raises(mm.NotSeparableError, match="separates 1 from 2: 2 rows") as raised:
+        mm.HardMarginSVC(kernel="rbf").fit(X, y)
+    assert isinstance(raised.value.witness, Overlap)
+    assert set(y[raised.value.witness.rows]) == {1, 2}
+    with pytest.raises(mm.NotSeparableError, match="separates 1 from the rest"):
+        mm.HardMarginSVC(kernel="rbf", multi_class="ovr").fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_margins_at_the_limit_of_kernel_values_are_certified_or_refused() -> None:
+    """Two rows ever nearer to each other, and a third one all but orthogonal to both."""
+    for apart in 10.0 ** -np.arange(0.0, 12.0):
+        X = [[0.0], [apart], [5.0]]
+        refused, model = None, mm.HardMarginSVC(kernel="rbf", gamma=1.0)
+        try:
+            model.fit(X, [0, 1, 1])
+        except mm.NotSeparableError as error:
+            refused = error
+        if refused is not None:
+            assert apart < 1e-6
+            bound = float(str(refused).split("margin above ")[1].split(":")[0])
+            assert bound >= apart / np.sqrt(2) or apart > 1e-8
+            continue
+        assert model.score(X, [0, 1, 1]) == 1
+        assert (model.status_ is Status.OPTIMAL) == model.certificate_.holds(1e-8)
+        assert model.status_ is Status.OPTIMAL or apart < 2e-3
+        off = -np.expm1(-(apart**2))
+        value = 2 / (2 * off - off**2 / 2)  # ½‖w‖²
+        if apart > 1e-7:
+            assert 0.95 * model.certificate_.dual <= value <= 1.05 * model.certificate_.primal
+
+
+def test_a_failed_fit_leaves_it_unfitted() -> None:
+    X, y = rings(40, 0)
+    model = mm.HardMarginSVC(kernel="rbf").fit(X, y)
+    with pytest.raises(mm.NotSeparableError):
+        model.fit([[0.0], [0.0]], [0, 1])
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+# ------------------------------------------------------------------- what is no kernel
+
+
+def test_indefinite_kernels_are_refused() -> None:
+    X, y = rings(40, 17)
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        mm.HardMarginSVC(kernel="sigmoid").fit(X, y)
+    with pytest.raises(ValueError, match="not positive semidefinite on these rows"):
+        mm.HardMarginSVC(kernel=lambda A, B: np.tanh(A @ B.T - 1.0)).fit(X, y)
+    K = kernels.RBF(1.0).gram(X)
+    values, vectors = np.linalg.eigh(K)
+    for least in -(10.0 ** np.arange(-16.0, 2.0)):
+        values[0] = least
+        bent = (vectors * values) @ vectors.T
+        model = mm.HardMarginSVC(kernel="precomputed")
+        if least > -1e-11:  # rounding, or not
+            with contextlib.suppress(ValueError):
+                model.fit(0.5 * (bent + bent.T), y)
+        else:
+            with pytest.raises(ValueError, match="not positive semidefinite on these rows"):
+                model.fit(0.5 * (bent + bent.T), y)
+    with pytest.raises(ValueError, match="not positive semidefinite"):
+        mm.HardMarginSVC(kernel="precomputed").fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+    with pytest.raises(ValueError, match="not symmetric"):
+        mm.HardMarginSVC(kernel=lambda A, B: A @ B.T + A[:, :1]).fit(X, y)
+    with pytest.raises(ValueError, match="not symmetric"):
+        mm.HardMarginSVC(kernel="precomputed").fit(np.triu(K), y)
+
+
+def test_singular_matrices_are_kernels() -> None:
+    X, y = linear(60, 3, 2)
+    for K in (X @ X.T, (X @ X.T).astype(np.float32)):
+        model = mm.HardMarginSVC(kernel="precomputed", tol=1e-3).fit(K, y)
+        assert model.score(K, y) == 1.0
+        assert_allclose(model.margin_, 0.2, rtol=1e-3)
+    with pytest.raises(mm.NotSeparableError):
+        mm.HardMarginSVC(kernel="precomputed").fit(np.ones((4, 4)), [0, 1, 0, 1])
+    with pytest.raises(mm.NotSeparableError):
+        mm.HardMarginSVC(kernel="precomputed").fit(np.zeros((4, 4)), [0, 1, 0, 1])
+    assert mm.HardMarginSVC(kernel="precomputed").fit(np.diag([1.0, 0.0]), [0, 1]).margin_ == 0.5
+
+
+def test_coordinates_give_the_kernel_back() -> None:
+    X = np.random.default_rng(0).standard_normal((80, 4)) * 10.0 ** np.arange(-3, 1)
+    for kernel, rank in ((kernels.RBF(1.0), None), (kernels.Polynomial(3, 1.0, 0.0), None),
+                         (1.0 * kernels.Linear(), 4)):  # fmt: skip
+        rows = FeatureRows.of(Gram(kernel, X))
+        Z = rows.vectors
+        assert rank is None or Z.shape == (80, rank)
+        unit = np.sqrt(rows.K.diagonal())
+        assert np.abs((rows.K - Z @ Z.T) / np.outer(unit, unit)).max() < 1e-13
+
+
+# ------------------------------------------------------------------- budgets and bad input
+
+
+def test_many_rows_are_refused_before_any_work() -> None:
+    X, y = rings(200, 18)
+    with pytest.raises(ValueError, match=r"200 rows would take .* GB.*50 rows.*use SVC"):
+        mm.HardMarginSVC(kernel="rbf", memory=5 * 8 * 50**2).fit(X, y)
+    assert mm.HardMarginSVC(kernel="rbf", memory=5 * 8 * 200**2).fit(X, y).score(X, y) == 1
+    assert mm.HardMarginSVC(memory=1).fit(*linear(50, 2, 0))  # linear needs no matrix
+
+
+def test_budgets_and_callbacks(capsys: pytest.CaptureFixture[str]) -> None:
+    X, y = rings(300, 19, gap=0.02)
+    with pytest.raises(mm.NotSeparableError, match="undecided: max_time ran out") as raised:
+        mm.HardMarginSVC(kernel="rbf", max_time=1e-9).fit(X, y)
+    assert raised.value.witness is None
+    with pytest.raises(mm.NotSeparableError, match="the callback ended the search"):
+        mm.HardMarginSVC(kernel="rbf", callback=lambda progress: True).fit(X, y)
+    told: list[Any] = []
+    model = mm.HardMarginSVC(kernel="rbf", callback=told.append, verbose=1).fit(X, y)
+    assert model.n_iter_ == len(told) == len(capsys.readouterr().out.splitlines())
+    stopped = 0
+    for allowed in range(2, model.n_iter_):
+        try:
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                early = mm.HardMarginSVC(kernel="rbf", max_iter=allowed).fit(X, y)
+        except mm.NotSeparableError:
+            continue
+        assert (early.status_ is Status.OPTIMAL) == (not said)
+        for each in said:
+            stopped += 1
+            assert issubclass(each.category, ConvergenceWarning)
+            assert each.filename == __file__
+            assert f"{early.certificate_.relative_gap:.3g}" in str(each.message)
+    assert stopped
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "said"),
+    [
+        ({"kernel": "rfb"}, ValueError, "rfb"), ({"kernel": 3}, TypeError, "kernel"),
+        ({"kernel": "rbf", "gamma": -1.0}, ValueError, "gamma"),
+        ({"kernel": "rbf", "gamma": "wide"}, TypeError, "gamma"),
+        ({"kernel": "poly", "degree": -1}, ValueError, "degree"),
+        ({"kernel": kernels.RBF(), "gamma": 2.0}, ValueError, "gamma"),
+        ({"kernel": kernels.Precomputed() + 1.0}, ValueError, "precomputed"),
+        ({"kernel": "rbf", "memory": 0}, ValueError, "memory"),
+        ({"kernel": "rbf", "memory": "much"}, TypeError, "memory"),
+        ({"kernel": "rbf", "n_jobs": 0}, ValueError, "n_jobs"),
+    ],
+)  # fmt: skip
+def test_parameters_are_checked(wrong: Any, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        mm.HardMarginSVC(**wrong).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_data_are_checked() -> None:
+    X, y = rings(20, 0)
+    model = mm.HardMarginSVC(kernel="precomputed")
+    with pytest.raises(ValueError, match="square"):
+        model.fit(X, y)
+    with pytest.raises(TypeError, match="Sparse"):
+        model.fit(sp.csr_array(np.eye(2)), [0, 1])
+    model.fit(kernels.RBF(1.0).gram(X), y)
+    with pytest.raises(ValueError, match="20 features"):
+        model.predict(np.ones((3, 21)))
+    with pytest.raises(ValueError, match="NaN"):
+        mm.HardMarginSVC(kernel="rbf").fit([[np.nan], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match="only one class"):
+        mm.HardMarginSVC(kernel="rbf").fit(X, np.ones(20))
+    with pytest.raises(ValueError, match="overflow"):
+        mm.HardMarginSVC(kernel="poly", degree=9, gamma=1.0).fit([[1e80], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match="20 rows, but X has 3"):
+        mm.certify(mm.HardMarginSVC(kernel="rbf").fit(X, y), X[:3], y[:3])
+    with pytest.raises(mm.NotSeparableError):
+        mm.HardMarginSVC(kernel="rbf", gamma=0.0).fit(X, y)
+
+
+# ------------------------------------------------------------------- the certificate
+
+
+class TestCertificate:
+    X, y = rings(60, 20)
+    kernel = kernels.RBF(1.0)
+
+    def problem(self, signs: Any = None, kernel: Any = None) -> KernelProblem:
+        signs = self.y if signs is None else signs
+        rows = FeatureRows.of(Gram(self.kernel if kernel is None else kernel, self.X))
+        return hard_problem(rows, signs, Intercept.FREE)
+
+    def certified(self, signs: Any = None, kernel: Any = None, **changed: Any) -> Any:
+        model = mm.HardMarginSVC(kernel=self.kernel).fit(self.X, self.y)
+        a = model.alpha_ * self.y
+        given: dict[str, Any] = {"w": a, "b": model.intercept_, "beta": a} | changed
+        return certify_kernel_hard(self.problem(signs, kernel), Point(**given))
+
+    def test_scale_does_not_matter(self) -> None:
+        model = mm.HardMarginSVC(kernel=self.kernel).fit(self.X, self.y)
+        a, one = model.alpha_ * self.y, self.certified()
+        other = self.certified(w=7 * a, beta=0.1 * a)
+        assert_allclose([other.primal, other.dual], [one.primal, one.dual], rtol=1e-10)
+        assert one.holds(1e-9)
+        assert_allclose(one.intercept, model.intercept_[0], rtol=1e-7)
+        assert abs(one.intercept_cost) < 1e-7 * one.primal
+
+    def test_it_brackets_the_optimum_from_any_separator(self) -> None:
+        best = self.certified()
+        model = mm.HardMarginSVC(kernel=self.kernel).fit(self.X, self.y)
+        rng = np.random.default_rng(0)
+        for _ in range(20):
+            w = model.alpha_ * self.y * (1 + 0.02 * rng.standard_normal(60))
+            found = self.certified(w=w, beta=rng.random(60) * self.y)
+            assert found.dual <= best.primal * (1 + 1e-10)
+            assert found.primal >= best.dual * (1 - 1e-10)
+            assert found.drift > 0
+
+    def test_forgeries_are_refused(self) -> None:
+        best = self.certified()
+        alpha = mm.HardMarginSVC(kernel=self.kernel).fit(self.X, self.y).alpha_
+        for changed in ({"signs": -self.y}, {"w": np.zeros(60)}, {"w": np.eye(60)[0]}):
+            found = self.certified(**changed)
+            assert found.primal == found.relative_gap == np.inf
+            assert "does not separate" in str(found)
+        for corrupted in (np.roll(alpha, 1), -alpha, np.zeros(60), alpha * (self.y > 0)):
+            found = self.certified(beta=corrupted * self.y)
+            assert found.dual < best.dual * (1 - 1e-6)
+            assert not found.holds(1e-6)
+        assert self.certified(b=[5.0]).intercept_cost == np.inf
+
+    def test_an_indefinite_kernel_is_never_certified(self) -> None:
+        rows = Gram(kernels.Sigmoid(1.0, 1.0), self.X)
+        problem = self.problem()
+        bent = KernelProblem(rows, problem.loss, problem.rows, problem.groups, problem.totals)
+        rng = np.random.default_rng(0)
+        for _ in range(5):
+            a = rng.random(60) * self.y
+            assert not certify_kernel_hard(bent, Point(a, [0.0], a)).holds(1.0)
+
+    def test_an_altered_model_is_not_certified(self) -> None:
+        model = mm.HardMarginSVC(kernel=self.kernel).fit(self.X, self.y)
+        model.dual_coef_ = model.dual_coef_ * np.linspace(0.9, 1.1, len(model.support_))
+        found = mm.certify(model, self.X, self.y)
+        assert isinstance(found, mm.Certificate)
+        assert not found.holds(1e-6)

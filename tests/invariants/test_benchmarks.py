@@ -1,0 +1,684 @@
+"""The benchmark harness: that it runs, compares what it says, and does its sums right.
+
+Nothing here asserts on seconds: clocks are fake, or only the form of the result is looked at.
+"""
+
+import gc
+import importlib
+import json
+import lzma
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pytest
+
+import maxmargin as mm
+from benchmarks import contest, datasets, fitting, growth, objective, race, table
+from benchmarks.against import Trial, agreement, targets
+from benchmarks.children import Child, FailedError, SlowError, call
+from benchmarks.contest import Contest, Outcome
+from benchmarks.datasets import Dataset
+from benchmarks.fitting import Crew, Fitting
+from benchmarks.measure import (
+    Clocks,
+    Sample,
+    Timings,
+    exponent,
+    geometric_mean,
+    interleave,
+    ratio,
+    spread,
+    timed,
+)
+from benchmarks.objective import Objective
+from benchmarks.race import Case, Point, Race
+from benchmarks.report import Check, Kept, Report, Table, digits
+from benchmarks.run import AGAINST, BENCHMARKS, main
+from benchmarks.solvers import OURS, TOOLS
+from benchmarks.suite import kernel, linear, perceptron, startup
+
+
+@pytest.fixture(autouse=True)
+def without_data_folder_and_pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.delenv("MAXMARGIN_DATA", raising=False)
+    monkeypatch.setattr(fitting, "SETTLING", 0.0)
+    gc.freeze()  # else every sample would look through all that the test run has loaded
+    yield
+    gc.unfreeze()
+
+
+class FakeTime:
+    """A clock that only work moves; CPU time runs at half its pace."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.clocks = Clocks(lambda: self.now, lambda: self.now / 2)
+
+    def work(self, seconds: float) -> Callable[[], None]:
+        def call() -> None:
+            self.now += seconds
+
+        return call
+
+
+def blobs(n: int = 60, classes: int = 2) -> Dataset:
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % classes
+    X = rng.normal(size=(n, 3)) + y[:, np.newaxis]
+    return Dataset("blobs", X, y.astype(float), X[:10], y[:10].astype(float))
+
+
+# ------------------------------------------------------------ measuring
+
+
+def test_candidates_take_turns_and_the_warm_up_is_not_counted() -> None:
+    calls: list[str] = []
+
+    def sampler(name: str) -> Callable[[], Sample]:
+        def sample() -> Sample:
+            calls.append(name)
+            return Sample(float(len(calls)), 0.0)
+
+        return sample
+
+    timings = interleave({name: sampler(name) for name in "abc"}, repeats=2, warm_ups=1)
+    assert "".join(calls) == "abccbaabc"  # nobody always comes first
+    assert timings.wall("a").tolist() == [6.0, 7.0]
+    assert timings.wall("c").tolist() == [4.0, 9.0]
+
+
+def test_both_clocks_are_read() -> None:
+    fake = FakeTime()
+    timings = interleave({"work": timed(fake.work(3.0), fake.clocks)}, repeats=2)
+    assert timings.wall("work").tolist() == [3.0, 3.0]
+    assert timings.seconds("work", "cpu").median == 1.5
+
+
+def test_a_disturbed_round_cancels_in_the_ratio() -> None:
+    ours, theirs = np.array([1.0, 10.0, 1.0]), np.array([2.0, 20.0, 2.0])
+    assert spread(ratio(theirs, ours)) == (2.0, 2.0, 2.0, 3, 3)
+
+
+def test_quartiles_are_those_of_numpy() -> None:
+    values = np.array([5.0, 1.0, 4.0, 2.0, 3.0])
+    assert spread(values) == (3.0, 2.0, 4.0, 5, 5)
+
+
+def test_a_round_lost_in_noise_gives_no_ratio_and_is_counted() -> None:
+    found = spread(ratio(np.array([2.0, 2.0, 2.0]), np.array([1.0, -1.0, 0.0])))
+    assert found == (2.0, 2.0, 2.0, 1, 3)
+    assert spread([np.nan]).rounds == 0
+
+
+def test_means_and_exponents() -> None:
+    assert geometric_mean([2.0, 8.0]) == pytest.approx(4.0)
+    assert np.isnan(geometric_mean([]))
+    rows = [10, 100, 1000]
+    assert exponent(rows, [3.0 * n**1.5 for n in rows]) == pytest.approx(1.5)
+    assert np.isnan(exponent([10], [1.0]))
+
+
+def test_impossible_counts_are_refused() -> None:
+    with pytest.raises(ValueError, match="at least 1, got 0"):
+        interleave({}, repeats=0)
+
+
+def test_garbage_collection_is_back_after_a_failure() -> None:
+    def fails() -> Sample:
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        interleave({"it": fails}, repeats=1)
+    assert gc.isenabled()
+
+
+# ------------------------------------------------------------ reporting
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0.00"), (1.234, "1.23"), (12345.6, "12,346"), (0.00123, "0.00123"), (-2.0, "-2.00")],
+)
+def test_three_digits(value: float, text: str) -> None:
+    assert digits(value) == text
+
+
+def test_a_table_is_aligned_and_markdown() -> None:
+    found = Table("t", [{"name": "a", "x": spread([1.0, 2.0, 3.0])}, {"name": "long", "x": None}])
+    lines = str(found).splitlines()
+    assert len({len(line) for line in lines}) == 1
+    assert lines[1].startswith("| ----")
+    assert lines[1].endswith("-: |")
+    assert "2.00 (1.50–2.50)" in lines[2]
+
+
+def test_lost_rounds_show_in_the_table() -> None:
+    found = Table("t", [{"x": spread([1.0, np.nan])}, {"x": spread([np.nan])}])
+    assert "1 of 2 rounds" in str(found)
+    assert "lost in noise" in str(found)
+
+
+def test_nan_and_numpy_numbers_survive_json(tmp_path: Path) -> None:
+    report = Report("r", [Table("t", [{"x": spread([np.nan]), "y": 1.0}])])
+    report.checks.append(Check("target", "c", None, "f"))
+    (written,) = report.save(tmp_path, {"n": np.int64(3)})
+    content = json.loads(written.read_text(encoding="utf-8"))
+    assert content["tables"][0]["rows"][0]["x"]["median"] is None
+    assert content["facts"]["n"] == 3
+
+
+def test_only_a_different_problem_makes_figures_incomparable() -> None:
+    assert Report("r", checks=[Check("target", "fast", False, "")]).comparable
+    assert Report("r", checks=[Check("same problem", "c", None, "")]).comparable
+    assert not Report("r", checks=[Check("same problem", "c", False, "")]).comparable
+
+
+def test_a_run_that_was_ended_goes_on(tmp_path: Path) -> None:
+    file = tmp_path / "cells.jsonl"
+    Kept(file, "all rows").add("a", {"gap": np.float64(0.5)})
+    with file.open("a") as half:
+        half.write('{"of": "all')  # killed while it wrote
+    for _ in range(2):
+        kept = Kept(file, "all rows")
+        assert kept.get("a") == {"gap": 0.5}
+    assert Kept(file, "few rows").get("a") is None
+    kept.add("a", {"gap": 0.25})
+    assert Kept(file, "all rows").cells() == [{"gap": 0.25}]
+
+
+# ------------------------------------------------------------ data
+
+
+@pytest.mark.parametrize("name", datasets.SYNTHETIC)
+def test_synthetic_sets_are_the_same_each_time(name: str) -> None:
+    first, second = (datasets.SYNTHETIC[name](True) for _ in range(2))
+    assert first.name == name
+    assert (first.X != second.X).sum() == 0
+    assert np.array_equal(first.y, second.y)
+    assert set(np.unique(first.y)) == {-1, 1}
+
+
+def test_real_sets_have_their_declared_columns(tmp_path: Path) -> None:
+    for part in ("sonar.svm.xz", "sonar.t.svm.xz"):
+        (tmp_path / part).write_bytes(lzma.compress(b"1 1:0.5\n-1 2:1\n1 3:1\n"))
+    dataset = datasets.load("sonar", tmp_path)
+    assert dataset.X.shape == dataset.X_test.shape == (3, datasets.COLUMNS["sonar"])
+    assert datasets.load("sonar", tmp_path).X is dataset.X  # read once
+    binary = datasets.one_against_rest(dataset, "largest")
+    assert binary.y.tolist() == [1, -1, 1]
+
+
+def test_missing_sets_are_skipped_with_a_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert list(datasets.available(["a9a"], None)) == []
+    assert "MAXMARGIN_DATA is not set" in capsys.readouterr().out
+    assert list(datasets.available(["a9a"], tmp_path)) == []
+    assert "there is no a9a.svm.xz" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("how", ["as published", "[-1,1]", "standardised", "/255", "/largest"])
+def test_test_rows_are_scaled_by_what_training_rows_say(how: str) -> None:
+    rng = np.random.default_rng(1)
+    X = np.column_stack([rng.normal(size=(30, 2)) * 9 + 5, np.ones(30)])
+    found = datasets.scaled(Dataset("d", X, X[:, 0], X[:5], X[:5, 0]), how)
+    assert np.array_equal(found.X[:5], found.X_test)
+    assert np.isfinite(found.X).all()
+    if how == "[-1,1]":
+        assert (found.X[:, :2].min(), found.X[:, :2].max()) == pytest.approx((-1, 1))
+    if how == "standardised":
+        assert found.X[:, :2].std(axis=0) == pytest.approx(1)
+    if how == "/largest":
+        assert np.abs(found.X).max(axis=0) == pytest.approx(1)
+
+
+def test_the_default_gamma_is_scikit_learns() -> None:
+    import scipy.sparse as sp
+
+    X = np.random.default_rng(2).normal(size=(20, 4))
+    for rows in (X, sp.csr_matrix(X)):
+        gamma = kernel.default_gamma(Dataset("d", rows, X[:, 0]))
+        assert gamma == pytest.approx(1 / (4 * X.var()))
+
+
+def test_unknown_cases_are_refused() -> None:
+    with pytest.raises(SystemExit, match="this benchmark has a9a"):
+        main(["kernel", "--only", "no-such-set"])
+    with pytest.raises(SystemExit, match="tol=1e-6"):
+        main(["kernel-table", "--only", "tol=1e-9"])
+
+
+# ------------------------------------------------------------ those who are compared
+
+
+@pytest.mark.parametrize("name", TOOLS)
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Objective(gamma=0.3),
+        Objective(gamma=0.3, epsilon=0.1),
+        Objective(),
+        Objective(intercept="penalized"),
+        Objective(epsilon=0.5, intercept="penalized"),
+    ],
+    ids=str,
+)
+def test_every_tool_minimises_what_is_certified(name: str, wanted: Objective) -> None:
+    dataset = blobs()
+    y = dataset.X[:, 0] if wanted.regression else 2 * dataset.y - 1
+    dataset = Dataset("blobs", dataset.X, y)
+    if refusal := TOOLS[name].refusal(dataset, wanted):
+        pytest.skip(refusal)
+    exact = Fitting(dataset, wanted, OURS.name, 1)
+    exact.fit(1e-9)
+    bound = exact.judge()["dual"]
+    session = Fitting(dataset, wanted, name, 1)
+    session.warm()
+    fitted = session.fit(float(2**12) if TOOLS[name].knob == "epochs" else 1e-6)
+    assert fitted["wall"] > 0
+    assert -1e-9 <= objective.suboptimality(session.judge()["primal"], bound) <= 1e-2
+    if not wanted.linear:
+        predicted = session.predict()
+        assert predicted["rows"] == 60
+        assert predicted["score"] > 0.4
+    if name == OURS.name:
+        assert fitted["status"] == "OPTIMAL"
+
+
+def test_several_classes_are_judged_by_the_worst_subproblem() -> None:
+    session = Fitting(blobs(classes=3), Objective(gamma=0.3), "LIBSVM", 1)
+    session.fit(1e-6)
+    proof = session.judge()
+    assert 0 <= proof["gap"] <= 1e-3
+    assert proof["dual"] <= proof["primal"]
+
+
+def test_the_limit_line_is_that_of_the_last_model() -> None:
+    session = Fitting(blobs(), Objective(gamma=0.3), OURS.name, 1)
+    session.fit(1e-3)
+    assert session.limit_line()["wall"] > 0
+
+
+def test_children_answer_fail_end_and_are_killed() -> None:
+    assert call(json.dumps, 1, obj=[1]) == "[1]"
+    with Child(threading.Event, {}) as child:
+        assert child.ask("wait", timeout=0.0) is False
+        with pytest.raises(FailedError, match=r"AttributeError: .*no_such_thing"):
+            child.ask("no_such_thing")
+        assert child.ask("is_set") is False  # the next request is answered
+        with pytest.raises(SlowError, match=r"more than 0\.1 s"):
+            child.ask("wait", 0.1, timeout=600.0)
+        assert not child.alive
+    with Child(sys.exit, {}) as child, pytest.raises(FailedError, match="ended with 0"):
+        child.ask("anything")
+
+
+def test_forged_weights_are_not_the_same_problem() -> None:
+    dataset = datasets.load("dense-float64", None, quick=True)
+    ours, other = (perceptron.fit(perceptron.OURS, dataset, shuffle=False) for _ in range(2))
+    assert perceptron.same_updates(ours, other, dataset).holds is True
+    other.coef_ = ours.coef_ * (1 + 1e-6)
+    assert perceptron.same_updates(ours, other, dataset).holds is None
+    other.coef_ = -ours.coef_
+    assert perceptron.same_updates(ours, other, dataset).holds is False
+
+
+# ------------------------------------------------------------ a race's sums
+
+
+def raced(theirs: list[Point], cut: bool = False) -> Race:
+    ours = [Point(0.1, 1.0, 1.0, 3.0, 1.5), Point(0.01, 2.0, 2.0, 2.02, 1.99)]
+    ours.append(Point(1e-9, 4.0, 4.0, 2.0, 2.0))
+    case = Case("set", blobs(), Objective(gamma=1.0), (1e-1, 1e-3))
+    found = Race(case, 1, budget=10.0, sweeps={OURS.name: ours, "LIBSVM": theirs})
+    found.cut = {"LIBSVM"} if cut else set()
+    samples = {
+        (tool, point.setting): [Sample(point.wall, 2 * point.wall)] * 3
+        for tool, points in found.sweeps.items()
+        for point in points
+    }
+    found.timings = Timings(samples)
+    return found
+
+
+def test_the_loosest_fit_that_reaches_a_target_counts() -> None:
+    found = raced([Point(0.1, 3.0, 3.0, 2.1, 1.8), Point(1e-3, 6.0, 6.0, 2.001, 1.995)])
+    assert found.bound == 2.0
+    reached = [found.first("LIBSVM", target) for target in (1e-1, 1e-3, 1e-6)]
+    assert reached == [*found.sweeps["LIBSVM"], None]
+    cell = found.to_target("LIBSVM", 1e-3)
+    assert isinstance(cell, tuple)
+    assert cell.median == 1.5  # 6 s and our 4 s
+    assert found.to_target("oneDAL", 1e-3) is None
+
+
+def test_a_peer_as_it_comes_is_compared_with_our_loosest_fit_that_is_not_worse() -> None:
+    found = raced([Point(1e-3, 6.0, 6.0, 2.5, 1.98)])
+    pair = found.pair("LIBSVM")
+    assert pair is not None
+    assert pair[1].setting == 0.01  # its dual value is 1.99, and 1.5 was worse
+    assert found.times("LIBSVM", pair).median == 3.0
+    found = raced([Point(1e-3, 6.0, 6.0, 2.5)])  # without duals, by the objective
+    pair = found.pair("LIBSVM")
+    assert pair is not None
+    assert pair[1].setting == 0.01
+    assert found.matched()
+    better = raced([Point(1e-3, 6.0, 6.0, 1.9)])
+    assert better.pair("LIBSVM") is None
+    assert not better.matched()
+
+
+def test_who_was_killed_took_at_least_the_budget() -> None:
+    point = Point(0.1, 3.0, 3.0, 2.1, 1.8)
+    assert raced([point], cut=True).to_target("LIBSVM", 1e-3) == "≥ 2.5"
+    assert raced([point]).to_target("LIBSVM", 1e-3) == "never (at best 5.0e-02)"
+
+
+@pytest.mark.parametrize(("primal", "holds"), [(2.001, True), (1.99, False), (4.0, None)])
+def test_an_objective_below_the_proved_bound_is_found(primal: float, holds: bool | None) -> None:
+    bound, same = raced([Point(1e-3, 1.0, 1.0, primal, 1.0)]).checks()
+    assert bound.holds is True
+    assert same.holds is holds
+
+
+# ------------------------------------------------------------ a table's cells
+
+
+def table_cell(**said: Any) -> table.Found:
+    cell = {"data": "a", "columns": "scaled", "objective": "C=1", "tol": 1e-6, table.LEAD: None}
+    return cell | {table.STATUS: "OPTIMAL", table.GAP: 1e-7, table.SECONDS: 1.0} | said
+
+
+def test_a_claim_without_proof_is_found() -> None:
+    for status, gap, verdicts in (
+        ("OPTIMAL", 1e-7, [True, True]),
+        ("MAX_TIME", 1e-2, [True, False]),
+        ("OPTIMAL", 1e-2, [False, False]),
+    ):
+        cell = table_cell(**{table.STATUS: status, table.GAP: gap})
+        claimed, loose, tight, libsvm = table.checks(kernel.GRID, [cell])
+        assert [claimed.holds, tight.holds] == verdicts
+        assert loose.holds is libsvm.holds is None
+
+
+@pytest.mark.parametrize(("lead", "holds"), [(1e-7, True), (-1e-12, True), (-1e-7, False)])
+def test_a_dual_below_libsvms_is_found(lead: float, holds: bool) -> None:
+    cell = table_cell(**{table.LEAD: lead})
+    assert table.checks(kernel.GRID, [cell])[-1].holds is holds
+
+
+# ------------------------------------------------------------ contests, and two checkouts
+
+
+def test_a_contest_keeps_the_last_results_and_a_call_may_time_itself() -> None:
+    made = iter(range(100))
+    calls = {"base": lambda: {"wall": 2.0, "cpu": 1.0}, "own": lambda: next(made)}
+    facts: Callable[[str, Any], Any] = lambda name, result: {"result": str(result)}  # noqa: E731
+    found = contest.hold(Contest("c", "1×1", calls, "base", most={"own": 1e9}, facts=facts), 3)
+    assert found.results["own"] == 2
+    assert found.timings.wall("base").tolist() == [2.0] * 3
+    assert [row["result"] for row in found.rows()] == ["{'wall': 2.0, 'cpu': 1.0}", "2"]
+    assert [check.holds for check in found.checks()] == [True]
+
+
+TRIAL = Trial("t", "SVC", {}, np.zeros((2, 2)), tol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "holds"),
+    [
+        ({}, {}, True),
+        ({}, {"results": [5.0, 1.01]}, False),  # another answer
+        ({}, {"results": [5.0]}, False),  # another number of subproblems
+        ({}, {"gap": 1e-3}, False),  # no longer proved
+        ({"gap": 1e-3}, {}, True),  # now proved
+        ({"gap": 1e-3}, {"gap": 1e-3}, None),
+    ],
+)
+def test_checkouts_must_prove_the_same(
+    old: dict[str, Any], new: dict[str, Any], holds: bool | None
+) -> None:
+    blank = {"gap": 1e-6, "results": [5.0, 1.0]}
+    (check,) = agreement(TRIAL, {"old": blank | old, "new": blank | new})
+    assert check.holds is holds
+
+
+def duel(old: list[float], new: list[float], peak: float = 100.0) -> Outcome:
+    samples = {
+        name: [Sample(wall, wall) for wall in walls] for name, walls in (("old", old), ("new", new))
+    }
+    results = {"old": {"peak": 100.0}, "new": {"peak": peak}}
+    return Outcome(Contest("t", "2×2", {}, "new"), Timings(samples), results)
+
+
+def test_what_became_slower_or_larger_is_named() -> None:
+    checks = targets([duel([2.0] * 4, [4.0] * 4, peak=120.0)])
+    assert [check.holds for check in checks] == [False] * 5
+    assert "t 0.50" in checks[1].found
+    assert [c.holds for c in targets([duel([2.0] * 4, [2.0] * 4)])] == [True] * 5
+    noisy = targets([duel([2.0, 2.0, 2.0, 9.0], [2.5, 2.5, 2.5, 2.0])])
+    assert noisy[1].holds is None  # the quartiles reach the limit
+
+
+def test_only_a_checkout_is_compared_with(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="neither a checkout of maxmargin nor its src folder"):
+        main(["kpca", "--quick", "--against", str(tmp_path)])
+    with pytest.raises(SystemExit, match="maps has nothing to compare"):
+        main(["maps", "--against", str(tmp_path)])
+
+
+@pytest.mark.parametrize(
+    ("name", "trial"),
+    [
+        ("linear", "sparse-synthetic"),
+        pytest.param("kpca", "dense", marks=pytest.mark.full),
+        pytest.param("kernel", "NuSVC", marks=pytest.mark.full),
+        pytest.param("search", "dense-float64", marks=pytest.mark.full),
+        pytest.param("startup", "Perceptron", marks=pytest.mark.full),
+    ],
+)
+def test_a_checkout_against_itself_agrees(tmp_path: Path, name: str, trial: str) -> None:
+    root = Path(__file__).parents[2]
+    options = ["--quick", "--repeats", "2", "--only", trial, "--out", str(tmp_path)]
+    assert main([name, "--against", str(root), *options]) == 0
+    content = json.loads((tmp_path / f"{name}-against.json").read_text("utf-8"))
+    assert str(root) not in json.dumps(content)
+    assert [row["candidate"] for row in content["tables"][0]["rows"]] == ["old", "new"]
+    assert {c["holds"] for c in content["checks"] if c["kind"] == "same problem"} == {True}
+
+
+# ------------------------------------------------------------ recommendations
+
+
+def recommended(ours: list[bool], search: list[bool], classes: list[int], scoring: str) -> Any:
+    """Return a set on which one side and the other were right on these rows."""
+    from benchmarks.suite.recommend import Case
+
+    return Case("set", "any", scoring, classes, ours, search, {})
+
+
+def test_a_recommendation_holds_within_a_point_or_two_standard_errors() -> None:
+    right, some = [True] * 1000, [True] * 992 + [False] * 8
+    classes = [0] * 1000
+    assert recommended(some, right, classes, "accuracy").holds
+    far = [True] * 960 + [False] * 40
+    assert not recommended(far, right, classes, "accuracy").holds
+    assert recommended(right, far, classes, "accuracy").holds
+    # Of 20 rows, one more error is two points and a half behind, and says nothing.
+    assert recommended([True] * 19 + [False], [True] * 20, [0] * 20, "accuracy").holds
+
+
+def test_a_recommendation_is_judged_by_the_metric_it_states() -> None:
+    rare = [1] * 10 + [0] * 990
+    missed = [False] * 10 + [True] * 990
+    plain = recommended(missed, [True] * 1000, rare, "accuracy")
+    fair = recommended(missed, [True] * 1000, rare, "balanced_accuracy")
+    np.testing.assert_allclose(plain.behind[0], 0.01)
+    np.testing.assert_allclose(fair.behind[0], 0.5)
+    np.testing.assert_allclose(fair.scores, (0.5, 1.0))
+    assert plain.holds
+    assert not fair.holds
+
+
+def test_sets_to_recommend_for_keep_their_shares() -> None:
+    from benchmarks.suite.recommend import drawn
+
+    y = np.repeat(["many", "few", "hardly any"], [3000, 300, 3])
+    X = np.arange(len(y), dtype=float)[:, None]
+    rows, labels = drawn(X, y, 1100)
+    assert rows.shape == (1100, 1)
+    assert np.bincount(labels).tolist() == [100, 1000]  # few, many
+
+
+# ------------------------------------------------------------ whole runs
+
+
+class InThisProcess:
+    """A crew without processes."""
+
+    def __init__(self, dataset: Dataset, wanted: Objective, threads: int) -> None:
+        self._setup = dataset, wanted, threads
+        self._sessions: dict[str, Fitting] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def ask(self, tool: str, what: str, limit: float = 0.0, **settings: Any) -> Any:
+        if tool not in self._sessions:
+            dataset, wanted, threads = self._setup
+            self._sessions[tool] = Fitting(dataset, wanted, tool, threads)
+        return getattr(self._sessions[tool], what)(**settings)
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Return a function that runs a benchmark on generated sets and reads what it wrote."""
+    for module in (race, growth, table):
+        monkeypatch.setattr(module, "Crew", InThisProcess)
+    rng = np.random.default_rng(3)
+    sizes = {"svmguide1": 2, "satimage": 3, "abalone": 9, "magic04": 2, "covtype": 4}
+    for name, labels in sizes.items():
+        points = rng.normal(size=(450 if name == "covtype" else 80, 2)) * 2
+        lines = (f"{k % labels} 1:{x + k % labels} 2:{z}\n" for k, (x, z) in enumerate(points))
+        (tmp_path / f"{name}.svm.xz").write_bytes(lzma.compress("".join(lines).encode()))
+
+    def run(name: str, *arguments: str) -> Any:
+        given = ["--quick", "--data", str(tmp_path), "--out", str(tmp_path), "--repeats", "1"]
+        assert main([name, *given, *arguments]) == 0
+        if name in ("kernel", "linear", "maps"):
+            assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        text = (tmp_path / f"{name}.json").read_text("utf-8")
+        assert str(tmp_path) not in text  # folders are nobody's business
+        content = json.loads(text)
+        assert content["benchmark"] == name
+        assert content["facts"]["versions"]["maxmargin"] == mm.__version__
+        return content
+
+    return run
+
+
+def test_kernel_runs(run: Callable[..., Any]) -> None:
+    names = ("satimage", "abalone")
+    content = run("kernel", "--threads", "1", "--only", *names, "growth", "memory")
+    reached, pairs, means, predicted, fits, grown, *_ = (
+        found["rows"] for found in content["tables"]
+    )
+    assert [row["data"] for row in reached] == [n for n in names for _ in kernel.TARGETS]
+    assert {(row["peer"], row["its setting"]) for row in pairs} == {("LIBSVM", "tol 0.001")}
+    assert means[0]["sets"] == len(names)
+    assert {row["candidate"] for row in predicted} == {"maxmargin", "LIBSVM", "limit line"}
+    assert {row["tool"] for row in fits} == {"maxmargin", "LIBSVM"}
+    assert grown[-1]["rows"] == "exponent of n"
+
+
+def test_linear_runs(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    few = replace(TOOLS["SGD"], settings=TOOLS["SGD"].settings[:4])
+    monkeypatch.setitem(TOOLS, "SGD", few)
+    content = run("linear", "--only", "dense-float32")
+    reached, *_, fits = (found["rows"] for found in content["tables"])
+    assert [row["target"] for row in reached] == 2 * ["1e-03", "1e-04", "1e-06"]
+    assert {row["tool"] for row in fits} >= {"LIBLINEAR", "SGD", "LIBSVM"}
+    assert {row["status"] for row in fits if row["tool"] == "maxmargin"} == {"OPTIMAL"}
+
+
+def test_tables_run_and_go_on(run: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    cells = len(kernel.COSTS) * len(kernel.FACTORS)
+    content = run("kernel-table", "--compare", "--only", "svmguide1", "tol=1e-6")
+    assert len(content["tables"][0]["rows"]) == 2 * cells  # scaled and as it is
+    content = run("kernel-table", "--only", "abalone", "svmguide1", "tol=1e-6")
+    rows = content["tables"][0]["rows"]
+    assert len(rows) == 4 * cells  # those known from before are there too
+    assert all(row["LIBSVM"] for row in rows if row["data"] == "svmguide1")
+    assert "svmguide1 scaled, C=1000, γ×100, tol=1e-06: OPTIMAL" in capsys.readouterr().out
+    content = run("linear-table", "--only", "satimage", "abalone")
+    assert len(content["tables"][0]["rows"]) == 2 * 2 * 3
+    assert all(check["holds"] is not False for check in content["checks"])
+
+
+def test_perceptron_runs(run: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    sets = ("dense-float32", "sparse-synthetic")
+    content = run("perceptron", "--only", *sets)
+    assert "/ maxmargin, CPU" in capsys.readouterr().out
+    assert [row["candidate"] for row in content["tables"][0]["rows"]] == 4 * [
+        "maxmargin", "maxmargin, averaged", "scikit-learn"
+    ]  # fmt: skip
+    assert all(check["holds"] for check in content["checks"])
+
+
+def test_startup_runs_whatever_the_children_say(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = json.dumps({"wall": 1.0, "cpu": 1.0, "signatures": 3, "cached": 0})
+    monkeypatch.setattr(startup, "run_python", lambda *_: said)
+    monkeypatch.setattr(startup, "_copied", lambda _, folder: {"NUMBA_CACHE_DIR": str(folder)})
+    content = run("startup")
+    assert [row["case"] for row in content["tables"][0]["rows"]] == ["warm"] * len(startup.WARM)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("name", "only"),
+    [
+        ("linear", ["dense-float32", "threads", "growth"]),
+        ("perceptron", ["stream"]),
+        ("startup", ["cold"]),
+        ("path", ["dense-float64 SVC"]),
+        ("kpca", ["5k"]),
+        ("maps", ["synthetic"]),
+        ("search", ["satimage"]),
+    ],
+)
+def test_every_benchmark_runs(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, name: str, only: list[str]
+) -> None:
+    for module in (race, growth):
+        monkeypatch.setattr(module, "Crew", Crew)
+    assert run(name, "--only", *only)["tables"]
+
+
+@pytest.mark.full
+def test_recommend_goes_on_where_it_was_ended(tmp_path: Path, run: Callable[..., Any]) -> None:
+    first = run("recommend", "--only", "iris")
+    known = (tmp_path / "recommend.cells.jsonl").read_text()
+    assert run("recommend", "--only", "iris")["tables"] == first["tables"]
+    assert (tmp_path / "recommend.cells.jsonl").read_text() == known
+
+
+@pytest.mark.parametrize("name", [*BENCHMARKS.values(), *AGAINST.values()])
+def test_every_benchmark_says_what_it_is(name: str) -> None:
+    module, _, function = name.partition(":")
+    found = importlib.import_module(module)
+    assert found.__doc__
+    assert callable(getattr(found, function))
+
+
+def test_targets_are_tighter_than_what_is_asked_of_the_bound() -> None:
+    assert min(OURS.settings) <= 0.1 * min(*kernel.TARGETS, *linear.TARGETS)

@@ -1,0 +1,589 @@
+"""Curves, paths, maps and answers: what is drawn is what was computed, and the theorems hold."""
+
+import subprocess
+import sys
+import warnings
+from copy import copy
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from matplotlib import pyplot as plt
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import maxmargin as mm
+from maxmargin.plots.planar import hull_corners
+from maxmargin.plots.style import COLUMN, foreground
+from tests.support.drawing import assert_apart, assert_fits
+
+mpl.use("Agg")
+plots: Any = mm.plots
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    r"$\frac{",
+    "'\"",
+    "x" * 10_000,
+    "_hidden",
+    "two\nlines",
+    "שלום",
+    "",
+]
+
+
+@pytest.fixture(scope="module")
+def blobs() -> tuple[Any, Any]:
+    return mm.datasets.gaussians(80, variance=0.25, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def apart() -> tuple[Any, Any]:
+    return mm.datasets.separable(60, margin=0.2, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def linear(blobs: tuple[Any, Any]) -> Any:
+    return mm.LinearSVC(trace=True).fit(*blobs)
+
+
+@pytest.fixture(scope="module")
+def path(apart: tuple[Any, Any]) -> Any:
+    return mm.regularization_path(*apart)
+
+
+@pytest.fixture(scope="module")
+def search(blobs: tuple[Any, Any]) -> Any:
+    grid = {"C": [10, 0.1, 1], "gamma": [0.1, 1.0], "kernel": ["rbf", "laplacian"]}
+    return mm.SVCSearchCV(mm.SVC(), grid, cv=3).fit(*blobs)
+
+
+def settled(figure: Any) -> Any:
+    """Return a figure drawn once: where scales are equal, its layout needs that to come to rest."""
+    figure.draw_without_rendering()
+    return figure
+
+
+def cross(a: Any, b: Any) -> Any:
+    return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+
+
+def legend_of(ax: Any) -> list[str]:
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def inside(polygon: Any, point: Any, slack: float = 1e-9) -> bool:
+    """Return whether a convex polygon, counter-clockwise, contains a point."""
+    side = np.roll(polygon, -1, axis=0) - polygon
+    way = np.asarray(point) - polygon
+    return bool((cross(side, way) >= -slack).all())
+
+
+# ------------------------------------------------------------------- all of them
+
+
+@pytest.fixture
+def makers(blobs: Any, apart: Any, linear: Any, path: Any, search: Any) -> dict[str, Any]:
+    return {
+        "losses": lambda: plots.LossDisplay().plot(),
+        "convergence": lambda: plots.ConvergenceDisplay.from_estimator(linear),
+        "path": lambda: plots.PathDisplay.from_path(path),
+        "map": lambda: plots.SearchDisplay.from_estimator(search),
+        "curve": lambda: plots.SearchDisplay.from_estimator(search, x="C"),
+        "plane": lambda: plots.SeparabilityDisplay.from_data(*apart),
+        "hulls": lambda: plots.SeparabilityDisplay.from_data(*blobs),
+    }
+
+
+NAMES = ["losses", "convergence", "path", "map", "curve", "plane", "hulls"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_titles_labels_and_legends_fit_into_one_column(makers: dict[str, Any], name: str) -> None:
+    with plots.theme():
+        display = makers[name]()
+        panels = np.ravel(display.ax_)
+        assert panels[0].get_title()
+        assert panels[-1].get_xlabel()
+        assert all(panel.get_ylabel() for panel in panels)
+        assert any(panel.get_legend() is not None for panel in panels)
+        now = display.figure_.get_size_inches()
+        display.figure_.set_size_inches(COLUMN, COLUMN * now[1] / now[0])
+        assert_fits(settled(display.figure_))
+        assert_apart(display.figure_)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_displays_draw_on_dark_paper(makers: dict[str, Any], name: str) -> None:
+    with plots.theme("dark"):
+        display = makers[name]()
+        ax = np.ravel(display.ax_)[0]
+        assert foreground(ax) == "#f2f2f2"
+        black = [a for a in ax.lines + list(ax.collections) if "black" in _colours(a)]
+        assert not black
+        settled(display.figure_)
+
+
+def _colours(artist: Any) -> list[str]:
+    given = artist.get_color() if hasattr(artist, "get_color") else artist.get_edgecolor()
+    shades = mpl.colors.to_rgba_array(given)
+    return ["black" for red, green, blue, alpha in shades if red + green + blue == 0 and alpha > 0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_displays_draw_where_they_are_told(makers: dict[str, Any], name: str) -> None:
+    display = makers[name]()
+    count = np.size(display.ax_)
+    figure, axes = plt.subplots(count, squeeze=False)
+    given = axes if count > 1 else axes[0, 0]
+    assert display.plot(ax=given) is display
+    assert display.figure_ is figure
+
+
+def test_importing_displays_loads_no_matplotlib() -> None:
+    modules = ["losses", "convergence", "path", "search", "separability"]
+    code = "".join(f"import maxmargin.plots.{name}\n" for name in modules)
+    code += "import sys; assert 'matplotlib' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ------------------------------------------------------------------- losses
+
+
+def test_a_display_saves_itself(tmp_path: Any) -> None:
+    assert plots.LossDisplay().save(tmp_path / "picture.svg").stat().st_size > 1000
+
+
+def test_surrogates_are_never_below_the_zero_one_loss() -> None:
+    display = plots.LossDisplay().plot()
+    curves = {name: line.get_ydata() for name, line in display.lines_.items()}
+    m = display.lines_["hinge"].get_xdata()
+    assert {0.0, 1.0} <= set(m)
+    assert_array_equal(curves["0/1"], m <= 0)
+    for name in ("hinge", "squared hinge", "logistic", "squared"):
+        assert (curves[name] >= curves["0/1"]).all()
+        assert_allclose(curves[name][m == 0], 1.0)
+    assert_allclose(curves["hinge"], np.maximum(0, 1 - m))
+    assert_allclose(curves["squared hinge"], curves["hinge"] ** 2)
+    assert_allclose(curves["perceptron"], np.maximum(0, -m))
+    assert (curves["squared"] >= curves["squared hinge"]).all()
+    for name in curves.keys() - {"0/1"}:
+        slopes = np.diff(curves[name]) / np.diff(m)
+        assert (np.diff(slopes) >= -1e-9).all(), f"{name} is not convex"
+
+
+def test_losses_by_name_and_by_function() -> None:
+    assert list(plots.LossDisplay("hinge").plot().lines_) == ["hinge"]
+    ramp = plots.LossDisplay({"ramp": lambda m: np.clip(1 - m, 0, 1)}).plot()
+    assert legend_of(ramp.ax_) == ["ramp"]
+    assert ramp.lines_["ramp"].get_ydata().max() == 1
+    assert list(plots.LossDisplay(["hinge"], limits=(2, 3)).plot().margins_[[0, -1]]) == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("how", "error", "words"),
+    [
+        ({"losses": ["hinges"]}, ValueError, "'hinges'"),
+        ({"losses": []}, ValueError, "at least one"),
+        ({"losses": {"one": 1}}, TypeError, "not callable"),
+        ({"losses": {"one": lambda m: 1.0}}, ValueError, "one number for each"),
+        ({"limits": (1, 1)}, ValueError, "low < high"),
+        ({"most": 0}, ValueError, "most=0"),
+    ],
+)
+def test_bad_losses(how: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        plots.LossDisplay(**how).plot()
+
+
+# ------------------------------------------------------------------- convergence
+
+
+def test_convergence_draws_the_trace(linear: Any, blobs: Any) -> None:
+    slow = mm.LinearSVC(solver="dual_cd", tol=1e-6, trace=True).fit(*blobs)
+    models = {"fast": linear, "slow": slow}
+    by_seconds = plots.ConvergenceDisplay.from_estimators(models)
+    by_iterations = plots.ConvergenceDisplay.from_estimators(models, x="iterations")
+    for name, model in models.items():
+        trace = np.array(model.trace_)
+        above = trace[:, 1] > 0
+        for display in (by_seconds, by_iterations):
+            assert_array_equal(display.lines_[name][0].get_ydata()[above], trace[above, 1])
+            assert (display.lines_[name][0].get_ydata()[~above] < trace[above, 1].min()).all()
+        assert_array_equal(by_seconds.lines_[name][0].get_xdata(), trace[:, 0])
+        assert_array_equal(by_iterations.lines_[name][0].get_xdata(), np.arange(len(trace)) + 1)
+    assert [line.get_ydata()[0] for line in by_seconds.tol_lines_] == [1e-6, 1e-4]
+    assert by_seconds.ax_.get_yscale() == "log"
+    assert by_seconds.ax_.get_xlabel() == "seconds"
+    assert legend_of(by_seconds.ax_) == ["fast", "slow", "tol = 1e-06", "tol = 0.0001"]
+
+
+def test_convergence_of_several_problems_and_of_pipelines() -> None:
+    X, y = mm.datasets.gaussians(60, random_state=0)
+    X, y = np.vstack([X, X + 3]), np.concatenate([y, y + 3])
+    model = make_pipeline(StandardScaler(), mm.SVC(trace=True)).fit(X, y)
+    display = plots.ConvergenceDisplay.from_estimator(model)
+    assert len(display.lines_["SVC"]) == 6
+    assert legend_of(display.ax_)[0] == "SVC, 6 problems"
+
+
+def test_a_gap_of_zero_is_drawn_and_said() -> None:
+    trace = [(0.1, 1.0), (0.2, 1e-3), (0.3, 0.0)]
+    display = plots.ConvergenceDisplay({"it": [trace]}, tols=[1e-2]).plot()
+    assert display.lines_["it"][0].get_ydata()[-1] < 1e-3
+    assert "gaps of 0" in display.ax_.texts[0].get_text()
+    assert_apart(settled(display.figure_))
+
+
+def test_models_without_a_trace_are_told_how_to_get_one(blobs: Any) -> None:
+    draw = plots.ConvergenceDisplay.from_estimator
+    with pytest.raises(ValueError, match=r"LinearSVC\(trace=True\)"):
+        draw(mm.LinearSVC().fit(*blobs))
+    with pytest.raises(TypeError, match="keeps no trace"):
+        draw(mm.HardMarginSVC())
+    with pytest.raises(TypeError, match="mistakes"):
+        draw(mm.Perceptron(trace=True, stop="epochs").fit(*blobs))
+    with pytest.raises(TypeError, match="dict of fitted models"):
+        plots.ConvergenceDisplay.from_estimators([])
+    with pytest.raises(ValueError, match="x='hours'"):
+        plots.ConvergenceDisplay({"a": [[(1, 1)]]}, x="hours").plot()
+    with pytest.raises(ValueError, match=r"shape \(2,\)"):
+        plots.ConvergenceDisplay({"a": [(1, 1)]}).plot()
+
+
+def test_hostile_names_of_models(linear: Any) -> None:
+    display = plots.ConvergenceDisplay.from_estimators(dict.fromkeys(HOSTILE, linear))
+    assert len(legend_of(display.ax_)) == len(HOSTILE) + 1
+    assert_fits(settled(display.figure_))
+
+
+# ------------------------------------------------------------------- path
+
+
+def test_the_path_is_drawn_and_monotone(path: Any) -> None:
+    display = plots.PathDisplay.from_path(path)
+    for line, values in (
+        (display.margin_line_, path.margins),
+        (display.slack_line_, path.slack_sums),
+        (display.errors_line_, path.training_errors),
+        *((display.support_lines_[kind], n) for kind, n in path.support_counts.items()),
+    ):
+        assert_array_equal(line.get_xdata(), path.Cs)
+        assert_array_equal(line.get_ydata(), values)
+    norms = 1 / display.margin_line_.get_ydata()
+    assert (np.diff(norms) >= -1e-6 * norms[:-1]).all()
+    slack = display.slack_line_.get_ydata()
+    assert (np.diff(slack) <= 1e-6 * slack[0]).all()
+    assert (display.errors_line_.get_ydata() <= slack + 1e-9).all()
+    assert display.end_lines_["small"][0].get_xdata()[0] == path.small_C
+    assert display.end_lines_["hard"][2].get_xdata()[0] == path.hard_C
+    top, middle, bottom = display.ax_.flat
+    assert top.get_xlim() == bottom.get_xlim()
+    assert top.get_xscale() == "log"
+    assert legend_of(middle) == ["Σξ", "mistakes"]
+    assert legend_of(bottom) == ["margin", "inside", "wrong side"]
+
+
+def test_paths_of_estimators_regressions_and_several_problems(apart: Any) -> None:
+    X, y = apart
+    display = plots.PathDisplay.from_estimator(
+        mm.LinearSVC(loss="squared_hinge"), X, y, Cs=[0.1, 1, 10]
+    )
+    assert legend_of(display.ax_.flat[1]) == ["Σξ²", "mistakes"]
+    tube = plots.PathDisplay.from_estimator(mm.LinearSVR(epsilon=0.1), X, X[:, 0] ** 2, Cs=[0.1, 1])
+    assert legend_of(tube.ax_.flat[2]) == ["on the tube", "outside"]
+    three = np.where(X[:, 0] > 0.5, 2, y)
+    many = mm.regularization_path(X, three, Cs=[0.1, 1])
+    with pytest.raises(ValueError, match="problem=0 to 2"):
+        plots.PathDisplay.from_path(many)
+    with pytest.raises(ValueError, match="problem=3"):
+        plots.PathDisplay.from_path(many, problem=3)
+    drawn = plots.PathDisplay.from_path(many, problem=2)
+    assert_array_equal(drawn.margin_line_.get_ydata(), many.margins[:, 2])
+
+
+def test_bad_paths(path: Any) -> None:
+    with pytest.raises(TypeError, match="regularization_path"):
+        plots.PathDisplay.from_path(3)
+    with pytest.raises(ValueError, match="3 panels"):
+        plots.PathDisplay.from_path(path, ax=plt.figure().add_subplot())
+
+
+# ------------------------------------------------------------------- search
+
+
+def scores_of(search: Any, **params: Any) -> float:
+    results = search.cv_results_
+    (k,) = (k for k, one in enumerate(results["params"]) if params.items() <= one.items())
+    return float(results["mean_test_score"][k])
+
+
+def test_the_map_shows_the_scores(search: Any) -> None:
+    display = plots.SearchDisplay.from_estimator(search)
+    best = search.best_params_
+    assert (display.x, display.y, display.held) == ("C", "gamma", {"kernel": best["kernel"]})
+    assert list(display.x_values) == [0.1, 1, 10]
+    drawn = display.image_.get_array().reshape(2, 3)
+    for row, gamma in enumerate([0.1, 1.0]):
+        for column, C in enumerate([0.1, 1, 10]):
+            assert drawn[row, column] == scores_of(search, C=C, gamma=gamma, kernel=best["kernel"])
+    corner = np.array(display.best_.get_xy()) + 0.5
+    assert [display.x_values[int(corner[0])], display.y_values[int(corner[1])]] == [
+        best["C"],
+        best["gamma"],
+    ]
+    assert len(display.texts_) == 6
+    assert [label.get_text() for label in display.ax_.get_xticklabels()] == ["0.1", "1", "10"]
+    assert f"best: {search.best_score_:.3g}" in legend_of(display.ax_)[0]
+    assert best["kernel"] in display.ax_.texts[-1].get_text()
+    assert len(display.figure_.axes) == 2, "no colour bar"
+
+
+def test_what_is_not_drawn_is_held_at_the_best(search: Any) -> None:
+    for k, params in enumerate(search.cv_results_["params"]):
+        if params["C"] == 1 and params["gamma"] == 1.0:
+            other = copy(search)
+            other.best_index_ = k
+            drawn = plots.SearchDisplay.from_estimator(other)
+            assert drawn.held == {"kernel": params["kernel"]}
+            for column, C in enumerate([0.1, 1, 10]):
+                expected = scores_of(search, **(params | {"C": C}))
+                assert drawn.image_.get_array().reshape(2, 3)[1, column] == expected
+            assert drawn.best == (1, 1)
+
+
+def test_one_parameter_is_a_curve_with_error_bars(blobs: Any) -> None:
+    search = GridSearchCV(mm.LinearSVC(), {"C": [100, 1, 0.01]}, cv=3).fit(*blobs)
+    display = plots.SearchDisplay.from_estimator(search)
+    line, _, (bars,) = display.line_
+    results = search.cv_results_
+    order = np.argsort([one["C"] for one in results["params"]])
+    assert_array_equal(line.get_xdata(), [0.01, 1, 100])
+    assert_array_equal(line.get_ydata(), results["mean_test_score"][order])
+    lengths = [np.ptp(segment[:, 1]) for segment in bars.get_segments()]
+    assert_allclose(lengths, 2 * results["std_test_score"][order], atol=1e-12)
+    assert_allclose(display.best_.get_offsets()[0], [search.best_params_["C"], search.best_score_])
+    assert display.ax_.get_xscale() == "log"
+
+
+def test_axes_are_chosen_by_name(search: Any) -> None:
+    display = plots.SearchDisplay.from_estimator(search, x="kernel", y="C")
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("kernel", "C")
+    assert list(display.held) == ["gamma"]
+    curve = plots.SearchDisplay.from_estimator(search, x="kernel")
+    assert [t.get_text() for t in curve.ax_.get_xticklabels()] == ["rbf", "laplacian"]
+
+
+def test_abandoned_cells_are_hatched_and_explained() -> None:
+    X, y = mm.datasets.moons(60, noise=0.4, random_state=0)
+    grid = {"C": [0.01, 1.0], "gamma": [1.0, 100.0]}
+    search = mm.SVCSearchCV(mm.SVC(), grid, cv=4, abandon=True).fit(X, y)
+    lost = search.cv_results_["abandoned"]
+    assert lost.any()
+    display = plots.SearchDisplay.from_estimator(search)
+    paths = display.abandoned_.get_paths()
+    assert len(paths) == lost.sum()
+    assert display.abandoned_.get_hatch()
+    for params in np.array(search.cv_results_["params"])[lost]:
+        place = [display.x_values.index(params["C"]), display.y_values.index(params["gamma"])]
+        assert any(path.contains_point(place) for path in paths)
+    assert any("given up" in words for words in legend_of(display.ax_))
+    curve = plots.SearchDisplay(
+        "C", [1, 2, 3], [0.5, np.nan, 0.7], (2,), abandoned=[False, True, False]
+    ).plot()
+    assert_array_equal(curve.abandoned_.get_offsets()[:, 0], [2])
+
+
+def test_cells_without_a_score_are_hatched_differently(blobs: Any) -> None:
+    X, y = blobs
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitFailedWarning)
+        warnings.simplefilter("ignore", UserWarning)
+        search = GridSearchCV(mm.LinearSVC(), {"C": [-1, 1], "tol": [1e-3, 1e-4]}, cv=2).fit(X, y)
+    display = plots.SearchDisplay.from_estimator(search)
+    assert display.abandoned_ is None
+    assert "no score" in legend_of(display.ax_)
+
+
+def test_several_grids_and_several_scorings(blobs: Any) -> None:
+    X, y = blobs
+    grids = [{"kernel": ["linear"], "C": [0.1, 1]}, {"kernel": ["rbf"], "gamma": [1.0, 2.0]}]
+    display = plots.SearchDisplay.from_estimator(GridSearchCV(mm.SVC(), grids, cv=2).fit(X, y))
+    assert (display.x in ("C", "gamma"), display.y) == (True, None)
+    assert list(display.held) == ["kernel"]
+    both = GridSearchCV(
+        mm.LinearSVC(), {"C": [0.1, 1]}, cv=2, scoring=["accuracy", "f1"], refit="f1"
+    ).fit(X, y)
+    shown = plots.SearchDisplay.from_estimator(both)
+    assert shown.metric == "f1"
+    assert_array_equal(shown.scores, both.cv_results_["mean_test_f1"])
+    other = plots.SearchDisplay.from_estimator(both, metric="accuracy")
+    assert_array_equal(other.scores, both.cv_results_["mean_test_accuracy"])
+    both.refit = False
+    with pytest.raises(ValueError, match="metric="):
+        plots.SearchDisplay.from_estimator(both)
+
+
+def test_bad_searches(search: Any) -> None:
+    draw = plots.SearchDisplay.from_estimator
+    with pytest.raises(TypeError, match="cv_results_"):
+        draw(mm.SVC())
+    for how, words in (
+        ({"x": "c"}, "x='c'"),
+        ({"y": "C"}, "another parameter along x"),
+        ({"x": "C", "y": "C"}, "another parameter along x"),
+        ({"metric": "f1"}, "metric='f1'"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            draw(search, **how)
+    with pytest.raises(ValueError, match=r"scores has shape \(1,\)"):
+        plots.SearchDisplay("C", [1, 2], [0.5], (0,)).plot()
+
+
+def test_large_and_hostile_maps_are_legible() -> None:
+    values = np.geomspace(1e-5, 1e5, 37)
+    scores = np.linspace(0, 1, 37 * 37).reshape(37, 37)
+    with plots.theme():
+        large = plots.SearchDisplay("C", values, scores, (36, 36), y="gamma", y_values=values)
+        large.plot().figure_.set_size_inches(COLUMN, COLUMN)
+        assert not large.texts_
+        assert_apart(settled(large.figure_))
+        assert_fits(large.figure_)
+    strange = plots.SearchDisplay(
+        HOSTILE[3], HOSTILE, np.eye(8), (0, 0), y=HOSTILE[1], y_values=HOSTILE,
+        metric=HOSTILE[0], held={HOSTILE[4]: HOSTILE[3], HOSTILE[1]: HOSTILE[5]},
+    ).plot()  # fmt: skip
+    assert_fits(settled(strange.figure_))
+
+
+# ------------------------------------------------------------------- separability
+
+
+def test_the_drawn_line_separates(apart: Any) -> None:
+    X, y = apart
+    display = plots.SeparabilityDisplay.from_data(X, y)
+    (x0, y0), (x1, y1) = display.line_.get_xydata()
+    side = (x1 - x0) * (X[:, 1] - y0) - (y1 - y0) * (X[:, 0] - x0)
+    distance = side / np.hypot(x1 - x0, y1 - y0)
+    assert len(set(np.sign(distance) * y)) == 1
+    assert_allclose(np.abs(distance).min(), 0.2)
+    near = np.flatnonzero(np.abs(distance) < 0.2 + 1e-6)
+    assert_allclose(display.carriers_.get_offsets(), X[near])
+    band = display.band_.get_xy()[:4]
+    assert inside(band if cross(band[1] - band[0], band[2] - band[1]) > 0 else band[::-1],
+                  X[near[0]], 1e-6)  # fmt: skip
+    assert "0.2" in display.ax_.get_title()
+    assert display.ax_.get_aspect() == 1
+    drawn = np.vstack([points.get_offsets() for points in display.points_])
+    assert_array_equal(np.unique(drawn, axis=0), np.unique(X, axis=0))
+
+
+def test_vertical_and_horizontal_planes() -> None:
+    for X in ([[0, 0], [2, 0], [0, 1], [2, 1]], [[0, 0], [0, 2], [1, 0], [1, 2]]):
+        display = plots.SeparabilityDisplay.from_data(X, [0, 1, 0, 1])
+        middle = display.line_.get_xydata().mean(axis=0)
+        assert_allclose(middle, np.mean(X, axis=0))
+        assert display.margin == 1
+
+
+def test_the_hulls_contain_the_common_point(blobs: Any) -> None:
+    X, y = blobs
+    display = plots.SeparabilityDisplay.from_data(X, y)
+    point = display.common_.get_offsets()[0]
+    for label, polygon in zip((-1, 1), display.hulls_, strict=True):
+        corners = polygon.get_xy()[:-1]
+        assert inside(corners, point)
+        assert all(inside(corners, row) for row in X[y == label])
+        assert {tuple(corner) for corner in corners} <= {tuple(row) for row in X[y == label]}
+        own = y[display.rows] == label
+        weights = display.weights[own]
+        assert (weights >= 0).all()
+        assert_allclose(weights.sum(), 1)
+        assert_allclose(weights @ X[display.rows[own]], point)
+    assert_array_equal(display.carriers_.get_offsets(), X[display.rows])
+    assert display.line_ is None
+
+
+def test_hulls_of_any_points() -> None:
+    rng = np.random.default_rng(0)
+    for points in (rng.standard_normal((50, 2)), rng.integers(0, 4, (40, 2)).astype(np.float64)):
+        corners = points[hull_corners(points)]
+        assert all(inside(corners, point) for point in points)
+        turns = cross(np.roll(corners, -1, 0) - corners, np.roll(corners, -2, 0) - corners)
+        assert (turns > 0).all(), "a corner that is none"
+    assert_array_equal(hull_corners(np.array([[1.0, 1], [2, 2], [0, 0], [1, 1]])), [1, 2])
+    assert_array_equal(hull_corners(np.ones((3, 2))), [0])
+
+
+def test_more_columns_are_seen_edge_on() -> None:
+    X, y = mm.datasets.separable(80, 5, margin=0.3, random_state=0)
+    for given in (X, X.astype(np.float32), sp.csr_array(X)):
+        display = plots.SeparabilityDisplay.from_data(given, y)
+        assert_allclose(np.ravel(display.line_.get_xdata()), 0, atol=1e-12)
+        seen = display.points
+        assert (seen[:, 0] * y > 0).all()
+        assert_allclose(np.abs(seen[:, 0]).min(), 0.3, rtol=1e-5)
+        shrunk = [np.linalg.norm(seen[i] - seen[j]) <= np.linalg.norm(X[i] - X[j]) + 1e-5
+                  for i in range(20) for j in range(i)]  # fmt: skip
+        assert all(shrunk), "a projection makes nothing longer"
+    with pytest.raises(ValueError, match="projections of hulls may meet"):
+        plots.SeparabilityDisplay.from_data(X, np.resize([0, 1], len(X)))
+
+
+def test_one_column_is_a_line() -> None:
+    display = plots.SeparabilityDisplay.from_data([[0.0], [2.0], [1.0], [3.0]], [0, 0, 1, 1])
+    assert display.separable is False
+    assert 1 <= display.common_.get_offsets()[0, 0] <= 2
+    assert_fits(settled(display.figure_))
+    gap = plots.SeparabilityDisplay.from_data([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    assert_allclose(np.ravel(gap.line_.get_xdata()), 2)
+
+
+def test_of_several_classes_the_deciding_pair_is_drawn(apart: Any) -> None:
+    X, y = apart
+    three = np.where(X[:, 1] > 1, 7, y)
+    display = plots.SeparabilityDisplay.from_data(X, three)
+    found = mm.separate(X, three)
+    assert (display.separable, len(display.classes)) == (found.separable, 2)
+    chosen = plots.SeparabilityDisplay.from_data(X, three, pair=(1, -1))
+    assert (chosen.classes, chosen.separable) == ((-1, 1), True)
+    with pytest.raises(ValueError, match=r"pair=\(1, 2\)"):
+        plots.SeparabilityDisplay.from_data(X, three, pair=(1, 2))
+
+
+def test_undecided_is_said() -> None:
+    display = plots.SeparabilityDisplay(
+        np.eye(2), [0, 1], classes=(0, 1), separable=None).plot()  # fmt: skip
+    assert "undecided" in display.ax_.get_title()
+    assert display.common_ is None
+    assert display.carriers_ is None
+
+
+def test_many_rows_are_thinned_openly_and_hulls_are_of_all() -> None:
+    X, y = mm.datasets.gaussians(100_000, variance=0.25, random_state=0)
+    display = plots.SeparabilityDisplay.from_data(X, y)
+    assert sum(len(points.get_offsets()) for points in display.points_) < 21_000
+    assert "of 100,000" in display.ax_.texts[0].get_text()
+    assert all(inside(display.hulls_[1].get_xy()[:-1], row) for row in X[y == 1][::97])
+    assert_apart(settled(display.figure_))
+
+
+@pytest.mark.parametrize("labels", [HOSTILE[:2], HOSTILE[2:4], HOSTILE[4:6], HOSTILE[6:]])
+def test_hostile_columns_and_labels(labels: list[str], blobs: Any) -> None:
+    X, y = blobs
+    frame = pd.DataFrame(X, columns=[labels[1], labels[0]])
+    display = plots.SeparabilityDisplay.from_data(frame, np.where(y > 0, *labels))
+    assert len(legend_of(display.ax_)) == 6
+    assert_fits(settled(display.figure_))
+
+
+def test_column_names_are_axis_labels(blobs: Any) -> None:
+    X, y = blobs
+    display = plots.SeparabilityDisplay.from_data(pd.DataFrame(X, columns=["age", "size"]), y)
+    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("age", "size")
