@@ -20,9 +20,9 @@ class Html(str):
 
 def visible(value: Any, longest: int = LONGEST) -> str:
     """Return the text of a value on one line, without what cannot be seen, and not too long."""
-    words = str(value)
-    words = words if len(words) <= longest else words[: longest - 1] + "…"
-    shown = (c if c.isprintable() else " " if c.isspace() else "�" for c in words)
+    text = str(value)
+    text = text if len(text) <= longest else text[: longest - 1] + "…"
+    shown = (c if c.isprintable() else " " if c.isspace() else "�" for c in text)
     return "".join(shown)
 
 

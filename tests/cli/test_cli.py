@@ -16,8 +16,8 @@ from click.testing import CliRunner, Result
 
 import maxmargin as mm
 from maxmargin import clock
-from maxmargin.cli import facts, main, reading, reporting, trial
-from maxmargin.reports import subject
+from maxmargin.cli import load, main, trial
+from maxmargin.reports import context, write
 
 
 def invoke(*arguments: object) -> Result:
@@ -102,7 +102,7 @@ def test_a_table_is_diagnosed_searched_and_fitted(table: Path) -> None:
 def test_many_rows_are_sampled_openly(rings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "SEARCHED_ROWS", 100)
     said = " ".join(invoke(rings).output.split())
-    assert "fitted to 100 sampled rows, judged by 200 others: best C=" in said
+    assert "fitted to 100 sampled rows, scored on 200 others: best C=" in said
 
 
 def test_models_without_a_cost_are_not_searched(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def quick_report(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     folder = tmp_path / "here"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(reporting, "write", lambda path, *_, **__: path.write_text("new"))
+    monkeypatch.setattr(write, "write_page", lambda path, *_, **__: path.write_text("new"))
     return folder
 
 
@@ -196,20 +196,20 @@ def test_rows_are_predicted_once_for_figures_and_report(
     table: Path, quick_report: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
-    score_part = subject.score_part
+    score_part = context.score_part
 
     def counting(name: str, *given: Any) -> Any:
         seen.append(name)
         return score_part(name, *given)
 
-    monkeypatch.setattr(subject, "score_part", counting)
+    monkeypatch.setattr(context, "score_part", counting)
     assert invoke_with_report(table).exit_code == 0
     assert sorted(seen) == ["test", "training"]
 
 
 def test_links_to_nowhere_are_not_followed(quick_report: Path) -> None:
     (quick_report / "maxmargin-report.html").symlink_to(quick_report / "elsewhere.html")
-    assert reporting.fresh(quick_report).name == "maxmargin-report-2.html"
+    assert trial.find_free_path(quick_report).name == "maxmargin-report-2.html"
 
 
 def test_no_report_is_none(table: Path, quick_report: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_report_that_cannot_be_written_is_a_sentence(
     def refuse(*_: Any, **__: Any) -> None:
         raise PermissionError("read-only folder")
 
-    monkeypatch.setattr(reporting, "write", refuse)
+    monkeypatch.setattr(write, "write_page", refuse)
     default = invoke_with_report(table)
     assert default.exit_code == 0
     assert "read-only folder" in default.output
@@ -245,9 +245,9 @@ def test_impossible_reports_are_refused_before_the_work(table: Path, tmp_path: P
 # The rows, and where they are in the file.
 
 
-def a_trial(file: Path | None, fraction: float = 0.3) -> trial.Trial:
+def a_trial(file: Path | None, fraction: float = 0.3) -> load.Trial:
     name = str(file) if file else None
-    return trial.Trial(name, label=None, test_fraction=fraction, max_time=30, seed=0)
+    return load.Trial(name, label=None, test_fraction=fraction, max_time=30, seed=0)
 
 
 def test_rows_of_both_parts_are_those_of_the_file(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_rows_of_both_parts_are_those_of_the_file(tmp_path: Path) -> None:
     lines += [f"{i / 7},{'uvw'[i % 3]},{'' if i % 9 == 0 else i % 2}" for i in range(90)]
     path.write_text("\n".join(lines))
     asked = a_trial(path)
-    parts = reading.split(reading.labelled(asked), asked)
+    parts = load.split_rows(load.load_rows(asked), asked)
     for X, y, numbers in (
         (parts.X_train, parts.y_train, parts.numbers_train),
         (parts.X_test, parts.y_test, parts.numbers_test),
@@ -269,7 +269,7 @@ def test_rows_of_both_parts_are_those_of_the_file(tmp_path: Path) -> None:
 
 
 def test_bundled_rows_have_numbers() -> None:
-    data = reading.labelled(a_trial(None))
+    data = load.load_rows(a_trial(None))
     assert data.numbers.tolist() == list(range(569))
     assert data.numbered == "row"
 
@@ -277,7 +277,7 @@ def test_bundled_rows_have_numbers() -> None:
 def test_a_guessed_label_is_no_warning_but_a_remark(tmp_path: Path) -> None:
     path = tmp_path / "wine.data"
     path.write_text("\n".join(f"{i % 3},{np.sin(i)},{np.cos(i)}" for i in range(60)))
-    data = reading.labelled(a_trial(path))
+    data = load.load_rows(a_trial(path))
     assert set(data.y) == {0, 1, 2}
     assert "Column 1 is taken as the label" in data.remarks[0]
 
@@ -289,22 +289,27 @@ def test_a_guessed_label_is_no_warning_but_a_remark(tmp_path: Path) -> None:
 def test_facts_do_not_depend_on_storage(make: Any) -> None:
     X = make(np.array([[0.0, 5, 1e-3], [0, 5, 2e-3], [-0.0, 5, 1e-3], [0, 5, 1e-3]]))
     y = np.array([1, 2, 2, 1])
-    said = dict(facts.facts(X, y))
+    said = dict(load.describe_rows(X, y))
     assert said["rows × columns"] == "4 × 3, 66.67% nonzero"
     assert said["classes"] == "1: 2, 2: 2"
-    said = dict(facts.facts(make(np.ones((4, 3))), y))
+    said = dict(load.describe_rows(make(np.ones((4, 3))), y))
     assert said["rows × columns"] == "4 × 3"
 
 
 def test_facts_count_words_and_missing_cells() -> None:
     X = np.array([[1.0, "a"], [np.nan, None]], dtype=object)
-    assert dict(facts.facts(X, [0, 1]))["rows × columns"] == "2 × 2, 1 of words, 50.00% missing"
+    assert (
+        dict(load.describe_rows(X, [0, 1]))["rows × columns"] == "2 × 2, 1 of words, 50.00% missing"
+    )
     X = np.array([[1.0, 0.0], [np.nan, 2.0]])
-    assert dict(facts.facts(X, [0, 1]))["rows × columns"] == "2 × 2, 75.00% nonzero, 25.00% missing"
+    assert (
+        dict(load.describe_rows(X, [0, 1]))["rows × columns"]
+        == "2 × 2, 75.00% nonzero, 25.00% missing"
+    )
 
 
 def test_many_classes_are_counted_not_listed() -> None:
-    assert "(30 in all)" in dict(facts.facts(np.ones((30, 1)), np.arange(30)))["classes"]
+    assert "(30 in all)" in dict(load.describe_rows(np.ones((30, 1)), np.arange(30)))["classes"]
 
 
 # Many rows, within the time.
@@ -327,7 +332,7 @@ def test_where_an_exact_machine_takes_too_long_a_map_takes_its_place(
     monkeypatch.setattr(trial, "KERNEL_WORK", 1.0)
     said = " ".join(invoke(rings).output.split())
     assert "SVC on 420 rows would take longer than --time 30." in said
-    assert "these features and a plane take its place" in said
+    assert "these features and a plane replace it" in said
     assert "Nystroem(" in said
     assert "accuracy 100.00%" in said
 
@@ -339,7 +344,7 @@ def test_where_a_map_is_worse_the_kernel_is_fitted_to_some_of_the_rows(
     monkeypatch.setattr(trial, "MAP_FEATURES", (2, 2))
     monkeypatch.setattr(trial, "SEARCHED_ROWS", 200)
     scripts = []
-    monkeypatch.setattr(reporting, "write", lambda *_, script: scripts.append(script))
+    monkeypatch.setattr(write, "write_page", lambda *_, script: scripts.append(script))
     output = invoke_with_report(rings, "--report", rings.with_suffix(".html")).output
     said = " ".join(output.split())
     assert "the kernel is kept, and fitted to 200 of the rows" in said

@@ -86,9 +86,9 @@ class TestEveryGenerator:
     def test_other_arguments_are_checked(self, name: str) -> None:
         with pytest.raises(TypeError, match=r"n_samples must be a whole number, got 2\.5"):
             GENERATORS[name](2.5)
-        with pytest.raises(TypeError, match="random_state must be an int"):
+        with pytest.raises(TypeError, match="random_state='zero' is not valid"):
             GENERATORS[name](10, random_state="zero")
-        with pytest.raises(ValueError, match="random_state must be at least 0, got -1"):
+        with pytest.raises(ValueError, match="random_state=-1 is not valid"):
             GENERATORS[name](10, random_state=-1)
 
 

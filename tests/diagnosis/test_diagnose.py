@@ -24,10 +24,10 @@ from sklearn.neighbors import KNeighborsClassifier
 import maxmargin as mm
 from maxmargin._typing import Floats, Ints
 from maxmargin.clock import Clock
-from maxmargin.diagnosis.cross_validation import inner_scores, make_folds, nested
-from maxmargin.diagnosis.inputs import Sample, Table, equal_rows
+from maxmargin.diagnosis.cross_validation import cross_validate, inner_scores, make_folds
+from maxmargin.diagnosis.inputs import DiagnosedTable, Sample, equal_rows
 from maxmargin.diagnosis.learners import Candidate, Neighbours
-from maxmargin.diagnosis.planes import find_conflicts, find_planes
+from maxmargin.diagnosis.planes import find_conflicts, find_planes, give_up
 from maxmargin.diagnosis.significance import (
     Metric,
     bayes_bracket,
@@ -36,7 +36,6 @@ from maxmargin.diagnosis.significance import (
     rank,
     sign_test,
 )
-from maxmargin.diagnosis.trimming import give_up
 from maxmargin.separability import Overlap
 
 
@@ -52,8 +51,8 @@ def separable(X: Floats, y: Ints) -> bool:
     return True
 
 
-def table(X: Any, y: Ints) -> Table:
-    return Table(X, y, np.unique(y), None)
+def table(X: Any, y: Ints) -> DiagnosedTable:
+    return DiagnosedTable(X, y, np.unique(y), None)
 
 
 @given(
@@ -246,8 +245,8 @@ def test_no_fold_has_a_part_in_what_predicts_it(name: str, ring: bool) -> None:
     weight = Metric.of(name, y).weight
     for k in range(5):
         other = np.where(folds == k, 1 - y, y)
-        first = nested("", Memory(), BOTH, Metric(name, y, weight), folds, bool, ring)
-        second = nested("", Memory(), BOTH, Metric(name, other, weight), folds, bool, ring)
+        first = cross_validate("", Memory(), BOTH, Metric(name, y, weight), folds, bool, ring)
+        second = cross_validate("", Memory(), BOTH, Metric(name, other, weight), folds, bool, ring)
         assert first is not None
         assert second is not None
         assert (first.scores[folds == k] == second.scores[folds == k]).all()
@@ -271,7 +270,7 @@ def test_when_the_time_runs_out_there_is_no_answer_rather_than_another_one() -> 
     metric = Metric.of("accuracy", y)
     answers = iter([False] * 3 + [True])
     assert inner_scores(Memory(), BOTH, metric, folds, lambda: next(answers), False) is None
-    assert nested("", Memory(), BOTH, metric, folds, lambda: True, False) is None
+    assert cross_validate("", Memory(), BOTH, metric, folds, lambda: True, False) is None
 
 
 def test_equal_rows_share_a_fold_and_classes_are_spread() -> None:

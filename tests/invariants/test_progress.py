@@ -11,7 +11,7 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterator
-from contextlib import redirect_stderr
+from contextlib import nullcontext, redirect_stderr
 from typing import Any
 
 import joblib
@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 import maxmargin as mm
+from maxmargin import progress as module
 from maxmargin.problems.problem import Iterate, Progress, Status
-from maxmargin.progress import Bar, bars, pictures, progress
-from maxmargin.progress.bars import Ticker
+from maxmargin.progress import Bar, find_renderer, progress
 from maxmargin.solve import drive, run_solver
 
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
@@ -40,31 +40,7 @@ class FakeTerminal(io.StringIO):
 
 
 OpenTerminal = Callable[[], FakeTerminal]
-
-
-class FakeClock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class Recorder:
-    """A picture that keeps what it is to show."""
-
-    def __init__(self) -> None:
-        self.drawn: list[str] = []
-        self.closed = 0
-
-    def draw(self, bar: Bar) -> None:
-        self.drawn.append(f"{bar.what}: {bar.facts()}")
-
-    def close(self) -> None:
-        self.closed += 1
-
-    def disown(self) -> None:
-        self.closed += 1
+Wait = Callable[[float], None]
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +49,7 @@ def _by_default(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "100")
     yield
-    assert not bars.ticker.busy
+    assert module._outermost is None
 
 
 @pytest.fixture
@@ -90,9 +66,17 @@ def open_terminal(monkeypatch: pytest.MonkeyPatch) -> OpenTerminal:
 
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bars come at once, and are looked at often."""
-    monkeypatch.setattr(bars, "_AFTER", 0.0)
-    monkeypatch.setattr(bars, "_PERIOD", 0.002)
+    """Bars appear at once, and are drawn often."""
+    monkeypatch.setattr(module, "_DELAY", 0.0)
+    monkeypatch.setattr(module, "_PERIOD", 0.002)
+
+
+@pytest.fixture
+def wait(monkeypatch: pytest.MonkeyPatch) -> Wait:
+    """A clock that stands still until the test waits."""
+    now = [100.0]
+    monkeypatch.setattr(module, "_clock", lambda: now[0])
+    return lambda seconds: now.append(now.pop() + seconds)
 
 
 class Halving:
@@ -120,49 +104,21 @@ def until(said: str, terminal: FakeTerminal) -> None:
         time.sleep(0.002)
 
 
-def a_bar(clock: FakeClock, picture: Recorder | None, **fields: Any) -> tuple[Ticker, Bar]:
-    """Return a bar whose ticker has no thread: tests look by themselves."""
-    ticker = Ticker(clock)
-    ticker._alive = True
-    return ticker, Bar("Solving", None if picture is None else lambda: picture, ticker, **fields)
-
-
 # ------------------------------------------------------------------- what it says
 
 
-def test_nothing_before_a_second_and_the_facts_after_it() -> None:
-    clock, picture = FakeClock(), Recorder()
-    ticker, bar = a_bar(clock, picture, unit="iteration", tol=1e-4)
-    with bar:
-        bar.update(1, 1.0)
-        clock.now += 0.99
-        ticker.look()
-        assert picture.drawn == []
-        clock.now += 3.01
-        bar.update(7, 1e-2)
-        ticker.look()
-        # Two of four digits in four seconds.
-        assert picture.drawn == [
-            "Solving: 50% · 4 s, about 4 s left · gap 1.0e-02 → 1e-04 · 7 iterations"
-        ]
-        threading.Timer(0.05, ticker.look).start()  # the call waits until the bar is gone
-    assert picture.closed == 1
-    assert not ticker.busy
-
-
-def test_a_fast_call_ends_without_waiting() -> None:
-    ticker, bar = a_bar(FakeClock(), picture := Recorder())
-    began = time.perf_counter()
-    with bar:
-        ticker.look()
-    assert time.perf_counter() - began < 0.5
-    ticker.look()
-    assert (picture.drawn, picture.closed) == ([], 0)
+def test_the_facts_are_the_fraction_the_time_left_the_gap_and_the_steps(wait: Wait) -> None:
+    bar = Bar("Solving", unit="iteration", tol=1e-4)
+    bar.update(1, 1.0)
+    wait(4)
+    bar.update(7, 1e-2)
+    # Two of four digits in four seconds.
+    assert bar.describe() == "50% · 4 s, about 4 s left · gap 1.0e-02 → 1e-04 · 7 iterations"
 
 
 @pytest.mark.parametrize("gap", [0.5, 1e-2, 3e-4])
 def test_the_way_is_measured_in_digits(gap: float) -> None:
-    _, bar = a_bar(FakeClock(), None, tol=1e-6)
+    bar = Bar("Solving", tol=1e-6)
     bar.update(1, 0.8)
     bar.update(2, gap)
     assert bar.part == pytest.approx(math.log(0.8 / gap) / math.log(0.8 / 1e-6))
@@ -170,12 +126,11 @@ def test_the_way_is_measured_in_digits(gap: float) -> None:
     assert bar.gap == gap
 
 
-def test_the_first_limit_to_be_reached_counts() -> None:
-    clock = FakeClock()
-    _, bar = a_bar(clock, None, total=100, tol=1e-4, max_time=20.0)
+def test_the_first_limit_to_be_reached_counts(wait: Wait) -> None:
+    bar = Bar("Solving", total=100, tol=1e-4, max_time=20.0)
     bar.update(30, 1.0)
     assert bar.part == pytest.approx(0.3)
-    clock.now += 12
+    wait(12)
     assert bar.part == pytest.approx(0.6)
     bar.update(31, 1e-3)
     assert bar.part == pytest.approx(0.75)
@@ -184,29 +139,30 @@ def test_the_first_limit_to_be_reached_counts() -> None:
 
 
 @pytest.mark.parametrize("gap", [np.inf, np.nan, None])
-def test_a_gap_that_is_none_says_nothing(gap: float | None) -> None:
-    _, bar = a_bar(FakeClock(), None, tol=1e-4)
+def test_a_gap_that_is_none_says_nothing(gap: float | None, wait: Wait) -> None:
+    bar = Bar("Solving", tol=1e-4)
     bar.update(1, gap)
     assert bar.part is None
-    assert bar.facts() == "0 s · 1 step"
+    assert bar.describe() == "0 s · 1 step"
     bar.update(2, 0.0)
     assert bar.part == 1.0
 
 
-def test_time_left_counts_from_the_first_step_and_not_at_all_where_steps_are_uneven() -> None:
-    clock = FakeClock()
-    _, bar = a_bar(clock, None, unit="refit")
-    clock.now += 100
+def test_time_left_counts_from_the_first_step_and_not_at_all_if_steps_are_uneven(
+    wait: Wait,
+) -> None:
+    bar = Bar("Solving", unit="refit")
+    wait(100)
     bar.update(total=10)
-    clock.now += 4
+    wait(4)
     bar.update(2)
-    assert bar.facts() == "20% · 1 min 44 s, about 16 s left · 2 of 10 refits"
+    assert bar.describe() == "20% · 1 min 44 s, about 16 s left · 2 of 10 refits"
     bar.even = False
-    assert bar.facts() == "20% · 1 min 44 s · 2 of 10 refits"
-    clock.now += 7200
+    assert bar.describe() == "20% · 1 min 44 s · 2 of 10 refits"
+    wait(7200)
     bar.forget()
     bar.update(note="another way")
-    assert bar.facts() == "2 h 1 min · another way"
+    assert bar.describe() == "2 h 1 min · another way"
 
 
 # ------------------------------------------------------------------- where it is shown
@@ -214,23 +170,23 @@ def test_time_left_counts_from_the_first_step_and_not_at_all_where_steps_are_une
 
 def test_where_bars_are_shown(monkeypatch: pytest.MonkeyPatch, open_terminal: OpenTerminal) -> None:
     terminal = open_terminal()
-    assert pictures.where() is not None
+    assert find_renderer() is not None
     monkeypatch.setenv("MAXMARGIN_PROGRESS", "0")
-    assert pictures.where() is None
+    assert find_renderer() is None
     monkeypatch.delenv("MAXMARGIN_PROGRESS")
     monkeypatch.setenv("TERM", "dumb")
-    assert pictures.where() is None
+    assert find_renderer() is None
     monkeypatch.setenv("MAXMARGIN_PROGRESS", "1")
-    assert pictures.where() is not None
+    assert find_renderer() is not None
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    assert pictures.where() is not None
+    assert find_renderer() is not None
     monkeypatch.delenv("MAXMARGIN_PROGRESS")
     monkeypatch.setenv("TERM", "xterm")
-    assert pictures.where() is None
+    assert find_renderer() is None
     terminal.close()
     for stream in (None, terminal):
         monkeypatch.setattr(sys, "stderr", stream)
-        assert pictures.where() is None
+        assert find_renderer() is None
 
 
 def test_not_below_a_bar_of_somebody_else(open_terminal: OpenTerminal) -> None:
@@ -239,15 +195,15 @@ def test_not_below_a_bar_of_somebody_else(open_terminal: OpenTerminal) -> None:
     from rich.progress import Progress as Others
 
     with Others(console=Console(file=terminal, force_terminal=True), transient=True):
-        assert pictures.where() is None
-    assert pictures.where() is not None
+        assert find_renderer() is None
+    assert find_renderer() is not None
 
 
 def test_not_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MAXMARGIN_PROGRESS", "1")
-    assert pictures.where() is not None
+    assert find_renderer() is not None
     found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(pictures.where()))
+    thread = threading.Thread(target=lambda: found.append(find_renderer()))
     thread.start()
     thread.join()
     assert found == [None]
@@ -260,15 +216,16 @@ def test_not_in_processes_of_joblib(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert None not in parents
     monkeypatch.setattr(multiprocessing, "parent_process", lambda: parents[0])
-    assert pictures.where() is None
+    assert find_renderer() is None
 
 
 def test_pipes_are_left_alone_unless_asked() -> None:
     """In a process of its own: no rich, and nothing on standard output in any case."""
     code = """
 import os, sys, time
-from maxmargin.progress import bars, progress
-bars._AFTER, bars._PERIOD = 0.0, 0.01
+from maxmargin import progress as module
+from maxmargin.progress import progress
+module._DELAY, module._PERIOD = 0.0, 0.01
 for asked in ("", "0", "1"):
     os.environ["MAXMARGIN_PROGRESS"] = asked
     with progress(f"Asked-{asked}", 2) as bar:
@@ -305,6 +262,16 @@ def test_a_solve_shows_its_gap_and_leaves_nothing(
 
 
 @pytest.mark.usefixtures("soon")
+def test_nothing_is_shown_of_a_short_call(
+    open_terminal: OpenTerminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = open_terminal()
+    monkeypatch.setattr(module, "_DELAY", 60.0)
+    run(Halving(lambda k: time.sleep(0.002)))
+    assert terminal.getvalue() == ""
+
+
+@pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize("how", [KeyboardInterrupt, ValueError])
 def test_ctrl_c_and_errors_restore_the_cursor(
     open_terminal: OpenTerminal, how: type[BaseException]
@@ -330,10 +297,9 @@ def test_streams_that_others_replace_stay_theirs(
     open_terminal: OpenTerminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     terminal, theirs = open_terminal(), io.StringIO()
-    soon = bars._AFTER
-    monkeypatch.setattr(bars, "_AFTER", math.inf)
+    monkeypatch.setattr(module, "_DELAY", math.inf)
     with progress("Before"), redirect_stderr(theirs):  # it appears while standard error is theirs
-        monkeypatch.setattr(bars, "_AFTER", soon)
+        monkeypatch.setattr(module, "_DELAY", 0.0)
         until("Before", terminal)
         sys.stderr.write("words\n")
     assert theirs.getvalue() == "words\n"
@@ -349,15 +315,16 @@ def test_a_forked_child_writes_where_its_parent_would(monkeypatch: pytest.Monkey
     """Not through the bar, whose lock its parent's thread may hold for ever."""
     script = """if True:
         import io, os, sys, time
-        from maxmargin.progress import bars, progress
-        bars._AFTER = 0.0
+        from maxmargin import progress as module
+        from maxmargin.progress import progress
+        module._DELAY = 0.0
         before = sys.stderr
         with progress("Forking"):
             while sys.stderr is before:
                 time.sleep(0.01)
             child = os.fork()
             if child == 0:
-                os._exit(0 if sys.stderr is before and not bars.ticker.busy else 1)
+                os._exit(0 if sys.stderr is before and module._outermost is None else 1)
             assert os.waitpid(child, 0)[1] == 0
         assert sys.stderr is before
     """
@@ -461,24 +428,10 @@ def test_without_a_thread_there_is_no_bar(
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(bars.ticker, "_alive", False)
+    monkeypatch.setattr(module, "_watcher", None)
     monkeypatch.setattr(threading.Thread, "start", refuse)
     assert run(Halving()).run.status is Status.OPTIMAL
     assert terminal.getvalue() == ""
-
-
-@pytest.mark.usefixtures("soon")
-def test_the_thread_ends_by_itself(
-    open_terminal: OpenTerminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    terminal = open_terminal()
-    monkeypatch.setattr(bars, "_LINGER", 2)
-    run(Halving(lambda k: until("Solving", terminal) if k == 4 else None))
-    end = time.perf_counter() + 10
-    while any(thread.name == "maxmargin-progress" for thread in threading.enumerate()):
-        assert time.perf_counter() < end
-        time.sleep(0.002)
-    run(Halving(lambda k: until("3 iterations", terminal) if k == 4 else None))  # and begins again
 
 
 @pytest.mark.usefixtures("soon")
@@ -509,7 +462,7 @@ def test_in_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines[0].startswith("Solving ")
     assert lines[-1] == ""
     shell.kernel = None  # IPython in a terminal
-    assert pictures.where() is None
+    assert find_renderer() is None
 
 
 # ------------------------------------------------------------------- the calls themselves
@@ -552,16 +505,19 @@ CALLS: dict[str, tuple[Callable[[Any, Any], Any], str, int, int]] = {
 
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[Bar]:
-    """The bars that were begun, where everything but drawing happens."""
+    """The bars that were begun; nothing is drawn."""
     begun: list[Bar] = []
-    monkeypatch.setattr("maxmargin.progress.where", lambda: Recorder)
-    monkeypatch.setattr(Ticker, "begin", lambda self, bar: _begun(self, bar, begun))
+    monkeypatch.setattr(module, "find_renderer", lambda: nullcontext)
+    monkeypatch.setattr(module, "_wake_watcher", lambda: None)
+    enter = Bar.__enter__
+
+    def noted(bar: Bar) -> Bar:
+        if bar.watched:
+            begun.append(bar)
+        return enter(bar)
+
+    monkeypatch.setattr(Bar, "__enter__", noted)
     return begun
-
-
-def _begun(ticker: Ticker, bar: Bar, begun: list[Bar]) -> None:
-    begun.append(bar)
-    ticker._bar = bar
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -607,7 +563,6 @@ def test_a_solve_tells_of_each_iteration_once(told: list[Bar]) -> None:
     (bar,) = told
     assert bar.done == found.run.iterations == 10
     assert (bar.first, bar.gap, bar.tol) == (0.5, 0.5**10, 1e-3)
-    assert bar.over
 
 
 def test_iterates_without_a_gap_are_counted(told: list[Bar]) -> None:

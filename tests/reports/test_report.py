@@ -40,18 +40,22 @@ from maxmargin.cli import main
 from maxmargin.diagnosis.learners import written_out
 from maxmargin.diagnosis.significance import wilson
 from maxmargin.plots import MarginDisplay, style
-from maxmargin.reports import columns, making, page, pictures, report, subject
-from maxmargin.reports.columns import _dealt, importances, values
-from maxmargin.reports.pictures import (
+from maxmargin.reports import context, figures, page, provenance, report, tables
+from maxmargin.reports.certificate import verdict
+from maxmargin.reports.context import make_context
+from maxmargin.reports.figures import (
     FitDisplay,
     PrecisionRecallDisplay,
     RocDisplay,
     ScoresDisplay,
 )
-from maxmargin.reports.proof import verdict
 from maxmargin.reports.quality import COLOURED, Quality, auc_interval, quality_of
-from maxmargin.reports.rows import SHOWN as SUPPORT_VECTORS
-from maxmargin.reports.subject import subject_of
+from maxmargin.reports.tables import (
+    SUPPORT_VECTORS,
+    importances,
+    row_values,
+    shuffle_column,
+)
 from tests.support.browser import CHROMIUM, Browser, browser
 from tests.support.drawing import assert_fits
 
@@ -137,7 +141,7 @@ def write(tmp_path: Path, diagnosis: mm.Diagnosis) -> Callable[..., Page]:
         options: dict[str, Any] = {"diagnosis": diagnosis, "theme": "light", **how}
         with pytest.MonkeyPatch.context() as patch:
             if not drawn:
-                patch.setattr(pictures, "pictures", lambda _: iter(()))
+                patch.setattr(figures, "choose_figures", lambda _: iter(()))
             assert report(model, X, y, path, **options) == path
         return Page(path)
 
@@ -258,7 +262,7 @@ def test_verdicts_say_what_the_numbers_allow() -> None:
 
 
 def test_a_proof_of_a_model_that_brings_none_says_what_it_is(write: Callable[..., Page]) -> None:
-    words = "computed anew from X and y"
+    words = "computed from X and y"
     assert words in write(svm.SVC().fit(X, Y), X, Y).text
     assert words not in write(FITTED, X, Y).text
 
@@ -395,8 +399,8 @@ def test_the_summary_says_what_to_beware_of(write: Callable[..., Page]) -> None:
 
 def test_a_guess_has_no_columns_and_no_boundary(write: Callable[..., Page]) -> None:
     for model in (DummyClassifier(), make_pipeline(StandardScaler(), DummyClassifier())):
-        about = _subject(model, WIDE, WIDE_Y)
-        captions = [picture.caption for picture in pictures.pictures(about)]
+        about = _context(model, WIDE, WIDE_Y)
+        captions = [picture.caption for picture in figures.choose_figures(about)]
         assert captions == ["Training rows in their first principal components."]
         found = write(model, WIDE, WIDE_Y)
         assert_sound(found)
@@ -546,14 +550,14 @@ def test_weights_are_per_standard_deviation(write: Callable[..., Page]) -> None:
 
 def test_losses_are_by_the_stated_metric() -> None:
     model = KNeighborsClassifier().fit(WIDE, WIDE_Y)
-    found = importances(subject_of(model, WIDE, WIDE_Y), "accuracy")
+    found = importances(make_context(model, WIDE, WIDE_Y), "accuracy")
     assert found is not None
     assert found.metric == "accuracy"
     assert found.found[0].column == 3
     score = model.score(WIDE, WIDE_Y)
-    losses = [score - model.score(_dealt(WIDE, 3, seed), WIDE_Y) for seed in range(5)]
+    losses = [score - model.score(shuffle_column(WIDE, 3, seed), WIDE_Y) for seed in range(5)]
     assert found.found[0].losses == pytest.approx(losses)
-    assert importances(_subject(DummyClassifier(), WIDE, WIDE_Y), "accuracy") is None
+    assert importances(_context(DummyClassifier(), WIDE, WIDE_Y), "accuracy") is None
 
 
 # Support vectors and rows worth looking at.
@@ -643,8 +647,8 @@ def test_largest_errors_of_a_regressor(write: Callable[..., Page]) -> None:
     assert [int(line[0]) for line in lines] == np.argsort(-off)[:15].tolist()
 
 
-def _subject(model: Any, X: Any, y: Any) -> subject.Subject:
-    return subject_of(model.fit(X, y), X, y)
+def _context(model: Any, X: Any, y: Any) -> context.Context:
+    return make_context(model.fit(X, y), X, y)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array, pd.DataFrame], ids=str)
@@ -652,14 +656,14 @@ def test_the_columns_that_decide_are_shown(make: Any) -> None:
     rows = make(WIDE)
     if hasattr(rows, "columns"):
         rows.columns = [f"c{j}" for j in range(8)]
-    found = importances(_subject(mm.LinearSVC(C=10.0), rows, WIDE_Y), "accuracy")
+    found = importances(_context(mm.LinearSVC(C=10.0), rows, WIDE_Y), "accuracy")
     assert found is not None
-    chosen = found.first(columns.SHOWN)
+    chosen = found.first(tables.COLUMNS_SHOWN)
     assert chosen[:2] == [3, 6]
     assert len(chosen) == 5
-    assert values(rows, 4, chosen)[0] == f"{WIDE[4, 3]:.5g}"
+    assert row_values(rows, 4, chosen)[0] == f"{WIDE[4, 3]:.5g}"
     for j in (0, 5):
-        dealt = _dealt(rows, j, 0)
+        dealt = shuffle_column(rows, j, 0)
         dealt = dealt.toarray() if sp.issparse(dealt) else np.asarray(dealt)
         assert np.array_equal(np.sort(dealt[:, j]), np.sort(WIDE[:, j]))
         assert not np.array_equal(dealt[:, j], WIDE[:, j])
@@ -669,15 +673,15 @@ def test_the_columns_that_decide_are_shown(make: Any) -> None:
 def test_many_rows_are_sampled_openly(
     write: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(subject, "_FEWEST", 25)
-    monkeypatch.setattr(subject, "_OPERATIONS", 1.0)
+    monkeypatch.setattr(context, "_FEWEST", 25)
+    monkeypatch.setattr(context, "_OPERATIONS", 1.0)
     found = write(mm.SVC().fit(X, NAMES), X, NAMES)
     assert "25 of 60 training rows, drawn at random" in found.text
     assert "of 25)" in found.text
-    whole = _subject(mm.LinearSVC(), X, NAMES).train  # linear models are not too dear
+    whole = _context(mm.LinearSVC(), X, NAMES).train  # linear models are not too dear
     assert not whole.sampled
     mapped = make_pipeline(mm.Nystroem(n_components=9, random_state=0), mm.LinearSVC())
-    assert _subject(mapped, X, NAMES).train.sampled  # but maps are
+    assert _context(mapped, X, NAMES).train.sampled  # but maps are
 
 
 def test_columns_behind_a_map_are_the_readers_own(write: Callable[..., Page]) -> None:
@@ -734,10 +738,10 @@ def test_a_search_is_its_best_model_and_its_map(write: Callable[..., Page]) -> N
 )
 def test_the_code_makes_the_same_model(model: Any) -> None:
     space: dict[str, Any] = {"X": X, "y": Y, "X_test": X, "y_test": Y}
-    about = subject_of(model.fit(X, Y), X, Y, X_test=X, y_test=Y)
+    about = make_context(model.fit(X, Y), X, Y, X_test=X, y_test=Y)
     printed = io.StringIO()
     with redirect_stdout(printed):
-        exec(making.default_script(about), space)
+        exec(provenance.default_script(about), space)
     quality = quality_of(about.parts[0], about.machine)
     assert printed.getvalue().splitlines() == [f"{f.name}: {f}" for f in quality.figures()]
     assert repr(space["model"]) == repr(model)
@@ -796,11 +800,11 @@ def test_the_code_is_honest(write: Callable[..., Page]) -> None:
 def test_the_hash_is_the_one_it_says(write: Callable[..., Page]) -> None:
     found = write(mm.LinearSVC().fit(X, Y), X, Y)
     assert hashlib.sha256(np.ascontiguousarray(X).tobytes()).hexdigest()[:16] in found.text
-    assert making.digest(X) == making.digest(np.asfortranarray(X))
-    assert making.digest(X) != making.digest(X + 1e-12)
+    assert provenance.digest(X) == provenance.digest(np.asfortranarray(X))
+    assert provenance.digest(X) != provenance.digest(X + 1e-12)
     assert mm.__version__ in found.text
     strings = [np.array(["a", "b"], dtype=object), np.array(["ab", ""], dtype=object)]
-    assert making.digest(strings[0]) != making.digest(strings[1])
+    assert provenance.digest(strings[0]) != provenance.digest(strings[1])
 
 
 def test_equal_input_gives_an_equal_file(write: Callable[..., Page]) -> None:
@@ -841,7 +845,7 @@ def test_without_matplotlib_the_rest_is_there(
 @pytest.mark.parametrize("name", ["SVC", "three", "SVR", "one class", "linear", "given", "texts"])
 def test_each_kind_has_its_pictures(name: str) -> None:
     model, rows, y, _ = MODELS[name]
-    captions = " ".join(p.caption for p in pictures.pictures(_subject(model, rows, y)))
+    captions = " ".join(p.caption for p in figures.choose_figures(_context(model, rows, y)))
     expected = {
         "SVC": ["boundary, with margins", "own side", "kernel matrix", "principal components"],
         "three": ["boundary, with margins", "leads", "kernel matrix", "principal components"],
@@ -858,14 +862,14 @@ def test_each_kind_has_its_pictures(name: str) -> None:
 def test_margins_are_drawn_of_one_plane_only() -> None:
     """A vote of many planes has no view along its boundary: none is tried, and none is missing."""
     for model, count in ((mm.VotedPerceptron(max_epochs=3), 0), (mm.LinearSVC(), 1)):
-        about = _subject(model, WIDE, WIDE_Y)
-        captions = [picture.caption for picture in pictures.pictures(about)]
+        about = _context(model, WIDE, WIDE_Y)
+        captions = [picture.caption for picture in figures.choose_figures(about)]
         assert sum("along the boundary" in caption for caption in captions) == count
 
 
 @pytest.mark.parametrize("paper", ["light", "dark"])
 def test_histogram_and_fit_show_the_numbers(paper: str) -> None:
-    parts = _subject(mm.LinearSVR(), X, TARGET).parts
+    parts = _context(mm.LinearSVR(), X, TARGET).parts
     with style.theme(paper):
         histogram, fit = ScoresDisplay(parts, "numbers").plot(), FitDisplay(parts).plot()
     heights, edges, _ = histogram.steps_[0].get_data()
@@ -883,14 +887,14 @@ def test_histogram_and_fit_show_the_numbers(paper: str) -> None:
 
 
 def test_classes_have_one_colour_in_all_pictures() -> None:
-    about = _subject(mm.LinearSVC(), WIDE, WIDE_Y)
+    about = _context(mm.LinearSVC(), WIDE, WIDE_Y)
     histogram = ScoresDisplay(about.parts, "classes", about.classes).plot()
     curves = PrecisionRecallDisplay(about.train, about.classes).plot()
     filled = [p for p in histogram.ax_.patches if p.get_label() in ("0", "1")]
     for k in range(2):
         assert to_hex(filled[k].get_facecolor()) == style.colour(k).lower()
         assert to_hex(curves.curves_[k].get_color()) == style.colour(k).lower()
-        assert f".class-{k} {{ background: {style.colour(k)}; }}" in page.sheet("auto")
+        assert f".class-{k} {{ background: {style.colour(k)}; }}" in page.style_sheet("auto")
     neutral = [to_hex(step.get_edgecolor()) for step in histogram.steps_]
     assert not {colour.lower() for colour in style.COLOURS} & set(neutral)
     assert len(style.COLOURS) == COLOURED
@@ -901,7 +905,7 @@ def test_classes_have_one_colour_in_all_pictures() -> None:
 
 
 def test_curves_are_those_of_the_scores() -> None:
-    about = _subject(mm.LinearSVC(), WIDE, WIDE_Y)
+    about = _context(mm.LinearSVC(), WIDE, WIDE_Y)
     roc = RocDisplay(about.train, about.classes).plot()
     across, up = roc.curve_.get_data()
     area = metrics.roc_auc_score(WIDE_Y, about.model.decision_function(WIDE))
@@ -916,7 +920,7 @@ def test_curves_are_those_of_the_scores() -> None:
 
 
 def test_a_histogram_of_one_value() -> None:
-    parts = _subject(mm.HardMarginSVC(), [[0.0], [2.0]], [0, 1]).parts
+    parts = _context(mm.HardMarginSVC(), [[0.0], [2.0]], [0, 1]).parts
     display = ScoresDisplay(parts, "classes").plot()
     assert display.steps_[0].get_data()[0].sum() == 1.0
     plt.close(display.figure_)
@@ -933,10 +937,10 @@ def test_a_failure_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Monke
     def fail(*_: Any, **__: Any) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(page, "_diagnosis", lambda *_: (None, ""))
+    monkeypatch.setattr(page, "_find_diagnosis", lambda *_: (None, ""))
     for place, name in ((page, "page"), (os, "replace")):
         with monkeypatch.context() as patch:
-            patch.setattr(pictures, "pictures", lambda _: iter(()))
+            patch.setattr(figures, "choose_figures", lambda _: iter(()))
             patch.setattr(place, name, fail)
             with pytest.raises(OSError, match="disk full"):
                 report(model, X, Y, path)

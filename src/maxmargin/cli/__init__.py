@@ -1,8 +1,16 @@
 """The ``maxmargin`` command. Each subcommand imports what it needs when it runs."""
 
+import contextlib
+import io
+import logging
+import subprocess
+import sys
+import warnings
 from typing import Any
 
 import click
+
+import maxmargin as mm
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -56,7 +64,8 @@ def try_command(file: str | None, label: str | None, **options: Any) -> None:
     .xz, .gz or .bz2 at the end of its name. Columns may have words, dates and missing values.
     Without FILE, scikit-learn's breast cancer data is used.
     """
-    from maxmargin.cli.trial import Trial, run
+    from maxmargin.cli.load import Trial
+    from maxmargin.cli.trial import run
 
     if file is None and label is not None:
         raise click.UsageError("--label names a column of FILE, and there is no FILE.")
@@ -69,10 +78,39 @@ def try_command(file: str | None, label: str | None, **options: Any) -> None:
 @click.option("--alone", is_flag=True, help="With one process instead of two.")
 @click.option("--last-first", is_flag=True, help="In the opposite order.")
 def warm_up_command(alone: bool, last_first: bool) -> None:
-    """Compile the loops that fits, searches and diagnoses use, so that nobody waits for it later.
+    """Compile the loops that fits, searches and diagnoses use, so that later runs need not wait.
 
-    By two processes that come from opposite ends and meet in the middle.
+    What is compiled follows from the small jobs that are run, so there is no list of loops to
+    maintain. Two processes do them in opposite orders: a loop that both need is compiled once.
     """
-    from maxmargin.cli.warming import warm_up
+    logging.getLogger("maxmargin").setLevel(logging.ERROR)  # compiling is no news here
+    second = None if alone else _start_second(not last_first)
+    jobs = [_try_bundled_data, _fit_kernel_machine]
+    for job in reversed(jobs) if last_first else jobs:
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            job()
+    if second is not None:
+        second.wait()
 
-    warm_up(alone=alone, last_first=last_first)
+
+def _start_second(last_first: bool) -> "subprocess.Popen[bytes]":
+    order = ["--last-first"] if last_first else []
+    return subprocess.Popen(
+        [sys.executable, "-m", "maxmargin", "warm-up", "--alone", *order],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
+
+
+# What ./try needs for most files. The rest (searches among thousands of rows, sparse rows,
+# perceptrons) would double the work, and is compiled when it is first used.
+
+
+def _try_bundled_data() -> None:
+    main(["try", "--no-report"], standalone_mode=False)
+
+
+def _fit_kernel_machine() -> None:
+    X, y = mm.datasets.circles(200, random_state=0)
+    mm.SVC().fit(X, y).predict(X)

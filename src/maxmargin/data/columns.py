@@ -1,7 +1,7 @@
 """From a table to rows that can be learnt from.
 
 Which column is the label, which ones are left out, and how the others become numbers. Only what
-needs no training is done here. Whatever is learnt from rows, such as medians and lists of words, is
+needs no training is done here. What is learnt from rows, such as medians and lists of words, is
 left to a scikit-learn transformer that is not fitted yet.
 """
 
@@ -28,11 +28,11 @@ from maxmargin.data.cells import (
 from maxmargin.data.table import LABEL_NAMES, Table
 from maxmargin.errors import DataFileError
 
-JUDGED_ROWS = 10  # with fewer rows, chance makes columns constant, or different in every row
+FEWEST_ROWS = 10  # with fewer rows, chance makes columns constant, or different in every row
 CLASSES = 30  # a column with more different values is not taken for a label unasked
 MANY_NUMBERS = 20  # more different numbers, if they are fractions, are measurements
 VALUES = 30  # columns that a column of words becomes, at most
-MANY_MISSING = 0.1  # of a column's cells: that they are missing is then a feature of its own
+MANY_MISSING = 0.1  # share of missing cells from which being missing is a feature
 RARE = 20  # a value of fewer rows may be absent from a training part
 DENSE_COLUMNS = 300
 DENSE_ENTRIES = 10**8
@@ -51,7 +51,7 @@ class Labelled(NamedTuple):
     """float64: an array for tables, a CSR array for svmlight text. An object array, if a column has
     words: floats with NaN for missing cells, strings with None for missing ones."""
     y: Any
-    """One label a row: integers where all are, else floats, else strings."""
+    """One label per row: integers where all are, else floats, else strings."""
     feature_names: list[str] | None
     """The names of X's columns, if the file has names, or if not all of its columns are in X."""
     label_name: str | None
@@ -70,22 +70,22 @@ class Labelled(NamedTuple):
     """What was done to the file, in sentences."""
 
 
-def labelled(table: Table) -> Labelled:
+def prepare_table(table: Table) -> Labelled:
     """Return the rows of a table, and how to make numbers of them."""
-    label, remarks = _label_column(table)
-    y, rows = _labels(table, label)
+    label, remarks = _find_label_column(table)
+    y, rows = _read_labels(table, label)
     if not rows.all():
         remarks = (*remarks, _without_label(table.numbers[~rows], table.numbered))
     features = [j for j in range(len(table.columns)) if j != label]
-    columns = {j: _taken(_read(table, j), rows) for j in features}
-    kept, left_out = _judged(table, columns)
+    columns = {j: _take_rows(_read_table_column(table, j), rows) for j in features}
+    kept, left_out = _choose_columns(table, columns)
     columns = {j: columns[j] for j in kept}
     plan = _Plan(columns)
-    names, renamed = _names(table, plan.order, len(features) > len(kept) or plan.needed)
+    names, renamed = _name_columns(table, plan.order, len(features) > len(kept) or plan.needed)
     if names and plan.names_collide(names):
         names = [f"{name} (column {j + 1})" for name, j in zip(names, plan.order, strict=True)]
         renamed.append("Columns are called by name and number, since names alone are ambiguous.")
-    said = (*table.remarks, *remarks, *renamed, *left_out, *_explained(table, columns))
+    remarks = (*table.remarks, *remarks, *renamed, *left_out, *_explain_columns(table, columns))
     return Labelled(
         X=plan.rows(),
         y=y,
@@ -95,11 +95,11 @@ def labelled(table: Table) -> Labelled:
         numbers=table.numbers[rows],
         numbered=table.numbered,
         prepare=plan.transformer(),
-        remarks=said,
+        remarks=remarks,
     )
 
 
-def _read(table: Table, index: int) -> Column:
+def _read_table_column(table: Table, index: int) -> Column:
     cells = table.columns[index]
     if isinstance(cells, np.ndarray):
         return Column(cells)
@@ -112,7 +112,7 @@ def _read(table: Table, index: int) -> Column:
         raise DataFileError(f"{place}: {table.column(index)}: {wrong}") from wrong
 
 
-def _taken(column: Column, rows: Any) -> Column:
+def _take_rows(column: Column, rows: Any) -> Column:
     return column if rows.all() else column._replace(values=column.values[rows])
 
 
@@ -156,12 +156,12 @@ def _kind(column: Any) -> _Kind:
     return _Kind(classes, words, unfit)
 
 
-def _label_column(table: Table) -> tuple[int, tuple[str, ...]]:
+def _find_label_column(table: Table) -> tuple[int, tuple[str, ...]]:
     """Return the label column, and a remark if another one could be meant."""
     last = len(table.columns) - 1
     if table.label is not None:
         return table.label, ()
-    if len(table.numbers) < JUDGED_ROWS:
+    if len(table.numbers) < FEWEST_ROWS:
         return last, ()
     kinds = [_kind(column) for column in table.columns]
     others = [j for j in range(last) if kinds[j].classes]
@@ -196,12 +196,12 @@ def _instead_of_last(
             f"{table.file}: {why}; say which column is the label (label=…, or --label), for "
             f"example {_or(names[:SHOWN])}, or -1 if it is the last one"
         )
-    said = f"Column {_shown(table, chosen)} is taken as the label, since {why}."
-    warnings.warn(f"{table.file}: {said} To choose another: label=….", stacklevel=5)
-    return chosen, (said,)
+    message = f"Column {_shown(table, chosen)} is taken as the label, since {why}."
+    warnings.warn(f"{table.file}: {message} To choose another: label=….", stacklevel=5)
+    return chosen, (message,)
 
 
-def _labels(table: Table, index: int) -> tuple[Any, Any]:
+def _read_labels(table: Table, index: int) -> tuple[Any, Any]:
     """Return the labels of the rows that have one, and a mask of those rows."""
     cells = table.columns[index]
     if isinstance(cells, np.ndarray):
@@ -235,9 +235,9 @@ def _without_label(numbers: Any, numbered: str) -> str:
 # ------------------------------------------------------------------- columns left out
 
 
-def _judged(table: Table, columns: dict[int, Column]) -> tuple[list[int], list[str]]:
+def _choose_columns(table: Table, columns: dict[int, Column]) -> tuple[list[int], list[str]]:
     """Return the columns that describe rows, and remarks on the others."""
-    verdicts = {j: _verdict(table, j, column) for j, column in columns.items()}
+    verdicts = {j: _reason_to_leave_out(table, j, column) for j, column in columns.items()}
     kept = [j for j, verdict in verdicts.items() if verdict is None]
     counters = [j for j, verdict in verdicts.items() if verdict == "row" and not columns[j].words]
     if not kept and counters:
@@ -271,23 +271,23 @@ _LEFT_OUT = {
 }
 
 
-def _verdict(table: Table, index: int, column: Column) -> str | None:
+def _reason_to_leave_out(table: Table, index: int, column: Column) -> str | None:
     """Return why a column is left out, if it is: a key of ``_LEFT_OUT``."""
     name = table.names[index] if table.names else "-"
     present = int(np.count_nonzero(~column.missing))
     if not present:
         return "empty"
     unnamed = not name or name.lower().startswith("unnamed: ")
-    if len(column.values) < JUDGED_ROWS and not unnamed:
+    if len(column.values) < FEWEST_ROWS and not unnamed:
         return None
     if column.words:
-        return _verdict_on_words(column.distinct, present, len(column.values))
+        return _reason_against_words(column.distinct, present, len(column.values))
     if column.values.min() == column.values.max():
-        return "constant" if len(column.values) >= JUDGED_ROWS else None
+        return "constant" if len(column.values) >= FEWEST_ROWS else None
     return "row" if _numbers_rows(column, unnamed or _says_id(name) is not None) else None
 
 
-def _verdict_on_words(different: int, present: int, n: int) -> str | None:
+def _reason_against_words(different: int, present: int, n: int) -> str | None:
     if different == present > 1:
         return "row"
     if different > max(MANY_NUMBERS, present / 2):
@@ -310,7 +310,9 @@ def _numbers_rows(column: Column, says_so: bool) -> bool:
     return different == len(values) and (span == len(values) or ascends)
 
 
-def _names(table: Table, kept: list[int], wanted: bool) -> tuple[list[str] | None, list[str]]:
+def _name_columns(
+    table: Table, kept: list[int], wanted: bool
+) -> tuple[list[str] | None, list[str]]:
     """Return different names of the columns that are kept, and remarks on names that are new."""
     if not table.names:
         return [f"column {j + 1}" for j in kept] if wanted else None, []
@@ -448,14 +450,14 @@ def one_hot_columns(column: Column) -> int:
 # ------------------------------------------------------------------- sentences
 
 
-def _explained(table: Table, columns: dict[int, Column]) -> list[str]:
+def _explain_columns(table: Table, columns: dict[int, Column]) -> list[str]:
     """Return sentences on notations, words and missing cells."""
-    said = []
+    messages = []
     for notation, (one, several) in NOTATIONS.items():
         group = [j for j, column in columns.items() if notation in column.notations]
         if group:
-            said.append(f"{_subject(table, group, one, several)}.")
-    said += _on_words(table, {j: column for j, column in columns.items() if column.words})
+            messages.append(f"{_subject(table, group, one, several)}.")
+    messages += _explain_words(table, {j: column for j, column in columns.items() if column.words})
     n = len(next(iter(columns.values())).values)
     gaps = {j: k for j, column in columns.items() if (k := int(np.count_nonzero(column.missing)))}
     words = {j: gaps[j] for j in gaps if columns[j].words}
@@ -471,28 +473,30 @@ def _explained(table: Table, columns: dict[int, Column]) -> list[str]:
     ):
         if some:
             their = "its" if sum(some.values()) == 1 else "their"
-            said.append(f"{_empty_cells(table, some, n)}: {what.format(their)}.")
-    return said
+            messages.append(f"{_empty_cells(table, some, n)}: {what.format(their)}.")
+    return messages
 
 
-def _on_words(table: Table, columns: dict[int, Column]) -> list[str]:
+def _explain_words(table: Table, columns: dict[int, Column]) -> list[str]:
     two = [j for j, column in columns.items() if _is_binary(column)]
     many = [j for j, column in columns.items() if column.distinct + column.missing.any() > VALUES]
     some = [j for j in columns if j not in two and j not in many]
-    said = []
+    messages = []
     if two:
         what = _subject(table, two, "has two values", "have two values each")
-        said.append(f"{what}: {'it becomes' if len(two) == 1 else 'they become'} 0 and 1.")
+        messages.append(f"{what}: {'it becomes' if len(two) == 1 else 'they become'} 0 and 1.")
     if some:
         what = _subject(table, some, "has words: it becomes", "have words: they become")
-        said.append(f"{what} {sum(one_hot_columns(columns[j]) for j in some)} columns of 0 and 1.")
+        messages.append(
+            f"{what} {sum(one_hot_columns(columns[j]) for j in some)} columns of 0 and 1."
+        )
     if many:
         what = _subject(table, many, "has", "each have")
-        said.append(
+        messages.append(
             f"{what} more than {VALUES} different words: the {VALUES - 1} most frequent become "
             "columns of 0 and 1, and the others share one."
         )
-    return said
+    return messages
 
 
 def _empty_cells(table: Table, gaps: dict[int, int], n: int) -> str:

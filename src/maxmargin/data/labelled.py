@@ -1,4 +1,4 @@
-"""Labelled files: which format a file has, and its text."""
+"""Labelled files: which format a file has, its text, and svmlight text as rows."""
 
 import codecs
 import importlib
@@ -6,12 +6,14 @@ import os
 import re
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from maxmargin.data.columns import Labelled, labelled
-from maxmargin.data.json_table import read_json
-from maxmargin.data.svmlight import read_svmlight
-from maxmargin.data.table import Table, read_arff, read_table
+import numpy as np
+import scipy.sparse as sp
+
+from maxmargin.data.cells import NUMBER, finite_number, label_array
+from maxmargin.data.columns import Labelled, prepare_table
+from maxmargin.data.table import Table, read_arff, read_json, read_table
 from maxmargin.errors import DataFileError
 
 _COMPRESSIONS = {".xz": "lzma", ".gz": "gzip", ".bz2": "bz2"}
@@ -59,8 +61,8 @@ def read_labelled(path: str | os.PathLike[str], label: str | int | None = None) 
     on the way. Text is UTF-8, UTF-16 or UTF-32 with a mark at its start, or else Windows-1252.
 
     **Tables** have commas, semicolons, tabs, bars or spaces between their cells, and may have a
-    header. JSON may be a list of records, an object of columns, ``{"columns": …, "data": …}``, or a
-    record a line. What is in a column is decided over the whole column:
+    header. JSON may be a list of records, an object of columns, ``{"columns": …, "data": …}``, or
+    one record per line. What is in a column is decided over the whole column:
 
     - *Numbers* stay numbers, also integer codes. Thousands may be separated (``1,234``, ``1 234``,
       ``1'234``), decimal commas, percent signs and one sign of a currency are understood.
@@ -137,7 +139,7 @@ def read_labelled(path: str | os.PathLike[str], label: str | int | None = None) 
     ['age', 'missingindicator_age', 'city_Oslo', 'city_Paris', 'city_Rome']
     """
     path = Path(path)
-    text, remarks = _text(path)
+    text, remarks = _read_text(path)
     extension = _extension(path)
     if extension in _SVMLIGHT or (extension not in _TABLES and _looks_like_svmlight(text)):
         if label is not None:
@@ -145,13 +147,13 @@ def read_labelled(path: str | os.PathLike[str], label: str | int | None = None) 
                 f"{path}: svmlight text has its label first on each line; "
                 f"leave out label={label!r}, or convert the file to CSV"
             )
-        X, y, kind, numbers = read_svmlight(text, str(path))
+        X, y, kind, numbers = _read_svmlight(text, str(path))
         return Labelled(X, y, None, None, kind, numbers, "line", remarks=remarks)
-    table = _table(text, str(path), extension, label)
-    return labelled(table._replace(remarks=remarks + table.remarks))
+    table = _read_any_table(text, str(path), extension, label)
+    return prepare_table(table._replace(remarks=remarks + table.remarks))
 
 
-def _table(text: str, name: str, extension: str, label: str | int | None) -> Table:
+def _read_any_table(text: str, name: str, extension: str, label: str | int | None) -> Table:
     if extension in _JSON_LINES:
         return read_json(text, name, label, lines=True)
     if extension == ".arff" or text[:1000].lstrip().lower().startswith("@relation"):
@@ -178,15 +180,15 @@ def _looks_like_svmlight(text: str) -> bool:
 # ------------------------------------------------------------------- bytes to text
 
 
-def _text(path: Path) -> tuple[str, tuple[str, ...]]:
+def _read_text(path: Path) -> tuple[str, tuple[str, ...]]:
     """Return the text of a file, and a remark if its encoding had to be guessed."""
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file in it")
-    content = _unpacked(path)
+    content = _unpack(path)
     _refuse_foreign(content, path)
-    text, remarks = _decoded(content, path)
+    text, remarks = _decode(content, path)
     if "\0" in text or _not_text(text[:_LOOKED_AT]):
         raise DataFileError(
             f"{path}: not text; tables as text (CSV, TSV), JSON and svmlight are read, also with "
@@ -206,7 +208,7 @@ def _refuse_foreign(content: bytes, path: Path) -> None:
             raise DataFileError(f"{path}: this is {kind}, which is not read; {way_out}")
 
 
-def _decoded(content: bytes, path: Path) -> tuple[str, tuple[str, ...]]:
+def _decode(content: bytes, path: Path) -> tuple[str, tuple[str, ...]]:
     mark, encoding = next(
         ((mark, name) for mark, name in _ENCODINGS.items() if content.startswith(mark)),
         (b"", "utf-8"),
@@ -231,7 +233,7 @@ def _decoded(content: bytes, path: Path) -> tuple[str, tuple[str, ...]]:
     )
 
 
-def _unpacked(path: Path) -> bytes:
+def _unpack(path: Path) -> bytes:
     content = path.read_bytes()
     ending = path.suffix.lower()
     if ending not in _COMPRESSIONS:
@@ -251,3 +253,122 @@ def _unpacked(path: Path) -> bytes:
             f"{path}: not a whole {ending} file ({broken}); fetch or pack it again"
         ) from broken
     return unpacked
+
+
+# ------------------------------------------------------------------- svmlight text
+#
+# ``label index:value index:value … # comment``, one row per line. The numbers of lines that match
+# the grammar are converted together; a second, slower check says what is wrong with other lines.
+
+# Nine quadrillion: beyond it a float64 no longer holds every integer.
+_INDEX_DIGITS = 15
+_ROW = re.compile(
+    rf"\s*({NUMBER})((?:\s++\d{{1,{_INDEX_DIGITS}}}:{NUMBER})*+)\s*(?:#.*)?", re.ASCII
+)
+_LINES_PER_BLOCK = 10_000
+
+
+def _read_svmlight(text: str, name: str) -> tuple[Any, Any, str, Any]:
+    """Return X (CSR), y, the format in words and the rows' lines; ``name`` is for messages."""
+    # Not splitlines(): a comment can have characters that it takes for line ends.
+    lines = text.split("\n")
+    parts = [
+        _Block(lines[start : start + _LINES_PER_BLOCK], start + 1, name)
+        for start in range(0, len(lines), _LINES_PER_BLOCK)
+    ]
+    labels = [label for part in parts for label in part.labels]
+    if not labels:
+        raise DataFileError(f"{name}: no rows, only comments; a row is 'label index:value …'")
+    indices = np.concatenate([part.indices for part in parts])
+    if not indices.size:
+        raise DataFileError(f"{name}: no features, only labels; a row is 'label index:value …'")
+    base = 0 if indices.min() == 0 else 1
+    columns = int(indices.max()) + 1 - base
+    pointers = np.concatenate([[0], np.cumsum(np.concatenate([part.lengths for part in parts]))])
+    values = np.concatenate([part.values for part in parts])
+    small = max(columns, indices.size) <= np.iinfo(np.int32).max
+    integer = np.int32 if small else np.int64
+    X = sp.csr_array(
+        (values, (indices - base).astype(integer), pointers.astype(integer)),
+        shape=(len(labels), columns),
+    )
+    numbers = np.concatenate([part.line_numbers for part in parts]).astype(np.int64)
+    return X, label_array(labels), f"svmlight text, indices from {base}", numbers
+
+
+class _Block:
+    """Some consecutive lines: their labels, and all their index:value pairs end to end."""
+
+    def __init__(self, lines: list[str], first_line: int, name: str) -> None:
+        self.labels: list[str] = []
+        self.line_numbers: list[int] = []
+        self.name = name
+        self.lines = lines
+        self.first_line = first_line
+        features: list[str] = []
+        for number, line in enumerate(lines, first_line):
+            match = _ROW.fullmatch(line)
+            if match is None:
+                if line.strip() and not line.lstrip().startswith("#"):
+                    _refuse_row(line, f"{name}:{number}")
+                continue
+            self.labels.append(match[1])
+            self.line_numbers.append(number)
+            features.append(match[2])
+        self.lengths = np.array([text.count(":") for text in features], dtype=np.int64)
+        # Stripped, since fromstring finds a number in mere blanks.
+        pairs = " ".join(features).replace(":", " ").strip()
+        numbers = np.fromstring(pairs, dtype=np.float64, sep=" ")
+        self.indices = numbers[::2].astype(np.int64)
+        self.values = np.ascontiguousarray(numbers[1::2])
+        self._check()
+
+    def _check(self) -> None:
+        ascends = np.diff(self.indices, prepend=-1) > 0
+        starts = np.cumsum(self.lengths) - self.lengths
+        ascends[starts[self.lengths > 0]] = True
+        bad_pairs = np.flatnonzero(~(ascends & np.isfinite(self.values)))
+        bad_rows = np.searchsorted(np.cumsum(self.lengths), bad_pairs[:1], side="right").tolist()
+        labels = np.fromiter(map(float, self.labels), dtype=np.float64)
+        bad_rows += np.flatnonzero(~np.isfinite(labels))[:1].tolist()
+        if bad_rows:
+            number = self.line_numbers[min(bad_rows)]
+            _refuse_row(self.lines[number - self.first_line], f"{self.name}:{number}")
+
+
+def _refuse_row(line: str, place: str) -> NoReturn:
+    """Raise the error that fits a line known to be wrong."""
+    label, *pairs = line.partition("#")[0].split()
+    if not finite_number(label):
+        raise DataFileError(
+            f"{place}: the label {label!r} is not a finite number; "
+            "svmlight labels are single numbers, so number the classes, or use CSV"
+        )
+    previous = -1
+    for pair in pairs:
+        previous = _check_pair(pair, previous, place)
+    raise DataFileError(f"{place}: not 'label index:value …' in plain ASCII text")
+
+
+def _check_pair(pair: str, previous: int, place: str) -> int:
+    index, colon, value = pair.partition(":")
+    if index == "qid":
+        raise DataFileError(
+            f"{place}: {pair!r} marks a ranking query, and ranking is not supported; "
+            "remove the qid tokens to classify the rows"
+        )
+    if not colon or not (index.isascii() and index.isdigit()):
+        raise DataFileError(f"{place}: {pair!r} is not index:value with a whole, positive index")
+    if len(index) > _INDEX_DIGITS:
+        raise DataFileError(f"{place}: index {index} is too large; number the features from 1")
+    if not finite_number(value):
+        raise DataFileError(
+            f"{place}: the value of {pair!r} is not a finite number; correct it, or leave out "
+            "the pair if it stands for zero"
+        )
+    if int(index) <= previous:
+        trouble = "occurs twice" if int(index) == previous else f"comes after {previous}"
+        raise DataFileError(
+            f"{place}: index {index} {trouble}; write each index once, in ascending order"
+        )
+    return int(index)

@@ -1,11 +1,12 @@
-"""Text tables: their delimiter, header and label column, and their cells as columns.
+"""Tables as text, ARFF or JSON: their delimiter, header, label column and columns of cells.
 
-A table of plain numbers is read in one pass that keeps no cell; only where that fails are the cells
-kept, and each column is looked at as a whole.
+A table of plain numbers is read in one pass that keeps no cells. If that fails, the cells are kept,
+and each column is examined as a whole.
 """
 
 import csv
 import io
+import json
 import re
 from array import array
 from collections.abc import Iterator, Sequence
@@ -62,14 +63,14 @@ class Table(NamedTuple):
 
 def read_table(content: str, file: str, delimiter: str | None, label: str | int | None) -> Table:
     """Return the table that a text is."""
-    body = _body(content, file, delimiter)
+    body = _find_body(content, file, delimiter)
     ahead = list(islice(body.rows(), _HEADER_ROWS))
     if not ahead:
         raise DataFileError(f"{file}: only comments; it needs at least one labelled row")
-    if _trails([cells for _, cells in ahead]):
+    if _has_trailing_delimiters([cells for _, cells in ahead]):
         body = replace(body, trailing=True)
         ahead = list(islice(body.rows(), _HEADER_ROWS))
-    first, rest = _stripped(ahead[0][1]), [cells for _, cells in ahead[1:]]
+    first, rest = _strip_cells(ahead[0][1]), [cells for _, cells in ahead[1:]]
     names = first if _is_header(first, rest, label) else None
     if names:
         body = replace(body, skip=body.skip + 1)
@@ -82,7 +83,7 @@ def read_table(content: str, file: str, delimiter: str | None, label: str | int 
             "feature, separated by commas, semicolons, tabs or spaces"
         )
     found = find_label(names, width, label, file)
-    lines, columns = _columns(body, width, found)
+    lines, columns = _read_columns(body, width, found)
     kind = f"table with {_DELIMITERS[body.delimiter]}, {'with' if names else 'without'} a header"
     return Table(file, names, columns, found, lines, kind, "line", body.delimiter, body.remarks())
 
@@ -105,7 +106,7 @@ def read_arff(content: str, file: str, label: str | int | None) -> Table:
     before = content.count("\n", 0, start.end())
     body = _Body(rows, file, ",", before, quote="'" if "'" in rows else '"')
     found = find_label(names, len(names), label, file)
-    lines, columns = _columns(body, len(names), found)
+    lines, columns = _read_columns(body, len(names), found)
     return Table(file, names, columns, found, lines, "ARFF", "line", ",")
 
 
@@ -164,13 +165,13 @@ def _drop_blank_end(cells: list[str]) -> None:
         cells.pop()
 
 
-def _body(content: str, file: str, delimiter: str | None) -> _Body:
+def _find_body(content: str, file: str, delimiter: str | None) -> _Body:
     spreadsheet = _SPREADSHEET_LINE.match(content)
     before = 0
     if spreadsheet and spreadsheet[1] in _DELIMITERS:
         content, delimiter, before = content[spreadsheet.end() :], spreadsheet[1], 1
     if delimiter is None or delimiter not in content:
-        delimiter = _delimiter(content)
+        delimiter = _find_delimiter(content)
     if delimiter == " ":
         content = content.replace("\t", " ")
     body = _Body(content, file, delimiter, before)
@@ -187,7 +188,7 @@ def _is_marked(cells: list[str]) -> bool:
     return cells[0].lstrip().startswith("#")
 
 
-def _delimiter(content: str) -> str:
+def _find_delimiter(content: str) -> str:
     """Return the first delimiter that divides all of the first rows alike."""
     start = content[:_DELIMITER_TEXT]
     for delimiter in _DELIMITERS:
@@ -208,14 +209,14 @@ def _delimiter(content: str) -> str:
     return max(";\t|, ", key=first_line.count) if first_line.strip() else ","
 
 
-def _trails(rows: list[list[str]]) -> bool:
+def _has_trailing_delimiters(rows: list[list[str]]) -> bool:
     """Tell whether every row ends in a delimiter, except perhaps the header."""
     first, rest = rows[0], rows[1:] or rows
     ended = all(len(cells) > 2 and not cells[-1].strip() for cells in rest)
     return ended and (not first[-1].strip() or len(first) == len(rest[0]) - 1)
 
 
-def _stripped(cells: list[str]) -> list[str]:
+def _strip_cells(cells: list[str]) -> list[str]:
     first, *others = (cell.strip() for cell in cells)
     return [first.removeprefix("#").lstrip() or first, *others]
 
@@ -269,7 +270,7 @@ def find_label(
 ) -> int | None:
     """Return the column that is named as the label; None if none is, and its place decides."""
     if label is None:
-        return _named_label(names or [], file)
+        return _find_named_label(names or [], file)
     if names and isinstance(label, str) and label in names:
         if names.count(label) == 1:
             return names.index(label)
@@ -290,7 +291,7 @@ def find_label(
     return number - 1 if number > 0 else width + number
 
 
-def _named_label(names: list[str], file: str) -> int | None:
+def _find_named_label(names: list[str], file: str) -> int | None:
     found = [i for i, name in enumerate(names) if name.lower() in _SURE_NAMES]
     found = found or [i for i, name in enumerate(names) if name.lower() in LABEL_NAMES]
     if len(found) > 1:
@@ -306,14 +307,14 @@ def _named_label(names: list[str], file: str) -> int | None:
 _Columns = tuple[Any, list[Any]]  # line numbers, columns
 
 
-def _columns(body: _Body, width: int, label: int | None) -> _Columns:
-    lines, columns = _numeric(body, width, label) or _textual(body, width)
+def _read_columns(body: _Body, width: int, label: int | None) -> _Columns:
+    lines, columns = _read_numbers(body, width, label) or _read_cells(body, width)
     if not len(lines):
         raise DataFileError(f"{body.file}: a header but no rows; add labelled rows")
     return lines, columns
 
 
-def _numeric(body: _Body, width: int, label: int | None) -> _Columns | None:
+def _read_numbers(body: _Body, width: int, label: int | None) -> _Columns | None:
     """Return columns of floats and the label's cells; None if a cell is no plain number."""
     # float() takes a few spellings that are no plain numbers; all need one of these characters.
     data = body.content[body.content.find("\n") + 1 :]
@@ -338,7 +339,7 @@ def _numeric(body: _Body, width: int, label: int | None) -> _Columns | None:
     return np.array(lines, dtype=np.int64), columns
 
 
-def _textual(body: _Body, width: int) -> _Columns:
+def _read_cells(body: _Body, width: int) -> _Columns:
     """Return columns of cells."""
     lines = array("q")
     columns: list[Any] = [[] for _ in range(width)]
@@ -356,3 +357,140 @@ def _textual(body: _Body, width: int) -> _Columns:
         for column, part in zip(columns, parts, strict=True):
             column.extend(part)
     return np.array(lines, dtype=np.int64), columns
+
+
+# ------------------------------------------------------------------- JSON
+
+_SHAPES = (
+    'a list of records, an object of columns, {"columns": …, "data": …}, or one record per line'
+)
+
+
+class _JsonTable(NamedTuple):
+    """Rows or columns in the values of a file."""
+
+    names: list[str] | None
+    columns: list[list[Any]]
+    shape: str
+
+
+def read_json(content: str, file: str, label: str | int | None, lines: bool) -> Table:
+    """Return the table that JSON is; ``lines`` says that each line is a record."""
+    if lines:
+        numbers, values = _load_lines(content, file)
+        found: _JsonTable | None = _from_rows(values, "one record per line")
+    else:
+        found = _from_value(_load_json(content, file, 0))
+        numbers = list(range(1, 1 + (len(found.columns[0]) if found and found.columns else 0)))
+    if found is None:
+        raise DataFileError(f"{file}: this JSON holds no table; what is read is {_SHAPES}")
+    if not numbers:
+        raise DataFileError(f"{file}: no rows; it needs at least one labelled row")
+    if len(found.columns) < 2:
+        raise DataFileError(f"{file}: only one column; a table needs a label and a feature")
+    position = find_label(found.names, len(found.columns), label, file)
+    table = Table(
+        file,
+        found.names,
+        found.columns,
+        position,
+        np.array(numbers, dtype=np.int64),
+        f"JSON, {found.shape}",
+        "line" if lines else "record",
+    )
+    return table._replace(columns=[_cells(table, j) for j in range(len(found.columns))])
+
+
+def _load_json(content: str, file: str, before: int) -> Any:
+    """Return values whose numbers are the texts they are written as, like cells of a CSV file."""
+    try:
+        return json.loads(content, parse_float=str, parse_int=str, parse_constant=str)
+    except json.JSONDecodeError as wrong:
+        raise DataFileError(
+            f"{file}:{before + wrong.lineno}: not JSON ({wrong.msg}, character {wrong.colno} of "
+            "the line); correct it"
+        ) from wrong
+    except RecursionError as deep:
+        raise DataFileError(f"{file}: this JSON is nested too deeply for a table") from deep
+
+
+def _load_lines(content: str, file: str) -> tuple[list[int], list[Any]]:
+    numbered = [(k, line) for k, line in enumerate(content.split("\n"), 1) if line.strip()]
+    return [k for k, _ in numbered], [_load_json(line, file, k - 1) for k, line in numbered]
+
+
+def _from_value(value: Any) -> _JsonTable | None:
+    if isinstance(value, list):
+        return _from_rows(value, "a list of records")
+    if not isinstance(value, dict) or not value:
+        return None
+    names, data = value.get("columns"), value.get("data")
+    if isinstance(names, list) and isinstance(data, list):
+        return _with_names(names, data)
+    for shape in (_from_columns, _from_column_objects, _from_one_list):
+        found = shape(value)
+        if found:
+            return found
+    return None
+
+
+def _from_rows(rows: list[Any], shape: str) -> _JsonTable | None:
+    if rows and all(isinstance(row, dict) for row in rows):
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        return _JsonTable(names, [[row.get(name) for row in rows] for name in names], shape)
+    if rows and all(isinstance(row, list) for row in rows) and len({len(row) for row in rows}) == 1:
+        return _JsonTable(
+            None, [list(column) for column in zip(*rows, strict=True)], "a list of rows"
+        )
+    return None
+
+
+def _with_names(names: list[Any], data: list[Any]) -> _JsonTable | None:
+    found = _from_rows(data, "columns and data")
+    if found is None or found.names or len(found.columns) != len(names):
+        return None
+    return _JsonTable([str(name) for name in names], found.columns, "columns and data")
+
+
+def _from_columns(value: dict[str, Any]) -> _JsonTable | None:
+    columns = list(value.values())
+    if not all(isinstance(column, list) for column in columns):
+        return None
+    if len({len(column) for column in columns}) != 1 or len(columns) < 2:
+        return None
+    return _JsonTable(list(value), columns, "an object of columns")
+
+
+def _from_column_objects(value: dict[str, Any]) -> _JsonTable | None:
+    """Read columns, or rows, that are objects themselves, as pandas writes them."""
+    parts = list(value.values())
+    if not all(isinstance(part, dict) for part in parts):
+        return None
+    if all(name.isdigit() for name in value) and not all(name.isdigit() for name in parts[0]):
+        return _from_rows(parts, "an object of records")
+    rows = list(dict.fromkeys(row for part in parts for row in part))
+    columns = [[part.get(row) for row in rows] for part in parts]
+    return _JsonTable(list(value), columns, "an object of columns")
+
+
+def _from_one_list(value: dict[str, Any]) -> _JsonTable | None:
+    lists = [part for part in value.values() if isinstance(part, list)]
+    return _from_rows(lists[0], "a list of records") if len(lists) == 1 else None
+
+
+def _cells(table: Table, index: int) -> Sequence[str]:
+    """Return a column's values as texts."""
+    column = table.columns[index]
+    for row, value in enumerate(column):
+        if isinstance(value, dict | list):
+            raise DataFileError(
+                f"{table.place(row)}: {table.column(index)} holds another list or object; "
+                "make columns of single values of it, or leave it out"
+            )
+    return [_cell_text(value) for value in column]
+
+
+def _cell_text(value: Any) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else value

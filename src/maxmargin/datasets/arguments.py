@@ -1,4 +1,4 @@
-"""What the generators share: checked arguments, randomness and labels."""
+"""What the data sets share: checked arguments and labels."""
 
 import math
 import operator
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 Points = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
-Seed = int | np.random.Generator | None
+Seed = int | np.random.Generator | np.random.RandomState | None
 
 _MOST = 2**40  # rows or columns: more than memory holds
 
@@ -27,7 +27,7 @@ def draw_labels(n_samples: int, balance: float, rng: np.random.Generator) -> Lab
     return rng.permutation(np.repeat([1, -1], [n_positive, n - n_positive]).astype(np.int64))
 
 
-def check_count(name: str, value: SupportsIndex, least: int, most: int | None = _MOST) -> int:
+def check_count(name: str, value: SupportsIndex, least: int) -> int:
     """Return a whole number, or say what is wrong with it."""
     try:
         count = operator.index(value)
@@ -35,8 +35,8 @@ def check_count(name: str, value: SupportsIndex, least: int, most: int | None = 
         raise TypeError(f"{name} must be a whole number, got {value!r}") from None
     if count < least:
         raise ValueError(f"{name} must be at least {least}, got {value!r:.60}")
-    if most is not None and count > most:
-        raise ValueError(f"{name} must be at most {most}, got about 2**{count.bit_length() - 1}")
+    if count > _MOST:
+        raise ValueError(f"{name} must be at most {_MOST}, got about 2**{count.bit_length() - 1}")
     return count
 
 
@@ -49,16 +49,3 @@ def check_range(
     limits = f" above {low:g}" if above else f" of at least {low:g}" if low > -math.inf else ""
     limits += f" and at most {high:g}" if high < math.inf else ""
     raise ValueError(f"{name} must be a finite number{limits}, got {value!r}")
-
-
-def generator(random_state: Seed) -> np.random.Generator:
-    """Return the generator that ``random_state`` stands for."""
-    if random_state is None or isinstance(random_state, np.random.Generator):
-        return np.random.default_rng(random_state)
-    try:
-        return np.random.default_rng(check_count("random_state", random_state, 0, most=None))
-    except TypeError:
-        raise TypeError(
-            "random_state must be an int, a numpy.random.Generator or None, "
-            f"got {type(random_state).__name__}; use numpy.random.default_rng(seed)"
-        ) from None

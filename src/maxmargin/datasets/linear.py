@@ -13,8 +13,8 @@ from maxmargin.datasets.arguments import (
     check_count,
     check_range,
     draw_labels,
-    generator,
 )
+from maxmargin.validation.data import generator
 
 
 def gaussians(
@@ -41,7 +41,7 @@ def gaussians(
         Variance of every coordinate, at least 0.
     balance : float, default 0.5
         Share of positive rows.
-    random_state : int, Generator or None, default 0
+    random_state : int, Generator, RandomState or None, default 0
         Source of randomness.
 
     Examples
@@ -92,7 +92,7 @@ def overlapping(
         smaller class, which is what always naming the larger one gets wrong.
     balance : float, default 0.5
         Share of positive rows.
-    random_state : int, Generator or None, default 0
+    random_state : int, Generator, RandomState or None, default 0
         Source of randomness.
 
     Examples
@@ -144,7 +144,7 @@ def separable(
         Intercept of the plane.
     balance : float, default 0.5
         Share of positive rows.
-    random_state : int, Generator or None, default 0
+    random_state : int, Generator, RandomState or None, default 0
         Source of randomness.
 
     Examples
@@ -185,7 +185,7 @@ def conflicts(
         Share of the rows that have a twin of the other class, between 0 and 1.
     n_features : int, default 2
         Columns, at least 1.
-    random_state : int, Generator or None, default 0
+    random_state : int, Generator, RandomState or None, default 0
         Source of randomness.
 
     Examples
@@ -216,7 +216,7 @@ def flipped(
         Labels of two classes, of any type.
     fraction : float, default 0.02
         Share of labels to flip, between 0 and 1; exactly round(fraction · n) are flipped.
-    random_state : int, Generator or None, default 0
+    random_state : int, Generator, RandomState or None, default 0
         Source of randomness.
 
     Examples
@@ -254,7 +254,7 @@ def noise(
         Columns, at least 1.
     balance : float, default 0.5
         Share of positive rows.
-    random_state : int, Generator or None, default 0
+    random_state : int, Generator, RandomState or None, default 0
         Source of randomness.
 
     Examples

@@ -11,8 +11,8 @@ from maxmargin.datasets.arguments import (
     check_count,
     check_range,
     draw_labels,
-    generator,
 )
+from maxmargin.validation.data import generator
 
 
 def circles(
@@ -40,7 +40,7 @@ def circles(
         The common centre.
     balance : float, default 0.5
         Share of positive rows.
-    random_state : int, Generator or None, default 0
+    random_state : int, Generator, RandomState or None, default 0
         Source of randomness.
 
     Examples
@@ -77,7 +77,7 @@ def xor(
         Rows in total, at least 4; the corners share them equally.
     noise : float, default 0.4
         Greatest distance of a point from its corner.
-    random_state : int, Generator or None, default 0
+    random_state : int, Generator, RandomState or None, default 0
         Source of randomness.
 
     Examples
@@ -109,7 +109,7 @@ def moons(
         Greatest distance of a point from its half circle.
     balance : float, default 0.5
         Share of positive rows.
-    random_state : int, Generator or None, default 0
+    random_state : int, Generator, RandomState or None, default 0
         Source of randomness.
 
     Examples
@@ -148,7 +148,7 @@ def spirals(
         Greatest distance of a point from its arm.
     balance : float, default 0.5
         Share of positive rows.
-    random_state : int, Generator or None, default 0
+    random_state : int, Generator, RandomState or None, default 0
         Source of randomness.
 
     Examples

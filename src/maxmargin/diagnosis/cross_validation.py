@@ -1,8 +1,8 @@
 """Nested cross-validation whose inner fits serve two outer folds at once.
 
 To predict fold k without having seen it, settings are chosen by fits that leave out k and one more
-fold j, judged on j. The same fits, judged on k, serve the choice for fold j. So K(K − 1)/2 fits of
-each setting are a full nested cross-validation, and the K fits around a ring still judge each
+fold j, scored on j. The same fits, scored on k, serve the choice for fold j. So K(K − 1)/2 fits of
+each setting are a full nested cross-validation, and the K fits around a ring still score each
 setting on two inner folds for every outer one. No label of a fold has any part in what predicts it.
 
 What is fitted follows from numbers of rows and settings, never from the clock: when the time runs
@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.diagnosis.inputs import Sample
-from maxmargin.diagnosis.learners import Candidate, Machine, fresh_scores
+from maxmargin.diagnosis.learners import Candidate, FoldLearner, score_fresh_rows
 from maxmargin.diagnosis.significance import Metric
 
 N_FOLDS = 5
@@ -90,9 +90,9 @@ def make_folds(y: Ints, group: Ints, rng: np.random.Generator) -> Ints:
     return np.asarray(fold_of_group[group])
 
 
-def nested(
+def cross_validate(
     name: str,
-    machine: Machine,
+    machine: FoldLearner,
     settings: Sequence[Candidate],
     metric: Metric,
     folds: Ints,
@@ -121,14 +121,14 @@ def nested(
     return Scored(name, best, scores, scores.argmax(axis=1) == metric.y, metric, table)
 
 
-def held_out(
+def score_held_out(
     name: str,
-    machine: Machine,
+    machine: FoldLearner,
     settings: Sequence[Candidate],
     sample: Sample,
     ring: bool,
 ) -> Scored | None:
-    """Choose the setting of a family by cross-validation, and judge it on fresh rows.
+    """Choose the setting of a family by cross-validation, and score it on fresh rows.
 
     None if the time ran out.
     """
@@ -139,13 +139,13 @@ def held_out(
         return None
     table = dict(zip(settings, inner.sum(axis=0).tolist(), strict=True))
     best = max(settings, key=lambda setting: table[setting])
-    scores = fresh_scores(best, sample)
-    right = scores.argmax(axis=1) == sample.judged.y
-    return Scored(name, best, scores, right, sample.judged, table)
+    scores = score_fresh_rows(best, sample)
+    right = scores.argmax(axis=1) == sample.compared.y
+    return Scored(name, best, scores, right, sample.compared, table)
 
 
 def inner_scores(
-    machine: Machine,
+    machine: FoldLearner,
     settings: Sequence[Candidate],
     metric: Metric,
     folds: Ints,
@@ -159,7 +159,7 @@ def inner_scores(
     n_folds = int(folds.max()) + 1
     inner = np.zeros((n_folds, len(settings)))
     weight = metric.weight[metric.y]
-    for some in _alike(settings):
+    for some in _group_alike(settings):
         for j, k in _pairs(n_folds, ring):
             if over():
                 return None
@@ -179,7 +179,7 @@ def _pairs(n_folds: int, ring: bool) -> list[tuple[int, int]]:
     return list(combinations(range(n_folds), 2))
 
 
-def _alike(settings: Sequence[Candidate]) -> list[list[int]]:
+def _group_alike(settings: Sequence[Candidate]) -> list[list[int]]:
     """Return the positions of settings that can share work, together."""
     keys = [
         (setting.kind, setting.scaled, setting.get("gamma"), setting.get("multi_class"))

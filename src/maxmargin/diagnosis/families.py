@@ -9,16 +9,21 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.diagnosis.cross_validation import Scored, held_out, inner_scores, nested
+from maxmargin.diagnosis.cross_validation import (
+    Scored,
+    cross_validate,
+    inner_scores,
+    score_held_out,
+)
 from maxmargin.diagnosis.inputs import Sample
 from maxmargin.diagnosis.learners import (
     Candidate,
+    FoldLearner,
     KernelMachines,
     Learners,
-    Machine,
     Neighbours,
-    Planes,
-    WidePlanes,
+    PlaneLearners,
+    WidePlaneLearners,
 )
 
 _COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -33,7 +38,7 @@ _TREE_COLUMNS = 10_000  # trees times columns that are affordable
 Settings = tuple[tuple[str, Any], ...]
 
 
-def planes(sample: Sample, separable: bool) -> Scored | None:
+def score_planes(sample: Sample, separable: bool) -> Scored | None:
     """Cross-validate planes: hard margin where the classes are separable, and soft ones.
 
     Two classes: hinge and squared hinge. More: squared hinge against the rest, and hinge between
@@ -49,8 +54,8 @@ def planes(sample: Sample, separable: bool) -> Scored | None:
             for cost in costs[1::2] if rival else costs:
                 chosen = (("C", rounded(cost / size)), *losses, *_balance(sample))
                 settings.append(_candidate(sample, "linear", chosen, scaled))
-    machine: Machine = WidePlanes(sample) if sample.wide else Planes(sample)
-    return _cross_validated("a plane", machine, settings, sample)
+    machine: FoldLearner = WidePlaneLearners(sample) if sample.wide else PlaneLearners(sample)
+    return _score("a plane", machine, settings, sample)
 
 
 def _losses(sample: Sample) -> list[tuple[Settings, tuple[float, ...]]]:
@@ -66,7 +71,7 @@ def _losses(sample: Sample) -> list[tuple[Settings, tuple[float, ...]]]:
     return found
 
 
-def kernels(sample: Sample) -> Scored | None:
+def score_kernels(sample: Sample) -> Scored | None:
     """Cross-validate RBF kernel machines over costs and widths."""
     settings = []
     for scaled in sample.forms:
@@ -76,10 +81,10 @@ def kernels(sample: Sample) -> Scored | None:
             for cost in _KERNEL_COSTS:
                 chosen = (("C", cost), ("gamma", rounded(width / size)), *_balance(sample))
                 settings.append(_candidate(sample, "kernel", chosen, scaled))
-    return _cross_validated("an RBF kernel", KernelMachines(sample), settings, sample)
+    return _score("an RBF kernel", KernelMachines(sample), settings, sample)
 
 
-def refined(sample: Sample, found: Scored) -> Candidate:
+def refine_kernel(sample: Sample, found: Scored) -> Candidate:
     """Return the best kernel machine around the best one found, at half the steps."""
     from threadpoolctl import threadpool_limits
 
@@ -104,7 +109,7 @@ def refined(sample: Sample, found: Scored) -> Candidate:
     return settings[int(inner.sum(axis=0).argmax())]
 
 
-def networks(sample: Sample, seed: int) -> Scored | None:
+def score_networks(sample: Sample, seed: int) -> Scored | None:
     """Cross-validate small networks with one hidden layer."""
     shared = (("max_iter", 100), ("random_state", seed))
     if sample.X.shape[0] * sample.X.shape[1] > 60_000 or sample.n_classes > 3:
@@ -118,10 +123,10 @@ def networks(sample: Sample, seed: int) -> Scored | None:
             for alpha in (1.0, 0.01)
         )
     settings = [_candidate(sample, "network", chosen, True) for chosen in sizes]
-    return _cross_validated("a network", Learners(sample), settings, sample, ring=True)
+    return _score("a network", Learners(sample), settings, sample, ring=True)
 
 
-def gradient_boosting(sample: Sample) -> Scored | None:
+def score_gradient_boosting(sample: Sample) -> Scored | None:
     """Cross-validate boosted trees, the yardstick from outside the ladder.
 
     With many columns and classes, fewer trees that learn faster have to do.
@@ -133,10 +138,10 @@ def gradient_boosting(sample: Sample) -> Scored | None:
         rate = rounded(0.1 * np.sqrt(100 / count))
         chosen = (("max_iter", count), ("learning_rate", rate), *chosen)
     settings = [_candidate(sample, "gradient boosting", chosen, False)]
-    return _cross_validated("gradient boosting", Learners(sample), settings, sample)
+    return _score("gradient boosting", Learners(sample), settings, sample)
 
 
-def neighbours(sample: Sample) -> Scored | None:
+def score_neighbours(sample: Sample) -> Scored | None:
     """Cross-validate k nearest neighbours."""
     settings = [
         _candidate(sample, "k-NN", (("n_neighbors", k),), scaled)
@@ -144,22 +149,22 @@ def neighbours(sample: Sample) -> Scored | None:
         for k in _NEIGHBOURS
         if k <= len(sample.y) // 2
     ]
-    return _cross_validated("k-NN", Neighbours(sample), settings, sample)
+    return _score("k-NN", Neighbours(sample), settings, sample)
 
 
-def nearest(sample: Sample, scaled: bool) -> Scored | None:
+def score_nearest(sample: Sample, scaled: bool) -> Scored | None:
     """Cross-validate the single nearest neighbour, whose error brackets the least possible."""
     settings = [_candidate(sample, "k-NN", (("n_neighbors", 1),), scaled)]
-    return _cross_validated("1-NN", Neighbours(sample), settings, sample)
+    return _score("1-NN", Neighbours(sample), settings, sample)
 
 
-def naive_bayes(sample: Sample) -> Scored | None:
+def score_naive_bayes(sample: Sample) -> Scored | None:
     """Cross-validate naive Bayes: multinomial for wide rows that count, else Gaussian."""
     if not sample.wide:
         equal = (1.0 / sample.n_classes,) * sample.n_classes
         chosen: Settings = (("priors", equal),) if _balance(sample) else ()
         settings = [_candidate(sample, "Gaussian naive Bayes", chosen, False)]
-        return _cross_validated("naive Bayes", Learners(sample), settings, sample)
+        return _score("naive Bayes", Learners(sample), settings, sample)
     if sample.X.min() < 0:
         return None
     prior: Settings = (("fit_prior", False),) if _balance(sample) else ()
@@ -167,7 +172,7 @@ def naive_bayes(sample: Sample) -> Scored | None:
         _candidate(sample, "multinomial naive Bayes", (("alpha", alpha), *prior), False)
         for alpha in (1.0, 0.1, 0.01)
     ]
-    return _cross_validated("naive Bayes", Learners(sample), settings, sample)
+    return _score("naive Bayes", Learners(sample), settings, sample)
 
 
 def rounded(value: float) -> float:
@@ -190,13 +195,15 @@ def _candidate(sample: Sample, kind: str, settings: Settings, scaled: bool) -> C
     return Candidate(kind, settings, scaled, sp.issparse(sample.X) or sample.sparse)
 
 
-def _cross_validated(
-    name: str, machine: Machine, settings: list[Candidate], sample: Sample, ring: bool = False
+def _score(
+    name: str, machine: FoldLearner, settings: list[Candidate], sample: Sample, ring: bool = False
 ) -> Scored | None:
     from threadpoolctl import threadpool_limits
 
     ring = ring or len(sample.y) > _SMALL
     with threadpool_limits(1):  # the matrices are small: threads would only wait for each other
         if sample.y_fresh is not None:
-            return held_out(name, machine, settings, sample, ring)
-        return nested(name, machine, settings, sample.metric, sample.folds, sample.over, ring)
+            return score_held_out(name, machine, settings, sample, ring)
+        return cross_validate(
+            name, machine, settings, sample.metric, sample.folds, sample.over, ring
+        )

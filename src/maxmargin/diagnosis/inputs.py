@@ -1,4 +1,4 @@
-"""What is diagnosed: checked rows and labels, and the rows drawn from them when they are many."""
+"""What is diagnosed: checked rows and labels, samples of them, equal rows, facts about columns."""
 
 import warnings
 from collections.abc import Callable
@@ -11,8 +11,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from maxmargin._typing import Ints
+from maxmargin._typing import Floats, Ints
 from maxmargin.diagnosis.significance import Metric
 from maxmargin.validation.data import check_classes, check_labels, check_rows, generator
 from maxmargin.validation.parameters import check_flag, check_number
@@ -54,7 +55,7 @@ Arguments.__name__ = "diagnose"  # what error messages call it
 
 
 @dataclass(frozen=True)
-class Table:
+class DiagnosedTable:
     """Checked data: rows, class numbers, the labels they stand for, and column names if any."""
 
     X: Any
@@ -82,12 +83,12 @@ class Table:
         return label.item() if isinstance(label, np.generic) else label
 
 
-def chosen_scoring(scoring: str, y: Ints) -> str:
+def choose_scoring(scoring: str, y: Ints) -> str:
     """Return the metric: "auto" is accuracy, unless one class has over 60 % of the rows.
 
     Examples
     --------
-    >>> chosen_scoring("auto", np.array([0, 0, 1])), chosen_scoring("auto", np.array([0, 1]))
+    >>> choose_scoring("auto", np.array([0, 0, 1])), choose_scoring("auto", np.array([0, 1]))
     ('balanced_accuracy', 'accuracy')
     """
     if scoring != "auto":
@@ -109,7 +110,7 @@ def shown(name: Any) -> str:
     return repr(name if len(name) <= 40 else name[:39] + "…")
 
 
-def check_table(arguments: Arguments, X: Any, y: Any, feature_names: Any = None) -> Table:
+def check_table(arguments: Arguments, X: Any, y: Any, feature_names: Any = None) -> DiagnosedTable:
     """Check X and y as every classifier does, and refuse targets that are no classes."""
     X = check_rows(arguments, X, reset=True)
     _refuse_numbers(y)
@@ -127,7 +128,7 @@ def check_table(arguments: Arguments, X: Any, y: Any, feature_names: Any = None)
     named = None if names is None else [str(name) for name in names]
     if named is not None and len(named) != X.shape[1]:
         raise ValueError(f"feature_names has {len(named)} names for {X.shape[1]} columns")
-    return Table(X, np.searchsorted(classes, labels).astype(np.int64), classes, named)
+    return DiagnosedTable(X, np.searchsorted(classes, labels).astype(np.int64), classes, named)
 
 
 def _refuse_numbers(y: Any) -> None:
@@ -163,7 +164,7 @@ def draw_rows(y: Ints, size: int, rng: np.random.Generator) -> Ints:
 
 
 def is_wide(X: Any) -> bool:
-    """Return whether rows are sparse in earnest, so that they are not to be written out."""
+    """Return whether rows are so sparse, or so many, that they should not be made dense."""
     if not sp.issparse(X):
         return False
     size = max(1, X.shape[0] * X.shape[1])
@@ -175,7 +176,7 @@ class Sample:
     """Rows drawn to compare learners on: as they are, and with columns scaled.
 
     ``rows``, ``X``, ``y`` and ``folds`` are cross-validated. Where there are many more rows, some
-    of them (``X_fresh``, ``y_fresh``) only judge what was chosen by cross-validation; else None.
+    of them (``X_fresh``, ``y_fresh``) only score what cross-validation chose; else None.
     Scaling looks at all rows that are cross-validated, but at no label.
     """
 
@@ -198,7 +199,7 @@ class Sample:
         return len(self.metric.weight)
 
     @cached_property
-    def judged(self) -> Metric:
+    def compared(self) -> Metric:
         """The metric of the rows by which families are compared."""
         if self.y_fresh is None:
             return self.metric
@@ -230,7 +231,7 @@ class Sample:
     @property
     def majority(self) -> npt.NDArray[np.bool_]:
         """Where naming the largest class is right, of the rows that families are compared by."""
-        return np.asarray(self.judged.y == np.bincount(self.y).argmax())
+        return np.asarray(self.compared.y == np.bincount(self.y).argmax())
 
     def spread(self, scaled: bool) -> float:
         """Return the mean squared distance of the rows from their mean."""
@@ -334,3 +335,128 @@ def _exactly(X: Any) -> Ints:
         row = X[[i]].toarray() if sp.issparse(X) else X[[i]]
         firsts[i] = seen.setdefault(_bits(row).tobytes(), i)
     return firsts
+
+
+# ------------------------------------------------------------------- facts about columns
+
+_UNEVEN = 10.0  # ratio of the sizes of columns from which scaling is tried
+_WIDE_UNEVEN = 1000.0
+_IMBALANCED = 10.0
+_COLLINEAR = 0.999
+_RANK_COLUMNS = 1000
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """Scales, constants and collinearities of columns.
+
+    Attributes
+    ----------
+    ratio : float
+        Largest column size by smallest: standard deviations, or largest entries of sparse columns.
+    constant : list of int
+        Columns with one value.
+    rank : int or None
+        Dimension of the smallest flat that holds the rows examined; None if not computed.
+    nearly : list of pairs of int
+        Columns that are nearly (beyond 0.999) or exactly multiples of each other, constants aside.
+    rows_seen : int
+        Rows examined for rank and pairs; the rest is exact.
+    """
+
+    ratio: float
+    largest: int
+    smallest: int
+    constant: list[int]
+    rank: int | None
+    nearly: list[tuple[int, int]]
+    rows_seen: int
+    wide: bool = False
+
+    @property
+    def uneven(self) -> bool:
+        """Whether sizes differ by more than ten; in wide sparse rows, by more than a thousand."""
+        return self.ratio > (_WIDE_UNEVEN if self.wide else _UNEVEN)
+
+
+def measure_columns(table: DiagnosedTable, rows: Ints) -> ColumnFacts:
+    """Measure the columns; rank and correlations on the given rows."""
+    sizes, constant = _column_sizes(table.X)
+    varying = np.flatnonzero(~constant & (sizes > 0))
+    if len(varying) == 0:
+        return ColumnFacts(1.0, 0, 0, np.flatnonzero(constant).tolist(), 0, [], len(rows))
+    largest = int(varying[sizes[varying].argmax()])
+    smallest = int(varying[sizes[varying].argmin()])
+    rank: int | None = None
+    nearly: list[tuple[int, int]] = []
+    if table.shape[1] <= _RANK_COLUMNS:
+        rank, nearly = _dependence(table.X[rows], varying)
+    ratio = float(sizes[largest] / sizes[smallest])
+    gone = np.flatnonzero(constant).tolist()
+    wide = is_wide(table.X)
+    return ColumnFacts(ratio, largest, smallest, gone, rank, nearly, len(rows), wide)
+
+
+def _column_sizes(X: Any) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    if not sp.issparse(X):
+        return X.std(axis=0, dtype=np.float64), np.asarray(X.min(axis=0) == X.max(axis=0))
+    low = X.min(axis=0).toarray().ravel()
+    high = X.max(axis=0).toarray().ravel()
+    if X.nnz > 0.3 * X.shape[0] * X.shape[1]:
+        return np.sqrt(mean_variance_axis(sp.csr_array(X), axis=0)[1]), low == high
+    return np.maximum(high, -low).astype(np.float64), low == high
+
+
+def _dependence(X: Any, varying: Ints) -> tuple[int, list[tuple[int, int]]]:
+    dense = (X[:, varying].toarray() if sp.issparse(X) else X[:, varying]).astype(np.float64)
+    dense -= dense.mean(axis=0)
+    length = np.linalg.norm(dense, axis=0)
+    dense = dense[:, length > 0] / length[length > 0]
+    if dense.shape[1] == 0:
+        return 0, []
+    products = dense.T @ dense
+    values = np.linalg.eigvalsh(products)
+    rank = int((values > 1e-12 * len(values) * values[-1]).sum())
+    first, second = np.nonzero(np.triu(np.abs(products) > _COLLINEAR, 1))
+    columns = varying[length > 0]
+    return rank, [(int(columns[i]), int(columns[j])) for i, j in zip(first, second, strict=True)]
+
+
+def describe_columns(table: DiagnosedTable, columns: ColumnFacts) -> list[str]:
+    """Return sentences, each with its number; none if there is nothing unusual."""
+    d = table.shape[1]
+    found = []
+    if columns.uneven:
+        found.append(
+            f"Columns are uneven: {table.column(columns.largest)} is {columns.ratio:.3g} times as "
+            f"large as {table.column(columns.smallest)}."
+        )
+    if columns.constant:
+        names = _listed(table, columns.constant)
+        verb = "is" if len(columns.constant) == 1 else "are"
+        found.append(f"{len(columns.constant)} of {d} columns {verb} constant: {names}.")
+    if columns.nearly:
+        i, j = columns.nearly[0]
+        pairs = "pair" if len(columns.nearly) == 1 else "pairs"
+        found.append(
+            f"Some columns are nearly collinear ({len(columns.nearly)} {pairs}), such as "
+            f"{table.column(i)} and {table.column(j)}."
+        )
+    free = d - len(columns.constant)
+    if columns.rank is not None and columns.rank < min(free, columns.rows_seen - 1):
+        found.append(
+            f"The rows span {columns.rank} dimensions of {free} varying columns: some columns are "
+            "combinations of others."
+        )
+    counts = np.bincount(table.y)
+    if counts.max() > _IMBALANCED * counts.min():
+        most, least = (shown(table.label(int(k))) for k in (counts.argmax(), counts.argmin()))
+        found.append(
+            f"Classes are imbalanced: {counts.max()} rows of {most}, {counts.min()} of {least}."
+        )
+    return found
+
+
+def _listed(table: DiagnosedTable, columns: list[int], most: int = 5) -> str:
+    names = ", ".join(table.column(j) for j in columns[:most])
+    return names + (" and more" if len(columns) > most else "")

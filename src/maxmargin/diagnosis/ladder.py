@@ -1,16 +1,27 @@
-"""The ladder: which question comes when."""
+"""The ladder: which question comes when, the verdict from the answers, and the advice.
 
-from typing import Any
+Verdict and advice rest on the same comparisons.
+"""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin.clock import Clock
-from maxmargin.diagnosis.inputs import Arguments, check_table, chosen_scoring
-from maxmargin.diagnosis.result import Diagnosis
-from maxmargin.diagnosis.rungs import Rungs
-from maxmargin.diagnosis.verdicts import concluded
+from maxmargin.diagnosis.families import refine_kernel
+from maxmargin.diagnosis.inputs import Arguments, check_table, choose_scoring
+from maxmargin.diagnosis.learners import Candidate
+from maxmargin.diagnosis.result import Alternative, Diagnosis
+from maxmargin.diagnosis.rungs import OVERLAP, Rungs
+from maxmargin.diagnosis.significance import hopeless
+from maxmargin.inspection.code import describe
 from maxmargin.progress import progress
 from maxmargin.validation.data import generator
+
+_WORTH_A_TRY = 0.01  # gain over naming the largest class, where no gain is significant
+_PROMISING = 0.1  # p, for how many tests were made
+_MAJORITY = Candidate("majority", (("strategy", "most_frequent"),))
 
 
 def diagnose(
@@ -40,7 +51,7 @@ def diagnose(
     cross-validation), with p < 0.01 in a paired sign test. A plane is recommended unless something
     is better in this sense. To be better than chance, p must be below 0.005, times the number of
     tests, for the ranking of rows (AUC) or for accuracy beside the largest class. Nothing is
-    concluded from how well a kernel fits what it has seen, as an RBF kernel separates any distinct
+    conclude from how well a kernel fits what it has seen, as an RBF kernel separates any distinct
     rows.
 
     Parameters
@@ -83,19 +94,19 @@ def diagnose(
     arguments = Arguments(scoring, max_time, thorough, random_state).check()
     clock = Clock(float(max_time))
     table = check_table(arguments, X, y, feature_names)
-    chosen = chosen_scoring(scoring, table.y)
+    chosen = choose_scoring(scoring, table.y)
     rungs = Rungs(table, chosen, clock, generator(random_state), bool(thorough))
     questions = (
-        ("columns", rungs.look_at_columns),
-        ("equal rows", rungs.look_for_conflicts),
-        ("separating planes", rungs.look_for_planes),
+        ("columns", rungs.describe_columns),
+        ("equal rows", rungs.find_conflicts),
+        ("separating planes", rungs.find_planes),
         ("planes", rungs.try_planes),
         ("kernels", rungs.try_kernels),
         ("local rules", rungs.try_local_rules),
         ("networks", rungs.try_networks),
         ("gradient boosting", rungs.try_trees),
-        ("signal", rungs.look_for_signal),
-        ("overlap", rungs.look_for_overlap),
+        ("signal", rungs.find_signal),
+        ("overlap", rungs.estimate_overlap),
         ("rows to give up", rungs.give_up_rows),
     )
     with progress("Diagnosing", len(questions), unit="question", even=False) as bar:
@@ -103,4 +114,309 @@ def diagnose(
             bar.update(done, note=about)
             ask()
     seed = random_state if isinstance(random_state, int | np.integer) else None
-    return concluded(rungs, seed)
+    return _conclude(rungs, seed)
+
+
+class _Verdict(NamedTuple):
+    """A name, the reason and the witness."""
+
+    name: str
+    reason: str
+    witness: Any
+
+
+def _conclude(rungs: Rungs, seed: Any) -> Diagnosis:
+    """Put everything together."""
+    found = _decide(rungs)
+    candidate, because = _advise(rungs, found.name)
+    table, wide = rungs.table, rungs.sample.wide
+    return Diagnosis(
+        verdict=found.name,
+        reason=found.reason,
+        witness=found.witness,
+        rungs=tuple(rungs.answers),
+        warnings=tuple(_warnings(rungs, found.name)),
+        advice=f"{describe(candidate.estimator(wide))}: {because}",
+        alternatives=tuple(_alternatives(rungs, candidate)),
+        scoring=rungs.scoring,
+        n_rows=table.shape[0],
+        n_features=table.shape[1],
+        classes=tuple(table.label(k) for k in range(table.n_classes)),
+        random_state=seed,
+        seconds=rungs.clock.seconds,
+        candidate=candidate,
+        outside=_outside(rungs),
+        wide=wide,
+    )
+
+
+# ------------------------------------------------------------------------- the verdict
+
+
+def _decide(rungs: Rungs) -> _Verdict:
+    if rungs.forced:
+        return _Verdict("inseparable", _forced(rungs), rungs.conflicts)
+    if rungs.planes.separable:
+        return _Verdict("linearly separable", _separable(rungs), rungs.planes.decisive)
+    if rungs.unfinished:
+        return _Verdict("undecided", _unfinished(rungs), None)
+    if rungs.silent:
+        name = "undecided" if rungs.too_few else "no signal"
+        return _Verdict(name, _no_signal(rungs), tuple(rungs.signal))
+    if rungs.overlapping:
+        return _Verdict("inseparable", _overlapping(rungs), rungs.best)
+    if rungs.chosen == "networks":
+        gain = rungs.gain["networks"]
+        return _Verdict("multi-layer separable", f"on rows that were not fitted to, {gain}.", gain)
+    if rungs.curved:
+        gain = rungs.gain[rungs.chosen]
+        return _Verdict("non-linearly separable", f"on rows that were not fitted to, {gain}.", gain)
+    if "giving up" in rungs.late:
+        return _Verdict("undecided", _unfinished(rungs), None)
+    few = rungs.given_up is None or rungs.given_up.few
+    assert rungs.best is not None
+    if few or 1 - rungs.best.score <= OVERLAP:
+        return _Verdict("almost linearly separable", _almost(rungs), rungs.given_up)
+    return _Verdict("inseparable", f"{_overlapping(rungs)[:-1]}; {rungs.given_up}.", rungs.given_up)
+
+
+def _forced(rungs: Rungs) -> str:
+    found = rungs.conflicts
+    return (
+        f"{found.rows} rows have equals with other labels, which force errors on {found.errors} of "
+        f"{len(rungs.table.y)} rows ({found.share:.2%}){_boundary(rungs)}."
+    )
+
+
+def _separable(rungs: Rungs) -> str:
+    margin = rungs.planes.margin
+    if rungs.table.n_classes == 2:
+        return f"a plane separates the classes with margin {margin:.4g}."
+    return f"planes separate every two classes, with margin {margin:.4g} or more."
+
+
+def _unfinished(rungs: Rungs) -> str:
+    known = [rung.answer for rung in rungs.answers[1:] if rung.ran]
+    message = _run_out(rungs)
+    if known:
+        message += f" What is known: {' '.join(map(_capitalize, known))}"
+    return message
+
+
+def _run_out(rungs: Rungs) -> str:
+    *others, last = rungs.late
+    missing = f"{', '.join(others)} and {last}" if others else last
+    return f"the time ran out: raise max_time. Missing: {missing}."
+
+
+def _no_signal(rungs: Rungs) -> str:
+    n = len(rungs.table.y)
+    if not rungs.signal:
+        return f"{n} rows are too few to cross-validate anything."
+    if rungs.too_few:
+        return (
+            f"{rungs.n_compared} rows are too few: not even a rule without errors could be shown "
+            "to be better than chance."
+        )
+    return (
+        f"none of {len(rungs.scored)} methods ranks rows better than chance, or is right more "
+        f"often than naming the largest class. The one that comes nearest: {rungs.signal[0]}."
+    )
+
+
+def _overlapping(rungs: Rungs) -> str:
+    best, (low, high) = rungs.best, rungs.bayes_error
+    assert best is not None
+    mean = "" if rungs.scoring == "accuracy" else ", as a mean over the classes"
+    return (
+        f"the classes overlap: the best of {len(rungs.scored)} methods, {best.name}, errs on "
+        f"{1 - best.score:.1%} of the rows that it was not fitted to{mean}. The least possible "
+        f"(Bayes) error is about that, between {low:.1%} and {high:.1%}{_boundary(rungs)}."
+    )
+
+
+def _boundary(rungs: Rungs) -> str:
+    """Return whether a plane is the best boundary, as the end of a sentence."""
+    if rungs.silent or rungs.unfinished:
+        return ""
+    if rungs.curved:
+        return f"; the best boundary is curved: {rungs.gain[rungs.chosen]}"
+    return "; no curved boundary is better than a plane beyond noise"
+
+
+def _almost(rungs: Rungs) -> str:
+    kernel = rungs.gain.get("kernels")
+    within = "planes predict nearly all rows"
+    if kernel is not None:
+        within = f"on rows that were not fitted to, {kernel}"
+    if rungs.given_up is None:
+        return f"{within}; how many rows planes cannot get right is not known."
+    return f"{rungs.given_up}; {within}."
+
+
+def _warnings(rungs: Rungs, verdict: str) -> list[str]:
+    found = list(rungs.messages)
+    if verdict == "linearly separable":
+        if rungs.chance > 0.01:
+            found.append(
+                "With this few rows for this many columns, planes would separate random labels "
+                f"with probability {rungs.chance:.2g} (Cover's theorem): separability means little "
+                "here."
+            )
+        if rungs.signal and rungs.silent:
+            found.append("In cross-validation, nothing is significantly better than chance.")
+    if rungs.scored:
+        found += _how_compared(rungs)
+    if rungs.late and verdict != "undecided":
+        found.append(_capitalize(_run_out(rungs)))
+    if _outside(rungs) is not None:
+        gain = rungs.gain["gradient boosting"]
+        found.append(
+            f"Gradient boosting, which is not on the ladder, predicts better than all that is: "
+            f"{gain}. recommend(family='any') returns it."
+        )
+    return found
+
+
+def _how_compared(rungs: Rungs) -> list[str]:
+    """Return by which metric and on how many rows models were compared, if that is unusual."""
+    found = []
+    y, seen = rungs.table.y, len(rungs.rows)
+    if rungs.scoring != "accuracy":
+        uneven = choose_scoring("auto", y) != "accuracy"
+        why = "The classes are of unequal size, so models" if uneven else "Models"
+        found.append(
+            f"{why} are compared by balanced accuracy, the mean share of right answers over the "
+            "classes."
+        )
+    if rungs.sample.y_fresh is not None:
+        found.append(
+            f"Models were fitted to {seen} of {len(y)} rows, and compared on {rungs.n_compared} "
+            "others."
+        )
+    elif seen < len(y):
+        found.append(f"Models were cross-validated on {seen} of {len(y)} rows.")
+    return found
+
+
+def _capitalize(message: str) -> str:
+    return message[:1].upper() + message[1:]
+
+
+# -------------------------------------------------------------------------- the advice
+
+
+def _advise(rungs: Rungs, verdict: str) -> tuple[Candidate, str]:
+    """Return what to use and why: planes, unless something else is better beyond noise."""
+    if not rungs.scored:
+        if verdict == "linearly separable":
+            return Candidate("hard margin"), "a plane separates the rows, and this is the widest."
+        simplest = Candidate("linear", scaled=True, sparse=rungs.sample.sparse)
+        return simplest, "it is the simplest, and nothing could be compared."
+    chosen = rungs.chosen
+    found = rungs.scored[chosen]
+    decided = verdict not in ("linearly separable", "undecided")
+    if rungs.signal and rungs.silent and decided and not _promising(rungs):
+        return _MAJORITY, (
+            "nothing predicts better than always naming the largest class; more rows or other "
+            "columns are needed."
+        )
+    best = refine_kernel(rungs.sample, found) if chosen == "kernels" else found.best
+    if chosen != "planes":
+        return best, _better(rungs, chosen, verdict)
+    if rungs.unfinished:
+        return best, "it is the best of what could be compared in time."
+    rivals = [gain for name, gain in rungs.gain.items() if name != "gradient boosting"]
+    if not rivals or hopeless(~found.right, found.metric):
+        return best, "a plane errs so rarely that nothing could be shown to be better."
+    nearest = max(rivals, key=lambda gain: gain.lead)
+    points, where = f"{100 * abs(nearest.lead):.1f}", "ahead" if nearest.lead > 0 else "behind"
+    distance = "level with it" if points == "0.0" else f"{points} points {where}"
+    return best, (
+        f"no other method is better than a plane beyond noise; the nearest, {nearest.better}, is "
+        f"{distance} (p = {nearest.p_value:.2g})."
+    )
+
+
+def _better(rungs: Rungs, chosen: str, verdict: str) -> str:
+    gain = rungs.gain.get(chosen)
+    if gain is None:
+        return "nothing else could be compared."
+    however = "a plane separates these rows, but " if verdict == "linearly separable" else ""
+    also = "" if rungs.curved else " Its boundary is a plane as well."
+    return (
+        f"{however}{gain.better} predicts rows that it was not fitted to better than {gain.worse}, "
+        f"by {100 * gain.lead:.1f} points (p = {gain.p_value:.2g}).{also}"
+    )
+
+
+def _outside(rungs: Rungs) -> Candidate | None:
+    """Return gradient boosting, with all its trees, if it is better than the ladder's best."""
+    gain = rungs.gain.get("gradient boosting")
+    if gain is None or not gain.significant:
+        return None
+    best = rungs.scored["gradient boosting"].best
+    hurried = ("max_iter", "learning_rate")  # for cross-validation only
+    kept = tuple((name, value) for name, value in best.settings if name not in hurried)
+    return replace(best, settings=kept)
+
+
+def _promising(rungs: Rungs) -> bool:
+    """Return whether a learner may be worth more than naming the largest class all the same."""
+    score = rungs.scored[rungs.chosen].score
+    majority = rungs.sample.compared.score(rungs.sample.majority)
+    first = rungs.signal[0].p_value if rungs.signal else 1.0
+    return first < _PROMISING and score > majority + _WORTH_A_TRY
+
+
+def _alternatives(rungs: Rungs, advised: Candidate) -> list[Alternative]:
+    """Return what each rung offers, with its score if it was tried."""
+    found = [_perceptron(rungs)]
+    for name, label in _OFFERS.items():
+        scored = rungs.scored.get(name)
+        if scored is None:
+            found.append(_not_tried(rungs, name, label))
+            continue
+        low, high = scored.metric.interval(scored.right)
+        gain = rungs.gain.get(name)
+        note = "" if gain is None else f"{gain}."
+        best = advised if advised.kind == scored.best.kind else scored.best
+        found.append(Alternative(name, best, rungs.sample.wide, scored.score, low, high, note))
+    return found
+
+
+def _not_tried(rungs: Rungs, name: str, label: str) -> Alternative:
+    sample = rungs.sample
+    candidate = replace(_DEFAULTS[name], sparse=sample.sparse)
+    if sample.wide and name == "naive Bayes":
+        candidate = Candidate("multinomial naive Bayes")
+    rung = next(rung for rung in rungs.answers if rung.name == label)
+    why = "not tried: it is for counts, and some entries are negative." if rung.ran else rung.answer
+    return Alternative(name, candidate, sample.wide, note=why)
+
+
+_OFFERS = {  # rung of the ladder, and under which heading it is reported
+    "planes": "planes",
+    "kernels": "kernels",
+    "networks": "networks",
+    "k-NN": "local rules",
+    "naive Bayes": "local rules",
+    "gradient boosting": "gradient boosting",
+}
+_DEFAULTS = {
+    "planes": Candidate("linear"),
+    "kernels": Candidate("kernel"),
+    "networks": Candidate("network", (("hidden_layer_sizes", (64,)),), scaled=True),
+    "k-NN": Candidate("k-NN"),
+    "naive Bayes": Candidate("Gaussian naive Bayes"),
+    "gradient boosting": Candidate("gradient boosting"),
+}
+
+
+def _perceptron(rungs: Rungs) -> Alternative:
+    wide = rungs.sample.wide
+    if rungs.planes.separable:
+        note = f"finds a separating plane after at most {rungs.mistake_bound:.4g} mistakes."
+        return Alternative("perceptron", Candidate("perceptron"), wide, note=note)
+    note = "it may go on making mistakes without end, so take the average of its planes."
+    return Alternative("perceptron", Candidate("averaged perceptron"), wide, note=note)

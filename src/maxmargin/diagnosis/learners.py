@@ -7,6 +7,7 @@ of the rows and returns scores of the classes for others; the best score is what
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pkgutil import resolve_name
 from typing import Any, Protocol
 
 import numpy as np
@@ -68,12 +69,12 @@ class FoldVotes:
         """
         classes, labels = np.unique(self._y[train], return_inverse=True)
         if len(classes) == 1:
-            return [_only(classes[0], len(test), self._n_classes) for _ in costs]
+            return [_single_class_scores(classes[0], len(test), self._n_classes) for _ in costs]
         weight = np.ones(len(train))
         if balanced:
             weight = len(train) / (len(classes) * np.bincount(labels)[labels])
         rising = np.argsort(costs, kind="stable")
-        judged = np.sort(self._position[test])
+        tested = np.sort(self._position[test])
         tasks = binary_tasks(labels, len(classes), "ovo")
         found = np.empty((len(costs), len(test), len(tasks)))
         with one_blas_thread():
@@ -81,9 +82,9 @@ class FoldVotes:
                 taking_part = slice(None) if task.rows is None else task.rows
                 loss = losses.hinge(task.signs, weight[taking_part])
                 problem = OnMatrix.stated(loss, True, self._position[train[taking_part]])
-                path = problem.solve(self._K, costs[rising], tol, self._room, judged)
+                path = problem.solve(self._K, costs[rising], tol, self._room, tested)
                 found[rising, :, k] = path.scores
-        found = found[:, np.searchsorted(judged, self._position[test])]
+        found = found[:, np.searchsorted(tested, self._position[test])]
         pairs = [(task.positive, task.negative) for task in tasks]
         return [self._of_classes(one, pairs, classes) for one in found]
 
@@ -97,14 +98,13 @@ class FoldVotes:
         return spread
 
 
-def _only(label: int, n: int, n_classes: int) -> Floats:
+def _single_class_scores(label: int, n: int, n_classes: int) -> Floats:
     scores = np.full((n, n_classes), -np.inf)
     scores[:, label] = 0.0
     return scores
 
 
-# -------------------------------------------------------------------
-
+# ------------------------------------------------------------------- candidates
 
 _KERNEL_GAP = 1e-3  # relative: a smaller one would not predict better
 
@@ -124,7 +124,9 @@ class Candidate:
 
     def learner(self) -> Any:
         """Return the learner itself, unfitted."""
-        return _KINDS[self.kind](**dict(self.settings))
+        kind = _KINDS[self.kind]
+        made = resolve_name(kind) if isinstance(kind, str) else kind
+        return made(**dict(self.settings))
 
     def estimator(self, wide: bool) -> Any:
         """Return the learner, or a pipeline that prepares the rows first as it needs them."""
@@ -158,58 +160,22 @@ def written_out(X: Any) -> Any:
     return X.toarray() if hasattr(X, "toarray") else X
 
 
-def _neighbours(**settings: Any) -> Any:
-    from sklearn.neighbors import KNeighborsClassifier
-
-    return KNeighborsClassifier(**settings)
-
-
-def _gaussian(**settings: Any) -> Any:
-    from sklearn.naive_bayes import GaussianNB
-
-    return GaussianNB(**settings)
-
-
-def _multinomial(**settings: Any) -> Any:
-    from sklearn.naive_bayes import MultinomialNB
-
-    return MultinomialNB(**settings)
-
-
-def _network(**settings: Any) -> Any:
-    from sklearn.neural_network import MLPClassifier
-
-    return MLPClassifier(**settings)
-
-
-def _trees(**settings: Any) -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    return HistGradientBoostingClassifier(**settings)
-
-
-def _majority(**settings: Any) -> Any:
-    from sklearn.dummy import DummyClassifier
-
-    return DummyClassifier(**settings)
-
-
-_KINDS: dict[str, Any] = {
+_KINDS: dict[str, Any] = {  # classes, or the names of those that are imported when needed
     "perceptron": Perceptron,
     "averaged perceptron": AveragedPerceptron,
     "hard margin": HardMarginSVC,
     "linear": LinearSVC,
     "kernel": SVC,
-    "k-NN": _neighbours,
-    "Gaussian naive Bayes": _gaussian,
-    "multinomial naive Bayes": _multinomial,
-    "network": _network,
-    "gradient boosting": _trees,
-    "majority": _majority,
+    "k-NN": "sklearn.neighbors:KNeighborsClassifier",
+    "Gaussian naive Bayes": "sklearn.naive_bayes:GaussianNB",
+    "multinomial naive Bayes": "sklearn.naive_bayes:MultinomialNB",
+    "network": "sklearn.neural_network:MLPClassifier",
+    "gradient boosting": "sklearn.ensemble:HistGradientBoostingClassifier",
+    "majority": "sklearn.dummy:DummyClassifier",
 }
 
 
-class Machine(Protocol):
+class FoldLearner(Protocol):
     """What can be cross-validated: several settings fitted to the same rows."""
 
     def scores(self, settings: Sequence[Candidate], train: Ints, test: Ints) -> list[Floats]:
@@ -228,20 +194,20 @@ class Learners:
         for setting in settings:
             X = self._sample.form(setting.scaled, setting.dense)
             y, learner = self._sample.y[train], self._learner(setting)
-            found.append(fitted_scores(learner, X[train], y, X[test], self._sample.n_classes))
+            found.append(fit_and_score(learner, X[train], y, X[test], self._sample.n_classes))
         return found
 
     def _learner(self, setting: Candidate) -> Any:
         return setting.learner()
 
 
-def fresh_scores(setting: Candidate, sample: Sample) -> Floats:
+def score_fresh_rows(setting: Candidate, sample: Sample) -> Floats:
     """Return the scores of all classes for the fresh rows, fitted to all others."""
     X, fresh = (form(setting.scaled, setting.dense) for form in (sample.form, sample.fresh_form))
-    return fitted_scores(setting.learner(), X, sample.y, fresh, sample.n_classes)
+    return fit_and_score(setting.learner(), X, sample.y, fresh, sample.n_classes)
 
 
-def fitted_scores(learner: Any, X: Any, y: Ints, test: Any, n_classes: int) -> Floats:
+def fit_and_score(learner: Any, X: Any, y: Ints, test: Any, n_classes: int) -> Floats:
     """Fit a learner and return the scores of all classes; −∞ for those without rows."""
     classes = np.unique(y)
     out = np.full((test.shape[0], n_classes), -np.inf)
@@ -250,7 +216,7 @@ def fitted_scores(learner: Any, X: Any, y: Ints, test: Any, n_classes: int) -> F
         return out
     if len(classes) < n_classes and getattr(learner, "priors", None):
         learner.set_params(priors=None)  # they were for all classes
-    shares = _counted_afterwards(learner, y)
+    shares = _shares_to_balance(learner, y)
     with warnings.catch_warnings():
         # Bounded iterations are intended here, and the score says what they are worth.
         warnings.simplefilter("ignore")
@@ -266,7 +232,7 @@ def fitted_scores(learner: Any, X: Any, y: Ints, test: Any, n_classes: int) -> F
     return out
 
 
-def _counted_afterwards(learner: Any, y: Ints) -> Floats | None:
+def _shares_to_balance(learner: Any, y: Ints) -> Floats | None:
     """Return the shares of classes that are to count alike after the fit, not by weights; or None.
 
     Gradient boosting with weights takes scikit-learn ten times as long, for its percentiles.
@@ -277,7 +243,7 @@ def _counted_afterwards(learner: Any, y: Ints) -> Floats | None:
     return np.unique(y, return_counts=True)[1] / len(y)
 
 
-class WidePlanes(Learners):
+class WidePlaneLearners(Learners):
     """Fits planes to wide rows by LIBLINEAR, whose objective is that of the settings."""
 
     def _learner(self, setting: Candidate) -> Any:
@@ -287,7 +253,7 @@ class WidePlanes(Learners):
         return Liblinear(C=setting.get("C"), tol=1e-3, random_state=0, class_weight=weight)
 
 
-class Planes:
+class PlaneLearners:
     """Fits planes: one against one on a shared matrix of products, all others by themselves."""
 
     def __init__(self, sample: Sample) -> None:
@@ -296,7 +262,7 @@ class Planes:
     def scores(self, settings: Sequence[Candidate], train: Ints, test: Ints) -> list[Floats]:
         """Return for each setting the scores of all classes (columns) for the test rows."""
         pairwise = settings[0].get("multi_class") == "ovo"
-        machine: Machine = self._pairwise if pairwise else self._alone
+        machine: FoldLearner = self._pairwise if pairwise else self._alone
         return machine.scores(settings, train, test)
 
 
@@ -316,8 +282,6 @@ class KernelMachines:
         return list(votes.scores(costs, train, test, _KERNEL_GAP, balanced))
 
     def _on(self, setting: Candidate) -> Any:
-        from maxmargin.diagnosis.learners import FoldVotes
-
         key = setting.scaled, setting.get("gamma")
         if key != self._key:
             sample = self._sample

@@ -1,23 +1,28 @@
-"""Second rung: does a plane separate every two classes? With many rows, some of them first."""
+"""What planes can do: equal rows with different labels, separability, and rows to give up.
 
+How many rows must be given up before planes separate the rest is bounded from both sides. From
+below: rows of two classes whose hulls meet cannot all stay, so each of several such witnesses that
+share no row costs one row at least. From above: a plane, and the rows on its wrong side.
+"""
+
+import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
-from maxmargin._typing import Ints
+from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.clock import Clock
-from maxmargin.diagnosis.inputs import Table, draw_rows
+from maxmargin.diagnosis.inputs import DiagnosedTable, draw_rows, is_wide
+from maxmargin.estimators import LinearSVC
 from maxmargin.geometry import Hyperplane, mistake_bound, radius
-from maxmargin.separability import Separation
+from maxmargin.separability import Overlap, Separation
 from maxmargin.separability.decide import decide, verified_plane
 
 # ------------------------------------------------------------------- conflicts
-#
-# First rung: equal inputs with different labels, which no rule can all get right.
-
 
 # Two rows in a hundred must be predicted wrongly: with equal rows in pairs, four in a hundred.
 FORCED = 0.02
@@ -77,8 +82,7 @@ def find_conflicts(group: Ints, y: Ints, n_classes: int) -> Conflicts:
     return Conflicts(groups, errors, errors / len(y), int(sizes[mixed].sum()))
 
 
-# -------------------------------------------------------------------
-
+# ------------------------------------------------------------------- separability
 
 _ENOUGH = 4000  # rows of a pair of classes that are asked before all are
 _ADDED = 1000  # rows that are added to them in a round
@@ -94,9 +98,9 @@ class Planes:
     separable : bool or None
         Whether planes separate all pairs; None if some pair is undecided and none overlaps.
     pairs : dict
-        The Separation of each pair of class numbers that was looked at.
+        The Separation of each pair of class numbers that was examined.
     rows_seen : int
-        How many rows were looked at.
+        How many rows were examined.
     """
 
     separable: bool | None
@@ -117,24 +121,26 @@ class Planes:
         return min((pair.margin for pair in self.pairs.values()), default=np.nan)
 
 
-def pairs_of(table: Table) -> Iterator[tuple[int, int, Ints]]:
+def list_pairs(table: DiagnosedTable) -> Iterator[tuple[int, int, Ints]]:
     """Yield every two classes, with the numbers of their rows."""
     for i, j in combinations(range(table.n_classes), 2):
         yield i, j, np.flatnonzero((table.y == i) | (table.y == j))
 
 
-def find_planes(table: Table, clock: Clock, rng: np.random.Generator, every: bool) -> Planes:
+def find_planes(
+    table: DiagnosedTable, clock: Clock, rng: np.random.Generator, every: bool
+) -> Planes:
     """Ask about every two classes; unless ``every``, stop at the first that no plane separates."""
     pairs: dict[tuple[int, int], Separation] = {}
     seen = np.zeros(len(table.y), dtype=bool)
     separable: bool | None = True
-    for i, j, rows in pairs_of(table):
+    for i, j, rows in list_pairs(table):
         if clock.over:
             separable = None if separable else separable
             break
-        found, looked_at = _pair(table, i, j, rows, clock, rng)
+        found, examined = _decide_pair(table, i, j, rows, clock, rng)
         pairs[i, j] = found
-        seen[looked_at] = True
+        seen[examined] = True
         if found.separable is False:
             separable = False
             if not every:
@@ -144,8 +150,8 @@ def find_planes(table: Table, clock: Clock, rng: np.random.Generator, every: boo
     return Planes(separable, pairs, int(seen.sum()))
 
 
-def _pair(
-    table: Table, i: int, j: int, rows: Ints, clock: Clock, rng: np.random.Generator
+def _decide_pair(
+    table: DiagnosedTable, i: int, j: int, rows: Ints, clock: Clock, rng: np.random.Generator
 ) -> tuple[Separation, Ints]:
     """Decide about some rows first, and add those on which their plane fails, until there are none.
 
@@ -163,12 +169,292 @@ def _pair(
             break  # undecided at this precision
         plane = verified_plane(found.witness.w, X, sign, True)
         if plane is not None:
-            return _with_plane(plane, X, sign, labels), rows
+            return _separated_by(plane, X, sign, labels), rows
         worst = np.argsort(found.witness.functional_margin(X, sign), kind="stable")[:_ADDED]
         some = np.union1d(some, worst)
     return decide(X, positive, labels, rows, True, clock.left), rows
 
 
-def _with_plane(plane: Hyperplane, X: Any, sign: Ints, labels: tuple[Any, Any]) -> Separation:
+def _separated_by(plane: Hyperplane, X: Any, sign: Ints, labels: tuple[Any, Any]) -> Separation:
     margin = float(plane.geometric_margin(X, sign).min())
     return Separation(True, plane, labels, margin, radius(X), mistake_bound(plane, X, sign))
+
+
+# ------------------------------------------------------------------- rows to give up
+
+FEW = 0.1  # share of the rows that still counts as few
+_WITNESS_ROUNDS = 30  # searches for a witness, where it is clear that few rows are not enough
+_IN_VAIN = 5  # rows in no hull before the search moves on
+_ROWS = 2000  # rows among which one witness is searched for
+_COSTS = (1.0, 100.0, 10_000.0)
+_REPEATS = 4  # times that rows are left out, and given less weight
+_MANY = 20_000  # rows that planes are fitted to; the rest only count
+
+
+@dataclass(frozen=True)
+class GivingUp:
+    """Bounds on the number of rows to give up, with what proves them.
+
+    Attributes
+    ----------
+    at_least, at_most : int
+        The bounds; the upper one counts the rows in ``rows``.
+    rows : ndarray
+        Without these, planes separate every two classes.
+    planes : dict
+        For each pair of class numbers the plane that separates the rest.
+    overlaps : list of Overlap
+        The disjoint witnesses.
+    n_rows : int
+        How many rows there are in all.
+    share : float
+        The share of the rows that are given up, as the metric counts them.
+    finished : bool
+        False if the search ended early, so that the bounds could be closer.
+    """
+
+    at_least: int
+    at_most: int
+    rows: Ints
+    planes: dict[tuple[int, int], Hyperplane]
+    overlaps: list[Overlap]
+    n_rows: int
+    share: float
+    finished: bool
+
+    @property
+    def few(self) -> bool:
+        """Whether at most a tenth of the rows has to go, or a single one."""
+        return self.share <= FEW or self.at_most <= 1
+
+    def __str__(self) -> str:
+        if self.at_least == self.at_most:
+            count = f"exactly {self.at_most}"
+        else:
+            count = f"between {self.at_least} and {self.at_most}"
+        share = self.at_most / self.n_rows
+        return (
+            f"{count} of {self.n_rows} rows ({share:.2%}) must be given up before planes separate "
+            "the rest"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers; of more than 1000 rows the first 1000."""
+        return {
+            "at_least": self.at_least,
+            "at_most": self.at_most,
+            "rows": self.rows[:1000].tolist(),
+            "witnesses": [overlap.rows.tolist() for overlap in self.overlaps[:100]],
+            "finished": self.finished,
+        }
+
+
+def give_up(
+    table: DiagnosedTable, clock: Clock, rng: np.random.Generator, worth: Floats | None = None
+) -> GivingUp | None:
+    """Bound how many rows must go; None if the time ran out before every pair had a plane.
+
+    ``worth`` is what a row of each class counts, on average 1 over all rows; 1 by default.
+    """
+    if sp.issparse(table.X) and not is_wide(table.X):
+        table = replace(table, X=table.X.toarray())
+    gone = np.zeros(len(table.y), dtype=bool)
+    each = np.ones(len(table.y)) if worth is None else worth[table.y]
+    planes: dict[tuple[int, int], Hyperplane] = {}
+    lost: dict[tuple[int, int], Ints] = {}
+    for i, j, rows in list_pairs(table):
+        if clock.over:
+            return None
+        sign = np.where(table.y[rows] == j, 1, -1)
+        planes[i, j], wrong = find_fewest_wrong(table.X[rows], sign, clock, each[rows])
+        lost[i, j] = rows[wrong]
+        gone[rows[wrong]] = True
+    share = float(each[gone].mean() * gone.mean()) if gone.any() else 0.0
+    search = _WitnessSearch(table, gone, share <= FEW, clock, rng)
+    finished = True
+    for i, j, rows in list_pairs(table):
+        finished = search.search_pair(rows, table.y == j, lost[i, j]) and finished
+    given_up = np.flatnonzero(gone)
+    return GivingUp(
+        len(search.found), len(given_up), given_up, planes, search.found, len(table.y), share,
+        finished,
+    )  # fmt: skip
+
+
+class _WitnessSearch:
+    """Searches for witnesses that share no rows."""
+
+    def __init__(
+        self, table: DiagnosedTable, gone: Flags, few: bool, clock: Clock, rng: np.random.Generator
+    ) -> None:
+        self._X = table.X
+        self._gone = gone
+        self._free = np.ones(len(gone), dtype=bool)
+        self._clock = clock
+        self._rng = rng
+        count = int(gone.sum())
+        self._rounds = min(2 * count + _WITNESS_ROUNDS, 200) if few else _WITNESS_ROUNDS
+        self.found: list[Overlap] = []
+
+    def search_pair(self, rows: Ints, positive: Flags, lost: Ints) -> bool:
+        """Search among two classes: around each row on the wrong side, then anywhere."""
+        in_vain = 0
+        for row in lost[self._free[lost]]:
+            if in_vain == _IN_VAIN:
+                break
+            others = rows[(positive[rows] != positive[row]) & ~self._gone[rows]]
+            before = len(self.found)
+            if not self._search(np.append(self._draw(others), row), positive):
+                return False
+            in_vain += len(self.found) == before
+        while True:
+            rest = self._draw(rows[~self._gone[rows]])
+            rest = np.concatenate([rest, lost[self._free[lost]]])
+            before = len(self.found)
+            if not self._search(rest, positive):
+                return False
+            if len(self.found) == before:
+                return True
+
+    def _draw(self, rows: Ints) -> Ints:
+        rows = rows[self._free[rows]]
+        return rows if len(rows) <= _ROWS else self._rng.choice(rows, _ROWS, replace=False)
+
+    def _search(self, rows: Ints, positive: Flags) -> bool:
+        """Take the rows of a witness, if there is one; return False when it is time to stop."""
+        if self._rounds <= 0 or self._clock.over:
+            return False
+        rows = np.sort(rows)
+        if positive[rows].all() or not positive[rows].any():
+            return True
+        self._rounds -= 1
+        seen = decide(self._X[rows], positive[rows], (0, 1), rows, True, self._clock.left)
+        if isinstance(seen.witness, Overlap):
+            self.found.append(seen.witness)
+            self._free[seen.witness.rows] = False
+        return True
+
+
+# ------------------------------- planes with few rows on their wrong side, by soft margins
+
+
+def find_fewest_wrong(
+    X: Any, sign: Ints, clock: Clock, worth: Floats | None = None
+) -> tuple[Hyperplane, Flags]:
+    """Return the plane with the fewest rows on its wrong side found in time, and those rows.
+
+    To count errors instead of summing slacks, the rows furthest on the wrong side are left out,
+    half of them per round; then rows with much slack are given less weight, round after round. Rows
+    count by their ``worth``, if given.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [9.0]])
+    >>> plane, wrong = find_fewest_wrong(X, np.array([-1, -1, 1, 1, -1]), Clock(9.0))
+    >>> wrong.tolist()
+    [False, False, False, False, True]
+    """
+    search = _PlaneSearch(X, sign, np.ones(len(sign)) if worth is None else worth, clock)
+    search.try_costs()
+    search.leave_out_worst()
+    search.reduce_weights()
+    assert search.best is not None
+    return search.best.plane, search.best.wrong
+
+
+class _ScoredPlane(NamedTuple):
+    """A plane, the rows on its wrong side, what they are worth, and the scores y f."""
+
+    plane: Hyperplane
+    wrong: Flags
+    lost: float
+    score: Floats
+
+
+class _PlaneSearch:
+    """Fits soft margins to scaled columns, and keeps the plane that loses least."""
+
+    def __init__(self, X: Any, sign: Ints, worth: Floats, clock: Clock) -> None:
+        self._X, self._sign, self._worth, self._clock = X, sign, worth, clock
+        self._scale = _column_scales(X)
+        scaled = X @ sp.diags_array(1 / self._scale) if sp.issparse(X) else X / self._scale
+        self._fitted = draw_rows((sign > 0).astype(np.int64), _MANY, np.random.default_rng(0))
+        self._rows = (scaled.tocsr() if sp.issparse(scaled) else scaled)[self._fitted]
+        self._size = abs(X)
+        self.best: _ScoredPlane | None = None
+
+    def try_costs(self) -> None:
+        """Fit to all rows."""
+        for cost in _COSTS:
+            if self.best is None or not self._clock.over:
+                self._keep(self._fit_plane(cost, np.ones(len(self._sign))))
+
+    def leave_out_worst(self) -> None:
+        """Leave out half of the rows on the wrong side, again and again."""
+        stays = np.ones(len(self._sign))
+        latest = self.best
+        for _ in range(_REPEATS):
+            assert latest is not None
+            wrong = np.flatnonzero(latest.wrong & (stays > 0))
+            worst = wrong[np.argsort(latest.score[wrong], kind="stable")][: (len(wrong) + 1) // 2]
+            stays[worst] = 0.0
+            one_class = len(np.unique(self._sign[self._fitted][stays[self._fitted] > 0])) < 2
+            if self._clock.over or len(worst) == 0 or one_class:
+                return
+            latest = self._fit_plane(100.0, stays)
+            self._keep(latest)
+
+    def reduce_weights(self) -> None:
+        """Give rows with much slack less weight, while that helps."""
+        for _ in range(_REPEATS):
+            best = self.best
+            if self._clock.over or best is None:
+                return
+            self._keep(self._fit_plane(10.0, 1 / (0.1 + np.maximum(0.0, 1 - best.score))))
+            if self.best is best:
+                return
+
+    def _keep(self, found: _ScoredPlane) -> None:
+        if self.best is None or found.lost < self.best.lost:
+            self.best = found
+
+    def _fit_plane(self, cost: float, weight: Floats) -> _ScoredPlane:
+        """Return the best of a soft margin's plane and its two best offsets."""
+        weights = (weight * self._worth)[self._fitted]
+        with warnings.catch_warnings():
+            # Any plane is a bound, optimal or not.
+            warnings.simplefilter("ignore")
+            machine = LinearSVC(C=cost, tol=1e-3, max_iter=200, max_time=self._clock.left)
+            machine.fit(self._rows, self._sign[self._fitted], sample_weight=weights)
+        w, b = machine.coef_[0] / self._scale, float(machine.intercept_[0])
+        if not w.any():
+            w = np.eye(1, self._X.shape[1])[0]  # any direction, as none was found
+        planes = ((w, b), (w, self._best_offset(w)), (-w, self._best_offset(-w)))
+        return min((self._score(*plane) for plane in planes), key=lambda found: found.lost)
+
+    def _score(self, w: Floats, b: float) -> _ScoredPlane:
+        score = self._sign * (np.asarray(self._X @ w) + b)
+        loss = self._X.shape[1] + 2
+        rounding = 4 * loss * np.finfo(np.float64).eps * (self._size @ np.abs(w) + abs(b))
+        wrong = ~(score > rounding)
+        return _ScoredPlane(Hyperplane(w, b), wrong, float(self._worth[wrong].sum()), score)
+
+    def _best_offset(self, w: Floats) -> float:
+        """Return the offset, midway between two rows, that loses least on the wrong side."""
+        place = np.asarray(self._X @ w)
+        order = np.argsort(place, kind="stable")
+        place, sign, worth = place[order], self._sign[order], self._worth[order]
+        # With the cut after row k, positive rows up to k and negative ones beyond are wrong.
+        negative = np.where(sign < 0, worth, 0.0)
+        lost = np.cumsum(worth - negative)[:-1] + negative.sum() - np.cumsum(negative)[:-1]
+        lost = np.where(place[:-1] < place[1:], lost, np.inf)
+        cut = int(lost.argmin())
+        return -float(place[cut] + place[cut + 1]) / 2
+
+
+def _column_scales(X: Any) -> Floats:
+    if sp.issparse(X):
+        size = abs(X).max(axis=0).toarray().ravel().astype(np.float64)
+    else:
+        size = X.std(axis=0, dtype=np.float64)
+    return np.where(size > 0, size, 1.0)

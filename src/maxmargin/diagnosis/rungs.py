@@ -8,10 +8,24 @@ import scipy.sparse as sp
 from maxmargin._typing import Ints
 from maxmargin.clock import Clock
 from maxmargin.diagnosis import families
-from maxmargin.diagnosis.columns import look_at_columns, remarks_on
 from maxmargin.diagnosis.cross_validation import Scored, make_folds
-from maxmargin.diagnosis.inputs import Sample, Table, draw_rows, equal_rows, is_wide
-from maxmargin.diagnosis.planes import FORCED, Planes, find_conflicts, find_planes
+from maxmargin.diagnosis.inputs import (
+    DiagnosedTable,
+    Sample,
+    describe_columns,
+    draw_rows,
+    equal_rows,
+    is_wide,
+    measure_columns,
+)
+from maxmargin.diagnosis.planes import (
+    FORCED,
+    GivingUp,
+    Planes,
+    find_conflicts,
+    find_planes,
+    give_up,
+)
 from maxmargin.diagnosis.result import Rung
 from maxmargin.diagnosis.significance import (
     LEVEL,
@@ -25,12 +39,11 @@ from maxmargin.diagnosis.significance import (
     hopeless,
     rank,
 )
-from maxmargin.diagnosis.trimming import GivingUp, give_up
 
 OVERLAP = 0.1  # error of every rule beyond which classes overlap for good
 _CV_ROWS = 2500  # rows that are cross-validated when there are 30 seconds
 _CV_ROWS_OF_MANY = 2000  # with many classes
-_FRESH = 2  # times as many fresh rows as are cross-validated, for families to be judged on them
+_FRESH = 2  # times as many fresh rows as are cross-validated, on which families are compared
 _MOST_FRESH = 10_000
 _DENSE_COLUMNS = 2000  # beyond, networks and trees are not asked
 _TREE_CLASSES = 30
@@ -50,7 +63,7 @@ class Rungs:
 
     def __init__(
         self,
-        table: Table,
+        table: DiagnosedTable,
         scoring: str,
         clock: Clock,
         rng: np.random.Generator,
@@ -71,15 +84,15 @@ class Rungs:
 
     # ------------------------------------------------------------ facts about all rows
 
-    def look_at_columns(self) -> None:
+    def describe_columns(self) -> None:
         """Measure columns and classes."""
-        self.columns = look_at_columns(self.table, self.rows)
-        self.remarks = remarks_on(self.table, self.columns)
-        said = " ".join(self.remarks) or "nothing to remark on scales, constants or balance."
+        self.columns = measure_columns(self.table, self.rows)
+        self.messages = describe_columns(self.table, self.columns)
+        message = " ".join(self.messages) or "nothing unusual about scales, constants or balance."
         evidence = {**vars(self.columns), "class_counts": np.bincount(self.table.y)}
-        self._answer("columns", said, len(self.table.y), evidence)
+        self._answer("columns", message, len(self.table.y), evidence)
 
-    def look_for_conflicts(self) -> None:
+    def find_conflicts(self) -> None:
         """Find equal rows with different labels, and draw the folds around equal rows."""
         table = self.table
         group = equal_rows(table.X)
@@ -87,27 +100,27 @@ class Rungs:
         n = len(table.y)
         copies = n - int(group.max()) - 1
         if self.conflicts.groups:
-            said = (
+            message = (
                 f"{self.conflicts.rows} rows have equals with other labels: any rule errs on "
                 f"{self.conflicts.errors} of {n} rows ({self.conflicts.share:.2%}) or more."
             )
         else:
-            said = f"no equal rows have different labels ({copies} are copies of other rows)."
+            message = f"no equal rows have different labels ({copies} are copies of other rows)."
         evidence = {**self.conflicts.to_dict(), "copies": copies, "threshold": FORCED}
-        self._answer("conflicts", said, n, evidence, self.conflicts)
-        self._draw(group)
+        self._answer("conflicts", message, n, evidence, self.conflicts)
+        self._draw_sample(group)
 
-    def _draw(self, group: Ints) -> None:
+    def _draw_sample(self, group: Ints) -> None:
         table, rows = self.table, self.rows
         wide, y = is_wide(table.X), table.y[rows]
         folds = make_folds(y, group[rows], self._rng)
-        fresh = self._fresh(group)
+        fresh = self._draw_fresh_rows(group)
         self.sample = Sample(
             rows=rows,
-            X=_as_compared(table.X[rows], wide),
+            X=_as_learnt(table.X[rows], wide),
             y=y,
             folds=folds,
-            X_fresh=None if fresh is None else _as_compared(table.X[fresh], wide),
+            X_fresh=None if fresh is None else _as_learnt(table.X[fresh], wide),
             y_fresh=None if fresh is None else table.y[fresh],
             metric=Metric.of(self.scoring, y),
             sparse=sp.issparse(table.X),
@@ -116,14 +129,14 @@ class Rungs:
             over=lambda: self.clock.over,
         )
 
-    def _fresh(self, group: Ints) -> Ints | None:
-        """Return rows to judge on, none of them equal to one that is cross-validated; or None."""
+    def _draw_fresh_rows(self, group: Ints) -> Ints | None:
+        """Return rows to score on, none of them equal to one that is cross-validated; or None."""
         others = np.flatnonzero(~np.isin(group, group[self.rows]))
         if len(others) < _FRESH * len(self.rows):
             return None
         return others[draw_rows(self.table.y[others], _MOST_FRESH, self._rng)]
 
-    def look_for_planes(self) -> None:
+    def find_planes(self) -> None:
         """Ask whether planes separate the classes."""
         if self.conflicts.groups and not self.thorough:
             self.planes = Planes(False, {}, 0)
@@ -134,12 +147,12 @@ class Rungs:
             self._run_out("separability")
             return
         found = self.planes.decisive
-        said = "undecided at this precision: the classes touch, or nearly so."
+        message = "undecided at this precision: the classes touch, or nearly so."
         if found is not None:
-            said = str(found)
+            message = str(found)
         if self.planes.separable and self.table.n_classes > 2:
-            said = f"planes separate every two classes, with margin {self.planes.margin:.4g}."
-        self.chance = self._chance()
+            message = f"planes separate every two classes, with margin {self.planes.margin:.4g}."
+        self.chance = self._estimate_chance()
         evidence = {
             "separable": self.planes.separable,
             "margin": self.planes.margin,
@@ -147,14 +160,14 @@ class Rungs:
             "mistake_bound": self.mistake_bound,
             "chance_if_labels_were_random": self.chance,
         }
-        self._answer("separability", said, self.planes.rows_seen, evidence, found)
+        self._answer("separability", message, self.planes.rows_seen, evidence, found)
 
     @property
     def mistake_bound(self) -> float:
         """The most updates a perceptron makes, for any of the pairs (lifted form)."""
         return max((pair.mistake_bound for pair in self.planes.pairs.values()), default=np.inf)
 
-    def _chance(self) -> float:
+    def _estimate_chance(self) -> float:
         """Return how likely planes separate random labels: of the largest pair, at best."""
         rank = self.columns.rank
         dimension = self.table.shape[1] if rank is None else rank
@@ -171,30 +184,30 @@ class Rungs:
     def try_planes(self) -> None:
         """Cross-validate planes."""
         if self._cross_validates("planes"):
-            self._score("planes", families.planes(self.sample, bool(self.planes.separable)))
+            self._score("planes", families.score_planes(self.sample, bool(self.planes.separable)))
 
     def try_kernels(self) -> None:
         """Cross-validate kernels, and compare them with planes on the same folds."""
         if not self._cannot_gain("kernels"):
-            found = families.kernels(self.sample)
+            found = families.score_kernels(self.sample)
             self._score("kernels", found, note=_PROVES_NOTHING)
 
     def try_local_rules(self) -> None:
         """Cross-validate neighbours and naive Bayes, and bracket the least possible error."""
         if self._cannot_gain("local rules"):
             return
-        neighbours = families.neighbours(self.sample)
-        nearest = neighbours and families.nearest(self.sample, neighbours.best.scaled)
-        bayes = families.naive_bayes(self.sample)
+        neighbours = families.score_neighbours(self.sample)
+        nearest = neighbours and families.score_nearest(self.sample, neighbours.best.scaled)
+        bayes = families.score_naive_bayes(self.sample)
         if neighbours is None or nearest is None or (bayes is None and self.clock.over):
             self._run_out("local rules")
             return
-        said = [self._beside_rival("k-NN", neighbours)]
+        messages = [self._compare_with_rival("k-NN", neighbours)]
         if bayes is not None:
-            said.append(self._beside_rival("naive Bayes", bayes))
+            messages.append(self._compare_with_rival("naive Bayes", bayes))
         low, high = bayes_bracket(1 - float(nearest.right.mean()), self.table.n_classes)
-        said.append(
-            f"judging by the nearest neighbour, no rule errs on less than about {low:.1%} (the "
+        messages.append(
+            f"by the nearest neighbour's error, no rule errs on less than about {low:.1%} (the "
             "bound of Cover and Hart, which holds for infinitely many rows)."
         )
         evidence = {
@@ -203,24 +216,24 @@ class Rungs:
             "nearest_neighbour_error": 1 - float(nearest.right.mean()),
             "least_error_between": [low, high],
         }
-        self._answer("local rules", "; ".join(said), self.judged, evidence)
+        self._answer("local rules", "; ".join(messages), self.n_compared, evidence)
 
-    def _beside_rival(self, name: str, found: Scored) -> str:
-        """Compare a family with the best rung so far, and say what it is worth."""
+    def _compare_with_rival(self, name: str, found: Scored) -> str:
+        """Compare a family with the best rung so far, and describe its score."""
         rival = self.chosen
         self.scored[name] = found
-        said = f"{found.name} {self._worth(found)}"
+        message = f"{found.name} {self._describe_score(found)}"
         if not rival:
-            return said
-        self.gain[name] = self._compared(name, rival)
-        return f"{said}; {self.gain[name]}"
+            return message
+        self.gain[name] = self._compare(name, rival)
+        return f"{message}; {self.gain[name]}"
 
     def try_networks(self) -> None:
         """Cross-validate networks, and compare them with the best rung below."""
         if self.sample.X.shape[1] > _DENSE_COLUMNS:
             self._skip("networks", f"not asked: over {_DENSE_COLUMNS} columns take too long.")
         elif not self._cannot_gain("networks"):
-            self._score("networks", families.networks(self.sample, self._seed))
+            self._score("networks", families.score_networks(self.sample, self._seed))
 
     def try_trees(self) -> None:
         """Cross-validate gradient boosting, a yardstick from outside, beside the ladder's best."""
@@ -230,7 +243,7 @@ class Rungs:
         elif self.table.n_classes > _TREE_CLASSES:
             self._skip(name, f"not asked: over {_TREE_CLASSES} classes take too long.")
         elif not self._cannot_gain(name):
-            self._score(name, families.gradient_boosting(self.sample))
+            self._score(name, families.score_gradient_boosting(self.sample))
 
     @property
     def chosen(self) -> str:
@@ -239,7 +252,7 @@ class Rungs:
         for name in _LADDER:
             if name not in self.scored:
                 continue
-            if not current or self._compared(name, current).significant:
+            if not current or self._compare(name, current).significant:
                 current = name
         return current
 
@@ -248,30 +261,30 @@ class Rungs:
         """Whether the rung to use divides the classes by something other than planes."""
         return bool(self.chosen) and not self.scored[self.chosen].best.linear
 
-    def _compared(self, name: str, rival: str) -> Comparison:
+    def _compare(self, name: str, rival: str) -> Comparison:
         better, worse = self.scored[name], self.scored[rival]
-        tests = 1 if name == "kernels" else len(_LADDER) - 2  # so many rules are no large margins
+        tests = 1 if name == "kernels" else len(_LADDER) - 2  # rules that are not large margins
         return compare(
             (better.name, better.right),
             (worse.name, worse.right),
-            self.sample.judged,
+            self.sample.compared,
             tests,
             LEVEL,
         )
 
     # ------------------------------------------------------------ what it all amounts to
 
-    def look_for_signal(self) -> None:
+    def find_signal(self) -> None:
         """Ask whether any rule ranks rows, or names classes, better than by chance."""
         if not self.scored:
             self._skip("signal", self._nothing)
             return
-        tests, majority, judged = 2 * len(self.scored), self.sample.majority, self.sample.judged
-        accuracy = Metric.of("accuracy", judged.y, self.table.n_classes)
+        tests, majority, metric = 2 * len(self.scored), self.sample.majority, self.sample.compared
+        accuracy = Metric.of("accuracy", metric.y, self.table.n_classes)
         for scored in self.scored.values():
             named = (scored.name, scored.right)
             self.signal += [
-                rank(scored.name, scored.scores, judged.y, self._strata, tests),
+                rank(scored.name, scored.scores, metric.y, self._strata, tests),
                 compare(named, ("naming the largest class", majority), accuracy, tests, SIGNAL),
             ]
         self.signal.sort(key=lambda found: found.p_value)
@@ -279,29 +292,29 @@ class Rungs:
             self.signal = []
             self._skip("signal", self._nothing)
             return
-        share = f"{majority.mean():.2%} of {self.judged} rows"
-        said = (
+        share = f"{majority.mean():.2%} of {self.n_compared} rows"
+        message = (
             f"none of {len(self.scored)} methods ranks rows better than chance, or is right more "
             f"often than naming the largest class, {share}."
         )
         if self.signal[0].significant:
-            said = f"{self.signal[0]}; the largest class has {share}."
+            message = f"{self.signal[0]}; the largest class has {share}."
         evidence = {
             "majority_accuracy": float(majority.mean()),
             "tests": [found.to_dict() for found in self.signal],
         }
-        self._answer("signal", said, self.judged, evidence, self.signal[0])
+        self._answer("signal", message, self.n_compared, evidence, self.signal[0])
 
     @property
     def _strata(self) -> Ints:
-        """Which rows were judged by the same fit."""
+        """Which rows were scored by the same fit."""
         fresh = self.sample.y_fresh
         return self.sample.folds if fresh is None else np.zeros(len(fresh), dtype=np.int64)
 
     @property
-    def judged(self) -> int:
+    def n_compared(self) -> int:
         """How many rows families are compared by."""
-        return len(self.sample.judged.y)
+        return len(self.sample.compared.y)
 
     @property
     def silent(self) -> bool:
@@ -313,26 +326,26 @@ class Rungs:
         """Whether there are so few rows that not even a faultless rule could show signal."""
         if not self.signal:
             return True
-        y, tests = self.sample.judged.y, self.signal[0].tests
+        y, tests = self.sample.compared.y, self.signal[0].tests
         faultless = np.asarray(y[:, np.newaxis] == np.arange(self.table.n_classes), dtype=float)
         ranked = rank("", faultless, y, self._strata, tests)
         accuracy = Metric.of("accuracy", y, self.table.n_classes)
         return not ranked.significant and hopeless(~self.sample.majority, accuracy, tests, SIGNAL)
 
-    def look_for_overlap(self) -> None:
+    def estimate_overlap(self) -> None:
         """Estimate the least error that any rule can reach, by the best of those tried."""
         if self.unfinished or self.best is None:
             self._skip("overlap", self._nothing)
             return
         best, (low, high) = self.best, self.bayes_error
-        said = (
+        message = (
             f"the best rule, {best.name}, errs on {1 - best.score:.1%} of rows that it was not "
             f"fitted to, between {low:.1%} and {high:.1%}"
             f"{'' if self.scoring == 'accuracy' else ' (the mean over classes)'}: an estimate of "
             "the least possible error."
         )
         evidence = {"method": best.name, "error": 1 - best.score, "interval": [low, high]}
-        self._answer("overlap", said, self.judged, evidence)
+        self._answer("overlap", message, self.n_compared, evidence)
 
     @property
     def best(self) -> Scored | None:
@@ -343,7 +356,7 @@ class Rungs:
     def bayes_error(self) -> tuple[float, float]:
         """A 95 % interval of the best rule's error."""
         assert self.best is not None
-        low, high = self.sample.judged.interval(self.best.right)
+        low, high = self.sample.compared.interval(self.best.right)
         return 1 - high, 1 - low
 
     @property
@@ -360,8 +373,8 @@ class Rungs:
             self._skip("giving up", "not asked: it cannot change the verdict.")
             return
         if self.sample.wide and self.table.n_classes > _WIDE_CLASSES:
-            said = f"not asked: every two of {self.table.n_classes} wide classes take too long."
-            self._skip("giving up", said)
+            message = f"not asked: every two of {self.table.n_classes} wide classes take too long."
+            self._skip("giving up", message)
             return
         metric = Metric.of(self.scoring, self.table.y)
         n = len(self.table.y)
@@ -369,8 +382,8 @@ class Rungs:
         if self.given_up is None:
             self._run_out("giving up")
             return
-        said, evidence = f"{self.given_up}.", self.given_up.to_dict()
-        self._answer("giving up", said, n, evidence, self.given_up)
+        message, evidence = f"{self.given_up}.", self.given_up.to_dict()
+        self._answer("giving up", message, n, evidence, self.given_up)
 
     @property
     def unfinished(self) -> bool:
@@ -391,12 +404,12 @@ class Rungs:
         if not self.chosen or self.thorough:
             return False
         scored = self.scored[self.chosen]
-        if hopeless(~scored.right, self.sample.judged):
-            said = (
-                f"not asked: {scored.name} errs on {scored.errors} of {self.judged} rows, and "
+        if hopeless(~scored.right, self.sample.compared):
+            message = (
+                f"not asked: {scored.name} errs on {scored.errors} of {self.n_compared} rows, and "
                 "not even a rule without errors would be significantly better."
             )
-            self._skip(name, said)
+            self._skip(name, message)
             return True
         return False
 
@@ -413,23 +426,23 @@ class Rungs:
         if found is None:
             self._run_out(name)
             return
-        said = self._beside_rival(name, found)
+        message = self._compare_with_rival(name, found)
         evidence: dict[str, Any] = found.to_dict()
         if note:
             evidence["note"] = note
         if name in self.gain:
             evidence["comparison"] = self.gain[name].to_dict()
-        self._answer(name, f"{said}.", self.judged, evidence, self.gain.get(name))
+        self._answer(name, f"{message}.", self.n_compared, evidence, self.gain.get(name))
 
-    def _worth(self, found: Scored) -> str:
+    def _describe_score(self, found: Scored) -> str:
         if self.scoring == "accuracy":
-            return f"is right on {found.score:.2%} of {self.judged} rows"
-        return f"has a balanced accuracy of {found.score:.2%} on {self.judged} rows"
+            return f"is right on {found.score:.2%} of {self.n_compared} rows"
+        return f"has a balanced accuracy of {found.score:.2%} on {self.n_compared} rows"
 
     def _answer(
-        self, name: str, said: str, rows: int, evidence: dict[str, Any], witness: Any = None
+        self, name: str, message: str, rows: int, evidence: dict[str, Any], witness: Any = None
     ) -> None:
-        self.answers.append(Rung(name, said, True, rows, evidence, witness))
+        self.answers.append(Rung(name, message, True, rows, evidence, witness))
 
     def _skip(self, name: str, why: str) -> None:
         self.answers.append(Rung(name, why, ran=False))
@@ -439,7 +452,7 @@ class Rungs:
         self._skip(name, _TIME)
 
 
-def _as_compared(X: Any, wide: bool) -> Any:
+def _as_learnt(X: Any, wide: bool) -> Any:
     """Return rows as learners get them: sparse only if they are wide."""
     if not sp.issparse(X):
         return X

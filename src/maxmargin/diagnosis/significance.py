@@ -64,7 +64,7 @@ class Metric:
     def interval(self, right: Flags) -> tuple[float, float]:
         """Return a 95 % interval of the score: Wilson's, with the rows that the weights amount to.
 
-        Balanced accuracy is a mean of K shares; its variance is that of one share of so many rows.
+        Balanced accuracy is a mean of K shares; its variance is that of one share of these rows.
         """
         share = self.score(right)
         n = self.counts(np.ones(len(self.y), dtype=bool))
@@ -259,7 +259,7 @@ def rank(method: str, scores: Floats, y: Ints, folds: Ints, tests: int = 1) -> R
     scores. The statistic, the mean AUC of classes against the rest, then has a known mean and
     variance (Hoeffding's combinatorial central limit theorem), and folds add up. With few rows in
     a class or many ties the normal distribution has too thin a tail: a p-value that is small, but
-    not tiny, is counted anew among random orders of the labels.
+    not tiny, is counted among random orders of the labels instead.
 
     Examples
     --------

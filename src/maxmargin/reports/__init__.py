@@ -1,5 +1,5 @@
 """One HTML file about a fitted model: what it is, what is proved, and what is worth a look."""
 
-from maxmargin.reports.writing import report
+from maxmargin.reports.write import report
 
 __all__ = ["report"]

@@ -1,133 +1,359 @@
-"""The page: what is reported, section by section, and how it looks."""
+"""The page: a summary, the sections, and how they look."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from maxmargin.diagnosis import Diagnosis, diagnose
-from maxmargin.html import Html, html, joined, table, tag, visible
+from maxmargin.diagnosis.significance import wilson
+from maxmargin.html import Html, bullets, html, joined, table, tag, visible
+from maxmargin.inspection.code import drop_addresses
 from maxmargin.plots.style import COLOURS, WRONG
-from maxmargin.reports.columns import SHOWN, columns, importances
-from maxmargin.reports.making import making, searching
-from maxmargin.reports.pictures import figures
-from maxmargin.reports.proof import finding, proof
-from maxmargin.reports.quality import quality, scoring_of
-from maxmargin.reports.rows import looking, support
-from maxmargin.reports.subject import NAME, Subject
-from maxmargin.reports.summary import same_columns, summary
+from maxmargin.reports.certificate import Finding, find_certificate, proof, short_numbers
+from maxmargin.reports.context import NAME, Context
+from maxmargin.reports.figures import figures
+from maxmargin.reports.provenance import provenance, search_results
+from maxmargin.reports.quality import (
+    Quality,
+    largest_class,
+    quality,
+    quality_of,
+    r_squared,
+    scoring_of,
+)
+from maxmargin.reports.tables import (
+    COLUMNS_SHOWN,
+    columns,
+    importances,
+    notable_rows,
+    support,
+)
 
 _SECONDS = 10.0  # for a diagnosis
 _CONFLICTS = 10  # groups of equal rows with different labels
 _MEMBERS = 12  # rows of such a group
-# Whatever the page might be made to hold, a browser fetches nothing and runs nothing.
+_CLASSES = 10  # listed
+_BEWARE = 6  # sentences
+_FEW = 100  # test rows
+_OVERFITTED = 0.05  # accuracy lost from rows seen to rows not seen
+_LOPSIDED = 0.75  # share of one class from which accuracy says little
+_UNFOUND = 5  # rows of a class, none of which is found
+# Even if the page held markup that is not ours, a browser would fetch and run nothing.
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
-def page(subject: Subject, diagnosis: Diagnosis | None, theme: str, script: str | None) -> str:
+def page(context: Context, diagnosis: Diagnosis | None, theme: str, script: str | None) -> str:
     """Return the whole document."""
-    main = tag("main", tag("h1", subject.title), _body(subject, diagnosis, theme, script))
+    main = tag("main", tag("h1", context.title), _body(context, diagnosis, theme, script))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{html(_POLICY)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n<link rel="icon" href="data:,">\n'
-        f"<title>{html(subject.title)}</title>\n<style>{sheet(theme)}</style>\n</head>\n"
+        f"<title>{html(context.title)}</title>\n<style>{style_sheet(theme)}</style>\n</head>\n"
         f"<body>\n{main}\n{tag('footer', tag('p', 'Made by maxmargin.'))}\n</body>\n</html>\n"
     )
 
 
-def _body(subject: Subject, diagnosis: Diagnosis | None, theme: str, script: str | None) -> Html:
+def _body(context: Context, diagnosis: Diagnosis | None, theme: str, script: str | None) -> Html:
     """Return the summary, the table of contents, and all sections."""
-    diagnosis, refused = _diagnosis(subject, diagnosis)
-    proved = finding(subject)
-    mattering = importances(subject, scoring_of(subject, diagnosis))
-    beside = [*range(len(subject.names))][:SHOWN]
-    if mattering is not None and len(subject.names) > SHOWN:
-        beside = mattering.first(SHOWN)
+    diagnosis, refused = _find_diagnosis(context, diagnosis)
+    proved = find_certificate(context)
+    mattering = importances(context, scoring_of(context, diagnosis))
+    beside = [*range(len(context.names))][:COLUMNS_SHOWN]
+    if mattering is not None and len(context.names) > COLUMNS_SHOWN:
+        beside = mattering.first(COLUMNS_SHOWN)
     sections = [
-        ("quality", "How good it is", quality(subject)),
-        ("diagnosis", "What the data allow", _diagnosed(subject, diagnosis, refused)),
-        ("proof", "What is proved", proof(subject, proved)),
-        ("columns", "Columns that matter", columns(subject, mattering)),
-        ("pictures", "Pictures", figures(subject, theme)),
-        ("support", "Support vectors", support(subject)),
-        ("looking", "Rows worth looking at", looking(subject, beside)),
+        ("quality", "How good it is", quality(context)),
+        ("diagnosis", "What the data allow", _diagnosis(context, diagnosis, refused)),
+        ("proof", "What is proved", proof(context, proved)),
+        ("columns", "Columns that matter", columns(context, mattering)),
+        ("pictures", "Pictures", figures(context, theme)),
+        ("support", "Support vectors", support(context)),
+        ("looking", "Rows worth looking at", notable_rows(context, beside)),
     ]
-    if subject.view.search is not None:
-        sections.append(("search", "The search", searching(subject.view.search, theme)))
-    sections.append(("again", "How to get the same again", making(subject, script)))
-    top = ("summary", "In short", summary(subject, diagnosis, proved))
+    if context.view.search is not None:
+        sections.append(("search", "The search", search_results(context.view.search, theme)))
+    sections.append(("again", "How to get the same again", provenance(context, script)))
+    top = ("summary", "In short", _summarize(context, diagnosis, proved))
     links = joined(
-        tag("li", tag("a", words, href=f"#{name}")) for name, words, _ in (top, *sections)
+        tag("li", tag("a", title, href=f"#{name}")) for name, title, _ in (top, *sections)
     )
     return joined(
         [_section(*top), tag("nav", tag("ol", links)), *(_section(*of) for of in sections)]
     )
 
 
-def _section(name: str, words: str, inside: Html) -> Html:
-    return tag("section", tag("h2", words), _boxed(inside), id=name)
+def _section(name: str, title: str, inside: Html) -> Html:
+    return tag("section", tag("h2", title), _put_in_boxes(inside), id=name)
 
 
-def _boxed(inside: Html) -> Html:
-    """Return markup in which wide things scroll in boxes of their own, by keyboard too."""
+def _put_in_boxes(inside: Html) -> Html:
+    """Return markup in which wide tables and code scroll inside boxes, by keyboard too."""
     box = r'<div class="scroll" tabindex="0"><\1\2>'
     opened = re.sub(r"<(table|pre)((?: [^>]*)?)>", box, inside)
     return Html(re.sub(r"</(table|pre)>", r"</\1></div>", opened))
 
 
-def _diagnosis(subject: Subject, found: Diagnosis | None) -> tuple[Diagnosis | None, str]:
+def _find_diagnosis(context: Context, found: Diagnosis | None) -> tuple[Diagnosis | None, str]:
     """Return the diagnosis given, or a new one; or why there is none."""
     if found is not None:
         return found, ""
-    if not subject.classifies:
+    if not context.classifies:
         return None, "The ladder of questions is about classes: there are none here."
     # Words and gaps in a table are for the steps before the machine to fill in.
-    rows = subject.X if subject.numeric or not subject.names else subject.view.transform(subject.X)
+    rows = context.X if context.numeric or not context.names else context.view.transform(context.X)
     try:
-        return diagnose(rows, subject.y, max_time=_SECONDS), ""
+        return diagnose(rows, context.y, max_time=_SECONDS), ""
     except (TypeError, ValueError) as refused:
         return None, f"These data cannot be diagnosed: {visible(refused)}"
 
 
-def _diagnosed(subject: Subject, found: Diagnosis | None, refused: str) -> Html:
+def _diagnosis(context: Context, found: Diagnosis | None, refused: str) -> Html:
     if found is None:
         return tag("p", refused)
-    shown = subject.worded(Html(found._repr_html_()), same_columns(subject, found))
-    width, prepared = len(subject.names), found.n_features
+    shown = context.worded(Html(found._repr_html_()), _same_columns(context, found))
+    width, prepared = len(context.names), found.n_features
     counted = f"Prepared for learning, the {width} columns are {prepared}: those are diagnosed."
-    said = tag("p", counted) if width not in (0, prepared) else ""
-    return joined([said, Html(shown), _conflicts(subject, found)])
+    message = tag("p", counted) if width not in (0, prepared) else ""
+    return joined([message, Html(shown), _conflicts(context, found)])
 
 
-def _conflicts(subject: Subject, found: Diagnosis) -> Html:
+def _conflicts(context: Context, found: Diagnosis) -> Html:
     """Return which rows are equal but have different labels, by the numbers the user knows."""
     witnesses = (found.witness, *(rung.witness for rung in found.rungs))
     groups: Any = next((of.groups for of in witnesses if hasattr(of, "groups")), [])
-    if not len(groups) or found.n_rows != len(subject.numbers):
+    if not len(groups) or found.n_rows != len(context.numbers):
         return Html("")
     lines = []
     for rows in groups[:_CONFLICTS]:
-        numbers = ", ".join(visible(n, NAME) for n in subject.numbers[rows[:_MEMBERS]])
-        labels, counts = np.unique(np.asarray(subject.y)[rows], return_counts=True)
+        numbers = ", ".join(visible(n, NAME) for n in context.numbers[rows[:_MEMBERS]])
+        labels, counts = np.unique(np.asarray(context.y)[rows], return_counts=True)
         each = zip(labels, counts, strict=True)
-        said = ", ".join(f"{visible(label, NAME)} × {count}" for label, count in each)
-        lines.append([numbers + (" …" if len(rows) > _MEMBERS else ""), said])
+        labelled = ", ".join(f"{visible(label, NAME)} × {count}" for label, count in each)
+        lines.append([numbers + (" …" if len(rows) > _MEMBERS else ""), labelled])
     caption = f"Equal rows with different labels: {len(lines)} of {len(groups)} groups."
-    return table([f"{subject.wording.row}s", f"{subject.wording.label}s"], lines, caption)
+    return table([f"{context.wording.row}s", f"{context.wording.label}s"], lines, caption)
+
+
+# ------------------------------------------------------------ in short
+#
+# For a reader with one course in machine learning and two minutes.
+
+_WIDEST = "the boundary with the widest margin between the classes"
+_SOFT = f"{_WIDEST}, where rows inside the margin or beyond the boundary cost"
+_PERCEPTRON = "a boundary that was corrected at each mistake"
+_MODELS = {
+    "SVC": f"A support vector classifier: {_SOFT} C times their depth.",
+    "LinearSVC": f"A linear support vector classifier: {_SOFT} C times a loss.",
+    "HardMarginSVC": f"A hard-margin classifier: {_WIDEST}, with every training row outside of it.",
+    "NuSVC": "A support vector classifier in which ν bounds the share of rows inside the margin.",
+    "SVR": "A support vector regressor: errors up to ε cost nothing, larger ones C times the rest.",
+    "LinearSVR": "A linear support vector regressor: errors up to ε cost nothing, larger ones C "
+    "times a loss.",
+    "NuSVR": "A support vector regressor in which ν bounds the share of rows outside of the tube.",
+    "OneClassSVM": "An outlier detector: a surface around most of the rows; ν bounds the share of "
+    "training rows outside of it.",
+    "Perceptron": f"A perceptron: {_PERCEPTRON}.",
+    "AveragedPerceptron": f"An averaged perceptron: the mean of {_PERCEPTRON}.",
+    "VotedPerceptron": f"A voted perceptron: a vote of all stages of {_PERCEPTRON}.",
+    "KernelPerceptron": f"A kernel perceptron: {_PERCEPTRON}, in the feature space of a kernel.",
+}
+
+
+def _summarize(context: Context, diagnosis: Any, found: Finding) -> Html:
+    """Return the key figures and a few sentences."""
+    quality = quality_of(context.parts[0], context.machine) if context.classifies else None
+    sentences = [
+        ("The data", _describe_data(context)),
+        ("The model", describe_model(context)),
+        ("How good", _describe_quality(context)),
+        *([("The diagnosis", _describe_verdict(context, diagnosis))] if diagnosis else []),
+        ("The proof", found.sentence),
+    ]
+    warned = [*_find_warnings(context, quality, diagnosis)]
+    kept = warned[:_BEWARE]
+    if len(warned) > len(kept):
+        kept.append(f"And {len(warned) - len(kept)} more, below.")
+    return joined(
+        [
+            tag("dl", *_key_figures(context, quality, found), class_="strip"),
+            *(tag("p", tag("b", f"{lead}. "), sentence) for lead, sentence in sentences),
+            tag("div", tag("b", "Beware"), bullets(kept), class_="beware") if kept else "",
+        ]
+    )
+
+
+def _key_figures(context: Context, quality: Quality | None, found: Finding) -> Iterator[Html]:
+    """Yield the key figures."""
+    where = f"{context.parts[0].name} rows"
+    if quality is not None:
+        for figure in quality.figures():
+            yield _key_figure(figure.name, str(figure), figure.interval or where)
+        best, share = largest_class(context)
+        yield _key_figure("to beat", f"{share:.2%}", f"always saying {visible(best, NAME)!r}")
+    elif context.regresses:
+        yield _key_figure("R²", r_squared(context.parts[0]), where)
+        off = np.abs(context.parts[0].scores.values)
+        yield _key_figure("mean error", f"{off.mean():.4g}", where)
+    else:
+        out = ~context.parts[0].scores.right
+        yield _key_figure("outliers", f"{out.mean():.2%}", where)
+    if not context.guesses:
+        yield _key_figure(
+            "proved", "yes" if found.kind == "proved" else "no", "on the training rows"
+        )
+
+
+def _key_figure(name: str, value: str, note: str) -> Html:
+    return tag("div", tag("dt", name), tag("dd", tag("b", value), tag("small", note)))
+
+
+def _describe_data(context: Context) -> Html:
+    train, columns = context.train.total, len(context.names)
+    test = f" to train on and {context.test.total:,} to test on" if context.test else ""
+    message = f"{train:,} rows{test}" + (f", {columns:,} columns" if columns else "")
+    if not context.classifies:
+        return html(f"{message}.")
+    labels, counts = np.unique(np.asarray(context.y), return_counts=True)
+    listed = [
+        joined([tag("b", visible(label, NAME)), f" ({count:,} rows, {count / train:.1%})"])
+        for label, count in zip(labels[:_CLASSES], counts, strict=False)
+    ]
+    commas = [part for k, one in enumerate(listed) for part in ((", " if k else ""), one)]
+    rest = f", and {len(labels) - _CLASSES} more" if len(labels) > _CLASSES else ""
+    name = visible(context.wording.label, NAME)
+    called = "The label" if name == "label" else f"The label, {name!r},"
+    among = "; among the training rows" if context.test else ""
+    lead = f"{message}. {called} has {len(labels)} classes{among}: "
+    return joined([lead, *commas, f"{rest}."])
+
+
+def describe_model(context: Context) -> str:
+    """Return what the model is: its kind, its kernel, what comes before it."""
+    machine = context.machine
+    name = type(machine).__name__
+    message = _MODELS.get(name, f"{name}, a model of {type(machine).__module__.partition('.')[0]}.")
+    kernel = getattr(machine, "kernel_", None)
+    if kernel is not None and hasattr(kernel, "gram"):
+        message += f" Kernel: {short_numbers(drop_addresses(repr(kernel)))}."
+    cost = machine.get_params().get("C")
+    if isinstance(cost, int | float):
+        message += f" C = {cost:.4g}."
+    steps = context.view.steps
+    if steps:
+        message += " Before it: " + ", ".join(type(step).__name__ for step in steps) + "."
+    return message
+
+
+def _describe_quality(context: Context) -> str:
+    part = context.parts[0]
+    if context.regresses:
+        off = np.abs(part.scores.values)
+        return (
+            f"On the {part.name} rows R² = {r_squared(part)} (1 is perfect, 0 is no better than "
+            f"their mean); it is off by {off.mean():.4g} on average, by {off.max():.4g} at most."
+        )
+    n, right = len(part.rows), int(part.scores.right.sum())
+    if not context.classifies:
+        return f"It calls {n - right:,} of {n:,} {part.name} rows outliers ({1 - right / n:.2%})."
+    best, share = largest_class(context)
+    beaten = f"Always saying {visible(best, NAME)!r} would be right in {share:.2%}."
+    if part.name != "test":
+        return (
+            f"It is right in {right / n:.2%} ({right} of {n}) of the rows that it has seen, which "
+            f"is too good to expect of new ones. {beaten}"
+        )
+    low, high = wilson(right / n, n)
+    return (
+        f"Of the test rows, which it has not seen, it is right in {right / n:.2%} ({right} of "
+        f"{n}); of new rows like these, between {low:.1%} and {high:.1%} (95 % interval). {beaten}"
+    )
+
+
+def _describe_verdict(context: Context, diagnosis: Any) -> str:
+    short = diagnosis.reason.partition(" What is known: ")[0]  # the rest is below
+    reason = context.worded(visible(short), _same_columns(context, diagnosis))
+    return f"{diagnosis.verdict.capitalize()}: {reason[:1].lower()}{reason[1:]}"
+
+
+def _same_columns(context: Context, diagnosis: Any) -> bool:
+    """Return whether the columns that were diagnosed are those of X, and have names."""
+    return bool(context.named and context.numeric and diagnosis.n_features == len(context.names))
+
+
+def _find_warnings(context: Context, quality: Quality | None, diagnosis: Any) -> Iterator[str]:
+    """Yield what could mislead, the gravest first."""
+    if context.test is None:
+        yield "No rows were held out: how good the model is on new ones is not known."
+    if context.guesses:
+        yield "The model uses no column: it is a yardstick for others, not a way to predict."
+    elif quality is not None:
+        yield from _warn_of_classes(context, quality)
+    yield from context.wording.messages
+    for part in context.parts:
+        if part.sampled:
+            yield f"There are many rows: figures are about {part.sampled}."
+    for warning in getattr(diagnosis, "warnings", ()):
+        yield context.worded(visible(warning), _same_columns(context, diagnosis))
+
+
+def _warn_of_classes(context: Context, quality: Quality) -> Iterator[str]:
+    best, share = largest_class(context)
+    figures = {figure.name: figure for figure in quality.figures()}
+    low = figures["accuracy"].low
+    if share > _LOPSIDED:
+        yield (
+            f"{share:.1%} of the rows are {visible(best, NAME)!r}, so accuracy alone misleads: "
+            "look at the balanced accuracy and at the recall of each class."
+        )
+    if low <= share:
+        yield (
+            f"Its accuracy is not clearly above the {share:.2%} of always saying "
+            f"{visible(best, NAME)!r}."
+        )
+    lost = [
+        visible(label, NAME)
+        for label, n, hits in zip(
+            quality.labels, quality.rows, quality.counts.diagonal(), strict=True
+        )
+        if n >= _UNFOUND and not hits
+    ]
+    if lost:
+        names = ", ".join(repr(name) for name in lost[:_CLASSES])
+        yield f"It finds no row of {names}" + (" and more." if len(lost) > _CLASSES else ".")
+    unknown = int((~np.isin(quality.y, quality.classes)).sum())
+    if unknown:
+        yield f"{unknown} rows have labels that the model has never seen: it gets them wrong."
+    if context.test is not None:
+        yield from _warn_of_test_rows(context, figures["accuracy"])
+
+
+def _warn_of_test_rows(context: Context, accuracy: Any) -> Iterator[str]:
+    seen = float(context.train.scores.right.mean())
+    if seen - accuracy.value > _OVERFITTED and seen > accuracy.high:
+        yield (
+            f"It is right in {seen:.1%} of the rows it was fitted to, but in {accuracy.value:.1%} "
+            "of the test rows: it has learnt some rows by heart."
+        )
+    count = len(context.parts[0].rows)
+    if count < _FEW:
+        yield f"There are only {count} test rows, so figures of them are rough."
 
 
 # ------------------------------------------------------------ how it looks
 
 _SHEET = """
-:root { --paper: #ffffff; --ink: #1c1f23; --soft: #5a6169; --line: #d5dae0; --shade: #f4f6f8;
-  --link: #0060a0; --good: #00694c; --open: #8a6d00; --hit: 90 99 108; --miss: MISS; }
+:root { --background: #ffffff; --foreground: #1c1f23; --soft: #5a6169; --line: #d5dae0;
+  --shade: #f4f6f8; --link: #0060a0; --good: #00694c; --open: #8a6d00; --hit: 90 99 108;
+  --miss: MISS; }
 DARK
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
-body { margin: 0 auto; padding: 1rem; max-width: 60rem; background: var(--paper);
-  color: var(--ink); font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: break-word; }
+body { margin: 0 auto; padding: 1rem; max-width: 60rem; background: var(--background);
+  color: var(--foreground); font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: break-word; }
 h1 { font-size: 1.7rem; line-height: 1.2; margin: 0.5rem 0; }
 h2 { font-size: 1.25rem; margin: 2.2rem 0 0.5rem; border-bottom: 1px solid var(--line); }
 h3 { font-size: 1.05rem; margin: 1.2rem 0 0.3rem; }
@@ -157,7 +383,7 @@ th, td { text-align: left; vertical-align: top; padding: 0.25rem 0.7rem 0.25rem 
 .confusion { border-collapse: separate; border-spacing: 2px; }
 .confusion th, .confusion td { border: 0; padding: 0.25rem 0.5rem; min-width: 2.2rem; }
 .confusion td { text-align: right; }
-.confusion th[scope="row"] { position: sticky; left: 0; background: var(--paper);
+.confusion th[scope="row"] { position: sticky; left: 0; background: var(--background);
   max-width: 10rem; }
 .confusion.upright th, .confusion.upright td { padding: 0.1rem 0.3rem; white-space: nowrap;
   min-width: 1.7rem; }
@@ -189,7 +415,8 @@ figcaption, .missing, footer { color: var(--soft); font-size: 0.9rem; }
 @media (max-width: 30rem) { nav ol { columns: 1; } body { padding: 0.7rem; }
   .strip { grid-template-columns: 1fr 1fr; } }
 @media print {
-  :root { --paper: #ffffff; --ink: #000000; --soft: #333333; --line: #999999; --shade: #ffffff; }
+  :root { --background: #ffffff; --foreground: #000000; --soft: #333333; --line: #999999;
+    --shade: #ffffff; }
   body { max-width: none; padding: 0; font-size: 10pt; }
   nav { display: none; }
   .scroll, .wide picture { overflow: visible; }
@@ -201,14 +428,14 @@ figcaption, .missing, footer { color: var(--soft); font-size: 0.9rem; }
 }
 """
 
-_DARK = """:root { --paper: #15181c; --ink: #e8e8e8; --soft: #a9b0b7; --line: #3a4046;
+_DARK = """:root { --background: #15181c; --foreground: #e8e8e8; --soft: #a9b0b7; --line: #3a4046;
   --shade: #1e2227; --link: #7cc4f5; --good: #3fcf9f; --open: #d9b84a; --hit: 160 168 176; }"""
 _SWATCH = """i[class^="class-"] { display: inline-block; width: 0.7em; height: 0.7em;
   margin-right: 0.4em; border-radius: 2px; }
 """
 
 
-def sheet(theme: str) -> str:
+def style_sheet(theme: str) -> str:
     """Return the style sheet for "light", "dark", or "auto": as the reader's system has it."""
     dark = {
         "light": ":root { color-scheme: light; }",

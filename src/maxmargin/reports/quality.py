@@ -12,12 +12,12 @@ from scipy.optimize import brentq
 from sklearn.metrics import roc_auc_score
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.diagnosis.inputs import chosen_scoring
+from maxmargin.diagnosis.inputs import choose_scoring
 from maxmargin.diagnosis.significance import wilson
 from maxmargin.html import Html, bullets, html, joined, table, tag, visible
-from maxmargin.reports.subject import NAME, ScoredRows, Subject
+from maxmargin.reports.context import NAME, Context, ScoredRows
 
-COLOURED = 6  # classes that have a colour of their own in the pictures
+COLOURED = 6  # up to which each class has its own colour in the figures
 _Z = 1.96  # two-sided 95 %
 _TINY = 1e-12  # of an area: less than a pair of rows
 _MATRIX = 60  # classes of a confusion matrix: it would be larger than its use
@@ -66,8 +66,8 @@ class Quality:
     def counts(self) -> Ints:
         """How many rows of each label (down) get which prediction (across)."""
         k = len(self.labels)
-        true, said = (np.searchsorted(self.labels, of) for of in (self.y, self.predicted))
-        return np.bincount(true * k + said, minlength=k * k).reshape(k, k).astype(np.int64)
+        true, predicted = (np.searchsorted(self.labels, of) for of in (self.y, self.predicted))
+        return np.bincount(true * k + predicted, minlength=k * k).reshape(k, k).astype(np.int64)
 
     @property
     def rows(self) -> Ints:
@@ -88,6 +88,13 @@ class Quality:
     def f1(self) -> Floats:
         """Harmonic mean of precision and recall, 2 hits / (rows + predictions)."""
         return _shares(2 * self.counts.diagonal(), self.rows + self.counts.sum(axis=0), 0.0)
+
+    def confusions(self, most: int) -> list[tuple[int, int]]:
+        """Return the most frequent confusions as positions among ``labels``: true, predicted."""
+        wrong = self.counts - np.diag(self.counts.diagonal())
+        order = np.argsort(-wrong, axis=None, kind="stable")[: min(most, np.count_nonzero(wrong))]
+        true, predicted = np.unravel_index(order, wrong.shape)
+        return list(zip(true.tolist(), predicted.tolist(), strict=True))
 
     def figures(self) -> Iterator[Figure]:
         """Yield accuracy, balanced accuracy, F1, and of scores the area under the ROC curve."""
@@ -163,13 +170,13 @@ def auc_interval(value: float, m: int, n: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def scoring_of(subject: Subject, diagnosis: Any) -> str:
+def scoring_of(context: Context, diagnosis: Any) -> str:
     """Return the metric that models are compared by: the diagnosis's, or by the same rule."""
-    if not subject.classifies:
-        return "R²" if subject.regresses else "mean score"
+    if not context.classifies:
+        return "R²" if context.regresses else "mean score"
     stated = getattr(diagnosis, "scoring", None)
-    classes = np.unique(np.asarray(subject.y), return_inverse=True)[1]
-    return str(stated or chosen_scoring("auto", classes)).replace("_", " ")
+    classes = np.unique(np.asarray(context.y), return_inverse=True)[1]
+    return str(stated or choose_scoring("auto", classes)).replace("_", " ")
 
 
 def _shares(hits: Any, of: Any, otherwise: float) -> Floats:
@@ -179,16 +186,16 @@ def _shares(hits: Any, of: Any, otherwise: float) -> Floats:
 # ------------------------------------------------------------ on the page
 
 
-def quality(subject: Subject) -> Html:
+def quality(context: Context) -> Html:
     """Return tables of how good the model is."""
-    if subject.classifies:
-        return joined([*_of_classes(subject)])
-    if subject.regresses:
-        lines = [(f"{part.name} rows", *_fit(part)) for part in subject.parts]
+    if context.classifies:
+        return joined([*_of_classes(context)])
+    if context.regresses:
+        lines = [(f"{part.name} rows", *_fit(part)) for part in context.parts]
         heads = ["", "rows", "R²", "mean error", "largest error"]
-        return joined([table(heads, lines), tag("p", _SEEN) if not subject.test else ""])
+        return joined([table(heads, lines), tag("p", _SEEN) if not context.test else ""])
     lines = []
-    for part in subject.parts:
+    for part in context.parts:
         out = int((~part.scores.right).sum())
         lines.append((f"{part.name} rows", len(part.rows), out, f"{out / len(part.rows):.2%}"))
     return table(["", "rows", "outliers", "share"], lines)
@@ -200,108 +207,105 @@ _SEEN = (
 )
 
 
-def _of_classes(subject: Subject) -> Iterator[Html]:
-    qualities = [quality_of(part, subject.machine) for part in subject.parts]
-    yield _figures(subject, qualities)
-    for part in subject.parts:
+def _of_classes(context: Context) -> Iterator[Html]:
+    qualities = [quality_of(part, context.machine) for part in context.parts]
+    yield _figures(context, qualities)
+    for part in context.parts:
         if part.sampled:
             yield tag("p", f"Of {part.sampled}.")
-    if not subject.test:
-        yield tag("p", subject.worded(_SEEN))
-    first, part = qualities[0], subject.parts[0]
+    if not context.test:
+        yield tag("p", context.worded(_SEEN))
+    first, part = qualities[0], context.parts[0]
     yield tag("h3", f"Class by class, {part.name} rows")
     yield tag(
         "p",
         "Precision: of the rows that the model gives this label, how many have it. Recall: of the "
         "rows that have it, how many the model finds (with a 95 % interval).",
     )
-    yield _by_class(subject, first)
+    yield _by_class(context, first)
     yield tag("h3", f"What is taken for what, {part.name} rows")
-    yield from _confusions(subject, first)
+    yield from _confusions(context, first)
 
 
-def _figures(subject: Subject, qualities: list[Quality]) -> Html:
+def _figures(context: Context, qualities: list[Quality]) -> Html:
     """Return figures of the test rows with intervals, of the training rows, and what they are."""
     known = [{figure.name: figure for figure in quality.figures()} for quality in qualities]
     lines: list[list[Any]] = []
     for name, figure in known[0].items():
         others = [str(of[name]) if name in of else "–" for of in known[1:]]
         lines.append([name, tag("b", str(figure)), figure.interval or "–", *others])
-    first, *rest = (f"{part.name} rows" for part in subject.parts)
-    best, share = largest_class(subject)
+    first, *rest = (f"{part.name} rows" for part in context.parts)
+    best, share = largest_class(context)
     saying = f"accuracy of always saying {visible(best, NAME)!r}"
     lines.append([saying, f"{share:.2%}", "–", *["–"] * len(rest)])
     meanings = (joined([tag("b", name), f": {of.meaning}."]) for name, of in known[0].items())
     return joined([table(["", first, "95 % interval", *rest], lines), bullets(meanings)])
 
 
-def largest_class(subject: Subject) -> tuple[Any, float]:
-    """Return the most frequent label in training, and its share of the rows that are judged."""
-    labels, counts = np.unique(np.asarray(subject.y), return_counts=True)
+def largest_class(context: Context) -> tuple[Any, float]:
+    """Return the most frequent label in training, and its share of the rows that are scored."""
+    labels, counts = np.unique(np.asarray(context.y), return_counts=True)
     best = labels[counts.argmax()]
-    return best, float(np.mean(np.asarray(subject.parts[0].y) == best))
+    return best, float(np.mean(np.asarray(context.parts[0].y) == best))
 
 
-def _by_class(subject: Subject, found: Quality) -> Html:
+def _by_class(context: Context, found: Quality) -> Html:
     lines = []
     for k, label in enumerate(found.labels):
         n, hits = int(found.rows[k]), int(found.counts[k, k])
         low, high = wilson(hits / n, n) if n else (np.nan, np.nan)
         recall = f"{found.recall[k]:.1%} ({low:.0%} to {high:.0%})" if n else "no rows"
         lines.append(
-            [_class(subject, label), n, f"{found.precision[k]:.1%}", recall, f"{found.f1[k]:.1%}"]
+            [_class(context, label), n, f"{found.precision[k]:.1%}", recall, f"{found.f1[k]:.1%}"]
         )
-    return table([subject.wording.label, "rows", "precision", "recall", "F1"], lines)
+    return table([context.wording.label, "rows", "precision", "recall", "F1"], lines)
 
 
-def _class(subject: Subject, label: Any, longest: int = NAME) -> Html:
+def _class(context: Context, label: Any, longest: int = NAME) -> Html:
     """Return a label with the colour that its class has in the pictures."""
-    k = next((k for k, known in enumerate(subject.classes) if known == label), COLOURED)
-    few = len(subject.classes) <= COLOURED
+    k = next((k for k, known in enumerate(context.classes) if known == label), COLOURED)
+    few = len(context.classes) <= COLOURED
     swatch = tag("i", class_=f"class-{k}") if few and k < COLOURED else Html("")
     return joined([swatch, visible(label, longest)])
 
 
-def _confusions(subject: Subject, found: Quality) -> Iterator[Html]:
+def _confusions(context: Context, found: Quality) -> Iterator[Html]:
     if len(found.labels) <= _MATRIX:
         yield tag(
             "p",
             "Down the side the true label, along the top what the model says. Grey is right, red "
             "is wrong; the darker, the larger the share of the label's rows.",
         )
-        yield _matrix(subject, found)
+        yield _matrix(context, found)
     else:
         yield tag("p", f"A table of {len(found.labels)} classes would be too large to read.")
-    wrong = found.counts.copy()
-    np.fill_diagonal(wrong, 0)
-    pairs = int((wrong > 0).sum())
+    pairs = found.confusions(len(found.labels) ** 2)
     if len(found.labels) <= 4 or not pairs:
         return
-    order = np.argsort(-wrong, axis=None, kind="stable")[: min(_CONFUSIONS, pairs)]
     lines = []
-    for true, said in zip(*np.unravel_index(order, wrong.shape), strict=True):
-        share = wrong[true, said] / found.rows[true]
-        names = (_class(subject, found.labels[k]) for k in (true, said))
-        lines.append([*names, int(wrong[true, said]), f"{share:.1%}"])
-    caption = f"The most frequent confusions ({len(lines)} of {pairs} kinds)."
+    for true, predicted in pairs[:_CONFUSIONS]:
+        count = int(found.counts[true, predicted])
+        names = (_class(context, found.labels[k]) for k in (true, predicted))
+        lines.append([*names, count, f"{count / found.rows[true]:.1%}"])
+    caption = f"The most frequent confusions ({len(lines)} of {len(pairs)} kinds)."
     yield table(
-        [subject.wording.label, "taken for", "rows", "share of the label's rows"], lines, caption
+        [context.wording.label, "taken for", "rows", "share of the label's rows"], lines, caption
     )
 
 
-def _matrix(subject: Subject, found: Quality) -> Html:
+def _matrix(context: Context, found: Quality) -> Html:
     """Return a table in which cells are the darker the larger their share of their row is."""
     upright = len(found.labels) >= _UPRIGHT
     longest = _NARROW if upright else NAME
-    heads = [tag("th", subject.wording.label, scope="col")]
+    heads = [tag("th", context.wording.label, scope="col")]
     heads += [
-        tag("th", tag("span", _class(subject, label, longest)), scope="col")
+        tag("th", tag("span", _class(context, label, longest)), scope="col")
         for label in found.labels
     ]
     rows = []
     for k, label in enumerate(found.labels):
         cells = (_cell(found, k, j) for j in range(len(found.labels)))
-        name = tag("th", _class(subject, label, longest), scope="row")
+        name = tag("th", _class(context, label, longest), scope="row")
         rows.append(tag("tr", name, *cells))
     inside = (tag("thead", tag("tr", *heads)), tag("tbody", *rows))
     return tag("table", *inside, class_="confusion upright" if upright else "confusion")

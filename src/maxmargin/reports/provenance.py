@@ -1,6 +1,6 @@
-"""How the model came about: what was searched, and how to get the same again.
+"""Where the model comes from: the search, and a script that makes the same model.
 
-The script needs only the data; where it is known how they were read and split, it does that too.
+The script needs only the data; if it is known how they were read and split, it does that too.
 """
 
 import hashlib
@@ -16,8 +16,8 @@ import maxmargin
 from maxmargin.html import Html, html, joined, table, tag, visible
 from maxmargin.inspection.code import drop_addresses, write_code
 from maxmargin.problems.problem import Status
-from maxmargin.reports.pictures import draw_figure, search_picture
-from maxmargin.reports.subject import Subject
+from maxmargin.reports.context import Context
+from maxmargin.reports.figures import draw_figure, search_figure
 
 _DIGITS = 16  # of a hash
 _LINE = 10**5  # characters of a line of code
@@ -25,15 +25,15 @@ _SETTINGS = 10  # of a search
 _LONGEST, _VALUE = 240, 60  # characters of a setting, and of one value in it
 
 
-def making(subject: Subject, script: str | None) -> Html:
+def provenance(context: Context, script: str | None) -> Html:
     """Return a script that makes the model, the data it needs, and the versions used."""
-    lines = (script if script is not None else default_script(subject)).splitlines()
-    rows = [("X", *_data(subject.X))]
-    rows += [] if subject.y is None else [("y", *_data(subject.y))]
+    lines = (script if script is not None else default_script(context)).splitlines()
+    rows = [("X", *_data(context.X))]
+    rows += [] if context.y is None else [("y", *_data(context.y))]
     return joined(
         [
             tag("pre", tag("code", Html("\n".join(html(line, _LINE) for line in lines)))),
-            *(tag("p", subject.worded(words)) for words in _remarks(subject)),
+            *(tag("p", context.worded(message)) for message in _messages(context)),
             table(
                 ["", "shape and type", "SHA-256, first digits"],
                 rows,
@@ -49,24 +49,24 @@ def making(subject: Subject, script: str | None) -> Html:
     )
 
 
-def default_script(subject: Subject) -> str:
+def default_script(context: Context) -> str:
     """Return a script for rows that the reader has: X and y, and those for tests."""
-    made = write_code(subject.model)
-    labels = "" if subject.y is None else ", y"
+    made = write_code(context.model)
+    labels = "" if context.y is None else ", y"
     lines = [*made.imports, "", f"model = {made.expression}", f"model.fit(X{labels})"]
-    if subject.test is not None and subject.test.y is not None:
-        lines += figures_code(subject.model, "X_test", "y_test")
+    if context.test is not None and context.test.y is not None:
+        lines += figures_code(context.model, "X_test", "y_test")
     known = (
-        "X, y, X_test and y_test" if subject.test is not None else f"X{' and y' if labels else ''}"
+        "X, y, X_test and y_test" if context.test is not None else f"X{' and y' if labels else ''}"
     )
     return program(lines, f"{known}: your data, as described below")
 
 
-def program(lines: list[str], remark: str = "") -> str:
-    """Return lines of code as a program: remarks, all imports, each name once, then the rest."""
+def program(lines: list[str], comment: str = "") -> str:
+    """Return lines of code as a program: comments, all imports, each name once, then the rest."""
     made = ", ".join(f"{name} {number}" for name, number in versions())
-    remarks = [f"# {words}" for words in (f"Made with {made}.", remark) if words]
-    return "\n".join([*remarks, *_imports_first(lines)]) + "\n"
+    comments = [f"# {text}" for text in (f"Made with {made}.", comment) if text]
+    return "\n".join([*comments, *_imports_first(lines)]) + "\n"
 
 
 def _imports_first(lines: list[str]) -> list[str]:
@@ -90,10 +90,10 @@ def figures_code(model: Any, X: str, y: str) -> list[str]:
     lines = [
         "from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score",
         "",
-        f"said = model.predict({X})",
-        f'print(f"accuracy: {{accuracy_score({y}, said):.2%}}")',
-        f'print(f"balanced accuracy: {{balanced_accuracy_score({y}, said):.2%}}")',
-        f'f1 = f1_score({y}, said, average="macro", zero_division=0)',
+        f"predicted = model.predict({X})",
+        f'print(f"accuracy: {{accuracy_score({y}, predicted):.2%}}")',
+        f'print(f"balanced accuracy: {{balanced_accuracy_score({y}, predicted):.2%}}")',
+        f'f1 = f1_score({y}, predicted, average="macro", zero_division=0)',
         'print(f"F1, mean of the classes: {f1:.2%}")',
     ]
     return lines + _auc_code(model, X, y)
@@ -124,20 +124,20 @@ def _auc_code(model: Any, X: str, y: str) -> list[str]:
     ]
 
 
-def _remarks(subject: Subject) -> Iterator[str]:
-    """Yield the seeds, and what code cannot say."""
-    params = subject.model.get_params(deep=True)
+def _messages(context: Context) -> Iterator[str]:
+    """Yield the seeds, and what the script cannot reproduce."""
+    params = context.model.get_params(deep=True)
     seeds = {name: params[name] for name in params if name.split("__")[-1] == "random_state"}
     drawn = ", ".join(f"{name} = {drop_addresses(str(seed))}" for name, seed in seeds.items())
     yield f"Seeds: {drawn or 'none, there is no random_state'}."
-    if getattr(subject.machine, "status_", None) in (Status.MAX_TIME, Status.INTERRUPTED):
-        yield "It was stopped by the clock or by hand: next time that may be elsewhere."
-    if not write_code(subject.model).complete:
+    if getattr(context.machine, "status_", None) in (Status.MAX_TIME, Status.INTERRUPTED):
+        yield "It was stopped by the clock or by hand: the next run may stop elsewhere."
+    if not write_code(context.model).complete:
         yield "What is in <…> above cannot be written as code: put in the object that was used."
 
 
 def versions() -> list[tuple[str, str]]:
-    """Return what decides the digits of the answer."""
+    """Return the versions of what decides the digits of the answer."""
     packages = ("numpy", "scipy", "scikit-learn", "numba")
     return [
         ("maxmargin", maxmargin.__version__),
@@ -173,7 +173,7 @@ def digest(*arrays: Any) -> str:
 # ------------------------------------------------------------ the search
 
 
-def searching(search: Any, theme: str) -> Html:
+def search_results(search: Any, theme: str) -> Html:
     """Return the map of a search and a table of its best candidates."""
     results = search.cv_results_
     metric = "test_score"
@@ -183,14 +183,14 @@ def searching(search: Any, theme: str) -> Html:
     mean, spread = results[f"mean_{metric}"], results[f"std_{metric}"]
     order = np.argsort(results[f"rank_{metric}"], kind="stable")[:_SETTINGS]
     lines = [(_setting(results["params"][k]), f"{mean[k]:.4g}", f"{spread[k]:.2g}") for k in order]
-    words = f"{len(mean)} settings, each fitted in {search.n_splits_} folds."
+    message = f"{len(mean)} settings, each fitted in {search.n_splits_} folds."
     if hasattr(search, "sharing_"):
-        words += f" Shared between fits: {search.sharing_}."
+        message += f" Shared between fits: {search.sharing_}."
     caption = f"The best {len(lines)} of {len(mean)}" if len(lines) < len(mean) else "All settings"
     return joined(
         [
-            tag("p", words),
-            draw_figure(search_picture(search), theme),
+            tag("p", message),
+            draw_figure(search_figure(search), theme),
             table(["setting", "mean score", "deviation over the folds"], lines, caption),
         ]
     )

@@ -1,16 +1,16 @@
-"""The report as a file: written at once, or not at all."""
+"""``report``: one HTML file about a fitted model."""
 
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from maxmargin.atomic_write import write_atomically
 from maxmargin.diagnosis import Diagnosis
 from maxmargin.validation.data import refuse_swapped
 
 if TYPE_CHECKING:
-    from maxmargin.reports.subject import Subject
+    from maxmargin.reports.context import Context
 
 
 def report(
@@ -45,15 +45,17 @@ def report(
         A classifier, regressor or outlier detector of ours, or of scikit-learn; a pipeline that
         ends in one; a fitted search, of which its best model and its results are taken.
     X : array-like, sparse matrix or frame of shape (n, d)
-        The rows the model was fitted to. Of very many, some things are said of a sample, openly.
+        The rows the model was fitted to. If there are very many, some figures are computed from a
+        sample, and the page says so.
     y : array-like of shape (n,)
-        Their labels or targets; of an outlier detector, None.
+        Their labels or targets; None for an outlier detector.
     path : str or Path
         Where to write. An existing file is replaced when the new one is complete.
     X_test, y_test : array-like, optional
         Rows the model has not seen, and their labels.
     diagnosis : Diagnosis, optional
-        What ``diagnose`` said of the data. None: it is asked, for classes and tables of numbers.
+        Result of ``diagnose``. By default the data are diagnosed, if they have classes and are
+        tables of numbers.
     search : SVCSearchCV or GridSearchCV, optional
         The search that the parameters came from.
     title : str, optional
@@ -61,7 +63,7 @@ def report(
     feature_names : sequence of str, optional
         Names of the columns; those of a frame by default.
     theme : {"auto", "light", "dark"}, default="auto"
-        Paper; "auto" follows the reader's system.
+        Colours of the page; "auto" follows the reader's system.
     rows, rows_test : sequences, optional
         What the training and the test rows are called wherever the page names one, such as their
         lines in a file; by default their positions in X and in X_test, from 0.
@@ -70,13 +72,13 @@ def report(
     label_name : str, default="label"
         What the labels are: the name of their column.
     script : str, optional
-        Source of a program that makes the model anew, shown as it is. By default one is written
-        that does all but read the data.
+        Source of a program that makes the same model, shown as it is. The default is a program
+        that does everything except reading the data.
     options : dict of str to str, optional
         Parameters that the reader gave under another name, such as {"max_time": "--time"}:
         sentences call them by that.
     remarks : sequence of str, optional
-        What else the reader should beware of, such as how a file was read.
+        Further warnings for the reader, such as how a file was read.
 
     Returns
     -------
@@ -100,10 +102,10 @@ def report(
         raise TypeError(f"diagnosis must be what mm.diagnose returns, got {diagnosis!r:.80}")
     refuse_swapped("report(model, X, y, path)", model, X, y, path)
     _target(path)  # refused before there is work
-    # Imported here: with this package comes all that it reports about.
-    from maxmargin.reports.subject import Wording, subject_of
+    # Imported here: it needs most of the package.
+    from maxmargin.reports.context import Wording, make_context
 
-    subject = subject_of(
+    context = make_context(
         model,
         X,
         y,
@@ -116,21 +118,24 @@ def report(
         rows_test=rows_test,
         wording=Wording(row_name, label_name, dict(options or {}), tuple(remarks)),
     )
-    write(path, subject, diagnosis, theme, script)
+    write_page(path, context, diagnosis, theme, script)
     return Path(path)
 
 
-def write(
+def write_page(
     path: str | Path,
-    subject: "Subject",
+    context: "Context",
     diagnosis: Diagnosis | None,
     theme: str = "auto",
     script: str | None = None,
 ) -> None:
-    """Write the file about a model whose rows are judged already."""
+    """Write the file about a model whose rows are scored already."""
     from maxmargin.reports.page import page
 
-    _write(_target(path), page(subject, diagnosis, theme, script))
+    text = page(context, diagnosis, theme, script)
+    write_atomically(
+        _target(path), lambda draft: draft.write_text(text, encoding="utf-8", newline="\n")
+    )
 
 
 def _target(path: str | Path) -> Path:
@@ -144,16 +149,3 @@ def _target(path: str | Path) -> Path:
             f"path={str(path)!r}: there is no folder {str(target.parent)!r}; make it first"
         )
     return target
-
-
-def _write(target: Path, words: str) -> None:
-    """Write a file beside the target and put it in its place."""
-    draft = target.with_name(f".{target.name[:100]}.{os.getpid()}.part")
-    try:
-        draft.touch()
-        if target.exists():
-            shutil.copymode(target, draft)  # what others could not read they cannot read now
-        draft.write_text(words, encoding="utf-8", newline="\n")
-        os.replace(draft, target)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What a report is about: a model taken apart, and rows with its scores."""
+"""What a report is about: a fitted model, and its scores for training and test rows."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -64,11 +64,11 @@ class Wording:
 
 
 @dataclass(frozen=True)
-class Subject:
+class Context:
     """A fitted model and the rows it was given.
 
     ``numbers`` are those of all training rows, as the user counts them; ``named`` says whether
-    the columns have names of their own.
+    the columns have names.
     """
 
     view: ModelView
@@ -106,6 +106,11 @@ class Subject:
     def guesses(self) -> bool:
         """Whether the model ignores all columns."""
         return isinstance(self.machine, DummyClassifier | DummyRegressor)
+
+    @property
+    def pairwise(self) -> bool:
+        """Whether the rows are those of a kernel matrix."""
+        return bool(self.model.__sklearn_tags__().input_tags.pairwise)
 
     @property
     def parts(self) -> list[ScoredRows]:
@@ -147,7 +152,7 @@ class Subject:
         return f"column {visible(self.names[j], NAME)!r}" if j < len(self.names) else column[0]
 
 
-def subject_of(
+def make_context(
     model: Any,
     X: Any,
     y: Any,
@@ -160,7 +165,7 @@ def subject_of(
     rows: Any = None,
     rows_test: Any = None,
     wording: Wording | None = None,
-) -> Subject:
+) -> Context:
     """Return a model and its rows, checked and scored."""
     X, X_test = as_rows(X), as_rows(X_test)
     view = _view(model, search)
@@ -176,7 +181,7 @@ def subject_of(
     y_test = None if outliers or y_test is None else check_column("y_test", view.machine, y_test)
     numbers = _numbers("rows", rows, X)
     numbers_test = None if X_test is None else _numbers("rows_test", rows_test, X_test)
-    return Subject(
+    return Context(
         view,
         X,
         y,

@@ -1,8 +1,8 @@
-"""What is proved about the model, in words that need no optimisation.
+"""What is proved about the model, for readers who do not know optimisation.
 
 The optimum lies between the dual and the primal objective. So no other weights can lower the
-objective by more than the gap, and, where ½‖w‖² is part of it, none that are better lie further
-from these than √(2·gap).
+objective by more than the gap, and, if ½‖w‖² is part of it, better ones lie no further than
+√(2·gap) from these.
 """
 
 import re
@@ -17,18 +17,18 @@ from maxmargin.certificates.certificate import numbers
 from maxmargin.estimators import NuSVC
 from maxmargin.html import Html, joined, tag
 from maxmargin.inspection.certify_model import certify
-from maxmargin.reports.subject import Subject
+from maxmargin.reports.context import Context
 
 _SECONDS = 5.0  # for the bound of a model that has no duals
 _ROUNDING = 1e-8  # relative gaps below this are as good as none
 _RECOMPUTED = (
-    "The model brings no proof: this is computed anew from X and y, every row with weight 1. Of a "
-    "model that was fitted with other weights it says nothing."
+    "The model brings no proof: this one was computed from X and y, with weight 1 for every row. "
+    "It says nothing about a model that was fitted with other weights."
 )
 
 
 class Finding(NamedTuple):
-    """What is known of a model: "proved" or "open", in a sentence; the numbers if any."""
+    """What is proved about a model: "proved" or "open", a sentence, and the numbers if any."""
 
     kind: str
     sentence: str
@@ -36,47 +36,47 @@ class Finding(NamedTuple):
     brought: bool = True
 
 
-def finding(subject: Subject) -> Finding:
-    """Return what is proved of the model: by itself, or computed anew."""
-    machine = subject.machine
+def find_certificate(context: Context) -> Finding:
+    """Return what is proved about the model, by its own certificate or by a new one."""
+    machine = context.machine
     if hasattr(machine, "mistake_bound_"):
         kind = "proved" if np.isfinite(machine.mistake_bound_) else "open"
         return Finding(kind, _mistakes(machine))
-    if subject.guesses:
+    if context.guesses:
         return Finding("open", f"{type(machine).__name__} only guesses: there is nothing to prove.")
     certificate = getattr(machine, "certificate_", None)
     brought = isinstance(certificate, Certificate)
     if not brought:
-        certificate = _recomputed(subject)
+        certificate = _recompute(context)
     if certificate is None:
         return Finding(
             "open",
             f"There is none: {type(machine).__name__} does not prove how good it is, and nothing "
             "here can. Only rows held out can say.",
         )
-    kind, sentence = verdict(certificate, _tolerance(machine), _what(subject))
-    return Finding(kind, subject.worded(sentence), certificate, brought)
+    kind, sentence = verdict(certificate, _tolerance(machine), _what(context))
+    return Finding(kind, context.worded(sentence), certificate, brought)
 
 
-def proof(subject: Subject, found: Finding) -> Html:
-    """Return what is proved of the model, why it stopped, and the numbers."""
+def proof(context: Context, found: Finding) -> Html:
+    """Return the section on what is proved, why the solver stopped, and the numbers."""
     more: Iterator[str] = iter(())
-    if hasattr(subject.machine, "mistake_bound_"):
-        more = _more_of_mistakes(subject.machine)
+    if hasattr(context.machine, "mistake_bound_"):
+        more = _more_of_mistakes(context.machine)
     elif found.certificate is not None:
-        more = _more(found.certificate, subject.machine)
+        more = _more(found.certificate, context.machine)
     return joined(
         [
             tag("p", found.sentence, class_=f"verdict {found.kind}"),
             "" if found.brought else tag("p", _RECOMPUTED),
-            *(tag("p", subject.worded(words)) for words in more),
+            *(tag("p", context.worded(message)) for message in more),
             "" if found.certificate is None else numbers(found.certificate),
         ]
     )
 
 
 def proved(machine: Any) -> bool:
-    """Return whether the model itself brings a proof."""
+    """Return whether the model has a certificate that proves it."""
     found = getattr(machine, "certificate_", None)
     if not isinstance(found, Certificate):
         return False
@@ -107,10 +107,10 @@ def verdict(found: Certificate, tol: float, what: str) -> tuple[str, str]:
     )
 
 
-def short_numbers(words: str) -> str:
-    """Return a text with four digits of its longer numbers."""
+def short_numbers(text: str) -> str:
+    """Return a text with its longer numbers rounded to four digits."""
     found = r"\d+\.\d{4,}(e[+-]?\d+)?"
-    return re.sub(found, lambda number: f"{float(number[0]):.4g}", words)
+    return re.sub(found, lambda number: f"{float(number[0]):.4g}", text)
 
 
 def _percent(gap: float) -> str:
@@ -124,13 +124,13 @@ def _hundredths(share: float) -> str:
     return np.format_float_positional(100 * share, 2, fractional=False, trim="-")
 
 
-def _what(subject: Subject) -> str:
-    if subject.regresses:
+def _what(context: Context) -> str:
+    if context.regresses:
         return "function of this kind"
-    if not subject.classifies:
+    if not context.classifies:
         return "surface of this kernel"
-    several = len(subject.classes) > 2
-    if hasattr(subject.machine, "coef_"):
+    several = len(context.classes) > 2
+    if hasattr(context.machine, "coef_"):
         return "set of hyperplanes" if several else "hyperplane"
     return "set of boundaries of this kernel" if several else "boundary of this kernel"
 
@@ -158,7 +158,7 @@ def _more(found: Certificate, machine: Any) -> Iterator[str]:
 
 
 def _length(machine: Any) -> float:
-    """Return ‖w‖ of a single plane in the units of its certificate, 0 if it is not known."""
+    """Return ‖w‖ of a single plane in the units of its certificate, 0 if it is unknown."""
     if isinstance(machine, NuSVC):  # its certificate is about w before the margin is made 1
         return 0.0
     if hasattr(machine, "coef_"):
@@ -168,13 +168,13 @@ def _length(machine: Any) -> float:
     return 1 / float(margin[0]) if len(margin) == 1 and 0 < margin[0] < np.inf else 0.0
 
 
-def _recomputed(subject: Subject) -> Certificate | None:
-    """Return a certificate of a model that brings none, where there is one."""
+def _recompute(context: Context) -> Certificate | None:
+    """Return a certificate of a model that has none, or None if there cannot be one."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            rows = subject.view.transform(subject.X)
-            found = certify(subject.machine, rows, subject.y, max_time=_SECONDS)
+            rows = context.view.transform(context.X)
+            found = certify(context.machine, rows, context.y, max_time=_SECONDS)
     except (TypeError, ValueError):
         return None
     return found if isinstance(found, Certificate) else None

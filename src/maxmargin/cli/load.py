@@ -1,28 +1,42 @@
-"""The rows that are tried: read from a file or bundled, and split in two."""
+"""The data that are tried: read from a file or bundled, described, and split in two."""
 
 import math
 import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
+import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
-from maxmargin.cli.facts import MANY_CLASSES, is_sparse
 from maxmargin.data import Labelled, read_labelled
 from maxmargin.data.columns import resembles_measurement
 
-if TYPE_CHECKING:
-    from maxmargin.cli.trial import Trial
-
+MANY_CLASSES = 10
+MOSTLY = 0.9  # share of nonzero cells above which zeros are not mentioned
 # Above this density a dense array is smaller than a sparse one, and faster.
 DENSE_FROM = 0.5
 DENSE_ENTRIES = 10**8
 MAX_COLUMNS = 10**8
 
 
-class Split(NamedTuple):
+@dataclass(frozen=True)
+class Trial:
+    """What the command line asks for."""
+
+    file: str | None
+    label: str | None
+    test_fraction: float
+    max_time: float
+    seed: int
+    report: str | None = None
+    no_report: bool = False
+
+
+class TrialRows(NamedTuple):
     """A training and a test part."""
 
     X_train: Any
@@ -33,14 +47,14 @@ class Split(NamedTuple):
     """Where the rows are in the file, as ``Labelled.numbers``."""
     numbers_test: Any
 
-    def first(self, count: int) -> "Split":
+    def first(self, count: int) -> "TrialRows":
         """Return the first rows of the training part, a random sample, with the same test part."""
         X, y, numbers = (part[:count] for part in (self.X_train, self.y_train, self.numbers_train))
         return self._replace(X_train=X, y_train=y, numbers_train=numbers)
 
 
-def labelled(trial: "Trial") -> Labelled:
-    """Return the rows of the file, or bundled ones; sparse only where that is smaller."""
+def load_rows(trial: Trial) -> Labelled:
+    """Return the rows of the file, or bundled ones; sparse only if that is smaller."""
     if trial.file is None:
         bundled = load_breast_cancer()
         names = bundled.target_names[bundled.target]
@@ -49,20 +63,50 @@ def labelled(trial: "Trial") -> Labelled:
         rows = np.arange(len(names))
         return Labelled(bundled.data, names, features, "diagnosis", kind, rows, "row")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the remarks say the same
+        warnings.simplefilter("ignore", UserWarning)  # the remarks say so too
         data = read_labelled(trial.file, trial.label)
     X = data.X
     if X.shape[1] > MAX_COLUMNS:
         raise click.ClickException(
-            f"{trial.file} has an index {X.shape[1]}: weights for so many columns do not fit in "
-            "memory; number the features that occur from 1 on."
+            f"{trial.file} has an index {X.shape[1]}: the weights of that many columns do not fit "
+            "in memory; number the features that occur from 1 on."
         )
-    if is_sparse(X) and X.nnz >= DENSE_FROM * math.prod(X.shape) <= DENSE_FROM * DENSE_ENTRIES:
+    if sp.issparse(X) and X.nnz >= DENSE_FROM * math.prod(X.shape) <= DENSE_FROM * DENSE_ENTRIES:
         return data._replace(X=X.toarray())
     return data
 
 
-def split(data: Labelled, trial: "Trial") -> Split:
+def describe_rows(X: Any, y: Any) -> Iterator[tuple[str, str]]:
+    """Yield (heading, sentence) pairs about rows X with labels y."""
+    yield "rows × columns", " × ".join(map(str, X.shape)) + _describe_cells(X)
+    yield "classes", _describe_classes(y)
+
+
+def _describe_cells(X: Any) -> str:
+    """Return how many columns hold words, or cells are nonzero, and how many cells are missing."""
+    cells = X.data if sp.issparse(X) else X
+    if cells.dtype == object:
+        words = sum(any(isinstance(cell, str) for cell in column) for column in cells.T)
+        missing = np.array([[cell is None or cell != cell for cell in row] for row in cells])
+        message = f", {words} of words"
+    else:
+        missing = np.isnan(cells)
+        nonzero = np.count_nonzero(cells) / math.prod(X.shape)
+        message = f", {nonzero:.2%} nonzero" if nonzero < MOSTLY else ""
+    return f"{message}, {missing.mean():.2%} missing" if missing.any() else message
+
+
+def _describe_classes(y: Any) -> str:
+    classes, counts = np.unique(y, return_counts=True)
+    shown = ", ".join(
+        f"{label}: {count}"
+        for label, count in list(zip(classes, counts, strict=True))[:MANY_CLASSES]
+    )
+    more = f", … ({len(classes)} in all)" if len(classes) > MANY_CLASSES else ""
+    return shown + more
+
+
+def split_rows(data: Labelled, trial: Trial) -> TrialRows:
     """Return a training and a test part with every class on both sides."""
     _refuse_labels(data)
     rows = np.arange(len(data.y))
@@ -77,11 +121,11 @@ def split(data: Labelled, trial: "Trial") -> Split:
         ) from impossible
     _refuse_one_sided(data.y, train, test, trial)
     parts = [part[side] for part in (data.X, data.y, data.numbers) for side in (train, test)]
-    return Split(*parts)
+    return TrialRows(*parts)
 
 
 def _refuse_labels(data: Labelled) -> None:
-    """Refuse labels that are no classes, or classes that are too small."""
+    """Refuse labels that are not classes, and classes that are too small."""
     classes, counts = np.unique(data.y, return_counts=True)
     column = f"column {data.label_name!r}" if data.label_name else "the label column"
     if len(classes) < 2:
@@ -108,7 +152,7 @@ def _refuse_labels(data: Labelled) -> None:
         )
 
 
-def _refuse_one_sided(y: Any, train: Any, test: Any, trial: "Trial") -> None:
+def _refuse_one_sided(y: Any, train: Any, test: Any, trial: Trial) -> None:
     """Refuse a split that has all rows of a class on one side."""
     for side, rows in (("test", test), ("training", train)):
         absent = np.setdiff1d(y, y[rows])

@@ -19,6 +19,7 @@ from sklearn.metrics import (
 )
 from sklearn.utils import _safe_indexing
 
+from maxmargin import plots
 from maxmargin._typing import Floats
 from maxmargin.html import Html, html, joined, tag, visible
 from maxmargin.plots import style
@@ -33,8 +34,8 @@ from maxmargin.plots.style import (
     new_axes,
     note,
 )
-from maxmargin.reports.columns import inner_names
-from maxmargin.reports.subject import ScoredRows, Subject
+from maxmargin.reports.context import Context, ScoredRows
+from maxmargin.reports.tables import inner_names
 
 _DPI = 130
 _COMPONENT_ROWS = 1000  # for kernel principal components
@@ -51,30 +52,30 @@ class ReportFigure(NamedTuple):
     make: Callable[[], Any]
 
 
-def figures(subject: Subject, theme: str) -> Html:
+def figures(context: Context, theme: str) -> Html:
     """Return all figures that suit the model."""
     message = ""
-    if subject.guesses:
-        message = f"{type(subject.machine).__name__} draws no boundary, so there is none to show."
-    shown = (draw_figure(picture, theme) for picture in pictures(subject))
+    if context.guesses:
+        message = f"{type(context.machine).__name__} draws no boundary, so there is none to show."
+    shown = (draw_figure(figure, theme) for figure in choose_figures(context))
     return joined([tag("p", message, class_="wide") if message else "", *shown])
 
 
-def draw_figure(picture: ReportFigure, theme: str) -> Html:
+def draw_figure(figure: ReportFigure, theme: str) -> Html:
     """Return a figure on light and dark background, or a sentence why it could not be drawn."""
     try:
-        images, wide = _images(picture.make, _BACKGROUNDS[theme])
+        images, wide = _images(figure.make, _BACKGROUNDS[theme])
     except Exception as failure:  # the reader must not lose the rest of the report
         why = f"{type(failure).__name__}: {visible(failure, 200)}"
-        message = f"This picture could not be drawn ({why}). It would have shown: {picture.caption}"
+        message = f"This figure could not be drawn ({why}). It would have shown: {figure.caption}"
         return tag("p", message, class_="missing")
     sources = [
         f'<source media="(prefers-color-scheme: dark)" srcset="{dark}">' for dark in images[1:]
     ]
-    image = f'<img src="{images[0]}" alt="{html(picture.caption)}">'
+    image = f'<img src="{images[0]}" alt="{html(figure.caption)}">'
     inside = Html(f"<picture>{''.join(sources)}{image}</picture>")
     kind = {"class_": "wide"} if wide else {}
-    return tag("figure", inside, tag("figcaption", picture.caption), **kind)
+    return tag("figure", inside, tag("figcaption", figure.caption), **kind)
 
 
 def _images(make: Callable[[], Any], backgrounds: tuple[str, ...]) -> tuple[list[str], bool]:
@@ -104,12 +105,6 @@ def _images(make: Callable[[], Any], backgrounds: tuple[str, ...]) -> tuple[list
     return images, bool(width > _WIDE * height)
 
 
-def _plots() -> Any:
-    import maxmargin.plots
-
-    return maxmargin.plots
-
-
 # ------------------------------------------------------------ which ones
 
 _SCORES = {
@@ -120,55 +115,55 @@ _SCORES = {
 }
 
 
-def pictures(subject: Subject) -> Iterator[ReportFigure]:
+def choose_figures(context: Context) -> Iterator[ReportFigure]:
     """Yield the figures that suit the model."""
-    if not subject.guesses:
-        yield from _boundaries(subject)
-        yield from _score_figures(subject)
-    yield from _components(subject)
-    if isinstance(getattr(subject.machine, "trace_", None), list):
+    if not context.guesses:
+        yield from _boundaries(context)
+        yield from _score_figures(context)
+    yield from _components(context)
+    if isinstance(getattr(context.machine, "trace_", None), list):
         caption = "How the gap closed: the distance to the best possible objective by time."
         yield ReportFigure(
-            caption, lambda: _plots().ConvergenceDisplay.from_estimator(subject.machine)
+            caption, lambda: plots.ConvergenceDisplay.from_estimator(context.machine)
         )
 
 
-def search_picture(search: Any) -> ReportFigure:
+def search_figure(search: Any) -> ReportFigure:
     """Return the map of a search."""
     caption = "What was searched: mean score over the folds for each setting."
-    return ReportFigure(caption, lambda: _plots().SearchDisplay.from_estimator(search))
+    return ReportFigure(caption, lambda: plots.SearchDisplay.from_estimator(search))
 
 
-def _kind(subject: Subject) -> str:
-    if subject.regresses:
+def _kind(context: Context) -> str:
+    if context.regresses:
         return "numbers"
-    if not subject.classifies:
+    if not context.classifies:
         return "outliers"
-    return "classes" if len(subject.classes) == 2 else "leads"
+    return "classes" if len(context.classes) == 2 else "leads"
 
 
-def _boundaries(subject: Subject) -> Iterator[ReportFigure]:
+def _boundaries(context: Context) -> Iterator[ReportFigure]:
     """Yield the data with the boundary: in the plane, or along it."""
-    if subject.regresses or not hasattr(subject.machine, "decision_function"):
+    if context.regresses or not hasattr(context.machine, "decision_function"):
         return
-    whole = subject.train if subject.train.sampled else subject
-    X, y = whole.X, whole.y if subject.classifies else None
-    flat = len(subject.names) == 2 and subject.numeric
+    whole = context.train if context.train.sampled else context
+    X, y = whole.X, whole.y if context.classifies else None
+    flat = len(context.names) == 2 and context.numeric
 
     def make(**options: Any) -> Any:
         # Rows that are not numbers, such as texts, are drawn as the last step sees them.
-        seen = subject.model, X
-        if not subject.numeric:
-            seen = subject.machine, subject.view.transform(X)
-        display = _plots().MarginDisplay.from_estimator(*seen, y, **options)
+        seen = context.model, X
+        if not context.numeric:
+            seen = context.machine, context.view.transform(X)
+        display = plots.MarginDisplay.from_estimator(*seen, y, **options)
         if flat and not options.get("view"):
-            display.axis_labels = tuple(subject.names)
+            display.axis_labels = tuple(context.names)
         return display
 
-    if flat and not _pairwise(subject):
+    if flat and not context.pairwise:
         caption = "The data and the boundary, with margins and support vectors if it has any."
-        yield ReportFigure(caption, lambda: make(grid_resolution=_resolution(subject)))
-    if len(subject.classes) == 2 and not flat and subject.train.scores.unit == "distance":
+        yield ReportFigure(caption, lambda: make(grid_resolution=_resolution(context)))
+    if len(context.classes) == 2 and not flat and context.train.scores.unit == "distance":
         caption = (
             "The data seen along the boundary: to the right, the signed distance; upwards, the "
             "direction of the largest spread beside it."
@@ -176,25 +171,21 @@ def _boundaries(subject: Subject) -> Iterator[ReportFigure]:
         yield ReportFigure(caption, lambda: make(view="margin"))
 
 
-def _resolution(subject: Subject) -> int:
+def _resolution(context: Context) -> int:
     """Return how fine a grid the boundary can be drawn on in a few seconds."""
-    count = np.shape(getattr(subject.machine, "dual_coef_", np.zeros((1, 1))))[-1]
+    count = np.shape(getattr(context.machine, "dual_coef_", np.zeros((1, 1))))[-1]
     return int(np.clip(np.sqrt(_OPERATIONS / max(1, 4 * count)), _COARSEST, _FINEST))
 
 
-def _pairwise(subject: Subject) -> bool:
-    return bool(subject.model.__sklearn_tags__().input_tags.pairwise)
-
-
-def _score_figures(subject: Subject) -> Iterator[ReportFigure]:
+def _score_figures(context: Context) -> Iterator[ReportFigure]:
     """Yield figures of the scores: how far off, how sure and how well ordered they are."""
-    parts, kind = subject.parts, _kind(subject)
-    if subject.regresses:
+    parts, kind = context.parts, _kind(context)
+    if context.regresses:
         caption = "Predicted against true values: a perfect model would put all on the diagonal."
         yield ReportFigure(caption, lambda: FitDisplay(parts))
-    yield ReportFigure(_SCORES[kind], lambda: ScoresDisplay(parts, kind, subject.classes))
+    yield ReportFigure(_SCORES[kind], lambda: ScoresDisplay(parts, kind, context.classes))
     part = parts[0]
-    if kind != "classes" or not np.isin(subject.classes, part.y).all():
+    if kind != "classes" or not np.isin(context.classes, part.y).all():
         return
     if not np.ptp(part.scores.raw):  # no order among the rows
         return
@@ -202,46 +193,46 @@ def _score_figures(subject: Subject) -> Iterator[ReportFigure]:
         "ROC curve: how many rows of the one class are found (up) as more of the other are "
         "taken for it (right). Guessing is the dotted line."
     )
-    yield ReportFigure(caption, lambda: RocDisplay(part, subject.classes))
+    yield ReportFigure(caption, lambda: RocDisplay(part, context.classes))
     caption = (
         "Precision and recall of each class, for every threshold. Dotted: the share of the class "
         "among the rows, which guessing gets."
     )
-    yield ReportFigure(caption, lambda: PrecisionRecallDisplay(part, subject.classes))
+    yield ReportFigure(caption, lambda: PrecisionRecallDisplay(part, context.classes))
 
 
-def _components(subject: Subject) -> Iterator[ReportFigure]:
+def _components(context: Context) -> Iterator[ReportFigure]:
     """Yield the kernel matrix and kernel components; for linear machines, plain components."""
-    kernel = getattr(subject.machine, "kernel_", None)
-    straight = hasattr(subject.machine, "coef_") or not hasattr(kernel, "gram")
-    part = subject.train
-    labels = part.y if subject.classifies else None
+    kernel = getattr(context.machine, "kernel_", None)
+    straight = hasattr(context.machine, "coef_") or not hasattr(kernel, "gram")
+    part = context.train
+    labels = part.y if context.classifies else None
 
     def gram() -> Any:
-        rows = subject.view.transform(part.X)
-        return _plots().GramDisplay.from_estimator(subject.machine, rows, labels)
+        rows = context.view.transform(part.X)
+        return plots.GramDisplay.from_estimator(context.machine, rows, labels)
 
     def components() -> Any:
         from maxmargin.estimators import KernelPCA
 
         some = np.sort(np.random.default_rng(0).permutation(len(part.rows))[:_COMPONENT_ROWS])
-        rows = subject.view.transform(_safe_indexing(part.X, some))
+        rows = context.view.transform(_safe_indexing(part.X, some))
         fitted = KernelPCA(3, kernel="linear" if straight else kernel).fit(rows)
         chosen = None if labels is None else labels[some]
-        display = _plots().KernelPCADisplay.from_estimator(fitted, rows, chosen)
-        if np.ndim(rows) == 2 and rows.shape[1] > 1 and subject.named:
-            display.names = inner_names(subject, rows.shape[1])[:2]
+        display = plots.KernelPCADisplay.from_estimator(fitted, rows, chosen)
+        if np.ndim(rows) == 2 and rows.shape[1] > 1 and context.named:
+            display.names = inner_names(context, rows.shape[1])[:2]
         return display
 
     if not straight:
         caption = "The kernel matrix of training rows, sorted by class, and its spectrum."
         yield ReportFigure(caption, gram)
-    if _pairwise(subject) or getattr(kernel, "takes_objects", False):
+    if context.pairwise or getattr(kernel, "takes_objects", False):
         return
     if not straight:
         caption = "Training rows as the kernel sees them: their first kernel principal components."
         yield ReportFigure(caption, components)
-    elif len(subject.names) > 2 and subject.numeric:
+    elif len(context.names) > 2 and context.numeric:
         yield ReportFigure("Training rows in their first principal components.", components)
 
 

@@ -1,0 +1,362 @@
+"""Progress of calls that take long: ``with progress("Solving", total=…) as bar: bar.update(…)``.
+
+A call ends at the first of its limits. After ``done`` of ``total`` steps and t seconds of
+``max_time``, with a relative gap that was g₀ at first, is g now and has to fall to tol, the call
+has completed the fraction
+
+    p  =  max( done/total,  log(g₀/g) / log(g₀/tol),  t/max_time ),
+
+because solvers gain digits at an even pace. The time left is about (t − t₀)(1 − p)/p, where the
+first step, or the first gap, was seen after t₀ seconds.
+
+A bar appears when a call has taken a second and disappears when it ends; of nested calls only the
+outermost has one. The call itself only notes numbers. A thread draws them, so that the bar moves
+during a long step, and an interrupted call leaves no half-drawn line. One thread serves all calls,
+as a call may be shorter than the start of a thread.
+Bars are shown in notebooks and on terminals; ``MAXMARGIN_PROGRESS=0`` turns them off, and ``=1``
+turns them on where standard error is not a terminal.
+"""
+
+import math
+import multiprocessing
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import Any, Self
+
+_DELAY = 1.0  # seconds before a bar appears
+_PERIOD = 0.2  # seconds between two drawings
+_PATIENCE = 2.0  # seconds to wait until the bar is erased: the terminal may be stopped
+_LEAST = 0.02  # fraction completed from which the time left is estimated
+
+# Opens the place where a bar is drawn, and gives the function that draws it again.
+Renderer = Callable[["Bar"], AbstractContextManager[Callable[[], None]]]
+
+_clock = time.perf_counter
+_outermost: "Bar | None" = None  # the bar of the call under way, also if it is not shown
+_watcher: "_Watcher | None" = None
+
+
+def progress(
+    what: str,
+    total: int | None = None,
+    *,
+    unit: str = "step",
+    tol: float | None = None,
+    measure: str = "gap",
+    max_time: float | None = None,
+    even: bool = True,
+    quiet: bool = False,
+) -> "Bar":
+    """Return the bar of a call, which the call updates within a ``with`` block.
+
+    Parameters
+    ----------
+    what : str
+        What the call does: "Solving".
+    total : int, optional
+        Number of steps, or the largest number there can be.
+    unit : str, default="step"
+        What a step is called.
+    tol : float, optional
+        Gap that has to be reached.
+    measure : str, default="gap"
+        What the gap is called.
+    max_time : float, optional
+        Seconds that the call may take.
+    even : bool, default=True
+        Whether all steps take about the same time, so that the time left can be estimated.
+    quiet : bool, default=False
+        Whether the call prints messages: then neither it nor the calls within it have a bar.
+
+    Returns
+    -------
+    Bar
+
+    Examples
+    --------
+    >>> from maxmargin.progress import progress
+    >>> with progress("Counting", total=3) as bar:
+    ...     for k in range(3):
+    ...         bar.update(done=k + 1)
+    """
+    renderer = None if _outermost is not None else find_renderer()
+    shown = None if quiet else renderer
+    return Bar(what, shown, renderer is not None, total, unit, tol, measure, max_time, even)
+
+
+@dataclass(eq=False)
+class Bar:
+    """What a call says about its progress. Most fields are the parameters of ``progress``."""
+
+    what: str
+    renderer: "Renderer | None" = None  # None: the bar is not shown
+    outermost: bool = False  # whether the calls within this one have no bars
+    total: int | None = None
+    unit: str = "step"
+    tol: float | None = None
+    measure: str = "gap"
+    max_time: float | None = None
+    even: bool = True
+    done: int = 0
+    first: float | None = None  # gap
+    gap: float | None = None  # the smallest so far
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        self.watched = self.renderer is not None  # if not, updates are not needed
+        self._began = _clock()
+        self._counted = 0.0  # seconds after which the steps began
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._erased: threading.Event | None = None  # there is none before the bar appears
+
+    def __enter__(self) -> Self:
+        global _outermost
+        if self.watched:
+            _wake_watcher()
+        if self.outermost:
+            _outermost = self  # last: a Ctrl-C before this statement would leave it set for ever
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        global _outermost
+        with self._lock:
+            self._over.set()
+        if self._erased is not None:
+            self._erased.wait(_PATIENCE)
+        if _outermost is self:
+            _outermost = None
+
+    def draw(self) -> None:
+        """Draw the bar now and then until the call is over (in the thread that draws)."""
+        with self._lock:
+            if self._over.is_set() or self.renderer is None:
+                return
+            self._erased = threading.Event()
+        try:
+            with suppress(Exception), self.renderer(self) as draw:  # a terminal fails no fit
+                while not self._over.wait(_PERIOD):
+                    draw()
+        finally:
+            self.watched = False
+            self._erased.set()
+
+    def update(
+        self,
+        done: int | None = None,
+        gap: float | None = None,
+        *,
+        total: int | None = None,
+        note: str | None = None,
+    ) -> None:
+        """Note how many steps are done, and of how many, the gap, and what comes next."""
+        self.done = self.done if done is None else done
+        if total is not None:
+            self.total, self._counted = total, self.seconds
+        self.note = self.note if note is None else note
+        if gap is not None and math.isfinite(gap):
+            if self.gap is None:
+                self.first, self._counted = gap, self.seconds
+            self.gap = gap if self.gap is None else min(gap, self.gap)
+
+    def advance(self) -> None:
+        """Count one more step (from any thread)."""
+        with self._lock:
+            self.done += 1
+
+    def forget(self) -> None:
+        """Forget the steps: the call proceeds in another way, and their number is unknown."""
+        self.done, self.total = 0, None
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the call began."""
+        return _clock() - self._began
+
+    @property
+    def part(self) -> float | None:
+        """The fraction that is completed, or None if it is unknown."""
+        parts = []
+        if self.total:
+            parts.append(self.done / self.total)
+        if self.max_time:
+            parts.append(self.seconds / self.max_time)
+        if self.first is not None and self.gap is not None and self.tol:
+            reached = self.gap <= self.tol
+            parts.append(
+                1.0
+                if reached
+                else math.log(self.first / self.gap) / math.log(self.first / self.tol)
+            )
+        return min(1.0, max(parts)) if parts else None
+
+    def describe(self) -> str:
+        """Return what is known in words, the most important first."""
+        part, seconds = self.part, self.seconds
+        facts = [] if part is None else [f"{part:.0%}"]
+        facts.append(_duration(seconds))
+        if self.even and part is not None and _LEAST <= part < 1:
+            left = (seconds - self._counted) * (1 - part) / part
+            facts[-1] += f", about {_duration(math.ceil(left))} left"
+        if self.gap is not None:
+            goal = "" if self.tol is None else f" → {self.tol:.0e}"
+            facts.append(f"{self.measure} {self.gap:.1e}{goal}")
+        if self.total or self.done:
+            # If the gap decides, the largest number of steps says little.
+            of = f" of {self.total}" if self.total and self.tol is None else ""
+            facts.append(f"{self.done}{of} {self.unit}{'' if self.done == 1 and not of else 's'}")
+        return " · ".join([*facts, self.note] if self.note else facts)
+
+
+class _Watcher(threading.Thread):
+    """The thread that draws the bar of the call under way, once it has taken a second."""
+
+    def __init__(self) -> None:
+        super().__init__(name="maxmargin-progress", daemon=True)
+        self.called = threading.Event()
+
+    def run(self) -> None:
+        """Wait for a call that has a bar."""
+        while self.called.wait():
+            self.called.clear()
+            while (bar := _outermost) is not None and bar.watched:
+                if bar.seconds < _DELAY:
+                    time.sleep(_PERIOD)
+                else:
+                    bar.draw()
+
+
+def _wake_watcher() -> None:
+    global _watcher
+    if _watcher is None:
+        watcher = _Watcher()
+        try:
+            watcher.start()
+        except RuntimeError:  # the system allows no more threads: no bar
+            return
+        _watcher = watcher
+    _watcher.called.set()
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes == 0:
+        return f"{rest} s"
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+# ------------------------------------------------------------------- where bars are shown
+
+
+def find_renderer() -> Renderer | None:
+    """Return what draws bars here, or None if they are not shown."""
+    asked = os.environ.get("MAXMARGIN_PROGRESS")
+    if asked == "0" or threading.current_thread() is not threading.main_thread():
+        return None
+    if multiprocessing.parent_process() is not None:
+        return None
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if getattr(shell, "kernel", None) is not None:
+        return _draw_in_notebook
+    stream = sys.stderr
+    if stream is None or not (asked == "1" or _is_interactive(stream)):
+        return None
+    return partial(_draw_on_terminal, stream)
+
+
+def _is_interactive(stream: Any) -> bool:
+    if os.environ.get("TERM") in ("dumb", "unknown"):
+        return False
+    if _is_proxy(stream):  # another library's bar is shown
+        return False
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, ValueError):  # not a file, or a closed one
+        return False
+
+
+def _is_proxy(stream: Any) -> bool:
+    """Tell whether rich has put a stream in front of another, so that prints go above a bar."""
+    return isinstance(stream, getattr(sys.modules.get("rich.file_proxy"), "FileProxy", ()))
+
+
+@contextmanager
+def _draw_on_terminal(stream: Any, bar: Bar) -> Iterator[Callable[[], None]]:
+    """Draw the last line of a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.table import Column
+
+    # If bars are asked for, they are drawn on anything.
+    environ = None if _is_interactive(stream) else {**os.environ, "TERM": "xterm"}
+    display = Progress(
+        TextColumn(bar.what, table_column=Column(no_wrap=True, min_width=len(bar.what))),
+        BarColumn(),
+        TextColumn("{task.fields[facts]}", markup=False),
+        console=Console(file=stream, force_terminal=True, _environ=environ),
+        auto_refresh=False,
+        transient=True,
+        # Lines printed to the terminal go above the bar; those printed to a file stay there.
+        redirect_stdout=_is_interactive(sys.stdout),
+        redirect_stderr=sys.stderr is stream,
+    )
+    task = display.add_task("")
+
+    def draw(refresh: bool = True) -> None:
+        part = bar.part
+        display.tasks[0].total = None if part is None else 1.0
+        display.update(task, completed=part or 0.0, facts=bar.describe(), refresh=refresh)
+
+    draw(refresh=False)
+    try:
+        display.start()
+        yield draw
+    finally:
+        before = {name: getattr(sys, name) for name in ("stdout", "stderr")}
+        display.stop()
+        for name, stream in before.items():
+            if not _is_proxy(stream):  # it was replaced meanwhile, not by this bar
+                setattr(sys, name, stream)
+
+
+@contextmanager
+def _draw_in_notebook(bar: Bar) -> Iterator[Callable[[], None]]:
+    """Draw a line of text in the output of a cell, and leave it empty."""
+
+    def line() -> dict[str, str]:
+        filled = round(20 * (bar.part or 0.0))
+        text = f"{bar.what} {'█' * filled}{'░' * (20 - filled)} {bar.describe()}"
+        return {"text/plain": text}
+
+    display = import_module("IPython.display").display
+    handle = display(line(), raw=True, display_id=True)
+    try:
+        yield lambda: handle.update(line(), raw=True)
+    finally:
+        handle.update({"text/plain": ""}, raw=True)
+
+
+def _leave_to_parent() -> None:
+    """Write past the parent's bar in a forked child, which has no thread that draws it."""
+    global _outermost, _watcher
+    _watcher = None
+    if _outermost is None:
+        return
+    _outermost = None
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if _is_proxy(stream):
+            setattr(sys, name, stream.rich_proxied_file)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)

@@ -1,0 +1,561 @@
+"""Tables of columns and of rows: columns that matter, support vectors, rows worth looking at.
+
+Columns matter by the weights of a linear machine, per standard deviation of the column as the
+machine sees it, so that they can be compared; for any other model, by what its metric loses when
+the values of the column are shuffled among the rows. Shuffling treats all models alike, and refers
+to the columns that the user knows even in front of a pipeline.
+
+Worth looking at are confident mistakes, doubtful answers, large errors and outliers. Rows have the
+numbers by which the user knows them.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.metrics import r2_score
+from sklearn.utils import _safe_indexing
+from sklearn.utils.sparsefuncs import mean_variance_axis
+from sklearn.utils.validation import _num_samples
+
+from maxmargin._typing import Floats
+from maxmargin.html import Html, bullets, joined, table, tag, visible
+from maxmargin.inspection.model_view import raw_scores, score_rows
+from maxmargin.reports.certificate import proved
+from maxmargin.reports.context import NAME, Context, ScoredRows
+
+COLUMNS_SHOWN = 5  # columns beside a row
+_LISTED = 20  # columns in a table of importances
+_REPEATS = 5  # shuffles of a column
+_ROWS, _TRIED = 1000, 60  # rows among which values are shuffled, and columns tried, at most
+_FEWEST = 200  # such rows, if the model is slow
+_OPERATIONS = 5e9  # of all shuffles
+_COST = 10_000  # operations for a row, if unknown: of an ensemble, a network, neighbours
+_CLASSES = 6  # up to which each class has its own column of weights
+_VALUE = 24  # characters of a value
+SUPPORT_VECTORS = 50  # listed
+LOOKED_AT = 15  # rows of a kind worth looking at
+_ROUNDING = 1e-9  # slack below this is rounding
+_KINDS = {  # the most telling first
+    "wrong side": "beyond the boundary (slack above 1)",
+    "inside": "on their side, but inside the margin",
+    "outside": "beyond what costs nothing: outliers, or targets outside of the tube",
+    "on the tube": "exactly as far off as costs nothing",
+    "margin": "exactly on the edge of the margin: they say where it runs",
+}
+
+
+class Importance(NamedTuple):
+    """What shuffling a column costs: the metric's loss in each repeat, and how far scores move.
+
+    That is the mean change of a score by the standard deviation of the scores.
+    """
+
+    column: int
+    losses: Floats
+    change: float
+
+
+class Importances(NamedTuple):
+    """Columns in order of importance, by how many rows of which part, by which metric."""
+
+    found: list[Importance]
+    rows: int
+    part: str
+    metric: str
+
+    def first(self, count: int) -> list[int]:
+        """Return the columns that move the scores most."""
+        order = sorted(self.found, key=lambda one: -one.change)
+        return [one.column for one in order[:count]]
+
+
+def importances(context: Context, metric: str) -> Importances | None:
+    """Return what shuffling each column costs; None if there are no columns to shuffle."""
+    part = context.parts[0]
+    X = part.X
+    foreign = hasattr(X, "columns") and not hasattr(X, "iloc")  # another frame than pandas'
+    if context.guesses or not context.names or foreign or context.pairwise:
+        return None
+    some = np.sort(
+        np.random.default_rng(0).permutation(len(part.rows))[: _affordable_rows(context)]
+    )
+    rows, y = _safe_indexing(X, some), None if part.y is None else part.y[some]
+    score = partial(_score, context, y, metric)
+    scores, figure = score(rows)
+    spread = float(scores.std()) or 1.0
+    found = []
+    for j in _candidates(rows, scores, len(context.names)):
+        again = [score(shuffle_column(rows, j, seed)) for seed in range(_REPEATS)]
+        losses = np.array([figure - value for _, value in again])
+        change = np.mean([np.abs(moved - scores).mean() for moved, _ in again]) / spread
+        found.append(Importance(int(j), losses, float(change)))
+    found.sort(key=lambda one: (-one.losses.mean(), -one.change))
+    return Importances(found, len(some), part.name, metric)
+
+
+def columns(context: Context, found: Importances | None) -> Html:
+    """Return the section on columns."""
+    if context.guesses:
+        name = type(context.machine).__name__
+        return tag("p", f"None: {name} looks at no column, whatever is in them.")
+    weights = _weight_table(context)
+    if weights is not None:
+        return weights
+    if found is None:
+        return tag("p", "The rows have no columns that could be shuffled one at a time.")
+    return _importance_table(context, found)
+
+
+# ------------------------------------------------------------ weights
+
+
+def _weight_table(context: Context) -> Html | None:
+    """Return the weights of a linear machine by column, per standard deviation; None of others.
+
+    Nor are weights of components, which are made of all columns, anything that a reader knows.
+    """
+    machine = context.machine
+    if not hasattr(machine, "coef_") or context.view.count_operations():
+        return None
+    coef = np.atleast_2d(_dense(machine.coef_))
+    classes = len(context.classes)
+    seen = context.view.transform(context.train.X)
+    if len(coef) not in (1, classes) or np.ndim(seen) != 2 or seen.shape[1] != coef.shape[1]:
+        return None
+    weights = coef * _spreads(seen)
+    names = inner_names(context, coef.shape[1])
+    strength = np.abs(weights).max(axis=0)
+    order = np.argsort(-strength, kind="stable")[:_LISTED]
+    heads, pick = _weights_by_class(context, weights)
+    lines = [
+        [visible(names[j], NAME), *pick(j), _bar(strength[j] / (strength.max() or 1.0))]
+        for j in order
+        if strength[j] > 0
+    ]
+    used = int((strength > 0).sum())
+    caption = (
+        f"The {len(lines)} largest of {used} weights that are not 0." if len(lines) < used else ""
+    )
+    return joined(
+        [
+            bullets(_explain_weights(context, len(coef))),
+            table(["column", *heads, ""], lines, caption),
+        ]
+    )
+
+
+def _explain_weights(context: Context, planes: int) -> list[str]:
+    """Return how weights are to be read."""
+    messages = ["Weights are per standard deviation of their column, so that they can be compared."]
+    if context.classifies and planes == 1:
+        one, other = (visible(label, NAME) for label in context.classes[:2])
+        messages.append(f"A positive weight speaks for {other!r}, a negative one for {one!r}.")
+    messages.append(
+        "Columns that go together share their weight: a small weight does not mean that a column "
+        "says nothing."
+    )
+    return messages
+
+
+def _weights_by_class(
+    context: Context, weights: Floats
+) -> tuple[list[str], Callable[[int], list[str]]]:
+    """Return heads, and what stands below them for a column."""
+    if len(weights) == 1:
+        return ["weight"], lambda j: [f"{weights[0, j]:+.4g}"]
+    names = [visible(label, NAME) for label in context.classes]
+    if len(weights) <= _CLASSES:
+        heads = [f"for {name}" for name in names]
+        return heads, lambda j: [f"{weight:+.4g}" for weight in weights[:, j]]
+
+    def strongest(j: int) -> list[str]:
+        k = int(np.abs(weights[:, j]).argmax())
+        return [f"{weights[k, j]:+.4g}", names[k]]
+
+    return ["largest weight", "for"], strongest
+
+
+def inner_names(context: Context, width: int) -> list[str]:
+    """Return the names of the columns that the machine sees."""
+    names: Any = np.asarray(context.names, dtype=object)
+    for step in context.view.steps:
+        try:
+            names = step.get_feature_names_out(names)
+        except (AttributeError, TypeError, ValueError):
+            names = _names_out(step)
+        if names is None:
+            break
+    if names is None or len(names) != width:
+        return [f"prepared column {j + 1}" for j in range(width)]
+    return [str(name) for name in names]
+
+
+def _names_out(step: Any) -> Any:
+    """Return a step's own names of its columns, where it was fitted to a frame; or None."""
+    try:
+        return step.get_feature_names_out()
+    except (AttributeError, TypeError, ValueError):
+        return None
+
+
+def _spreads(X: Any) -> Any:
+    """Return the standard deviation of each column."""
+    if not sp.issparse(X):
+        return np.asarray(X, dtype=np.float64).std(axis=0)
+    return np.sqrt(mean_variance_axis(sp.csr_array(X, dtype=np.float64), axis=0)[1])
+
+
+def _dense(values: Any) -> Any:
+    return values.toarray() if sp.issparse(values) else np.asarray(values)
+
+
+# ------------------------------------------------------------ losses
+
+
+def _importance_table(context: Context, found: Importances) -> Html:
+    """Return a table of what shuffling each column costs, the largest loss first."""
+    message = (
+        f"How much {found.metric} is lost when the values of a column are shuffled among the rows: "
+        f"mean and standard deviation of {_REPEATS} shuffles of {found.rows:,} {found.part} rows; "
+        "beside it, how far the model's scores move, in standard deviations of the scores. Columns "
+        "that say the same stand in for each other, so that each may seem to matter little."
+    )
+    order, keys = found.found, [one.losses.mean() for one in found.found]
+    noise = all(one.losses.mean() <= 2 * one.losses.std() for one in found.found)
+    if noise:
+        message += (
+            " No single column costs more than chance would: the order is that of the scores."
+        )
+        order = sorted(found.found, key=lambda one: -one.change)
+        keys = [one.change for one in order]
+    show = "{:.1%}".format if context.classifies else "{:.3g}".format
+    lines = []
+    for one, key in list(zip(order, keys, strict=True))[:_LISTED]:
+        loss = f"{show(one.losses.mean())} ± {show(one.losses.std())}"
+        name = visible(context.names[one.column], NAME)
+        lines.append([name, loss, f"{one.change:.2f}", _bar(key / max(keys[0], 1e-12))])
+    heads = ["column", f"{found.metric} lost", "scores move", ""]
+    return joined(
+        [
+            tag("p", message),
+            table(heads, lines, _describe_columns_tried(context, found, len(lines))),
+        ]
+    )
+
+
+def _describe_columns_tried(context: Context, found: Importances, shown: int) -> str:
+    tried, width = len(found.found), len(context.names)
+    message = f"The {shown} columns that matter most, of {tried}." if shown < tried else ""
+    if tried == width:
+        return message
+    which = "that go most with the scores" if context.numeric else "that come first"
+    return f"{message} Of {width} columns, the {tried} {which} were tried."
+
+
+def _bar(share: float) -> Html:
+    """Return a bar of a length between 0 and 1."""
+    return tag("span", class_="bar", style=f"--share: {100 * min(1.0, max(0.0, share)):.1f}%")
+
+
+def _score(context: Context, y: Any, metric: str, X: Any) -> tuple[Floats, float]:
+    """Return the scores of rows, and the metric of the predictions that go with them."""
+    if not context.classifies:
+        score = context.model.predict if context.regresses else context.model.decision_function
+        scores = np.asarray(score(X), dtype=np.float64)
+        return scores, float(r2_score(y, scores)) if context.regresses else float(scores.mean())
+    classes = np.asarray(context.machine.classes_)
+    scores = raw_scores(context.machine, context.view.transform(X), classes)[0]
+    best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+    right = classes[best] == y
+    if metric != "balanced accuracy":
+        return scores, float(right.mean())
+    return scores, float(np.mean([right[y == label].mean() for label in np.unique(y)]))
+
+
+def _affordable_rows(context: Context) -> int:
+    """Return how many rows can be scored again for every column in a few seconds."""
+    cost = context.view.count_operations()
+    each = _COST if cost is None else max(cost, 1.0)
+    shuffles = _REPEATS * min(_TRIED, max(1, len(context.names)))
+    return int(np.clip(_OPERATIONS / (shuffles * each), _FEWEST, _ROWS))
+
+
+def _candidates(rows: Any, scores: Any, width: int) -> npt.NDArray[np.int64]:
+    """Return the columns to try: all, or those that go most with a score, by covariance."""
+    textual = not sp.issparse(rows) and np.asarray(rows).dtype.kind not in "biuf"
+    if width <= _TRIED or textual:
+        return np.arange(min(width, _TRIED))
+    centred = np.reshape(scores, (len(scores), -1))
+    centred = centred - centred.mean(axis=0)
+    table = rows if sp.issparse(rows) else np.nan_to_num(np.asarray(rows, dtype=np.float64))
+    together = np.abs(np.asarray(table.T @ centred)).max(axis=1)
+    return np.sort(np.argsort(together, kind="stable")[::-1][:_TRIED])
+
+
+def shuffle_column(X: Any, column: int, seed: int) -> Any:
+    """Return the rows with the values of one column in another order."""
+    n = X.shape[0]
+    order = np.random.default_rng([column, seed]).permutation(n)
+    if hasattr(X, "iloc"):
+        X = X.copy()
+        X.isetitem(column, X.iloc[order, column].array)  # which keeps categories
+        return X
+    if sp.issparse(X):
+        X = sp.csc_array(X, copy=True)
+        entries = slice(X.indptr[column], X.indptr[column + 1])
+        X.indices[entries] = order[X.indices[entries]]  # rows move, values stay in their column
+        X.has_sorted_indices = False
+        return sp.csr_array(X)
+    X = np.array(X)
+    X[:, column] = X[order, column]
+    return X
+
+
+# ------------------------------------------------------------ support vectors
+
+_FROM_0 = "rows are counted from 0"
+
+
+def _describe_numbers(context: Context) -> str:
+    """Return what the numbers of rows are."""
+    if np.array_equal(context.numbers, np.arange(len(context.numbers))):
+        return _FROM_0
+    name = context.wording.row
+    return "rows have the data's own numbers" if name == "row" else f"rows go by their {name}"
+
+
+def _shown(numbers: Any) -> list[str]:
+    return [visible(number, NAME) for number in numbers]
+
+
+def support(context: Context) -> Html:
+    """Return how many support vectors of which kind there are, and a table of some."""
+    machine = context.machine
+    rows = getattr(machine, "support_", None)
+    if rows is None and context.guesses:
+        return tag("p", "None: no row holds a boundary, since there is no boundary.")
+    if rows is None:
+        message = f"{type(machine).__name__} keeps no support vectors: there are none to show."
+        return tag("p", message)
+    if not len(rows):
+        return tag("p", "There are none: all rows get the same answer.")
+    kinds, slack, alpha = _kinds(machine), _slacks(machine), _alphas(machine)
+    order = np.lexsort((np.arange(len(rows)), -alpha, -slack))[:SUPPORT_VECTORS]
+    return joined(
+        [
+            tag("p", _describe_support(context, len(rows))),
+            bullets(_counts(kinds)),
+            _support_table(context, np.asarray(rows), order, kinds, slack, alpha),
+        ]
+    )
+
+
+def _describe_support(context: Context, count: int) -> str:
+    """Return how many there are, and what they mean: only at the optimum do they decide alone."""
+    machine = context.machine
+    if hasattr(machine, "mistake_bound_"):
+        return f"{count} rows were corrected for, and make up the boundary."
+    total = context.view.count_training_rows()
+    share = count / max(1, _num_samples(context.X) if total is None else total)
+    message = f"{count} support vectors, {share:.1%} of the training rows."
+    if not hasattr(machine, "certificate_"):
+        return message
+    if not proved(machine):
+        message += " It is not proved that these are the best ones: their kinds and α are as it "
+        return message + "stopped, and not exact."
+    if hasattr(machine, "nu"):  # a share of all rows
+        return message
+    kept = ["costs"]
+    if not hasattr(machine, "coef_"):
+        kept.insert(0, "kernel")
+    if machine is not context.model:
+        kept.append("preparation of the columns")
+    listed = " and ".join([", ".join(kept[:-1]), kept[-1]] if len(kept) > 1 else kept)
+    same = f"Fitted to these rows alone, with the same {listed}, the model would be the same."
+    return f"{message} {same}"
+
+
+def _counts(kinds: Any) -> Iterator[str]:
+    for kind, meaning in _KINDS.items():
+        if kinds is not None and (count := int((kinds == kind).sum())):
+            yield f"{count} × {kind}: {meaning}."
+
+
+def _support_table(
+    context: Context, rows: Any, order: Any, kinds: Any, slack: Floats, alpha: Floats
+) -> Html:
+    matched = context.view.is_training(context.X)
+    numbers = context.numbers if matched else np.arange(rows.max() + 1)
+    columns: dict[str, list[Any]] = {context.wording.row: _shown(numbers[rows[order]])}
+    if matched:
+        columns |= _score_columns(context, rows[order])
+    if kinds is not None:
+        columns["kind"] = kinds[order].tolist()
+    columns["α"] = [f"{value:.4g}" for value in alpha[order]]
+    if slack.any():
+        columns["slack ξ"] = [
+            f"{value:.4g}" if value > _ROUNDING else "0" for value in slack[order]
+        ]
+    order_of = "Largest slack first, then largest α" if slack.any() else "Largest α first"
+    caption = f"{order_of}; {_describe_numbers(context) if matched else _FROM_0}."
+    if len(order) < len(rows):
+        caption = f"{len(order)} of {len(rows)}. {caption}"
+    if np.ndim(getattr(context.machine, "alpha_", 0)) == 2:
+        caption += " Of several problems, each row's largest α and slack, and its worst kind."
+    shown = table([*columns], zip(*columns.values(), strict=True), caption)
+    message = tag("p", "X is not what the model was fitted to: labels are left out.")
+    return shown if matched else joined([message, shown])
+
+
+def _score_columns(context: Context, rows: Any) -> dict[str, list[Any]]:
+    X, y = _safe_indexing(context.X, rows), context.y
+    labels = None if y is None else np.asarray(y)[rows]
+    scores = score_rows(context.machine, context.view.transform(X), labels)
+    facts: dict[str, list[Any]] = {}
+    if context.regresses:
+        facts["target"] = [f"{value:.5g}" for value in np.asarray(labels)]
+        facts["predicted"] = [f"{value:.5g}" for value in scores.predicted]
+    elif context.classifies:
+        facts[context.wording.label] = [visible(label, NAME) for label in np.asarray(labels)]
+    facts[scores.unit] = [f"{value:.4g}" for value in scores.values]
+    return facts
+
+
+def _kinds(machine: Any) -> Any:
+    """Return the worst kind of each support vector, or None if it has none."""
+    kinds = getattr(machine, "support_kind_", None)
+    if kinds is None or np.ndim(kinds) == 1:
+        return None if kinds is None else np.asarray(kinds)
+    ranks = [*_KINDS]
+    rank = np.array([[ranks.index(k) if k in ranks else len(ranks) for k in of] for of in kinds])
+    return np.array([*ranks, ""])[rank.min(axis=0)]
+
+
+def _alphas(machine: Any) -> Floats:
+    if hasattr(machine, "alpha_"):
+        alpha = np.atleast_2d(machine.alpha_)[:, machine.support_]
+    else:
+        duals = machine.dual_coef_
+        alpha = np.abs(duals.toarray() if sp.issparse(duals) else np.atleast_2d(duals))
+    return np.asarray(alpha.max(axis=0), dtype=np.float64)
+
+
+def _slacks(machine: Any) -> Floats:
+    slack = getattr(machine, "slack_", None)
+    if slack is None:
+        return np.zeros(len(machine.support_))
+    return np.asarray(np.atleast_2d(slack)[:, machine.support_].max(axis=0), dtype=np.float64)
+
+
+# ------------------------------------------------------------ rows worth looking at
+
+
+def notable_rows(context: Context, columns: list[int]) -> Html:
+    """Return tables of the rows worth looking at, with the values of some columns."""
+    found = joined(
+        element for part in context.parts for element in _rows_of_part(context, part, columns)
+    )
+    message = f"{_describe_numbers(context)}.".replace("rows", "Rows", 1)
+    if 0 < len(columns) < len(context.names) and not context.guesses:
+        message += f" Shown are the {len(columns)} columns that move the model's scores most."
+    return joined([tag("p", message), found])
+
+
+def _rows_of_part(context: Context, part: ScoredRows, columns: list[int]) -> Iterator[Html]:
+    yield tag("h3", f"{part.name} rows".capitalize())
+    if part.sampled:
+        yield tag("p", f"Among {part.sampled}.")
+    if context.regresses:
+        worst = _first(-np.abs(part.scores.values))
+        yield _row_table(context, part, worst, columns, "The largest errors")
+    elif context.classifies:
+        yield from _rows_of_classes(context, part, columns)
+    else:
+        odd = _first(np.where(part.scores.right, np.inf, part.scores.values))
+        out = [k for k in odd if not part.scores.right[k]]
+        total = int((~part.scores.right).sum())
+        caption = f"The farthest of {total} outliers"
+        yield _row_table(context, part, out, columns, caption) if out else tag("p", "No outliers.")
+
+
+def _rows_of_classes(context: Context, part: ScoredRows, columns: list[int]) -> Iterator[Html]:
+    right, lead = part.scores.right, np.nan_to_num(part.scores.values, nan=-np.inf)
+    wrong = int((~right).sum())
+    if wrong and context.guesses:
+        yield tag(
+            "p", f"{wrong} of {len(right)} are wrong, and the model does not tell them apart."
+        )
+    elif wrong:
+        order = _first(np.where(right, np.inf, lead))
+        yield _row_table(
+            context,
+            part,
+            [k for k in order if not right[k]],
+            columns,
+            f"Wrong, and sure of it: {min(wrong, LOOKED_AT)} of {wrong} mistakes, the farthest on "
+            "the wrong side first. Are their labels right?",
+        )
+    else:
+        yield tag("p", f"No mistakes: all {len(right)} are right.")
+    if context.guesses:
+        return
+    doubtful = [k for k in _first(np.where(right, np.abs(lead), np.inf)) if right[k]]
+    if doubtful:
+        caption = "Right, but only just: the nearest to the boundary first."
+        yield _row_table(context, part, doubtful, columns, caption)
+
+
+def _first(keys: npt.NDArray[np.float64]) -> list[int]:
+    """Return where the smallest keys are."""
+    return [int(k) for k in np.argsort(keys, kind="stable")[:LOOKED_AT]]
+
+
+def _row_table(
+    context: Context, part: ScoredRows, chosen: list[int], columns: list[int], caption: str
+) -> Html:
+    heads = [context.wording.row, *_answer_heads(context), part.scores.unit]
+    heads += [visible(context.names[j], NAME) for j in columns] or ["value"]
+    lines = [
+        [
+            *_shown(part.numbers[[k]]),
+            *_answer_cells(context, part, k),
+            f"{part.scores.values[k]:.4g}",
+            *row_values(part.X, k, columns),
+        ]
+        for k in chosen
+    ]
+    return table(heads, lines, caption)
+
+
+def _answer_heads(context: Context) -> list[str]:
+    if context.regresses:
+        return ["target", "predicted"]
+    return [context.wording.label, "predicted"] if context.classifies else []
+
+
+def _answer_cells(context: Context, part: ScoredRows, k: int) -> list[Any]:
+    if context.regresses:
+        return [f"{part.y[k]:.5g}", f"{part.scores.predicted[k]:.5g}"]
+    if not context.classifies:
+        return []
+    return [visible(part.y[k], NAME), visible(part.scores.predicted[k], NAME)]
+
+
+def row_values(X: Any, row: int, columns: list[int]) -> list[str]:
+    """Return the values of a row in some columns, as text; an object that is no row as itself."""
+    one = _safe_indexing(X, np.array([row]))
+    if not columns:
+        return [visible(next(iter(one)), 2 * _VALUE)]
+    if sp.issparse(one):
+        one = sp.csr_array(one)[:, columns].toarray()
+        return [f"{value:.5g}" for value in one[0]]
+    cells = one.iloc[0, columns].tolist() if hasattr(one, "iloc") else np.asarray(one)[0, columns]
+    return [_text(value) for value in cells]
+
+
+def _text(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float | np.floating) else visible(value, _VALUE)
