@@ -249,6 +249,7 @@ class Form(NamedTuple):
 
 
 _ROUNDING = ONE >> 40  # of sums of dual variables, relative
+_RESOLUTION = Fraction(1 << 64, ONE)  # what sums of numbers with this many bits may be off by
 
 
 def soft(space: Space, b: int, target: Exact, cost: Exact, beta: Exact, form: Form) -> Part:
@@ -806,7 +807,7 @@ def _off(
         yield Violation(name, f"certificate_.{name} is {claimed:.17g}, but it is infinite")
         return
     away = abs(Fraction(value, ONE) - Fraction(claimed))
-    if away > Fraction(rounding) * scale:
+    if away > Fraction(rounding) * scale + _RESOLUTION:
         relative = float(away / scale) if scale else float("inf")
         yield Violation(
             name,
