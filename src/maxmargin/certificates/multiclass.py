@@ -101,8 +101,12 @@ def _settled(problem: MulticlassProblem, duals: Floats) -> Floats:
         high, low = int(sums.argmax()), int(sums.argmin())
         amount = min(sums[high], -sums[low])
         takes = costs[:, low] - duals[:, low] >= amount
-        if amount <= _BALANCED * float(np.abs(duals).sum()) or not takes.any():
+        if amount <= _BALANCED * float(np.abs(duals).sum()):
             break
+        if not takes.any():  # all rows are at their bounds: a little less of everything makes room
+            largest = float(problem.cost[problem.labels == low].max())
+            duals *= 1 - min(0.5, 2 * amount / largest)
+            continue
         row = np.flatnonzero(takes)[np.abs(duals[takes]).sum(axis=1).argmin()]
         duals[row, low] += amount
         duals[row, high] -= amount
