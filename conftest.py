@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import hypothesis
 import pytest
+from hypothesis.internal.conjecture import providers
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
@@ -17,6 +18,14 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 hypothesis.settings.register_profile("check", deadline=None, derandomize=True, database=None)
 hypothesis.settings.register_profile("full", deadline=None, derandomize=False, print_blob=True)
 hypothesis.settings.load_profile("check")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep ``./check`` from drawing constants of whatever modules happen to be imported by then."""
+    if config.getoption("--hypothesis-profile") != "full" and hasattr(
+        providers, "_get_local_constants"
+    ):
+        providers._get_local_constants = providers.Constants
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

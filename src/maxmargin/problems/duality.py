@@ -120,7 +120,7 @@ def _summing_to(wanted: float, beta: Floats, low: Floats, high: Floats) -> Float
     weight, others = float(np.abs(beta[heavier]).sum()), float(np.abs(beta[~heavier]).sum())
     if abs(excess) <= _BALANCED * (weight + others):
         return beta  # scaling would move duals off their bounds for the sake of rounding
-    if weight >= abs(excess):
+    if weight * (1 + _BALANCED) >= abs(excess):  # both are rounded sums
         beta[heavier] *= max(sign * wanted + others, 0.0) / weight
         return beta
     room = beta - low if excess > 0 else high - beta
