@@ -119,7 +119,7 @@ class Solver(Protocol):
     """A way to solve a problem: settings, and a generator of ever better iterates."""
 
     def iterates(self, problem: Any, start: Any) -> Iterator[Any]:
-        """Yield brackets of the optimum until there is nothing left to gain."""
+        """Yield ever better iterates until there is nothing left to gain."""
         ...
 
 

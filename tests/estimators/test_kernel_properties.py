@@ -253,15 +253,8 @@ def test_the_optimum_is_that_of_clarabel(name: str) -> None:
     assert sum(check_reference(name, seed) for seed in range(7)) >= 6
 
 
-STEEP = pytest.mark.xfail(
-    strict=True, reason="2 of 46 problems: polynomials whose K has a low rank, in a ν-form"
-)
-
-
 @pytest.mark.full
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=STEEP if name == "NuSVR" else ()) for name in NAMES]
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_optimum_is_that_of_clarabel_on_more(name: str) -> None:
     assert sum(check_reference(name, seed) for seed in range(46)) >= 40
 

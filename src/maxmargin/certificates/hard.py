@@ -249,7 +249,7 @@ def _centre(X: Any, intercept: Intercept) -> Floats:
 #
 #     scores Ka,   ‖w‖² = aᵀKa,   P = ½‖w‖²/(min y f)²,   D = ½(Σα)²/‖Σαyφ‖²
 #
-# as in ``certify.hard``.
+# as above.
 
 
 def certify_kernel_hard(

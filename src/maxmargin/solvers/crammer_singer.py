@@ -588,14 +588,14 @@ class SequentialDual:
     seed: int = 0
 
     def iterates(self, problem: MulticlassProblem, start: Point | None = None) -> Iterator[Iterate]:
-        """Yield brackets of the optimum until the gap is down to rounding.
+        """Yield ever better iterates until the gap is down to rounding.
 
         Parts of an iteration that take long yield in between, not ``finished``.
         """
         machine = JointMachine(problem, start or Point())
         if not len(machine.kept) or problem.n_classes < 2:
             machine.primal = machine.dual = 0.0  # nothing can be lost
-            yield _bracket(machine, converged=True)
+            yield _iterate(machine, converged=True)
             return
         rng = np.random.default_rng(self.seed)
         rounds = _ROUNDS
@@ -605,14 +605,14 @@ class SequentialDual:
             yield from _newton_steps(machine, newton)
             if newton.size <= LARGEST:
                 newton.finish()
-                yield _bracket(machine, converged=True)
+                yield _iterate(machine, converged=True)
                 return
             # Too many duals became free: sweep on, and longer than before.
             machine.restart(newton.mass, newton.b)
             rounds *= 2
 
 
-def _bracket(machine: JointMachine, finished: bool = True, converged: bool = False) -> Iterate:
+def _iterate(machine: JointMachine, finished: bool = True, converged: bool = False) -> Iterate:
     return Iterate(machine.primal, machine.dual, *machine.point(), finished, converged)
 
 
@@ -623,7 +623,7 @@ def _sweeps(machine: JointMachine, rng: np.random.Generator, at_least: int) -> I
     rounds = 0
     gaps: list[float] = []
     while True:
-        yield _bracket(machine)
+        yield _iterate(machine)
         gap = relative_gap(machine.primal, machine.dual)
         gaps.append(gap)
         slow = rounds >= _ROUNDS and gap > _SLOW * gaps[-1 - _ROUNDS]
@@ -632,7 +632,7 @@ def _sweeps(machine: JointMachine, rng: np.random.Generator, at_least: int) -> I
         if gap <= _NEAR and rounds >= at_least - _ROUNDS and _few_free(machine):
             return
         for _ in _round(machine, rng):
-            yield _bracket(machine, finished=False)
+            yield _iterate(machine, finished=False)
         machine.look()
         rounds += 1
 
@@ -671,11 +671,11 @@ def _newton_steps(machine: JointMachine, newton: JointNewton) -> Iterator[Iterat
     best, idle = (np.inf, -np.inf), 0
     while newton.size <= LARGEST:
         for _ in newton.step():
-            yield _bracket(machine, finished=False)
+            yield _iterate(machine, finished=False)
         gap = relative_gap(machine.primal, machine.dual)
         gain = max(best[0] - machine.primal, machine.dual - best[1])
         idle = 0 if gain > 0.05 * (machine.primal - machine.dual) else idle + 1
         best = (best[0], best[1]) if idle else (machine.primal, machine.dual)
         if gap <= _SETTLED or idle >= (_PATIENCE if gap > 1e-9 else _PATIENCE // 4):
             return
-        yield _bracket(machine)
+        yield _iterate(machine)

@@ -52,7 +52,7 @@ def expansion_scores(
 #
 # The dual variables of a kernel machine with their scores: what violates what, and by how much.
 #
-# With ρ = t − f − b the residual of a variable, the duality gap is a sum of loss that are never
+# With ρ = t − f − b the residual of a variable, the duality gap is a sum of terms that are never
 # negative, one for each variable:
 #
 #     max over low ≤ β′ ≤ high of (β′ − β)ρ − ½ shift (β′² − β²)
@@ -397,7 +397,7 @@ class Decomposition:
 
     def _rounds(self, state: "_DecompositionState") -> Iterator[Iterate]:
         while True:
-            yield state.bracket
+            yield state.iterate
             if self.checks is not None and state.checks > self.checks:
                 return
             if state.last_gap <= self.wanted and state.polish():
@@ -406,14 +406,14 @@ class Decomposition:
                 break
             if state.slow:
                 state.step()
-                yield state.bracket
+                yield state.iterate
             for _ in range(_ROUNDS):
                 state.round()
                 if state.worth_a_check():
                     break
                 yield state.now()
             state.check_optimality()
-        yield replace(state.bracket, converged=True)
+        yield replace(state.iterate, converged=True)
 
 
 class _DecompositionState:
@@ -436,7 +436,7 @@ class _DecompositionState:
         else:
             self.store = RowCache(self.gram, self._prepared(self.rows))
         self.b = np.zeros(len(problem.totals))
-        self.bracket = Iterate(np.inf, -np.inf, beta, self.b, beta)
+        self.iterate = Iterate(np.inf, -np.inf, beta, self.b, beta)
         self.violation = self.last_gap = self.last_violation = self.gap_before = np.inf
         self.rounds = self.since_check = self.idle_rounds = self.stepped_at = self.checks = 0
         self.summed_at = 0  # the round after which scores were sums over all variables
@@ -469,7 +469,7 @@ class _DecompositionState:
         """Return the variables as they are, feasible at any time, with the bounds known so far."""
         x = self.all.x.copy()
         x[self.variables] = self.part.x
-        return replace(self.bracket, w=x, beta=x, finished=False)
+        return replace(self.iterate, w=x, beta=x, finished=False)
 
     @property
     def complete(self) -> bool:
@@ -647,8 +647,8 @@ class _DecompositionState:
         x = self.all.x.copy()
         seen = Iterate(self.dual + gap, self.dual, x, self.b.copy(), x)
         # Weights are those that the duals imply, so both bounds come from one point.
-        if gap <= self.bracket.primal - self.bracket.dual:
-            self.bracket = seen
+        if gap <= self.iterate.primal - self.iterate.dual:
+            self.iterate = seen
         self.stalled = complete and self.idle_rounds >= _IDLE_ROUNDS
         if not complete:
             self._activate_more((each > 0) | near_violation(self.all, self.b, change))

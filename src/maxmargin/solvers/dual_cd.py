@@ -29,7 +29,7 @@ class DualCD:
     threads: int | None = None
 
     def iterates(self, problem: Problem, start: Point) -> Iterator[Iterate]:
-        """Yield a bracket after each round of sweeps (unfinished ones in between).
+        """Yield an iterate after each round of sweeps (unfinished ones in between).
 
         It ends when no row violates anything, or when a round took too many sweeps.
         """
@@ -37,12 +37,12 @@ class DualCD:
             problem, Passes(problem, self.threads, centred=False), start, self.seed
         )
         while True:
-            yield state.bracket()
+            yield state.iterate()
             for _ in state.round():
                 yield state.unfinished
             state.check_optimality()
             if state.at_rest or state.slow:
-                yield state.bracket()
+                yield state.iterate()
                 return
 
 
@@ -91,7 +91,7 @@ class _DualCDState:
             self.primal, self.dual, self.best_w, self.best_b, self.best_beta, finished=False
         )
 
-    def bracket(self) -> Iterate:
+    def iterate(self) -> Iterate:
         return Iterate(self.primal, self.dual, self.best_w, self.best_b, self.best_beta)
 
     def round(self) -> Iterator[None]:
@@ -155,13 +155,13 @@ class DualCDThenNewton:
     threads: int | None = None
 
     def iterates(self, problem: Problem, start: Point) -> Iterator[Iterate]:
-        """Yield brackets of the one, then of the other, never worse than before."""
+        """Yield iterates of the one, then of the other, never worse than before."""
         best = None
         for best in DualCD(self.seed, self.threads).iterates(problem, start):
             yield best
         if best is None:
             return
         start = Point(best.w, best.b, best.beta)
-        for bracket in Newton(self.threads).iterates(problem, start):
-            best = bracket if bracket.converged else best.improved(bracket)
-            yield replace(best, finished=bracket.finished)
+        for iterate in Newton(self.threads).iterates(problem, start):
+            best = iterate if iterate.converged else best.improved(iterate)
+            yield replace(best, finished=iterate.finished)

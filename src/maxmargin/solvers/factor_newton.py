@@ -94,7 +94,7 @@ class FactorNewton:
         return thin and _THIN * rows[0].terms <= len(problem.gram)
 
     def iterates(self, problem: KernelProblem, start: Point) -> Iterator[Iterate]:
-        """Yield a bracket after each Newton step, at the weights that its duals imply."""
+        """Yield an iterate after each Newton step, at the weights that its duals imply."""
         rows, at = np.unique(problem.rows, return_inverse=True)
         factor = _Factor.of(problem, rows)
         Z, lengths = factor.Z[at], np.linalg.norm(factor.Z, axis=1)

@@ -278,7 +278,7 @@ class Newton:
                 )
         state = _NewtonState(problem, Passes(problem, self.threads), start, width)
         while True:
-            yield state.bracket()
+            yield state.iterate()
             if not state.advance():
                 return
 
@@ -294,7 +294,7 @@ class Newton:
             start, width = begun
             yield begun
         state = _NewtonState(sample, Passes(sample, self.threads), start, width)
-        while state.bracket().relative_gap > _SAMPLE_GAP and state.advance():
+        while state.iterate().relative_gap > _SAMPLE_GAP and state.advance():
             yield state.start(), 2 * state.width
         yield state.start(), 2 * state.width
 
@@ -329,7 +329,7 @@ class _NewtonState:
         """Return the best weights so far as a start for another problem."""
         return Point(self.best_w, self._intercept())
 
-    def bracket(self) -> Iterate:
+    def iterate(self) -> Iterate:
         """Return the best bounds so far, and what attains them."""
         return Iterate(
             self.primal,
@@ -475,7 +475,7 @@ def _is_free(problem: Problem) -> bool:
 
 
 def _complementarity(loss: Loss, f: Floats, beta: Floats) -> float:
-    """Return the duality gap where w = Σβx and Σβ = 0, as a sum of loss that are not negative."""
+    """Return the duality gap where w = Σβx and Σβ = 0, as a sum of terms that are not negative."""
     each = losses.values(loss, f) + loss.epsilon * np.abs(beta) - beta * (loss.target - f)
     return float(np.maximum(each, 0.0).sum())
 
@@ -503,7 +503,7 @@ def _sampled(problem: Problem, size: int) -> Problem:
 
 
 def _nothing(problem: Problem) -> Iterate:
-    """Return what is known before anything is: the bracket of w = 0."""
+    """Return what is known before anything is: the iterate w = 0."""
     n, d = problem.X.shape
     primal = float(losses.values(problem.loss, np.zeros(n)).sum())
     return Iterate(primal, 0.0, np.zeros(d), 0.0, np.zeros(n), finished=False)

@@ -153,7 +153,7 @@ class Path(NamedTuple):
 
 @dataclass(frozen=True)
 class OnMatrix:
-    """A problem with at most one intercept: its loss are those at cost 1."""
+    """A problem with at most one intercept: its loss is that at cost 1."""
 
     loss: Loss
     free: bool  # whether there is an intercept

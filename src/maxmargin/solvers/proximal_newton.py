@@ -417,14 +417,14 @@ class WorkingSets:
     accuracy: float = 0.1
 
     def iterates(self, problem: Problem, start: Point) -> Iterator[Iterate]:
-        """Yield a bracket after each Newton step, and unfinished ones on the way."""
+        """Yield an iterate after each Newton step, and unfinished ones on the way."""
         with one_blas_thread():
             run = _Run(self, problem, start)
-        yield run.bracket()
+        yield run.iterate()
         while run.goes_on():
             for _ in _with_one_thread(run.advance()):
-                yield run.bracket(finished=False)
-            yield run.bracket(run.tells())
+                yield run.iterate(finished=False)
+            yield run.iterate(run.tells())
 
 
 def _with_one_thread(pieces: Iterator[None]) -> Iterator[None]:
@@ -549,7 +549,7 @@ class _Run:
         self.untold, self.told_gap = 0, gap
         return True
 
-    def bracket(self, finished: bool = True) -> Iterate:
+    def iterate(self, finished: bool = True) -> Iterate:
         """Return the best so far."""
         settled = finished and not self.goes_on()
         return Iterate(

@@ -90,13 +90,13 @@ class Subgradient:
     seed: int = 0
 
     def iterates(self, problem: Problem, start: Point) -> Iterator[Iterate]:
-        """Yield a bracket after each of fifty epochs (unfinished ones in between)."""
+        """Yield an iterate after each of fifty epochs (unfinished ones in between)."""
         n, d = problem.X.shape
         rng = np.random.default_rng(self.seed)
         passes = Passes(problem, centred=False)
         learner = Learner(d, problem.intercept, problem.lift)
         duals, f = np.zeros(n), np.empty(n)
-        best = _bracket(problem, passes, *_first(problem, start), f)
+        best = _iterate(problem, passes, *_first(problem, start), f)
         yield best
         averaged = 0
         for epoch in range(_EPOCHS):
@@ -109,7 +109,7 @@ class Subgradient:
                 yield best.unfinished()
             w, b = learner.mean()
             mean_duals = duals / (epoch + 1 - averaged)
-            best = best.improved(_bracket(problem, passes, w, b, mean_duals, f))
+            best = best.improved(_iterate(problem, passes, w, b, mean_duals, f))
             yield best
 
 
@@ -119,7 +119,7 @@ def _first(problem: Problem, start: Point) -> tuple[Floats, float, Floats]:
     return w, start.b, np.zeros(n) if start.beta is None else start.beta
 
 
-def _bracket(
+def _iterate(
     problem: Problem, passes: Passes, w: Floats, b: float, beta: Floats, f: Floats
 ) -> Iterate:
     """Return the objective at w and b, and the dual objective at β made feasible."""
