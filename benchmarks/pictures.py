@@ -19,45 +19,34 @@ class Curve(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """Curves under a title, with what the axes are called; ``log`` is for both of them."""
+    """Curves under a title, with what the axes are called."""
 
     title: str
     curves: Sequence[Curve]
     ylabel: str
-    log: bool = True
     xlabel: str = "seconds"
 
 
-def figure(panels: int, width: float = 4.2, height: float = 3.6) -> tuple[Any, list[Any]]:
-    """Return a figure with so many panels, a few in a row, drawn without a screen."""
+def courses(panels: Sequence[Panel]) -> Any:
+    """Draw curves on logarithmic axes, each name in one colour throughout."""
     from matplotlib.figure import Figure
 
-    across = max(1, min(ACROSS, panels))
-    down = math.ceil(panels / across)
-    drawn = Figure(figsize=(width * across, height * down), layout="constrained")
+    across = min(ACROSS, len(panels))
+    down = math.ceil(len(panels) / across)
+    drawn = Figure(figsize=(4.2 * across, 3.6 * down), layout="constrained")
     axes = list(drawn.subplots(down, across, squeeze=False).ravel())
-    for axis in axes[panels:]:
+    for axis in axes[len(panels) :]:
         axis.set_axis_off()
-    return drawn, axes[:panels]
-
-
-def courses(panels: Sequence[Panel]) -> Any:
-    """Draw curves, each name in one colour throughout."""
-    drawn, axes = figure(len(panels))
     names = list(dict.fromkeys(curve.name for panel in panels for curve in panel.curves))
     lines: dict[str, Any] = {}
-    for axis, panel in zip(axes, panels, strict=True):
+    for axis, panel in zip(axes, panels, strict=False):
         for curve in panel.curves:
             k = names.index(curve.name)
             colour, marker = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
-            (lines[curve.name],) = axis.plot(
+            (lines[curve.name],) = axis.loglog(
                 curve.seconds, curve.values, color=colour, marker=marker, markersize=5
             )
         axis.set(title=panel.title, xlabel=panel.xlabel, ylabel=panel.ylabel)
         axis.grid(alpha=0.3)
-        if panel.log:
-            axis.set(xscale="log", yscale="log")
-        else:
-            axis.set(xlim=(0, None), ylim=(0, None))
     drawn.legend(list(lines.values()), list(lines), loc="outside upper center", ncols=4)
     return drawn

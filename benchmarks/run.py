@@ -20,10 +20,8 @@ BENCHMARKS = {
     "search": "benchmarks.suite.search:run",
     "path": "benchmarks.suite.path:run",
     "kpca": "benchmarks.suite.kpca:run",
-    "maps": "benchmarks.suite.maps:run",
     "perceptron": "benchmarks.suite.perceptron:run",
     "startup": "benchmarks.suite.startup:run",
-    "recommend": "benchmarks.suite.recommend:run",
 }
 # Those that can compare two checkouts of the library.
 AGAINST = {

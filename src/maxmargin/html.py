@@ -1,15 +1,15 @@
-"""HTML in which nothing that users name can act: all text is escaped unless it is markup already.
+"""HTML in which no name can act as markup: all text is escaped unless it is markup already.
 
 Names and labels can hold anything. Besides ``<``, ``>``, ``&`` and quotes, characters that cannot
-be seen are taken out: NUL ends strings elsewhere, U+202E turns the text after it around, and a lone
-surrogate cannot be written at all.
+be seen are dangerous, and replaced: NUL ends strings elsewhere, U+202E reverses the text after it,
+and a lone surrogate cannot be written at all.
 """
 
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-LONGEST = 1000  # characters of a text; names are made shorter where they are shown
+LONGEST = 1000  # characters of a text; names are cut shorter where they are shown
 
 
 class Html(str):
@@ -19,7 +19,7 @@ class Html(str):
 
 
 def visible(value: Any, longest: int = LONGEST) -> str:
-    """Return the text of a value on one line, without what cannot be seen, and not too long."""
+    """Return the text of a value on one line, not too long, and without invisible characters."""
     text = str(value)
     text = text if len(text) <= longest else text[: longest - 1] + "…"
     shown = (c if c.isprintable() else " " if c.isspace() else "�" for c in text)
@@ -39,7 +39,7 @@ def joined(parts: Iterable[Any]) -> Html:
 
 
 def tag(name: str, *inside: Any, **attributes: Any) -> Html:
-    """Return an element; an attribute may end in ``_`` and has - for _ inside.
+    """Return an element; attribute names lose a final ``_``, and any other ``_`` becomes ``-``.
 
     Examples
     --------

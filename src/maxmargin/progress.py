@@ -11,10 +11,10 @@ first step, or the first gap, was seen after t₀ seconds.
 
 A bar appears when a call has taken a second and disappears when it ends; of nested calls only the
 outermost has one. The call itself only notes numbers. A thread draws them, so that the bar moves
-during a long step, and an interrupted call leaves no half-drawn line. One thread serves all calls,
-as a call may be shorter than the start of a thread.
-Bars are shown in notebooks and on terminals; ``MAXMARGIN_PROGRESS=0`` turns them off, and ``=1``
-turns them on where standard error is not a terminal.
+during a long step and an interrupted call leaves no half-drawn line; one thread serves all calls,
+since many calls are shorter than the start of a thread. Bars are shown in notebooks and on
+terminals; ``MAXMARGIN_PROGRESS=0`` turns them off, and ``=1`` turns them on where standard error is
+not a terminal.
 """
 
 import math
@@ -40,70 +40,23 @@ Renderer = Callable[["Bar"], AbstractContextManager[Callable[[], None]]]
 
 _clock = time.perf_counter
 _outermost: "Bar | None" = None  # the bar of the call under way, also if it is not shown
-_watcher: "_Watcher | None" = None
-
-
-def progress(
-    what: str,
-    total: int | None = None,
-    *,
-    unit: str = "step",
-    tol: float | None = None,
-    measure: str = "gap",
-    max_time: float | None = None,
-    even: bool = True,
-    quiet: bool = False,
-) -> "Bar":
-    """Return the bar of a call, which the call updates within a ``with`` block.
-
-    Parameters
-    ----------
-    what : str
-        What the call does: "Solving".
-    total : int, optional
-        Number of steps, or the largest number there can be.
-    unit : str, default="step"
-        What a step is called.
-    tol : float, optional
-        Gap that has to be reached.
-    measure : str, default="gap"
-        What the gap is called.
-    max_time : float, optional
-        Seconds that the call may take.
-    even : bool, default=True
-        Whether all steps take about the same time, so that the time left can be estimated.
-    quiet : bool, default=False
-        Whether the call prints messages: then neither it nor the calls within it have a bar.
-
-    Returns
-    -------
-    Bar
-
-    Examples
-    --------
-    >>> from maxmargin.progress import progress
-    >>> with progress("Counting", total=3) as bar:
-    ...     for k in range(3):
-    ...         bar.update(done=k + 1)
-    """
-    renderer = None if _outermost is not None else find_renderer()
-    shown = None if quiet else renderer
-    return Bar(what, shown, renderer is not None, total, unit, tol, measure, max_time, even)
+_watcher: threading.Thread | None = None
+_called = threading.Event()  # wakes the watcher
 
 
 @dataclass(eq=False)
 class Bar:
-    """What a call says about its progress. Most fields are the parameters of ``progress``."""
+    """What a call says about its progress; the call updates it within a ``with`` block."""
 
-    what: str
-    renderer: "Renderer | None" = None  # None: the bar is not shown
+    what: str  # what the call does: "Solving"
+    renderer: Renderer | None = None  # None: the bar is not shown
     outermost: bool = False  # whether the calls within this one have no bars
-    total: int | None = None
-    unit: str = "step"
-    tol: float | None = None
-    measure: str = "gap"
-    max_time: float | None = None
-    even: bool = True
+    total: int | None = None  # steps, or the most there can be
+    unit: str = "step"  # what a step is called
+    tol: float | None = None  # the gap that has to be reached
+    measure: str = "gap"  # what the gap is called
+    max_time: float | None = None  # seconds that the call may take
+    even: bool = True  # whether steps take about the same time, so that it can be estimated
     done: int = 0
     first: float | None = None  # gap
     gap: float | None = None  # the smallest so far
@@ -113,9 +66,8 @@ class Bar:
         self.watched = self.renderer is not None  # if not, updates are not needed
         self._began = _clock()
         self._counted = 0.0  # seconds after which the steps began
-        self._lock = threading.Lock()
         self._over = threading.Event()
-        self._erased: threading.Event | None = None  # there is none before the bar appears
+        self._drawing, self._counting = threading.Lock(), threading.Lock()
 
     def __enter__(self) -> Self:
         global _outermost
@@ -127,26 +79,20 @@ class Bar:
 
     def __exit__(self, *_: object) -> None:
         global _outermost
-        with self._lock:
-            self._over.set()
-        if self._erased is not None:
-            self._erased.wait(_PATIENCE)
+        self._over.set()
+        if self._drawing.acquire(timeout=_PATIENCE):
+            self._drawing.release()
         if _outermost is self:
             _outermost = None
 
     def draw(self) -> None:
         """Draw the bar now and then until the call is over (in the thread that draws)."""
-        with self._lock:
-            if self._over.is_set() or self.renderer is None:
-                return
-            self._erased = threading.Event()
-        try:
-            with suppress(Exception), self.renderer(self) as draw:  # a terminal fails no fit
-                while not self._over.wait(_PERIOD):
-                    draw()
-        finally:
-            self.watched = False
-            self._erased.set()
+        with self._drawing, suppress(Exception):  # a terminal fails no fit
+            if self.renderer is not None and not self._over.is_set():
+                with self.renderer(self) as draw:
+                    while not self._over.wait(_PERIOD):
+                        draw()
+        self.watched = False
 
     def update(
         self,
@@ -158,9 +104,9 @@ class Bar:
     ) -> None:
         """Note how many steps are done, and of how many, the gap, and what comes next."""
         self.done = self.done if done is None else done
+        self.note = self.note if note is None else note
         if total is not None:
             self.total, self._counted = total, self.seconds
-        self.note = self.note if note is None else note
         if gap is not None and math.isfinite(gap):
             if self.gap is None:
                 self.first, self._counted = gap, self.seconds
@@ -168,7 +114,7 @@ class Bar:
 
     def advance(self) -> None:
         """Count one more step (from any thread)."""
-        with self._lock:
+        with self._counting:
             self.done += 1
 
     def forget(self) -> None:
@@ -189,12 +135,8 @@ class Bar:
         if self.max_time:
             parts.append(self.seconds / self.max_time)
         if self.first is not None and self.gap is not None and self.tol:
-            reached = self.gap <= self.tol
-            parts.append(
-                1.0
-                if reached
-                else math.log(self.first / self.gap) / math.log(self.first / self.tol)
-            )
+            first, gap, tol = self.first, self.gap, self.tol
+            parts.append(1.0 if gap <= tol else math.log(first / gap) / math.log(first / tol))
         return min(1.0, max(parts)) if parts else None
 
     def describe(self) -> str:
@@ -215,43 +157,61 @@ class Bar:
         return " · ".join([*facts, self.note] if self.note else facts)
 
 
-class _Watcher(threading.Thread):
-    """The thread that draws the bar of the call under way, once it has taken a second."""
+def progress(
+    what: str,
+    total: int | None = None,
+    *,
+    unit: str = "step",
+    tol: float | None = None,
+    measure: str = "gap",
+    max_time: float | None = None,
+    even: bool = True,
+    quiet: bool = False,
+) -> Bar:
+    """Return the bar of a call, shown if this is the outermost call and somebody can see it.
 
-    def __init__(self) -> None:
-        super().__init__(name="maxmargin-progress", daemon=True)
-        self.called = threading.Event()
+    Most arguments are fields of ``Bar``. ``quiet`` says that the call prints messages: then neither
+    it nor the calls within it have a bar.
 
-    def run(self) -> None:
-        """Wait for a call that has a bar."""
-        while self.called.wait():
-            self.called.clear()
-            while (bar := _outermost) is not None and bar.watched:
-                if bar.seconds < _DELAY:
-                    time.sleep(_PERIOD)
-                else:
-                    bar.draw()
-
-
-def _wake_watcher() -> None:
-    global _watcher
-    if _watcher is None:
-        watcher = _Watcher()
-        try:
-            watcher.start()
-        except RuntimeError:  # the system allows no more threads: no bar
-            return
-        _watcher = watcher
-    _watcher.called.set()
+    Examples
+    --------
+    >>> from maxmargin.progress import progress
+    >>> with progress("Counting", total=3) as bar:
+    ...     for k in range(3):
+    ...         bar.update(done=k + 1)
+    """
+    renderer = None if _outermost is not None else find_renderer()
+    shown = None if quiet else renderer
+    return Bar(what, shown, renderer is not None, total, unit, tol, measure, max_time, even)
 
 
 def _duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
-    if minutes == 0:
-        return f"{rest} s"
     if minutes < 60:
-        return f"{minutes} min {rest:02d} s"
+        return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
     return f"{minutes // 60} h {minutes % 60} min"
+
+
+def _wake_watcher() -> None:
+    """Start the thread that draws, if there is none, and have it look at the call under way."""
+    global _watcher
+    if _watcher is None:
+        watcher = threading.Thread(target=_watch, name="maxmargin-progress", daemon=True)
+        with suppress(RuntimeError):  # the system allows no more threads: no bar
+            watcher.start()
+            _watcher = watcher
+    _called.set()
+
+
+def _watch() -> None:
+    """Draw the bar of each call that takes longer than a second."""
+    while _called.wait():
+        _called.clear()
+        while (bar := _outermost) is not None and bar.watched:
+            if bar.seconds < _DELAY:
+                time.sleep(_PERIOD)
+            else:
+                bar.draw()
 
 
 # ------------------------------------------------------------------- where bars are shown
@@ -274,9 +234,7 @@ def find_renderer() -> Renderer | None:
 
 
 def _is_interactive(stream: Any) -> bool:
-    if os.environ.get("TERM") in ("dumb", "unknown"):
-        return False
-    if _is_proxy(stream):  # another library's bar is shown
+    if os.environ.get("TERM") in ("dumb", "unknown") or _is_proxy(stream):
         return False
     try:
         return bool(stream.isatty())
@@ -285,7 +243,7 @@ def _is_interactive(stream: Any) -> bool:
 
 
 def _is_proxy(stream: Any) -> bool:
-    """Tell whether rich has put a stream in front of another, so that prints go above a bar."""
+    """Tell whether rich has replaced a stream, so that what is printed goes above a bar."""
     return isinstance(stream, getattr(sys.modules.get("rich.file_proxy"), "FileProxy", ()))
 
 
@@ -337,8 +295,7 @@ def _draw_in_notebook(bar: Bar) -> Iterator[Callable[[], None]]:
         text = f"{bar.what} {'█' * filled}{'░' * (20 - filled)} {bar.describe()}"
         return {"text/plain": text}
 
-    display = import_module("IPython.display").display
-    handle = display(line(), raw=True, display_id=True)
+    handle = import_module("IPython.display").display(line(), raw=True, display_id=True)
     try:
         yield lambda: handle.update(line(), raw=True)
     finally:
@@ -347,8 +304,8 @@ def _draw_in_notebook(bar: Bar) -> Iterator[Callable[[], None]]:
 
 def _leave_to_parent() -> None:
     """Write past the parent's bar in a forked child, which has no thread that draws it."""
-    global _outermost, _watcher
-    _watcher = None
+    global _outermost, _watcher, _called
+    _watcher, _called = None, threading.Event()
     if _outermost is None:
         return
     _outermost = None

@@ -4,19 +4,19 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import singledispatch
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from maxmargin import clock
-from maxmargin._typing import Floats, Ints
+from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate, certify, feasible_duals, unproved
-from maxmargin.kernels.blas import one_blas_thread
+from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.problem import (
+    AnyProblem,
     Finishable,
-    Intercept,
     Iterate,
-    KernelProblem,
     MulticlassProblem,
     Point,
     Problem,
@@ -26,93 +26,46 @@ from maxmargin.problems.problem import (
 )
 from maxmargin.progress import Bar, progress
 from maxmargin.solvers.crammer_singer import SequentialDual
-from maxmargin.solvers.decomposition import Decomposition, feasible_start
+from maxmargin.solvers.decomposition import Decomposition
 from maxmargin.solvers.dual_cd import DualCDThenNewton
 from maxmargin.solvers.factor_newton import MOST_ROWS, FactorNewton
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.proximal_newton import WorkingSets
 from maxmargin.solvers.subgradient import Subgradient
+from maxmargin.threads import one_blas_thread
 
-# ------------------------------------------------------------------- choice
-#
-# Which solver for which data.
-
-
-_MANY_COLUMNS = 2000
-_FEW_ROWS = 2000
-
-AnySolver = (
-    Newton
-    | DualCDThenNewton
-    | Subgradient
-    | WorkingSets
-    | SequentialDual
-    | Decomposition
-    | FactorNewton
-)
-
-
-SOLVERS: dict[str, type[AnySolver]] = {
-    "newton": Newton,
-    "dual_cd": DualCDThenNewton,
-    "subgradient": Subgradient,
-    "working_sets": WorkingSets,
-    "sequential_dual": SequentialDual,
-    "block_smo": Decomposition,
-    "factor_newton": FactorNewton,
-}
-
-
-def choose(
-    problem: Problem | MulticlassProblem, *, threads: int | None = None, seed: int = 0
-) -> Any:
-    """Return the solver for a problem, by its penalty and the shape of its data.
-
-    Newton's method wins unless both rows and columns are many: then coordinate descent comes first.
-    """
-    n, d = problem.X.shape
-    wide = d > _MANY_COLUMNS and n > _FEW_ROWS
-    return named("dual_cd" if wide else "newton", problem, threads=threads, seed=seed)
-
-
-def named(
-    name: str,
-    problem: Problem | MulticlassProblem,
-    *,
-    threads: int | None = None,
-    seed: int = 0,
-) -> Any:
-    """Return a solver by its name; ℓ1 penalties and joint classes have only one each."""
-    if isinstance(problem, MulticlassProblem):
-        return SequentialDual(seed)
-    if problem.l1_ratio > 0:
-        return WorkingSets()
-    if name == "newton":
-        return Newton(threads)
-    if name == "dual_cd":
-        return DualCDThenNewton(seed, threads)
-    return Subgradient(seed)
-
-
-# -------------------------------------------------------------------
-
-
-Step = TypeVar("Step", bound=Finishable)
-StopRule = Callable[[Step], Status | None]
 Callback = Callable[[Progress], Any]
 
 
-_POLISH_LEAST = 20
-_GLANCED_AT = 1000  # rows, where there is no time for more
-_COMPARED = 20  # rows of a class that a kernel machine compares with, where there is no time
+@dataclass(frozen=True)
+class Settings:
+    """What an estimator's parameters say about solving."""
+
+    solver: str = "auto"
+    tol: float = 1e-4
+    max_iter: int = 10_000
+    max_time: float | None = None
+    callback: Callback | None = None
+    verbose: bool = False
+    trace: bool = False
+    threads: int | None = None
+    seed: int = 0
+    polish: bool = True  # small problems are solved to more digits than tol asks for
 
 
-class Attempt(NamedTuple):
-    """How far one solver got: a point, how the run ended, and its course if asked for."""
+# ------------------------------------------------------------------- which solvers
 
-    point: Point
-    run: Run
-    trace: list[tuple[float, float]]  # seconds, relative gap
+
+_MANY_COLUMNS = 2000  # and rows, beyond both of which coordinate descent comes before Newton
+_FEW_ROWS = 2000
+_POLISHED = 2e5  # numbers in X up to which an answer is polished beyond tol
+_POLISHED_DUALS = 1000  # the same of a kernel machine, by its dual variables
+_POLISH = 100  # iterations
+_SINGLE_MARGIN = 0.6  # of tol, aimed at by float32, so that the certificate in float64 holds
+_MARGIN = 0.97  # of tol, aimed at by linear machines, so that there is room for rounding
+_MOST_FACTORISED = 2 * MOST_ROWS  # variables: beyond that nobody need count rows
+_CHECKS = 50  # that pairs have at a small problem before Newton's method takes over
+_FEW_CHECKS = 8  # the same if Newton's method is likely to be better
 
 
 class Solver(Protocol):
@@ -123,8 +76,111 @@ class Solver(Protocol):
         ...
 
 
+SOLVERS: dict[type[Any], str] = {
+    Newton: "newton",
+    DualCDThenNewton: "dual_cd",
+    Subgradient: "subgradient",
+    WorkingSets: "working_sets",
+    SequentialDual: "sequential_dual",
+    Decomposition: "block_smo",
+    FactorNewton: "factor_newton",
+}
+
+
+class Plan(NamedTuple):
+    """Solvers to try in turn, and how far they are to go."""
+
+    solvers: list[Any]
+    aim: float  # of tol
+    polish: int  # iterations beyond that
+    tied: bool = False  # weights are those that the duals imply, so that neither goes alone
+
+
+@singledispatch
+def plan(problem: Any, settings: Settings) -> Plan:
+    """Return how a problem is to be solved, by its penalty, its features and their shape."""
+    return plan_for(problem.features, problem, settings)
+
+
+@plan.register
+def _(problem: MulticlassProblem, settings: Settings) -> Plan:
+    solvers = [SequentialDual(settings.seed)] * _ATTEMPTS
+    return Plan(solvers, _MARGIN, _worth_polishing(problem.features))
+
+
+@singledispatch
+def plan_for(features: Any, problem: Problem[Any], settings: Settings) -> Plan:
+    """Return how a problem with such features is to be solved."""
+    raise TypeError(f"no solver is known for {type(features).__name__}")
+
+
+@plan_for.register
+def _(features: LinearFeatures, problem: Any, settings: Settings) -> Plan:
+    """Newton's method wins unless both rows and columns are many."""
+    polish = _worth_polishing(features)
+    if problem.l1_ratio > 0:
+        return Plan([WorkingSets()] * _ATTEMPTS, _MARGIN, polish)
+    newton = Newton(settings.threads)
+    descent = DualCDThenNewton(settings.seed, settings.threads)
+    n, d = features.X.shape
+    wide = d > _MANY_COLUMNS and n > _FEW_ROWS
+    first: Solver = {
+        "auto": descent if wide else newton,
+        "newton": newton,
+        "dual_cd": descent,
+        "subgradient": Subgradient(settings.seed),
+    }[settings.solver]
+    return Plan([first, first, descent if first is newton else newton], _MARGIN, polish)
+
+
+@plan_for.register
+def _(features: KernelFeatures, problem: Any, settings: Settings) -> Plan:
+    """Pairs of duals come first, but where the rows are a thin factor of the Gram matrix."""
+    newton, pairs = FactorNewton(settings.threads), Decomposition(settings.tol, checks=_CHECKS)
+    precise, variables = replace(pairs, precise=True), len(problem.row)
+    solvers: list[Any]
+    if FactorNewton.suits(problem):
+        # Without targets the best w may be 0: pairs soon see that, Newton's method does not.
+        few = replace(pairs, checks=_FEW_CHECKS)
+        solvers = [newton, pairs] if problem.loss.target.any() else [few, newton]
+        solvers.append(precise)
+    elif variables <= _MOST_FACTORISED and FactorNewton.takes(problem):
+        solvers = [pairs, newton, *([precise] if problem.totals.any() else [])]
+    else:
+        # What float32 cannot close float64 goes on with; where all is float64 once more is enough.
+        solvers = [
+            Decomposition(settings.tol),
+            Decomposition(0.1 * settings.tol, precise=True),
+            Decomposition(0.01 * settings.tol, precise=True),
+        ][: 2 if features.gram.tiles is features.gram.exact else 3]
+    polish = _POLISH if variables <= _POLISHED_DUALS else 0
+    return Plan(solvers, _SINGLE_MARGIN, polish, tied=True)
+
+
+def _worth_polishing(features: LinearFeatures) -> int:
+    return _POLISH if features.size <= _POLISHED else 0
+
+
+# ------------------------------------------------------------------- one solver
+
+
+Step = TypeVar("Step", bound=Finishable)
+StopRule = Callable[[Step], Status | None]
+
+
+_POLISH_LEAST = 20
+
+
+class Attempt(NamedTuple):
+    """How far one solver got: a point, how the run ended, and its course if asked for."""
+
+    point: Point
+    run: Run
+    trace: list[tuple[float, float]]  # seconds, relative gap
+
+
 def run_solver(
-    problem: Problem | MulticlassProblem | KernelProblem,
+    problem: AnyProblem,
     solver: Solver,
     *,
     tol: float,
@@ -143,7 +199,7 @@ def run_solver(
 
     Parameters
     ----------
-    problem : Problem, MulticlassProblem or KernelProblem
+    problem : Problem or MulticlassProblem
         What to solve.
     solver : Solver
         How.
@@ -194,8 +250,7 @@ def run_solver(
         raise KeyboardInterrupt("interrupted before there was anything to keep")
     late = watch.late or status is Status.MAX_TIME
     if watch.last is None or (late and not watch.last.w.any()):
-        begun = beginning(problem, start)
-        return Attempt(begun, replace(ended, status=Status.MAX_TIME), notes)
+        return Attempt(problem.guess(start), replace(ended, status=Status.MAX_TIME), notes)
     if watch.last.relative_gap <= tol and status is not Status.INTERRUPTED:
         status = Status.OPTIMAL
     elif watch.late:
@@ -204,65 +259,6 @@ def run_solver(
         status = Status.STALLED
     last = watch.last
     return Attempt(Point(last.w, last.b, last.beta), replace(ended, status=status), notes)
-
-
-def beginning(problem: Problem | MulticlassProblem | KernelProblem, start: Point) -> Point:
-    """Return a point (w, b, beta) that takes a moment: the start, or what the means of classes say.
-
-    The scores of a linear machine are ±1 at the means of its classes, or lower for a class the
-    further its mean is; a kernel machine compares a row with some of either class.
-    """
-    if isinstance(problem, KernelProblem):
-        beta = _some_of_either(problem) if start.beta is None else start.beta
-        return Point(beta, np.zeros(len(problem.totals)), beta)
-    n, d = problem.X.shape
-    several = (problem.n_classes,) if isinstance(problem, MulticlassProblem) else ()
-    beta = np.zeros((n, *several)) if start.beta is None else start.beta
-    if start.w is not None:
-        b = np.broadcast_to(start.b, several) if several else start.b
-        return Point(start.w, b, beta)
-    some = slice(None, None, max(1, n // _GLANCED_AT))
-    rows = problem.X[some]
-    if isinstance(problem, MulticlassProblem):
-        w, b = _between_means(rows, problem.labels[some], problem.n_classes)
-    elif not np.isin(problem.loss.target[some], (-1.0, 1.0)).all():  # not labels, but numbers
-        w, b = np.zeros((d, 1)), np.array([np.median(problem.loss.target[some])])
-    else:
-        w, b = _between_means(rows, (problem.loss.target[some] > 0).astype(np.int64), 2)
-        w, b = w[:, 1:] - w[:, :1], b[1:] - b[:1]
-    if problem.intercept is Intercept.NONE:
-        b = np.zeros(len(b))
-    return Point(w, b, beta) if several else Point(w[:, 0], float(b[0]), beta)
-
-
-def _between_means(rows: Any, labels: Ints, n_classes: int) -> tuple[Floats, Floats]:
-    """Return planes, one a class, whose score is the larger the nearer the mean of the class is.
-
-    That is −‖x − m‖² but for what all classes share, in units of the distance between means.
-    """
-    counts = np.bincount(labels, minlength=n_classes)
-    member = np.eye(n_classes)[:, labels] / np.maximum(counts, 1)[:, np.newaxis]
-    means = np.asarray(rows.T.astype(np.float64) @ member.T)
-    middle = means[:, counts > 0].mean(axis=1, keepdims=True)
-    away = np.where(counts > 0, means - middle, 0.0)
-    unit = float((away * away).sum(axis=0).max()) or 1.0
-    w = away / unit
-    b = -(0.5 * (away * away).sum(axis=0) / unit + middle[:, 0] @ w)
-    return w, b
-
-
-def _some_of_either(problem: KernelProblem) -> Floats:
-    """Return a feasible point: where 0 is one, some variables of either sign have equal parts."""
-    beta, terms = feasible_start(problem), problem.loss
-    if beta.any() or not np.isin(terms.target, (-1.0, 1.0)).all():
-        return beta
-    sides = [np.flatnonzero(terms.high > 0), np.flatnonzero(terms.low < 0)]
-    few = [side[:: max(1, len(side) // _COMPARED)] for side in sides]
-    parts = [np.minimum(terms.high, 1.0)[few[0]], np.maximum(terms.low, -1.0)[few[1]]]
-    least = min(len(part) * float(np.abs(part).min(initial=np.inf)) for part in parts)
-    for chosen, sign in zip(few, (1.0, -1.0), strict=True):
-        beta[chosen] = sign * min(least, 1.0) / max(len(chosen), 1)
-    return beta
 
 
 class _Watch:
@@ -406,46 +402,18 @@ def _ended(
     return Status.CALLBACK if stop_asked else None
 
 
-# ------------------------------------------------------------------- solving
-#
-# From a problem to a certified answer: solve, check, and go on if the check says so.
+# ------------------------------------------------------------------- to a certified answer
 
 
-_POLISHED = 2e5  # numbers in X up to which an answer is polished beyond tol
-_POLISHED_DUALS = 1000  # the same of a kernel machine, by its dual variables
 _ATTEMPTS = 3
-_SINGLE_MARGIN = 0.6  # of tol, aimed at by float32, so that the certificate in float64 holds
-_MARGIN = 0.97  # of tol, aimed at by linear machines, so that there is room for rounding
 _HIDDEN = 0.01  # of what rounding may hide: a gap below that need not be closed any further
 _VACUOUS = 0.9  # of the objective: a gap that is no smaller proves nothing worth having
-_MOST_FACTORISED = 2 * MOST_ROWS  # variables: beyond that nobody need count rows
-_CHECKS = 50  # that pairs have at a small problem before Newton's method takes over
-_FEW_CHECKS = 8  # the same if Newton's method is likely to be better
 _UNEVEN = 1e3  # ratio of sizes beyond which columns are named
 _GRACE_PART, _GRACE = 0.2, 0.5  # of max_time, and seconds, that certificates may take after it
 _RESERVED = 0.5  # of max_time, kept free for certificates at most
-_PROBE = 256, 2048  # rows and columns on which kernel values are timed
-_PROBE_PART = 0.05  # of the rows of a linear machine, if that is more
+_PROBE, _PROBE_PART = 512, 0.05  # rows on which a certificate is timed, or a part of all if more
 _FINAL = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
 _ENDS = (Status.OPTIMAL, Status.STATIONARY, *_FINAL)
-
-
-AnyProblem = Problem | MulticlassProblem | KernelProblem
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What an estimator's parameters say about solving."""
-
-    solver: str
-    tol: float
-    max_iter: int
-    max_time: float | None
-    callback: Callback | None
-    verbose: bool
-    trace: bool
-    threads: int | None
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -469,12 +437,12 @@ class Budget:
     beyond that is kept free for them, up to half of ``max_time``.
     """
 
-    def __init__(self, max_time: float | None) -> None:
-        self._end = None if max_time is None else clock.now() + max_time
+    def __init__(self, max_time: float | None, began: float | None = None) -> None:
+        began = clock.now() if began is None else began
+        self._end = None if max_time is None else began + max_time
         self._grace = 0.0 if max_time is None else _GRACE_PART * max_time + _GRACE
         self._last = None if self._end is None else self._end + self._grace  # for certificates
-        self._each: float | None = None  # seconds that a kernel value takes
-        self._row: float | None = None  # seconds that a certificate takes for a row, at least
+        self._unit: float | None = None  # seconds that a unit of a certificate's work takes
         self._share = self._end, self._last  # of the problem that is being solved
         self.ended: Status | None = None
 
@@ -484,7 +452,7 @@ class Budget:
             self.ended, self._last = Status.INTERRUPTED, clock.now() + _GRACE
             self._share = self._end, self._last
 
-    def begin(self, problem: "AnyProblem", problems: int) -> None:
+    def begin(self, problem: AnyProblem, problems: int) -> None:
         """Give a problem its share, where so many are still to be solved, this one among them."""
         if self._last is None:
             return
@@ -510,69 +478,51 @@ class Budget:
         last = self._share[1]
         return None if last is None else max(0.0, last - clock.now())
 
-    def affords(self, problem: "AnyProblem") -> bool:
+    def affords(self, problem: AnyProblem) -> bool:
         """Return whether there is time for a certificate, as far as that can be foreseen."""
         left = self.for_certificate
         return left is None or self._foreseen(problem) <= left
 
-    def _foreseen(self, problem: "AnyProblem") -> float:
-        """Return the seconds that a certificate will take; of a kernel machine, at least."""
-        if self._row is None and not isinstance(problem, KernelProblem):
-            self._row = _seconds_per_row(problem)
-        return (self._row or 0.0) * _n_rows(problem)
+    def _foreseen(self, problem: AnyProblem, beta: Floats | None = None) -> float:
+        """Return the seconds that the certificate of duals will take; of any, at least."""
+        work = problem.features.certificate_work(beta)
+        if not work:
+            return 0.0
+        if self._unit is None:  # the problems of a fit share their features
+            self._unit = _seconds_per_unit(problem)
+        return self._unit * work
 
-    def certified(self, problem: "AnyProblem", seconds: float) -> None:
+    def certified(self, problem: AnyProblem, beta: Floats, seconds: float) -> None:
         """Note how long a certificate took."""
-        each = seconds / _n_rows(problem)
-        kernel = isinstance(problem, KernelProblem)  # most of it may be for kernel values
-        self._row = min(each, self._row or each) if kernel else each
+        self._unit = seconds / max(problem.features.certificate_work(beta), 1)
 
-    def reserve(self, problem: "AnyProblem") -> Callable[[Iterate], float] | None:
-        """Return how the time that the certificate of an iterate will take is foreseen."""
+    def reserve(self, problem: AnyProblem) -> Callable[[Iterate], float] | None:
+        """Return how the time that the certificate of an iterate will take is foreseen.
+
+        What any certificate takes was set aside before.
+        """
         left, after = self.left, self.for_certificate
-        if not left or after is None or not isinstance(problem, KernelProblem):
+        if not left or after is None:
             return None
-        n_rows = np.count_nonzero(np.bincount(problem.rows))
-        if self._each is None:  # the problems of a fit share their kernel
-            self._each = _seconds_per_value(problem)
-        each, grace, most = self._each, after - left, _RESERVED * left
+        grace, most = after - left, _RESERVED * left
 
         def reserved(iterate: Iterate) -> float:
-            values = n_rows * np.count_nonzero(iterate.beta)
-            return float(np.clip(values * each - grace, 0.0, most))
+            seconds = self._foreseen(problem, iterate.beta) - self._foreseen(problem)
+            return float(np.clip(seconds - grace, 0.0, most))
 
         return reserved
 
 
-def _n_rows(problem: "AnyProblem") -> int:
-    return len(problem.rows) if isinstance(problem, KernelProblem) else int(problem.X.shape[0])
-
-
-def _seconds_per_row(problem: Problem | MulticlassProblem) -> float:
-    """Return what a row takes in the certificate of a linear machine, as seen on some of them."""
-    few = _first(problem, max(_PROBE[1], int(_PROBE_PART * _n_rows(problem))))
-    point, taken = beginning(few, Point()), []
+def _seconds_per_unit(problem: AnyProblem) -> float:
+    """Return what a unit of a certificate's work takes, as timed on some of the rows."""
+    count = min(len(problem), max(_PROBE, int(_PROBE_PART * len(problem))))
+    few = problem.take(np.arange(count))
+    point, taken = few.full_point(), []
     for _ in range(2):  # what comes first takes longer
         started = clock.now()
         certify(few, point)
         taken.append(clock.now() - started)
-    return min(taken) / _n_rows(few)
-
-
-def _first(problem: Problem | MulticlassProblem, count: int) -> Problem | MulticlassProblem:
-    """Return the problem of the first rows."""
-    X = problem.X[:count]
-    if isinstance(problem, MulticlassProblem):
-        return replace(problem, X=X, labels=problem.labels[:count], cost=problem.cost[:count])
-    return replace(problem, X=X, loss=problem.loss.take(np.arange(X.shape[0])))
-
-
-def _seconds_per_value(problem: KernelProblem) -> float:
-    """Return what a kernel value takes in a certificate, as seen on some of the rows."""
-    few, many = (problem.gram.exact[problem.rows[:count]] for count in _PROBE)
-    started = clock.now()
-    problem.gram.kernel.dot_with_magnitudes(few, many, np.ones((len(many), 1)))
-    return (clock.now() - started) / (len(few) * len(many))
+    return min(taken) / max(few.features.certificate_work(point.beta), 1)
 
 
 def solve(problem: AnyProblem, settings: Settings, budget: Budget, start: Point) -> Result:
@@ -618,12 +568,13 @@ def _attempt_all(
     """Let one solver after the other go on until the certificate holds or a limit is reached."""
     used: list[str] = []
     made = Run(Status.MAX_ITER, 0, 0.0)
-    tol = settings.tol * (_SINGLE_MARGIN if isinstance(problem, KernelProblem) else _MARGIN)
+    planned = plan(problem, settings)
+    tol = planned.aim * settings.tol
     trace: list[tuple[float, float]] = []
     best: _Proved | None = None
     reserve = budget.reserve(problem)
-    for solver in _attempts(problem, settings):
-        used.append(_name(solver))
+    for solver in planned.solvers:
+        used.append(SOLVERS[type(solver)])
         attempt = run_solver(
             problem,
             solver,
@@ -633,14 +584,14 @@ def _attempt_all(
             callback=_going_on(settings.callback, made),
             verbose=settings.verbose,
             start=start,
-            polish=_polish(problem),
+            polish=planned.polish if settings.polish else 0,
             trace=settings.trace,
             reserve=reserve,
             bar=bar,
             made=made.iterations,
         )
         trace += [(made.seconds + at, gap) for at, gap in attempt.trace]
-        best = _checked(problem, attempt, best, budget)
+        best = _checked(problem, attempt, best, budget, planned.tied)
         point, certificate = best
         status = _judged(budget.ended or attempt.run.status, certificate, settings.tol)
         if status not in _ENDS and budget.left == 0.0:  # for another attempt
@@ -661,7 +612,7 @@ def _attempt_all(
 
 
 def _checked(
-    problem: AnyProblem, attempt: Attempt, before: _Proved | None, budget: Budget
+    problem: AnyProblem, attempt: Attempt, before: _Proved | None, budget: Budget, tied: bool
 ) -> _Proved:
     """Return the better of two points with its certificate, in the time there is for it.
 
@@ -671,47 +622,47 @@ def _checked(
     if attempt.run.status is Status.INTERRUPTED:
         budget.interrupt()
     try:
-        return _in_time(problem, attempt.point, before, budget)
+        return _in_time(problem, attempt.point, before, budget, tied)
     except KeyboardInterrupt:
         budget.interrupt()
-        return _in_time(problem, attempt.point, before, budget)
+        return _in_time(problem, attempt.point, before, budget, tied)
 
 
-def _in_time(problem: AnyProblem, point: Point, before: _Proved | None, budget: Budget) -> _Proved:
+def _in_time(
+    problem: AnyProblem, point: Point, before: _Proved | None, budget: Budget, tied: bool
+) -> _Proved:
     """Return the better point; without any proof if there is no time for one."""
-    if not budget.affords(problem):
-        return before or _unproved(problem, point)
     started = clock.now()
     try:
+        if not budget.affords(problem):
+            raise clock.OutOfTimeError
         with clock.limited(budget.for_certificate):
-            found = _better(problem, point, before)
+            found = (_better_tied if tied else _better)(problem, point, before)
     except clock.OutOfTimeError:
-        return before or _unproved(problem, point)
-    budget.certified(problem, clock.now() - started)
+        if before is not None:
+            return before
+        if not tied:  # duals of their own need a proof
+            point = replace(point, beta=np.zeros(point.beta.shape))
+        return point, unproved(point)
+    budget.certified(problem, found[0].beta, clock.now() - started)
     return found
 
 
-def _unproved(problem: AnyProblem, point: Point) -> _Proved:
-    """Return a point of which nothing is proved, for want of time; duals need a proof."""
-    if not isinstance(problem, KernelProblem):
-        point = replace(point, beta=np.zeros(point.beta.shape))
-    return point, unproved(point)
+def _better_tied(problem: Any, point: Point, before: _Proved | None) -> _Proved:
+    """Return the weights that the duals imply with their certificate, or an earlier point."""
+    beta = feasible_duals(problem, point)
+    point = replace(point, w=problem.features.combine(problem.by_row(beta)), beta=beta)
+    certificate = certify(problem, point)
+    if before is not None and _rank(before[1]) < _rank(certificate):
+        return before
+    return point, certificate
 
 
 def _better(problem: AnyProblem, point: Point, before: _Proved | None) -> _Proved:
-    """Return the point with its certificate, or what is better of an earlier one.
+    """Return the better weights and the better duals of two points, with their certificate.
 
-    The duals are those of the certificate. A kernel machine has but one vector: its weights are
-    the ones that its duals imply. Of a linear machine the better weights and the better duals are
-    kept.
+    The duals are those of the certificate.
     """
-    if isinstance(problem, KernelProblem):
-        beta = feasible_duals(problem, point)
-        point = replace(point, w=beta, beta=beta)
-        certificate = certify(problem, point)
-        if before is not None and _rank(before[1]) < _rank(certificate):
-            return before
-        return point, certificate
     certificate = certify(problem, point)
     if before is not None and certificate.gap > 0:
         last, known = before
@@ -761,53 +712,6 @@ def _going_on(callback: Callback | None, made: Run) -> Callback | None:
         return callback(Progress(iteration, seconds, progress.iterate))
 
     return tell
-
-
-def _attempts(problem: AnyProblem, settings: Settings) -> list[Solver]:
-    """Return the solvers to try in turn."""
-    if isinstance(problem, KernelProblem):
-        return _kernel_attempts(problem, settings)
-    if settings.solver == "auto":
-        first = choose(problem, threads=settings.threads, seed=settings.seed)
-    else:
-        first = named(settings.solver, problem, threads=settings.threads, seed=settings.seed)
-    return [first, first, *_others(first, problem, settings)][:_ATTEMPTS]
-
-
-def _kernel_attempts(problem: KernelProblem, settings: Settings) -> list[Solver]:
-    newton, pairs = FactorNewton(settings.threads), Decomposition(settings.tol, checks=_CHECKS)
-    if FactorNewton.suits(problem):
-        if problem.loss.target.any():
-            return [newton, pairs, replace(pairs, precise=True)]
-        # Pairs soon see where the best w is 0; of what they do not, Newton's method makes an end.
-        return [replace(pairs, checks=_FEW_CHECKS), newton, replace(pairs, precise=True)]
-    if len(problem.rows) <= _MOST_FACTORISED and FactorNewton.takes(problem):
-        return [pairs, newton, *([replace(pairs, precise=True)] if problem.totals.any() else [])]
-    # What float32 cannot close float64 goes on with; where all is float64 once more is enough.
-    attempts: list[Solver] = [
-        Decomposition(settings.tol),
-        Decomposition(0.1 * settings.tol, precise=True),
-        Decomposition(0.01 * settings.tol, precise=True),
-    ]
-    return attempts[:2] if problem.gram.tiles is problem.gram.exact else attempts
-
-
-def _name(solver: Solver) -> str:
-    return next(name for name, kind in SOLVERS.items() if isinstance(solver, kind))
-
-
-def _others(first: Any, problem: Problem | MulticlassProblem, settings: Settings) -> list[Solver]:
-    if isinstance(problem, MulticlassProblem) or problem.l1_ratio > 0:
-        return [first]
-    other = "dual_cd" if isinstance(first, Newton) else "newton"
-    return [named(other, problem, threads=settings.threads, seed=settings.seed)]
-
-
-def _polish(problem: AnyProblem) -> int:
-    if isinstance(problem, KernelProblem):
-        return 100 if len(problem.rows) <= _POLISHED_DUALS else 0
-    size = problem.X.nnz if hasattr(problem.X, "nnz") else problem.X.size
-    return 100 if size <= _POLISHED else 0
 
 
 def _judged(status: Status, certificate: Certificate, tol: float) -> Status:

@@ -21,11 +21,11 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 import maxmargin as mm
 from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate, together
-from maxmargin.certificates import quadratic as kernel_certificates
+from maxmargin.certificates import seen as kernel_certificates
 from maxmargin.inspection.foreign import PerceptronFacts
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
-from maxmargin.problems.duality import best_intercept, feasible
+from maxmargin.problems.duality import best_intercept, within_groups
 from maxmargin.problems.problem import Intercept, Problem
 
 TIGHT: dict[str, Any] = {"tol": 1e-9, "max_iter": 1_000_000}
@@ -500,7 +500,7 @@ def test_an_indefinite_kernel_is_never_certified() -> None:
 
 
 def test_a_kernel_seen_on_some_rows_only_is_an_assumption(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_certificates, "_LOOKED_AT", 10)
+    monkeypatch.setattr(kernel_certificates, "_MOST_TESTED", 10)
     found = proof(SVC(kernel=lambda A, B: A @ B.T).fit(X, Y), X, Y)
     assert "as seen on 10 rows" in str(found)
 
@@ -601,8 +601,9 @@ def test_our_own_models_say_what_they_solved() -> None:
             self.fitted_ = True
             return self
 
-        def _problems(self, X: Any, y: Any, sample_weight: Any) -> list[Any]:
-            return [(Problem(X, losses.hinge(y, np.ones(len(y)))), Point())]
+        def solution(self, X: Any, y: Any, sample_weight: Any) -> list[Any]:
+            problem = Problem.linear(X, losses.hinge(y, np.ones(len(y))))
+            return [(problem, Point(), np.arange(len(y)))]
 
     found = proof(Own().fit(), X, Y)
     assert_allclose(found.primal, proof(model, X, Y).primal, rtol=1e-12)
@@ -708,6 +709,11 @@ def test_the_middle_of_a_flat_stretch_is_taken() -> None:
     assert best_intercept(terms, np.array([3.0, -2.0]), 0.0) == -0.5
     squared = losses.squared_hinge(np.array([1.0, -1.0]), np.ones(2))
     assert best_intercept(squared, np.array([3.0, -2.0]), 0.0) == -0.5
+
+
+def feasible(terms: Any, beta: Any, intercept: Intercept) -> Any:
+    free = intercept is Intercept.FREE
+    return within_groups(terms, beta, np.full(len(beta), int(free) - 1), np.zeros(int(free)))
 
 
 @given(data=st.data(), intercept=st.sampled_from(Intercept))

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 import maxmargin as mm
 from maxmargin import clock
-from maxmargin.cli import load, main, trial
+from maxmargin.cli import main, trial
 from maxmargin.reports import context, write
 
 
@@ -245,9 +245,9 @@ def test_impossible_reports_are_refused_before_the_work(table: Path, tmp_path: P
 # The rows, and where they are in the file.
 
 
-def a_trial(file: Path | None, fraction: float = 0.3) -> load.Trial:
+def a_trial(file: Path | None, fraction: float = 0.3) -> trial.Trial:
     name = str(file) if file else None
-    return load.Trial(name, label=None, test_fraction=fraction, max_time=30, seed=0)
+    return trial.Trial(name, label=None, test_fraction=fraction, max_time=30, seed=0)
 
 
 def test_rows_of_both_parts_are_those_of_the_file(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_rows_of_both_parts_are_those_of_the_file(tmp_path: Path) -> None:
     lines += [f"{i / 7},{'uvw'[i % 3]},{'' if i % 9 == 0 else i % 2}" for i in range(90)]
     path.write_text("\n".join(lines))
     asked = a_trial(path)
-    parts = load.split_rows(load.load_rows(asked), asked)
+    parts = trial.split_rows(trial.load_rows(asked), asked)
     for X, y, numbers in (
         (parts.X_train, parts.y_train, parts.numbers_train),
         (parts.X_test, parts.y_test, parts.numbers_test),
@@ -269,7 +269,7 @@ def test_rows_of_both_parts_are_those_of_the_file(tmp_path: Path) -> None:
 
 
 def test_bundled_rows_have_numbers() -> None:
-    data = load.load_rows(a_trial(None))
+    data = trial.load_rows(a_trial(None))
     assert data.numbers.tolist() == list(range(569))
     assert data.numbered == "row"
 
@@ -277,7 +277,7 @@ def test_bundled_rows_have_numbers() -> None:
 def test_a_guessed_label_is_no_warning_but_a_remark(tmp_path: Path) -> None:
     path = tmp_path / "wine.data"
     path.write_text("\n".join(f"{i % 3},{np.sin(i)},{np.cos(i)}" for i in range(60)))
-    data = load.load_rows(a_trial(path))
+    data = trial.load_rows(a_trial(path))
     assert set(data.y) == {0, 1, 2}
     assert "Column 1 is taken as the label" in data.remarks[0]
 
@@ -289,27 +289,28 @@ def test_a_guessed_label_is_no_warning_but_a_remark(tmp_path: Path) -> None:
 def test_facts_do_not_depend_on_storage(make: Any) -> None:
     X = make(np.array([[0.0, 5, 1e-3], [0, 5, 2e-3], [-0.0, 5, 1e-3], [0, 5, 1e-3]]))
     y = np.array([1, 2, 2, 1])
-    said = dict(load.describe_rows(X, y))
+    said = dict(trial.describe_rows(X, y))
     assert said["rows × columns"] == "4 × 3, 66.67% nonzero"
     assert said["classes"] == "1: 2, 2: 2"
-    said = dict(load.describe_rows(make(np.ones((4, 3))), y))
+    said = dict(trial.describe_rows(make(np.ones((4, 3))), y))
     assert said["rows × columns"] == "4 × 3"
 
 
 def test_facts_count_words_and_missing_cells() -> None:
     X = np.array([[1.0, "a"], [np.nan, None]], dtype=object)
     assert (
-        dict(load.describe_rows(X, [0, 1]))["rows × columns"] == "2 × 2, 1 of words, 50.00% missing"
+        dict(trial.describe_rows(X, [0, 1]))["rows × columns"]
+        == "2 × 2, 1 of words, 50.00% missing"
     )
     X = np.array([[1.0, 0.0], [np.nan, 2.0]])
     assert (
-        dict(load.describe_rows(X, [0, 1]))["rows × columns"]
+        dict(trial.describe_rows(X, [0, 1]))["rows × columns"]
         == "2 × 2, 75.00% nonzero, 25.00% missing"
     )
 
 
 def test_many_classes_are_counted_not_listed() -> None:
-    assert "(30 in all)" in dict(load.describe_rows(np.ones((30, 1)), np.arange(30)))["classes"]
+    assert "(30 in all)" in dict(trial.describe_rows(np.ones((30, 1)), np.arange(30)))["classes"]
 
 
 # Many rows, within the time.
@@ -391,7 +392,7 @@ def test_words_gaps_and_dates_go_through_a_pipeline_that_is_shown_and_saved(
     page = Path("maxmargin-report.html").read_text()
     assert "city_missing" in page
     assert "city_None" not in page
-    assert "Prepared for learning, the 2 columns are 5" in page
+    assert "Preprocessing turns the 2 columns into 5" in page
     exec(html.unescape(re.findall(r"<pre><code>(.*?)</code>", page, re.S)[-1]), {})
     figure = re.search(r"    accuracy +([\d.]+%)", result.output)
     assert figure is not None

@@ -266,14 +266,14 @@ def test_missing_numbers_become_nan_and_then_medians(tmp_path: Path) -> None:
     data = read(tmp_path, column("age", cells), "a.csv")
     assert data.X.dtype == np.float64
     assert_array_equal(np.isnan(data.X[:, 0]), np.arange(200) < len(SPELLINGS))
-    assert remarked(data, "11 of 200 cells of column 'age' are empty", "median")
+    assert remarked(data, "Empty cells of column 'age' (11 in all)", "median")
     assert_array_equal(data.prepare.fit_transform(data.X)[:11, 0], np.full(11, 2.0))
 
 
 def test_many_missing_numbers_are_marked(tmp_path: Path) -> None:
     text = table("a,b,label", lambda i: f"{'' if i % 4 == 0 else wave(i)},{wave(i + 9)},{i % 2}")
     data = read(tmp_path, text, "a.csv")
-    assert remarked(data, "column 'a'", "says where")
+    assert remarked(data, "column 'a'", "mark them")
     names = data.prepare.fit(data.X).get_feature_names_out(data.feature_names)
     assert names.tolist() == ["a", "b", "missingindicator_a"]
 
@@ -307,10 +307,10 @@ def test_words_stay_words_until_they_are_prepared(tmp_path: Path) -> None:
     assert len([name for name in names if name.startswith("town_")]) == 30
     assert_array_equal(Z[:, names.index("city_Rome")], data.X[:, 3] == "Rome")
     assert_array_equal(Z[:, names.index("ok_yes")], data.X[:, 2] == "yes")
-    assert remarked(data, "Column 'ok' has two values: it becomes 0 and 1.")
-    assert remarked(data, "Column 'city' has words: it becomes 4 columns of 0 and 1.")
-    assert remarked(data, "Column 'town' has more than 30 different words")
-    assert remarked(data, "50 of 200 cells of column 'city' are empty", "a value of its own")
+    assert remarked(data, "The two words of column 'ok' become 0 and 1.")
+    assert remarked(data, "The words of column 'city' become 4 columns of 0 and 1.")
+    assert remarked(data, "more than 30 words of column 'town'")
+    assert remarked(data, "Empty cells of column 'city' (50 in all)", "one more word")
 
 
 def test_missing_words_have_a_name_that_no_word_has(tmp_path: Path) -> None:
@@ -322,7 +322,7 @@ def test_missing_words_have_a_name_that_no_word_has(tmp_path: Path) -> None:
 
 def test_texts_alone_are_refused_with_the_way_out(tmp_path: Path) -> None:
     text = table("said,label", lambda i: f"'so {i % 31} it is',{'uv'[i % 2]}")
-    with pytest.raises(DataFileError, match=r"'said' has different words.*--label"):
+    with pytest.raises(DataFileError, match=r"'said': different words.*--label"):
         read(tmp_path, text, "a.csv")
 
 
@@ -402,7 +402,7 @@ def test_columns_that_name_rows_are_left_out(
     assert data.feature_names == ["x"]
     assert data.X.shape == (ROWS, 1)
     shown = repr(name) if name else "1"
-    assert remarked(data, f"Column {shown} is different in every row", "left out")
+    assert remarked(data, f"Left out column {shown}: a value that differs in every row")
 
 
 @pytest.mark.parametrize(
@@ -427,7 +427,7 @@ def test_numbers_that_describe_rows_are_kept(
 def test_a_counter_is_kept_where_there_is_nothing_else(tmp_path: Path) -> None:
     data = read(tmp_path, table("x,label", lambda i: f"{i},{i // 30}"), "a.csv")
     assert data.feature_names == ["x"]
-    assert remarked(data, "Column 'x' numbers rows, but no other column")
+    assert remarked(data, "Kept column 'x', which only counts rows")
 
 
 def test_constant_empty_and_free_text_columns_are_left_out(tmp_path: Path) -> None:
@@ -437,22 +437,24 @@ def test_constant_empty_and_free_text_columns_are_left_out(tmp_path: Path) -> No
     )
     data = read(tmp_path, text, "a.csv")
     assert data.feature_names == ["x"]
-    assert remarked(data, "Columns 'one' and 'same' have one value only: they are left out.")
-    assert remarked(data, "Column 'void' is empty: it is left out.")
-    assert remarked(data, "Column 'note' has different words in most rows")
+    assert remarked(data, "Left out columns 'one' and 'same': one value only.")
+    assert remarked(data, "Left out column 'void': no values.")
+    assert remarked(data, "Left out column 'note': different words in most rows")
 
 
 def test_columns_without_a_header_keep_their_numbers(tmp_path: Path) -> None:
     data = read(tmp_path, table("0,x,5.5,u", lambda i: f"7,x,{wave(i)},{'uv'[i % 2]}"), "a.csv", 4)
     assert data.feature_names == ["column 1", "column 3"]
-    assert remarked(data, "Column 2 has one value only")
+    assert remarked(data, "Left out column 2: one value only")
 
 
 def test_many_columns_take_few_words(tmp_path: Path) -> None:
     header = ",".join([*(f"c{j}" for j in range(12)), "x", "label"])
     text = table(header, lambda i: "7," * 12 + f"{wave(i)},{i % 2}")
     data = read(tmp_path, text, "a.csv")
-    assert remarked(data, "Columns 'c0', 'c1', 'c2', 'c3', 'c4' and 7 more have one value only")
+    assert remarked(
+        data, "Left out columns 'c0', 'c1', 'c2', 'c3', 'c4' and 7 more: one value only"
+    )
 
 
 def test_small_tables_are_not_judged(tmp_path: Path) -> None:
@@ -462,15 +464,15 @@ def test_small_tables_are_not_judged(tmp_path: Path) -> None:
 def test_dots_between_thousands_are_remarked_beside_decimal_commas(tmp_path: Path) -> None:
     data = read(tmp_path, "a;b;y\n1.234,5;1,5;0\n2.000,25;2,5;1\n", "a.csv")
     assert data.X.tolist() == [[1234.5, 1.5], [2000.25, 2.5]]
-    assert remarked(data, "Column 'a' has separators between thousands: they are left out.")
-    assert remarked(data, "Columns 'a' and 'b' have decimal commas")
+    assert remarked(data, "Separators between thousands in column 'a' are dropped.")
+    assert remarked(data, "Commas in columns 'a' and 'b' are decimal commas")
 
 
 def test_columns_of_one_name_are_told_apart(tmp_path: Path) -> None:
     data = read(tmp_path, "a,a,,y\n1,5,6,0\n2,5,6,1\n", "a.csv")
     assert data.feature_names == ["a", "a (2)", "column 3"]
-    assert remarked(data, "Column 2 has the name of another column: it is called 'a (2)'.")
-    assert remarked(data, "Column 3 has no name: it is called 'column 3'.")
+    assert remarked(data, "Column 2 is called 'a (2)', since its name is that of another column.")
+    assert remarked(data, "Column 3 is called 'column 3', since it has no name.")
 
 
 # Which column is the label.
@@ -673,7 +675,7 @@ def test_json_rows_have_no_names_and_keep_long_integers(tmp_path: Path) -> None:
         ("a.arff", "@relation x\n@data\n1,2\n", "not a whole ARFF file"),
         ("a.arff", "@relation x\n@attribute a real\n@attribute y real\n@data\n{0 1}\n", "sparse"),
         ("a.arff", "@relation x\n@attribute a real\n@attribute y real\n@data\n1\n", ":5: 1 cell"),
-        ("a.xlsx", "PK\x03\x04", "a spreadsheet, which is not read; save the table as CSV"),
+        ("a.xlsx", "PK\x03\x04", "a spreadsheet, which is not supported; save the table as CSV"),
         ("a", "PK\x03\x04", "a zip archive"),
         ("a.csv", "PAR1\x15\x00", "a Parquet file"),
         ("a.npz", "PK\x03\x04", "numpy arrays"),
@@ -778,12 +780,12 @@ WRONG_TABLES = {
     "word among numbers": (
         column("b", [*MANY, "red"]),
         ":32:",
-        "column 1 (b): 'red' stands among numbers",
+        "column 1 (b): 'red' appears among numbers",
     ),
     "word in line 1": (
         "\n".join([f"{MANY[0]},red,3", *(f"{x},{x},3" for x in MANY)]),
         ":1:",
-        "column 2: 'red' stands among numbers",
+        "column 2: 'red' appears among numbers",
     ),
     "inf": ("a,b,y\n-inf,2,3\n1,2,3\n", ":2:", "'-inf' is not a finite number"),
     "overflow": ("a,b,y\n1,1e400,3\n", ":2:", "'1e400'"),
@@ -804,7 +806,7 @@ WRONG_TABLES = {
             "d", [f"2020-{m:02d}-{d:02d}" for m in (1, 3) for d in range(1, 20)] + ["2020-02-30"]
         ),
         ":40:",
-        "'2020-02-30' stands among dates",
+        "'2020-02-30' appears among dates",
     ),
     "commas of both kinds": (
         column("c", [f"{i},5" for i in range(20)] + [f"{i}.5" for i in range(20)]),

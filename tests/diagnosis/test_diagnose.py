@@ -3,6 +3,7 @@
 import json
 import pickle
 import warnings
+from collections.abc import Callable
 from itertools import combinations, permutations, product
 from typing import Any
 
@@ -26,7 +27,7 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.clock import Clock
 from maxmargin.diagnosis.cross_validation import cross_validate, inner_scores, make_folds
 from maxmargin.diagnosis.inputs import DiagnosedTable, Sample, equal_rows
-from maxmargin.diagnosis.learners import Candidate, Neighbours
+from maxmargin.diagnosis.learners import Candidate, fit_neighbours
 from maxmargin.diagnosis.planes import find_conflicts, find_planes, give_up
 from maxmargin.diagnosis.significance import (
     Metric,
@@ -227,9 +228,14 @@ class Memory:
     def __init__(self) -> None:
         self.calls: list[tuple[set[int], set[int]]] = []
 
-    def scores(self, settings: Any, train: Ints, test: Ints) -> list[Floats]:
+    def __call__(self, settings: Any, train: Ints, test: Ints) -> list[Floats]:
         self.calls.append((set(train.tolist()), set(test.tolist())))
         return [np.tile(np.arange(2.0) == setting.get("C"), (len(test), 1)) for setting in settings]
+
+
+def sampled(metric: Metric, folds: Ints, over: Callable[[], bool] = bool) -> Sample:
+    """Return rows without columns."""
+    return Sample(np.zeros((len(folds), 0)), metric.y, folds, metric, over=over)
 
 
 BOTH = [Candidate("linear", (("C", 0),)), Candidate("linear", (("C", 1),))]
@@ -245,8 +251,10 @@ def test_no_fold_has_a_part_in_what_predicts_it(name: str, ring: bool) -> None:
     weight = Metric.of(name, y).weight
     for k in range(5):
         other = np.where(folds == k, 1 - y, y)
-        first = cross_validate("", Memory(), BOTH, Metric(name, y, weight), folds, bool, ring)
-        second = cross_validate("", Memory(), BOTH, Metric(name, other, weight), folds, bool, ring)
+        first, second = (
+            cross_validate("", Memory(), BOTH, sampled(Metric(name, labels, weight), folds), ring)
+            for labels in (y, other)
+        )
         assert first is not None
         assert second is not None
         assert (first.scores[folds == k] == second.scores[folds == k]).all()
@@ -257,7 +265,7 @@ def test_training_and_test_rows_are_apart_and_right_answers_are_counted() -> Non
     y = rng.integers(0, 2, 60)
     folds = make_folds(y, np.arange(60), rng)
     memory = Memory()
-    found = inner_scores(memory, BOTH, Metric.of("accuracy", y), folds, bool, False)
+    found = inner_scores(memory, BOTH, sampled(Metric.of("accuracy", y), folds), False)
     assert found is not None
     assert all(not train & test for train, test in memory.calls)
     shares = np.array([(y == 0).mean(), (y == 1).mean()])
@@ -269,8 +277,9 @@ def test_when_the_time_runs_out_there_is_no_answer_rather_than_another_one() -> 
     folds = make_folds(y, np.arange(50), np.random.default_rng(0))
     metric = Metric.of("accuracy", y)
     answers = iter([False] * 3 + [True])
-    assert inner_scores(Memory(), BOTH, metric, folds, lambda: next(answers), False) is None
-    assert cross_validate("", Memory(), BOTH, metric, folds, lambda: True, False) is None
+    soon, at_once = (sampled(metric, folds, over) for over in (lambda: next(answers), lambda: True))
+    assert inner_scores(Memory(), BOTH, soon, False) is None
+    assert cross_validate("", Memory(), BOTH, at_once, False) is None
 
 
 def test_equal_rows_share_a_fold_and_classes_are_spread() -> None:
@@ -288,10 +297,10 @@ def test_neighbours_vote_as_scikit_learns_do() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((90, 3)), rng.integers(0, 3, 90)
     metric = Metric.of("accuracy", y)
-    sample = Sample(np.arange(90), X, y, y, None, None, metric, False, False, False, bool)
+    sample = Sample(X, y, y, metric)
     train, test = np.arange(60), np.arange(60, 90)
     ks = (1, 3, 5, 60)
-    found = Neighbours(sample).scores(
+    found = fit_neighbours(sample)(
         [Candidate("k-NN", (("n_neighbors", k),)) for k in ks], train, test
     )
     for k, scores in zip(ks, found, strict=True):

@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 
 from maxmargin._typing import Floats
 from maxmargin.certificates.multiclass import MulticlassCertificate, certify_multiclass
-from maxmargin.certificates.quadratic import certify_linear
+from maxmargin.certificates.quadratic import certify_quadratic
 from maxmargin.problems import losses
 from maxmargin.problems.problem import (
     Intercept,
@@ -39,7 +39,7 @@ def made(
     labels[:K] = np.arange(K)
     X = rng.standard_normal((n, d)) + rng.standard_normal((K, d))[labels] + 3 * rng.random(d)
     cost = rng.uniform(0.2, 2.0, n) * 10.0 ** rng.uniform(-1, 1)
-    return MulticlassProblem(X, labels.astype(np.int64), K, cost, intercept, **more)
+    return MulticlassProblem.linear(X, labels.astype(np.int64), K, cost, intercept, **more)
 
 
 def solved(problem: MulticlassProblem, tol: float = 1e-8, polish: int = 100, **more: Any) -> Any:
@@ -56,12 +56,12 @@ def certified(problem: MulticlassProblem, at: Any) -> MulticlassCertificate:
 
 def objective(problem: MulticlassProblem, W: Floats, b: Floats) -> float:
     """Return the objective by its definition."""
-    f = np.asarray(problem.X @ W) + b
+    f = np.asarray(problem.features.X @ W) + b
     own = f[np.arange(len(f)), problem.labels]
     claims = f + 1.0 - np.eye(problem.n_classes)[problem.labels]
     penalty = 0.5 * (W**2).sum()
     if problem.intercept is Intercept.PENALIZED:
-        penalty += 0.5 * (b**2).sum() / problem.lift**2
+        penalty += 0.5 * (b**2).sum() / problem.features.constant**2
     return float(penalty + problem.cost @ (claims.max(axis=1) - own))
 
 
@@ -69,9 +69,9 @@ def objective(problem: MulticlassProblem, W: Floats, b: Floats) -> float:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("intercept", ALL)
 def test_closes_the_gap(intercept: Intercept, dtype: Any, sparse: bool) -> None:
-    problem = made(0, intercept, lift=2.0)
-    X = problem.X.astype(dtype)
-    problem = MulticlassProblem(
+    problem = made(0, intercept, constant=2.0)
+    X = problem.features.X.astype(dtype)
+    problem = MulticlassProblem.linear(
         sp.csr_array(X * (abs(X) > 0.5)) if sparse else X,
         problem.labels, problem.n_classes, problem.cost, intercept, 2.0,
     )  # fmt: skip
@@ -87,7 +87,7 @@ def test_closes_the_gap(intercept: Intercept, dtype: Any, sparse: bool) -> None:
 @pytest.mark.parametrize("load", [load_iris, load_wine])
 def test_closes_the_gap_on_real_data(load: Any, C: float, intercept: Intercept) -> None:
     X, y = load(return_X_y=True)
-    problem = MulticlassProblem(X, y.astype(np.int64), 3, np.full(len(y), C), intercept)
+    problem = MulticlassProblem.linear(X, y.astype(np.int64), 3, np.full(len(y), C), intercept)
     assert certified(problem, solved(problem, tol=1e-6)).holds(1e-6)
 
 
@@ -97,17 +97,17 @@ def test_sweeps_alone_close_the_gap(intercept: Intercept) -> None:
     rng = np.random.default_rng(0)
     X = sp.random_array((400, 2000), density=0.02, rng=rng, format="csr", dtype=np.float64)
     labels = rng.integers(0, 5, 400)
-    problem = MulticlassProblem(X, labels, 5, np.full(400, 1.0), intercept)
+    problem = MulticlassProblem.linear(X, labels, 5, np.full(400, 1.0), intercept)
     assert certified(problem, solved(problem, tol=1e-6, polish=0)).holds(1e-6)
 
 
 def reference(problem: MulticlassProblem) -> float:
     """Return the optimum as Clarabel finds it: variables (W, b, ξ), one row a constraint."""
-    X = np.asarray(problem.X)
+    X = np.asarray(problem.features.X)
     (n, d), K = X.shape, problem.n_classes
     sizes = [d * K, K, n]
-    penalty = {Intercept.FREE: 0.0, Intercept.NONE: 0.0,
-               Intercept.PENALIZED: problem.lift**-2}[problem.intercept]  # fmt: skip
+    penalised = problem.intercept is Intercept.PENALIZED
+    penalty = problem.features.constant**-2 if penalised else 0.0
     P = sp.diags(np.repeat([1.0, penalty, 0.0], sizes)).tocsc()
     q = np.concatenate([np.zeros(d * K + K), problem.cost])
     own = np.eye(K)[problem.labels]
@@ -135,7 +135,7 @@ def reference(problem: MulticlassProblem) -> float:
 def test_agrees_with_an_interior_point_method(seed: int) -> None:
     rng = np.random.default_rng(100 + seed)
     n, d, K = (int(rng.integers(*ends)) for ends in ((8, 40), (1, 8), (2, 6)))
-    problem = made(seed, ALL[seed % 3], n=n, d=d, K=K, lift=0.5 + seed % 2)
+    problem = made(seed, ALL[seed % 3], n=n, d=d, K=K, constant=0.5 + seed % 2)
     certificate = certified(problem, solved(problem, tol=1e-10))
     expected = reference(problem)
     assert_allclose(certificate.primal, expected, rtol=1e-8)
@@ -145,7 +145,7 @@ def test_agrees_with_an_interior_point_method(seed: int) -> None:
 @pytest.mark.parametrize("scaling", [0.5, 1.0, 10.0])
 def test_not_worse_than_liblinear(scaling: float) -> None:
     X, y = load_iris(return_X_y=True)
-    problem = MulticlassProblem(
+    problem = MulticlassProblem.linear(
         X, y.astype(np.int64), 3, np.ones(len(y)), Intercept.PENALIZED, scaling
     )
     with warnings.catch_warnings():
@@ -162,13 +162,15 @@ def test_not_worse_than_liblinear(scaling: float) -> None:
 @pytest.mark.parametrize("intercept", ALL)
 def test_two_classes_are_the_binary_machine_at_twice_the_cost(intercept: Intercept) -> None:
     """With u = w₁ − w₀, w₁ = −w₀ = u/2: the objective is half of ½‖u‖² + Σ 2C·hinge(y u·x)."""
-    problem = made(3, intercept, K=2, lift=1.5)
+    problem = made(3, intercept, K=2, constant=1.5)
     at = solved(problem)
     assert_allclose(at.w[:, 0], -at.w[:, 1], atol=1e-12)
     signs = np.where(problem.labels == 1, 1.0, -1.0)
-    binary = Problem(problem.X, losses.hinge(signs, 2 * problem.cost), intercept, 1.5)
+    binary = Problem.linear(
+        problem.features.X, losses.hinge(signs, 2 * problem.cost), intercept, 1.5
+    )
     u, c = at.w[:, 1] - at.w[:, 0], float(at.b[1] - at.b[0])
-    certificate = certify_linear(binary, Point(u, c, 2 * at.beta[:, 1]))
+    certificate = certify_quadratic(binary, Point(u, c, 2 * at.beta[:, 1]))
     assert certificate.holds(1e-8)
     assert_allclose(certificate.primal, 2 * certified(problem, at).primal, rtol=1e-8)
 
@@ -177,7 +179,9 @@ def test_two_classes_are_the_binary_machine_at_twice_the_cost(intercept: Interce
 def test_permuting_classes_permutes_weights(intercept: Intercept) -> None:
     problem = made(4, intercept)
     order = np.array([2, 0, 3, 1])
-    renamed = MulticlassProblem(problem.X, order[problem.labels], 4, problem.cost, intercept)
+    renamed = MulticlassProblem.linear(
+        problem.features.X, order[problem.labels], 4, problem.cost, intercept
+    )
     ours, other = solved(problem), solved(renamed)
     assert_allclose(other.w[:, order], ours.w, atol=1e-8)
     assert_allclose(other.b[order], ours.b, atol=1e-7)
@@ -188,8 +192,8 @@ def test_permuting_classes_permutes_weights(intercept: Intercept) -> None:
 def test_order_of_rows_does_not_matter(seed: int, intercept: Intercept) -> None:
     problem = made(seed, intercept)
     order = np.random.default_rng(seed).permutation(50)
-    shuffled = MulticlassProblem(
-        problem.X[order], problem.labels[order], 4, problem.cost[order], intercept
+    shuffled = MulticlassProblem.linear(
+        problem.features.X[order], problem.labels[order], 4, problem.cost[order], intercept
     )
     ours, other = solved(problem), solved(shuffled)
     assert_allclose(other.w, ours.w, atol=1e-8)
@@ -202,10 +206,12 @@ def test_weights_are_repetitions(seed: int, intercept: Intercept) -> None:
     problem = made(10 + seed, intercept)
     times = np.random.default_rng(seed).integers(0, 4, 50)
     times[:4] = 1
-    weighted = MulticlassProblem(problem.X, problem.labels, 4, problem.cost * times, intercept)
+    weighted = MulticlassProblem.linear(
+        problem.features.X, problem.labels, 4, problem.cost * times, intercept
+    )
     rows = np.repeat(np.arange(50), times)
-    repeated = MulticlassProblem(
-        problem.X[rows], problem.labels[rows], 4, problem.cost[rows], intercept
+    repeated = MulticlassProblem.linear(
+        problem.features.X[rows], problem.labels[rows], 4, problem.cost[rows], intercept
     )
     ours, other = solved(weighted), solved(repeated)
     assert_allclose(other.w, ours.w, atol=1e-8)
@@ -216,11 +222,11 @@ def test_weights_are_repetitions(seed: int, intercept: Intercept) -> None:
 def test_zero_weight_is_absence_exactly() -> None:
     problem = made(5, Intercept.FREE)
     kept = np.arange(50) % 5 != 4
-    zeroed = MulticlassProblem(
-        problem.X, problem.labels, 4, np.where(kept, problem.cost, 0.0), Intercept.FREE
+    zeroed = MulticlassProblem.linear(
+        problem.features.X, problem.labels, 4, np.where(kept, problem.cost, 0.0), Intercept.FREE
     )
-    dropped = MulticlassProblem(
-        problem.X[kept], problem.labels[kept], 4, problem.cost[kept], Intercept.FREE
+    dropped = MulticlassProblem.linear(
+        problem.features.X[kept], problem.labels[kept], 4, problem.cost[kept], Intercept.FREE
     )
     ours, other = solved(zeroed), solved(dropped)
     assert_array_equal(ours.w, other.w)
@@ -242,7 +248,9 @@ def test_forgeries_are_refused(intercept: Intercept) -> None:
     assert not greedy.holds(1e-6)
     assert greedy.infeasibility > 0.1
     assert not certify_multiclass(problem, np.full_like(at.w, np.nan), at.b, at.beta).holds(1.0)
-    flipped = MulticlassProblem(problem.X, problem.labels[::-1].copy(), 4, problem.cost, intercept)
+    flipped = MulticlassProblem.linear(
+        problem.features.X, problem.labels[::-1].copy(), 4, problem.cost, intercept
+    )
     assert not certified(flipped, at).holds(1e-3)
 
 
@@ -270,8 +278,8 @@ def budgeted(problem: MulticlassProblem, steps: int) -> Iterator[Iterate]:
 @pytest.mark.parametrize("intercept", ALL)
 def test_unscaled_columns_end_honestly(intercept: Intercept) -> None:
     problem = made(7, intercept, d=9)
-    X = problem.X * 10.0 ** np.arange(-8, 9, 2)
-    problem = MulticlassProblem(X, problem.labels, 4, problem.cost, intercept)
+    X = problem.features.X * 10.0 ** np.arange(-8, 9, 2)
+    problem = MulticlassProblem.linear(X, problem.labels, 4, problem.cost, intercept)
     brackets = list(budgeted(problem, 400))
     last = brackets[-1]
     certificate = certified(problem, last)
@@ -286,17 +294,17 @@ def test_unscaled_columns_end_honestly(intercept: Intercept) -> None:
 def test_odd_problems(intercept: Intercept) -> None:
     """Rows of zeros, a class without rows, one class alone, no cost at all, one row."""
     problem = made(8, intercept)
-    X = problem.X.copy()
+    X = problem.features.X.copy()
     X[:10] = 0.0
     cost, labels = problem.cost, problem.labels
     for case in (
-        MulticlassProblem(X, labels, 4, cost, intercept),
-        MulticlassProblem(X, labels, 6, cost, intercept),
-        MulticlassProblem(X, np.zeros(50, np.int64), 3, cost, intercept),
-        MulticlassProblem(X, np.zeros(50, np.int64), 1, cost, intercept),
-        MulticlassProblem(X, labels, 4, np.zeros(50), intercept),
-        MulticlassProblem(X[20:21], labels[20:21], 4, cost[20:21], intercept),
-        MulticlassProblem(np.zeros((50, 3)), labels, 4, cost, intercept),
+        MulticlassProblem.linear(X, labels, 4, cost, intercept),
+        MulticlassProblem.linear(X, labels, 6, cost, intercept),
+        MulticlassProblem.linear(X, np.zeros(50, np.int64), 3, cost, intercept),
+        MulticlassProblem.linear(X, np.zeros(50, np.int64), 1, cost, intercept),
+        MulticlassProblem.linear(X, labels, 4, np.zeros(50), intercept),
+        MulticlassProblem.linear(X[20:21], labels[20:21], 4, cost[20:21], intercept),
+        MulticlassProblem.linear(np.zeros((50, 3)), labels, 4, cost, intercept),
     ):
         at = solved(case)
         certificate = certified(case, at)
@@ -307,7 +315,7 @@ def test_odd_problems(intercept: Intercept) -> None:
 def test_the_middle_of_equally_good_intercepts() -> None:
     """Three classes at a distance: each pair's free interval is halved, as for two classes."""
     X = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])
-    problem = MulticlassProblem(X, np.arange(3), 3, np.full(3, 1e-3), Intercept.FREE)
+    problem = MulticlassProblem.linear(X, np.arange(3), 3, np.full(3, 1e-3), Intercept.FREE)
     at = solved(problem)
     f = X @ at.w + at.b
     assert certified(problem, at).holds(1e-8)

@@ -15,7 +15,8 @@ from sklearn.utils.estimator_checks import check_estimator
 import maxmargin as mm
 from maxmargin._typing import Floats
 from maxmargin.certificates.hard import certify_hard
-from maxmargin.problems.problem import Intercept, Status
+from maxmargin.problems import losses
+from maxmargin.problems.problem import Point, Problem, Status
 from maxmargin.separability import Overlap
 from tests.support.estimators import FED_INSEPARABLE
 
@@ -429,7 +430,9 @@ class TestCertificate:
         X, y = problem(60, 4, 0)
         model = mm.HardMarginSVC().fit(X, y)
         given = {"signs": y, "w": model.coef_[0], "b": model.intercept_[0], "alpha": model.alpha_}
-        return certify_hard(X, **(given | changed), intercept=Intercept.FREE)
+        signs, w, b, alpha = (given | changed).values()
+        stated = Problem.linear(X, losses.hard_margin(signs))
+        return certify_hard(stated, Point(w, b, alpha * signs))
 
     def test_scale_does_not_matter(self) -> None:
         X, y = problem(60, 4, 0)

@@ -6,6 +6,7 @@
 import contextlib
 import pickle
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ from sklearn.model_selection import cross_val_score
 import maxmargin as mm
 from maxmargin import kernels
 from maxmargin._typing import Floats
-from maxmargin.certificates.hard import certify_kernel_hard
+from maxmargin.certificates.hard import certify_hard
+from maxmargin.problems.features import KernelFeatures
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Intercept, KernelProblem, Point, Status
 from maxmargin.separability import Overlap
@@ -610,7 +612,7 @@ class TestCertificate:
         model = mm.HardMarginSVC(kernel=self.kernel).fit(self.X, self.y)
         a = model.alpha_ * self.y
         given: dict[str, Any] = {"w": a, "b": model.intercept_, "beta": a} | changed
-        return certify_kernel_hard(self.problem(signs, kernel), Point(**given))
+        return certify_hard(self.problem(signs, kernel), Point(**given))
 
     def test_scale_does_not_matter(self) -> None:
         model = mm.HardMarginSVC(kernel=self.kernel).fit(self.X, self.y)
@@ -648,11 +650,11 @@ class TestCertificate:
     def test_an_indefinite_kernel_is_never_certified(self) -> None:
         rows = Gram(kernels.Sigmoid(1.0, 1.0), self.X)
         problem = self.problem()
-        bent = KernelProblem(rows, problem.loss, problem.rows, problem.groups, problem.totals)
+        bent = replace(problem, features=KernelFeatures(rows, problem.features.rows))
         rng = np.random.default_rng(0)
         for _ in range(5):
             a = rng.random(60) * self.y
-            assert not certify_kernel_hard(bent, Point(a, [0.0], a)).holds(1.0)
+            assert not certify_hard(bent, Point(a, [0.0], a)).holds(1.0)
 
     def test_an_altered_model_is_not_certified(self) -> None:
         model = mm.HardMarginSVC(kernel=self.kernel).fit(self.X, self.y)

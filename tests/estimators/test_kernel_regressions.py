@@ -151,7 +151,7 @@ def test_nu_forms_of_low_rank_are_solved_by_newton(name: str, scale: float) -> N
     y = X @ [1.0, 0.1, 0.0] + scale * rng.standard_normal(300)
     y = np.where(y > np.median(y), 1.0, -1.0) if name == "NuSVC" else y
     model = getattr(mm, name)(kernel="linear", nu=0.7).fit(X, y)
-    [(problem, _)] = model._problems(X, y)
+    problem = model.solution(X, y)[0].problem
     *_, last = islice(FactorNewton().iterates(problem, Point()), 200)
     assert last.converged
     assert last.relative_gap <= 1e-8

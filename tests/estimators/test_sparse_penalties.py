@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 from maxmargin._typing import Floats
 from maxmargin.certificates import certify
 from maxmargin.problems import losses
-from maxmargin.problems.problem import Intercept, Point, Problem, Status
+from maxmargin.problems.problem import Intercept, LinearProblem, Point, Problem, Status
 from maxmargin.solve import Attempt, run_solver
 from maxmargin.solvers.proximal_newton import WorkingSets, best_scale
 
@@ -30,15 +30,15 @@ def rows(seed: int, n: int = 120, d: int = 15) -> tuple[Floats, Floats, Floats]:
 
 def machine(
     X: Any, y: Floats, cost: Floats, ratio: float, intercept: Intercept, lift: float = 1.0
-) -> Problem:
-    return Problem(X, losses.squared_hinge(y, cost), intercept, lift, l1_ratio=ratio)
+) -> LinearProblem:
+    return Problem.linear(X, losses.squared_hinge(y, cost), intercept, lift, l1_ratio=ratio)
 
 
-def attempted(problem: Problem, tol: float = 1e-9, **options: Any) -> Attempt:
+def attempted(problem: LinearProblem, tol: float = 1e-9, **options: Any) -> Attempt:
     return run_solver(problem, WorkingSets(), tol=tol, **options)
 
 
-def solved(problem: Problem, tol: float = 1e-9, **options: Any) -> Point:
+def solved(problem: LinearProblem, tol: float = 1e-9, **options: Any) -> Point:
     found = attempted(problem, tol, **options)
     assert found.run.status is Status.OPTIMAL
     return found.point
@@ -113,15 +113,15 @@ def test_regression_comes_with_it(intercept: Intercept, ratio: float) -> None:
     X, _, weight = rows(7)
     target = 3 * X[:, 0] + 5 + 0.1 * np.random.default_rng(7).standard_normal(len(X))
     loss = losses.squared_epsilon_insensitive(target, weight, 0.05)
-    problem = Problem(X, loss, intercept, l1_ratio=ratio)
+    problem = Problem.linear(X, loss, intercept, l1_ratio=ratio)
     assert certify(problem, solved(problem)).holds(1e-8)
 
 
-def clarabel_optimum(problem: Problem, X: Floats, y: Floats, cost: Floats) -> float:
+def clarabel_optimum(problem: LinearProblem, X: Floats, y: Floats, cost: Floats) -> float:
     """Return the optimum by an interior-point solver: w = p − q with p, q ≥ 0, and slacks."""
     n, d = X.shape
     if problem.intercept is Intercept.PENALIZED:
-        X, d = np.column_stack([X, np.full(n, problem.lift)]), d + 1
+        X, d = np.column_stack([X, np.full(n, problem.features.constant)]), d + 1
     free = problem.intercept is Intercept.FREE
     ratio = problem.l1_ratio
     ridge = (1 - ratio) * np.eye(d)

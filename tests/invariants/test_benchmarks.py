@@ -468,8 +468,8 @@ def test_what_became_slower_or_larger_is_named() -> None:
 def test_only_a_checkout_is_compared_with(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="neither a checkout of maxmargin nor its src folder"):
         main(["kpca", "--quick", "--against", str(tmp_path)])
-    with pytest.raises(SystemExit, match="maps has nothing to compare"):
-        main(["maps", "--against", str(tmp_path)])
+    with pytest.raises(SystemExit, match="path has nothing to compare"):
+        main(["path", "--against", str(tmp_path)])
 
 
 @pytest.mark.parametrize(
@@ -490,49 +490,6 @@ def test_a_checkout_against_itself_agrees(tmp_path: Path, name: str, trial: str)
     assert str(root) not in json.dumps(content)
     assert [row["candidate"] for row in content["tables"][0]["rows"]] == ["old", "new"]
     assert {c["holds"] for c in content["checks"] if c["kind"] == "same problem"} == {True}
-
-
-# ------------------------------------------------------------ recommendations
-
-
-def recommended(ours: list[bool], search: list[bool], classes: list[int], scoring: str) -> Any:
-    """Return a set on which one side and the other were right on these rows."""
-    from benchmarks.suite.recommend import Case
-
-    return Case("set", "any", scoring, classes, ours, search, {})
-
-
-def test_a_recommendation_holds_within_a_point_or_two_standard_errors() -> None:
-    right, some = [True] * 1000, [True] * 992 + [False] * 8
-    classes = [0] * 1000
-    assert recommended(some, right, classes, "accuracy").holds
-    far = [True] * 960 + [False] * 40
-    assert not recommended(far, right, classes, "accuracy").holds
-    assert recommended(right, far, classes, "accuracy").holds
-    # Of 20 rows, one more error is two points and a half behind, and says nothing.
-    assert recommended([True] * 19 + [False], [True] * 20, [0] * 20, "accuracy").holds
-
-
-def test_a_recommendation_is_judged_by_the_metric_it_states() -> None:
-    rare = [1] * 10 + [0] * 990
-    missed = [False] * 10 + [True] * 990
-    plain = recommended(missed, [True] * 1000, rare, "accuracy")
-    fair = recommended(missed, [True] * 1000, rare, "balanced_accuracy")
-    np.testing.assert_allclose(plain.behind[0], 0.01)
-    np.testing.assert_allclose(fair.behind[0], 0.5)
-    np.testing.assert_allclose(fair.scores, (0.5, 1.0))
-    assert plain.holds
-    assert not fair.holds
-
-
-def test_sets_to_recommend_for_keep_their_shares() -> None:
-    from benchmarks.suite.recommend import drawn
-
-    y = np.repeat(["many", "few", "hardly any"], [3000, 300, 3])
-    X = np.arange(len(y), dtype=float)[:, None]
-    rows, labels = drawn(X, y, 1100)
-    assert rows.shape == (1100, 1)
-    assert np.bincount(labels).tolist() == [100, 1000]  # few, many
 
 
 # ------------------------------------------------------------ whole runs
@@ -573,7 +530,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     def run(name: str, *arguments: str) -> Any:
         given = ["--quick", "--data", str(tmp_path), "--out", str(tmp_path), "--repeats", "1"]
         assert main([name, *given, *arguments]) == 0
-        if name in ("kernel", "linear", "maps"):
+        if name in ("kernel", "linear"):
             assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         text = (tmp_path / f"{name}.json").read_text("utf-8")
         assert str(tmp_path) not in text  # folders are nobody's business
@@ -652,7 +609,6 @@ def test_startup_runs_whatever_the_children_say(
         ("startup", ["cold"]),
         ("path", ["dense-float64 SVC"]),
         ("kpca", ["5k"]),
-        ("maps", ["synthetic"]),
         ("search", ["satimage"]),
     ],
 )
@@ -662,14 +618,6 @@ def test_every_benchmark_runs(
     for module in (race, growth):
         monkeypatch.setattr(module, "Crew", Crew)
     assert run(name, "--only", *only)["tables"]
-
-
-@pytest.mark.full
-def test_recommend_goes_on_where_it_was_ended(tmp_path: Path, run: Callable[..., Any]) -> None:
-    first = run("recommend", "--only", "iris")
-    known = (tmp_path / "recommend.cells.jsonl").read_text()
-    assert run("recommend", "--only", "iris")["tables"] == first["tables"]
-    assert (tmp_path / "recommend.cells.jsonl").read_text() == known
 
 
 @pytest.mark.parametrize("name", [*BENCHMARKS.values(), *AGAINST.values()])

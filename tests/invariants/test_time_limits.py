@@ -17,13 +17,14 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
-from maxmargin import clock
+from maxmargin import clock, threads
 from maxmargin.certificates import certify
-from maxmargin.kernels import RBF, tiles
+from maxmargin.kernels import RBF
+from maxmargin.problems.duality import feasible_start
 from maxmargin.problems.problem import Point, Status
 from maxmargin.problems.rounding import passed
 from maxmargin.solve import run_solver
-from maxmargin.solvers.decomposition import Decomposition, feasible_start
+from maxmargin.solvers.decomposition import Decomposition
 from maxmargin.solvers.newton import Newton
 
 TILE = 0.01  # seconds of the fake clock
@@ -72,8 +73,7 @@ def rows_and_labels(n: int, classes: int = 2) -> tuple[Any, Any]:
 
 
 def problem_of(model: Any, X: Any, y: Any) -> Any:
-    data = model._training(X, y, None, reset=True)
-    return model._stated(data, model._parts(data))[0]
+    return model.formulate(X, y).problems[0]
 
 
 MACHINES = [
@@ -161,7 +161,7 @@ def test_a_fit_with_its_certificate_keeps_to_its_time(
 def test_a_certificate_cut_short_says_so(slow_tiles: FakeClock) -> None:
     X, y = rows_and_labels(4000)
     problem = problem_of(mm.NuSVC(nu=0.5), X, y)
-    beta = feasible_start(problem)
+    beta = feasible_start(problem.loss, problem.groups, problem.totals)
     point: Any = Point(beta, np.zeros(2), beta)
     full = certify(problem, point)
     for seconds in (0.0, 0.2, 0.5):
@@ -215,7 +215,7 @@ def slow_passes(fake: FakeClock, monkeypatch: pytest.MonkeyPatch) -> FakeClock:
         fake.pass_by(SECONDS_PER_ROW * X.shape[0])
         return passed(X, *arguments)
 
-    for name in ("quadratic", "multiclass"):
+    for name in ("seen", "multiclass"):
         room = sys.modules[f"maxmargin.certificates.{name}"]
         monkeypatch.setattr(room, "passed", slowly_passed)
     return fake
@@ -316,7 +316,7 @@ class TestSharedWork:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            tiles.share_work(slowly(each), deque(range(100_000)), 4)
+            threads.share_work(slowly(each), deque(range(100_000)), 4)
         assert len(done) < 50_000
 
     def test_an_error_of_another_thread_is_the_one_that_is_raised(self) -> None:
@@ -329,7 +329,7 @@ class TestSharedWork:
             failed.wait(10)
 
         with pytest.raises(ZeroDivisionError):
-            tiles.share_work(each, deque(range(1000)), 2)
+            threads.share_work(each, deque(range(1000)), 2)
 
     def test_all_threads_work_under_the_limit_of_their_call(self, fake: FakeClock) -> None:
         done: list[int] = []
@@ -339,7 +339,7 @@ class TestSharedWork:
             fake.pass_by(1.0)
 
         with clock.limited(10.0), pytest.raises(clock.OutOfTimeError):
-            tiles.share_work(each, deque(range(1000)), 4)
+            threads.share_work(each, deque(range(1000)), 4)
         assert 10 <= len(done) <= 14
         clock.check()  # the limit ended with the call
 

@@ -235,14 +235,14 @@ def test_broken_files_are_made_again(pattern: str, broken: str, tmp_path: Path) 
 def test_a_full_disk_is_no_error(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from maxmargin.loops import compiled_code
+    from maxmargin.loops import compiled as compiling
     from maxmargin.loops.compiled import compiled
 
     def full(*_: Any) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(compiled_code._Files, "_save_data", full)
-    monkeypatch.setattr(compiled_code, "_said", set())
+    monkeypatch.setattr(compiling._Files, "_save_data", full)
+    monkeypatch.setattr(compiling, "_said", set())
 
     @compiled
     def thrice(x: Any) -> Any:

@@ -7,9 +7,9 @@ import pytest
 from sklearn import svm
 
 from maxmargin._typing import Floats
-from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.loops.records import Loss
 from maxmargin.solvers.on_matrix import OnMatrix, Path, Room
+from maxmargin.threads import one_blas_thread
 from tests.support.kernel_reference import Machine, Spec, laplacian, optimum, poly, rbf, stated
 
 TOL = 1e-4

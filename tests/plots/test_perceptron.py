@@ -1,8 +1,6 @@
 """Pictures of perceptrons: what is drawn is what the geometry says."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -485,11 +483,3 @@ class TestBadInput:
             Update.from_estimator(model, [10_000])
         with pytest.raises(ValueError, match="2 panels"):
             Update.from_examples(ax=plt.figure().add_subplot())
-
-
-def test_importing_the_rooms_loads_no_matplotlib() -> None:
-    rooms = "perceptron_path, update, separators"
-    code = (
-        f"import sys; from maxmargin.plots import {rooms}; assert 'matplotlib' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)

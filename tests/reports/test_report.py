@@ -176,7 +176,7 @@ MODELS: dict[str, tuple[Any, Any, Any, str]] = {
     "SVR": (mm.SVR(), X, TARGET, "no other function"),
     "LinearSVR": (mm.LinearSVR(), X, TARGET, "no other function"),
     "one class": (mm.OneClassSVM(nu=0.2), X, None, "no other surface"),
-    "perceptron": (mm.Perceptron(), APART, APART_Y, "could have needed more than"),
+    "perceptron": (mm.Perceptron(), APART, APART_Y, "could have taken more than"),
     "averaged": (mm.AveragedPerceptron(max_epochs=5), X, Y, "never settles"),
     "voted": (mm.VotedPerceptron(max_epochs=5), X, THREE, "no bound on how many"),
     "kernel perceptron": (mm.KernelPerceptron(), APART, APART_Y, "corrections"),
@@ -404,9 +404,9 @@ def test_a_guess_has_no_columns_and_no_boundary(write: Callable[..., Page]) -> N
         assert captions == ["Training rows in their first principal components."]
         found = write(model, WIDE, WIDE_Y)
         assert_sound(found)
-        assert "DummyClassifier looks at no column" in found.text
+        assert "DummyClassifier ignores all columns" in found.text
         assert "DummyClassifier draws no boundary" in found.text
-        assert "no row holds a boundary" in found.text
+        assert "no boundary that rows could support" in found.text
         assert "columns that matter" not in found.text
         assert not [line[0] for line in found.tables[0] if line[0].startswith("AUC")]
 
@@ -463,7 +463,7 @@ def test_options_and_columns_are_called_as_the_user_knows_them(write: Callable[.
     names = [f"<{name}>" for name in "abcdefgh"]
     said = write(stopped, WIDE, WIDE_Y, feature_names=names, **how)
     assert_sound(said)
-    before = said.text[: said.text.rindex("How to get the same again")]
+    before = said.text[: said.text.rindex("How to reproduce it")]
     assert "max_time" not in before
     assert "--time <s>" in before
     assert "column 7" not in before
@@ -563,6 +563,12 @@ def test_losses_are_by_the_stated_metric() -> None:
 # Support vectors and rows worth looking at.
 
 
+def test_a_label_may_have_the_name_of_another_column(write: Callable[..., Page]) -> None:
+    found = write(mm.SVC().fit(X, NAMES), X, NAMES, label_name="kind")
+    rows = found.table("row", "kind", "distance", "kind", "α")
+    assert {row[1] for row in rows} == {"no", "yes"}
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("model", "words"),
@@ -572,9 +578,9 @@ def test_losses_are_by_the_stated_metric() -> None:
             make_pipeline(StandardScaler(), mm.SVC()),
             "the same kernel, costs and preparation of the columns, the model",
         ),
-        (mm.LinearSVC(max_iter=1), "It is not proved that these are the best ones"),
-        (mm.SVC(kernel="sigmoid"), "It is not proved that these are the best ones"),
-        (mm.SVC(max_iter=1), "There are none: all rows get the same answer."),
+        (mm.LinearSVC(max_iter=1), "It is not proved that these are the right ones"),
+        (mm.SVC(kernel="sigmoid"), "It is not proved that these are the right ones"),
+        (mm.SVC(max_iter=1), "There are none: all rows get the same prediction."),
         (mm.KernelPerceptron(max_epochs=5), "rows were corrected for"),
         (svm.SVC(), "support vectors, "),
         (svm.NuSVC(nu=0.3), "support vectors, "),

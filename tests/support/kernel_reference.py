@@ -245,6 +245,8 @@ def claimed(model: Any, machine: Machine) -> Claim:
         intercepts = np.array([b + model.epsilon_, b - model.epsilon_])
     duals = np.zeros((len(model._duals), n))
     duals[:, model.support_] = model._duals
+    if name == "SVR":  # one dual a row, either side of the tube having its sign
+        duals = np.vstack([np.maximum(duals, 0.0), np.minimum(duals, 0.0)])
     return Claim(a, intercepts, duals.ravel())
 
 

@@ -16,52 +16,37 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.certificates import multiclass, sparse
 from maxmargin.certificates.certificate import Certificate, together, unproved
-from maxmargin.certificates.hard import certify_hard, certify_kernel_hard
+from maxmargin.certificates.hard import certify_hard
 from maxmargin.certificates.multiclass import certify_multiclass
-from maxmargin.certificates.quadratic import certify_kernel, certify_linear
+from maxmargin.certificates.quadratic import certify_many, certify_quadratic
 from maxmargin.certificates.sparse import certify_sparse
 from maxmargin.loops.records import Loss
-from maxmargin.problems.duality import feasible, within_groups
-from maxmargin.problems.problem import KernelProblem, MulticlassProblem, Point, Problem
+from maxmargin.problems.duality import within_groups
+from maxmargin.problems.problem import AnyProblem, MulticlassProblem, Point
 
-__all__ = ["Certificate", "certify", "feasible_duals", "together", "unproved"]
+__all__ = ["Certificate", "certify", "certify_many", "feasible_duals", "together", "unproved"]
 
 
-def certify(
-    problem: Problem | MulticlassProblem | KernelProblem,
-    point: Point,
-    *,
-    keep_intercept: bool = False,
-) -> Certificate:
+def certify(problem: AnyProblem, point: Point, *, keep_intercept: bool = False) -> Certificate:
     """Return the certificate of a point (w, b, beta), whatever the problem.
 
     A free intercept is replaced by the best one for the weights, unless it is to be kept.
     """
-    if isinstance(problem, KernelProblem):
-        if _is_hard(problem.loss):
-            return certify_kernel_hard(problem, point, keep_intercept=keep_intercept)
-        return certify_kernel(problem, point, keep_intercept=keep_intercept)
     if isinstance(problem, MulticlassProblem):
         return certify_multiclass(problem, point.w, np.atleast_1d(point.b), point.beta)
-    if _is_hard(problem.loss):
-        signs = problem.loss.target
-        return certify_hard(
-            problem.X, signs, point.w, point.b, signs * point.beta, problem.intercept,
-            keep_intercept=keep_intercept,
-        )  # fmt: skip
-    by_penalty = certify_sparse if problem.l1_ratio > 0 else certify_linear
-    return by_penalty(problem, point, keep_intercept=keep_intercept)
+    if problem.l1_ratio > 0:
+        return certify_sparse(problem, point, keep_intercept=keep_intercept)
+    by_loss = certify_hard if _is_hard(problem.loss) else certify_quadratic
+    return by_loss(problem, point, keep_intercept=keep_intercept)
 
 
-def feasible_duals(problem: Problem | MulticlassProblem | KernelProblem, point: Point) -> Floats:
+def feasible_duals(problem: AnyProblem, point: Point) -> Floats:
     """Return the duals of a point as its certificate takes them: within all constraints."""
     if isinstance(problem, MulticlassProblem):
         return multiclass.feasible_duals(problem, point.beta)
-    if isinstance(problem, KernelProblem):
-        return within_groups(problem.loss, point.beta, problem.groups, problem.totals)[0]
     if problem.l1_ratio > 0:
         return sparse.feasible_duals(problem, point)
-    return feasible(problem.loss, point.beta, problem.intercept)[0]
+    return within_groups(problem.loss, point.beta, problem.groups, problem.totals)[0]
 
 
 def _is_hard(loss: Loss) -> bool:

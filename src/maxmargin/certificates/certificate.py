@@ -46,7 +46,8 @@ class Certificate:
         as near to their values in exact arithmetic. It includes the rounding of kernel values,
         scores (times C) and sums, and is a bound, not an estimate.
     intercepts : tuple of float
-        In a kernel machine: the best intercept of each group of dual variables.
+        The best intercept of each group of dual variables: one if the intercept is free, two in
+        the ν-forms of SVC and SVR, none if there is none that is free.
     parts : tuple of Certificate
         With several classes: one for each binary problem; the sums are those of all.
     """

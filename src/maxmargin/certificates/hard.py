@@ -10,20 +10,14 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from maxmargin._typing import Floats
 from maxmargin.certificates.certificate import Certificate
-from maxmargin.certificates.quadratic import doubted, expansions, relative_rounding
-from maxmargin.problems.problem import Intercept, KernelProblem, Point
-from maxmargin.problems.rounding import (
-    EPS,
-    Bounded,
-    exact_sum,
-    passed,
-    squared_norm,
-    total,
-)
+from maxmargin.certificates.quadratic import relative_rounding
+from maxmargin.certificates.seen import Claim, Seen, centre_of, see
+from maxmargin.problems.features import LinearFeatures
+from maxmargin.problems.problem import Intercept, Point, Problem
+from maxmargin.problems.rounding import EPS, Bounded, exact_sum, passed, total
 
 _ACTIVE = 1e-9  # duals above this part of the largest must have y f = 1
 
@@ -39,7 +33,7 @@ class Placed(NamedTuple):
 
 def placed(X: Any, signs: Floats, w: Floats, intercept: Intercept) -> Placed:
     """Return where weights put the plane best: midway between the classes, or through 0."""
-    centre = _centre(X, intercept)
+    centre = centre_of(LinearFeatures(X), free=intercept is Intercept.FREE)
     scores, _ = passed(X, w, np.zeros(len(signs)), centre)
     placing = placed_scores(scores.value, signs, intercept)
     return placing._replace(intercept=exact_sum(placing.intercept, -w, centre))
@@ -55,55 +49,37 @@ def placed_scores(scores: Floats, signs: Floats, intercept: Intercept) -> Placed
 
 
 def certify_hard(
-    X: Any,
-    signs: Floats,
-    w: Floats,
-    b: float,
-    alpha: Floats,
-    intercept: Intercept,
-    *,
-    keep_intercept: bool = False,
+    problem: Problem[Any], point: Point, *, keep_intercept: bool = False
 ) -> Certificate:
-    """Return the certificate of a plane and duals for the hard margin of rows X.
+    """Return the certificate of a point (w, b, beta) for the hard margin.
 
     Parameters
     ----------
-    X : array or CSR matrix of shape (n, d)
-        Rows.
-    signs : ndarray of shape (n,)
-        Labels −1 and +1.
-    w, b : ndarray of shape (d,), float
-        The plane, in any scale. A free intercept is replaced by the best one, unless it is to be
-        kept; what the given one would cost is ``intercept_cost``.
-    alpha : ndarray of shape (n,)
-        Duals, in any scale; what is negative or unbalanced is mended, and said.
-    intercept : Intercept
-        Free, or none.
+    problem : Problem
+        With the loss of ``losses.hard_margin``, one variable a row, and a free intercept or none.
+    point : Point
+        Weights, intercept and duals, in any scale. Duals that are negative or unbalanced are
+        mended, and it is said by how much. A free intercept is replaced by the best one, unless it
+        is to be kept; what the given one would cost is ``intercept_cost``.
 
     Returns
     -------
     Certificate
-        A plane that does not separate has an infinite objective and an infinite gap.
+        A plane that does not separate by more than rounding has an infinite objective and gap; a
+        kernel that is not positive semidefinite has no bound.
     """
-    centre = _centre(X, intercept)
-    repaired, infeasibility = feasible(alpha, signs, intercept)
-    scores, implied = passed(X, w, repaired * signs, centre)
-    placing = placed_scores(scores.value, signs, intercept)
-    # While one class is scaled down until Σαy = 0 exactly, no dual moves by more than this part.
-    part = 4 * balance(repaired, signs, intercept) / (float(repaired.sum()) or 1.0)
-    norm2 = squared_norm(implied.value, implied.error + part * implied.size)
-    duals = Duals(repaired, infeasibility, root(norm2))
-    own = exact_sum(b, w, centre) if intercept is Intercept.FREE else placing.intercept
-    plane = CertifiedPlane(placing, scores.error, own, root(squared_norm(w)))
-    certificate = assembled(
-        plane,
-        duals,
-        lambda p, q: float(np.linalg.norm(p * w - q * implied.value)),
-        keep_intercept=keep_intercept,
-    )
-    shifted = exact_sum(placing.intercept, -w, centre)
+    signs, intercept = problem.loss.target, problem.intercept
+    alpha, infeasibility = feasible(signs * point.beta, signs, intercept)
+    seen: Seen = see(problem.features, [Claim(problem, point, alpha * signs)])[0]
+    placing = placed_scores(seen.scores.value, signs, intercept)
+    implied = seen.implied_norm2(balance(alpha, signs, intercept))
+    duals = Duals(alpha, infeasibility, root(implied))
+    own = float(seen.b[0]) if len(seen.b) else placing.intercept
+    plane = CertifiedPlane(placing, seen.scores.error, own, root(seen.norm2))
+    certificate = assembled(plane, duals, seen.apart, keep_intercept=keep_intercept)
     scale = placing.smallest if placing.smallest > 0 else 1.0
-    return replace(certificate, intercept=shifted / scale)
+    stored = seen.outside(placing.intercept) / scale
+    return seen.doubted(replace(certificate, intercept=stored))
 
 
 class CertifiedPlane(NamedTuple):
@@ -234,60 +210,3 @@ def feasible(alpha: Floats, signs: Floats, intercept: Intercept) -> tuple[Floats
                 mended[signs == sign] *= lighter / weight
     total = float(np.abs(alpha).sum())
     return mended, float(np.abs(mended - alpha).sum()) / total if total > 0 else 0.0
-
-
-def _centre(X: Any, intercept: Intercept) -> Floats:
-    """Return a point to measure rows from: far from 0, differences would drown in rounding."""
-    if sp.issparse(X) or intercept is not Intercept.FREE:
-        return np.zeros(X.shape[1])
-    return np.asarray(X[: 1 << 12].mean(axis=0, dtype=np.float64))
-
-
-# ------------------------------------------------------------------- kernel hard
-#
-# Certificates of hard margins with a kernel: w = Σ aᵥ φ(xᵥ), by its coefficients.
-#
-#     scores Ka,   ‖w‖² = aᵀKa,   P = ½‖w‖²/(min y f)²,   D = ½(Σα)²/‖Σαyφ‖²
-#
-# as above.
-
-
-def certify_kernel_hard(
-    problem: KernelProblem, point: Point, *, keep_intercept: bool = False
-) -> Certificate:
-    """Return the certificate of a point (w, b, beta) for the hard margin with a kernel.
-
-    Parameters
-    ----------
-    problem : KernelProblem
-        With the loss of ``losses.hard_margin``, one variable a row, and one group or none.
-    point : Point
-        Coefficients w, intercept and duals, in any scale. A free intercept is replaced by the best
-        one, unless it is to be kept; what the given one would cost is ``intercept_cost``.
-
-    Returns
-    -------
-    Certificate
-        A plane that does not separate by more than rounding has an infinite objective and gap; a
-        kernel that is not positive semidefinite has no prepared.
-    """
-    signs, kernel = problem.loss.target, problem.gram.kernel
-    intercept = Intercept.FREE if len(problem.totals) else Intercept.NONE
-    alpha, infeasibility = feasible(signs * point.beta, signs, intercept)
-    a, beta = np.asarray(point.w, dtype=np.float64), alpha * signs
-    prepared = problem.gram.exact[problem.rows]
-    weights, implied = expansions(kernel, prepared, np.column_stack([a, beta]))
-    placing = placed_scores(weights.scores.value, signs, intercept)
-    lengths = root(weights.norm2), root(implied.norm2)
-
-    def apart(p: float, q: float) -> float:
-        mixed = (p * a - q * beta) @ (p * weights.scores.value - q * implied.scores.value)
-        return float(np.sqrt(max(float(mixed), 0.0)))
-
-    own = float(np.ravel(point.b)[0]) if intercept is Intercept.FREE else placing.intercept
-    # Σαy = 0 exactly after a move of so much: it changes ‖Σαyφ‖ by no more than this.
-    moved = balance(alpha, signs, intercept) * implied.longest
-    duals = Duals(alpha, infeasibility, Bounded(lengths[1].value, lengths[1].error + moved))
-    plane = CertifiedPlane(placing, weights.scores.error, own, lengths[0])
-    certificate = assembled(plane, duals, apart, keep_intercept=keep_intercept)
-    return doubted(certificate, kernel, prepared, problem.gram.prepared.dtype)

@@ -45,7 +45,7 @@ def certify_multiclass(
     W, b = np.asarray(W, dtype=np.float64), np.asarray(b, dtype=np.float64)
     centre = _centre(problem)
     duals, infeasibility = _feasible(problem, beta)
-    scores, implied = passed(problem.X, W, duals, centre)
+    scores, implied = passed(problem.features.X, W, duals, centre)
     seen = np.zeros(len(b))
     if problem.intercept is not Intercept.NONE:
         seen = np.array([exact_sum(float(one), w, centre) for one, w in zip(b, W.T, strict=True)])
@@ -140,7 +140,7 @@ def _objective(
 ) -> Bounded:
     weights, off = W.ravel(), np.zeros(W.size)
     if problem.intercept is Intercept.PENALIZED:
-        lifted = b / problem.lift
+        lifted = b / problem.features.constant
         weights, off = np.append(weights, lifted), np.append(off, EPS * np.abs(lifted))
     norm2 = squared_norm(weights, off)
     own = np.arange(len(claims)), problem.labels
@@ -166,8 +166,8 @@ def _dual_objective(
     value, error = gained.value - 0.5 * norm2.value, gained.error + 0.5 * norm2.error
     size = float(np.abs(duals).sum())
     if problem.intercept is Intercept.PENALIZED:
-        sums = problem.lift * duals.sum(axis=0)
-        off = problem.lift * len(duals) * EPS * np.abs(duals).sum(axis=0)
+        sums = problem.features.constant * duals.sum(axis=0)
+        off = problem.features.constant * len(duals) * EPS * np.abs(duals).sum(axis=0)
         spread = squared_norm(sums, off)
         value, error = value - 0.5 * spread.value, error + 0.5 * spread.error
     # Sums over a row are off by rounding: duals that have the right ones are within this part.
@@ -177,7 +177,7 @@ def _dual_objective(
     if problem.intercept is Intercept.FREE:
         sums = [total(column) for column in duals.T]
         moved = 2 * sum(abs(one.value) + one.error for one in sums)
-        longest = np.sqrt(largest_squared_norm(problem.X)) + float(np.linalg.norm(centre))
+        longest = np.sqrt(largest_squared_norm(problem.features.X)) + float(np.linalg.norm(centre))
         slope = longest * float(np.linalg.norm(implied.value, axis=0).max(initial=0.0))
         error += moved * (1 + 1.01 * slope) + (moved * longest) ** 2
     error += EPS * (abs(gained.value) + 0.5 * norm2.value)
@@ -270,7 +270,7 @@ def _drift(W: Floats, implied: Floats) -> float:
 
 def _centre(problem: MulticlassProblem) -> Floats:
     """Return a point to measure rows from: far from 0, differences would drown in rounding."""
-    X = problem.X
+    X = problem.features.X
     if sp.issparse(X) or problem.intercept is not Intercept.FREE or not X.shape[0]:
         return np.zeros(X.shape[1])
     return np.asarray(X[: 1 << 12].mean(axis=0, dtype=np.float64))

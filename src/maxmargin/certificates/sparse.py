@@ -4,7 +4,7 @@
     D(β) = Σ tβ − ε|β| − ½ quadratic β² − Σⱼ max(|vⱼ| − ratio, 0)²/(2(1 − ratio)),    v = Xᵀβ
 
 For ratio = 1 the last sum is the constraint |vⱼ| ≤ ratio: β is scaled down until it holds. A
-penalized intercept b = lift·(weight of a column of value lift) is one more weight, and one more v.
+penalised intercept is the weight of a constant feature: one more weight, and one more v.
 """
 
 import math
@@ -16,9 +16,10 @@ import scipy.sparse as sp
 
 from maxmargin._typing import Floats
 from maxmargin.certificates.certificate import Certificate
-from maxmargin.certificates.quadratic import Dual, Primal, Seen, assembled, imbalance_cost
-from maxmargin.problems.duality import feasible, imbalances
-from maxmargin.problems.problem import Intercept, Point, Problem
+from maxmargin.certificates.quadratic import Dual, assembled
+from maxmargin.certificates.seen import Claim, LinearSeen, see
+from maxmargin.problems.duality import imbalances, within_groups
+from maxmargin.problems.problem import Intercept, LinearProblem, Point
 from maxmargin.problems.rounding import (
     EPS,
     Bounded,
@@ -66,7 +67,9 @@ class _Penalty(NamedTuple):
         return away / size if size > 0 else away
 
 
-def certify_sparse(problem: Problem, point: Point, *, keep_intercept: bool = False) -> Certificate:
+def certify_sparse(
+    problem: LinearProblem, point: Point, *, keep_intercept: bool = False
+) -> Certificate:
     """Return the certificate of a point (w, b, beta) for a problem with l1_ratio > 0.
 
     A free intercept is replaced by the best one for the weights, unless it is to be kept.
@@ -76,48 +79,39 @@ def certify_sparse(problem: Problem, point: Point, *, keep_intercept: bool = Fal
     # ``assembled`` takes half of these, as it would of squared norms.
     paid = penalty.value(seen.weights, seen.weights_error)
     owed = penalty.conjugate(implied.value, implied.error)
-    groups, totals = seen.groups, np.zeros(int(seen.free))
-    off = float(imbalances(beta, groups, totals).sum())
+    off = imbalances(beta, problem.groups, problem.totals)
     dual = Dual(
         beta,
         infeasibility,
         Bounded(2 * owed.value, 2 * owed.error),
         penalty.drift(seen.weights, implied.value),
-        imbalance_cost(problem, beta, implied, off) / (penalty.l2 or 1.0),
+        seen._replace(beta=beta, implied=implied).imbalance_cost(off) / (penalty.l2 or 1.0),
     )
-    certificate = assembled(
-        problem.loss, groups, totals,
-        Primal(seen.scores, Bounded(2 * paid.value, 2 * paid.error), seen.b), dual,
-        keep_intercept=keep_intercept, stored=seen.stored,
-    )  # fmt: skip
+    twice = Bounded(2 * paid.value, 2 * paid.error)
+    certificate = assembled(problem, seen, twice, dual, keep_intercept=keep_intercept)
     bound = certificate.distance_bound / np.sqrt(penalty.l2) if penalty.l2 > 0 else np.inf
-    return replace(
-        certificate,
-        distance_bound=float(bound),
-        intercept=seen.intercept(certificate),
-        intercepts=(),
-    )
+    return replace(certificate, distance_bound=float(bound))
 
 
-def feasible_duals(problem: Problem, point: Point) -> Floats:
+def feasible_duals(problem: LinearProblem, point: Point) -> Floats:
     """Return duals as the certificate takes them."""
     penalty = _Penalty(problem.l1_ratio, 1.0 - problem.l1_ratio)
     return _feasible(problem, point, penalty)[1]
 
 
 def _feasible(
-    problem: Problem, point: Point, penalty: _Penalty
-) -> tuple[Seen, Floats, Combination, float]:
+    problem: LinearProblem, point: Point, penalty: _Penalty
+) -> tuple[LinearSeen, Floats, Combination, float]:
     """Return the point, feasible duals with what they imply, and the change made.
 
     Where l2 is 0, no |v| may be above l1, also not by what it may be off.
     """
-    beta, infeasibility = feasible(problem.loss, point.beta, problem.intercept)
+    beta, infeasibility = within_groups(problem.loss, point.beta, problem.groups, problem.totals)
     if penalty.l2 > 0:
-        seen = Seen.of(problem, point, beta)
+        seen = _seen(problem, point, beta)
         return seen, beta, seen.implied, infeasibility
     beta = _settled(problem, beta)
-    seen = Seen.of(problem, point, beta)
+    seen = _seen(problem, point, beta)
     implied, margin = seen.implied, 8 * EPS
     for _ in range(_TRIES):
         implied = _sharpened(problem, beta, implied, penalty)
@@ -135,10 +129,15 @@ def _feasible(
         implied = Combination(value, error, size)
         infeasibility += 1 - down
     none = np.zeros(len(beta))
-    return Seen.of(problem, point, none), none, Combination(*np.zeros((3, len(size)))), 1.0
+    return _seen(problem, point, none), none, Combination(*np.zeros((3, len(size)))), 1.0
 
 
-def _settled(problem: Problem, beta: Floats) -> Floats:
+def _seen(problem: LinearProblem, point: Point, beta: Floats) -> LinearSeen:
+    seen: LinearSeen = see(problem.features, [Claim(problem, point, beta)])[0]
+    return seen
+
+
+def _settled(problem: LinearProblem, beta: Floats) -> Floats:
     """Return duals of which one has taken up what rounding left of Σβ: a small one rounds least."""
     if problem.intercept is not Intercept.FREE:
         return beta
@@ -151,17 +150,17 @@ def _settled(problem: Problem, beta: Floats) -> Floats:
     return beta
 
 
-def _moved(seen: Seen, change: Floats) -> Floats:
+def _moved(seen: LinearSeen, change: Floats) -> Floats:
     """Return how far, at most, a change of one dual moves what duals imply."""
     move = np.zeros(len(seen.implied.value))
     for i in np.flatnonzero(change):
-        row = seen.problem.X[[i]]
+        row = seen.problem.features.X[[i]]
         row = np.ravel(row.toarray() if sp.issparse(row) else row) - seen.centre
         move[: len(row)] += 1.01 * abs(change[i]) * np.abs(row)
     return move
 
 
-def _unbalanced(problem: Problem, beta: Floats) -> float:
+def _unbalanced(problem: LinearProblem, beta: Floats) -> float:
     """Return the part of the duals by which they may still be out of balance."""
     if problem.intercept is not Intercept.FREE:
         return 0.0
@@ -171,20 +170,20 @@ def _unbalanced(problem: Problem, beta: Floats) -> float:
 
 
 def _sharpened(
-    problem: Problem, beta: Floats, implied: Combination, penalty: _Penalty
+    problem: LinearProblem, beta: Floats, implied: Combination, penalty: _Penalty
 ) -> Combination:
     """Return what duals imply with exact sums where rounding might put it out of range."""
     value, error = implied.value.copy(), implied.error.copy()
-    d = problem.X.shape[1]
+    d = problem.features.X.shape[1]
     columns = np.flatnonzero((np.abs(value) + error > penalty.l1)[:d])
     if len(columns) * len(beta) > _MOST_EXACT:
         return implied
     for j in columns:
-        column = problem.X[:, [j]]
+        column = problem.features.X[:, [j]]
         column = np.ravel(column.toarray() if sp.issparse(column) else column).astype(np.float64)
         value[j] = exact_sum(0.0, column, beta)
         error[j] = EPS * abs(value[j])
     if len(value) > d:  # the weight of a penalized intercept
-        value[d] = problem.lift * math.fsum(beta.tolist())
+        value[d] = problem.features.constant * math.fsum(beta.tolist())
         error[d] = EPS * abs(value[d])
     return Combination(value, error, implied.size)

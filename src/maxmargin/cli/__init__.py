@@ -64,8 +64,7 @@ def try_command(file: str | None, label: str | None, **options: Any) -> None:
     .xz, .gz or .bz2 at the end of its name. Columns may have words, dates and missing values.
     Without FILE, scikit-learn's breast cancer data is used.
     """
-    from maxmargin.cli.load import Trial
-    from maxmargin.cli.trial import run
+    from maxmargin.cli.trial import Trial, run
 
     if file is None and label is not None:
         raise click.UsageError("--label names a column of FILE, and there is no FILE.")

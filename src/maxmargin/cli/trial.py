@@ -12,10 +12,12 @@ import os
 import sys
 import time
 import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import numpy as np
@@ -25,14 +27,16 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer
+from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from maxmargin.atomic_write import write_atomically
-from maxmargin.cli.load import Trial, TrialRows, describe_rows, load_rows, split_rows
 from maxmargin.clock import Clock
-from maxmargin.data import Labelled
+from maxmargin.data import Labelled, read_labelled
+from maxmargin.data.columns import resembles_measurement
 
 if TYPE_CHECKING:
     from maxmargin.reports.context import Context
@@ -55,182 +59,481 @@ SAMPLED_ROWS = 15_000  # of a kernel machine that is fitted to a part of the row
 SLOW_ROWS = 1500  # rows of networks and neighbours that fit into a second
 _MATRIX = 8  # classes of a confusion matrix that fits on a screen
 _CONFUSIONS = 5  # listed if there are more
+MANY_CLASSES = 10
+MOSTLY = 0.9  # share of nonzero cells above which zeros are not mentioned
+# Above this density a dense array is smaller than a sparse one, and faster.
+DENSE_FROM = 0.5
+DENSE_ENTRIES = 10**8
+MAX_COLUMNS = 10**8
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What the command line asks for."""
+
+    file: str | None
+    label: str | None
+    test_fraction: float
+    max_time: float
+    seed: int
+    report: str | None = None
+    no_report: bool = False
+
+
+class TrialRows(NamedTuple):
+    """A training and a test part."""
+
+    X_train: Any
+    X_test: Any
+    y_train: Any
+    y_test: Any
+    numbers_train: Any
+    """Where the rows are in the file, as ``Labelled.numbers``."""
+    numbers_test: Any
+
+    def first(self, count: int) -> "TrialRows":
+        """Return the first rows of the training part, a random sample, with the same test part."""
+        X, y, numbers = (part[:count] for part in (self.X_train, self.y_train, self.numbers_train))
+        return self._replace(X_train=X, y_train=y, numbers_train=numbers)
 
 
 def run(trial: Trial) -> None:
     """Do the whole job; bad input ends in a sentence, not a traceback."""
     try:
-        _run(trial, _console())
+        _Run(trial).run()
     except MemoryError as too_large:
         raise click.ClickException(
             f"not enough memory for this data ({too_large or 'no details'}); "
             "try fewer rows or columns"
         ) from too_large
+    except BrokenPipeError:
+        raise
     except (OSError, ValueError) as bad_input:
-        if isinstance(bad_input, BrokenPipeError):
-            raise
         raise click.ClickException(str(bad_input)) from bad_input
 
 
-def _console() -> Console:
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a terminal without × still gets the numbers
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = PIPE_WIDTH
-    return console
+class _Run:
+    """One trial: what is asked for, where it is printed, and what is known so far."""
 
+    def __init__(self, trial: Trial) -> None:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # a terminal without × still gets the numbers
+        self.trial = trial
+        self.console = Console(highlight=False)
+        if not self.console.is_terminal:
+            self.console.width = PIPE_WIDTH
 
-def _run(trial: Trial, console: Console) -> None:
-    if trial.report and not Path(trial.report).resolve().parent.is_dir():
-        raise click.ClickException(f"--report {trial.report}: there is no such folder; make it.")
-    data = load_rows(trial)
-    _print_data(data, trial, console)
-    parts = split_rows(data, trial)
-    console.print(f"Training on {len(parts.y_train)} rows, testing on {len(parts.y_test)}.")
-    rows = parts.X_train if data.prepare is None else data.prepare.fit_transform(parts.X_train)
-    if rows.shape[1] != data.X.shape[1]:
-        console.print(
-            f"The {data.X.shape[1]} columns learnt from become {rows.shape[1]} of numbers."
-        )
-    clock = Clock(trial.max_time)
-    diagnosis = _diagnose(rows, _column_names(data), parts, trial, console)
-    model, search = _search_around(diagnosis, rows, parts.y_train, trial, console)
-    model, count = _choose_affordable(model, diagnosis, rows, parts.y_train, trial, console)
-    fitted = parts.first(count)
-    if count < len(parts.y_train):
+    def run(self) -> None:
+        """Read, diagnose, search, fit, score, certify and report."""
+        trial = self.trial
+        if trial.report and not Path(trial.report).resolve().parent.is_dir():
+            raise click.ClickException(
+                f"--report {trial.report}: there is no such folder; make it."
+            )
+        data = load_rows(trial)
+        self._print_data(data)
+        parts = split_rows(data, trial)
         total = len(parts.y_train)
-        message = f"Because of --time, the model is fitted to {count} of {total} training rows."
-        data = data._replace(remarks=(message, *data.remarks))
-    whole = model if data.prepare is None else make_pipeline(data.prepare, *_steps(model))
-    _fit(whole, model, rows[:count], fitted.y_train, clock, console)
-    with console.status("predicting …"):
-        context = _make_context(whole, fitted, data, trial, search)
-    _print_figures(context, console)
-    _print_certificate(_machine(whole), console)
-    if not trial.no_report:
-        _print_heading(console, "Report")
-        with console.status("drawing …"):
-            message = _write_report(context, data, trial, diagnosis)
-        _print_indented(console, message)
+        self.console.print(f"Training on {total} rows, testing on {len(parts.y_test)}.")
+        X = parts.X_train if data.prepare is None else data.prepare.fit_transform(parts.X_train)
+        if X.shape[1] != data.X.shape[1]:
+            self.console.print(
+                f"The {data.X.shape[1]} columns learnt from become {X.shape[1]} of numbers."
+            )
+        self.X, self.y, clock = X, parts.y_train, Clock(trial.max_time)
+        self._diagnose(data)
+        model, search = self._search_around()
+        model, count = self._choose_affordable(model)
+        if count < total:
+            message = f"Because of --time, the model is fitted to {count} of {total} training rows."
+            data = data._replace(remarks=(message, *data.remarks))
+        whole = model if data.prepare is None else make_pipeline(data.prepare, *_steps(model))
+        self._fit(whole, model, count, clock)
+        with self.console.status("predicting …"):
+            context = _make_context(whole, parts.first(count), data, trial, search)
+        self._print_figures(context)
+        self._print_certificate(_steps(whole)[-1])
+        if not trial.no_report:
+            self._print_heading("Report")
+            with self.console.status("drawing …"):
+                message = _write_report(context, data, trial, self.diagnosis)
+            self._print(message)
 
+    # --------------------------------------------------------------- printing
 
-def _print_data(data: Labelled, trial: Trial, console: Console) -> None:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_row("data", Text(Path(trial.file).name if trial.file else data.format))
-    if trial.file:
-        kind = data.format
-        if data.label_name:
-            kind += f", label column {data.label_name!r}"
-        grid.add_row("format", Text(kind))
-    for heading, sentence in describe_rows(data.X, data.y):
-        grid.add_row(heading, Text(sentence))
-    for number, remark in enumerate(data.remarks):
-        grid.add_row("" if number else "remarks", Text(remark))
-    console.print(grid)
-    console.print()
+    def _print_heading(self, heading: str) -> None:
+        self.console.print(f"\n[bold]{heading}[/bold]")
 
+    def _print(self, message: str | Table) -> None:
+        """Print indented text, or a table."""
+        shown = Text(message) if isinstance(message, str) else message
+        self.console.print(Padding(shown, (0, 0, 0, 4)))
 
-# ------------------------------------------------------------------- the steps
+    def _print_data(self, data: Labelled) -> None:
+        facts = [("data", _title(data, self.trial))]
+        if self.trial.file:
+            label = f", label column {data.label_name!r}" if data.label_name else ""
+            facts.append(("format", data.format + label))
+        facts += describe_rows(data.X, data.y)
+        facts += [("" if k else "remarks", remark) for k, remark in enumerate(data.remarks)]
+        grid = Table.grid(padding=(0, 2))
+        for heading, sentence in facts:
+            grid.add_row(heading, Text(sentence))
+        self.console.print(grid)
+        self.console.print()
 
+    def _print_figures(self, context: "Context") -> None:
+        """Print the figures of the test and of the training rows, as the report has them."""
+        from maxmargin.reports.quality import quality_of
 
-def _print_heading(console: Console, heading: str) -> None:
-    console.print(f"\n[bold]{heading}[/bold]")
+        self._print_heading("How good is it?")
+        test, train = (quality_of(part, context.machine) for part in context.parts)
+        seen = {figure.name: figure for figure in train.figures()}
+        grid = Table.grid(padding=(0, 2))
+        grid.add_row("", "test rows", "95 % interval", "training rows", style="bold")
+        for figure in test.figures():
+            grid.add_row(figure.name, str(figure), figure.interval, str(seen.get(figure.name, "")))
+        self._print(grid)
+        for part in context.parts:
+            if part.sampled:
+                self._print(f"({part.sampled}.)")
+        self._print("")
+        self._print_confusions(test)
 
-
-def _print_indented(console: Console, message: str) -> None:
-    console.print(Padding(Text(message), (0, 0, 0, 4)))
-
-
-def _column_names(data: Labelled) -> Any:
-    """Return the names of the columns that are learnt from, if there are names."""
-    if data.prepare is None or data.feature_names is None:
-        return data.feature_names
-    return data.prepare.get_feature_names_out(data.feature_names).tolist()
-
-
-def _diagnose(rows: Any, names: Any, parts: TrialRows, trial: Trial, console: Console) -> Any:
-    """Return the diagnosis of the training part."""
-    import maxmargin as mm
-
-    _print_heading(console, "Diagnosis")
-    with console.status("diagnosing …"):
-        diagnosis = mm.diagnose(
-            rows,
-            parts.y_train,
-            feature_names=names,
-            max_time=DIAGNOSED * trial.max_time,
-            random_state=trial.seed,
+    def _print_confusions(self, quality: Any) -> None:
+        """Print which class is taken for which: a matrix, or the most frequent mistakes."""
+        labels = [str(label)[:20] for label in quality.labels]
+        if len(labels) <= _MATRIX:
+            grid = Table.grid(padding=(0, 2))
+            grid.add_row("", *(f"says {label}" for label in labels), style="bold")
+            for label, counts in zip(labels, quality.counts, strict=True):
+                grid.add_row(f"is {label}", *map(str, counts))
+            self._print(grid)
+            return
+        pairs = quality.confusions(_CONFUSIONS)
+        listed = ", ".join(f"{labels[i]} as {labels[j]}: {quality.counts[i, j]}" for i, j in pairs)
+        self._print(
+            f"Most frequent mistakes (a row of the first is called the second): {listed or 'none'}."
         )
-    _print_indented(console, str(diagnosis).replace("max_time", "--time"))
-    return diagnosis
 
+    def _print_certificate(self, machine: Any) -> None:
+        self._print_heading("Certificate")
+        certificate = getattr(machine, "certificate_", None)
+        nothing = f"none: {type(machine).__name__} does not prove how good it is."
+        self._print(nothing if certificate is None else str(certificate))
 
-def _search_around(
-    diagnosis: Any, rows: Any, y: Any, trial: Trial, console: Console
-) -> tuple[Any, Any]:
-    """Return the best model around the one that is recommended, and the search that found it.
+    # --------------------------------------------------------------- the steps
 
-    If the time ran out before the diagnosis came to kernels, they are searched beside planes.
-    """
-    _print_heading(console, "Search")
-    models = [diagnosis.recommend()]
-    if not _make_grid(models[0]):
-        name = type(_machine(models[0])).__name__
-        _print_indented(console, f"{name} has no C: nothing to search for.")
-        return models[0], None
-    X, cv, seconds = rows, None, _plan_seconds(diagnosis, trial)
-    if len(y) > _count_searched_rows(seconds):
-        X, y, cv = _draw_sample(rows, y, seconds, trial.seed)
-    if _is_late(diagnosis) and not _has_compared(diagnosis):
-        message = "The diagnosis had no time to compare planes with RBF kernels: both are searched."
-        _print_indented(console, message)
-        models.append(_make_kernel_machine(models[0], X))
-    try:
-        found = [_search(model, X, y, cv, diagnosis.scoring, console) for model in models]
-    except ValueError as too_few:
-        _print_indented(
-            console, f"Not possible ({too_few}): what is recommended is taken as it is."
+    def _diagnose(self, data: Labelled) -> None:
+        import maxmargin as mm
+
+        names = data.feature_names
+        if data.prepare is not None and names is not None:
+            names = data.prepare.get_feature_names_out(names).tolist()
+        self._print_heading("Diagnosis")
+        with self.console.status("diagnosing …"):
+            self.diagnosis = found = mm.diagnose(
+                self.X,
+                self.y,
+                feature_names=names,
+                max_time=DIAGNOSED * self.trial.max_time,
+                random_state=self.trial.seed,
+            )
+        self._print(str(found).replace("max_time", "--time"))
+        # If the time ran out, the rungs that were not asked say so.
+        self.late = any("the time ran out" in rung.answer for rung in found.rungs if not rung.ran)
+        # The seconds that work is planned for: fewer if the diagnosis ran out of time.
+        self.seconds = self.trial.max_time * (HURRIED if self.late else 1.0)
+
+    def _search_around(self) -> tuple[Any, Any]:
+        """Return the best model around the one that is recommended, and the search that found it.
+
+        If the time ran out before the diagnosis came to kernels, they are searched beside planes.
+        """
+        self._print_heading("Search")
+        models = [self.diagnosis.recommend()]
+        if not _make_grid(models[0]):
+            self._print(f"{_name(models[0])} has no C: nothing to search for.")
+            return models[0], None
+        X, y, cv = self.X, self.y, None
+        if len(y) > self._count_searched_rows():
+            X, y, cv = self._draw_sample()
+        tried = {offer.rung for offer in self.diagnosis.alternatives if offer.score is not None}
+        compared = self.diagnosis.verdict == "linearly separable" or "kernels" in tried
+        if self.late and not compared:
+            self._print(
+                "The diagnosis had no time to compare planes with RBF kernels: both are searched."
+            )
+            models.append(_make_kernel_machine(models[0], X))
+        try:
+            found = [self._search(model, X, y, cv) for model in models]
+        except ValueError as too_few:
+            self._print(f"Not possible ({too_few}): the recommended model is used as it is.")
+            return models[0], None
+        best = max(range(len(found)), key=lambda k: found[k].best_score_)  # the plane, of equals
+        return models[best].set_params(**found[best].best_params_), found[best]
+
+    def _search(self, model: Any, X: Any, y: Any, cv: Any) -> Any:
+        """Return a search of costs and widths around those of a model, and print its best."""
+        import maxmargin as mm
+
+        scoring = self.diagnosis.scoring
+        search = mm.SVCSearchCV(model, _make_grid(model), scoring=scoring, refit=False, cv=cv)
+        begun = time.perf_counter()
+        with self.console.status("searching …"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # classes with fewer rows than folds
+            search.fit(X, y)
+        candidates = len(search.cv_results_["params"])
+        where, spread = f"{search.n_splits_} folds each", ""
+        if cv is None:
+            spread = f" (± {search.cv_results_['std_test_score'][search.best_index_]:.2%})"
+        else:
+            fitted, others = map(len, cv[0])
+            where = f"fitted to {fitted} sampled rows, scored on {others} others"
+        best = ", ".join(f"{k.split('__')[-1]}={v:.3g}" for k, v in search.best_params_.items())
+        self._print(
+            f"{_name(model)}: {candidates} candidates, {where}: best {best}, "
+            f"{scoring.replace('_', ' ')} {search.best_score_:.2%}{spread}. {_elapsed(begun)}"
         )
-        return models[0], None
-    best = max(range(len(found)), key=lambda k: found[k].best_score_)  # the plane, of equals
-    return models[best].set_params(**found[best].best_params_), found[best]
+        return search
+
+    def _count_searched_rows(self) -> int:
+        return int(SEARCHED_ROWS * min(1.0, math.sqrt(self.seconds / 30)))
+
+    def _draw_sample(self) -> tuple[Any, Any, Any]:
+        """Return some rows, their labels, and a split into rows to fit to and rows to score on."""
+        from maxmargin.diagnosis.inputs import draw_rows
+
+        n, rng = len(self.y), np.random.default_rng(self.trial.seed)
+        classes = np.unique(self.y, return_inverse=True)[1]
+        learnt = draw_rows(classes, min(self._count_searched_rows(), n // 2), rng)
+        others = np.setdiff1d(np.arange(n), learnt)
+        held_out = others[draw_rows(classes[others], SCORED_ON * len(learnt), rng)]
+        some = np.concatenate([learnt, held_out])
+        places = np.arange(len(some))
+        return self.X[some], self.y[some], [(places[: len(learnt)], places[len(learnt) :])]
+
+    def _choose_affordable(self, model: Any) -> tuple[Any, int]:
+        """Return the model and how many rows to fit it to: all that can be done within --time.
+
+        Which ones follows from the numbers of rows and columns and from --time.
+        """
+        from maxmargin.estimators import SVC
+
+        n, d = self.X.shape
+        seconds = FITTED * self.seconds
+        name, kernel = _name(model), model
+        if isinstance(_steps(model)[-1], SVC):
+            if n**2 * (d + 30) <= KERNEL_WORK * seconds:
+                return model, n
+        elif name not in ("MLPClassifier", "KNeighborsClassifier") or n <= SLOW_ROWS * seconds:
+            return model, n
+        else:
+            offers = {offer.rung: offer for offer in self.diagnosis.alternatives}
+            if offers["kernels"].score is None:
+                return offers["planes"].estimator, n
+            kernel = offers["kernels"].estimator
+        self._print(f"{name} on {n} rows would take longer than --time {self.trial.max_time:g}.")
+        with self.console.status("comparing …"):
+            mapped, message = self._approximate(kernel, seconds)
+        if mapped is not None:
+            self._print(f"{message}: these features and a plane replace it.")
+            return mapped, n
+        count = int(min(n, SAMPLED_ROWS, math.sqrt(KERNEL_WORK * seconds / (d + 30))))
+        count = max(count, min(n, self._count_searched_rows()))
+        self._print(f"{message}: the kernel is kept, and fitted to {count} of the rows.")
+        return kernel, count
+
+    def _approximate(self, kernel: Any, seconds: float) -> tuple[Any, str]:
+        """Return features of a kernel with a plane if they do as well on a sample, and a message.
+
+        Both are fitted to the same few rows. Features that do as well there do better with all
+        rows.
+        """
+        scoring = self.diagnosis.scoring
+        X, y, ((learnt, others),) = self._draw_sample()
+        scorer = get_scorer(scoring)
+
+        def fit_and_score(model: Any) -> float:
+            fitted = clone(model).fit(X[learnt], y[learnt])
+            return float(scorer(fitted, X[others], y[others]))
+
+        count = int(np.clip(math.sqrt(MAP_WORK * seconds / len(self.y)), *MAP_FEATURES))
+        maps = [
+            _make_map(kernel, count, width, cost, self.trial.seed)
+            for width in MAP_WIDTHS
+            for cost in MAP_COSTS
+        ]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # bounded iterations: the score shows their worth
+            exact, scores = fit_and_score(kernel), [fit_and_score(model) for model in maps]
+        best = int(np.argmax(scores))
+        noise = 2 * math.sqrt(exact * (1 - exact) / len(others))  # two standard errors
+        message = (
+            f"Fitted to {len(learnt)} rows and scored on {len(others)} others, {count} features of "
+            f"the kernel with a plane have {scoring.replace('_', ' ')} {scores[best]:.2%}, the "
+            f"kernel itself {exact:.2%}"
+        )
+        return (maps[best] if scores[best] >= exact - noise else None), message
+
+    def _fit(self, whole: Any, model: Any, count: int, clock: Clock) -> None:
+        """Fit the model, the last steps of the whole, in the time left; print how it ended."""
+        from maxmargin.inspection.code import describe
+
+        self._print_heading("Fit")
+        X, y = self.X[:count], self.y[:count]
+        *before, machine = _steps(model)
+        begun = time.perf_counter()
+        with self.console.status("fitting …"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # stop_reason_ says the same
+            seen = make_pipeline(*before).fit_transform(X, y) if before else X
+            limited = "max_time" in machine.get_params()
+            if limited:
+                machine.set_params(max_time=max(clock.left, LEAST * clock.max_time))
+            machine.fit(seen, y)
+        reason = getattr(machine, "stop_reason_", "")
+        if limited and "max_time" not in reason:
+            machine.set_params(max_time=None)  # it made no difference
+        self._print(f"{describe(whole)} {_elapsed(begun)}")
+        if reason:
+            self._print(reason.replace("max_time", "--time"))
 
 
-def _is_late(diagnosis: Any) -> bool:
-    """Return whether the time ran out before a question of the diagnosis, as it then says."""
-    return any("the time ran out" in rung.answer for rung in diagnosis.rungs if not rung.ran)
+# ------------------------------------------------------------------- the rows
 
 
-def _has_compared(diagnosis: Any) -> bool:
-    """Return whether it is known if kernels are better than planes, or that planes will do."""
-    tried = {offer.rung for offer in diagnosis.alternatives if offer.score is not None}
-    return diagnosis.verdict == "linearly separable" or "kernels" in tried
+def load_rows(trial: Trial) -> Labelled:
+    """Return the rows of the file, or bundled ones; sparse only if that is smaller."""
+    if trial.file is None:
+        bundled = load_breast_cancer()
+        names = bundled.target_names[bundled.target]
+        features = [str(name) for name in bundled.feature_names]
+        kind = "breast cancer, scikit-learn's"
+        rows = np.arange(len(names))
+        return Labelled(bundled.data, names, features, "diagnosis", kind, rows, "row")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the remarks say so too
+        data = read_labelled(trial.file, trial.label)
+    X = data.X
+    if X.shape[1] > MAX_COLUMNS:
+        raise click.ClickException(
+            f"{trial.file} has an index {X.shape[1]}: the weights of that many columns do not fit "
+            "in memory; number the features that occur from 1 on."
+        )
+    if sp.issparse(X) and X.nnz >= DENSE_FROM * math.prod(X.shape) <= DENSE_FROM * DENSE_ENTRIES:
+        return data._replace(X=X.toarray())
+    return data
 
 
-def _search(model: Any, X: Any, y: Any, cv: Any, scoring: str, console: Console) -> Any:
-    """Return a search of costs and widths around those of a model, and print its best."""
-    import maxmargin as mm
+def describe_rows(X: Any, y: Any) -> Iterator[tuple[str, str]]:
+    """Yield (heading, sentence) pairs about rows X with labels y."""
+    yield "rows × columns", " × ".join(map(str, X.shape)) + _describe_cells(X)
+    yield "classes", _describe_classes(y)
 
-    search = mm.SVCSearchCV(model, _make_grid(model), scoring=scoring, refit=False, cv=cv)
-    begun = time.perf_counter()
-    with console.status("searching …"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # classes with fewer rows than folds
-        search.fit(X, y)
-    candidates = len(search.cv_results_["params"])
-    where, spread = f"{search.n_splits_} folds each", ""
-    if cv is None:
-        spread = f" (± {search.cv_results_['std_test_score'][search.best_index_]:.2%})"
+
+def _describe_cells(X: Any) -> str:
+    """Return how many columns hold words, or cells are nonzero, and how many cells are missing."""
+    cells = X.data if sp.issparse(X) else X
+    if cells.dtype == object:
+        words = sum(any(isinstance(cell, str) for cell in column) for column in cells.T)
+        missing = np.array([[cell is None or cell != cell for cell in row] for row in cells])
+        message = f", {words} of words"
     else:
-        fitted, others = map(len, cv[0])
-        where = f"fitted to {fitted} sampled rows, scored on {others} others"
-    best = ", ".join(f"{k.split('__')[-1]}={v:.3g}" for k, v in search.best_params_.items())
-    _print_indented(
-        console,
-        f"{type(_machine(model)).__name__}: {candidates} candidates, {where}: best {best}, "
-        f"{scoring.replace('_', ' ')} {search.best_score_:.2%}{spread}. {_elapsed(begun)}",
+        missing = np.isnan(cells)
+        nonzero = np.count_nonzero(cells) / math.prod(X.shape)
+        message = f", {nonzero:.2%} nonzero" if nonzero < MOSTLY else ""
+    return f"{message}, {missing.mean():.2%} missing" if missing.any() else message
+
+
+def _describe_classes(y: Any) -> str:
+    classes, counts = np.unique(y, return_counts=True)
+    shown = ", ".join(
+        f"{label}: {count}"
+        for label, count in list(zip(classes, counts, strict=True))[:MANY_CLASSES]
     )
-    return search
+    more = f", … ({len(classes)} in all)" if len(classes) > MANY_CLASSES else ""
+    return shown + more
+
+
+def split_rows(data: Labelled, trial: Trial) -> TrialRows:
+    """Return a training and a test part with every class on both sides."""
+    _refuse_labels(data)
+    rows = np.arange(len(data.y))
+    try:
+        train, test = train_test_split(
+            rows, test_size=trial.test_fraction, stratify=data.y, random_state=trial.seed
+        )
+    except ValueError as impossible:
+        raise click.ClickException(
+            f"cannot hold back {trial.test_fraction:.0%} of {len(rows)} rows with every class on "
+            f"both sides ({impossible}); choose another --test"
+        ) from impossible
+    _refuse_one_sided(data.y, train, test, trial)
+    parts = [part[side] for part in (data.X, data.y, data.numbers) for side in (train, test)]
+    return TrialRows(*parts)
+
+
+def _refuse_labels(data: Labelled) -> None:
+    """Refuse labels that are not classes, and classes that are too small."""
+    classes, counts = np.unique(data.y, return_counts=True)
+    column = f"column {data.label_name!r}" if data.label_name else "the label column"
+    if len(classes) < 2:
+        raise click.ClickException(
+            f"all {len(data.y)} rows have the label {classes[0]}: there is nothing to separate."
+        )
+    if resembles_measurement(data.y):
+        raise click.ClickException(
+            f"{column} has {len(classes):,} different numbers: that is a measurement and not a "
+            "class, so this is not classification. Choose another column with --label, or make "
+            "classes of it, such as low and high."
+        )
+    if data.y.dtype.kind not in "iufb" and len(classes) > max(MANY_CLASSES, len(data.y) / 2):
+        raise click.ClickException(
+            f"{column} has {len(classes):,} different words in {len(data.y):,} rows: these are "
+            "texts or names and not classes. Choose another column with --label."
+        )
+    if counts.min() < 2:
+        alone = classes[counts.argmin()]
+        raise click.ClickException(
+            f"{int((counts < 2).sum())} of {len(classes)} labels occur once ({alone} is one): "
+            "each class needs a row to train on and one to test on. "
+            "Remove those rows; if the labels are measurements, this is not classification."
+        )
+
+
+def _refuse_one_sided(y: Any, train: Any, test: Any, trial: Trial) -> None:
+    """Refuse a split that has all rows of a class on one side."""
+    for side, rows in (("test", test), ("training", train)):
+        absent = np.setdiff1d(y, y[rows])
+        if len(absent):
+            count = int(np.count_nonzero(y == absent[0]))
+            raise click.ClickException(
+                f"with --test {trial.test_fraction:g}, no {side} row has the label {absent[0]}, "
+                f"which only {count} of {len(y)} rows have: choose --test nearer to 0.5, or remove "
+                "those rows."
+            )
+
+
+# ------------------------------------------------------------------- models
+
+
+def _steps(model: Any) -> list[Any]:
+    return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+
+
+def _name(model: Any) -> str:
+    return type(_steps(model)[-1]).__name__
+
+
+def _make_grid(model: Any) -> dict[str, list[float]]:
+    """Return costs, and widths of the kernel, around those of a model."""
+    prefix = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
+    params = _steps(model)[-1].get_params()
+    return {
+        f"{prefix}{name}": (params[name] * AROUND).tolist()
+        for name in ("C", "gamma")
+        if isinstance(params.get(name), float) and math.isfinite(params[name])
+    }
 
 
 def _make_kernel_machine(plane: Any, X: Any) -> Any:
@@ -245,118 +548,6 @@ def _make_kernel_machine(plane: Any, X: Any) -> Any:
     return make_pipeline(*before, kernel) if before else kernel
 
 
-def _make_grid(model: Any) -> dict[str, list[float]]:
-    """Return costs, and widths of the kernel, around those of a model."""
-    machine = _machine(model)
-    prefix = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
-    params = machine.get_params()
-    return {
-        f"{prefix}{name}": (params[name] * AROUND).tolist()
-        for name in ("C", "gamma")
-        if isinstance(params.get(name), float) and math.isfinite(params[name])
-    }
-
-
-def _machine(model: Any) -> Any:
-    return _steps(model)[-1]
-
-
-def _steps(model: Any) -> list[Any]:
-    return [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-
-
-def _plan_seconds(diagnosis: Any, trial: Trial) -> float:
-    """Return the seconds that work is planned for: fewer if the diagnosis ran out of time."""
-    return trial.max_time * (HURRIED if _is_late(diagnosis) else 1.0)
-
-
-def _count_searched_rows(seconds: float) -> int:
-    return int(SEARCHED_ROWS * min(1.0, math.sqrt(seconds / 30)))
-
-
-def _draw_sample(X: Any, y: Any, seconds: float, seed: int) -> tuple[Any, Any, Any]:
-    """Return some rows, their labels, and one split into those to fit to and those to score on."""
-    from maxmargin.diagnosis.inputs import draw_rows
-
-    rng, classes = np.random.default_rng(seed), np.unique(y, return_inverse=True)[1]
-    learnt = draw_rows(classes, min(_count_searched_rows(seconds), len(y) // 2), rng)
-    others = np.setdiff1d(np.arange(len(y)), learnt)
-    held_out = others[draw_rows(classes[others], SCORED_ON * len(learnt), rng)]
-    some = np.concatenate([learnt, held_out])
-    places = np.arange(len(some))
-    return X[some], y[some], [(places[: len(learnt)], places[len(learnt) :])]
-
-
-def _choose_affordable(
-    model: Any, diagnosis: Any, rows: Any, y: Any, trial: Trial, console: Console
-) -> tuple[Any, int]:
-    """Return the model and how many rows to fit it to: all that can be done within --time.
-
-    Which ones follows from the numbers of rows and columns and from --time.
-    """
-    from maxmargin.estimators import SVC
-
-    n, d = rows.shape
-    seconds = FITTED * _plan_seconds(diagnosis, trial)
-    name = type(_machine(model)).__name__
-    if isinstance(_machine(model), SVC):
-        if n**2 * (d + 30) <= KERNEL_WORK * seconds:
-            return model, n
-        kernel = model
-    elif name not in ("MLPClassifier", "KNeighborsClassifier") or n <= SLOW_ROWS * seconds:
-        return model, n
-    else:
-        offers = {offer.rung: offer for offer in diagnosis.alternatives}
-        kernel = offers["kernels"].estimator
-        if offers["kernels"].score is None:
-            return offers["planes"].estimator, n
-    _print_indented(
-        console, f"{name} on {n} rows would take longer than --time {trial.max_time:g}."
-    )
-    with console.status("comparing …"):
-        mapped, message = _approximate(kernel, rows, y, seconds, diagnosis.scoring, trial)
-    if mapped is not None:
-        _print_indented(console, f"{message}: these features and a plane replace it.")
-        return mapped, n
-    count = int(min(n, SAMPLED_ROWS, math.sqrt(KERNEL_WORK * seconds / (d + 30))))
-    count = max(count, min(n, _count_searched_rows(seconds / FITTED)))
-    _print_indented(console, f"{message}: the kernel is kept, and fitted to {count} of the rows.")
-    return kernel, count
-
-
-def _approximate(
-    kernel: Any, rows: Any, y: Any, seconds: float, scoring: str, trial: Trial
-) -> tuple[Any, str]:
-    """Return features of a kernel with a plane if they do as well on a sample, and a message.
-
-    Both are fitted to the same few rows. Features that do as well there do better with all rows.
-    """
-    X, y, ((learnt, others),) = _draw_sample(rows, y, seconds / FITTED, trial.seed)
-    scorer = get_scorer(scoring)
-
-    def fit_and_score(model: Any) -> float:
-        fitted = clone(model).fit(X[learnt], y[learnt])
-        return float(scorer(fitted, X[others], y[others]))
-
-    count = int(np.clip(math.sqrt(MAP_WORK * seconds / rows.shape[0]), *MAP_FEATURES))
-    maps = [
-        _make_map(kernel, count, width, cost, trial.seed)
-        for width in MAP_WIDTHS
-        for cost in MAP_COSTS
-    ]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # bounded iterations: the score says what they are worth
-        exact, scores = fit_and_score(kernel), [fit_and_score(model) for model in maps]
-    best = int(np.argmax(scores))
-    noise = 2 * math.sqrt(exact * (1 - exact) / len(others))  # two standard errors
-    message = (
-        f"Fitted to {len(learnt)} rows and scored on {len(others)} others, {count} features of the "
-        f"kernel with a plane have {scoring.replace('_', ' ')} {scores[best]:.2%}, the kernel "
-        f"itself {exact:.2%}"
-    )
-    return (maps[best] if scores[best] >= exact - noise else None), message
-
-
 def _make_map(kernel: Any, count: int, width: float, cost: float, seed: int) -> Pipeline:
     """Return features of a kernel machine's kernel, and a plane."""
     import maxmargin as mm
@@ -368,80 +559,15 @@ def _make_map(kernel: Any, count: int, width: float, cost: float, seed: int) -> 
     return make_pipeline(*before, features_of, plane)
 
 
-def _fit(whole: Any, model: Any, rows: Any, y: Any, clock: Clock, console: Console) -> None:
-    """Fit the model, the last steps of the whole, in the time that is left; print how it ended."""
-    from maxmargin.inspection.code import describe
-
-    _print_heading(console, "Fit")
-    *before, machine = _steps(model)
-    begun = time.perf_counter()
-    with console.status("fitting …"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # stop_reason_ says the same
-        seen = make_pipeline(*before).fit_transform(rows, y) if before else rows
-        limited = "max_time" in machine.get_params()
-        if limited:
-            machine.set_params(max_time=max(clock.left, LEAST * clock.max_time))
-        machine.fit(seen, y)
-    reason = getattr(machine, "stop_reason_", "")
-    if limited and "max_time" not in reason:
-        machine.set_params(max_time=None)  # it made no difference
-    _print_indented(console, f"{describe(whole)} {_elapsed(begun)}")
-    if reason:
-        _print_indented(console, reason.replace("max_time", "--time"))
-
-
-def _print_certificate(machine: Any, console: Console) -> None:
-    """Print what is proved."""
-    _print_heading(console, "Certificate")
-    certificate = getattr(machine, "certificate_", None)
-    if certificate is None:
-        _print_indented(console, f"none: {type(machine).__name__} does not prove how good it is.")
-    else:
-        _print_indented(console, str(certificate))
-
-
-def _print_figures(context: "Context", console: Console) -> None:
-    """Print the figures of the test and of the training rows, as the report has them."""
-    from maxmargin.reports.quality import quality_of
-
-    _print_heading(console, "How good is it?")
-    test, train = (quality_of(part, context.machine) for part in context.parts)
-    seen = {figure.name: figure for figure in train.figures()}
-    grid = Table.grid(padding=(0, 2))
-    grid.add_row("", "test rows", "95 % interval", "training rows", style="bold")
-    for figure in test.figures():
-        grid.add_row(figure.name, str(figure), figure.interval, str(seen.get(figure.name, "")))
-    console.print(Padding(grid, (0, 0, 0, 4)))
-    for part in context.parts:
-        if part.sampled:
-            _print_indented(console, f"({part.sampled}.)")
-    _print_indented(console, "")
-    _print_confusions(test, console)
-
-
-def _print_confusions(quality: Any, console: Console) -> None:
-    """Print which class is taken for which: a matrix, or the most frequent mistakes."""
-    labels = [str(label)[:20] for label in quality.labels]
-    if len(labels) <= _MATRIX:
-        grid = Table.grid(padding=(0, 2))
-        grid.add_row("", *(f"says {label}" for label in labels), style="bold")
-        for label, counts in zip(labels, quality.counts, strict=True):
-            grid.add_row(f"is {label}", *map(str, counts))
-        console.print(Padding(grid, (0, 0, 0, 4)))
-        return
-    pairs = quality.confusions(_CONFUSIONS)
-    listed = ", ".join(f"{labels[i]} as {labels[j]}: {quality.counts[i, j]}" for i, j in pairs)
-    _print_indented(
-        console,
-        f"Most frequent mistakes (a row of the first is called the second): {listed or 'none'}.",
-    )
-
-
 def _elapsed(begun: float) -> str:
     return f"[{time.perf_counter() - begun:.1f} s]"
 
 
 # ------------------------------------------------------------------- the report
+
+
+def _title(data: Labelled, trial: Trial) -> str:
+    return Path(trial.file).name if trial.file else data.format
 
 
 def _make_context(
@@ -459,7 +585,7 @@ def _make_context(
         X_test=parts.X_test,
         y_test=parts.y_test,
         search=search,
-        title=Path(trial.file).name if trial.file else data.format,
+        title=_title(data, trial),
         feature_names=names,
         rows=parts.numbers_train,
         rows_test=parts.numbers_test,

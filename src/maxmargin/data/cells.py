@@ -25,7 +25,6 @@ _STRAYS = 5
 _NUMBERS_AMONG_STRAYS = 20
 
 _is_number = re.compile(NUMBER, re.ASCII).fullmatch
-_beyond_plain = re.compile(r"[^0-9eE+\-.\n]").search
 _CURRENCIES = "$€£¥₹"
 _resembles_number = re.compile(
     rf"[{_CURRENCIES}]?\s?[+-]?\s?[{_CURRENCIES}]?\s?\.?\d[\d.,' ]*(?:[eE][+-]?\d+)?"
@@ -70,36 +69,15 @@ class Column(NamedTuple):
         return len(set(present.tolist())) if self.words else len(np.unique(present))
 
 
-# What is said of one column, and of several.
+# What is said of columns that are written so.
 NOTATIONS = {
-    "dates": (
-        "is a date: it becomes the number of days since 1970",
-        "are dates: they become numbers of days since 1970",
-    ),
-    "times": (
-        "is a time of day: it becomes a number of hours",
-        "are times of day: they become numbers of hours",
-    ),
-    "percent": (
-        "has percent signs: 12 % is read as 12",
-        "have percent signs: 12 % is read as 12",
-    ),
-    "currency": (
-        "is an amount of money: it is read without the currency",
-        "are amounts of money: they are read without the currency",
-    ),
-    "groups": (
-        "has separators between thousands: they are left out",
-        "have separators between thousands: they are left out",
-    ),
-    "comma groups": (
-        "has commas between thousands: 1,234 is read as 1234",
-        "have commas between thousands: 1,234 is read as 1234",
-    ),
-    "decimal comma": (
-        "has decimal commas: 1,234 is read as 1.234",
-        "have decimal commas: 1,234 is read as 1.234",
-    ),
+    "dates": "Dates in {} become days since 1970.",
+    "times": "Times of day in {} become hours.",
+    "percent": "Percent signs in {} are dropped: 12 % is read as 12.",
+    "currency": "Currency signs in {} are dropped.",
+    "groups": "Separators between thousands in {} are dropped.",
+    "comma groups": "Commas in {} separate thousands: 1,234 is read as 1234.",
+    "decimal comma": "Commas in {} are decimal commas: 1,234 is read as 1.234.",
 }
 
 
@@ -151,19 +129,17 @@ def read_column(cells: Sequence[str], delimiter: str | None = None) -> Column:
     numbers = plain_numbers(cells)
     if numbers is not None:
         return Column(numbers)
-    texts = {cell: cell.strip() for cell in dict.fromkeys(cells)}
-    missing = {cell for cell in texts if is_missing(cell)}
-    present = list(dict.fromkeys(text for cell, text in texts.items() if cell not in missing))
-    read = _plain(present) or _spelled(present, delimiter) or _dates(present)
+    texts = {cell: cell.strip() for cell in dict.fromkeys(cells) if not is_missing(cell)}
+    present = list(dict.fromkeys(texts.values()))
+    read = _read_numbers(present, delimiter) or _read_dates(present)
     if read is None:
         _refuse_strays(present)
-        words: dict[str, str | None] = dict(texts) | dict.fromkeys(missing)
         values = np.empty(len(cells), dtype=object)
-        values[:] = [words[cell] for cell in cells]
+        values[:] = [texts.get(cell) for cell in cells]
         return Column(values)
     meant = dict(zip(present, read[0], strict=True))
-    found = {cell: meant.get(text, math.nan) for cell, text in texts.items()}
-    return Column(np.fromiter(map(found.__getitem__, cells), np.float64, len(cells)), read[1])
+    found = (meant[texts[cell]] if cell in texts else math.nan for cell in cells)
+    return Column(np.fromiter(found, np.float64, len(cells)), read[1])
 
 
 def plain_numbers(cells: Sequence[str]) -> Any:
@@ -179,7 +155,7 @@ def plain_numbers(cells: Sequence[str]) -> Any:
     return None if np.isinf(values).any() else values
 
 
-_Read = tuple[list[float], tuple[str, ...]]
+_Read = tuple[list[float], tuple[str, ...]]  # values, and keys of NOTATIONS
 
 
 def _refuse_strays(texts: list[str]) -> None:
@@ -195,7 +171,8 @@ def _refuse_strays(texts: list[str]) -> None:
             continue
         if 0 < len(strays) <= max(_STRAYS, 0.05 * len(texts)):
             raise CellError(
-                f"{strays[0]!r} stands among {kind}; correct it, or leave the cell empty", strays[0]
+                f"{strays[0]!r} appears among {kind}; correct it, or leave the cell empty",
+                strays[0],
             )
         if kind == "numbers" and not strays and any(text.count(",") == 1 for text in texts):
             raise CellError(
@@ -207,21 +184,10 @@ def _refuse_strays(texts: list[str]) -> None:
 # ----------------------------------------------------------------------------- numbers
 
 
-def _plain(texts: list[str]) -> _Read | None:
-    if _beyond_plain("\n".join(texts)):
-        return None
-    try:
-        values = list(map(float, texts))
-    except ValueError:
-        return None
-    for value, text in zip(values, texts, strict=True):
-        if math.isinf(value):
-            raise CellError(f"{text!r} is not a finite number; correct it", text)
-    return values, ()
-
-
-def _spelled(texts: list[str], delimiter: str | None) -> _Read | None:
-    """Read numbers with signs of percent or money, separated thousands or decimal commas."""
+def _read_numbers(texts: list[str], delimiter: str | None) -> _Read | None:
+    """Read numbers, also with percent or currency signs, separated thousands or decimal commas."""
+    if not texts:
+        return [], ()
     bare = [text.translate(_TYPED) for text in texts]
     if not all(map(_resembles_number, bare)):
         return None
@@ -229,8 +195,11 @@ def _spelled(texts: list[str], delimiter: str | None) -> _Read | None:
     plain, notation = _point_notation(bare, delimiter)
     if not all(map(_is_number, plain)):
         return None
-    read = _plain(plain)
-    return read and (read[0], signs + notation)
+    values = list(map(float, plain))
+    for value, text in zip(values, texts, strict=True):
+        if math.isinf(value):
+            raise CellError(f"{text!r} is not a finite number; correct it", text)
+    return values, signs + notation
 
 
 def _without_signs(texts: list[str]) -> tuple[list[str], tuple[str, ...]]:
@@ -333,14 +302,9 @@ class _Moment(NamedTuple):
         return datetime.date(self.year, month, day).toordinal() - _EPOCH + self.time
 
 
-def _dates(texts: list[str]) -> _Read | None:
-    moments = []
-    for text in texts:
-        moment = _moment(text)
-        if moment is None:
-            return None
-        moments.append(moment)
-    if len({moment.year is None for moment in moments}) != 1:
+def _read_dates(texts: list[str]) -> _Read | None:
+    moments = [moment for text in texts if (moment := _moment(text))]
+    if len(moments) < len(texts) or len({moment.year is None for moment in moments}) != 1:
         return None
     day_first = _day_comes_first([moment for moment in moments if not moment.ordered])
     try:
@@ -373,56 +337,44 @@ def _moment(text: str) -> _Moment | None:
     """Return what a text says about day and time, if it is a possible date or time."""
     if not text[:1].isalnum() or len(text) > 40:
         return None
-    for matcher in _MATCHERS:
-        match = matcher(text)
-        if match:
-            return _from_match(text, match.groupdict())
-    return None
-
-
-def _from_match(text: str, found: dict[str, str | None]) -> _Moment | None:
-    time = _time(found)
-    if time is None:
+    match = next((match for matcher in _MATCHERS if (match := matcher(text))), None)
+    if match is None:
         return None
-    if found.get("year") is None:
-        return _Moment(text, None, (1, 1), True, time)
-    year = int(found["year"] or 0)
-    if year < 100:
-        year += 2000 if year < _CENTURY_TURNS else 1900
-    if found.get("first"):
-        parts = int(found["first"] or 0), int(found["second_part"] or 0)
-        possible = min(parts) >= 1 and min(parts) <= 12 and max(parts) <= 31
-        return _Moment(text, year, parts, False, time) if possible else None
-    name = found.get("name")
-    month = _month(name) if name else int(found["month"] or 0)
-    day = int(found.get("day") or 1)
+    found = {name: part for name, part in match.groupdict().items() if part}
     try:
-        datetime.date(year, month, day)
-    except ValueError:
+        time = _time(found)
+        if "year" not in found:
+            return _Moment(text, None, (1, 1), True, time)
+        year = int(found["year"])
+        if year < 100:
+            year += 2000 if year < _CENTURY_TURNS else 1900
+        if "first" in found:
+            parts = int(found["first"]), int(found["second_part"])
+            possible = 1 <= min(parts) <= 12 and max(parts) <= 31
+            return _Moment(text, year, parts, False, time) if possible else None
+        month = _month(found["name"]) if "name" in found else int(found["month"])
+        day = datetime.date(year, month, int(found.get("day", 1))).day
+        return _Moment(text, year, (month, day), True, time)
+    except ValueError:  # there is no such day or time
         return None
-    return _Moment(text, year, (month, day), True, time)
 
 
 def _month(name: str) -> int:
     """Return the number of a month from three or more of its letters, 0 if there is none."""
-    start = name.lower()
-    return next((k for k, month in enumerate(_MONTHS, 1) if month.startswith(start)), 0)
+    return next((k for k, month in enumerate(_MONTHS, 1) if month.startswith(name.lower())), 0)
 
 
-def _time(found: dict[str, str | None]) -> float | None:
-    """Return a part of a day, in UTC if a zone is given; None if there is no such time."""
-    if found["hour"] is None:
-        return 0.0
-    hour, minute = int(found["hour"]), int(found["minute"] or 0)
-    second = float((found["second"] or "0").replace(",", "."))
-    if found["half"]:
+def _time(found: dict[str, str]) -> float:
+    """Return a part of a day, in UTC if a zone is given."""
+    hour, minute = int(found.get("hour", 0)), int(found.get("minute", 0))
+    second = float(found.get("second", "0").replace(",", "."))
+    if "half" in found:
         if not 1 <= hour <= 12:
-            return None
+            raise ValueError(hour)
         hour = hour % 12 + (12 if found["half"].lower() == "pm" else 0)
     if hour > 23 or minute > 59 or second >= 61:
-        return None
-    zone, ahead = found["zone"] or "Z", 0.0
+        raise ValueError(found)
+    ahead, zone = 0, found.get("zone", "Z").replace(":", "")
     if zone[0] in "+-":
-        digits = zone.replace(":", "")
-        ahead = float(digits[0] + "1") * (int(digits[1:3]) * 60 + int(digits[3:5]))
+        ahead = int(zone[0] + "1") * (int(zone[1:3]) * 60 + int(zone[3:5]))
     return (hour * 60 + minute - ahead + second / 60) / (24 * 60)

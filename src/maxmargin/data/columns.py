@@ -9,6 +9,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,17 +76,16 @@ def prepare_table(table: Table) -> Labelled:
     label, remarks = _find_label_column(table)
     y, rows = _read_labels(table, label)
     if not rows.all():
-        remarks = (*remarks, _without_label(table.numbers[~rows], table.numbered))
+        remarks.append(_explain_rows_left_out(table.numbers[~rows], table.numbered))
     features = [j for j in range(len(table.columns)) if j != label]
-    columns = {j: _take_rows(_read_table_column(table, j), rows) for j in features}
+    columns = {j: _read_column(table, j, rows) for j in features}
     kept, left_out = _choose_columns(table, columns)
-    columns = {j: columns[j] for j in kept}
-    plan = _Plan(columns)
+    plan = _Plan({j: columns[j] for j in kept})
     names, renamed = _name_columns(table, plan.order, len(features) > len(kept) or plan.needed)
     if names and plan.names_collide(names):
         names = [f"{name} (column {j + 1})" for name, j in zip(names, plan.order, strict=True)]
         renamed.append("Columns are called by name and number, since names alone are ambiguous.")
-    remarks = (*table.remarks, *remarks, *renamed, *left_out, *_explain_columns(table, columns))
+    explained = _explain_columns(table, {j: columns[j] for j in kept})
     return Labelled(
         X=plan.rows(),
         y=y,
@@ -95,25 +95,22 @@ def prepare_table(table: Table) -> Labelled:
         numbers=table.numbers[rows],
         numbered=table.numbered,
         prepare=plan.transformer(),
-        remarks=remarks,
+        remarks=(*table.remarks, *remarks, *renamed, *left_out, *explained),
     )
 
 
-def _read_table_column(table: Table, index: int) -> Column:
+def _read_column(table: Table, index: int, rows: Any) -> Column:
     cells = table.columns[index]
     if isinstance(cells, np.ndarray):
-        return Column(cells)
+        return Column(cells[rows])
     try:
-        return read_column(cells, table.delimiter)
+        column = read_column(cells, table.delimiter)
     except CellError as wrong:
         place = table.file
         if wrong.cell is not None:
             place = table.place(next(i for i, c in enumerate(cells) if c.strip() == wrong.cell))
         raise DataFileError(f"{place}: {table.column(index)}: {wrong}") from wrong
-
-
-def _take_rows(column: Column, rows: Any) -> Column:
-    return column if rows.all() else column._replace(values=column.values[rows])
+    return column._replace(values=column.values[rows])
 
 
 # ------------------------------------------------------------------- the label
@@ -156,36 +153,35 @@ def _kind(column: Any) -> _Kind:
     return _Kind(classes, words, unfit)
 
 
-def _find_label_column(table: Table) -> tuple[int, tuple[str, ...]]:
+def _find_label_column(table: Table) -> tuple[int, list[str]]:
     """Return the label column, and a remark if another one could be meant."""
     last = len(table.columns) - 1
     if table.label is not None:
-        return table.label, ()
+        return table.label, []
     if len(table.numbers) < FEWEST_ROWS:
-        return last, ()
+        return last, []
     kinds = [_kind(column) for column in table.columns]
     others = [j for j in range(last) if kinds[j].classes]
     if kinds[last].unfit and others:
-        return _instead_of_last(table, others, kinds)
-    if (
-        not table.names
-        and kinds[0].classes
-        and [k for k, kind in enumerate(kinds) if kind.words] == [0]
-    ):
+        return _find_other_than_last(table, others, kinds)
+    words = [j for j, kind in enumerate(kinds) if kind.words]
+    if not table.names and kinds[0].classes and words == [0]:
         raise DataFileError(
             f"{table.file}: the first column has words and the last one numbers, and either could "
             "be the label; say which one it is (label=1 or label=-1; on the command line --label 1 "
             "or --label -1)"
         )
     if not others:
-        return last, ()
-    why = f"No column is named {_or(LABEL_NAMES[:4])}" if table.names else "The file has no header"
-    return last, (f"{why}, so the last column, {_shown(table, last)}, is the label.",)
+        return last, []
+    why = "The file has no header"
+    if table.names:
+        why = f"No column is named {_listed(LABEL_NAMES[:4], 'or')}"
+    return last, [f"{why}, so the last column, {_shown(table, last)}, is the label."]
 
 
-def _instead_of_last(
+def _find_other_than_last(
     table: Table, others: list[int], kinds: list[_Kind]
-) -> tuple[int, tuple[str, ...]]:
+) -> tuple[int, list[str]]:
     """Return another column than the last, if it is clear which one."""
     why = f"the last column, {_shown(table, len(kinds) - 1)}, {kinds[-1].unfit}"
     chosen = others[0]
@@ -194,11 +190,11 @@ def _instead_of_last(
         names = [table.names[j] if table.names else str(j + 1) for j in others]
         raise DataFileError(
             f"{table.file}: {why}; say which column is the label (label=…, or --label), for "
-            f"example {_or(names[:SHOWN])}, or -1 if it is the last one"
+            f"example {_listed(names[:SHOWN], 'or')}, or -1 if it is the last one"
         )
     message = f"Column {_shown(table, chosen)} is taken as the label, since {why}."
     warnings.warn(f"{table.file}: {message} To choose another: label=….", stacklevel=5)
-    return chosen, (message,)
+    return chosen, [message]
 
 
 def _read_labels(table: Table, index: int) -> tuple[Any, Any]:
@@ -225,28 +221,36 @@ def _read_labels(table: Table, index: int) -> tuple[Any, Any]:
     return y, rows
 
 
-def _without_label(numbers: Any, numbered: str) -> str:
+def _explain_rows_left_out(numbers: Any, numbered: str) -> str:
     if len(numbers) == 1:
-        return f"The row in {numbered} {numbers[0]} has no label: it is left out."
-    listed = _and([str(number) for number in numbers])
-    return f"{len(numbers)} rows have no label: they are left out ({numbered}s {listed})."
+        return f"The row in {numbered} {numbers[0]} has no label and is left out."
+    listed = _listed([str(number) for number in numbers])
+    return f"{len(numbers)} rows have no label and are left out ({numbered}s {listed})."
 
 
 # ------------------------------------------------------------------- columns left out
 
 
+_LEFT_OUT = {
+    "row": "Left out {}: a value that differs in every row names the row but does not describe it.",
+    "text": "Left out {}: different words in most rows are too many to learn from.",
+    "constant": "Left out {}: one value only.",
+    "empty": "Left out {}: no values.",
+}
+
+
 def _choose_columns(table: Table, columns: dict[int, Column]) -> tuple[list[int], list[str]]:
     """Return the columns that describe rows, and remarks on the others."""
-    verdicts = {j: _reason_to_leave_out(table, j, column) for j, column in columns.items()}
-    kept = [j for j, verdict in verdicts.items() if verdict is None]
-    counters = [j for j, verdict in verdicts.items() if verdict == "row" and not columns[j].words]
+    reasons = {j: _reason_to_leave_out(table, j, column) for j, column in columns.items()}
+    kept = [j for j, reason in reasons.items() if reason is None]
+    counters = [j for j, reason in reasons.items() if reason == "row" and not columns[j].words]
     if not kept and counters:
-        what = _subject(table, counters, "numbers rows", "number rows")
-        return counters, [f"{what}, but no other column is left to learn from."]
+        named = _name(table, counters)
+        return counters, [f"Kept {named}, which only counts rows, for lack of anything else."]
     remarks = [
-        f"{_subject(table, group, one, several)}."
-        for reason, (one, several) in _LEFT_OUT.items()
-        if (group := [j for j in columns if verdicts[j] == reason])
+        sentence.format(_name(table, group))
+        for reason, sentence in _LEFT_OUT.items()
+        if (group := [j for j in columns if reasons[j] == reason])
     ]
     if not kept:
         raise DataFileError(
@@ -257,42 +261,23 @@ def _choose_columns(table: Table, columns: dict[int, Column]) -> tuple[list[int]
     return kept, remarks
 
 
-_LEFT_OUT = {
-    "row": (
-        "is different in every row, so it names rows and does not describe them: it is left out",
-        "are different in every row, so they name rows and do not describe them: they are left out",
-    ),
-    "text": (
-        "has different words in most rows, too many to learn from: it is left out",
-        "have different words in most rows, too many to learn from: they are left out",
-    ),
-    "constant": ("has one value only: it is left out", "have one value only: they are left out"),
-    "empty": ("is empty: it is left out", "are empty: they are left out"),
-}
-
-
 def _reason_to_leave_out(table: Table, index: int, column: Column) -> str | None:
     """Return why a column is left out, if it is: a key of ``_LEFT_OUT``."""
     name = table.names[index] if table.names else "-"
-    present = int(np.count_nonzero(~column.missing))
+    n, present = len(column.values), int(np.count_nonzero(~column.missing))
     if not present:
         return "empty"
     unnamed = not name or name.lower().startswith("unnamed: ")
-    if len(column.values) < FEWEST_ROWS and not unnamed:
+    if n < FEWEST_ROWS and not unnamed:
         return None
-    if column.words:
-        return _reason_against_words(column.distinct, present, len(column.values))
-    if column.values.min() == column.values.max():
-        return "constant" if len(column.values) >= FEWEST_ROWS else None
-    return "row" if _numbers_rows(column, unnamed or _says_id(name) is not None) else None
-
-
-def _reason_against_words(different: int, present: int, n: int) -> str | None:
+    if present == n and bool(np.all(column.values == column.values[0])):
+        return "constant" if n >= FEWEST_ROWS else None
+    if not column.words:
+        return "row" if _numbers_rows(column, unnamed or _says_id(name) is not None) else None
+    different = column.distinct
     if different == present > 1:
         return "row"
-    if different > max(MANY_NUMBERS, present / 2):
-        return "text"
-    return "constant" if different == 1 and present == n else None
+    return "text" if different > max(MANY_NUMBERS, present / 2) else None
 
 
 def _numbers_rows(column: Column, says_so: bool) -> bool:
@@ -316,25 +301,20 @@ def _name_columns(
     """Return different names of the columns that are kept, and remarks on names that are new."""
     if not table.names:
         return [f"column {j + 1}" for j in kept] if wanted else None, []
-    names: dict[str, None] = {}
+    names: list[str] = []
     renamed: list[str] = []
     for j in kept:
-        name = given = table.names[j] or f"column {j + 1}"
-        copies = 1
-        while name in names:
-            copies += 1
-            name = f"{given} ({copies})"
-        if name != given:
-            renamed.append(f"Column {j + 1} has the name of another column: it is called {name!r}.")
-        elif not table.names[j]:
-            renamed.append(f"Column {j + 1} has no name: it is called {name!r}.")
-        names[name] = None
+        given = table.names[j] or f"column {j + 1}"
+        copies = (f"{given} ({k})" for k in count(2))
+        name = given if given not in names else next(new for new in copies if new not in names)
+        why = "its name is that of another column" if name != given else "it has no name"
+        if name != table.names[j]:
+            renamed.append(f"Column {j + 1} is called {name!r}, since {why}.")
+        names.append(name)
     if len(renamed) > SHOWN:
-        renamed = [
-            *renamed[:SHOWN],
-            f"{len(renamed) - SHOWN} more columns without a name of their own got one.",
-        ]
-    return list(names), renamed
+        more = f"{len(renamed) - SHOWN} more columns without a name of their own got one."
+        renamed = [*renamed[:SHOWN], more]
+    return names, renamed
 
 
 # ------------------------------------------------------------------- columns made numbers
@@ -382,6 +362,7 @@ class _Plan:
         # Imported here: most programs that import maxmargin read no such table.
         from sklearn.compose import ColumnTransformer
         from sklearn.impute import SimpleImputer
+        from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import OneHotEncoder
 
         median = SimpleImputer(strategy="median", keep_empty_features=True)
@@ -392,45 +373,32 @@ class _Plan:
         form = {} if wide else {"sparse_output": False}
         two = OneHotEncoder(drop="if_binary", handle_unknown="ignore", **form)
         more = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=VALUES, **form)
-        words = (self._named(step, one) for step, one in (("two_words", two), ("words", more)))
-        parts = zip(_STEPS, (median, marked, *words), strict=True)
-        return ColumnTransformer(
-            [(name, part, self._place(name)) for name, part in parts if name in self.steps],
-            sparse_threshold=0.3 if wide else 0,
-            verbose_feature_names_out=False,
-        )
-
-    def _named(self, step: str, encoder: Any) -> Any:
-        """Return an encoder of words that calls missing ones by a word, where there are any."""
-        columns = (
-            column for column, of in zip(self.columns, self.steps, strict=True) if of == step
-        )
-        if not any(column.missing.any() for column in columns):
-            return encoder
-        from sklearn.impute import SimpleImputer
-        from sklearn.pipeline import make_pipeline
-
         named = SimpleImputer(missing_values=None, strategy="constant", fill_value=self.missing)
-        return make_pipeline(named, encoder)
-
-    def _place(self, step: str) -> slice:
-        first = self.steps.index(step)
-        return slice(first, first + self.steps.count(step))
+        parts = []
+        for step, part in zip(_STEPS, (median, marked, two, more), strict=True):
+            if step in self.steps:
+                first = self.steps.index(step)
+                place = slice(first, first + self.steps.count(step))
+                gaps = any(column.missing.any() for column in self.columns[place])
+                words = part in (two, more)
+                parts.append((step, make_pipeline(named, part) if words and gaps else part, place))
+        return ColumnTransformer(
+            parts, sparse_threshold=0.3 if wide else 0, verbose_feature_names_out=False
+        )
 
     def _is_wide(self) -> bool:
-        width = sum(one_hot_columns(column) if column.words else 1 for column in self.columns)
+        width = sum(_one_hot_width(column) if column.words else 1 for column in self.columns)
         return width > DENSE_COLUMNS or width * len(self.columns[0].values) > DENSE_ENTRIES
 
     def names_collide(self, names: list[str]) -> bool:
         """Tell whether names of columns and of words make the same name twice: a + b_c, a_b + c."""
-        made = []
+        made: list[str] = []
         for name, column, step in zip(names, self.columns, self.steps, strict=True):
-            values = (
-                {value or self.missing for value in column.values.tolist()}
-                if column.words
-                else {""}
-            )
-            made += [f"{name}_{value}" if column.words else name for value in values]
+            if column.words:
+                words = {value or self.missing for value in column.values.tolist()}
+                made += [f"{name}_{word}" for word in words]
+            else:
+                made.append(name)
             made += [f"{name}_infrequent_sklearn"] if step == "words" else []
             made += [f"missingindicator_{name}"] if step == "gaps" else []
         return len(set(made)) < len(made)
@@ -442,7 +410,7 @@ def _is_binary(column: Column) -> bool:
     return len(counts) == 2 and min(counts.values()) >= RARE
 
 
-def one_hot_columns(column: Column) -> int:
+def _one_hot_width(column: Column) -> int:
     """Return how many columns words become if all rows are trained on."""
     return min(column.distinct + bool(column.missing.any()), VALUES)
 
@@ -452,66 +420,46 @@ def one_hot_columns(column: Column) -> int:
 
 def _explain_columns(table: Table, columns: dict[int, Column]) -> list[str]:
     """Return sentences on notations, words and missing cells."""
-    messages = []
-    for notation, (one, several) in NOTATIONS.items():
-        group = [j for j, column in columns.items() if notation in column.notations]
-        if group:
-            messages.append(f"{_subject(table, group, one, several)}.")
-    messages += _explain_words(table, {j: column for j, column in columns.items() if column.words})
-    n = len(next(iter(columns.values())).values)
-    gaps = {j: k for j, column in columns.items() if (k := int(np.count_nonzero(column.missing)))}
-    words = {j: gaps[j] for j in gaps if columns[j].words}
-    marked = {j: gaps[j] for j in gaps if j not in words and gaps[j] >= MANY_MISSING * n}
-    if marked and not any(column.words for column in columns.values()):
+    words = {j: column for j, column in columns.items() if column.words}
+    two = [j for j, column in words.items() if _is_binary(column)]
+    many = [j for j, column in words.items() if column.distinct + column.missing.any() > VALUES]
+    some = [j for j in words if j not in two and j not in many]
+    width = sum(_one_hot_width(columns[j]) for j in some)
+    gaps = [j for j, column in columns.items() if column.missing.any()]
+    marked = [j for j in gaps if _step(columns[j]) == "gaps"]
+    if marked and not words:
         marked = gaps  # one imputer for all columns marks all
-    few = {j: gaps[j] for j in gaps if j not in words and j not in marked}
-    median = "the median of the training rows takes {} place"
-    for some, what in (
-        (few, median),
-        (marked, f"{median}, and a column of 0 and 1 says where"),
-        (words, "that counts as a value of its own"),
-    ):
-        if some:
-            their = "its" if sum(some.values()) == 1 else "their"
-            messages.append(f"{_empty_cells(table, some, n)}: {what.format(their)}.")
-    return messages
+    few = [j for j in gaps if j not in words and j not in marked]
+    empty = "Empty cells of {} ({} in all) "
+    median = f"{empty}are filled with the median of the training rows"
+    said = [
+        *(
+            (sentence, [j for j, column in columns.items() if notation in column.notations])
+            for notation, sentence in NOTATIONS.items()
+        ),
+        ("The two words of {} become 0 and 1.", two),
+        (f"The words of {{}} become {width} columns of 0 and 1.", some),
+        (
+            f"Of the more than {VALUES} words of {{}}, the {VALUES - 1} most frequent become "
+            "columns of 0 and 1, and the others share one.",
+            many,
+        ),
+        (f"{median}.", few),
+        (f"{median}, and columns of 0 and 1 mark them.", marked),
+        (f"{empty}count as one more word.", [j for j in gaps if j in words]),
+    ]
+    missing = {j: int(np.count_nonzero(columns[j].missing)) for j in gaps}
+    return [
+        sentence.format(_name(table, group), sum(missing.get(j, 0) for j in group))
+        for sentence, group in said
+        if group
+    ]
 
 
-def _explain_words(table: Table, columns: dict[int, Column]) -> list[str]:
-    two = [j for j, column in columns.items() if _is_binary(column)]
-    many = [j for j, column in columns.items() if column.distinct + column.missing.any() > VALUES]
-    some = [j for j in columns if j not in two and j not in many]
-    messages = []
-    if two:
-        what = _subject(table, two, "has two values", "have two values each")
-        messages.append(f"{what}: {'it becomes' if len(two) == 1 else 'they become'} 0 and 1.")
-    if some:
-        what = _subject(table, some, "has words: it becomes", "have words: they become")
-        messages.append(
-            f"{what} {sum(one_hot_columns(columns[j]) for j in some)} columns of 0 and 1."
-        )
-    if many:
-        what = _subject(table, many, "has", "each have")
-        messages.append(
-            f"{what} more than {VALUES} different words: the {VALUES - 1} most frequent become "
-            "columns of 0 and 1, and the others share one."
-        )
-    return messages
-
-
-def _empty_cells(table: Table, gaps: dict[int, int], n: int) -> str:
-    if len(gaps) == 1:
-        ((j, count),) = gaps.items()
-        verb = "is" if count == 1 else "are"
-        return f"{count} of {n} cells of column {_shown(table, j)} {verb} empty"
-    return (
-        f"{sum(gaps.values())} cells of columns {_and([_shown(table, j) for j in gaps])} are empty"
-    )
-
-
-def _subject(table: Table, group: list[int], one: str, several: str) -> str:
-    names = [_shown(table, j) for j in group]
-    return f"Column {names[0]} {one}" if len(group) == 1 else f"Columns {_and(names)} {several}"
+def _name(table: Table, group: list[int]) -> str:
+    """Return one or several columns as they stand in a sentence."""
+    noun = "column" if len(group) == 1 else "columns"
+    return f"{noun} {_listed([_shown(table, j) for j in group])}"
 
 
 def _shown(table: Table, index: int) -> str:
@@ -520,11 +468,8 @@ def _shown(table: Table, index: int) -> str:
     return repr(name) if name else str(index + 1)
 
 
-def _and(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str], word: str = "and") -> str:
+    """Return "a, b and c"; of many names the first few."""
     if len(names) > SHOWN + 1:
         names = [*names[:SHOWN], f"{len(names) - SHOWN} more"]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _or(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"

@@ -133,7 +133,7 @@ def read_labelled(path: str | os.PathLike[str], label: str | int | None = None) 
     ...     _ = path.write_text("age,city,label\n31,Rome,a\n,Paris,b\n47,Rome,a\n52,Oslo,b\n")
     ...     people = read_labelled(path)
     >>> people.remarks[0]
-    "Column 'city' has words: it becomes 3 columns of 0 and 1."
+    "The words of column 'city' become 3 columns of 0 and 1."
     >>> model = make_pipeline(people.prepare, LinearSVC()).fit(people.X, people.y)
     >>> model[0].get_feature_names_out(people.feature_names).tolist()
     ['age', 'missingindicator_age', 'city_Oslo', 'city_Paris', 'city_Rome']
@@ -191,8 +191,8 @@ def _read_text(path: Path) -> tuple[str, tuple[str, ...]]:
     text, remarks = _decode(content, path)
     if "\0" in text or _not_text(text[:_LOOKED_AT]):
         raise DataFileError(
-            f"{path}: not text; tables as text (CSV, TSV), JSON and svmlight are read, also with "
-            ".xz, .gz or .bz2"
+            f"{path}: not text; supported are tables as text (CSV, TSV), JSON and svmlight, also "
+            "packed as .xz, .gz or .bz2"
         )
     if not text.strip():
         raise DataFileError(f"{path}: the file is empty; it needs at least one labelled row")
@@ -205,7 +205,7 @@ def _refuse_foreign(content: bytes, path: Path) -> None:
     for starts, endings, kind, way_out in _FOREIGN:
         markup = starts is _MARKUP and start.lower().startswith(_MARKUP)
         if extension in endings or markup or (not text and start.startswith(starts)):
-            raise DataFileError(f"{path}: this is {kind}, which is not read; {way_out}")
+            raise DataFileError(f"{path}: this is {kind}, which is not supported; {way_out}")
 
 
 def _decode(content: bytes, path: Path) -> tuple[str, tuple[str, ...]]:
@@ -263,77 +263,65 @@ def _unpack(path: Path) -> bytes:
 # Nine quadrillion: beyond it a float64 no longer holds every integer.
 _INDEX_DIGITS = 15
 _ROW = re.compile(
-    rf"\s*({NUMBER})((?:\s++\d{{1,{_INDEX_DIGITS}}}:{NUMBER})*+)\s*(?:#.*)?", re.ASCII
+    # No possessive group: Python before 3.11.4 takes "1 1:" for a match of one.
+    rf"\s*({NUMBER})((?:\s++\d{{1,{_INDEX_DIGITS}}}:{NUMBER})*)\s*(?:#.*)?",
+    re.ASCII,
 )
-_LINES_PER_BLOCK = 10_000
+_ROWS_PER_BLOCK = 10_000
 
 
 def _read_svmlight(text: str, name: str) -> tuple[Any, Any, str, Any]:
     """Return X (CSR), y, the format in words and the rows' lines; ``name`` is for messages."""
     # Not splitlines(): a comment can have characters that it takes for line ends.
     lines = text.split("\n")
-    parts = [
-        _Block(lines[start : start + _LINES_PER_BLOCK], start + 1, name)
-        for start in range(0, len(lines), _LINES_PER_BLOCK)
-    ]
-    labels = [label for part in parts for label in part.labels]
+    labels, features, numbers = _match_rows(lines, name)
     if not labels:
         raise DataFileError(f"{name}: no rows, only comments; a row is 'label index:value …'")
-    indices = np.concatenate([part.indices for part in parts])
+    indices, values = _parse_pairs(features)
     if not indices.size:
         raise DataFileError(f"{name}: no features, only labels; a row is 'label index:value …'")
+    pointers = np.cumsum([0, *(text.count(":") for text in features)])
+    ascends = np.diff(indices, prepend=-1) > 0
+    ascends[pointers[:-1][np.diff(pointers) > 0]] = True
+    wrong = np.flatnonzero(~(ascends & np.isfinite(values)))[:1]
+    rows = (np.searchsorted(pointers, wrong, side="right") - 1).tolist()
+    rows += np.flatnonzero(~np.isfinite(np.array(labels, dtype=np.float64)))[:1].tolist()
+    if rows:
+        number = numbers[min(rows)]
+        _refuse_row(lines[number - 1], f"{name}:{number}")
     base = 0 if indices.min() == 0 else 1
     columns = int(indices.max()) + 1 - base
-    pointers = np.concatenate([[0], np.cumsum(np.concatenate([part.lengths for part in parts]))])
-    values = np.concatenate([part.values for part in parts])
-    small = max(columns, indices.size) <= np.iinfo(np.int32).max
-    integer = np.int32 if small else np.int64
+    integer = np.int32 if max(columns, indices.size) <= np.iinfo(np.int32).max else np.int64
     X = sp.csr_array(
         (values, (indices - base).astype(integer), pointers.astype(integer)),
         shape=(len(labels), columns),
     )
-    numbers = np.concatenate([part.line_numbers for part in parts]).astype(np.int64)
-    return X, label_array(labels), f"svmlight text, indices from {base}", numbers
+    return X, label_array(labels), f"svmlight text, indices from {base}", np.array(numbers)
 
 
-class _Block:
-    """Some consecutive lines: their labels, and all their index:value pairs end to end."""
-
-    def __init__(self, lines: list[str], first_line: int, name: str) -> None:
-        self.labels: list[str] = []
-        self.line_numbers: list[int] = []
-        self.name = name
-        self.lines = lines
-        self.first_line = first_line
-        features: list[str] = []
-        for number, line in enumerate(lines, first_line):
-            match = _ROW.fullmatch(line)
-            if match is None:
-                if line.strip() and not line.lstrip().startswith("#"):
-                    _refuse_row(line, f"{name}:{number}")
-                continue
-            self.labels.append(match[1])
-            self.line_numbers.append(number)
+def _match_rows(lines: list[str], name: str) -> tuple[list[str], list[str], list[int]]:
+    """Return the labels, the features as text and the line numbers of rows."""
+    labels, features, numbers = [], [], []
+    for number, line in enumerate(lines, 1):
+        match = _ROW.fullmatch(line)
+        if match is not None:
+            labels.append(match[1])
             features.append(match[2])
-        self.lengths = np.array([text.count(":") for text in features], dtype=np.int64)
-        # Stripped, since fromstring finds a number in mere blanks.
-        pairs = " ".join(features).replace(":", " ").strip()
-        numbers = np.fromstring(pairs, dtype=np.float64, sep=" ")
-        self.indices = numbers[::2].astype(np.int64)
-        self.values = np.ascontiguousarray(numbers[1::2])
-        self._check()
+            numbers.append(number)
+        elif line.strip() and not line.lstrip().startswith("#"):
+            _refuse_row(line, f"{name}:{number}")
+    return labels, features, numbers
 
-    def _check(self) -> None:
-        ascends = np.diff(self.indices, prepend=-1) > 0
-        starts = np.cumsum(self.lengths) - self.lengths
-        ascends[starts[self.lengths > 0]] = True
-        bad_pairs = np.flatnonzero(~(ascends & np.isfinite(self.values)))
-        bad_rows = np.searchsorted(np.cumsum(self.lengths), bad_pairs[:1], side="right").tolist()
-        labels = np.fromiter(map(float, self.labels), dtype=np.float64)
-        bad_rows += np.flatnonzero(~np.isfinite(labels))[:1].tolist()
-        if bad_rows:
-            number = self.line_numbers[min(bad_rows)]
-            _refuse_row(self.lines[number - self.first_line], f"{self.name}:{number}")
+
+def _parse_pairs(features: list[str]) -> tuple[Any, Any]:
+    """Return the indices and the values of all rows end to end."""
+    found = []
+    for start in range(0, len(features), _ROWS_PER_BLOCK):
+        # Stripped, since fromstring finds a number in mere blanks.
+        pairs = " ".join(features[start : start + _ROWS_PER_BLOCK]).replace(":", " ").strip()
+        found.append(np.fromstring(pairs, dtype=np.float64, sep=" "))
+    numbers = np.concatenate(found)
+    return numbers[::2].astype(np.int64), np.ascontiguousarray(numbers[1::2])
 
 
 def _refuse_row(line: str, place: str) -> NoReturn:

@@ -64,6 +64,7 @@ class Table(NamedTuple):
 def read_table(content: str, file: str, delimiter: str | None, label: str | int | None) -> Table:
     """Return the table that a text is."""
     body = _find_body(content, file, delimiter)
+    remarks = ("Lines at the start that are marked with # are left out.",) if body.skip else ()
     ahead = list(islice(body.rows(), _HEADER_ROWS))
     if not ahead:
         raise DataFileError(f"{file}: only comments; it needs at least one labelled row")
@@ -85,7 +86,7 @@ def read_table(content: str, file: str, delimiter: str | None, label: str | int 
     found = find_label(names, width, label, file)
     lines, columns = _read_columns(body, width, found)
     kind = f"table with {_DELIMITERS[body.delimiter]}, {'with' if names else 'without'} a header"
-    return Table(file, names, columns, found, lines, kind, "line", body.delimiter, body.remarks())
+    return Table(file, names, columns, found, lines, kind, "line", body.delimiter, remarks)
 
 
 _ATTRIBUTE = re.compile(r"^\s*@attribute\s+('[^'\n]*'|\"[^\"\n]*\"|\S+)\s", re.I | re.M)
@@ -102,7 +103,9 @@ def read_arff(content: str, file: str, label: str | int | None) -> Table:
         raise DataFileError(f"{file}: not a whole ARFF file; it needs two attributes and @data")
     rows = re.sub(r"(?m)^[ \t]*%.*$", "", content[start.end() :])
     if rows.lstrip().startswith("{"):
-        raise DataFileError(f"{file}: sparse ARFF is not read; save it as svmlight text or CSV")
+        raise DataFileError(
+            f"{file}: sparse ARFF is not supported; save it as svmlight text or CSV"
+        )
     before = content.count("\n", 0, start.end())
     body = _Body(rows, file, ",", before, quote="'" if "'" in rows else '"')
     found = find_label(names, len(names), label, file)
@@ -121,24 +124,22 @@ class _Body:
     file: str
     delimiter: str
     before: int = 0  # lines that were cut off
-    comments: int = 0  # rows before the header that start with #
-    skip: int = 0  # rows that are no data, the comments among them
+    skip: int = 0  # rows that are no data: comments and the header
     trailing: bool = False  # each row ends in a delimiter
     quote: str = '"'
 
     def rows(self) -> Iterator[Row]:
-        """Yield the line and the cells of each row that is not blank."""
-        source = io.StringIO(self.content, newline="")
+        """Iterate over the line and the cells of each row that is not blank."""
+        return islice(self._rows(), self.skip, None)
+
+    def _rows(self) -> Iterator[Row]:
         reader = csv.reader(
-            source,
+            io.StringIO(self.content, newline=""),
             delimiter=self.delimiter,
             quotechar=self.quote,
             skipinitialspace=True,
             strict=True,
         )
-        return islice(self._rows(reader), self.skip, None)
-
-    def _rows(self, reader: Any) -> Iterator[Row]:
         line = self.before
         trailing, spaces = self.trailing, self.delimiter == " "
         try:
@@ -152,12 +153,6 @@ class _Body:
             raise DataFileError(
                 f"{self.file}:{line + 1}: {wrong}; check the quotation marks"
             ) from wrong
-
-    def remarks(self) -> tuple[str, ...]:
-        if not self.comments:
-            return ()
-        lines = "line is" if self.comments == 1 else f"{self.comments} lines are"
-        return (f"The first {lines} left out as a comment, marked with #.",)
 
 
 def _drop_blank_end(cells: list[str]) -> None:
@@ -181,7 +176,7 @@ def _find_body(content: str, file: str, delimiter: str | None) -> _Body:
     marked = next((k for k, (_, cells) in enumerate(start) if not _is_marked(cells)), len(start))
     if marked and marked < len(start) and len(start[marked - 1][1]) == len(start[marked][1]):
         marked -= 1  # as wide as the table: its header
-    return replace(body, comments=marked, skip=marked)
+    return replace(body, skip=marked)
 
 
 def _is_marked(cells: list[str]) -> bool:
@@ -361,44 +356,38 @@ def _read_cells(body: _Body, width: int) -> _Columns:
 
 # ------------------------------------------------------------------- JSON
 
-_SHAPES = (
-    'a list of records, an object of columns, {"columns": …, "data": …}, or one record per line'
-)
-
-
-class _JsonTable(NamedTuple):
-    """Rows or columns in the values of a file."""
-
-    names: list[str] | None
-    columns: list[list[Any]]
-    shape: str
+_Found = tuple[list[str] | None, list[list[Any]], str]  # names, columns, shape in words
 
 
 def read_json(content: str, file: str, label: str | int | None, lines: bool) -> Table:
     """Return the table that JSON is; ``lines`` says that each line is a record."""
     if lines:
-        numbers, values = _load_lines(content, file)
-        found: _JsonTable | None = _from_rows(values, "one record per line")
+        written = [(k, line) for k, line in enumerate(content.split("\n"), 1) if line.strip()]
+        records = [_load_json(line, file, k - 1) for k, line in written]
+        found = _columns_of_rows(records, "one record per line")
     else:
-        found = _from_value(_load_json(content, file, 0))
-        numbers = list(range(1, 1 + (len(found.columns[0]) if found and found.columns else 0)))
+        found = _columns_of_value(_load_json(content, file, 0))
     if found is None:
-        raise DataFileError(f"{file}: this JSON holds no table; what is read is {_SHAPES}")
-    if not numbers:
-        raise DataFileError(f"{file}: no rows; it needs at least one labelled row")
-    if len(found.columns) < 2:
+        raise DataFileError(
+            f"{file}: this JSON holds no table; supported are a list of records, an object of "
+            'columns, {"columns": …, "data": …}, or one record per line'
+        )
+    names, columns, shape = found
+    if len(columns) < 2:
         raise DataFileError(f"{file}: only one column; a table needs a label and a feature")
-    position = find_label(found.names, len(found.columns), label, file)
+    if not columns[0]:
+        raise DataFileError(f"{file}: no rows; it needs at least one labelled row")
+    numbers = [k for k, _ in written] if lines else range(1, len(columns[0]) + 1)
     table = Table(
         file,
-        found.names,
-        found.columns,
-        position,
+        names,
+        columns,
+        find_label(names, len(columns), label, file),
         np.array(numbers, dtype=np.int64),
-        f"JSON, {found.shape}",
+        f"JSON, {shape}",
         "line" if lines else "record",
     )
-    return table._replace(columns=[_cells(table, j) for j in range(len(found.columns))])
+    return table._replace(columns=[_cells(table, j) for j in range(len(columns))])
 
 
 def _load_json(content: str, file: str, before: int) -> Any:
@@ -414,83 +403,49 @@ def _load_json(content: str, file: str, before: int) -> Any:
         raise DataFileError(f"{file}: this JSON is nested too deeply for a table") from deep
 
 
-def _load_lines(content: str, file: str) -> tuple[list[int], list[Any]]:
-    numbered = [(k, line) for k, line in enumerate(content.split("\n"), 1) if line.strip()]
-    return [k for k, _ in numbered], [_load_json(line, file, k - 1) for k, line in numbered]
-
-
-def _from_value(value: Any) -> _JsonTable | None:
+def _columns_of_value(value: Any) -> _Found | None:
     if isinstance(value, list):
-        return _from_rows(value, "a list of records")
+        return _columns_of_rows(value, "a list of records")
     if not isinstance(value, dict) or not value:
         return None
-    names, data = value.get("columns"), value.get("data")
-    if isinstance(names, list) and isinstance(data, list):
-        return _with_names(names, data)
-    for shape in (_from_columns, _from_column_objects, _from_one_list):
-        found = shape(value)
-        if found:
-            return found
+    names, parts = list(value), list(value.values())
+    if isinstance(value.get("columns"), list) and isinstance(value.get("data"), list):
+        found = _columns_of_rows(value["data"], "columns and data")
+        if found is None or found[0] or len(found[1]) != len(value["columns"]):
+            return None
+        return [str(name) for name in value["columns"]], found[1], "columns and data"
+    if all(isinstance(part, dict) for part in parts):  # as pandas writes frames
+        if all(map(str.isdigit, names)) and not all(map(str.isdigit, parts[0])):
+            return _columns_of_rows(parts, "an object of records")
+        rows = list(dict.fromkeys(row for part in parts for row in part))
+        return names, [[part.get(row) for row in rows] for part in parts], "an object of columns"
+    lists = [part for part in parts if isinstance(part, list)]
+    if len(lists) == 1:
+        return _columns_of_rows(lists[0], "a list of records")
+    if len(lists) == len(parts) and len(set(map(len, lists))) == 1:
+        return names, lists, "an object of columns"
     return None
 
 
-def _from_rows(rows: list[Any], shape: str) -> _JsonTable | None:
+def _columns_of_rows(rows: list[Any], shape: str) -> _Found | None:
     if rows and all(isinstance(row, dict) for row in rows):
         names = list(dict.fromkeys(name for row in rows for name in row))
-        return _JsonTable(names, [[row.get(name) for row in rows] for name in names], shape)
-    if rows and all(isinstance(row, list) for row in rows) and len({len(row) for row in rows}) == 1:
-        return _JsonTable(
-            None, [list(column) for column in zip(*rows, strict=True)], "a list of rows"
-        )
+        return names, [[row.get(name) for row in rows] for name in names], shape
+    if rows and all(isinstance(row, list) for row in rows) and len(set(map(len, rows))) == 1:
+        return None, [list(column) for column in zip(*rows, strict=True)], "a list of rows"
     return None
-
-
-def _with_names(names: list[Any], data: list[Any]) -> _JsonTable | None:
-    found = _from_rows(data, "columns and data")
-    if found is None or found.names or len(found.columns) != len(names):
-        return None
-    return _JsonTable([str(name) for name in names], found.columns, "columns and data")
-
-
-def _from_columns(value: dict[str, Any]) -> _JsonTable | None:
-    columns = list(value.values())
-    if not all(isinstance(column, list) for column in columns):
-        return None
-    if len({len(column) for column in columns}) != 1 or len(columns) < 2:
-        return None
-    return _JsonTable(list(value), columns, "an object of columns")
-
-
-def _from_column_objects(value: dict[str, Any]) -> _JsonTable | None:
-    """Read columns, or rows, that are objects themselves, as pandas writes them."""
-    parts = list(value.values())
-    if not all(isinstance(part, dict) for part in parts):
-        return None
-    if all(name.isdigit() for name in value) and not all(name.isdigit() for name in parts[0]):
-        return _from_rows(parts, "an object of records")
-    rows = list(dict.fromkeys(row for part in parts for row in part))
-    columns = [[part.get(row) for row in rows] for part in parts]
-    return _JsonTable(list(value), columns, "an object of columns")
-
-
-def _from_one_list(value: dict[str, Any]) -> _JsonTable | None:
-    lists = [part for part in value.values() if isinstance(part, list)]
-    return _from_rows(lists[0], "a list of records") if len(lists) == 1 else None
 
 
 def _cells(table: Table, index: int) -> Sequence[str]:
     """Return a column's values as texts."""
-    column = table.columns[index]
-    for row, value in enumerate(column):
+    cells = []
+    for row, value in enumerate(table.columns[index]):
         if isinstance(value, dict | list):
             raise DataFileError(
                 f"{table.place(row)}: {table.column(index)} holds another list or object; "
                 "make columns of single values of it, or leave it out"
             )
-    return [_cell_text(value) for value in column]
-
-
-def _cell_text(value: Any) -> str:
-    if value is None:
-        return ""
-    return str(value).lower() if isinstance(value, bool) else value
+        if value is None:
+            value = ""
+        cells.append(str(value).lower() if isinstance(value, bool) else value)
+    return cells

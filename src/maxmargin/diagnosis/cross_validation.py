@@ -9,7 +9,7 @@ What is fitted follows from numbers of rows and settings, never from the clock: 
 out there is no answer, rather than another one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby
 from typing import Any
@@ -27,30 +27,14 @@ N_FOLDS = 5
 
 @dataclass(frozen=True)
 class Scored:
-    """A family of rules after cross-validation.
+    """A family of rules after cross-validation."""
 
-    Attributes
-    ----------
-    name : str
-        What it is called in sentences.
-    best : Candidate
-        The setting with the best score over all inner folds.
-    scores : ndarray of shape (n, n_classes)
-        Scores of the classes for rows that were not fitted to: out of fold, or of fresh rows.
-    right : ndarray of bool
-        Where the best of them is that of the true class.
-    metric : Metric
-        By which families are compared.
-    table : dict
-        The score of each setting on inner folds (a sum over folds).
-    """
-
-    name: str
-    best: Candidate
-    scores: Floats
-    right: npt.NDArray[np.bool_]
-    metric: Metric
-    table: dict[Candidate, float]
+    name: str  # what it is called in sentences
+    best: Candidate  # the setting with the best score over all inner folds
+    scores: Floats  # of each class (columns) for rows not fitted to: out of fold, or fresh
+    right: npt.NDArray[np.bool_]  # where the best of them is that of the true class
+    metric: Metric  # by which families are compared
+    table: dict[Candidate, float]  # the score of each setting on inner folds, summed over folds
 
     @property
     def score(self) -> float:
@@ -91,81 +75,61 @@ def make_folds(y: Ints, group: Ints, rng: np.random.Generator) -> Ints:
 
 
 def cross_validate(
-    name: str,
-    machine: FoldLearner,
-    settings: Sequence[Candidate],
-    metric: Metric,
-    folds: Ints,
-    over: Callable[[], bool],
-    ring: bool,
+    name: str, learn: FoldLearner, settings: Sequence[Candidate], sample: Sample, ring: bool
 ) -> Scored | None:
     """Cross-validate a family, choosing its setting inside; None if the time ran out.
 
-    With ``ring``, each outer fold has two inner ones; otherwise all others.
+    With ``ring``, each outer fold has two inner ones; otherwise all others. If there are fresh
+    rows, all folds choose the setting together, and the fresh rows score it.
     """
-    n_folds = int(folds.max()) + 1
-    inner: Floats | None = np.zeros((n_folds, len(settings)))
-    if len(settings) > 1:
-        inner = inner_scores(machine, settings, metric, folds, over, ring)
+    inner = inner_scores(learn, settings, sample, ring)
     if inner is None:
         return None
-    chosen = inner.argmax(axis=1)
-    scores = np.empty((len(folds), len(metric.weight)))
-    for k in np.argsort(chosen, kind="stable"):
-        if over():
-            return None
-        test, train = np.flatnonzero(folds == k), np.flatnonzero(folds != k)
-        scores[test] = machine.scores([settings[chosen[k]]], train, test)[0]
     table = dict(zip(settings, inner.sum(axis=0).tolist(), strict=True))
     best = max(settings, key=lambda setting: table[setting])
+    if sample.y_fresh is None:
+        scores = _score_folds(learn, settings, inner.argmax(axis=1), sample)
+    else:
+        scores = None if sample.over() else score_fresh_rows(best, sample)
+    if scores is None:
+        return None
+    metric = sample.compared
     return Scored(name, best, scores, scores.argmax(axis=1) == metric.y, metric, table)
 
 
-def score_held_out(
-    name: str,
-    machine: FoldLearner,
-    settings: Sequence[Candidate],
-    sample: Sample,
-    ring: bool,
-) -> Scored | None:
-    """Choose the setting of a family by cross-validation, and score it on fresh rows.
-
-    None if the time ran out.
-    """
-    inner: Floats | None = np.zeros((1, len(settings)))
-    if len(settings) > 1:
-        inner = inner_scores(machine, settings, sample.metric, sample.folds, sample.over, ring)
-    if inner is None or sample.over():
-        return None
-    table = dict(zip(settings, inner.sum(axis=0).tolist(), strict=True))
-    best = max(settings, key=lambda setting: table[setting])
-    scores = score_fresh_rows(best, sample)
-    right = scores.argmax(axis=1) == sample.compared.y
-    return Scored(name, best, scores, right, sample.compared, table)
+def _score_folds(
+    learn: FoldLearner, settings: Sequence[Candidate], chosen: Ints, sample: Sample
+) -> Floats | None:
+    """Return the scores of each fold by the setting chosen for it; None if the time ran out."""
+    scores = np.empty((len(sample.folds), sample.n_classes))
+    for k in np.argsort(chosen, kind="stable"):  # folds of one setting share its matrix
+        if sample.over():
+            return None
+        test, train = np.flatnonzero(sample.folds == k), np.flatnonzero(sample.folds != k)
+        scores[test] = learn([settings[chosen[k]]], train, test)[0]
+    return scores
 
 
 def inner_scores(
-    machine: FoldLearner,
-    settings: Sequence[Candidate],
-    metric: Metric,
-    folds: Ints,
-    over: Callable[[], bool],
-    ring: bool,
+    learn: FoldLearner, settings: Sequence[Candidate], sample: Sample, ring: bool
 ) -> Floats | None:
     """Return the score of each setting on its inner folds, for each outer fold (a row each).
 
-    None if the time ran out.
+    None if the time ran out; zeros if there is nothing to choose.
     """
+    folds, metric = sample.folds, sample.metric
     n_folds = int(folds.max()) + 1
     inner = np.zeros((n_folds, len(settings)))
+    if len(settings) == 1:
+        return inner
     weight = metric.weight[metric.y]
     for some in _group_alike(settings):
         for j, k in _pairs(n_folds, ring):
-            if over():
+            if sample.over():
                 return None
             test = np.flatnonzero((folds == j) | (folds == k))
             train = np.flatnonzero((folds != j) & (folds != k))
-            found = machine.scores([settings[s] for s in some], train, test)
+            found = learn([settings[s] for s in some], train, test)
             for s, scores in zip(some, found, strict=True):
                 gained = weight[test] * (scores.argmax(axis=1) == metric.y[test])
                 inner[k, s] += gained[folds[test] == j].sum()

@@ -7,23 +7,17 @@ every learner that can weighs rows by the inverse share of their class.
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
 
-from maxmargin.diagnosis.cross_validation import (
-    Scored,
-    cross_validate,
-    inner_scores,
-    score_held_out,
-)
+from maxmargin.diagnosis.cross_validation import Scored, cross_validate, inner_scores
 from maxmargin.diagnosis.inputs import Sample
 from maxmargin.diagnosis.learners import (
     Candidate,
     FoldLearner,
-    KernelMachines,
-    Learners,
-    Neighbours,
-    PlaneLearners,
-    WidePlaneLearners,
+    fit_each,
+    fit_kernels,
+    fit_neighbours,
+    fit_planes,
 )
 
 _COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -34,8 +28,7 @@ _SMALL = 300  # rows up to which every two folds are left out together
 _NEIGHBOURS = (1, 3, 5, 9, 15, 25, 51)
 _PAIRWISE = 12  # classes up to which planes between every two of them are tried
 _TREE_COLUMNS = 10_000  # trees times columns that are affordable
-
-Settings = tuple[tuple[str, Any], ...]
+_WEIGHTED = ("linear", "kernel", "gradient boosting")  # learners that can weigh classes
 
 
 def score_planes(sample: Sample, separable: bool) -> Scored | None:
@@ -47,28 +40,24 @@ def score_planes(sample: Sample, separable: bool) -> Scored | None:
     settings: list[Candidate] = []
     for scaled in sample.forms:
         if separable and sample.X.shape[1] * sample.n_classes**2 <= 1000:
-            settings.append(_candidate(sample, "hard margin", (), scaled))
+            settings.append(_candidate(sample, "hard margin", scaled))
         size = sample.spread(scaled)
-        rival = scaled is False and sample.uneven  # rows as they are, beside scaled ones
-        for losses, costs in _losses(sample):
-            for cost in costs[1::2] if rival else costs:
-                chosen = (("C", rounded(cost / size)), *losses, *_balance(sample))
-                settings.append(_candidate(sample, "linear", chosen, scaled))
-    machine: FoldLearner = WidePlaneLearners(sample) if sample.wide else PlaneLearners(sample)
-    return _score("a plane", machine, settings, sample)
+        for loss, costs in _losses(sample):
+            for cost in costs[1::2] if _is_rival(sample, scaled) else costs:
+                C = rounded(cost / size)
+                settings.append(_candidate(sample, "linear", scaled, C=C, **loss))
+    return _score("a plane", fit_planes(sample), settings, sample)
 
 
-def _losses(sample: Sample) -> list[tuple[Settings, tuple[float, ...]]]:
+def _losses(sample: Sample) -> list[tuple[dict[str, str], tuple[float, ...]]]:
     """Return losses and ways to tell several classes apart, each with its costs."""
-    squared = ("loss", "squared_hinge")
+    squared = {"loss": "squared_hinge"}
     if sample.wide:
-        return [((squared, ("intercept", "penalized")), _FEW_COSTS)]
+        return [({**squared, "intercept": "penalized"}, _FEW_COSTS)]
     if sample.n_classes == 2:
-        return [((), _COSTS), ((squared,), _FEW_COSTS)]
-    found: list[tuple[Settings, tuple[float, ...]]] = [((squared,), _FEW_COSTS)]
-    if sample.n_classes <= _PAIRWISE:
-        found.append(((("multi_class", "ovo"),), _FEW_COSTS))
-    return found
+        return [({}, _COSTS), (squared, _FEW_COSTS)]
+    pairwise = [({"multi_class": "ovo"}, _FEW_COSTS)] if sample.n_classes <= _PAIRWISE else []
+    return [(squared, _FEW_COSTS), *pairwise]
 
 
 def score_kernels(sample: Sample) -> Scored | None:
@@ -76,34 +65,26 @@ def score_kernels(sample: Sample) -> Scored | None:
     settings = []
     for scaled in sample.forms:
         size = sample.spread(scaled)
-        rival = scaled is False and sample.uneven
-        for width in _WIDTHS[2:5] if rival else _WIDTHS:
-            for cost in _KERNEL_COSTS:
-                chosen = (("C", cost), ("gamma", rounded(width / size)), *_balance(sample))
-                settings.append(_candidate(sample, "kernel", chosen, scaled))
-    return _score("an RBF kernel", KernelMachines(sample), settings, sample)
+        for width in _WIDTHS[2:5] if _is_rival(sample, scaled) else _WIDTHS:
+            gamma = rounded(width / size)
+            settings += [
+                _candidate(sample, "kernel", scaled, C=cost, gamma=gamma) for cost in _KERNEL_COSTS
+            ]
+    return _score("an RBF kernel", fit_kernels(sample), settings, sample)
 
 
 def refine_kernel(sample: Sample, found: Scored) -> Candidate:
     """Return the best kernel machine around the best one found, at half the steps."""
-    from threadpoolctl import threadpool_limits
-
     best = found.best
     C, gamma = best.get("C"), best.get("gamma")
     settings = [
-        _candidate(
-            sample,
-            "kernel",
-            (("C", rounded(C * c)), ("gamma", rounded(gamma * g)), *_balance(sample)),
-            best.scaled,
-        )
+        _candidate(sample, "kernel", best.scaled, C=rounded(C * c), gamma=rounded(gamma * g))
         for g in (1.0, 0.5, 2.0)
         for c in (0.3, 1.0, 3.0)
         if (c, g) != (1.0, 1.0)
     ]
-    machine, ring = KernelMachines(sample), len(sample.y) > _SMALL
     with threadpool_limits(1):
-        inner = inner_scores(machine, settings, sample.metric, sample.folds, sample.over, ring)
+        inner = inner_scores(fit_kernels(sample), settings, sample, len(sample.y) > _SMALL)
     if inner is None or inner.sum(axis=0).max() <= found.table[best] + 1e-9:
         return best
     return settings[int(inner.sum(axis=0).argmax())]
@@ -111,19 +92,14 @@ def refine_kernel(sample: Sample, found: Scored) -> Candidate:
 
 def score_networks(sample: Sample, seed: int) -> Scored | None:
     """Cross-validate small networks with one hidden layer."""
-    shared = (("max_iter", 100), ("random_state", seed))
+    tried: list[dict[str, Any]] = [
+        {"hidden_layer_sizes": (32,), "solver": "lbfgs", "alpha": alpha, "max_iter": 100}
+        for alpha in (1.0, 0.01)
+    ]
     if sample.X.shape[0] * sample.X.shape[1] > 60_000 or sample.n_classes > 3:
-        sizes: tuple[Settings, ...] = (
-            (("hidden_layer_sizes", (64,)), ("learning_rate_init", 0.005), ("max_iter", 40),
-             ("random_state", seed)),
-        )  # fmt: skip
-    else:
-        sizes = tuple(
-            (("hidden_layer_sizes", (32,)), ("solver", "lbfgs"), ("alpha", alpha), *shared)
-            for alpha in (1.0, 0.01)
-        )
-    settings = [_candidate(sample, "network", chosen, True) for chosen in sizes]
-    return _score("a network", Learners(sample), settings, sample, ring=True)
+        tried = [{"hidden_layer_sizes": (64,), "learning_rate_init": 0.005, "max_iter": 40}]
+    settings = [_candidate(sample, "network", True, **one, random_state=seed) for one in tried]
+    return _score("a network", fit_each(sample), settings, sample, ring=True)
 
 
 def score_gradient_boosting(sample: Sample) -> Scored | None:
@@ -133,46 +109,46 @@ def score_gradient_boosting(sample: Sample) -> Scored | None:
     """
     n_trees = sample.X.shape[1] * (1 if sample.n_classes == 2 else sample.n_classes)
     count = int(np.clip(_TREE_COLUMNS / n_trees, 10, 100))
-    chosen: Settings = (("random_state", 0), *_balance(sample))
+    faster: dict[str, Any] = {}
     if count < 100:
-        rate = rounded(0.1 * np.sqrt(100 / count))
-        chosen = (("max_iter", count), ("learning_rate", rate), *chosen)
-    settings = [_candidate(sample, "gradient boosting", chosen, False)]
-    return _score("gradient boosting", Learners(sample), settings, sample)
+        faster = {"max_iter": count, "learning_rate": rounded(0.1 * np.sqrt(100 / count))}
+    settings = [_candidate(sample, "gradient boosting", False, **faster, random_state=0)]
+    return _score("gradient boosting", fit_each(sample), settings, sample)
 
 
 def score_neighbours(sample: Sample) -> Scored | None:
     """Cross-validate k nearest neighbours."""
     settings = [
-        _candidate(sample, "k-NN", (("n_neighbors", k),), scaled)
+        _candidate(sample, "k-NN", scaled, n_neighbors=k)
         for scaled in sample.forms
         for k in _NEIGHBOURS
         if k <= len(sample.y) // 2
     ]
-    return _score("k-NN", Neighbours(sample), settings, sample)
+    return _score("k-NN", fit_neighbours(sample), settings, sample)
 
 
 def score_nearest(sample: Sample, scaled: bool) -> Scored | None:
     """Cross-validate the single nearest neighbour, whose error brackets the least possible."""
-    settings = [_candidate(sample, "k-NN", (("n_neighbors", 1),), scaled)]
-    return _score("1-NN", Neighbours(sample), settings, sample)
+    settings = [_candidate(sample, "k-NN", scaled, n_neighbors=1)]
+    return _score("1-NN", fit_neighbours(sample), settings, sample)
 
 
 def score_naive_bayes(sample: Sample) -> Scored | None:
     """Cross-validate naive Bayes: multinomial for wide rows that count, else Gaussian."""
+    prior: dict[str, Any] = {}
     if not sample.wide:
-        equal = (1.0 / sample.n_classes,) * sample.n_classes
-        chosen: Settings = (("priors", equal),) if _balance(sample) else ()
-        settings = [_candidate(sample, "Gaussian naive Bayes", chosen, False)]
-        return _score("naive Bayes", Learners(sample), settings, sample)
-    if sample.X.min() < 0:
+        if _is_balanced(sample):
+            prior = {"priors": (1.0 / sample.n_classes,) * sample.n_classes}
+        settings = [_candidate(sample, "Gaussian naive Bayes", False, **prior)]
+    elif sample.X.min() < 0:
         return None
-    prior: Settings = (("fit_prior", False),) if _balance(sample) else ()
-    settings = [
-        _candidate(sample, "multinomial naive Bayes", (("alpha", alpha), *prior), False)
-        for alpha in (1.0, 0.1, 0.01)
-    ]
-    return _score("naive Bayes", Learners(sample), settings, sample)
+    else:
+        prior = {"fit_prior": False} if _is_balanced(sample) else {}
+        settings = [
+            _candidate(sample, "multinomial naive Bayes", False, alpha=alpha, **prior)
+            for alpha in (1.0, 0.1, 0.01)
+        ]
+    return _score("naive Bayes", fit_each(sample), settings, sample)
 
 
 def rounded(value: float) -> float:
@@ -186,24 +162,23 @@ def rounded(value: float) -> float:
     return float(f"{value:.1e}")
 
 
-def _balance(sample: Sample) -> Settings:
-    balanced = sample.metric.name == "balanced_accuracy"
-    return (("class_weight", "balanced"),) if balanced else ()
+def _is_rival(sample: Sample, scaled: bool) -> bool:
+    """Return whether these are the rows as they are, tried beside scaled ones."""
+    return sample.uneven and not scaled
 
 
-def _candidate(sample: Sample, kind: str, settings: Settings, scaled: bool) -> Candidate:
-    return Candidate(kind, settings, scaled, sp.issparse(sample.X) or sample.sparse)
+def _is_balanced(sample: Sample) -> bool:
+    return sample.metric.name == "balanced_accuracy"
+
+
+def _candidate(sample: Sample, kind: str, scaled: bool, **settings: Any) -> Candidate:
+    if kind in _WEIGHTED and _is_balanced(sample):
+        settings["class_weight"] = "balanced"
+    return Candidate(kind, tuple(settings.items()), scaled, sample.sparse)
 
 
 def _score(
-    name: str, machine: FoldLearner, settings: list[Candidate], sample: Sample, ring: bool = False
+    name: str, learn: FoldLearner, settings: list[Candidate], sample: Sample, ring: bool = False
 ) -> Scored | None:
-    from threadpoolctl import threadpool_limits
-
-    ring = ring or len(sample.y) > _SMALL
     with threadpool_limits(1):  # the matrices are small: threads would only wait for each other
-        if sample.y_fresh is not None:
-            return score_held_out(name, machine, settings, sample, ring)
-        return cross_validate(
-            name, machine, settings, sample.metric, sample.folds, sample.over, ring
-        )
+        return cross_validate(name, learn, settings, sample, ring or len(sample.y) > _SMALL)

@@ -18,8 +18,6 @@ from maxmargin.diagnosis.significance import Metric
 from maxmargin.validation.data import check_classes, check_labels, check_rows, generator
 from maxmargin.validation.parameters import check_flag, check_number
 
-Words = npt.NDArray[np.uint64]
-
 SCORINGS = ("auto", "accuracy", "balanced_accuracy")
 _UNEVEN_CLASSES = 0.6  # share of the largest class beyond which accuracy says too little
 _LARGEST = 1e140  # products of two such numbers, and sums of them, are still finite
@@ -98,7 +96,7 @@ def choose_scoring(scoring: str, y: Ints) -> str:
 
 
 def shown(name: Any) -> str:
-    """Return a name as it can stand in a sentence: quoted, and no longer than 40 characters.
+    """Return a name as it appears in a sentence: quoted, and no longer than 40 characters.
 
     Examples
     --------
@@ -175,22 +173,21 @@ def is_wide(X: Any) -> bool:
 class Sample:
     """Rows drawn to compare learners on: as they are, and with columns scaled.
 
-    ``rows``, ``X``, ``y`` and ``folds`` are cross-validated. Where there are many more rows, some
-    of them (``X_fresh``, ``y_fresh``) only score what cross-validation chose; else None.
+    ``X``, ``y`` and ``folds`` are cross-validated. Where there are many more rows, some of them
+    (``X_fresh``, ``y_fresh``) only score what cross-validation chose; else None.
     Scaling looks at all rows that are cross-validated, but at no label.
     """
 
-    rows: Ints
     X: Any
     y: Ints
     folds: Ints
-    X_fresh: Any
-    y_fresh: Ints | None
     metric: Metric
-    sparse: bool
-    wide: bool
-    uneven: bool
-    over: Callable[[], bool]
+    X_fresh: Any = None
+    y_fresh: Ints | None = None
+    sparse: bool = False  # as they were given; ``X`` is sparse only if it is wide
+    wide: bool = False
+    uneven: bool = False  # columns differ much in size
+    over: Callable[[], bool] = bool  # whether the time has run out
     _scaled: dict[bool, tuple[Any, Any]] = field(default_factory=dict)
 
     @property
@@ -205,15 +202,8 @@ class Sample:
             return self.metric
         return Metric.of(self.metric.name, self.y_fresh, self.n_classes)
 
-    def form(self, scaled: bool, centred: bool = False) -> Any:
-        """Return the rows, with columns scaled if asked for."""
-        return self._forms(scaled, centred)[0]
-
-    def fresh_form(self, scaled: bool, centred: bool = False) -> Any:
-        """Return the fresh rows, with columns scaled as those of the others."""
-        return self._forms(scaled, centred)[1]
-
-    def _forms(self, scaled: bool, centred: bool) -> tuple[Any, Any]:
+    def form(self, scaled: bool, centred: bool = False) -> tuple[Any, Any]:
+        """Return the rows and the fresh rows, with columns scaled if asked for."""
         if not scaled:
             return self.X, self.X_fresh
         mean = centred or not self.sparse
@@ -235,7 +225,7 @@ class Sample:
 
     def spread(self, scaled: bool) -> float:
         """Return the mean squared distance of the rows from their mean."""
-        X = self.form(scaled)
+        X, _ = self.form(scaled)
         squares: float = X.multiply(X).sum() if sp.issparse(X) else np.einsum("ij,ij->", X, X)
         mean = np.asarray(X.mean(axis=0)).ravel()
         variance = float(squares) / int(X.shape[0]) - float(mean @ mean)
@@ -245,7 +235,7 @@ class Sample:
 def scaler(sparse: bool, wide: bool) -> Any:
     """Return what evens columns out: zeros of sparse rows stay zeros.
 
-    Neither kernels of distances nor planes with a free intercept notice that the mean stays.
+    The mean may stay: kernels of distances and planes with a free intercept do not depend on it.
     """
     from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
@@ -254,87 +244,37 @@ def scaler(sparse: bool, wide: bool) -> Any:
     return StandardScaler(with_mean=not sparse)
 
 
-# -------------------------------------------- equal rows: found by hashing, then compared
+# ------------------------------------------------------------------- equal rows
 
 
 def equal_rows(X: Any) -> Ints:
     """Return a number for each row, the same for equal rows and for no others.
+
+    Rows are told apart by 128 bits: sums over columns of scrambled entries times random keys. That
+    two different rows agree in them is less likely than a broken machine.
 
     Examples
     --------
     >>> equal_rows(np.array([[1.0, 2.0], [0.0, 0.0], [1.0, 2.0], [-0.0, 0.0]])).tolist()
     [0, 1, 0, 1]
     """
-    if X.shape[1] == 0:
-        return np.zeros(X.shape[0], dtype=np.int64)
-    hashes = _sparse_hashes(X) if sp.issparse(X) else _dense_hashes(X)
-    _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
-    firsts = first[group]
-    suspects = np.flatnonzero(firsts != np.arange(len(firsts)))
-    if not _same(X, suspects, firsts[suspects]).all():
-        return _numbered(_exactly(X))
-    return _numbered(firsts)
+    n, d = X.shape
+    keys = np.random.default_rng(0).integers(2**64, size=(d, 2), dtype=np.uint64)
+    if sp.issparse(X):
+        hashes = sp.csr_array((_scrambled(X.data), X.indices, X.indptr), shape=(n, d)) @ keys
+    else:
+        step = max(1, _BLOCK // max(1, d))
+        hashes = np.vstack([_scrambled(X[i : i + step]) @ keys for i in range(0, n, step)])
+    bits = np.ascontiguousarray(hashes).view("V16").ravel()
+    _, first, group = np.unique(bits, return_index=True, return_inverse=True)
+    return np.asarray(np.unique(first[group], return_inverse=True)[1], dtype=np.int64)
 
 
-def _numbered(firsts: Ints) -> Ints:
-    return np.asarray(np.unique(firsts, return_inverse=True)[1], dtype=np.int64)
-
-
-def _mixed(words: Words) -> Words:
-    """Scramble 64-bit words, so that values which differ in few bits differ in many."""
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
-
-
-def _bits(values: Any) -> Words:
+def _scrambled(values: Any) -> Any:
+    """Return the bits of numbers, with high bits also in low places; zeros stay zeros."""
     # Adding 0.0 turns −0.0, which equals 0.0, into it.
-    return (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)
-
-
-def _column_keys(d: int) -> Words:
-    return _mixed(np.arange(1, d + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-
-
-def _dense_hashes(X: Any) -> Words:
-    keys = _column_keys(X.shape[1])
-    step = max(1, _BLOCK // X.shape[1])
-    parts = [
-        _mixed(_bits(X[i : i + step]) ^ keys).sum(axis=1, dtype=np.uint64)
-        for i in range(0, X.shape[0], step)
-    ]
-    return np.concatenate(parts)
-
-
-def _sparse_hashes(X: Any) -> Words:
-    words = _mixed(_bits(X.data) ^ _column_keys(X.shape[1])[X.indices])
-    words[X.data == 0] = 0
-    sums = np.zeros(len(words) + 1, dtype=np.uint64)
-    np.cumsum(words, out=sums[1:])
-    return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
-
-
-def _same(X: Any, some: Ints, others: Ints) -> npt.NDArray[np.bool_]:
-    step = max(1, _BLOCK // X.shape[1]) if not sp.issparse(X) else 100_000
-    parts = [np.zeros(0, dtype=bool)]
-    for i in range(0, len(some), step):
-        here, there = X[some[i : i + step]], X[others[i : i + step]]
-        if sp.issparse(X):
-            unequal = abs(here - there).sum(axis=1)
-            parts.append(np.asarray(unequal).ravel() == 0)
-        else:
-            parts.append((here == there).all(axis=1))
-    return np.concatenate(parts)
-
-
-def _exactly(X: Any) -> Ints:
-    """Return the first of its equals for each row, without hashing."""
-    seen: dict[bytes, int] = {}
-    firsts = np.empty(X.shape[0], dtype=np.int64)
-    for i in range(X.shape[0]):
-        row = X[[i]].toarray() if sp.issparse(X) else X[[i]]
-        firsts[i] = seen.setdefault(_bits(row).tobytes(), i)
-    return firsts
+    words = (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)
+    return words ^ (words >> np.uint64(32))
 
 
 # ------------------------------------------------------------------- facts about columns
@@ -348,29 +288,15 @@ _RANK_COLUMNS = 1000
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """Scales, constants and collinearities of columns.
+    """Scales, constants and collinearities of columns; all exact, but for what is said."""
 
-    Attributes
-    ----------
-    ratio : float
-        Largest column size by smallest: standard deviations, or largest entries of sparse columns.
-    constant : list of int
-        Columns with one value.
-    rank : int or None
-        Dimension of the smallest flat that holds the rows examined; None if not computed.
-    nearly : list of pairs of int
-        Columns that are nearly (beyond 0.999) or exactly multiples of each other, constants aside.
-    rows_seen : int
-        Rows examined for rank and pairs; the rest is exact.
-    """
-
-    ratio: float
+    ratio: float  # of the largest column to the smallest: deviations, or entries if sparse
     largest: int
     smallest: int
     constant: list[int]
-    rank: int | None
-    nearly: list[tuple[int, int]]
-    rows_seen: int
+    rank: int | None  # dimension of the flat that holds the rows examined, if it was computed
+    nearly: list[tuple[int, int]]  # columns that are multiples of each other, or almost
+    rows_seen: int  # for rank and nearly
     wide: bool = False
 
     @property
@@ -382,17 +308,17 @@ class ColumnFacts:
 def measure_columns(table: DiagnosedTable, rows: Ints) -> ColumnFacts:
     """Measure the columns; rank and correlations on the given rows."""
     sizes, constant = _column_sizes(table.X)
+    gone = np.flatnonzero(constant).tolist()
     varying = np.flatnonzero(~constant & (sizes > 0))
     if len(varying) == 0:
-        return ColumnFacts(1.0, 0, 0, np.flatnonzero(constant).tolist(), 0, [], len(rows))
-    largest = int(varying[sizes[varying].argmax()])
-    smallest = int(varying[sizes[varying].argmin()])
-    rank: int | None = None
-    nearly: list[tuple[int, int]] = []
-    if table.shape[1] <= _RANK_COLUMNS:
-        rank, nearly = _dependence(table.X[rows], varying)
+        return ColumnFacts(1.0, 0, 0, gone, 0, [], len(rows))
+    largest, smallest = (
+        int(varying[extreme]) for extreme in (sizes[varying].argmax(), sizes[varying].argmin())
+    )
+    rank, nearly = (
+        _dependence(table.X[rows], varying) if table.shape[1] <= _RANK_COLUMNS else (None, [])
+    )
     ratio = float(sizes[largest] / sizes[smallest])
-    gone = np.flatnonzero(constant).tolist()
     wide = is_wide(table.X)
     return ColumnFacts(ratio, largest, smallest, gone, rank, nearly, len(rows), wide)
 
@@ -432,9 +358,10 @@ def describe_columns(table: DiagnosedTable, columns: ColumnFacts) -> list[str]:
             f"large as {table.column(columns.smallest)}."
         )
     if columns.constant:
-        names = _listed(table, columns.constant)
+        names = ", ".join(table.column(j) for j in columns.constant[:5])
+        more = " and more" if len(columns.constant) > 5 else ""
         verb = "is" if len(columns.constant) == 1 else "are"
-        found.append(f"{len(columns.constant)} of {d} columns {verb} constant: {names}.")
+        found.append(f"{len(columns.constant)} of {d} columns {verb} constant: {names}{more}.")
     if columns.nearly:
         i, j = columns.nearly[0]
         pairs = "pair" if len(columns.nearly) == 1 else "pairs"
@@ -455,8 +382,3 @@ def describe_columns(table: DiagnosedTable, columns: ColumnFacts) -> list[str]:
             f"Classes are imbalanced: {counts.max()} rows of {most}, {counts.min()} of {least}."
         )
     return found
-
-
-def _listed(table: DiagnosedTable, columns: list[int], most: int = 5) -> str:
-    names = ", ".join(table.column(j) for j in columns[:most])
-    return names + (" and more" if len(columns) > most else "")

@@ -51,7 +51,7 @@ def diagnose(
     cross-validation), with p < 0.01 in a paired sign test. A plane is recommended unless something
     is better in this sense. To be better than chance, p must be below 0.005, times the number of
     tests, for the ranking of rows (AUC) or for accuracy beside the largest class. Nothing is
-    conclude from how well a kernel fits what it has seen, as an RBF kernel separates any distinct
+    concluded from how well a kernel fits what it has seen, as an RBF kernel separates any distinct
     rows.
 
     Parameters
@@ -155,9 +155,18 @@ def _conclude(rungs: Rungs, seed: Any) -> Diagnosis:
 
 def _decide(rungs: Rungs) -> _Verdict:
     if rungs.forced:
-        return _Verdict("inseparable", _forced(rungs), rungs.conflicts)
+        found = rungs.conflicts
+        reason = (
+            f"{found.rows} rows have equals with other labels, which force errors on "
+            f"{found.errors} of {len(rungs.table.y)} rows ({found.share:.2%}){_boundary(rungs)}."
+        )
+        return _Verdict("inseparable", reason, found)
     if rungs.planes.separable:
-        return _Verdict("linearly separable", _separable(rungs), rungs.planes.decisive)
+        margin = f"margin {rungs.planes.margin:.4g}"
+        reason = f"a plane separates the classes with {margin}."
+        if rungs.table.n_classes > 2:
+            reason = f"planes separate every two classes, with {margin} or more."
+        return _Verdict("linearly separable", reason, rungs.planes.decisive)
     if rungs.unfinished:
         return _Verdict("undecided", _unfinished(rungs), None)
     if rungs.silent:
@@ -165,12 +174,10 @@ def _decide(rungs: Rungs) -> _Verdict:
         return _Verdict(name, _no_signal(rungs), tuple(rungs.signal))
     if rungs.overlapping:
         return _Verdict("inseparable", _overlapping(rungs), rungs.best)
-    if rungs.chosen == "networks":
-        gain = rungs.gain["networks"]
-        return _Verdict("multi-layer separable", f"on rows that were not fitted to, {gain}.", gain)
     if rungs.curved:
         gain = rungs.gain[rungs.chosen]
-        return _Verdict("non-linearly separable", f"on rows that were not fitted to, {gain}.", gain)
+        kind = "multi-layer" if rungs.chosen == "networks" else "non-linearly"
+        return _Verdict(f"{kind} separable", f"on rows that were not fitted to, {gain}.", gain)
     if "giving up" in rungs.late:
         return _Verdict("undecided", _unfinished(rungs), None)
     few = rungs.given_up is None or rungs.given_up.few
@@ -180,27 +187,9 @@ def _decide(rungs: Rungs) -> _Verdict:
     return _Verdict("inseparable", f"{_overlapping(rungs)[:-1]}; {rungs.given_up}.", rungs.given_up)
 
 
-def _forced(rungs: Rungs) -> str:
-    found = rungs.conflicts
-    return (
-        f"{found.rows} rows have equals with other labels, which force errors on {found.errors} of "
-        f"{len(rungs.table.y)} rows ({found.share:.2%}){_boundary(rungs)}."
-    )
-
-
-def _separable(rungs: Rungs) -> str:
-    margin = rungs.planes.margin
-    if rungs.table.n_classes == 2:
-        return f"a plane separates the classes with margin {margin:.4g}."
-    return f"planes separate every two classes, with margin {margin:.4g} or more."
-
-
 def _unfinished(rungs: Rungs) -> str:
-    known = [rung.answer for rung in rungs.answers[1:] if rung.ran]
-    message = _run_out(rungs)
-    if known:
-        message += f" What is known: {' '.join(map(_capitalize, known))}"
-    return message
+    known = " ".join(_capitalize(rung.answer) for rung in rungs.answers[1:] if rung.ran)
+    return _run_out(rungs) + (f" What is known: {known}" if known else "")
 
 
 def _run_out(rungs: Rungs) -> str:
@@ -245,10 +234,9 @@ def _boundary(rungs: Rungs) -> str:
 
 
 def _almost(rungs: Rungs) -> str:
-    kernel = rungs.gain.get("kernels")
     within = "planes predict nearly all rows"
-    if kernel is not None:
-        within = f"on rows that were not fitted to, {kernel}"
+    if "kernels" in rungs.gain:
+        within = f"on rows that were not fitted to, {rungs.gain['kernels']}"
     if rungs.given_up is None:
         return f"{within}; how many rows planes cannot get right is not known."
     return f"{rungs.given_up}; {within}."
@@ -310,7 +298,9 @@ def _advise(rungs: Rungs, verdict: str) -> tuple[Candidate, str]:
     """Return what to use and why: planes, unless something else is better beyond noise."""
     if not rungs.scored:
         if verdict == "linearly separable":
-            return Candidate("hard margin"), "a plane separates the rows, and this is the widest."
+            return Candidate(
+                "hard margin"
+            ), "a plane separates the rows, and this one has the largest margin."
         simplest = Candidate("linear", scaled=True, sparse=rungs.sample.sparse)
         return simplest, "it is the simplest, and nothing could be compared."
     chosen = rungs.chosen
@@ -362,55 +352,47 @@ def _outside(rungs: Rungs) -> Candidate | None:
 
 
 def _promising(rungs: Rungs) -> bool:
-    """Return whether a learner may be worth more than naming the largest class all the same."""
+    """Return whether a learner may still be worth more than naming the largest class."""
     score = rungs.scored[rungs.chosen].score
     majority = rungs.sample.compared.score(rungs.sample.majority)
     first = rungs.signal[0].p_value if rungs.signal else 1.0
     return first < _PROMISING and score > majority + _WORTH_A_TRY
 
 
+# What each rung of the ladder offers if it was not tried, and under which heading it is reported.
+_OFFERS = {
+    "planes": (Candidate("linear"), "planes"),
+    "kernels": (Candidate("kernel"), "kernels"),
+    "networks": (
+        Candidate("network", (("hidden_layer_sizes", (64,)),), scaled=True),
+        "networks",
+    ),
+    "k-NN": (Candidate("k-NN"), "local rules"),
+    "naive Bayes": (Candidate("Gaussian naive Bayes"), "local rules"),
+    "gradient boosting": (Candidate("gradient boosting"), "gradient boosting"),
+}
+
+
 def _alternatives(rungs: Rungs, advised: Candidate) -> list[Alternative]:
     """Return what each rung offers, with its score if it was tried."""
-    found = [_perceptron(rungs)]
-    for name, label in _OFFERS.items():
-        scored = rungs.scored.get(name)
-        if scored is None:
-            found.append(_not_tried(rungs, name, label))
+    found, sample = [_perceptron(rungs)], rungs.sample
+    for name, (candidate, heading) in _OFFERS.items():
+        scored, gain = rungs.scored.get(name), rungs.gain.get(name)
+        if scored is not None:
+            low, high = scored.metric.interval(scored.right)
+            best = advised if advised.kind == scored.best.kind else scored.best
+            note = "" if gain is None else f"{gain}."
+            found.append(Alternative(name, best, sample.wide, scored.score, low, high, note))
             continue
-        low, high = scored.metric.interval(scored.right)
-        gain = rungs.gain.get(name)
-        note = "" if gain is None else f"{gain}."
-        best = advised if advised.kind == scored.best.kind else scored.best
-        found.append(Alternative(name, best, rungs.sample.wide, scored.score, low, high, note))
+        rung = next(rung for rung in rungs.answers if rung.name == heading)
+        why = rung.answer
+        if rung.ran:
+            why = "not tried: it is for counts, and some entries are negative."
+        candidate = replace(candidate, sparse=sample.sparse)
+        if sample.wide and name == "naive Bayes":
+            candidate = Candidate("multinomial naive Bayes")
+        found.append(Alternative(name, candidate, sample.wide, note=why))
     return found
-
-
-def _not_tried(rungs: Rungs, name: str, label: str) -> Alternative:
-    sample = rungs.sample
-    candidate = replace(_DEFAULTS[name], sparse=sample.sparse)
-    if sample.wide and name == "naive Bayes":
-        candidate = Candidate("multinomial naive Bayes")
-    rung = next(rung for rung in rungs.answers if rung.name == label)
-    why = "not tried: it is for counts, and some entries are negative." if rung.ran else rung.answer
-    return Alternative(name, candidate, sample.wide, note=why)
-
-
-_OFFERS = {  # rung of the ladder, and under which heading it is reported
-    "planes": "planes",
-    "kernels": "kernels",
-    "networks": "networks",
-    "k-NN": "local rules",
-    "naive Bayes": "local rules",
-    "gradient boosting": "gradient boosting",
-}
-_DEFAULTS = {
-    "planes": Candidate("linear"),
-    "kernels": Candidate("kernel"),
-    "networks": Candidate("network", (("hidden_layer_sizes", (64,)),), scaled=True),
-    "k-NN": Candidate("k-NN"),
-    "naive Bayes": Candidate("Gaussian naive Bayes"),
-    "gradient boosting": Candidate("gradient boosting"),
-}
 
 
 def _perceptron(rungs: Rungs) -> Alternative:
@@ -418,5 +400,5 @@ def _perceptron(rungs: Rungs) -> Alternative:
     if rungs.planes.separable:
         note = f"finds a separating plane after at most {rungs.mistake_bound:.4g} mistakes."
         return Alternative("perceptron", Candidate("perceptron"), wide, note=note)
-    note = "it may go on making mistakes without end, so take the average of its planes."
+    note = "it may make mistakes forever, so use the average of its planes."
     return Alternative("perceptron", Candidate("averaged perceptron"), wide, note=note)

@@ -1,14 +1,16 @@
-"""Learners with their settings as values, and machines that cross-validate many of them at once.
+"""Learners with their settings as values, and functions that cross-validate many of them at once.
 
-A ``Candidate`` is what is recommended in the end. A machine fits candidates of one family to some
-of the rows and returns scores of the classes for others; the best score is what is predicted.
+A ``Candidate`` is what is recommended in the end. A ``FoldLearner`` fits candidates of one family
+to some rows of a sample and returns scores of the classes for others; the best score is what is
+predicted.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pkgutil import resolve_name
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -23,90 +25,10 @@ from maxmargin.estimators import (
 )
 from maxmargin.estimators.reductions import binary_tasks, combined_scores
 from maxmargin.kernels import RBF, Kernel, Linear
-from maxmargin.kernels.blas import one_blas_thread
-from maxmargin.kernels.rows import FloatArray
 from maxmargin.problems import losses
-from maxmargin.solvers.on_matrix import SMALL, OnMatrix, Room
-
-# ------------------------------------------------------------------- fold votes
-#
-# Scores of classes by kernel machines of many costs, fitted to parts of one set of rows.
-
-
-class FoldVotes:
-    """A kernel matrix of rows with classes 0 … K − 1, any folds of which are learnt from.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        With numbers for all its parameters; positive semidefinite.
-    X : matrix
-        The rows.
-    y, folds : ndarray of int
-        Their classes and folds; rows of a fold are kept together.
-    """
-
-    def __init__(self, kernel: Kernel, X: FloatArray, y: Ints, folds: Ints) -> None:
-        self._y = y
-        self._n_classes = int(y.max()) + 1
-        order = np.lexsort((folds, y))
-        self._position = np.empty(len(y), np.int64)
-        self._position[order] = np.arange(len(y))
-        rows = X[order]
-        # The type that a search takes, too, so that only one is compiled.
-        prepared = kernel.prepare_float32(rows) if len(y) > SMALL else None
-        prepared = prepared or kernel.prepare(rows)
-        self._K = kernel.block(prepared, prepared)
-        self._room = Room.of(len(y), self._K.dtype)
-
-    def scores(
-        self, costs: Floats, train: Ints, test: Ints, tol: float, balanced: bool = False
-    ) -> list[Floats]:
-        """Return a score of each class for the test rows, by the machine of each cost.
-
-        With ``balanced``, rows count by the inverse share of their class among the training rows.
-        The best score is the class that SVC predicts.
-        """
-        classes, labels = np.unique(self._y[train], return_inverse=True)
-        if len(classes) == 1:
-            return [_single_class_scores(classes[0], len(test), self._n_classes) for _ in costs]
-        weight = np.ones(len(train))
-        if balanced:
-            weight = len(train) / (len(classes) * np.bincount(labels)[labels])
-        rising = np.argsort(costs, kind="stable")
-        tested = np.sort(self._position[test])
-        tasks = binary_tasks(labels, len(classes), "ovo")
-        found = np.empty((len(costs), len(test), len(tasks)))
-        with one_blas_thread():
-            for k, task in enumerate(tasks):
-                taking_part = slice(None) if task.rows is None else task.rows
-                loss = losses.hinge(task.signs, weight[taking_part])
-                problem = OnMatrix.stated(loss, True, self._position[train[taking_part]])
-                path = problem.solve(self._K, costs[rising], tol, self._room, tested)
-                found[rising, :, k] = path.scores
-        found = found[:, np.searchsorted(tested, self._position[test])]
-        pairs = [(task.positive, task.negative) for task in tasks]
-        return [self._of_classes(one, pairs, classes) for one in found]
-
-    def _of_classes(self, one: Floats, pairs: list[tuple[int, int]], classes: Ints) -> Floats:
-        if len(classes) == 2:
-            combined = np.column_stack([-one[:, 0], one[:, 0]])
-        else:
-            combined = combined_scores(one, pairs, len(classes))
-        spread = np.full((len(one), self._n_classes), -np.inf)
-        spread[:, classes] = combined
-        return spread
-
-
-def _single_class_scores(label: int, n: int, n_classes: int) -> Floats:
-    scores = np.full((n, n_classes), -np.inf)
-    scores[:, label] = 0.0
-    return scores
-
-
-# ------------------------------------------------------------------- candidates
-
-_KERNEL_GAP = 1e-3  # relative: a smaller one would not predict better
+from maxmargin.problems.gram import Gram
+from maxmargin.solvers.on_matrix import OnMatrix, Room
+from maxmargin.threads import one_blas_thread
 
 
 @dataclass(frozen=True)
@@ -175,45 +97,42 @@ _KINDS: dict[str, Any] = {  # classes, or the names of those that are imported w
 }
 
 
-class FoldLearner(Protocol):
-    """What can be cross-validated: several settings fitted to the same rows."""
+# ------------------------------------------------------------------- fits to some of the rows
 
-    def scores(self, settings: Sequence[Candidate], train: Ints, test: Ints) -> list[Floats]:
-        """Return for each setting the scores of all classes (columns) for the test rows."""
+# Takes settings, training rows and test rows; returns for each setting the scores of all classes
+# (columns) for the test rows.
+FoldLearner = Callable[[Sequence[Candidate], Ints, Ints], list[Floats]]
 
 
-class Learners:
-    """Fits every setting by itself."""
+def fit_each(
+    sample: Sample, learner_of: Callable[[Candidate], Any] = Candidate.learner
+) -> FoldLearner:
+    """Return what fits every setting by itself."""
 
-    def __init__(self, sample: Sample) -> None:
-        self._sample = sample
-
-    def scores(self, settings: Sequence[Candidate], train: Ints, test: Ints) -> list[Floats]:
-        """Return for each setting the scores of all classes (columns) for the test rows."""
+    def scores(settings: Sequence[Candidate], train: Ints, test: Ints) -> list[Floats]:
         found = []
         for setting in settings:
-            X = self._sample.form(setting.scaled, setting.dense)
-            y, learner = self._sample.y[train], self._learner(setting)
-            found.append(fit_and_score(learner, X[train], y, X[test], self._sample.n_classes))
+            X, _ = sample.form(setting.scaled, setting.dense)
+            learner = learner_of(setting)
+            found.append(
+                fit_and_score(learner, X[train], sample.y[train], X[test], sample.n_classes)
+            )
         return found
 
-    def _learner(self, setting: Candidate) -> Any:
-        return setting.learner()
+    return scores
 
 
 def score_fresh_rows(setting: Candidate, sample: Sample) -> Floats:
     """Return the scores of all classes for the fresh rows, fitted to all others."""
-    X, fresh = (form(setting.scaled, setting.dense) for form in (sample.form, sample.fresh_form))
+    X, fresh = sample.form(setting.scaled, setting.dense)
     return fit_and_score(setting.learner(), X, sample.y, fresh, sample.n_classes)
 
 
 def fit_and_score(learner: Any, X: Any, y: Ints, test: Any, n_classes: int) -> Floats:
     """Fit a learner and return the scores of all classes; −∞ for those without rows."""
     classes = np.unique(y)
-    out = np.full((test.shape[0], n_classes), -np.inf)
     if len(classes) == 1:
-        out[:, classes] = 0.0
-        return out
+        return _spread(np.zeros((test.shape[0], 1)), classes, n_classes)
     if len(classes) < n_classes and getattr(learner, "priors", None):
         learner.set_params(priors=None)  # they were for all classes
     shares = _shares_to_balance(learner, y)
@@ -222,14 +141,21 @@ def fit_and_score(learner: Any, X: Any, y: Ints, test: Any, n_classes: int) -> F
         warnings.simplefilter("ignore")
         learner.fit(X, y)
         if hasattr(learner, "decision_function"):
-            f = np.asarray(learner.decision_function(test), dtype=np.float64)
-            out[:, classes] = np.column_stack([-f, f]) if f.ndim == 1 else f
+            found = np.asarray(learner.decision_function(test), dtype=np.float64)
+            found = np.column_stack([-found, found]) if found.ndim == 1 else found
         else:
-            out[:, classes] = learner.predict_proba(test)
+            found = learner.predict_proba(test)
     if shares is not None:
         # Raw scores are log-probabilities; of two classes, half of the difference and its negative.
-        out[:, classes] -= (2 if len(classes) == 2 else 1) * np.log(shares)
-    return out
+        found = found - (2 if len(classes) == 2 else 1) * np.log(shares)
+    return _spread(found, classes, n_classes)
+
+
+def _spread(found: Floats, classes: Ints, n_classes: int) -> Floats:
+    """Return scores of some classes as scores of all; −∞ for the others."""
+    scores = np.full((len(found), n_classes), -np.inf)
+    scores[:, classes] = found
+    return scores
 
 
 def _shares_to_balance(learner: Any, y: Ints) -> Floats | None:
@@ -243,78 +169,111 @@ def _shares_to_balance(learner: Any, y: Ints) -> Floats | None:
     return np.unique(y, return_counts=True)[1] / len(y)
 
 
-class WidePlaneLearners(Learners):
-    """Fits planes to wide rows by LIBLINEAR, whose objective is that of the settings."""
+def fit_planes(sample: Sample) -> FoldLearner:
+    """Return what fits planes: one against one on a shared matrix, all others by themselves.
 
-    def _learner(self, setting: Candidate) -> Any:
+    Planes of wide rows are fitted by LIBLINEAR, whose objective is that of the settings.
+    """
+    alone, pairwise = fit_each(sample), fit_kernels(sample)
+
+    def liblinear(setting: Candidate) -> Any:
         from sklearn.svm import LinearSVC as Liblinear
 
         weight = setting.get("class_weight")
         return Liblinear(C=setting.get("C"), tol=1e-3, random_state=0, class_weight=weight)
 
+    def scores(settings: Sequence[Candidate], train: Ints, test: Ints) -> list[Floats]:
+        learn = pairwise if settings[0].get("multi_class") == "ovo" else alone
+        return learn(settings, train, test)
 
-class PlaneLearners:
-    """Fits planes: one against one on a shared matrix of products, all others by themselves."""
-
-    def __init__(self, sample: Sample) -> None:
-        self._alone, self._pairwise = Learners(sample), KernelMachines(sample)
-
-    def scores(self, settings: Sequence[Candidate], train: Ints, test: Ints) -> list[Floats]:
-        """Return for each setting the scores of all classes (columns) for the test rows."""
-        pairwise = settings[0].get("multi_class") == "ovo"
-        machine: FoldLearner = self._pairwise if pairwise else self._alone
-        return machine.scores(settings, train, test)
+    return fit_each(sample, liblinear) if sample.wide else scores
 
 
-class KernelMachines:
-    """Fits kernel machines that share one matrix of kernel values for all folds and costs."""
+def fit_neighbours(sample: Sample) -> FoldLearner:
+    """Return what finds the nearest rows from one matrix of distances, for all settings."""
+    from sklearn.metrics.pairwise import euclidean_distances
 
-    def __init__(self, sample: Sample) -> None:
-        self._sample = sample
-        self._key: Any = None
-        self._votes: Any = None
+    @lru_cache(maxsize=1)
+    def distances(scaled: bool) -> Any:
+        return euclidean_distances(sample.form(scaled)[0], squared=True)
 
-    def scores(self, settings: Sequence[Candidate], train: Ints, test: Ints) -> list[Floats]:
-        """Return for each setting the scores of all classes (columns) for the test rows."""
-        costs = np.array([setting.get("C") for setting in settings])
-        balanced = settings[0].get("class_weight") == "balanced"
-        votes = self._on(settings[0])
-        return list(votes.scores(costs, train, test, _KERNEL_GAP, balanced))
-
-    def _on(self, setting: Candidate) -> Any:
-        key = setting.scaled, setting.get("gamma")
-        if key != self._key:
-            sample = self._sample
-            kernel = Linear() if setting.kind == "linear" else RBF(gamma=key[1])
-            self._votes = FoldVotes(kernel, sample.form(key[0]), sample.y, sample.folds)
-            self._key = key
-        return self._votes
-
-
-class Neighbours:
-    """Finds the nearest rows from one matrix of distances, for every number of neighbours."""
-
-    def __init__(self, sample: Sample) -> None:
-        self._sample = sample
-        self._key: bool | None = None
-        self._distances: Any = None
-
-    def scores(self, settings: Sequence[Candidate], train: Ints, test: Ints) -> list[Floats]:
-        """Return for each setting the votes for all classes (columns) of the test rows."""
-        far, y = self._matrix(settings[0].scaled)[np.ix_(test, train)], self._sample.y[train]
+    def scores(settings: Sequence[Candidate], train: Ints, test: Ints) -> list[Floats]:
+        far, y = distances(settings[0].scaled)[np.ix_(test, train)], sample.y[train]
         wanted = [min(setting.get("n_neighbors"), len(train)) for setting in settings]
         most = max(wanted)
         near = np.argpartition(far, most - 1, axis=1)[:, :most]
         order = np.argsort(np.take_along_axis(far, near, axis=1), axis=1, kind="stable")
         nearest = y[np.take_along_axis(near, order, axis=1)]
-        votes = nearest[:, :, np.newaxis] == np.arange(self._sample.n_classes)
-        counts = votes.cumsum(axis=1)
-        return [counts[:, k - 1] / k for k in wanted]
+        votes = (nearest[:, :, np.newaxis] == np.arange(sample.n_classes)).cumsum(axis=1)
+        return [votes[:, k - 1] / k for k in wanted]
 
-    def _matrix(self, scaled: bool) -> Any:
-        from sklearn.metrics.pairwise import euclidean_distances
+    return scores
 
-        if scaled is not self._key:
-            self._distances = euclidean_distances(self._sample.form(scaled), squared=True)
-            self._key = scaled
-        return self._distances
+
+# ------------------------------------------------------------------- kernel machines
+
+_KERNEL_GAP = 1e-3  # relative: a smaller one would not predict better
+
+
+def fit_kernels(sample: Sample) -> FoldLearner:
+    """Return what fits kernel machines that share one kernel matrix for all folds and costs."""
+
+    @lru_cache(maxsize=1)
+    def matrix(scaled: bool, kind: str, gamma: Any) -> _FoldMatrix:
+        return _FoldMatrix(Linear() if kind == "linear" else RBF(gamma=gamma), sample, scaled)
+
+    def scores(settings: Sequence[Candidate], train: Ints, test: Ints) -> list[Floats]:
+        first = settings[0]
+        costs = np.array([setting.get("C") for setting in settings])
+        balanced = first.get("class_weight") == "balanced"
+        shared = matrix(first.scaled, first.kind, first.get("gamma"))
+        return shared.scores(costs, train, test, balanced)
+
+    return scores
+
+
+class _FoldMatrix:
+    """The kernel matrix of a sample, any folds of which are learnt from."""
+
+    def __init__(self, kernel: Kernel, sample: Sample, scaled: bool) -> None:
+        self._y, self._n_classes = sample.y, sample.n_classes
+        n = len(self._y)
+        order = np.lexsort((sample.folds, self._y))
+        self._position = np.empty(n, np.int64)
+        self._position[order] = np.arange(n)
+        rows = sample.form(scaled)[0][order]
+        # The type that a search takes, too, so that only one is compiled.
+        self._K = Gram(kernel, rows).materialize()
+        self._room = Room.of(n, self._K.dtype)
+
+    def scores(self, costs: Floats, train: Ints, test: Ints, balanced: bool) -> list[Floats]:
+        """Return a score of each class for the test rows, by the machine of each cost.
+
+        With ``balanced``, rows count by the inverse share of their class among the training rows.
+        The best score is the class that SVC predicts.
+        """
+        classes, labels = np.unique(self._y[train], return_inverse=True)
+        if len(classes) == 1:
+            alone = _spread(np.zeros((len(test), 1)), classes, self._n_classes)
+            return [alone for _ in costs]
+        weight = np.ones(len(train))
+        if balanced:
+            weight = len(train) / (len(classes) * np.bincount(labels)[labels])
+        rising = np.argsort(costs, kind="stable")
+        tested = np.sort(self._position[test])
+        tasks = binary_tasks(labels, len(classes), "ovo")
+        found = np.empty((len(costs), len(test), len(tasks)))
+        with one_blas_thread():
+            for k, task in enumerate(tasks):
+                taking_part = slice(None) if task.rows is None else task.rows
+                loss = losses.hinge(task.signs, weight[taking_part])
+                problem = OnMatrix.stated(loss, True, self._position[train[taking_part]])
+                path = problem.solve(self._K, costs[rising], _KERNEL_GAP, self._room, tested)
+                found[rising, :, k] = path.scores
+        found = found[:, np.searchsorted(tested, self._position[test])]
+        if len(classes) == 2:
+            combined = [np.column_stack([-one[:, 0], one[:, 0]]) for one in found]
+        else:
+            pairs = [(task.positive, task.negative) for task in tasks]
+            combined = [combined_scores(one, pairs, len(classes)) for one in found]
+        return [_spread(one, classes, self._n_classes) for one in combined]

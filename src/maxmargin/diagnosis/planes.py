@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.clock import Clock
-from maxmargin.diagnosis.inputs import DiagnosedTable, draw_rows, is_wide
+from maxmargin.diagnosis.inputs import DiagnosedTable, draw_rows, is_wide, scaler
 from maxmargin.estimators import LinearSVC
 from maxmargin.geometry import Hyperplane, mistake_bound, radius
 from maxmargin.separability import Overlap, Separation
@@ -30,24 +30,12 @@ FORCED = 0.02
 
 @dataclass(frozen=True)
 class Conflicts:
-    """Rows with equal inputs and different labels.
+    """Rows with equal inputs and different labels."""
 
-    Attributes
-    ----------
-    groups : list of ndarray
-        Row numbers of each set of equal rows with different labels.
-    errors : int
-        How many rows any rule predicts wrongly: in each group all but the most frequent label.
-    share : float
-        ``errors`` divided by the number of rows: the least possible training error.
-    rows : int
-        How many rows are in these groups.
-    """
-
-    groups: list[Ints]
-    errors: int
-    share: float
-    rows: int
+    groups: list[Ints]  # row numbers of each set of equal rows with different labels
+    errors: int  # rows any rule predicts wrongly: in each group all but the most frequent label
+    share: float  # of all rows: the least possible training error
+    rows: int  # how many are in the groups
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers; of more than 100 groups the first 100."""
@@ -91,20 +79,10 @@ _ROUNDS = 30
 
 @dataclass(frozen=True)
 class Planes:
-    """What was found about every two classes.
+    """What was found about every two classes."""
 
-    Attributes
-    ----------
-    separable : bool or None
-        Whether planes separate all pairs; None if some pair is undecided and none overlaps.
-    pairs : dict
-        The Separation of each pair of class numbers that was examined.
-    rows_seen : int
-        How many rows were examined.
-    """
-
-    separable: bool | None
-    pairs: dict[tuple[int, int], Separation]
+    separable: bool | None  # None if some pair is undecided and none overlaps
+    pairs: dict[tuple[int, int], Separation]  # by the numbers of the classes, as far as examined
     rows_seen: int
 
     @property
@@ -169,15 +147,11 @@ def _decide_pair(
             break  # undecided at this precision
         plane = verified_plane(found.witness.w, X, sign, True)
         if plane is not None:
-            return _separated_by(plane, X, sign, labels), rows
+            margin, bound = plane.geometric_margin(X, sign).min(), mistake_bound(plane, X, sign)
+            return Separation(True, plane, labels, float(margin), radius(X), bound), rows
         worst = np.argsort(found.witness.functional_margin(X, sign), kind="stable")[:_ADDED]
         some = np.union1d(some, worst)
     return decide(X, positive, labels, rows, True, clock.left), rows
-
-
-def _separated_by(plane: Hyperplane, X: Any, sign: Ints, labels: tuple[Any, Any]) -> Separation:
-    margin = float(plane.geometric_margin(X, sign).min())
-    return Separation(True, plane, labels, margin, radius(X), mistake_bound(plane, X, sign))
 
 
 # ------------------------------------------------------------------- rows to give up
@@ -193,34 +167,16 @@ _MANY = 20_000  # rows that planes are fitted to; the rest only count
 
 @dataclass(frozen=True)
 class GivingUp:
-    """Bounds on the number of rows to give up, with what proves them.
-
-    Attributes
-    ----------
-    at_least, at_most : int
-        The bounds; the upper one counts the rows in ``rows``.
-    rows : ndarray
-        Without these, planes separate every two classes.
-    planes : dict
-        For each pair of class numbers the plane that separates the rest.
-    overlaps : list of Overlap
-        The disjoint witnesses.
-    n_rows : int
-        How many rows there are in all.
-    share : float
-        The share of the rows that are given up, as the metric counts them.
-    finished : bool
-        False if the search ended early, so that the bounds could be closer.
-    """
+    """Bounds on the number of rows to give up, with what proves them."""
 
     at_least: int
-    at_most: int
-    rows: Ints
-    planes: dict[tuple[int, int], Hyperplane]
-    overlaps: list[Overlap]
-    n_rows: int
-    share: float
-    finished: bool
+    at_most: int  # as many as there are in ``rows``
+    rows: Ints  # without these, planes separate every two classes
+    planes: dict[tuple[int, int], Hyperplane]  # that separate the rest of each pair of classes
+    overlaps: list[Overlap]  # the disjoint witnesses
+    n_rows: int  # in all
+    share: float  # of the rows that are given up, as the metric counts them
+    finished: bool  # False if the search ended early, so that the bounds could be closer
 
     @property
     def few(self) -> bool:
@@ -341,7 +297,7 @@ class _WitnessSearch:
 def find_fewest_wrong(
     X: Any, sign: Ints, clock: Clock, worth: Floats | None = None
 ) -> tuple[Hyperplane, Flags]:
-    """Return the plane with the fewest rows on its wrong side found in time, and those rows.
+    """Return the plane found in time that has the fewest rows on its wrong side, and those rows.
 
     To count errors instead of summing slacks, the rows furthest on the wrong side are left out,
     half of them per round; then rows with much slack are given less weight, round after round. Rows
@@ -376,10 +332,9 @@ class _PlaneSearch:
 
     def __init__(self, X: Any, sign: Ints, worth: Floats, clock: Clock) -> None:
         self._X, self._sign, self._worth, self._clock = X, sign, worth, clock
-        self._scale = _column_scales(X)
-        scaled = X @ sp.diags_array(1 / self._scale) if sp.issparse(X) else X / self._scale
         self._fitted = draw_rows((sign > 0).astype(np.int64), _MANY, np.random.default_rng(0))
-        self._rows = (scaled.tocsr() if sp.issparse(scaled) else scaled)[self._fitted]
+        scaling = scaler(sparse=True, wide=sp.issparse(X)).fit(X)
+        self._scale, self._rows = scaling.scale_, scaling.transform(X[self._fitted])
         self._size = abs(X)
         self.best: _ScoredPlane | None = None
 
@@ -450,11 +405,3 @@ class _PlaneSearch:
         lost = np.where(place[:-1] < place[1:], lost, np.inf)
         cut = int(lost.argmin())
         return -float(place[cut] + place[cut + 1]) / 2
-
-
-def _column_scales(X: Any) -> Floats:
-    if sp.issparse(X):
-        size = abs(X).max(axis=0).toarray().ravel().astype(np.float64)
-    else:
-        size = X.std(axis=0, dtype=np.float64)
-    return np.where(size > 0, size, 1.0)

@@ -179,22 +179,9 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings, lists and dicts, ready for JSON."""
-        found = {
-            "verdict": self.verdict,
-            "reason": self.reason,
-            "witness": self.witness,
-            "rungs": [{**vars(rung), "witness": rung.witness} for rung in self.rungs],
-            "warnings": list(self.warnings),
-            "advice": self.advice,
-            "recommendation": self.candidate.to_dict(),
-            "alternatives": list(self.alternatives),
-            "scoring": self.scoring,
-            "n_rows": self.n_rows,
-            "n_features": self.n_features,
-            "classes": list(self.classes),
-            "random_state": self.random_state,
-            "seconds": self.seconds,
-        }
+        found = {**vars(self), "recommendation": self.candidate}
+        for name in ("candidate", "outside", "wide"):
+            del found[name]
         return dict(plain(found))
 
     def __str__(self) -> str:

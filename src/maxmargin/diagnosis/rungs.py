@@ -101,8 +101,8 @@ class Rungs:
         copies = n - int(group.max()) - 1
         if self.conflicts.groups:
             message = (
-                f"{self.conflicts.rows} rows have equals with other labels: any rule errs on "
-                f"{self.conflicts.errors} of {n} rows ({self.conflicts.share:.2%}) or more."
+                f"{self.conflicts.rows} rows have equals with other labels: any rule is wrong on "
+                f"at least {self.conflicts.errors} of {n} rows ({self.conflicts.share:.2%})."
             )
         else:
             message = f"no equal rows have different labels ({copies} are copies of other rows)."
@@ -116,7 +116,6 @@ class Rungs:
         folds = make_folds(y, group[rows], self._rng)
         fresh = self._draw_fresh_rows(group)
         self.sample = Sample(
-            rows=rows,
             X=_as_learnt(table.X[rows], wide),
             y=y,
             folds=folds,
@@ -147,9 +146,7 @@ class Rungs:
             self._run_out("separability")
             return
         found = self.planes.decisive
-        message = "undecided at this precision: the classes touch, or nearly so."
-        if found is not None:
-            message = str(found)
+        message = str(found or "undecided at this precision: the classes touch, or nearly so.")
         if self.planes.separable and self.table.n_classes > 2:
             message = f"planes separate every two classes, with margin {self.planes.margin:.4g}."
         self.chance = self._estimate_chance()
@@ -176,7 +173,7 @@ class Rungs:
 
     @property
     def forced(self) -> bool:
-        """Whether equal rows with different labels force enough errors to rule."""
+        """Whether equal rows with different labels force so many errors that they decide."""
         return self.conflicts.share >= FORCED
 
     # ------------------------------------------------------------ rules, cross-validated
@@ -207,7 +204,7 @@ class Rungs:
             messages.append(self._compare_with_rival("naive Bayes", bayes))
         low, high = bayes_bracket(1 - float(nearest.right.mean()), self.table.n_classes)
         messages.append(
-            f"by the nearest neighbour's error, no rule errs on less than about {low:.1%} (the "
+            f"judging by the nearest neighbour, no rule errs on less than about {low:.1%} (the "
             "bound of Cover and Hart, which holds for infinitely many rows)."
         )
         evidence = {
@@ -230,18 +227,16 @@ class Rungs:
 
     def try_networks(self) -> None:
         """Cross-validate networks, and compare them with the best rung below."""
-        if self.sample.X.shape[1] > _DENSE_COLUMNS:
-            self._skip("networks", f"not asked: over {_DENSE_COLUMNS} columns take too long.")
-        elif not self._cannot_gain("networks"):
+        if not self._too_wide("networks") and not self._cannot_gain("networks"):
             self._score("networks", families.score_networks(self.sample, self._seed))
 
     def try_trees(self) -> None:
         """Cross-validate gradient boosting, a yardstick from outside, beside the ladder's best."""
         name = "gradient boosting"
-        if self.sample.X.shape[1] > _DENSE_COLUMNS:
-            self._skip(name, f"not asked: over {_DENSE_COLUMNS} columns take too long.")
-        elif self.table.n_classes > _TREE_CLASSES:
-            self._skip(name, f"not asked: over {_TREE_CLASSES} classes take too long.")
+        if self._too_wide(name):
+            return
+        if self.table.n_classes > _TREE_CLASSES:
+            self._skip(name, f"not asked: more than {_TREE_CLASSES} classes take too long.")
         elif not self._cannot_gain(name):
             self._score(name, families.score_gradient_boosting(self.sample))
 
@@ -249,9 +244,7 @@ class Rungs:
     def chosen(self) -> str:
         """The rung of the ladder to use: the first, unless a later one is better beyond noise."""
         current = ""
-        for name in _LADDER:
-            if name not in self.scored:
-                continue
+        for name in (name for name in _LADDER if name in self.scored):
             if not current or self._compare(name, current).significant:
                 current = name
         return current
@@ -373,17 +366,18 @@ class Rungs:
             self._skip("giving up", "not asked: it cannot change the verdict.")
             return
         if self.sample.wide and self.table.n_classes > _WIDE_CLASSES:
-            message = f"not asked: every two of {self.table.n_classes} wide classes take too long."
+            message = (
+                f"not asked: {self.table.n_classes} classes of wide rows take too long, two by two."
+            )
             self._skip("giving up", message)
             return
-        metric = Metric.of(self.scoring, self.table.y)
         n = len(self.table.y)
-        self.given_up = give_up(self.table, self.clock, self._rng, n * metric.weight)
-        if self.given_up is None:
+        worth = n * Metric.of(self.scoring, self.table.y).weight
+        self.given_up = found = give_up(self.table, self.clock, self._rng, worth)
+        if found is None:
             self._run_out("giving up")
-            return
-        message, evidence = f"{self.given_up}.", self.given_up.to_dict()
-        self._answer("giving up", message, n, evidence, self.given_up)
+        else:
+            self._answer("giving up", f"{found}.", n, found.to_dict(), found)
 
     @property
     def unfinished(self) -> bool:
@@ -397,6 +391,12 @@ class Rungs:
         if self.unfinished:
             return "not asked: the time ran out before all methods were compared."
         return "not asked: nothing could be cross-validated."
+
+    def _too_wide(self, name: str) -> bool:
+        wide = bool(self.sample.X.shape[1] > _DENSE_COLUMNS)
+        if wide:
+            self._skip(name, f"not asked: more than {_DENSE_COLUMNS} columns take too long.")
+        return wide
 
     def _cannot_gain(self, name: str) -> bool:
         if not self._cross_validates(name):
@@ -426,13 +426,11 @@ class Rungs:
         if found is None:
             self._run_out(name)
             return
-        message = self._compare_with_rival(name, found)
-        evidence: dict[str, Any] = found.to_dict()
-        if note:
-            evidence["note"] = note
-        if name in self.gain:
-            evidence["comparison"] = self.gain[name].to_dict()
-        self._answer(name, f"{message}.", self.n_compared, evidence, self.gain.get(name))
+        message, gain = self._compare_with_rival(name, found), self.gain.get(name)
+        evidence = found.to_dict() | ({"note": note} if note else {})
+        if gain is not None:
+            evidence["comparison"] = gain.to_dict()
+        self._answer(name, f"{message}.", self.n_compared, evidence, gain)
 
     def _describe_score(self, found: Scored) -> str:
         if self.scoring == "accuracy":

@@ -24,21 +24,11 @@ _TINY = 1e-12  # p that no thick tail explains
 
 @dataclass(frozen=True)
 class Metric:
-    """A weighted share of rows.
+    """A weighted share of rows."""
 
-    Attributes
-    ----------
-    name : str
-        As scikit-learn calls it: "accuracy" or "balanced_accuracy".
-    y : ndarray of int
-        The classes of the rows.
-    weight : ndarray
-        What a row of each class counts; over all rows this adds up to 1.
-    """
-
-    name: str
-    y: Ints
-    weight: Floats
+    name: str  # as scikit-learn calls it: "accuracy" or "balanced_accuracy"
+    y: Ints  # the classes of the rows
+    weight: Floats  # what a row of each class counts; over all rows this adds up to 1
 
     @classmethod
     def of(cls, name: str, y: Ints, n_classes: int = 0) -> "Metric":
@@ -47,11 +37,6 @@ class Metric:
         if name == "accuracy":
             return cls(name, y, np.full(len(counts), 1.0 / len(y)))
         return cls(name, y, 1.0 / (np.count_nonzero(counts) * np.maximum(counts, 1)))
-
-    @property
-    def words(self) -> str:
-        """The name as it stands in sentences."""
-        return self.name.replace("_", " ")
 
     def score(self, right: Flags) -> float:
         """Return the weighted share of rows that are right."""
@@ -90,44 +75,40 @@ def wilson(share: float, n: float) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Two ways to predict, compared row by row on rows that neither was fitted to.
+class _Test:
+    """A p-value, corrected for the number of tests, and the level that it must fall below."""
 
-    Attributes
-    ----------
-    better, worse : str
-        What is claimed to be better than what.
-    wins, losses : int
-        Rows that only the one, and only the other, predicted correctly.
-    lead : float
-        Difference of the scores, by the metric.
-    p_value : float
-        Chance of such a lead, or a larger one, if both were equally good: a one-sided sign test in
-        which rows count as they do in the metric (for accuracy, McNemar's test with the mid-p
-        correction), times ``tests``.
-    tests : int
-        How many comparisons were made to find this one.
-    level : float
-        What ``p_value`` must fall below to be significant.
-    metric : str
-        "accuracy" or "balanced_accuracy".
-    """
-
-    better: str
-    worse: str
-    wins: int
-    losses: int
-    lead: float
     p_value: float
-    tests: int = 1
-    level: float = LEVEL
-    metric: str = "accuracy"
+    level: float
 
     @property
     def significant(self) -> bool:
         """Whether chance is an unlikely explanation: p_value < level."""
         return self.p_value < self.level
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and strings."""
+        return {**vars(self), "significant": self.significant}
+
+
+@dataclass(frozen=True)
+class Comparison(_Test):
+    """Two ways to predict, compared row by row on rows that neither was fitted to.
+
+    ``p_value`` is the chance of such a lead, or a larger one, if both were equally good: a
+    one-sided sign test in which rows count as they do in the metric (for accuracy, McNemar's test
+    with the mid-p correction), times ``tests``, the number of comparisons made to find this one.
+    """
+
+    better: str
+    worse: str
+    wins: int  # rows that only the one predicted correctly
+    losses: int  # and only the other
+    lead: float  # difference of the scores, by the metric
+    p_value: float
+    tests: int = 1
+    level: float = LEVEL
+    metric: str = "accuracy"
 
     def __str__(self) -> str:
         verb = "beats" if self.significant else "does not beat"
@@ -137,10 +118,6 @@ class Comparison:
             f"{'row' if self.wins == 1 else 'rows'}, wrong alone on {self.losses} "
             f"(p = {self.p_value:.2g})"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers and strings."""
-        return {**vars(self), "significant": self.significant}
 
 
 def compare(
@@ -209,22 +186,13 @@ def sign_test(wins: Floats, losses: Floats, weight: Floats) -> float:
 
 
 @dataclass(frozen=True)
-class Ranking:
+class Ranking(_Test):
     """How well a rule's scores put rows of a class above the others, on rows not fitted to.
 
-    Attributes
-    ----------
-    method : str
-        The rule.
-    auc : float
-        Area under the ROC curve, of each class against the rest, averaged over classes and folds.
-    low, high : float
-        Its 95 % interval.
-    p_value : float
-        Chance of such a ranking, or a better one, if labels had nothing to do with the scores: the
-        rank sum test with folds as strata, times ``tests``.
-    tests : int
-        How many tests were made to find this one.
+    ``auc`` is the area under the ROC curve, of each class against the rest, averaged over classes
+    and folds, with a 95 % interval from ``low`` to ``high``. ``p_value`` is the chance of such a
+    ranking, or a better one, if labels had nothing to do with the scores: the rank sum test with
+    folds as strata, times ``tests``.
     """
 
     method: str
@@ -235,21 +203,12 @@ class Ranking:
     tests: int = 1
     level: float = SIGNAL
 
-    @property
-    def significant(self) -> bool:
-        """Whether chance is an unlikely explanation: p_value < level."""
-        return self.p_value < self.level
-
     def __str__(self) -> str:
         verb = "ranks" if self.significant else "does not rank"
         return (
             f"{self.method} {verb} rows better than chance: AUC {self.auc:.3f}, between "
             f"{self.low:.3f} and {self.high:.3f} (p = {self.p_value:.2g})"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers and strings."""
-        return {**vars(self), "significant": self.significant}
 
 
 def rank(method: str, scores: Floats, y: Ints, folds: Ints, tests: int = 1) -> Ranking:
@@ -301,28 +260,14 @@ def _reordered(parts: "list[_Placements]", auc: float) -> float:
 
 @dataclass(frozen=True)
 class _Placements:
-    """How the rows of a fold are ranked.
+    """How the rows of a fold are ranked."""
 
-    Attributes
-    ----------
-    y : ndarray
-        Their classes.
-    worth : ndarray of shape (n, n_classes)
-        What a row adds to the mean AUC if it has a class.
-    offset : float
-        What the AUC lacks if it is added up so.
-    area : float
-        The mean AUC of the classes against the rest.
-    chance, own : float
-        Its variance over all orders of the labels, and over samples of such rows.
-    """
-
-    y: Ints
-    worth: Floats
-    offset: float
-    area: float
-    chance: float
-    own: float
+    y: Ints  # their classes
+    worth: Floats  # what a row (n of them) adds to the mean AUC if it has a class (a column each)
+    offset: float  # what the AUC lacks if it is added up so
+    area: float  # the mean AUC of the classes against the rest
+    chance: float  # its variance over all orders of the labels
+    own: float  # and over samples of such rows
 
     @classmethod
     def of(cls, scores: Floats, y: Ints) -> "_Placements | None":

@@ -1,7 +1,7 @@
 """scikit-learn's own callbacks (1.9 and later), kept to this file.
 
-``sklearn.callback`` is imported only when somebody sets a callback: it is slow to load, and older
-versions do not have it.
+``sklearn.callback`` is imported only when a callback is set: it is slow to load, and older versions
+do not have it.
 """
 
 from collections.abc import Callable

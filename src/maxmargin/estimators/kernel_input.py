@@ -1,15 +1,69 @@
 """Estimators with any kernel: the kernel their parameters describe, and the input it takes."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-from maxmargin.estimators.svm.parts import as_objects, checked_gram
 from maxmargin.geometry.inputs import largest_squared_norm
-from maxmargin.kernels import Kernel, Precomputed
-from maxmargin.kernels.names import is_precomputed
+from maxmargin.kernels import Kernel, Precomputed, as_kernel
+from maxmargin.kernels.compose import Constant
+from maxmargin.kernels.names import NAMED_DEFAULTS, is_precomputed, refuse_for_objects
+from maxmargin.kernels.precomputed import asymmetry, is_symmetric
+from maxmargin.kernels.prepared import is_numeric
 from maxmargin.validation.data import LARGEST_SQUARE, check_rows, refuse_overflow
+
+
+class KernelInput:
+    """An estimator with the parameters kernel, gamma, degree and coef0.
+
+    Its input are rows of numbers, kernel values (kernel="precomputed"), or a list of objects.
+    """
+
+    _kernel_defaults: ClassVar[dict[str, Any]] = NAMED_DEFAULTS
+    _kept_rows: str  # the fitted attribute with rows or objects of the training data
+    kernel: Any
+    kernel_: Kernel
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        given = is_precomputed(self.kernel)
+        tags.input_tags.pairwise, tags.input_tags.sparse = given, not given
+        return tags
+
+    def _named_kernel(self, objects: bool = False) -> Kernel:
+        """Return the kernel that the parameters describe, for objects or for rows."""
+        named = {name: getattr(self, name) for name in self._kernel_defaults}
+        kernel = self.kernel
+        if isinstance(kernel, Kernel):
+            refuse_for_objects(named, self._kernel_defaults)
+        else:
+            if named["gamma"] is self._kernel_defaults["gamma"] is None:
+                named["gamma"] = "auto"
+            kernel = as_kernel(kernel, **named)
+        return adapt_kernel(kernel, objects)
+
+    def _check_input(self, X: Any, *, reset: bool) -> Any:
+        """Return checked rows, kernel values or objects; with ``reset``, those of ``fit``."""
+        objects = not is_numeric(X) if reset else getattr(self, self._kept_rows).dtype.kind == "O"
+        kernel = self._named_kernel(objects) if reset else self.kernel_
+        if objects and kernel.takes_objects:
+            return as_objects(X)
+        if kernel.takes_gram and sp.issparse(X):
+            raise TypeError(
+                "Sparse precomputed kernels are not supported, as dense data is required: pass "
+                "X.toarray()."
+            )
+        X = check_rows(self, X, reset=reset)
+        if kernel.takes_gram:
+            return checked_gram(X) if reset else X
+        refuse_overflow(self, X, largest_squared_norm(X), self._largest_square(X))
+        return X
+
+    def _largest_square(self, _X: Any) -> float:
+        """Return the largest ‖x‖² that does not overflow later."""
+        return LARGEST_SQUARE
 
 
 def adapt_kernel(kernel: Kernel, objects: bool) -> Kernel:
@@ -24,56 +78,45 @@ def adapt_kernel(kernel: Kernel, objects: bool) -> Kernel:
     return kernel
 
 
-def check_kernel_input(
-    estimator: Any,
-    kernel: Kernel,
-    X: Any,
-    *,
-    objects: bool,
-    reset: bool,
-    largest_square: float = LARGEST_SQUARE,
-    largest_single: float | None = None,
-) -> Any:
-    """Return rows, kernel values or objects; raise if there is something wrong with them.
+def named_kernel(estimator: Any, objects: bool = False) -> Kernel:
+    """Return the kernel as an estimator's parameters say it; of a function, for objects or rows."""
+    kernel, gamma = estimator.kernel, estimator.gamma
+    named = isinstance(kernel, str) and kernel in ("rbf", "poly", "sigmoid")
+    number = isinstance(gamma, int | float | np.number) and not isinstance(gamma, bool)
+    if named and number and gamma == 0:  # as scikit-learn allows: then rows do not matter
+        inner = float(estimator.coef0)
+        flat = {"rbf": 1.0, "poly": inner**estimator.degree, "sigmoid": float(np.tanh(inner))}
+        return Constant(flat[kernel])
+    degree, coef0 = estimator.degree, estimator.coef0
+    return adapt_kernel(as_kernel(kernel, gamma=gamma, degree=degree, coef0=coef0), objects)
 
-    Parameters
-    ----------
-    estimator : estimator
-        Whose columns they are: with ``reset`` it takes their number and names from X.
-    kernel : Kernel
-        What they are for.
-    X : matrix or sequence of objects
-        The input.
-    objects : bool
-        Whether X holds objects rather than rows of numbers.
-    reset : bool
-        Whether this is the input of ``fit``.
-    largest_square, largest_single : float
-        The largest ‖x‖² allowed; and for float32 rows, if that is different.
-    """
-    if objects and kernel.takes_objects:
-        return as_objects(X)
-    if kernel.takes_gram and sp.issparse(X):
-        raise TypeError(
-            "Sparse precomputed kernels are not supported, as dense data is required: pass "
-            "X.toarray()."
+
+def as_objects(X: Any) -> npt.NDArray[Any]:
+    """Return any objects as a 1-D array of them."""
+    items = list(X)
+    if not items:
+        raise ValueError("Found array with 0 sample(s), while a minimum of 1 is required.")
+    objects = np.empty(len(items), dtype=object)
+    for i, item in enumerate(items):
+        objects[i] = item
+    return objects
+
+
+def checked_gram(K: Any) -> Any:
+    """Return kernel values that can be a Gram matrix, or raise."""
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"Precomputed matrix must be a square matrix. Input is a {K.shape[0]}x{K.shape[1]} "
+            "matrix: give the kernel values of all training rows with all training rows."
         )
-    X = check_rows(estimator, X, reset=reset)
-    if kernel.takes_gram:
-        return checked_gram(X) if reset else X
-    if largest_single is not None and X.dtype == np.float32:
-        largest_square = largest_single
-    refuse_overflow(estimator, X, largest_squared_norm(X), largest_square)
-    return X
+    if not is_symmetric(K):
+        raise ValueError(
+            f"The precomputed Gram matrix is not symmetric, by {asymmetry(K):.2g} of its largest "
+            "value: mm.check_kernel(K) tells more and can repair it."
+        )
+    return K
 
 
 def count_threads(n_jobs: int | None) -> int | None:
     """Return the number of threads that ``n_jobs`` asks for; None: as many as BLAS uses."""
     return None if n_jobs in (None, -1) else int(n_jobs)
-
-
-def set_kernel_tags(tags: Any, kernel: Any) -> Any:
-    """Return scikit-learn's tags, with what they say of a precomputed kernel."""
-    given = is_precomputed(kernel)
-    tags.input_tags.pairwise, tags.input_tags.sparse = given, not given
-    return tags

@@ -1,6 +1,7 @@
 """Several classes as several questions with two answers."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -94,3 +95,43 @@ def combined_scores(scores: Floats, tasks: list[tuple[int, int]], n_classes: int
     if absent.any():
         out[:, absent] = out[:, ~absent].min(axis=1, keepdims=True) - 1.0
     return out
+
+
+class Pairs:
+    """One against one: each class is in K − 1 of the pairs (i, j), i < j, and i is positive.
+
+    Side r of class c is its pair with class r, or r + 1 if r ≥ c; of two classes the second is
+    positive. This is how scikit-learn lays out ``dual_coef_``.
+    """
+
+    def __init__(self, n_classes: int) -> None:
+        self.pairs = list(combinations(range(n_classes), 2))
+        self._n_classes = n_classes
+
+    @cached_property
+    def number(self) -> Ints:
+        """Which pair side r of class c is, by (c, r)."""
+        number = np.zeros((self._n_classes, self._n_classes - 1), dtype=np.int64)
+        for k, (i, j) in enumerate(self.pairs):
+            number[i, j - 1] = number[j, i] = k
+        return number
+
+    @cached_property
+    def sign(self) -> Floats:
+        """Which side of the plane class c is on, by (c, r)."""
+        sign = np.where(
+            np.arange(self._n_classes - 1) >= np.arange(self._n_classes)[:, None], 1, -1
+        )
+        return (-sign if self._n_classes == 2 else sign).astype(np.float64)
+
+    def spread(self, values: npt.NDArray[Any], labels: Ints) -> npt.NDArray[Any]:
+        """Return values by (side, row) as values by (pair, row); 0 where a row has no part."""
+        out = np.zeros((len(self.pairs), len(labels)), dtype=values.dtype)
+        for side in range(len(values)):
+            out[self.number[labels, side], np.arange(len(labels))] = values[side]
+        return out
+
+    def gathered(self, values: npt.NDArray[Any], labels: Ints) -> npt.NDArray[Any]:
+        """Return values by (pair, row) as values by (side, row)."""
+        each = np.arange(len(labels))
+        return np.stack([values[number[labels], each] for number in self.number.T])

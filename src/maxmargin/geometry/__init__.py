@@ -19,8 +19,15 @@ from maxmargin.geometry.bounds import (
     radius,
 )
 from maxmargin.geometry.models import hyperplane
-from maxmargin.geometry.placing import best_offset, canonical, marginal_classifiers
-from maxmargin.geometry.planes import ClassMargins, Hyperplane, KernelHyperplane, Plane
+from maxmargin.geometry.planes import (
+    ClassMargins,
+    Hyperplane,
+    KernelHyperplane,
+    Plane,
+    best_offset,
+    canonical,
+    marginal_classifiers,
+)
 
 __all__ = [
     "ClassMargins",

@@ -19,12 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin.geometry.inputs import (
+    BLOCK_SIZE,
     KernelLike,
+    blocks,
     check_number,
     check_positive,
     check_rows,
     check_vector,
-    largest_self_product,
     largest_squared_norm,
     row_products,
 )
@@ -68,7 +69,7 @@ def mistake_bound(
     start_norm: float = 0.0,
     fit_intercept: bool = True,
 ) -> float:
-    """Return how many updates a perceptron makes at most, in any order and any number of passes.
+    """Return the most updates a perceptron can make, in any order and any number of passes.
 
     (R̃² + 2θ/η)/γ̃² + 2‖w̃₀‖/(ηγ̃) with γ̃ = min y f/√(‖w‖² + b²) and R̃² = max ‖x‖² + 1 (for a kernel
     max K(x, x) + 1). The better the plane, the lower the bound; it is infinite for a plane that
@@ -122,16 +123,16 @@ def multiclass_mistake_bound(
     start_norm: float = 0.0,
     fit_intercept: bool = True,
 ) -> float:
-    """Return how many updates a multiclass perceptron makes at most.
+    """Return the largest number of updates a multiclass perceptron can make.
 
     (2R̃² + 2θ/η)/γ̃² + 2‖W̃₀‖/(ηγ̃) with γ̃ the smallest s_y − max s_r over r ≠ y, of the scores
     s = Wx + b, divided by the Frobenius norm of (W, b). An update moves the right class and its
-    best rival, where the one leads the other by θ or less.
+    best rival if the lead of the former over the latter is θ or less.
 
     Parameters
     ----------
     W : array-like of shape (K, d)
-        Weights, one row a class.
+        Weights, one row per class.
     b : array-like of shape (K,)
         Intercepts.
     X : array-like or sparse matrix of shape (n, d)
@@ -210,7 +211,14 @@ def update_bound(
 
 
 def _self_product(kernel: KernelLike, X: Any) -> float:
-    largest = largest_self_product(kernel, X)
+    """Return max K(x, x) over the rows."""
+    if hasattr(kernel, "diag"):
+        largest = max(float(np.max(kernel.diag(block))) for block in blocks(X))
+    else:  # from small square Gram matrices
+        largest = max(
+            float(np.diagonal(kernel.gram(block, block)).max())
+            for block in blocks(X, width=BLOCK_SIZE // 64)
+        )
     if largest < 0:
         raise ValueError(f"kernel is not positive semidefinite: K(x, x) = {largest:g} for some x")
     return largest

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils import check_array
+from sklearn.utils.extmath import row_norms
 
 from maxmargin.validation.data import classes_of
 
@@ -39,7 +40,7 @@ def check_rows(X: Any, n_features: int | None = None, name: str = "X") -> Any:
 
 
 def check_vector(v: Any, name: str) -> Vector:
-    """Return a finite vector as a float64 copy that nobody can change."""
+    """Return a finite vector as a read-only float64 copy."""
     vector = np.array(v, dtype=np.float64)
     if vector.ndim != 1 or not len(vector) or not np.isfinite(vector).all():
         raise ValueError(
@@ -90,13 +91,14 @@ def signs(y: Any, n_rows: int) -> Vector:
     return np.where(labels == classes[1], 1.0, -1.0)
 
 
-def blocks(X: Any, width: int = 0) -> Iterator[Any]:
+def blocks(X: Any, width: int = 0, begin: int = 0, end: int | None = None) -> Iterator[Any]:
     """Yield consecutive rows as float64, few enough for a block of rows × ``width`` numbers."""
     n_rows = X.shape[0]
+    end = n_rows if end is None else end
     per_row = math.ceil(X.nnz / n_rows) if is_sparse(X) else X.shape[1]
     step = max(1, BLOCK_SIZE // max(1, per_row, width))
-    for start in range(0, n_rows, step):
-        yield X[start : start + step].astype(np.float64, copy=False)
+    for start in range(begin, end, step):
+        yield X[start : min(start + step, end)].astype(np.float64, copy=False)
 
 
 def row_products(X: Any, matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -108,23 +110,8 @@ def row_products(X: Any, matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.floa
 
 def largest_squared_norm(X: Any) -> float:
     """Return max ‖x‖² over the rows."""
-    return max(float(_squared_norms(block).max()) for block in blocks(X))
-
-
-def _squared_norms(block: Any) -> Vector:
-    if is_sparse(block):
-        # multiply, unlike power, is right for matrices that list an entry twice.
-        return np.asarray(block.multiply(block).sum(axis=1), dtype=np.float64).ravel()
-    return np.asarray(np.einsum("ij,ij->i", block, block))
-
-
-def largest_self_product(kernel: KernelLike, X: Any) -> float:
-    """Return max K(x, x) over the rows."""
-    diagonal = getattr(kernel, "diag", None)
-    if diagonal is not None:
-        return max(float(np.max(diagonal(block))) for block in blocks(X))
-    # Without a diagonal of its own, take one from small square Grams.
-    return max(
-        float(np.diagonal(kernel.gram(block, block)).max())
-        for block in blocks(X, width=BLOCK_SIZE // 64)
-    )
+    if is_sparse(X) and not X.has_canonical_format:  # an entry may be listed twice
+        X = X.copy()
+        X.sum_duplicates()
+    parts = [X] if X.dtype == np.float64 else blocks(X)
+    return max(float(row_norms(part, squared=True).max()) for part in parts)

@@ -1,10 +1,10 @@
-"""Planes with given weights, in the space of the data or in a kernel's feature space."""
+"""Planes in the space of the data or in a kernel's feature space, and where to put them."""
 
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from maxmargin.geometry.inputs import (
     row_products,
     signs,
 )
-from maxmargin.kernels import Kernel as OurKernel
+from maxmargin.kernels import Kernel
 
 
 class ClassMargins(NamedTuple):
@@ -50,20 +50,25 @@ class Plane(ABC):
         """Return ‖w‖."""
 
     @abstractmethod
+    def gradient(self, X: Any) -> npt.NDArray[np.float64]:
+        """Return ∂f/∂x at each row: how the score responds to a change of each column."""
+
+    @abstractmethod
+    def _with(self, factor: float, b: float) -> Self:
+        """Return the plane with weights factor·w and another b."""
+
     def scaled(self, c: float) -> Self:
         """Return the same plane written as (c w, c b), for c > 0."""
+        c = check_positive("c", c)
+        return self._with(c, c * self.b)
 
-    @abstractmethod
     def flipped(self) -> Self:
         """Return the plane with its sides exchanged: (−w, −b)."""
+        return self._with(-1.0, 0.0 - self.b)
 
-    @abstractmethod
     def parallel(self, b: float) -> Self:
         """Return the plane with the same w and another b."""
-
-    @abstractmethod
-    def gradient(self, X: Any) -> npt.NDArray[np.float64]:
-        """Return ∂f/∂x at each row: how the score answers to a change of each column."""
+        return self._with(1.0, b)
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Return +1 where f > 0, else −1."""
@@ -97,9 +102,7 @@ class Plane(ABC):
     def class_margins(self, X: Any, y: Any) -> ClassMargins:
         """Return min |f|/‖w‖ for each class."""
         distance = self.absolute_distance(X)
-        positive = signs(y, len(distance)) > 0
-        if positive.all() or not positive.any():
-            raise ValueError("y has one class only; margins of both classes need both")
+        positive = _positive(y, len(distance))
         return ClassMargins(float(distance[~positive].min()), float(distance[positive].min()))
 
     def total_margin(self, X: Any, y: Any) -> float:
@@ -111,6 +114,13 @@ class Plane(ABC):
         if self.norm == 0:
             raise ValueError("w is zero: it has no direction, so distances are undefined")
         return self.norm
+
+
+def _positive(y: Any, n_rows: int) -> npt.NDArray[np.bool_]:
+    positive: npt.NDArray[np.bool_] = signs(y, n_rows) > 0
+    if positive.all() or not positive.any():
+        raise ValueError("y has one class only; points of both classes are needed")
+    return positive
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -197,18 +207,8 @@ class Hyperplane(Plane):
             raise ValueError(f"the line has no x₂ for a given x₁: {where}")
         return -self.b / w2 - (w1 / w2) * np.asarray(x1, dtype=np.float64)
 
-    def scaled(self, c: float) -> Self:
-        """Return the same plane written as (c w, c b), for c > 0."""
-        c = check_positive("c", c)
-        return replace(self, w=c * self.w, b=c * self.b)
-
-    def flipped(self) -> Self:
-        """Return the plane with its sides exchanged: (−w, −b)."""
-        return replace(self, w=0.0 - self.w, b=0.0 - self.b)
-
-    def parallel(self, b: float) -> Self:
-        """Return the plane with the same w and another b."""
-        return replace(self, b=b)
+    def _with(self, factor: float, b: float) -> Self:
+        return replace(self, w=factor * self.w + 0.0, b=b)  # + 0.0: no weight is −0
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -274,14 +274,14 @@ class KernelHyperplane(Plane):
         return self._products(check_rows(X, self.vectors.shape[1])) + self.b
 
     def gradient(self, X: Any) -> npt.NDArray[np.float64]:
-        """Return Σ aₙ ∂K(xₙ, x)/∂x at each row: how the score answers to a change of each column.
+        """Return Σ aₙ ∂K(xₙ, x)/∂x at each row: how the score responds to a change of each column.
 
-        For kernels of ``mm.kernels`` and what they compose; at a kink, the mean of both sides. The
-        mean of its size over rows, times the spread of a column, says how much the column matters.
+        For kernels of ``mm.kernels`` and their compositions; at a kink, the mean of both sides. Its
+        mean absolute value over rows, times the spread of a column, is how much the column matters.
         """
         X = check_rows(X, self.vectors.shape[1])
         Z = self.vectors.toarray() if is_sparse(self.vectors) else self.vectors
-        if not isinstance(self.kernel, OurKernel):
+        if not isinstance(self.kernel, Kernel):
             raise TypeError(f"the derivative of {self.kernel!r} is not known")
         self.kernel.gram(X[:1], self.vectors[:1])  # says what is wrong with its parameters
         parts = []
@@ -292,9 +292,9 @@ class KernelHyperplane(Plane):
         return np.concatenate(parts)
 
     def contributions(self, X: Any) -> npt.NDArray[np.float64]:
-        """Return aₙK(xₙ, x) for each row x and each n: with b, their sum is f.
+        """Return aₙK(xₙ, x) for each row x and each n: together with b, they add up to f.
 
-        The largest say which of the training rows speak for, or against, the positive class.
+        The largest show which training rows speak for, or against, the positive class.
         """
         X = check_rows(X, self.vectors.shape[1])
         grams = [self.kernel.gram(x, self.vectors) for x in blocks(X, width=len(self.coefficients))]
@@ -305,15 +305,122 @@ class KernelHyperplane(Plane):
         grams = (self.kernel.gram(x, self.vectors) for x in blocks(X, width=len(a)))
         return np.concatenate([(np.abs(K) if absolute else K) @ a for K in grams])
 
-    def scaled(self, c: float) -> Self:
-        """Return the same plane written as (c w, c b), for c > 0."""
-        c = check_positive("c", c)
-        return replace(self, coefficients=c * self.coefficients, b=c * self.b)
+    def _with(self, factor: float, b: float) -> Self:
+        return replace(self, coefficients=factor * self.coefficients + 0.0, b=b)
 
-    def flipped(self) -> Self:
-        """Return the plane with its sides exchanged: (−w, −b)."""
-        return replace(self, coefficients=0.0 - self.coefficients, b=0.0 - self.b)
 
-    def parallel(self, b: float) -> Self:
-        """Return the plane with the same w and another b."""
-        return replace(self, b=b)
+# ------------------------------------------------------------------- among labelled points
+
+P = TypeVar("P", bound=Plane)
+
+
+def best_offset(w: Plane | npt.ArrayLike, X: Any, y: Any) -> float:
+    """Return the b that puts the plane midway between the nearest points of the classes.
+
+    b = −½ (min₊ w·x + max₋ w·x). It maximises min y f, and so the margin if w separates.
+
+    Parameters
+    ----------
+    w : array-like of shape (d,), or a plane
+        Weights; of a plane only the weights are used, never its b.
+    X : array-like or sparse matrix of shape (n, d)
+        Points.
+    y : array-like of shape (n,)
+        Labels of two classes.
+
+    Examples
+    --------
+    >>> best_offset([1, 0], [[0, 5], [4, 3], [9, 1]], [-1, 1, 1])
+    -2.0
+    """
+    lowest_positive, highest_negative = _facing(_plane(w), X, y)
+    # Halved first, so that the sum cannot overflow; 0 − t, so that b is never −0.
+    return 0.0 - (0.5 * lowest_positive + 0.5 * highest_negative)
+
+
+def canonical(plane: P, X: Any, y: Any) -> P:
+    """Return the same plane, scaled so that min y f = 1 and its margin is 1/‖w‖.
+
+    Parameters
+    ----------
+    plane : Hyperplane or KernelHyperplane
+        A plane that separates the classes; otherwise a ValueError counts the points in the way.
+    X : array-like or sparse matrix of shape (n, d)
+        Points.
+    y : array-like of shape (n,)
+        Labels.
+
+    Examples
+    --------
+    >>> canonical(Hyperplane([4, 0], 0), [[-1, 0], [2, 0]], [-1, 1])
+    Hyperplane(w=array([1., 0.]), b=0.0)
+    """
+    if not isinstance(plane, Plane):
+        raise TypeError(_no_plane(plane))
+    margins = plane.functional_margin(X, y)
+    if wrong := int(np.count_nonzero(margins <= 0)):
+        raise ValueError(
+            f"plane does not separate the classes: {wrong} of {len(margins)} points are on the "
+            "wrong side or on the plane itself"
+        )
+    return plane.scaled(1.0 / float(margins.min()))
+
+
+@overload
+def marginal_classifiers(plane: P, X: Any, y: Any) -> tuple[P, P]: ...
+@overload
+def marginal_classifiers(plane: npt.ArrayLike, X: Any, y: Any) -> tuple[Hyperplane, Hyperplane]: ...
+def marginal_classifiers(plane: Plane | npt.ArrayLike, X: Any, y: Any) -> tuple[Plane, Plane]:
+    """Return the two parallel planes that touch the nearest point of each class.
+
+    Parameters
+    ----------
+    plane : Hyperplane, KernelHyperplane, or weights of shape (d,)
+        The direction; only its weights are used. A ValueError says if no parallel plane separates.
+    X : array-like or sparse matrix of shape (n, d)
+        Points.
+    y : array-like of shape (n,)
+        Labels of two classes.
+
+    Returns
+    -------
+    (negative, positive)
+        Planes with the same w, touching the negative and the positive class.
+
+    Examples
+    --------
+    >>> negative, positive = marginal_classifiers([1, 0], [[0, 5], [4, 3]], [-1, 1])
+    >>> negative.b, positive.b
+    (0.0, -4.0)
+    """
+    direction = _plane(plane)
+    lowest_positive, highest_negative = _facing(direction, X, y)
+    if lowest_positive <= highest_negative:
+        raise ValueError(
+            "no plane with this w separates the classes: w·x reaches "
+            f"{highest_negative:g} in the negative and {lowest_positive:g} in the positive class"
+        )
+    return direction.parallel(0.0 - highest_negative), direction.parallel(0.0 - lowest_positive)
+
+
+def _plane(w: Plane | npt.ArrayLike) -> Plane:
+    # parallel(0): w·x itself, not f − b, which would round twice.
+    if isinstance(w, Plane):
+        return w.parallel(0.0)
+    if hasattr(w, "fit"):
+        raise TypeError(_no_plane(w))
+    return Hyperplane(np.asarray(w))
+
+
+def _no_plane(given: Any) -> str:
+    return (
+        f"{type(given).__name__} is not a plane: pass mm.geometry.Hyperplane(w, b), or for a "
+        "fitted model mm.geometry.hyperplane(model)"
+    )
+
+
+def _facing(direction: Plane, X: Any, y: Any) -> tuple[float, float]:
+    """Return min w·x over the positive and max w·x over the negative class."""
+    products = direction.decision_function(X)
+    positive = _positive(y, len(products))
+    return float(products[positive].min()), float(products[~positive].max())

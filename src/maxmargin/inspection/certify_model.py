@@ -8,8 +8,7 @@ from maxmargin.certificates import Certificate, together
 from maxmargin.certificates import certify as certify_point
 from maxmargin.inspection.foreign import READERS, PerceptronFacts, Reader, TrainingData
 from maxmargin.inspection.foreign.linear import certify_by_bound
-from maxmargin.inspection.model_view import read_problems, view_model
-from maxmargin.problems.problem import KernelProblem
+from maxmargin.inspection.model_view import view_model
 from maxmargin.validation.data import check_rows, refuse_swapped, regression_weights
 
 
@@ -65,9 +64,10 @@ def certify(
     view = view_model(model)
     machine = view.machine
     seen = view.transform(X)
-    solved = read_problems(machine, seen, y, sample_weight)
-    if solved is not None:
-        return together([_certify_point(problem, point, max_time) for problem, point in solved])
+    if hasattr(machine, "solution"):  # ours, or made to be checked
+        check_is_fitted(machine)
+        solved = machine.solution(seen, y, sample_weight)
+        return together([_certify_point(problem, point, max_time) for problem, point, _ in solved])
     reader = _find_reader(machine)
     check_is_fitted(machine)
     rows = check_rows(machine, seen, reset=False)
@@ -77,9 +77,7 @@ def certify(
 
 def _certify_point(problem: Any, point: Any, max_time: float | None) -> Certificate:
     """Certify a point of one of our models; without duals for these rows, find a bound."""
-    if isinstance(problem, KernelProblem):
-        return certify_point(problem, point, keep_intercept=True)
-    if point.beta is None or len(point.beta) != problem.X.shape[0]:
+    if point.beta is None or len(point.beta) != problem.variables:
         return certify_by_bound(problem, point.w, float(point.b), max_time)
     return certify_point(problem, point, keep_intercept=True)
 

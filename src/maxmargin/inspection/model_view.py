@@ -131,18 +131,6 @@ def take_rows(X: Any, rows: Any) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
-def read_problems(machine: Any, X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, Any]] | None:
-    """Return the problems that one of our machines solved, with its point in each.
-
-    X, y and the weights are those it was fitted to. None: the machine solves no such problems, or
-    is not one of ours.
-    """
-    if not hasattr(machine, "_problems"):
-        return None
-    check_is_fitted(machine)
-    return list(machine._problems(X, y, sample_weight))
-
-
 # ------------------------------------------------------------------- the boundary of a classifier
 
 

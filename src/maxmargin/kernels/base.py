@@ -19,6 +19,7 @@ from maxmargin._typing import Floats
 from maxmargin.kernels import tiles
 from maxmargin.kernels.prepared import PreparedRows, Source
 from maxmargin.kernels.rows import FloatArray
+from maxmargin.validation.parameters import as_float
 
 
 class Kernel:
@@ -28,8 +29,8 @@ class Kernel:
     types and parameters; ``k1 + k2``, ``k1 * k2``, ``2 * k``, ``k + 1.0`` and ``k ** 3`` give new
     kernels with copies of their members.
 
-    A subclass defines ``prepare_rows``, ``fill_tile``, ``diagonal`` and ``psd``; everything else
-    under "For subclasses" below has a default that is safe.
+    A subclass defines ``fill_tile``, ``diagonal`` and ``psd``, and ``prepare_rows`` if it needs
+    more than the rows; everything else under "For subclasses" below has a default that is safe.
     """
 
     __array_ufunc__: ClassVar[None] = None  # so that np.float64(2) * kernel asks the kernel
@@ -80,10 +81,8 @@ class Kernel:
 
     def diag(self, A: Any) -> FloatArray:
         """Return K(aᵢ, aᵢ) for rows, or for ``PreparedRows``."""
-        values = self.diagonal(A if isinstance(A, PreparedRows) else self.prepare(A))
-        if not np.isfinite(values).all():
-            raise ValueError(tiles.overflow_message(self))
-        return values
+        prepared = A if isinstance(A, PreparedRows) else self.prepare(A)
+        return tiles.check_finite(self, self.diagonal(prepared))
 
     def prepare(self, X: Any, like: PreparedRows | None = None) -> PreparedRows:
         """Return what the kernel needs of the rows of X, computed once; see ``block``.
@@ -94,7 +93,7 @@ class Kernel:
             The rows.
         like : PreparedRows, optional
             The rows with which these will be compared. Kernels of distances measure from an origin
-            amid the rows, so that a large mean costs no digits; both sides need the same origin.
+            near the rows, so that a large mean costs no digits; both sides need the same origin.
         """
         self.check_parameters()
         source = Source.of(X)
@@ -107,7 +106,7 @@ class Kernel:
     def prepare_float32(self, X: Any) -> PreparedRows | None:
         """Return rows prepared in float32, or None if its rounding would show.
 
-        These rows have an origin of their own: compare them with each other only.
+        These rows have their own origin: compare them only with each other.
         """
         self.check_parameters()
         source = Source.of(X)
@@ -191,9 +190,9 @@ class Kernel:
         return both[:, : weights.shape[1]], both[:, weights.shape[1] :]
 
     def sharpened(self, a: PreparedRows) -> PreparedRows:
-        """Return rows for values as exact as float64 allows, if computing them takes a moment.
+        """Return rows with values as exact as float64 allows, if these are quick to compute.
 
-        They are compared with each other only.
+        Compare them only with each other.
         """
         return a
 
@@ -276,8 +275,8 @@ class Kernel:
     # ------------------------------------------------------------ for subclasses: values
 
     def prepare_rows(self, source: Source) -> PreparedRows:
-        """Return what ``fill_tile`` and ``diagonal`` need of the rows."""
-        raise NotImplementedError(f"{type(self).__name__} does not define prepare_rows")
+        """Return what ``fill_tile`` and ``diagonal`` need of the rows: by default the rows."""
+        return PreparedRows(source, source.rows)
 
     def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
         """Fill a C-contiguous tile with K(a, b)."""
@@ -353,10 +352,11 @@ class Kernel:
     max_tile_rows: int = 2**30  # a tile has no more rows than that
     thread_safe: bool = True  # several tiles may be computed at the same time
     needs_centring: bool = False  # distances come from norms, so that a large mean costs digits
+    float32_safe: bool = False  # values in float32 lose no digits beyond its own precision
 
     def float32_error(self, source: Source) -> float:
         """Return the error of values in float32 beyond its own precision; inf: never use it."""
-        return np.inf
+        return 0.0 if self.float32_safe else np.inf
 
     # ------------------------------------------------------------ composition
 
@@ -448,7 +448,7 @@ def check_real(kernel: Kernel, name: str) -> float:
     value = getattr(kernel, name)
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{type(kernel).__name__}: {name} must be a number, got {value!r}")
-    if not math.isfinite(_as_float(value)):
+    if not math.isfinite(as_float(value)):
         raise ValueError(f"{type(kernel).__name__}: {name} must be finite, got {value!r:.60}")
     return float(value)
 
@@ -477,13 +477,6 @@ def check_whole(kernel: Kernel, name: str, *, at_least: int) -> int:
     return int(value)
 
 
-def _as_float(value: Real) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
-
-
 # ---------------------------------------------------------------- the scale gamma
 
 _DATA_DRIVEN = ("scale", "auto")
@@ -509,7 +502,7 @@ class KernelWithGamma(Kernel):
             raise TypeError(
                 f"{name}: gamma must be a number above 0, 'scale' or 'auto', got {value!r}"
             )
-        if not 0 < _as_float(value) < math.inf:
+        if not 0 < as_float(value) < math.inf:
             raise ValueError(
                 f"{name}: gamma must be a finite number above 0, got {value!r:.60}; "
                 "gamma='scale' with kernel.resolved(X) is a safe start"

@@ -8,7 +8,7 @@ so that a kernel prints, compares and is tuned in one form.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from numbers import Real
 from typing import Any, Self
@@ -31,8 +31,13 @@ from maxmargin.kernels.tiles import scratch
 Converter = Callable[[Kernel], Any]
 
 
+def _over_members(fold: Callable[[Iterable[Any]], Any], name: str) -> Any:
+    """Return the property that folds an attribute of all members into one value."""
+    return property(lambda self: fold(getattr(member, name) for member in self._members))
+
+
 class Composition(Kernel):
-    """What all compositions share: a property holds if it holds for every member."""
+    """What all compositions share: what they are follows from what their members are."""
 
     @property
     def _members(self) -> Sequence[Kernel]:
@@ -46,38 +51,15 @@ class Composition(Kernel):
             return False
         return None if None in known else True
 
-    @property
-    def stationary(self) -> bool:  # type: ignore[override]
-        """Whether all members are stationary."""
-        return all(member.stationary for member in self._members)
-
-    @property
-    def max_tile_rows(self) -> int:  # type: ignore[override]
-        """The smallest limit of the members."""
-        return min(member.max_tile_rows for member in self._members)
-
-    @property
-    def thread_safe(self) -> bool:  # type: ignore[override]
-        """Whether all members are."""
-        return all(member.thread_safe for member in self._members)
-
-    @property
-    def takes_objects(self) -> bool:  # type: ignore[override]
-        """Whether a member takes any objects."""
-        return any(member.takes_objects for member in self._members)
-
-    @property
-    def takes_gram(self) -> bool:  # type: ignore[override]
-        """Whether a member takes kernel values."""
-        return any(member.takes_gram for member in self._members)
-
-    @property
-    def needs_centring(self) -> bool:  # type: ignore[override]
-        """Whether a member does."""
-        return any(member.needs_centring for member in self._members)
+    stationary = _over_members(all, "stationary")
+    thread_safe = _over_members(all, "thread_safe")
+    takes_objects = _over_members(any, "takes_objects")
+    takes_gram = _over_members(any, "takes_gram")
+    needs_centring = _over_members(any, "needs_centring")
+    max_tile_rows = _over_members(min, "max_tile_rows")
 
     def float32_error(self, source: Source) -> float:
-        """Return the largest of the members."""
+        """Return the largest error of the members."""
         return max(member.float32_error(source) for member in self._members)
 
 
@@ -110,12 +92,11 @@ class MemberList(Composition):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the list of members and, if deep, each member and its parameters by name."""
-        parameters: dict[str, Any] = {self._list: getattr(self, self._list)}
+        parameters: dict[str, Any] = {self._list: self._members}
         if deep:
             for name, member in zip(self._names(), self._members, strict=True):
-                parameters[name] = member
-                for key, value in member.get_params().items():
-                    parameters[f"{name}__{key}"] = value
+                inner = {f"{name}__{key}": value for key, value in member.get_params().items()}
+                parameters |= {name: member, **inner}
         return parameters
 
     def set_params(self, **params: Any) -> Self:
@@ -163,11 +144,9 @@ class MemberList(Composition):
 
     def diagonal(self, a: PreparedRows) -> FloatArray:
         """Join the diagonals of the members."""
-        values = [m.diagonal(x) for m, x in zip(self._members, a.parts, strict=True)]
-        total = values[0]
-        for value in values[1:]:
-            total = self._join(total, value)
-        return total
+        values = (m.diagonal(x) for m, x in zip(self._members, a.parts, strict=True))
+        joined: FloatArray = reduce(self._join, values)
+        return joined
 
     def rounding(self, a: PreparedRows) -> Floats:
         """Return the largest rounding of terms, or the sum over factors, plus an ε for each."""
@@ -277,23 +256,20 @@ class Wrapper(Composition):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return its own parameters and, if deep, those of the inner kernel beside them."""
-        own: dict[str, Any] = super().get_params(deep=False)
         inner = self.kernel.get_params() if deep and isinstance(self.kernel, Kernel) else {}
-        return {**inner, **own}
+        return {**inner, **super().get_params(deep=False)}
 
     def set_params(self, **params: Any) -> Self:
-        """Set its own parameters; all others go to the inner kernel."""
-        for name in list(params):
-            if name in self.get_params(deep=False):
-                setattr(self, name, params.pop(name))
-        # The long form kernel__gamma is accepted too.
-        inner = {name.removeprefix("kernel__"): value for name, value in params.items()}
-        for name in inner:
-            valid = self.kernel.get_params()
-            if name not in valid and name.partition("__")[0] not in valid:
-                raise ValueError(unknown_parameter(self, name))
-        if inner:
-            self.kernel.set_params(**inner)
+        """Set its own parameters; all others go to the inner kernel, also as ``kernel__gamma``."""
+        own = self.get_params(deep=False)
+        for name in sorted(params, key=lambda name: name not in own):
+            inner = name.removeprefix("kernel__")
+            if name in own:
+                setattr(self, name, params[name])
+            elif inner.partition("__")[0] in self.kernel.get_params():
+                self.kernel.set_params(**{inner: params[name]})
+            else:
+                raise ValueError(unknown_parameter(self, inner))
         return self
 
     def check_parameters(self) -> None:
@@ -486,7 +462,7 @@ class Columns(Wrapper):
         """Return the converted kernel of these columns."""
         from maxmargin.kernels.gaussian_process import OnColumns
 
-        return OnColumns(convert(self.kernel), self.columns)
+        return OnColumns(convert(self.kernel), self.columns, self.of)
 
     def _restrict(self, source: Source) -> Source:
         numbers = np.asarray(self.columns)
@@ -528,6 +504,7 @@ class Constant(Kernel):
 
     psd = True
     stationary = True
+    float32_safe = True
 
     def __init__(self, value: float) -> None:
         self.value = value
@@ -535,10 +512,6 @@ class Constant(Kernel):
     def check_parameters(self) -> None:
         """Raise an error unless the value is a number of at least 0."""
         check_nonnegative(self, "value")
-
-    def float32_error(self, source: Source) -> float:
-        """Return 0: there is nothing to compute."""
-        return 0.0
 
     def prepare_rows(self, source: Source) -> PreparedRows:
         """Keep nothing of the rows but their number."""

@@ -21,15 +21,8 @@ class Linear(Kernel):
     """
 
     psd = True
+    float32_safe = True
     pairwise_metric = "linear"
-
-    def float32_error(self, source: Source) -> float:
-        """Return 0: nothing cancels."""
-        return 0.0
-
-    def prepare_rows(self, source: Source) -> PreparedRows:
-        """Keep the rows."""
-        return PreparedRows(source, source.rows)
 
     def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
         """Fill a tile with dot products."""
@@ -41,7 +34,7 @@ class Linear(Kernel):
         return norms
 
     def rounding(self, a: PreparedRows) -> Floats:
-        """Return half an ε for each product in the sum."""
+        """Return half an ε for each product in the sum, and what preparing the rows costs."""
         return np.full(len(a), 0.5 * (a.parts[0].terms + 8))
 
     def weighted_gradient(self, X: Floats, Z: Floats, W: Floats) -> Floats:
@@ -49,7 +42,25 @@ class Linear(Kernel):
         return W @ Z
 
 
-class Polynomial(KernelWithGamma, Linear):
+class MappedProduct(KernelWithGamma, Linear):
+    """A function of the dot product; ``_map`` applies it in place, to a matrix."""
+
+    def _map(self, values: FloatArray) -> None:
+        raise NotImplementedError(f"{type(self).__name__} does not define _map")
+
+    def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
+        """Map a tile of dot products."""
+        super().fill_tile(a, b, out)
+        self._map(out)
+
+    def diagonal(self, a: PreparedRows) -> FloatArray:
+        """Map ‖x‖²."""
+        values = super().diagonal(a)
+        self._map(values[None, :])
+        return values
+
+
+class Polynomial(MappedProduct):
     """Powers of an affine function of the dot product, K = (γ x·x′ + coef0)^degree.
 
     Parameters
@@ -87,17 +98,6 @@ class Polynomial(KernelWithGamma, Linear):
         check_real(self, "coef0")
         check_whole(self, "degree", at_least=0)
 
-    def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
-        """Map a tile of dot products."""
-        super().fill_tile(a, b, out)
-        self._map(out)
-
-    def diagonal(self, a: PreparedRows) -> FloatArray:
-        """Map ‖x‖²."""
-        values = super().diagonal(a)
-        self._map(values[None, :])
-        return values
-
     def _map(self, values: FloatArray) -> None:
         number = values.dtype.type
         loops.kernel_tiles.affine_power(
@@ -117,7 +117,7 @@ class Polynomial(KernelWithGamma, Linear):
         return (W * (degree * self._gamma * inner ** (degree - 1))) @ Z
 
 
-class Sigmoid(KernelWithGamma, Linear):
+class Sigmoid(MappedProduct):
     """The hyperbolic tangent of the dot product, K = tanh(γ x·x′ + coef0).
 
     It is *not* positive semidefinite (``psd`` is False): a solution found with it is never
@@ -152,17 +152,6 @@ class Sigmoid(KernelWithGamma, Linear):
         """Check both."""
         super().check_parameters()
         check_real(self, "coef0")
-
-    def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
-        """Map a tile of dot products."""
-        super().fill_tile(a, b, out)
-        self._map(out)
-
-    def diagonal(self, a: PreparedRows) -> FloatArray:
-        """Map ‖x‖²."""
-        values = super().diagonal(a)
-        self._map(values)
-        return values
 
     def _map(self, values: FloatArray) -> None:
         values *= values.dtype.type(self._gamma)

@@ -17,7 +17,7 @@ from maxmargin.kernels.check import check_kernel
 from maxmargin.kernels.compose import Columns, Constant, Product
 from maxmargin.kernels.dot_products import Linear
 from maxmargin.kernels.names import as_kernel
-from maxmargin.kernels.prepared import PreparedRows, Source
+from maxmargin.kernels.prepared import PreparedRows
 from maxmargin.kernels.rows import FloatArray
 from maxmargin.kernels.stationary import RBF
 
@@ -61,10 +61,6 @@ class FromSklearn(Kernel):
             )
         _check_noiseless(self.gp_kernel)
 
-    def prepare_rows(self, source: Source) -> PreparedRows:
-        """Keep the rows."""
-        return PreparedRows(source, source.rows)
-
     def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
         """Call scikit-learn's kernel."""
         out[...] = self.gp_kernel(_dense(a), _dense(b))
@@ -98,12 +94,12 @@ def from_sklearn(gp_kernel: Any) -> Kernel:
         case AsSklearn():
             return gp_kernel.kernel
         case OnColumns():
-            return Columns(from_sklearn(gp_kernel.kernel), gp_kernel.columns)
+            return Columns(from_sklearn(gp_kernel.kernel), gp_kernel.columns, gp_kernel.of)
         case gp.Sum():
             return from_sklearn(gp_kernel.k1) + from_sklearn(gp_kernel.k2)
         case gp.Product():
             left, right = from_sklearn(gp_kernel.k1), from_sklearn(gp_kernel.k2)
-            return right * (left.value if isinstance(left, Constant) else left)
+            return (left.value if isinstance(left, Constant) else left) * right
         case gp.Exponentiation() if float(gp_kernel.exponent).is_integer():
             return from_sklearn(gp_kernel.kernel) ** int(gp_kernel.exponent)
         case gp.ConstantKernel():
@@ -159,7 +155,7 @@ def _check_noiseless(gp_kernel: Any) -> None:
     if any(isinstance(part, gp.WhiteKernel) for part in parts):
         raise ValueError(
             "WhiteKernel is noise on the diagonal of a training matrix, not a function of two "
-            "points: leave it out (an SVM's C, or a GP's alpha, plays its part)"
+            "points: leave it out (an SVM's C or a GP's alpha takes its place)"
         )
 
 
@@ -235,9 +231,10 @@ class OnColumns(gp.Kernel):
            [1., 1.]])
     """
 
-    def __init__(self, kernel: Any, columns: Any) -> None:
+    def __init__(self, kernel: Any, columns: Any, of: int | None = None) -> None:
         self.kernel = kernel
         self.columns = columns
+        self.of = of
 
     def __call__(self, X: Any, Y: Any = None, eval_gradient: bool = False) -> Any:
         """Return the Gram matrix of these columns and, if asked, its gradient."""
@@ -252,10 +249,10 @@ class OnColumns(gp.Kernel):
         return bool(self.kernel.is_stationary())
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return kernel and columns and, if deep, the parameters of the kernel."""
+        """Return its own parameters and, if deep, those of the kernel."""
         inner = self.kernel.get_params() if deep else {}
         nested = {f"kernel__{name}": value for name, value in inner.items()}
-        return {"kernel": self.kernel, "columns": self.columns, **nested}
+        return {"kernel": self.kernel, "columns": self.columns, "of": self.of, **nested}
 
     @property
     def hyperparameters(self) -> list[Any]:
@@ -264,20 +261,6 @@ class OnColumns(gp.Kernel):
             gp.Hyperparameter(f"kernel__{h.name}", h.value_type, h.bounds, h.n_elements)
             for h in self.kernel.hyperparameters
         ]
-
-    @property
-    def theta(self) -> Any:
-        """The logarithms of the hyperparameters."""
-        return self.kernel.theta
-
-    @theta.setter
-    def theta(self, theta: Any) -> None:
-        self.kernel.theta = theta
-
-    @property
-    def bounds(self) -> Any:
-        """The logarithms of their bounds."""
-        return self.kernel.bounds
 
     def _take(self, X: Any) -> Any:
         return np.asarray(X)[:, np.asarray(self.columns)]

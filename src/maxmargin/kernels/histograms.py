@@ -73,15 +73,12 @@ class Intersection(Kernel):
     """
 
     psd = True  # min(x, x′) = ∫ 1[t < x] 1[t < x′] dt is a dot product of features
-
-    def float32_error(self, source: Source) -> float:
-        """Return 0: nothing cancels."""
-        return 0.0
+    float32_safe = True
 
     def prepare_rows(self, source: Source) -> PreparedRows:
         """Keep the rows; refuse negative values."""
         _check_nonnegative(self, source.rows)
-        return PreparedRows(source, source.rows)
+        return super().prepare_rows(source)
 
     def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
         """Fill a tile with sums of minima, of sparse rows over the columns that both store."""

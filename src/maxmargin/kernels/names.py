@@ -24,6 +24,9 @@ _NAMED: dict[str, Callable[[Any, Any, Any], Kernel]] = {
     "precomputed": lambda gamma, degree, coef0: Precomputed(),
 }
 
+# The parameters of kernels given by name, with scikit-learn's defaults.
+NAMED_DEFAULTS = {"gamma": "scale", "degree": 3, "coef0": 0.0}
+
 # What the same kernels are called elsewhere.
 _OTHER_NAMES = {"gaussian": "rbf", "gauss": "rbf", "radial": "rbf", "squared_exponential": "rbf"}
 
@@ -50,7 +53,7 @@ def as_kernel(
     Polynomial(degree=2, gamma='scale', coef0=0.0)
     """
     if isinstance(kernel, Kernel):
-        _check_defaults(gamma, degree, coef0)
+        refuse_for_objects({"gamma": gamma, "degree": degree, "coef0": coef0}, NAMED_DEFAULTS)
         return kernel
     if isinstance(kernel, str):
         if kernel not in _NAMED:
@@ -67,10 +70,10 @@ def as_kernel(
     )
 
 
-def _check_defaults(gamma: Any, degree: Any, coef0: Any) -> None:
-    defaults = {"gamma": "scale", "degree": 3, "coef0": 0.0}
-    for name, value in {"gamma": gamma, "degree": degree, "coef0": coef0}.items():
-        if value != defaults[name]:
+def refuse_for_objects(parameters: dict[str, Any], defaults: dict[str, Any]) -> None:
+    """Raise if one is not at its default: a Kernel object has parameters of its own."""
+    for name, value in parameters.items():
+        if value is not defaults[name] and value != defaults[name]:
             raise ValueError(
                 f"{name}={value!r} is for kernels given by name; set it on the Kernel object, "
                 f"or leave it at {defaults[name]!r}"

@@ -1,8 +1,8 @@
-"""What a kernel needs of rows, computed once, and taken apart by rows afterwards."""
+"""What a kernel needs of rows: computed once, then sliced by rows."""
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,22 +17,15 @@ from maxmargin.kernels.rows import (
 )
 
 
-class PerRow(Protocol):
-    """Anything with one entry per row: an array of norms, rows, objects, other PreparedRows."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, index: Any, /) -> Any: ...
-
-
 class PreparedRows:
     """Rows as one kernel needs them; made by ``kernel.prepare(X)``, used by ``kernel.block``.
 
     ``len(prepared)`` is the number of rows. ``prepared[index]``, for a slice, an array of row
-    numbers or a boolean mask, is the same for these rows; slices share memory.
+    numbers or a boolean mask, is the same for these rows; slices share memory. Each part has one
+    entry per row: an array of norms, rows, objects, other PreparedRows.
     """
 
-    def __init__(self, source: "Source", *parts: PerRow) -> None:
+    def __init__(self, source: "Source", *parts: Any) -> None:
         self.size, self.dtype, self.width = len(source), source.dtype, source.width
         self.origin = source.origin
         self.parts: tuple[Any, ...] = parts
@@ -90,18 +83,18 @@ def _steady(part: Any) -> Any:
 
 
 class Objects:
-    """Rows that are not numbers: any sequence of strings or graphs."""
+    """Rows that are not numbers: strings, graphs or any other objects."""
 
-    def __init__(self, items: list[Any]) -> None:
-        self.items = items
+    def __init__(self, values: list[Any]) -> None:
+        self.values = values
 
     def __len__(self) -> int:
-        return len(self.items)
+        return len(self.values)
 
     def __getitem__(self, index: Index) -> "Objects":
         if isinstance(index, slice):
-            return Objects(self.items[index])
-        return Objects([self.items[i] for i in index])
+            return Objects(self.values[index])
+        return Objects([self.values[i] for i in index])
 
 
 def is_numeric(X: Any) -> bool:

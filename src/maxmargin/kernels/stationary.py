@@ -119,7 +119,7 @@ class RBF(KernelWithGamma):
         return np.asarray(4 + 0.2 * (rows.terms + 4) + lengths, np.float64)
 
     def sharpened(self, a: PreparedRows) -> PreparedRows:
-        """Return rows without norms: if they are few, they are compared by their differences."""
+        """Return rows without norms if they are few: these are compared by their differences."""
         values = len(a) ** 2 * (a.width or 0)
         few = values <= _BY_DIFFERENCES and a.dtype == np.float64
         return a.with_parts(a.parts[:1]) if few else a
@@ -127,7 +127,7 @@ class RBF(KernelWithGamma):
     def weighted_gradient(self, X: Floats, Z: Floats, W: Floats) -> Floats:
         """Use ∂K/∂x = −2γ (x − z) K."""
         G = W * self.gram(X, Z)
-        # From an origin amid the rows: a large mean would cost digits.
+        # Measured from an origin near the rows: a large mean would cost digits.
         centre = Z.mean(axis=0)
         away = G.sum(axis=1)[:, None] * (X - centre) - G @ (Z - centre)
         return np.asarray(-2.0 * self._gamma * away)
@@ -144,15 +144,12 @@ class ExponentialOfSum(KernelWithGamma):
     s(x, z) is 0 if x or z is.
     """
 
+    float32_safe = True  # nothing cancels
     _shared_weight: float  # w
 
     def _term(self) -> Any:
         """Return the record of the compiled loops for t (dense rows) and s (sparse rows)."""
         raise NotImplementedError(f"{type(self).__name__} does not define _term")
-
-    def float32_error(self, source: Source) -> float:
-        """Return 0: nothing cancels."""
-        return 0.0
 
     def prepare_rows(self, source: Source) -> PreparedRows:
         """Keep the rows and γ log₂e ‖x‖₁."""

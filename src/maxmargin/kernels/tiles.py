@@ -8,26 +8,25 @@ The grid depends only on the shape and the number type, and each tile is compute
 with one BLAS thread, so the result is the same to the last bit whatever the number of threads.
 """
 
-import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from maxmargin import clock, loops
 from maxmargin._typing import Floats
-from maxmargin.kernels.blas import one_blas_thread, usual_threads
 from maxmargin.kernels.prepared import PreparedRows
 from maxmargin.kernels.rows import FloatArray
+from maxmargin.threads import one_blas_thread, share_work, usual_threads
 
 if TYPE_CHECKING:
     from maxmargin.kernels.base import Kernel
+
+Values = TypeVar("Values", bound=FloatArray)
 
 # About the size of an L2 cache; with smaller tiles BLAS loses more than the map gains (measured).
 # No tile may have more rows than columns: the square on the diagonal is mirrored within one.
@@ -164,8 +163,8 @@ def dot(
     return out
 
 
-# Panels that run side by side need sums of their own: always as many, whatever the number of
-# threads, so that the result does not depend on it.
+# Panels that run side by side add to separate sums: always this many, so that the result does not
+# depend on the number of threads.
 _SHARES = 8
 _STORED = 512, 1024  # rows and columns of a stored tile
 
@@ -212,7 +211,7 @@ class SymmetricProduct:
         def share(k: int) -> None:
             sums[k] = np.zeros(typed.shape)
             with working():
-                # The first panels are the longest: there and back, shares are about equal.
+                # The first panels are the longest: dealt there and back, shares are about equal.
                 for top in (*tops[k :: 2 * _SHARES], *tops[2 * _SHARES - 1 - k :: 2 * _SHARES]):
                     self._add_panel(top, typed, sums[k])
 
@@ -255,7 +254,7 @@ class SymmetricProduct:
 # ---------------------------------------------------------------- numbers out of range
 
 
-def check_finite(kernel: "Kernel", values: Floats) -> Floats:
+def check_finite(kernel: "Kernel", values: Values) -> Values:
     """Return the values, or raise if some overflowed."""
     if not np.isfinite(values).all():
         raise ValueError(overflow_message(kernel))
@@ -271,41 +270,6 @@ def overflow_message(kernel: "Kernel") -> str:
 
 
 # ---------------------------------------------------------------- threads and their buffers
-
-
-def share_work(each: Callable[[Any], None], todo: deque[Any], threads: int) -> None:
-    """Call ``each`` for every item of ``todo``, in several threads, this one among them.
-
-    All of them work under the time limit of this thread. After an error in one of them, or Ctrl-C
-    in this one, the others stop at their next ``clock.check``.
-    """
-    limit = clock.Limit(outer=clock.limit())
-    errors: list[BaseException] = []  # the first is the cause of all others
-
-    def work() -> None:
-        try:
-            with clock.under(limit):
-                while todo:
-                    limit.check()
-                    try:
-                        item = todo.popleft()
-                    except IndexError:  # another thread took the last one
-                        return
-                    each(item)
-        except BaseException as error:
-            errors.append(error)
-            limit.cancel()
-
-    helpers = [worker_pool(threads - 1).submit(work) for _ in range(threads - 1)]
-    try:
-        work()
-        wait(helpers)
-    except BaseException:
-        limit.cancel()
-        wait(helpers)
-        raise
-    if errors:
-        raise errors[0]
 
 
 def thread_count(kernel: "Kernel", threads: int | None) -> int:
@@ -364,14 +328,3 @@ def contiguous(target: FloatArray) -> Iterator[FloatArray]:
     with scratch(target.shape, target.dtype) as values:
         yield values
         target[...] = values
-
-
-@cache
-def worker_pool(workers: int) -> ThreadPoolExecutor:
-    """Return the pool of threads for tiles and for passes over rows."""
-    return ThreadPoolExecutor(workers, thread_name_prefix="maxmargin")
-
-
-if hasattr(os, "register_at_fork"):
-    # Threads do not survive a fork: a child makes its own pool.
-    os.register_at_fork(after_in_child=worker_pool.cache_clear)

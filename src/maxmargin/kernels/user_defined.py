@@ -6,19 +6,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin._typing import Floats
 from maxmargin.kernels.base import Kernel
+from maxmargin.kernels.dot_products import Linear
 from maxmargin.kernels.prepared import Objects, PreparedRows, Source, is_numeric
 from maxmargin.kernels.rows import (
     DenseRows,
     FloatArray,
     SparseRows,
-    fill_products,
     numeric_rows,
 )
 
 
-class FromMap(Kernel):
+class FromMap(Linear):
     """The dot product of explicit features, K = Σⱼ ωⱼ² φⱼ(x) φⱼ(x′).
 
     Parameters
@@ -39,7 +38,7 @@ class FromMap(Kernel):
            [ 5., 33.]])
     """
 
-    psd = True
+    float32_safe = False  # whether phi cancels digits is unknown
 
     def __init__(self, phi: Callable[[Any], Any], weights: Any = None) -> None:
         self.phi = phi
@@ -79,16 +78,7 @@ class FromMap(Kernel):
         widths = a.parts[0].values.shape[1], b.parts[0].values.shape[1]
         if widths[0] != widths[1]:
             raise ValueError(f"FromMap: phi returned {widths[0]} features, then {widths[1]}")
-        fill_products(a.parts[0], b.parts[0], out)
-
-    def diagonal(self, a: PreparedRows) -> FloatArray:
-        """Return ‖φ(x)‖²."""
-        norms: FloatArray = a.parts[0].squared_norms()
-        return norms
-
-    def rounding(self, a: PreparedRows) -> Floats:
-        """Return half an ε for each product of features, and two for their weights."""
-        return np.full(len(a), 0.5 * (a.parts[0].terms + 8))
+        super().fill_tile(a, b, out)
 
 
 class FromFunction(Kernel):
@@ -161,7 +151,7 @@ class FromFunction(Kernel):
     def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
         """Fill a tile by one call for the block, or one for each pair."""
         if self.on != "pairs":
-            out[...] = self._call_on_blocks(_block_of(a.parts[0]), _block_of(b.parts[0]), out.shape)
+            out[...] = self._call_on_blocks(a.parts[0].values, b.parts[0].values, out.shape)
             return
         for i, x in enumerate(_each(a.parts[0])):
             for j, z in enumerate(_each(b.parts[0])):
@@ -174,7 +164,7 @@ class FromFunction(Kernel):
         diagonal = np.empty(len(a), a.dtype)
         for i in range(0, len(a), 64):  # few calls, and few values that are thrown away
             part = a.parts[0][i : i + 64]
-            block = self._call_on_blocks(_block_of(part), _block_of(part), (len(part), len(part)))
+            block = self._call_on_blocks(part.values, part.values, (len(part), len(part)))
             diagonal[i : i + 64] = block.diagonal()
         return diagonal
 
@@ -209,15 +199,7 @@ class FromFunction(Kernel):
         return getattr(self.function, "__qualname__", None) or repr(self.function)
 
 
-def _block_of(rows: DenseRows | SparseRows | Objects) -> Any:
-    return rows.items if isinstance(rows, Objects) else rows.values
-
-
 def _each(rows: DenseRows | SparseRows | Objects) -> Iterator[Any]:
-    if isinstance(rows, Objects):
-        yield from rows.items
-    elif isinstance(rows, DenseRows):
-        yield from rows.values
-    else:  # one row at a time: all of them might not fit
-        for i in range(len(rows)):
-            yield rows[i : i + 1].values.toarray()[0]
+    if isinstance(rows, SparseRows):  # one row at a time: all of them might not fit
+        return (rows[i : i + 1].values.toarray()[0] for i in range(len(rows)))
+    return iter(rows.values)

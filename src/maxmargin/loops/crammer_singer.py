@@ -90,12 +90,12 @@ def _violation(claims: Any, mass: Any) -> Any:
 @compiled
 def sweep(
     X: Any, labels: Any, cost: Any, norms: Any, order: Any, scale: float, offset: Any,
-    W: Any, total: Any, mass: Any, threshold: float, asleep: Any,
+    W: Any, total: Any, mass: Any, threshold: float, shrunk: Any,
 ) -> float:  # fmt: skip
     """Solve for the masses of each row in order; return the largest violation found on the way.
 
     W and total = Σβ follow. A row whose mass is all in a class that leads by more than
-    ``threshold`` is put to sleep: to be left out until somebody looks at all rows again.
+    ``threshold`` is shrunk: left out until the next optimality check of all rows.
     """
     worst = 0.0
     claims = np.empty(W.shape[1])
@@ -111,7 +111,7 @@ def sweep(
         violation, lead = _violation(claims, mass[i])
         worst = max(worst, violation)
         if violation == 0.0:
-            asleep[i] = lead > threshold
+            shrunk[i] = lead > threshold
             continue
         for k in range(W.shape[1]):
             before[k] = mass[i, k]
@@ -148,7 +148,9 @@ def claims_of(X: Any, labels: Any, W: Any, b: Any, out: Any) -> None:
 
 
 @compiled
-def look(labels: Any, cost: Any, claims: Any, mass: Any, threshold: float, asleep: Any) -> Any:
+def check_optimality(
+    labels: Any, cost: Any, claims: Any, mass: Any, threshold: float, shrunk: Any
+) -> Any:
     """Return Σ loss, Σ β[y] and the largest violation; wake every row that may still change."""
     loss, gain, worst = 0.0, 0.0, 0.0
     for i in range(claims.shape[0]):
@@ -157,7 +159,7 @@ def look(labels: Any, cost: Any, claims: Any, mass: Any, threshold: float, aslee
             if k != labels[i]:
                 gain += mass[i, k]
         violation, lead = _violation(claims[i], mass[i])
-        asleep[i] = lead > threshold
+        shrunk[i] = lead > threshold
         worst = max(worst, violation)
     return loss, gain, worst
 

@@ -26,7 +26,7 @@ from maxmargin.loops.rows import (
     row_squared_norm,
 )
 
-# In random order each row is asked for so many visits before it is needed.
+# Rows visited in random order are prefetched this many visits before they are needed.
 _AHEAD = 16
 
 
@@ -45,7 +45,7 @@ def _write(
 
 @compiled
 def _count(counts: Any, clock: float, mistakes: float, updates: float, left: float) -> None:
-    # (Assigning a tuple to a slice takes two seconds to compile: an error might have to be told.)
+    # (Assigning a tuple to a slice takes two seconds to compile, because of its error message.)
     counts[0], counts[1], counts[2], counts[3] = clock, mistakes, updates, left
 
 
@@ -54,12 +54,12 @@ def binary_pass(
     X: Any, y: Any, weight: Any, order: Any, rule: Any, w: Any, b: Any, lag: Any, lag_b: Any,
     counts: Any, log: Any, used: Any,
 ) -> Any:  # fmt: skip
-    """Visit rows in order, y = ±1, and return how many rows were done with.
+    """Visit rows in order, y = ±1, and return how many of them were completed.
 
-    All state is in the arrays and changes only in here, so it is consistent whenever Python is: w,
-    b and lag; counts = (clock, mistakes, updates, what is left of the first row's weight or 0); the
-    log and how much of it is used. A pass stops early when the log is full or when heavy rows make
-    it longer than its rows alone would.
+    All state is in the arrays and changes only here, so that it is consistent between calls: w, b
+    and lag; counts = (clock, mistakes, updates, what is left of the first row's weight or 0); the
+    log and how much of it is used. A pass stops early when the log is full, or when heavy rows make
+    it longer than its number of rows suggests.
     """
     lift = 1.0 if rule.fit_intercept else 0.0
     clock, mistakes, updates, left = counts[0], counts[1], counts[2], counts[3]

@@ -31,30 +31,19 @@ class Updates(NamedTuple):
     rival: Ints
 
     @classmethod
-    def room(cls, size: int) -> Self:
-        """Return uninitialised room for so many updates."""
-        return cls(
-            np.empty(size, np.int64),
-            np.empty(size),
-            np.empty(size),
-            np.empty(size, np.int64),
-            np.empty(size, np.int64),
-        )
+    def empty(cls, size: int) -> Self:
+        """Return uninitialised space for ``size`` updates."""
+        types = (np.int64, np.float64, np.float64, np.int64, np.int64)
+        return cls._make(np.empty(size, dtype) for dtype in types)
 
     def first(self, count: int) -> "Updates":
-        """Return a copy of the first so many."""
-        return Updates(
-            self.row[:count].copy(),
-            self.step[:count].copy(),
-            self.clock[:count].copy(),
-            self.label[:count].copy(),
-            self.rival[:count].copy(),
-        )
+        """Return a copy of the first ``count`` updates."""
+        return Updates._make(column[:count].copy() for column in self)
 
     @classmethod
     def joined(cls, parts: Iterable["Updates"]) -> Self:
         """Return the updates of all parts, one after the other."""
-        columns = zip(*[cls.room(0), *parts], strict=True)
+        columns = zip(*[cls.empty(0), *parts], strict=True)
         return cls(*(np.concatenate(column) for column in columns))
 
 

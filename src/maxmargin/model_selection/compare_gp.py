@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,6 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as gp
-from sklearn.gaussian_process.kernels import WhiteKernel
 from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import type_of_target
@@ -22,27 +20,10 @@ from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.estimators import SVC, SVR
 from maxmargin.html import joined, table, tag
-from maxmargin.kernels import (
-    RBF,
-    Columns,
-    Constant,
-    FromSklearn,
-    Kernel,
-    Power,
-    Product,
-    Scaled,
-    Sum,
-    as_kernel,
-    to_sklearn,
-)
+from maxmargin.kernels import Kernel, as_kernel, from_sklearn, to_sklearn
 from maxmargin.model_selection.search.search_cv import SVCSearchCV
 from maxmargin.progress import Bar, progress
 from maxmargin.validation.data import check_classes, check_labels, check_targets, generator
-
-# ------------------------------------------------------------------- compare gp answers
-#
-# What the comparison of an SVM with a Gaussian process says.
-
 
 GP = "GP"
 SVM_BY_GP = "SVM, the GP's kernel"
@@ -51,9 +32,9 @@ SVM_BY_CV = "SVM, kernel by CV"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GPComparison:
-    """An SVM beside a Gaussian process; printed, a small table.
+    """An SVM beside a Gaussian process; it prints as a small table.
 
-    What belongs to a model goes by its name: "GP", "SVM, the GP's kernel" and "SVM, kernel by CV".
+    The keys of dicts are the names of models: "GP", "SVM, the GP's kernel" and "SVM, kernel by CV".
 
     Attributes
     ----------
@@ -62,23 +43,23 @@ class GPComparison:
     models : dict
         The fitted models.
     predictions, scores : dict
-        What they say of the held-out rows, and accuracy (R² in regression) there.
+        Their predictions for the held-out rows, and the accuracy there (R² in regression).
     support_count : dict
-        How many training rows a prediction takes; of the process, all.
+        How many training rows a prediction uses; for the process, all.
     seconds : dict
-        To choose parameters and fit; those of the SVMs count the search of the process, on which
-        they rest.
+        To choose parameters and fit. The SVMs start from the kernel of the process, so their
+        seconds include its search.
     log_marginal_likelihood : dict
         Of the kernels "GP" and "CV", under the process.
     agreement : float
-        Share of held-out rows to which the process and the tuned SVM give the same class; in
+        The share of held-out rows to which the process and the tuned SVM give the same class; in
         regression, the correlation of their predictions.
     n_classes, n_rows : int
         How many classes (0: regression) and training rows there are.
     X_test, y_test : ndarray
         The held-out rows.
     notes : tuple of str
-        What else is to be known.
+        What else you should know, as sentences.
     """
 
     kernel_gp: Kernel
@@ -131,17 +112,12 @@ class GPComparison:
         ]
 
     def __repr__(self) -> str:
-        table = [self._columns, *self._lines()]
-        widths = [max(len(line[k]) for line in table) for k in range(5)]
+        lines = [self._columns, *self._lines()]
+        name, *wide = (max(map(len, column)) for column in zip(*lines, strict=True))
         rows = [
-            "  ".join(
-                [
-                    line[0].ljust(widths[0]),
-                    *(line[k].rjust(widths[k]) for k in (1, 2, 3)),
-                    line[4],
-                ]
-            )
-            for line in table
+            f"{line[0]:<{name}}  {line[1]:>{wide[0]}}  {line[2]:>{wide[1]}}  {line[3]:>{wide[2]}}  "
+            f"{line[4]}"
+            for line in lines
         ]
         return "\n".join([self._heading, *rows, *self._remarks()])
 
@@ -172,12 +148,9 @@ def _short(kernel: Kernel) -> str:
     return re.sub(r"\d+\.\d{4,}(e[+-]?\d+)?", lambda found: f"{float(found[0]):.4g}", repr(kernel))
 
 
-# ------------------------------------------------------------------- compare gp kernels
-#
-# Kernel parameters as a vector of logarithms, as Gaussian processes of scikit-learn have them.
+# ------------------------------------------------------------------- kernels as covariances
 
-
-_WITHOUT_GAMMA = ("linear", "cosine")  # pairwise kernels that do not look at it
+_WITHOUT_GAMMA = ("linear", "cosine")  # pairwise kernels that ignore it
 
 
 def covariance(kernel: Kernel) -> Any:
@@ -190,40 +163,12 @@ def covariance(kernel: Kernel) -> Any:
 
 
 def with_theta(kernel: Kernel, theta: Floats) -> Kernel:
-    """Return the kernel with parameters as a covariance has them, in the order of ``theta``."""
-    return _put(kernel, iter(np.exp(np.asarray(theta, dtype=np.float64)).tolist()))
+    """Return the kernel with the parameters that ``theta`` gives to its covariance."""
+    stated = covariance(kernel)
+    return from_sklearn(stated.clone_with_theta(theta)) if stated.n_dims else kernel
 
 
-def _put(kernel: Kernel, values: Iterator[float]) -> Kernel:
-    match kernel:
-        case FromSklearn():
-            stated = covariance(kernel)
-            found = [next(values) for _ in range(stated.n_dims)]
-            return FromSklearn(stated.clone_with_theta(np.log(found)) if found else stated)
-        case Sum():
-            return Sum([_put(term, values) for term in kernel.terms])
-        case Product():
-            return Product([_put(factor, values) for factor in kernel.factors])
-        case Scaled():
-            factor = next(values)
-            return Scaled(_put(kernel.kernel, values), factor)
-        case Power():
-            return Power(_put(kernel.kernel, values), kernel.exponent)
-        case Columns():
-            return Columns(_put(kernel.kernel, values), kernel.columns, kernel.of)
-        case Constant():
-            return Constant(next(values))
-        case RBF():
-            return RBF(1 / (2 * next(values) ** 2))
-    if covariance(kernel).n_dims:
-        return type(kernel)(**{**kernel.get_params(deep=False), "gamma": next(values)})
-    return kernel
-
-
-# ------------------------------------------------------------------- compare gp fits
-#
-# The two ways to a kernel: by marginal likelihood, and by cross-validation.
-
+# ------------------------------------------------------------------- the two ways to a kernel
 
 # Of equal scores the first counts: with a small cost every row would be a support vector.
 COSTS = (10.0, 1.0, 100.0, 1000.0, 0.1)
@@ -254,9 +199,6 @@ class Choice:
     remarks: tuple[str, ...] = ()
 
 
-# ------------------------------------------------------------------- by marginal likelihood
-
-
 def by_marginal_likelihood(kernel: Kernel, data: Data) -> Choice:
     """Return the Gaussian process with the kernel under which the labels are most likely."""
     began = clock.now()
@@ -268,7 +210,7 @@ def by_marginal_likelihood(kernel: Kernel, data: Data) -> Choice:
         except np.linalg.LinAlgError as failed:
             raise ValueError(
                 f"kernel={kernel!r} has a matrix on these rows that is not positive definite, so "
-                "that no Gaussian process has it for a covariance: mm.check_kernel tells more."
+                "it cannot be the covariance of a Gaussian process: see mm.check_kernel."
             ) from failed
     remarks = tuple(dict.fromkeys(f"scikit-learn: {one.message}" for one in caught))
     found = with_theta(kernel, theta)
@@ -277,7 +219,7 @@ def by_marginal_likelihood(kernel: Kernel, data: Data) -> Choice:
 
 def _process(stated: Any, data: Data) -> tuple[Any, Floats]:
     if data.regression:
-        noisy = stated + WhiteKernel()
+        noisy = stated + gp.WhiteKernel()
         model = GaussianProcessRegressor(noisy, normalize_y=True, random_state=data.seed)
         model.fit(data.X, data.y)
         return model, np.asarray(model.kernel_.theta[: stated.n_dims])
@@ -291,9 +233,9 @@ def _process(stated: Any, data: Data) -> tuple[Any, Floats]:
 
 
 def _shared(stated: Any, data: Data) -> Floats:
-    """Return the one kernel for all classes: of the largest mean log marginal likelihood.
+    """Return the parameters, shared by all classes, with the largest mean log marginal likelihood.
 
-    By itself scikit-learn takes another kernel for each class against the rest.
+    scikit-learn by itself fits a different kernel for each class against the rest.
     """
     if not stated.n_dims:
         return np.empty(0)
@@ -312,25 +254,19 @@ def _shared(stated: Any, data: Data) -> Floats:
 
 
 def log_marginal_likelihood(model: Any, theta: Floats) -> float:
-    """Return it for a kernel of these parameters; the noise of a regression stays as it is."""
+    """Return that of a kernel with these parameters; the noise of a regression stays as it is."""
     if isinstance(model, GaussianProcessRegressor):
         theta = np.concatenate([theta, model.kernel_.theta[len(theta) :]])
-        return float(model.log_marginal_likelihood(theta))
-    if not len(theta):
-        return float(model.log_marginal_likelihood())
-    return float(model.log_marginal_likelihood(theta))
-
-
-# ------------------------------------------------------------------- by cross-validation
+    return float(model.log_marginal_likelihood(theta if len(theta) else None))
 
 
 def by_cross_validation(
     kernel: Kernel, starts: list[Floats], data: Data, bar: Bar, tune: bool, spent: float
 ) -> Choice:
-    """Return the SVM with the cost and, if asked, the kernel of the best cross-validated score.
+    """Return the SVM with the cost, and with ``tune`` the kernel, of the best score by CV.
 
-    One coordinate after the other moves over a grid in its logarithm, from the best of ``starts``;
-    of equal scores the first is kept. ``spent`` are the seconds that the starts took.
+    One parameter after the other moves over a grid in its logarithm, from the best of ``starts``;
+    of equal scores the first wins. ``spent`` is the number of seconds that the starts took.
     """
     began = clock.now()
     scores: dict[tuple[float, ...], dict[float, float]] = {}
@@ -373,14 +309,13 @@ def _scores(kernel: Kernel, data: Data) -> dict[float, float]:
     machines = [_machine(kernel, cost, data) for cost in COSTS]
     grid = {"C": [machine.C for machine in machines]}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a candidate that does not converge only scores badly
+        warnings.simplefilter("ignore")  # a candidate that does not converge just scores badly
         search = SVCSearchCV(machines[0], grid, cv=folds, refit=False, error_score="raise")
         search.fit(data.X, data.y)
     return dict(zip(COSTS, search.cv_results_["mean_test_score"].tolist(), strict=True))
 
 
-# -------------------------------------------------------------------
-
+# ------------------------------------------------------------------- the comparison
 
 _TASKS = ("auto", "classification", "regression")
 
@@ -424,10 +359,10 @@ def compare_gp(
     cv : int, default=5
         Folds, ≥ 2; fewer if a class has fewer rows.
     max_rows : int, default=1000
-        A Gaussian process costs n³ (a thousand rows, up to a minute): of more training rows than
-        these a sample is taken, for all models, and the answer says so.
+        A Gaussian process costs n³ (a thousand rows take up to a minute): if there are more
+        training rows, all models are fitted to a sample of this size, and the answer says so.
     random_state : int, Generator, RandomState or None, default=None
-        For the split, the sample and the folds. None is a fixed seed.
+        For the split, the sample and the folds. None: a fixed seed.
 
     Returns
     -------
@@ -461,7 +396,7 @@ def compare_gp(
     notes = []
     if len(y) > max_rows:
         notes.append(f"A sample of {max_rows} of the {len(y)} training rows was taken.")
-        X, y = _sample(X, y, max_rows, regression, rng)
+        X, _, y, _ = _cut(X, y, regression, rng, train_size=max_rows)
     data = Data(X, y, regression, _folds(y, cv, regression), int(rng.integers(2**31)))
     kernel = kernel.resolved(X)
     theta = np.asarray(covariance(kernel).theta, dtype=np.float64)
@@ -540,13 +475,13 @@ def _checked_kernel(given: Any) -> Kernel:
     kernel: Kernel = as_kernel(given)
     if kernel.takes_gram or kernel.takes_objects:
         raise ValueError(
-            f"kernel={kernel!r} is not a function of two rows with parameters to choose, which is "
-            "what is compared here: pass rows, and a kernel of mm.kernels."
+            f"kernel={kernel!r} is not a function of two rows with parameters to choose: pass "
+            "rows, and a kernel of mm.kernels."
         )
     if kernel.psd is False:
         raise ValueError(
-            f"kernel={kernel!r} is not positive semidefinite: no Gaussian process has it for a "
-            "covariance. Choose another, such as RBF()."
+            f"kernel={kernel!r} is not positive semidefinite, so it cannot be the covariance of a "
+            "Gaussian process. Choose another, such as RBF()."
         )
     return kernel
 
@@ -576,14 +511,14 @@ def _split(
         return X, y, X_test, y_test
     if len(y) < 8:
         raise ValueError(f"X has {len(y)} rows: too few to hold some out. Pass X_test and y_test.")
-    chosen = train_test_split(
-        X,
-        y,
-        test_size=test_size,
-        stratify=None if regression else y,
-        random_state=int(rng.integers(2**31)),
-    )
-    return chosen[0], chosen[2], chosen[1], chosen[3]
+    X, X_test, y, y_test = _cut(X, y, regression, rng, test_size=test_size)
+    return X, y, X_test, y_test
+
+
+def _cut(X: Floats, y: Any, regression: bool, rng: Any, **size: Any) -> list[Any]:
+    """Return rows in two parts, then their labels or targets; classes keep their proportions."""
+    seed, by_class = int(rng.integers(2**31)), None if regression else y
+    return list(train_test_split(X, y, stratify=by_class, random_state=seed, **size))
 
 
 def _refuse_rare(y: Any, least: int) -> None:
@@ -596,22 +531,11 @@ def _refuse_rare(y: Any, least: int) -> None:
         )
 
 
-def _sample(X: Floats, y: Any, size: int, regression: bool, rng: Any) -> tuple[Floats, Any]:
-    chosen = train_test_split(
-        X,
-        y,
-        train_size=size,
-        stratify=None if regression else y,
-        random_state=int(rng.integers(2**31)),
-    )
-    return chosen[0], chosen[2]
-
-
 def _folds(y: Any, cv: int, regression: bool) -> int:
     rarest = len(y) if regression else int(np.unique(y, return_counts=True)[1].min())
     if rarest < 2:
         raise ValueError(
-            "A class has only one training row, so that nothing can be cross-validated: add rows, "
-            "raise max_rows or lower test_size."
+            "A class has only one training row, so cross-validation is impossible: add rows, raise "
+            "max_rows or lower test_size."
         )
     return min(int(cv), rarest)

@@ -27,13 +27,9 @@ from maxmargin.estimators import SVC, LinearSVC, Nystroem, PolynomialMap, Random
 from maxmargin.kernels import Linear
 from maxmargin.problems import losses
 from maxmargin.problems.duality import best_intercept
-from maxmargin.problems.problem import Intercept, KernelProblem, Point
+from maxmargin.problems.problem import KernelProblem, Point
 from maxmargin.validation.data import check_classes, check_labels, generator
 from maxmargin.validation.parameters import shown
-
-# ------------------------------------------------------------------- map gap answer
-#
-# What the exact kernel's problem on a sample says about a map's solution.
 
 
 @dataclass(frozen=True)
@@ -62,8 +58,8 @@ class MapGap:
         Whether map_primal is about the model itself (Nyström's and polynomial features), or about
         the kernel expansion with its dual variables (random Fourier features).
     agreement : float
-        The part of other rows (of the sample, where there are no others) on which the map's and the
-        exact machine, both fitted to the sample, predict the same.
+        The share of other rows (of the sample itself, if there are none) for which the map's and
+        the exact machine, both fitted to the sample, predict the same class.
     n_rows, n_total, C : int, int, float
         Rows in the sample, rows it was taken from, and the cost.
     kernel : Kernel
@@ -93,7 +89,7 @@ class MapGap:
 
     @property
     def relative_excess(self) -> float:
-        """``excess`` as a part of the optimum."""
+        """``excess`` relative to the optimum."""
         return self.excess / self.primal if self.primal > 0 else 0.0
 
     @property
@@ -117,9 +113,6 @@ class MapGap:
         )
 
 
-# -------------------------------------------------------------------
-
-
 _MAPS = (Nystroem, RandomFourier, PolynomialMap)
 
 
@@ -133,17 +126,17 @@ def map_gap(
     tol: float = 1e-4,
     random_state: Any = 0,
 ) -> MapGap:
-    """Say how far a map with a linear machine is from the exact kernel machine, on a sample.
+    """Measure how far a map with a linear machine is from the exact kernel machine, on a sample.
 
-    On rows drawn openly from X, the exact kernel machine is fitted, with its certificate, and the
-    linear machine on the map's features. The solution of the latter is a point of the former's
-    problem: its exact objective is computed, and with it what the map costs, as a proven number.
+    Two machines are fitted to a random sample of the rows: the exact kernel machine, with its
+    certificate, and the linear machine on the map's features. The solution of the latter is a point
+    of the former's problem. Its exact objective is computed, which proves what the map costs.
 
     Parameters
     ----------
     pipeline : Pipeline
         Any steps, then Nystroem, RandomFourier or PolynomialMap, then LinearSVC (hinge loss, l2
-        penalty, intercept "free" or "none"). If it is fitted, its steps and its map are taken as
+        penalty, intercept "free" or "none"). If it is fitted, its steps and its map are used as
         they are; if not, they are fitted to all of X.
     X, y : array-like of shape (n, d), (n,)
         Rows and labels of two classes.
@@ -163,13 +156,13 @@ def map_gap(
 
     Notes
     -----
-    What is proved is about the sample, not about all rows: the machine is fitted to the sample
+    What is proved holds for the sample, not for all rows: the machine is fitted to the sample
     again, with the map as it is. With the same C, fewer rows make a problem with more
-    regularisation, which is easier to approximate; C·n/sample asks for the trade-off of the whole,
-    and overstates what n rows would show. Look at both, and at the trend as the sample grows.
+    regularisation, which is easier to approximate; C·n/sample has the trade-off of the whole, and
+    overstates what n rows would show. Look at both, and at the trend as the sample grows.
 
-    Of Nyström's features the bracket can be had without the exact machine, on as many rows as the
-    product of their duals with the exact kernel matrix can be afforded for: see ``bracket``.
+    For Nyström's features ``bracket`` needs no exact machine: one product of the duals with the
+    exact kernel matrix gives it, on as many rows as you can afford.
 
     Examples
     --------
@@ -193,8 +186,14 @@ def map_gap(
     cost = float(machine.C if C is None else C)
     linear = clone(machine).set_params(C=cost, tol=tol, warm_start=False)
     linear.fit(phi.transform(rows), labels)
-    exact = _exact(phi, machine, cost, tol).fit(rows, labels)
-    problem = exact._problems(rows, labels)[0][0]
+    exact = SVC(
+        C=cost,
+        kernel=phi.kernel_,
+        tol=tol,
+        class_weight=machine.class_weight,
+        fit_intercept=machine.fit_intercept and machine.intercept == "free",
+    ).fit(rows, labels)
+    problem = exact.solution(rows, labels)[0].problem
     beta = np.zeros(len(chosen))
     beta[linear.support_] = linear.dual_coef_[0]
     own = not isinstance(phi, RandomFourier)
@@ -215,25 +214,14 @@ def map_gap(
     )
 
 
-def _exact(phi: Any, machine: Any, C: float, tol: float) -> SVC:
-    return SVC(
-        C=C,
-        kernel=phi.kernel_,
-        tol=tol,
-        class_weight=machine.class_weight,
-        fit_intercept=machine._intercept() is Intercept.FREE,
-    )
-
-
 def _expansion(problem: KernelProblem, beta: Floats) -> Certificate:
     """Return the exact bounds of the best multiples of w = Σβᵢ K(xᵢ, ·) and of β.
 
     With βKβ ≠ ‖w‖² of the map, other lengths are better than its own: tβ is feasible for t ≤ 1, and
     tw is a point for every t.
     """
-    gram, terms = problem.gram, problem.loss
-    used = np.flatnonzero(beta)
-    scores = gram.kernel.dot(gram.exact, gram.exact[used], beta[used, None])[:, 0]
+    gram, terms = problem.features.gram, problem.loss
+    scores = gram.dot(beta, np.arange(len(gram)))
     square = float(beta @ scores)
     linear = losses.dual_value(terms, beta)
     shorter = min(1.0, linear / square) if square > 0 else 1.0
@@ -275,7 +263,7 @@ def _steps(pipeline: Any) -> tuple[list[Any], Any, Any]:
     if not isinstance(pipeline, Pipeline):
         raise TypeError(
             f"pipeline={shown(pipeline)} is not a Pipeline: pass make_pipeline(…, map, "
-            "LinearSVC()) first, then X and y; of parts that are fitted already, too."
+            "LinearSVC()) first, then X and y. Its steps may be fitted already."
         )
     steps = [step for _, step in pipeline.steps if step is not None and step != "passthrough"]
     known = len(steps) > 1 and isinstance(steps[-2], _MAPS) and isinstance(steps[-1], LinearSVC)
@@ -285,12 +273,12 @@ def _steps(pipeline: Any) -> tuple[list[Any], Any, Any]:
             f"maxmargin; it has {[type(step).__name__ for step in steps]}."
         )
     machine = steps[-1]
-    asked = (machine.loss, machine.penalty, machine._intercept().value)
-    if asked[:2] != ("hinge", "l2") or asked[2] not in ("free", "none"):
+    intercept = machine.intercept if machine.fit_intercept else "none"
+    if (machine.loss, machine.penalty) != ("hinge", "l2") or intercept not in ("free", "none"):
         raise ValueError(
-            f"loss={asked[0]!r}, penalty={asked[1]!r}, intercept={asked[2]!r} has no kernel "
-            "machine to compare with: SVC has loss='hinge', penalty='l2', and "
-            "intercept 'free' or 'none'."
+            f"loss={machine.loss!r}, penalty={machine.penalty!r}, intercept={intercept!r} has no "
+            "kernel machine to compare with: SVC has loss='hinge', penalty='l2', and intercept "
+            "'free' or 'none'."
         )
     return steps[:-2], steps[-2], machine
 

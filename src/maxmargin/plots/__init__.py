@@ -1,6 +1,6 @@
-"""Pictures of large margins, after scikit-learn's Display convention.
+"""Pictures of large margins, following scikit-learn's Display convention.
 
-A display holds the data of a picture, ``from_estimator`` computes them, ``plot(ax=None)`` draws
+A display holds the data of a picture: ``from_estimator`` computes them, and ``plot(ax=None)`` draws
 them and keeps ``ax_`` and ``figure_``. matplotlib (the ``plot`` extra) is loaded by the first
 ``plot``.
 """
@@ -8,7 +8,7 @@ them and keeps ``ax_`` and ``figure_``. matplotlib (the ``plot`` extra) is loade
 from importlib import import_module
 from typing import Any
 
-_ROOMS = {
+_MODULES = {
     "ConvergenceDisplay": "convergence",
     "GramDisplay": "gram",
     "KernelLiftDisplay": "lift",
@@ -27,13 +27,13 @@ _ROOMS = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return getattr(import_module(f"maxmargin.plots.{_ROOMS[name]}"), name)
+    if name in _MODULES:
+        return getattr(import_module(f"maxmargin.plots.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_ROOMS])
+    return sorted([*globals(), *_MODULES])
 
 
-__all__ = [*_ROOMS]
+__all__ = [*_MODULES]

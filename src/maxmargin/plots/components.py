@@ -2,8 +2,8 @@
 
     projection of x:  [k − 1ᵀK/n] H vₘ/√λₘ,    HKH = V Λ Vᵀ,    H = I − 11ᵀ/n
 
-The three components are drawn in pairs. What the eye sees is not a proof: the title says what
-``separate`` finds for all three.
+The three components are drawn in pairs. A picture proves nothing, so the title says what
+``separate`` finds in all three.
 """
 
 from collections.abc import Sequence
@@ -14,31 +14,23 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin._typing import Floats
-from maxmargin.plots.display import Display
-from maxmargin.plots.planar import check_label_per_row, column_number, columns
-from maxmargin.plots.style import (
-    column_names,
-    dot_size,
-    legend_under,
-    panels,
-    scatter,
-    text,
-    thin,
-)
+from maxmargin.plots import planar, style
+from maxmargin.plots.style import scatter
+from maxmargin.separability import separate
+from maxmargin.validation.data import check_labels
 
 _PAIRS = ((0, 1), (0, 2), (1, 2))
 _SECONDS = 2.0  # for each pair of classes; after that, separability stays undecided
-_SIZE = (6.6, 6.4)
 
 
 @dataclass(eq=False, repr=False)
-class KernelPCADisplay(Display):
+class KernelPCADisplay(style.Display):
     """Four panels: the data, and the pairs of their first three principal components.
 
     Parameters
     ----------
     points : ndarray of shape (n, 2) or None
-        Two columns of the data; None: the data have no columns.
+        Two columns of the data; None if they have no columns.
     projections : ndarray of shape (n, 3)
         The first three components.
     y : ndarray of shape (n,) or None, default=None
@@ -46,14 +38,14 @@ class KernelPCADisplay(Display):
     shares : ndarray of shape (3,) or None, default=None
         Share of the variance that each component explains.
     separable : bool or None, default=None
-        Whether planes separate the classes in the three components; None: undecided.
+        Whether planes separate the classes in the three components; None if undecided.
     names : pair of str, default=("x₁", "x₂")
         Names of the two columns.
 
     Attributes
     ----------
     points_ : list of list
-        The artists of each panel, one for each class.
+        The artists of each panel, one per class.
 
     Examples
     --------
@@ -83,52 +75,51 @@ class KernelPCADisplay(Display):
         features: tuple[Any, Any] = (0, 1),
         ax: Any = None,
     ) -> Self:
-        """Project rows by a fitted kernel PCA, decide on separability, and draw.
+        """Project rows by a fitted kernel PCA, test whether they are separable, and draw.
 
         Parameters
         ----------
         estimator : fitted KernelPCA
-            With at least three components. Other transformers work as well; without
-            ``explained_variance_ratio_`` no shares of the variance are shown.
+            With at least three components. Other transformers work too; shares of the variance
+            are shown if they have ``explained_variance_ratio_``.
         X : matrix of shape (n, d)
             Rows for ``estimator.transform``.
         y : array-like of shape (n,) or None, default=None
             Labels of any number of classes.
         features : pair of int or str, default=(0, 1)
-            Which two columns of X the first panel shows, by number or by name of a frame.
+            The two columns of X in the first panel, by number or, in a frame, by name.
         ax : array of four axes or None, default=None
             Where to draw; None: a new figure.
         """
-        Z = np.asarray(_transform(estimator, X), dtype=np.float64)
+        if not hasattr(estimator, "transform"):
+            raise TypeError(f"estimator={estimator!r} has no transform: give a fitted KernelPCA.")
+        Z = np.asarray(estimator.transform(X), dtype=np.float64)
         if Z.ndim != 2 or Z.shape[1] < 3:
             raise ValueError(
                 f"estimator has {Z.shape[-1]} components, and three are drawn: fit KernelPCA(3)."
             )
         labels, separable = None, None
         if y is not None:
-            labels, classes = check_label_per_row(y, len(Z))
-            separable = _is_separable(Z[:, :3], labels) if len(classes) > 1 else None
+            labels = check_labels(y, len(Z))
+            if len(np.unique(labels)) > 1:
+                separable = separate(Z[:, :3], labels, max_time=_SECONDS).separable
         pairwise = hasattr(estimator, "__sklearn_tags__") and (
             estimator.__sklearn_tags__().input_tags.pairwise
         )
         points, names = (None, ("", "")) if pairwise else _choose_columns(X, features)
         shares = getattr(estimator, "explained_variance_ratio_", None)
-        return cls(
-            points,
-            Z[:, :3],
-            labels,
-            shares=None if shares is None else np.asarray(shares[:3], dtype=np.float64),
-            separable=separable,
-            names=names,
-        ).plot(ax)
+        if shares is not None:
+            shares = np.asarray(shares[:3], dtype=np.float64)
+        found = cls(points, Z[:, :3], labels, shares=shares, separable=separable, names=names)
+        return found.plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the four panels, row by row, on the given array of axes or in a new figure."""
-        axes = panels(ax, 2, 2, _SIZE)
-        shown = thin(len(self.projections))
+        axes = style.panels(ax, 2, 2, (6.6, 6.4))
+        shown = style.thin(len(self.projections))
         y = np.zeros(len(self.projections)) if self.y is None else self.y
         classes = np.unique(y).tolist()
-        size = dot_size(len(shown))
+        size = style.dot_size(len(shown))
         self.points_: list[list[Any]] = [[]]
         if self.points is not None:
             self.points_ = [scatter(axes.flat[0], self.points[shown], y[shown], classes, size)]
@@ -140,16 +131,15 @@ class KernelPCADisplay(Display):
             panel.set_aspect("equal", adjustable="datalim")  # distances in feature space
             panel.set_title(f"PC{i + 1} and PC{j + 1}")
         if self.y is not None:
-            legend_under(axes, self.points_[1])
-        sampled = len(shown) < len(y)
-        message = f"\n{len(shown):,} of {len(y):,} points are drawn" if sampled else ""
-        axes.flat[0].figure.suptitle(self._verdict(len(classes)) + message)
+            style.legend_under(axes, self.points_[1])
+        lines = [self._verdict(len(classes)), style.sampled(len(shown), len(y))]
+        axes.flat[0].figure.suptitle("\n".join(filter(None, lines)))
         return self._keep_axes(axes)
 
     def _label_data(self, ax: Any) -> None:
         ax.set_title("The data")
         if self.points is not None:
-            ax.set(xlabel=text(self.names[0]), ylabel=text(self.names[1]))
+            style.label_axes(ax, self.names)
             return
         ax.set_axis_off()
         ax.text(0.5, 0.5, "no columns:\nkernel values", ha="center", va="center")
@@ -161,26 +151,12 @@ class KernelPCADisplay(Display):
     def _verdict(self, n_classes: int) -> str:
         if n_classes < 2:
             return "The first three principal components"
-        who = "The classes are" if n_classes == 2 else "All pairs of classes are"
-        match self.separable:
-            case True:
-                return f"{who} separable in PC1–3"
-            case False:
-                return f"{'The' if n_classes == 2 else 'Some'} classes are not separable in PC1–3"
-            case _:
-                return "Separable in PC1–3? Undecided"
-
-
-def _transform(estimator: Any, X: Any) -> Any:
-    if not hasattr(estimator, "transform"):
-        raise TypeError(f"estimator={estimator!r} has no transform: give a fitted KernelPCA.")
-    return estimator.transform(X)
-
-
-def _is_separable(Z: Floats, labels: npt.NDArray[Any]) -> bool | None:
-    from maxmargin.separability import separate
-
-    return separate(Z, labels, max_time=_SECONDS).separable
+        if self.separable is None:
+            return "Separable in PC1–3? Undecided"
+        if self.separable:
+            which = "The classes" if n_classes == 2 else "All pairs of classes"
+            return f"{which} are separable in PC1–3"
+        return f"{'The' if n_classes == 2 else 'Some'} classes are not separable in PC1–3"
 
 
 def _choose_columns(X: Any, features: tuple[Any, Any]) -> tuple[Floats | None, Sequence[str]]:
@@ -189,8 +165,8 @@ def _choose_columns(X: Any, features: tuple[Any, Any]) -> tuple[Floats | None, S
         X = np.asarray(X)
     if len(X.shape) != 2 or getattr(getattr(X, "dtype", None), "kind", "") == "O":
         return None, ("", "")
-    chosen = [column_number(X, one) for one in features] if X.shape[1] > 1 else [0]
-    points, names = columns(X, chosen), column_names(X, X.shape[1])
+    chosen = [planar.column_number(X, one) for one in features] if X.shape[1] > 1 else [0]
+    points, names = planar.columns(X, chosen), style.column_names(X, X.shape[1])
     if len(chosen) == 1:
         return np.hstack([points, np.zeros_like(points)]), [names[0], ""]
     return points, [names[k] for k in chosen]

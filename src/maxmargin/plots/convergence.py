@@ -2,7 +2,8 @@
 
 A solver keeps a point with objective P and duals with objective D ≤ P* ≤ P. The relative gap
 (P − D)/max(|P|, |D|) bounds how far P is above the optimum P*; the fit ends when it is at most
-``tol``. On a logarithmic scale linear convergence is a straight line; bending down is faster.
+``tol``. On a logarithmic scale linear convergence is a straight line, and a curve that bends down
+is faster.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,41 +12,32 @@ from itertools import cycle
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats
 from maxmargin.inspection.model_view import view_model
-from maxmargin.plots.display import Display
-from maxmargin.plots.style import (
-    COLOURS,
-    colour,
-    foreground,
-    legend_below,
-    mark,
-    new_axes,
-    note,
-    text,
-)
+from maxmargin.plots import style
+from maxmargin.plots.style import foreground
+from maxmargin.validation.parameters import check_choice
 
-_BELOW = 0.1  # a gap of 0 has no logarithm: it is drawn at this share of the smallest other one
-_STYLES = ("-", "--", "-.", ":")
+_BELOW = 0.1  # a gap of 0 has no logarithm: it is drawn at this share of the smallest one above 0
 _DASHES = ("--", ":", "-.")  # of tolerances
-_FEW = 40  # points of a curve up to which each has a marker
 _APART = 10.0  # ratio of the fits' times above which the axis is logarithmic
 
 
 @dataclass(eq=False, repr=False)
-class ConvergenceDisplay(Display):
+class ConvergenceDisplay(style.Display):
     """Relative duality gap of one or several fits against seconds or iterations.
 
     Parameters
     ----------
     traces : dict of str to list of array-like of shape (n_iterations, 2)
-        Seconds and relative gap after each iteration, by the name of the model; one array for each
-        binary problem of the model.
+        Seconds and relative gap after each iteration, by the name of the model; one array per
+        binary problem.
     tols : sequence of float, default=()
         Tolerances of the fits, drawn as dashed lines.
     x : {"seconds", "iterations"}, default="seconds"
-        What the gap is drawn against.
+        The horizontal axis.
 
     Attributes
     ----------
@@ -53,8 +45,6 @@ class ConvergenceDisplay(Display):
         The curves of each model.
     tol_lines_ : list of Line2D
         The dashed lines.
-    ax_, figure_ :
-        Where they were drawn.
 
     Examples
     --------
@@ -85,11 +75,9 @@ class ConvergenceDisplay(Display):
             LinearSVC, SVC, LinearSVR, SVR, NuSVC, NuSVR or OneClassSVM, or a pipeline that ends in
             one, fitted with ``trace=True``.
         name : str, default=None
-            Name in the legend; None: that of its class.
-        x : {"seconds", "iterations"}, default="seconds"
-            What the gap is drawn against.
-        ax : matplotlib Axes, default=None
-            Where; None: in a new figure.
+            Name in the legend; by default that of its class.
+        x, ax
+            As in ``from_estimators``.
         """
         called = type(view_model(estimator).machine).__name__ if name is None else name
         return cls.from_estimators({called: estimator}, x=x, ax=ax)
@@ -105,7 +93,7 @@ class ConvergenceDisplay(Display):
         estimators : dict of str to fitted estimator
             As in ``from_estimator``, by name.
         x : {"seconds", "iterations"}, default="seconds"
-            What the gap is drawn against.
+            The horizontal axis.
         ax : matplotlib Axes, default=None
             Where; None: in a new figure.
         """
@@ -119,43 +107,30 @@ class ConvergenceDisplay(Display):
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the curves on the given axes, or in a new figure for None."""
-        if self.x not in ("seconds", "iterations"):
-            raise ValueError(f"x={self.x!r} is not valid: choose 'seconds' or 'iterations'.")
+        check_choice(self, "x", ("seconds", "iterations"))
         curves = {name: [_check_trace(name, t) for t in of] for name, of in self.traces.items()}
         gaps = np.concatenate([trace[:, 1] for of in curves.values() for trace in of])
         floor = _BELOW * min((gap for gap in [*gaps, *self.tols] if gap > 0), default=1.0)
-        ax = new_axes(ax, (4.6, 3.6))
-        self.lines_ = {
-            name: [self._curve(ax, k, trace, floor) for trace in of]
-            for k, (name, of) in enumerate(curves.items())
-        }
-        for name, lines in self.lines_.items():
-            several = f", {len(lines)} problems" if len(lines) > 1 else ""
-            lines[0].set_label(text(name, 24) + several)
+        ax = style.new_axes(ax, (4.6, 3.6))
+        self.lines_: dict[str, list[Any]] = {}
+        alone = {"color": foreground(ax)} if len(curves) == 1 else {}
+        for k, (name, of) in enumerate(curves.items()):
+            self.lines_[name] = []
+            for trace in of:
+                x = trace[:, 0] if self.x == "seconds" else np.arange(1, len(trace) + 1)
+                gap = np.where(trace[:, 1] > 0, trace[:, 1], floor)
+                self.lines_[name].append(style.draw_curve(ax, x, gap, k, **alone))
+            several = f", {len(of)} problems" if len(of) > 1 else ""
+            self.lines_[name][0].set_label(style.text(name, 24) + several)
+        line = {"color": foreground(ax), "linewidth": 0.9}
         self.tol_lines_ = [
-            ax.axhline(
-                tol, color=foreground(ax), linestyle=style, linewidth=0.9, label=f"tol = {tol:g}"
-            )
-            for tol, style in zip(self.tols, cycle(_DASHES))
+            ax.axhline(tol, linestyle=dashes, label=f"tol = {tol:g}", **line)
+            for tol, dashes in zip(self.tols, cycle(_DASHES))
         ]
-        if (gaps <= 0).any():  # rounding may leave it slightly below
-            note(ax, f"gaps of 0 are drawn at {floor:.0e}")
         self._dress(ax, [trace[-1, 0] for of in curves.values() for trace in of])
+        if (gaps <= 0).any():  # rounding may leave it slightly below
+            style.note(ax, f"gaps of 0 are drawn at {floor:.0e}")
         return self._keep_axes(ax)
-
-    def _curve(self, ax: Any, k: int, trace: Floats, floor: float) -> Any:
-        x = trace[:, 0] if self.x == "seconds" else np.arange(1, len(trace) + 1)
-        return ax.plot(
-            x,
-            np.where(trace[:, 1] > 0, trace[:, 1], floor),
-            color=colour(k)
-            if len(self.traces) > 1
-            else foreground(ax),  # a single curve needs no colour
-            linestyle=_STYLES[(k // len(COLOURS) + k) % len(_STYLES)],
-            marker=mark(k) if len(trace) <= _FEW else None,
-            markersize=4,
-            linewidth=1.4,
-        )[0]
 
     def _dress(self, ax: Any, ends: list[Any]) -> None:
         """Scale and label the axes; ``ends`` are the seconds that the fits took."""
@@ -165,25 +140,23 @@ class ConvergenceDisplay(Display):
             ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set_yscale("log")
         ax.set(xlabel=self.x, ylabel="relative duality gap")
-        ax.set_title("How the gap closes", pad=16 if ax.texts else None)
-        legend_below(ax, columns=2)
+        ax.set_title("How the gap closes")
+        style.legend_below(ax, columns=2)
 
 
 def _read_traces(model: Any) -> list[Floats]:
     """Return seconds and gaps of each problem that the model solved."""
-    from sklearn.utils.validation import check_is_fitted
-
-    last = view_model(model).machine
-    name = type(last).__name__
-    if "trace" not in getattr(last, "get_params", dict)():
+    machine = view_model(model).machine
+    name = type(machine).__name__
+    if "trace" not in getattr(machine, "get_params", dict)():
         raise TypeError(
             f"{name} keeps no trace of its duality gap: fit LinearSVC, SVC, LinearSVR, SVR, NuSVC, "
             "NuSVR or OneClassSVM with trace=True."
         )
-    check_is_fitted(last)
-    if not hasattr(last, "trace_"):
+    check_is_fitted(machine)
+    if not hasattr(machine, "trace_"):
         raise ValueError(f"this {name} has no trace_: fit it with {name}(trace=True).")
-    trace = last.trace_
+    trace = machine.trace_
     if not isinstance(trace, list):
         raise TypeError(
             f"the trace of {name} records mistakes, not a duality gap: see PerceptronPathDisplay."
@@ -196,7 +169,7 @@ def _check_trace(name: str, trace: Any) -> Floats:
     checked = np.asarray(trace, dtype=np.float64)
     if checked.ndim != 2 or checked.shape[1] != 2 or not len(checked):
         raise ValueError(
-            f"traces[{name!r}] has an array of shape {checked.shape}: it must have a row of "
-            "seconds and gap for each iteration, at least one."
+            f"traces[{name!r}] has an array of shape {checked.shape}: it needs a row of seconds "
+            "and gap for each iteration, and at least one row."
         )
     return checked

@@ -2,7 +2,7 @@
 
 Rows are sorted by class, and within a class by the first eigenvector of its centred block: its
 first kernel principal component. A kernel that suits the labels shows bright blocks. A positive
-semidefinite matrix has no negative eigenvalues beyond rounding, n·ε·max |λ|.
+semidefinite matrix has no eigenvalues below −n·ε·max |λ|, which is rounding.
 """
 
 from dataclasses import KW_ONLY, dataclass
@@ -10,28 +10,20 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats
-from maxmargin.plots.display import Display
-from maxmargin.plots.planar import check_label_per_row
-from maxmargin.plots.style import (
-    GREY,
-    WRONG,
-    Rows,
-    foreground,
-    kernel_name,
-    legend_under,
-    panels,
-    text,
-    thin,
-)
+from maxmargin.inspection.model_view import view_model
+from maxmargin.kernels import as_kernel, check_kernel
+from maxmargin.plots import style
+from maxmargin.plots.style import Rows, text, thin
+from maxmargin.validation.data import check_labels
 
-_SIZE = (8.0, 4.0)
 _APART = 0.06  # share of the matrix: class names nearer to each other would overlap
 
 
 @dataclass(eq=False, repr=False)
-class GramDisplay(Display):
+class GramDisplay(style.Display):
     """A Gram matrix sorted by class, beside its spectrum.
 
     Parameters
@@ -39,24 +31,24 @@ class GramDisplay(Display):
     matrix : ndarray of shape (m, m)
         Kernel values in the order drawn.
     order : ndarray of shape (m,)
-        The numbers of the rows, in the order drawn.
+        Which row of the data each one is.
     eigenvalues : ndarray of shape (m,)
         Eigenvalues of the symmetric part, in descending order.
     rounding : float, default=0.0
         Eigenvalues of at most this size count as zeros.
     labels : ndarray of shape (m,) or None, default=None
-        Labels of the rows in the order drawn, sorted by class.
+        Labels in the order drawn, sorted by class.
     name : str, default="K"
         Name of the kernel.
     n_rows : int or None, default=None
-        Number of rows before sampling; None: m.
+        Number of rows before sampling, if it is not m.
 
     Attributes
     ----------
     image_ : AxesImage
         The matrix.
     boundaries_ : list of lines
-        Between classes, two for each boundary.
+        Lines between classes, two for each boundary.
     positive_, negative_ : Line2D
         |λ| against its rank, for positive and for negative eigenvalues.
 
@@ -82,7 +74,7 @@ class GramDisplay(Display):
     def from_kernel(
         cls, kernel: Any, X: Any, y: Any = None, *, most: int = 400, ax: Any = None
     ) -> Self:
-        """Compute the matrix of some rows, sort it and draw it.
+        """Compute the Gram matrix of rows, sort it and draw it.
 
         Parameters
         ----------
@@ -93,27 +85,25 @@ class GramDisplay(Display):
         y : array-like of shape (n,) or None, default=None
             Labels of any number of classes.
         most : int, default=400
-            If there are more rows, a fixed sample is drawn, with a row of each class; at least 2.
+            If there are more rows, a fixed sample is drawn, with each class in it; at least 2.
         ax : array of two axes or None, default=None
             Where to draw; None: a new figure.
         """
-        from maxmargin.kernels import as_kernel, check_kernel
-
         settled = as_kernel(kernel).resolved(X)
         prepared = settled.prepare(X)
         rows, labels = _sample_rows(len(prepared), y, most)
         part = prepared[rows]
         # Both halves are computed: a kernel function that is not symmetric must be visible.
-        K = settled.block(part, prepared[rows])
-        checked = check_kernel(K)
-        place = _sort_rows(np.asarray(K, dtype=np.float64), labels)
+        values = settled.block(part, prepared[rows])
+        K, spectrum = np.asarray(values, dtype=np.float64), check_kernel(values).spectrum[0]
+        place = _sort_rows(K, labels)
         return cls(
-            np.asarray(K, dtype=np.float64)[np.ix_(place, place)],
+            K[np.ix_(place, place)],
             rows[place],
-            checked.spectrum[0][::-1],
-            rounding=len(K) * float(np.finfo(K.dtype).eps) * float(abs(checked.spectrum[0]).max()),
+            spectrum[::-1],
+            rounding=len(K) * float(np.finfo(values.dtype).eps) * float(abs(spectrum).max()),
             labels=None if labels is None else labels[place],
-            name=kernel_name(settled),
+            name=style.kernel_name(settled),
             n_rows=len(prepared),
         ).plot(ax)
 
@@ -126,15 +116,11 @@ class GramDisplay(Display):
         Parameters
         ----------
         estimator : fitted model
-            With ``kernel_``: SVC, SVR, KernelPCA, KernelPerceptron and the like, or a pipeline or
+            With a ``kernel_``, such as SVC, SVR, KernelPCA or KernelPerceptron, or a pipeline or
             a search that ends in one.
         X, y, most, ax
             As in ``from_kernel``.
         """
-        from sklearn.utils.validation import check_is_fitted
-
-        from maxmargin.inspection.model_view import view_model
-
         view = view_model(estimator)
         check_is_fitted(view.machine)
         if not hasattr(view.machine, "kernel_"):
@@ -146,24 +132,23 @@ class GramDisplay(Display):
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the matrix and its spectrum on the given array of axes, or in a new figure."""
-        axes = panels(ax, 1, 2, _SIZE).ravel()
+        axes = style.panels(ax, 1, 2, (8.0, 4.0)).ravel()
         self._draw_matrix(axes[0])
         self._draw_classes(axes[0])
         self._draw_spectrum(axes[1])
-        legend_under(axes, axes[1].get_legend_handles_labels()[0])
+        style.legend_under(axes, axes[1].get_legend_handles_labels()[0])
         return self._keep_axes(axes)
 
     def _draw_matrix(self, ax: Any) -> None:
         low, high = float(self.matrix.min()), float(self.matrix.max())
-        size = max(-low, high)
-        # Values of both signs get two hues, with 0 in the middle.
-        options = {"cmap": "cividis", "vmin": min(low, 0.0), "vmax": high}
-        if low < 0:
+        options: dict[str, Any] = {"cmap": "cividis", "vmin": 0.0, "vmax": high}
+        if low < 0:  # values of both signs get two hues, with 0 in the middle
+            size = max(-low, high)
             options = {"cmap": "PuOr_r", "vmin": -size, "vmax": size}
         self.image_ = ax.imshow(self.matrix, interpolation="nearest", rasterized=True, **options)
         ax.figure.colorbar(self.image_, ax=ax, shrink=0.8, pad=0.02)
-        drawn, rows = len(self.matrix), self.n_rows or len(self.matrix)
-        count = f"{drawn:,} rows" if drawn == rows else f"{drawn:,} of {rows:,} rows"
+        drawn = len(self.matrix)
+        count = style.sampled(drawn, self.n_rows or drawn, "rows") or f"{drawn:,} rows"
         by = "by their first component" if self.labels is None else "by class"
         ax.set(xlabel=f"{count}, {by}", xticks=[], yticks=[])
         ax.set_title(f"Gram matrix\n{text(self.name)}")
@@ -176,8 +161,8 @@ class GramDisplay(Display):
         starts = np.flatnonzero(np.append(True, self.labels[1:] != self.labels[:-1]))
         # White, whatever the background: the lines are drawn on the image.
         for start in starts[1:]:
-            self.boundaries_.append(ax.axhline(start - 0.5, color="w", linewidth=0.8))
-            self.boundaries_.append(ax.axvline(start - 0.5, color="w", linewidth=0.8))
+            for draw in (ax.axhline, ax.axvline):
+                self.boundaries_.append(draw(start - 0.5, color="w", linewidth=0.8))
         middles = (starts + np.append(starts[1:], m) - 1) / 2
         named: list[int] = []
         for k, middle in enumerate(middles):
@@ -190,32 +175,19 @@ class GramDisplay(Display):
         values = self.eigenvalues
         place = np.arange(1, len(values) + 1)
         above, below = values > self.rounding, values < -self.rounding
-        options: dict[str, Any] = {"linestyle": "none", "markersize": 3.0}
-        (self.positive_,) = ax.plot(
-            place[above],
-            values[above],
-            color=GREY,
-            marker="o",
-            label=f"{above.sum()} positive",
-            **options,
-        )
-        (self.negative_,) = ax.plot(
-            place[below], -values[below], color=WRONG, marker="x", label="", **options
-        )
-        if below.any():
-            self.negative_.set_label(f"{below.sum()} negative")
-        zeros = len(values) - int(above.sum()) - int(below.sum())
+        labels = [f"{above.sum()} positive", f"{below.sum()} negative" if below.any() else ""]
+        dots: dict[str, Any] = {"linestyle": "none", "markersize": 3.0}
+        large = {"color": style.GREY, "marker": "o", "label": labels[0], **dots}
+        small = {"color": style.WRONG, "marker": "x", "label": labels[1], **dots}
+        (self.positive_,) = ax.plot(place[above], values[above], **large)
+        (self.negative_,) = ax.plot(place[below], -values[below], **small)
         if self.rounding > 0:
-            ax.axhline(
-                self.rounding,
-                color=foreground(ax),
-                linewidth=0.8,
-                linestyle=":",
-                label=f"rounding, {zeros} below",
-            )
+            label = f"rounding, {np.count_nonzero(~(above | below))} below"
+            line = {"color": style.foreground(ax), "linewidth": 0.8, "linestyle": ":"}
+            ax.axhline(self.rounding, label=label, **line)
         if above.any() or below.any() or self.rounding > 0:
             ax.set_yscale("log")
-        ax.set(xlabel="place of λ, from the largest", ylabel="|λ|")
+        ax.set(xlabel="rank of λ, from the largest", ylabel="|λ|")
         verdict = "not positive semidefinite" if below.any() else "positive semidefinite"
         ax.set_title(f"Spectrum:\n{verdict}")
 
@@ -227,7 +199,7 @@ def _sample_rows(n: int, y: Any, most: int) -> tuple[Rows, npt.NDArray[Any] | No
         raise ValueError(f"most={most!r} is not valid: it must be an integer >= 2.")
     if y is None:
         return thin(n, most=int(most)), None
-    labels, _ = check_label_per_row(y, n)
+    labels = check_labels(y, n)
     first = np.unique(labels, return_index=True)[1]
     rows = thin(n, keep=first, most=int(most))
     return rows, labels[rows]
@@ -235,8 +207,7 @@ def _sample_rows(n: int, y: Any, most: int) -> tuple[Rows, npt.NDArray[Any] | No
 
 def _sort_rows(K: Floats, labels: npt.NDArray[Any] | None) -> Rows:
     """Return the order of rows: by class, and within a class by its first principal component."""
-    if labels is None:
-        return _sort_by_component(K)
+    labels = np.zeros(len(K)) if labels is None else labels
     members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
     return np.concatenate([rows[_sort_by_component(K[np.ix_(rows, rows)])] for rows in members])
 

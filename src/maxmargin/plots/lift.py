@@ -15,26 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin._typing import Floats
-from maxmargin.plots.display import Display
-from maxmargin.plots.planar import check_planar, pad
-from maxmargin.plots.style import (
-    dot_size,
-    foreground,
-    legend_under,
-    panels,
-    pyplot,
-    scatter,
-    text,
-    thin,
-)
+from maxmargin.plots import style
+from maxmargin.plots.planar import check_planar, draw_contours, pad
+from maxmargin.plots.style import foreground, scatter
 
 _LIFTS = {"circle": "square", "gaussian": "gaussian"}  # as CircleMap calls them
 _GRID = 241  # points along each side of the grid on which f is computed for its contours
-_SIZE = (8.0, 4.0)
 
 
 @dataclass(eq=False, repr=False)
-class KernelLiftDisplay(Display):
+class KernelLiftDisplay(style.Display):
     """Points of two classes, and their lift with the plane that separates them.
 
     Parameters
@@ -44,9 +34,9 @@ class KernelLiftDisplay(Display):
     y : ndarray of shape (n,)
         Labels of two classes; the plane is positive for the larger.
     lift : {"circle", "gaussian"}, default="circle"
-        Which third coordinate z is added to the points.
+        The third coordinate z that is added to the points.
     coef, intercept : ndarray of shape (3,), float
-        w and b of the plane in (x₁, x₂, z), scaled such that f = ±1 are the margins.
+        w and b of the plane in (x₁, x₂, z), scaled so that f = ±1 are the margins.
     center : ndarray of shape (2,)
         c, the origin of the lift.
     width : float, default=1.0
@@ -61,9 +51,9 @@ class KernelLiftDisplay(Display):
     Attributes
     ----------
     points_, lifted_ : list
-        The artists of the points in the left and in the right panel, one for each class.
+        The artists of the points in the left and in the right panel, one per class.
     contour_ : QuadContourSet or None
-        Those of f = −1, 0 and 1 that are in the left panel.
+        Those of f = −1, 0 and 1 that the left panel shows.
     plane_ : Poly3DCollection or None
         The plane in the right panel.
     trace_ : list of lines
@@ -152,34 +142,29 @@ class KernelLiftDisplay(Display):
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the points and their lift; the second of the given axes must be 3d."""
-        axes = _flat_and_solid() if ax is None else panels(ax, 1, 2, _SIZE).ravel()
+        if ax is None:
+            figure = style.pyplot().figure(figsize=(8.0, 4.0), layout="constrained")
+            pair = figure.subplot_mosaic("xz", per_subplot_kw={"z": {"projection": "3d"}})
+            ax = list(pair.values())
+        axes = style.check_panels(ax, 1, 2).ravel()
         if not hasattr(axes[1], "set_zlim"):
             raise ValueError("ax[1] must have three dimensions: add_subplot(projection='3d').")
-        shown = thin(len(self.X))
+        shown = style.thin(len(self.X))
         X, y = self.X[shown], self.y[shown]
-        classes, size = np.unique(self.y).tolist(), dot_size(len(shown))
+        classes, size = np.unique(self.y).tolist(), style.dot_size(len(shown))
         self.points_ = scatter(axes[0], X, y, classes, size)
         self._draw_contour(axes[0])
         self.lifted_ = scatter(axes[1], self.lifted(X), y, classes, size, depthshade=False)
         self._draw_plane(axes[1])
-        sampled = len(shown) < len(self.X)
-        self._label(axes, f"\n{len(shown):,} of {len(self.X):,} points" if sampled else "")
-        legend_under(axes, [*self.points_, *_line_entries(axes[0])])
+        self._label(axes, style.sampled(len(shown), len(self.X)))
+        style.legend_under(axes, axes[0].get_legend_handles_labels()[0])
         return self._keep_axes(axes)
 
     def _draw_contour(self, ax: Any) -> None:
         (left, below), (right, above) = pad(self.X)
         x1, x2 = np.linspace(left, right, _GRID), np.linspace(below, above, _GRID)
         grid = self.lifted(np.stack(np.meshgrid(x1, x2), axis=-1))
-        f = grid @ self.coef + self.intercept
-        levels = [level for level in (-1.0, 0.0, 1.0) if f.min() < level < f.max()]
-        self.contour_ = None
-        if levels:
-            styles = {
-                "linestyles": ["--" if level else "-" for level in levels],
-                "linewidths": [0.9 if level else 1.6 for level in levels],
-            }
-            self.contour_ = ax.contour(x1, x2, f, levels=levels, colors=foreground(ax), **styles)
+        self.contour_ = draw_contours(ax, (x1, x2, grid @ self.coef + self.intercept))
         ax.set(xlim=(left, right), ylim=(below, above), aspect="equal")
 
     def _draw_plane(self, ax: Any) -> None:
@@ -213,28 +198,12 @@ class KernelLiftDisplay(Display):
         left, right = f"A {curve} in the plane …", "… is a plane"
         if not self.separates:
             left, right = "None separates all: soft margin", "A plane"
-        axes[0].set(xlabel=text(self.names[0]), ylabel=text(self.names[1]))
-        axes[0].set_title(left + sampled)
-        axes[1].set(xlabel=text(self.names[0], 12), ylabel=text(self.names[1], 12))
+        style.label_axes(axes[0], self.names)
+        axes[0].set_title("\n".join(filter(None, [left, sampled])))
+        style.label_axes(axes[1], self.names, 12)
         axes[1].set_zlabel("z", labelpad=-2.0)
         axes[1].set_box_aspect(None, zoom=0.95)  # so that its labels stay inside the figure
         axes[1].set_title(f"{right} in z = {height}")
-
-
-def _line_entries(ax: Any) -> list[Any]:
-    from matplotlib.lines import Line2D
-
-    return [
-        Line2D([], [], color=foreground(ax), linewidth=1.6, label="f = 0"),
-        Line2D([], [], color=foreground(ax), linewidth=0.9, linestyle="--", label="f = ±1"),
-    ]
-
-
-def _flat_and_solid() -> Any:
-    """Return two axes beside each other in a new figure, the second one three-dimensional."""
-    figure = pyplot().figure(figsize=_SIZE, layout="constrained")
-    pair = figure.subplot_mosaic("xz", per_subplot_kw={"z": {"projection": "3d"}})
-    return np.array(list(pair.values()), dtype=object)
 
 
 def _fit_plane(mapped: Any, X: Floats, y: npt.NDArray[Any], C: float) -> dict[str, Any]:

@@ -19,9 +19,10 @@ from typing import Any, Self
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.plots.display import Display
-from maxmargin.plots.style import colour, foreground, legend_below, new_axes, text
+from maxmargin.plots import style
+from maxmargin.plots.style import foreground
 from maxmargin.problems import losses as known
+from maxmargin.validation.parameters import check_number
 
 LossFunction = Callable[[Floats], Any]
 
@@ -44,7 +45,7 @@ LOSSES: dict[str, LossFunction] = {
 
 
 @dataclass(eq=False, repr=False)
-class LossDisplay(Display):
+class LossDisplay(style.Display):
     """Losses against the functional margin y f, with vertical lines at 0 and 1.
 
     Parameters
@@ -63,8 +64,6 @@ class LossDisplay(Display):
         The abscissae.
     lines_ : dict of str to Line2D
         The curves, by name.
-    ax_, figure_ :
-        Where they were drawn.
 
     Examples
     --------
@@ -82,10 +81,13 @@ class LossDisplay(Display):
     def plot(self, ax: Any = None) -> Self:
         """Draw the curves on the given axes, or in a new figure for None."""
         curves = _choose_losses(self.losses)
-        low, high = _check_limits(self.limits)
-        if not (np.isfinite(self.most) and self.most > 0):
-            raise ValueError(f"most={self.most!r} is not valid: it must be a finite number > 0.")
-        ax = new_axes(ax, (4.6, 3.6))
+        check_number(self, "most", above=0)
+        low, high = (float(limit) for limit in self.limits)
+        if not -np.inf < low < high < np.inf:
+            raise ValueError(
+                f"limits={self.limits!r} is not valid: give two finite numbers, low < high."
+            )
+        ax = style.new_axes(ax, (4.6, 3.6))
         # 0 and 1 are among the abscissae: there the losses have their kinks.
         kinks = [m for m in (0.0, 1.0) if low <= m <= high]
         self.margins_ = np.union1d(np.linspace(low, high, 401), kinks)
@@ -99,7 +101,7 @@ class LossDisplay(Display):
         ax.set(xlim=(low, high), ylim=(-0.05 * self.most, self.most))
         ax.set(xlabel="functional margin y f(x)", ylabel="loss of the row")
         ax.set_title("What a row costs, by its margin")
-        legend_below(ax)
+        style.legend_below(ax)
         return self._keep_axes(ax)
 
 
@@ -110,40 +112,32 @@ def _draw_curve(ax: Any, name: str, k: int, margins: Floats, loss: LossFunction)
             f"losses[{name!r}] returned shape {values.shape} for {len(margins)} margins: it must "
             "return one number for each."
         )
-    options: dict[str, Any] = {"color": colour(k), "linestyle": _STYLES[k % len(_STYLES)]}
+    options: dict[str, Any] = {"color": style.colour(k), "linestyle": _STYLES[k % len(_STYLES)]}
     if name == "0/1":
         # The step is 1 up to 0, and at 0: a mistake is y f ≤ 0.
         options = {"color": foreground(ax), "drawstyle": "steps-pre"}
-    wide = {"hinge": 2.4, "squared hinge": 3.0}.get(
-        name, 1.5
-    )  # half of it is hidden by the squared loss
-    return ax.plot(margins, values, linewidth=wide, label=text(name, 20), **options)[0]
+    # Half of the squared hinge is hidden by the squared loss.
+    options["linewidth"] = {"hinge": 2.4, "squared hinge": 3.0}.get(name, 1.5)
+    return ax.plot(margins, values, label=style.text(name, 20), **options)[0]
 
 
 def _choose_losses(losses: Any) -> dict[str, LossFunction]:
+    """Return the losses to draw by name, given as names, as functions by name, or as None."""
     if losses is None:
         return LOSSES
     if isinstance(losses, Mapping):
-        wrong = [name for name, loss in losses.items() if not callable(loss)]
-        if wrong:
-            raise TypeError(f"losses[{wrong[0]!r}] is not callable: give a function of margins.")
         chosen = {str(name): loss for name, loss in losses.items()}
     else:
-        names = [losses] if isinstance(losses, str) else list(losses)
-        unknown = [name for name in names if name not in LOSSES]
-        if unknown:
-            raise ValueError(
-                f"losses contains {unknown[0]!r}: choose from {', '.join(map(repr, LOSSES))}, or "
-                "give a dict of functions."
-            )
-        chosen = {name: LOSSES[name] for name in names}
+        names = [losses] if isinstance(losses, str) else losses
+        chosen = {name: LOSSES.get(name) for name in names}
     if not chosen:
         raise ValueError("losses is empty: name at least one, or use None for all.")
+    for name, loss in chosen.items():
+        if loss is None:
+            raise ValueError(
+                f"losses contains {name!r}: choose from {', '.join(map(repr, LOSSES))}, or give a "
+                "dict of functions."
+            )
+        if not callable(loss):
+            raise TypeError(f"losses[{name!r}] is not callable: give a function of margins.")
     return chosen
-
-
-def _check_limits(limits: Any) -> tuple[float, float]:
-    low, high = (float(limit) for limit in limits)
-    if not (np.isfinite([low, high]).all() and low < high):
-        raise ValueError(f"limits={limits!r} is not valid: give two finite numbers, low < high.")
-    return low, high

@@ -2,47 +2,41 @@
 
 The margin of a linear machine is the distance 1/‖w‖ from f(x) = w·x + b = 0 to f = ±1. Points with
 slack ξ = max(0, 1 − y f) > 0 lie beyond the line of their class by ξ/‖w‖. Support vectors, which
-determine the boundary, are on their line ("margin", ξ = 0), between it and the
-boundary ("inside", ξ ≤ 1) or beyond that ("wrong side", ξ > 1).
+determine the boundary, are on their line ("margin", ξ = 0), between it and the boundary ("inside",
+ξ ≤ 1) or beyond that ("wrong side", ξ > 1).
+
+There are three ways to see this in two dimensions:
+
+- Two features: the points themselves, and f in their plane.
+- A slice through d features: x = (x_i, x_j), with the others held fixed. The points are projected;
+  the lines f = ±1 of a linear machine are 1/√(w_i² + w_j²) away from f = 0, which is more than
+  1/‖w‖.
+- Along w: the signed distance f/‖w‖ to the right, and upwards the first principal direction of
+  φ(x) without its component along w. In this plane w is (‖w‖, 0) and b is 0, for any number of
+  features and any kernel: the boundary is at 0, f = ±1 at ±1/‖w‖, and nothing is distorted. With K
+  the kernel and s = (f − b)/‖w‖, the part of φ(x) orthogonal to w has the kernel K(x, x') − s s'.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.linalg import eigh
+from sklearn.utils.sparsefuncs import csc_median_axis_0
 
-from maxmargin._typing import Floats
+from maxmargin._typing import Flags, Floats
 from maxmargin.geometry import Hyperplane
-from maxmargin.inspection.model_view import Boundary, SupportRows, read_boundary
-from maxmargin.plots.display import Display
-from maxmargin.plots.margin_view import (
-    Box,
-    Grid,
-    MarginView,
-    as_table,
-    box_around,
-    view_along_w,
-    view_two_features,
-)
-from maxmargin.plots.planar import Window, draw_line, signs
-from maxmargin.plots.style import (
-    GREY,
-    MOST_POINTS,
-    RASTER_FROM,
-    WRONG,
-    Rows,
-    colour,
-    foreground,
-    legend_below,
-    new_axes,
-    note,
-    scatter,
-    settle,
-    text,
-    thin,
-)
+from maxmargin.html import visible
+from maxmargin.inspection.model_view import Boundary, SupportRows, read_boundary, take_rows
+from maxmargin.plots import planar, style
+from maxmargin.plots.planar import Grid, Window
+from maxmargin.plots.style import MOST_POINTS, RASTER_FROM, Rows, foreground, text, thin
+from maxmargin.validation.data import check_labels
+
+Box = tuple[float, float, float, float]
 
 MOST_SUPPORT = 5_000  # support vectors that sampling keeps
 _RING = 46.0  # size of a support vector's marker without slack
@@ -50,10 +44,13 @@ _MOST_SLACK = 4.0  # slack above which markers do not grow any more
 _MANY = 300  # support vectors of a kind above which markers get smaller
 _SKEWED = 4.0  # ratio of the axes' lengths above which equal scales leave no space
 _SKEWED_MESSAGE = "axes of different scale: right angles look skewed"
+_SAMPLE = 300  # rows at most from which the first principal direction is computed
+_FEW = 2  # features whose fixed values are listed one by one
+_BLOCK = 4_000_000  # numbers in a block of rows
 
 
 @dataclass(eq=False, repr=False)
-class MarginDisplay(Display):
+class MarginDisplay(style.Display):
     """Boundary, margins and support vectors of a classifier, in two dimensions.
 
     Make it with ``from_estimator``. It holds what is drawn, in the coordinates of the figure:
@@ -61,10 +58,8 @@ class MarginDisplay(Display):
 
     Parameters
     ----------
-    points : ndarray of shape (m, 2)
-        The points drawn.
-    labels : ndarray of shape (m,)
-        Their labels, among ``classes``.
+    points, labels : ndarray of shape (m, 2) and (m,)
+        The points drawn, and their labels.
     classes : sequence
         The classes; of two the second is positive.
     rows : ndarray of shape (m,), optional
@@ -76,12 +71,10 @@ class MarginDisplay(Display):
         ξ ≥ 0 of the points.
     slack_ends : ndarray of shape (m, 2), optional
         Where the segment of length ξ/‖w‖ from each point ends. None: markers grow with ξ instead.
-    weights : ndarray of shape (2,), optional
-        w in the plane drawn, if f is linear there.
-    intercept : float, default=0
-        b in the plane drawn.
+    weights, intercept : ndarray of shape (2,) and float, optional
+        w and b in the plane drawn, if f is linear there.
     grid : tuple of x₁ (p,), x₂ (q,) and f (q, p), optional
-        f if it is not linear; with more than two classes the number of the predicted class.
+        f if it is not linear; with more than two classes, the number of the predicted class.
     levels : sequence of float, default=(-1, 0, 1)
         Values of f at which lines are drawn.
     box : tuple of four floats, optional
@@ -89,7 +82,7 @@ class MarginDisplay(Display):
     axis_labels : tuple of two str, default=("", "")
         Labels of the axes.
     title, remark : str
-        What the figure shows; what is left out or held fixed.
+        What the figure shows, and what is left out or held fixed.
 
     Attributes
     ----------
@@ -103,8 +96,6 @@ class MarginDisplay(Display):
         The segments.
     support_ : dict of str to PathCollection
         The markers of the support vectors by their kind.
-    ax_, figure_ :
-        Where it is drawn.
 
     Examples
     --------
@@ -149,8 +140,8 @@ class MarginDisplay(Display):
     ) -> Self:
         """Draw the margin of a fitted classifier.
 
-        Kinds of support vectors and slack are drawn if X are the rows it was fitted to. Models
-        without a margin at f = ±1 (perceptrons, outlier detectors) have their boundary only.
+        Kinds of support vectors and slack are drawn if X are the rows it was fitted to. Of models
+        without a margin at f = ±1 (perceptrons, outlier detectors), only the boundary is drawn.
 
         Parameters
         ----------
@@ -189,71 +180,72 @@ class MarginDisplay(Display):
         >>> round((right - left) * 0.5 / model.margin_, 6)
         1.0
         """
-        _check_choices(view, features, grid_resolution)
-        table = as_table(X)
+        table = _as_table(X)
         if view == "auto":
             view = "margin" if features is None and table.shape[1] > 2 else "data"
         boundary = read_boundary(estimator, table, pair)
-        _check_view(boundary, view)
+        _check_choices(boundary, view, features, grid_resolution)
         labels = _labels(boundary, table, y)
-        sides = signs(labels, boundary.classes)
+        sides = planar.signs(labels, boundary.classes)
         support = boundary.support(table, sides)
         rows, sampled = _rows_drawn(np.flatnonzero(np.isin(labels, boundary.classes)), support)
-        if view == "margin":
-            seen = view_along_w(boundary, table, rows)
-        else:
-            seen = view_two_features(boundary, table, rows, features, at, grid_resolution)
         kinds, slack = _kinds_and_slack(rows, len(labels), support)
-        messages = [*_slice_messages(seen, kinds), *sampled, *_unmarked(boundary, support)]
+        if view == "margin":
+            shown = _view_along_w(boundary, table, rows)
+        else:
+            i, j = _check_features(table, features)
+            held = _held_values(table, at)
+            shown = _view_two_features(boundary, table, rows, (i, j), held, grid_resolution)
+        ends, messages = None, [sampled]
+        if view == "margin" or table.shape[1] == 2:  # f in the plane drawn is f of the points
+            ends = _slack_ends(shown, sides[rows], slack)
+        else:
+            messages = [*_slice_messages(table, rows, (i, j), held, at, kinds), sampled]
+        if support is None and boundary.has_margins:
+            messages.append("not known to be the rows it was fitted to: no support vectors")
         return cls(
-            seen.points,
-            labels[rows],
-            boundary.classes.tolist(),
+            labels=labels[rows],
+            classes=boundary.classes.tolist(),
             rows=rows,
             kinds=kinds,
             slack=None if boundary.view.detects_outliers else slack,
-            slack_ends=_slack_ends(seen, sides[rows], slack),
-            weights=seen.weights,
-            intercept=seen.intercept,
-            grid=seen.grid,
+            slack_ends=ends,
             levels=(-1.0, 0.0, 1.0) if boundary.has_margins else (0.0,),
-            box=seen.box,
-            axis_labels=seen.labels,
             title=_title(boundary, view),
-            remark="\n".join(messages),
+            remark="\n".join(filter(None, messages)),
+            **shown,
         ).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on the given axes, or in a new figure for None."""
-        ax = new_axes(ax, (4.6, 4.8))
-        box = box_around(self.points) if self.box is None else self.box
-        self.points_ = scatter(ax, self.points, self.labels, self.classes)
+        ax = style.new_axes(ax, (4.6, 4.8))
+        box = _box_around(self.points) if self.box is None else self.box
+        self.points_ = style.scatter(ax, self.points, self.labels, self.classes)
         missing = self._draw_boundary(ax, box)
         self._draw_support(ax)
         even = _set_scales(ax, box)
-        across, upwards = map(text, self.axis_labels)
-        ax.set(title=text(self.title, 52), xlabel=across, ylabel=upwards)
+        ax.set_title(text(self.title, 52))
+        style.label_axes(ax, self.axis_labels)
         skewed = "" if even or self.weights is None or not all(self.weights) else _SKEWED_MESSAGE
         lines = [*str(self.remark).splitlines(), missing, skewed]
         if message := "\n".join(text(line, 72) for line in lines if line):
-            note(ax, message)
-        legend_below(ax, 2)
-        settle(ax.figure)
+            style.note(ax, message)
+        style.legend_below(ax, 2)
+        style.settle(ax.figure)
         return self._keep_axes(ax)
 
     def _draw_boundary(self, ax: Any, box: Box) -> str:
         """Draw the lines, and return a message about those outside the picture."""
         self.lines_, self.contours_ = {}, None
-        seen: set[float] = set()
+        seen: Any = ()
         if self.weights is not None:
-            self.lines_ = _draw_lines(ax, self.weights, self.intercept, self.levels, box)
-            seen = set(self.lines_)
+            self.lines_ = seen = _draw_lines(ax, self.weights, self.intercept, self.levels, box)
         elif self.grid is not None and len(self.classes) > 2:
             self.contours_ = _draw_regions(ax, self.grid, len(self.classes))
             return ""
         elif self.grid is not None:
-            self.contours_ = _draw_contours(ax, self.grid, self.levels)
-            seen = set() if self.contours_ is None else set(self.contours_.levels.tolist())
+            self.contours_ = planar.draw_contours(ax, self.grid, self.levels)
+            seen = () if self.contours_ is None else self.contours_.levels
         gone = [f"{level:+g}".replace("+0", "0") for level in self.levels if level not in seen]
         return f"f = {' and '.join(gone)} not in the picture" if gone else ""
 
@@ -267,14 +259,14 @@ class MarginDisplay(Display):
         grow = self.slack if self.slack_ends is None else None
         self.support_ = _draw_support(ax, self.points, self.kinds, grow)
         if grow is not None and with_slack.any():
-            ax.plot([], [], " ", label="marks grow with ξ")
+            ax.plot([], [], " ", label="markers grow with ξ")
 
 
 # ---------------------------------------------------------------------- from a model to the data
 
 
-def _check_choices(view: Any, features: Any, resolution: Any) -> None:
-    if view not in ("auto", "data", "margin"):
+def _check_choices(boundary: Boundary, view: Any, features: Any, resolution: Any) -> None:
+    if view not in ("data", "margin"):
         raise ValueError(f"view must be 'auto', 'data' or 'margin', got {view!r}")
     if view == "margin" and features is not None:
         raise ValueError(
@@ -285,9 +277,6 @@ def _check_choices(view: Any, features: Any, resolution: Any) -> None:
         raise ValueError(
             f"grid_resolution must be a whole number of at least 2, got {resolution!r}"
         )
-
-
-def _check_view(boundary: Boundary, view: str) -> None:
     if view == "margin" and not boundary.binary:
         names = ", ".join(f"{label!r:.20}" for label in boundary.classes.tolist()[:8])
         raise ValueError(
@@ -301,18 +290,19 @@ def _check_view(boundary: Boundary, view: str) -> None:
         )
 
 
+def _as_table(X: Any) -> Any:
+    """Return X as a table with a shape and rows to choose; frames stay as they are."""
+    table = X.tocsr() if sp.issparse(X) else X if hasattr(X, "columns") else np.asarray(X)
+    if len(table.shape) != 2 or not all(table.shape):
+        raise ValueError(f"X must be a table of rows and columns, got shape {table.shape}")
+    return table
+
+
 def _labels(boundary: Boundary, X: Any, y: Any) -> npt.NDArray[Any]:
     """Return the label of each row; outlier detectors say it themselves."""
     if boundary.view.detects_outliers:
         return np.asarray(boundary.classes[(boundary.scores(X) >= 0).astype(int)])
-    if y is None:
-        raise ValueError("y is None: the labels of the rows of X are needed")
-    labels = np.asarray(y)
-    if labels.shape != (X.shape[0],):
-        raise ValueError(
-            f"y must hold one label for each of the {X.shape[0]} rows of X, got shape "
-            f"{labels.shape}"
-        )
+    labels = check_labels(y, X.shape[0])
     unknown = labels[~np.isin(labels, boundary.machine.classes_)]
     if len(unknown):
         raise ValueError(
@@ -322,12 +312,12 @@ def _labels(boundary: Boundary, X: Any, y: Any) -> npt.NDArray[Any]:
     return labels
 
 
-def _rows_drawn(members: Rows, support: SupportRows | None) -> tuple[Rows, list[str]]:
+def _rows_drawn(members: Rows, support: SupportRows | None) -> tuple[Rows, str]:
     """Return the rows to draw, and a message about what is left out."""
     if not len(members):
         raise ValueError("y has no row of the classes to draw")
     if len(members) <= MOST_POINTS:
-        return members, []
+        return members, ""
     vectors = np.array([], dtype=np.intp) if support is None else support.rows
     kept = vectors[thin(len(vectors), most=MOST_SUPPORT)]
     rows = members[thin(len(members), keep=np.searchsorted(members, kept))]
@@ -336,7 +326,7 @@ def _rows_drawn(members: Rows, support: SupportRows | None) -> tuple[Rows, list[
         shown = len(np.intersect1d(vectors, rows))
         share = "all" if shown == len(vectors) else f"{shown:,} of"
         message += f", {share} {len(vectors):,} support vectors"
-    return rows, [message]
+    return rows, message
 
 
 def _kinds_and_slack(
@@ -349,30 +339,14 @@ def _kinds_and_slack(
     return kinds[rows], slack[rows]
 
 
-def _slack_ends(seen: MarginView, sides: Floats, slack: Floats | None) -> Floats | None:
-    """Return the foot of each point on f = y, if f in the plane drawn is f of the points."""
-    if slack is None or seen.weights is None or not seen.exact:
+def _slack_ends(shown: dict[str, Any], sides: Floats, slack: Floats | None) -> Floats | None:
+    """Return the foot of each point on f = y; None without slack, or without a line f = y."""
+    w = shown.get("weights")
+    if slack is None or w is None or not w.any():
         return None
-    w = seen.weights
-    if not w.any():  # without a line there is nothing to be near to
-        return None
-    missing = sides * np.maximum(0.0, 1.0 - sides * (seen.points @ w + seen.intercept))
-    return np.asarray(seen.points + np.outer(missing / float(w @ w), w))
-
-
-def _slice_messages(seen: MarginView, kinds: npt.NDArray[np.str_] | None) -> list[str]:
-    if seen.off_slice is None:
-        return [seen.message] if seen.message else []
-    off, what = seen.off_slice, "points"
-    if kinds is not None:
-        off, what = off[kinds != ""], "support vectors"
-    return [seen.message, f"points projected; {off.sum():,} of {len(off):,} {what} lie off it"]
-
-
-def _unmarked(boundary: Boundary, support: SupportRows | None) -> list[str]:
-    if support is None and boundary.has_margins:
-        return ["not known to be the rows it was fitted to: no support vectors"]
-    return []
+    f = shown["points"] @ w + shown.get("intercept", 0.0)
+    missing = sides * np.maximum(0.0, 1.0 - sides * f)
+    return np.asarray(shown["points"] + np.outer(missing / float(w @ w), w))
 
 
 def _title(boundary: Boundary, view: str) -> str:
@@ -382,6 +356,179 @@ def _title(boundary: Boundary, view: str) -> str:
     if not boundary.binary:
         return f"Regions of {name}"
     return f"Boundary and margin of {name}" if boundary.has_margins else f"Boundary of {name}"
+
+
+# ------------------------------------------- what is seen of them, as the fields of the display
+
+
+def _box_around(points: Floats) -> Box:
+    """Return the limits of x₁ and x₂ around points, with a margin."""
+    (left, bottom), (right, top) = (corner.tolist() for corner in planar.pad(points))
+    return left, right, bottom, top
+
+
+def _view_along_w(boundary: Boundary, X: Any, rows: Any) -> dict[str, Any]:
+    """Return signed distances, and the first principal direction of the rest."""
+    norm = boundary.norm
+    if norm is None:
+        raise ValueError(
+            f"view='margin' needs w, and {type(boundary.machine).__name__} is not one plane that "
+            "can be read; take view='data'"
+        )
+    if norm == 0.0:
+        raise ValueError("w is zero: it has no direction, so view='margin' shows nothing")
+    drawn = take_rows(X, rows)
+    distances = boundary.scores(drawn) / norm
+    inner = boundary.transform(drawn)
+    sample = np.unique(np.linspace(0, len(rows) - 1, _SAMPLE).astype(np.intp))
+    products = boundary.products(inner, inner[sample], rows[sample])
+    points = np.column_stack([distances, _spread_beside(products, distances, sample)])
+    left, right, bottom, top = _box_around(points)
+    if boundary.has_margins:  # the margin is visible even if all points are inside it
+        left, right = min(left, -1.15 / norm), max(right, 1.15 / norm)
+    return {
+        "points": points,
+        "axis_labels": ("signed distance f/‖w‖", "largest spread beside w"),
+        "box": (left, right, bottom, top),
+        "weights": np.array([norm, 0.0]),
+    }
+
+
+def _spread_beside(products: Floats, s: Floats, sample: Rows) -> Floats:
+    """Return coordinates along the first principal direction of what is orthogonal to w.
+
+    ``products`` is K(row, sample row) and s the distance along w; a constant added to s only
+    shifts what is centred here anyway.
+    """
+    rest = products - np.outer(s, s[sample])
+    # Only differences from the sample's mean matter, in rows as in columns.
+    centred = rest - rest[sample].mean(axis=0)
+    centred -= centred.mean(axis=1, keepdims=True)
+    square = centred[sample]
+    values, vectors = eigh(0.5 * (square + square.T), driver="evd")
+    largest, v = values[-1], vectors[:, -1]
+    if largest <= 1e-12 * max(1e-300, float(np.abs(products).max()) * len(square)):
+        return np.zeros(len(products))  # there is no direction but w
+    return np.asarray(centred @ (v * np.sign(v[np.argmax(np.abs(v))])) / np.sqrt(largest))
+
+
+def _view_two_features(
+    boundary: Boundary, X: Any, rows: Any, drawn: tuple[int, int], held: Floats, resolution: int
+) -> dict[str, Any]:
+    """Return the plane of two features, with the others held fixed."""
+    points = planar.columns(take_rows(X, rows), list(drawn))
+    box, names = _box_around(points), _feature_names(X)
+    shown = {"points": points, "axis_labels": (names[drawn[0]], names[drawn[1]]), "box": box}
+    if not boundary.straight:
+        return {**shown, "grid": _grid(boundary, X, held, drawn, box, resolution)}
+    assert isinstance(boundary.plane, Hyperplane)
+    w, there = boundary.plane.w, list(drawn)
+    rest = float(np.delete(w, there) @ np.delete(held, there))
+    return {**shown, "weights": w[there], "intercept": rest + boundary.plane.b}
+
+
+def _check_features(X: Any, features: Any) -> tuple[int, int]:
+    """Return the numbers of the two features to draw."""
+    width = X.shape[1]
+    if features is None:
+        if width != 2:
+            raise ValueError(
+                f"X has {width} features, and two can be drawn: choose features=(i, j), or "
+                "view='margin' for all of them"
+            )
+        return 0, 1
+    if isinstance(features, str) or len(features) != 2:
+        raise ValueError(f"features must be two of the features of X, got {features!r:.80}")
+    i, j = (planar.column_number(X, feature) for feature in features)
+    if i == j:
+        raise ValueError(f"features must be two different features, got {features!r:.80}")
+    return i, j
+
+
+def _feature_names(X: Any) -> list[str]:
+    """Return the names of a frame's columns, x₁ and x₂, or the numbers that ``features`` takes."""
+    if hasattr(X, "columns") or X.shape[1] == 2:
+        return style.column_names(X, X.shape[1])
+    return [f"feature {k}" for k in range(X.shape[1])]
+
+
+def _held_values(X: Any, at: Any) -> Floats:
+    """Return a value for each column: its median, its mean, or those given."""
+    if X.shape[1] == 2:  # both are drawn
+        return np.zeros(2)
+    if isinstance(at, str):
+        if at not in ("median", "mean"):
+            raise ValueError(f"at must be 'median', 'mean' or an array of values, got {at!r}")
+        if sp.issparse(X):
+            found = X.mean(axis=0) if at == "mean" else csc_median_axis_0(X.tocsc())
+            return np.asarray(found, dtype=np.float64).ravel()
+        average = np.median if at == "median" else np.mean
+        return np.asarray(average(planar.columns(X, range(X.shape[1])), axis=0))
+    values = np.asarray(at, dtype=np.float64)
+    if values.shape != (X.shape[1],) or not np.isfinite(values).all():
+        raise ValueError(
+            f"at must hold one finite value for each of the {X.shape[1]} features (those of the "
+            f"two drawn are not used), got shape {values.shape}"
+        )
+    return values
+
+
+def _slice_messages(
+    X: Any, rows: Any, drawn: tuple[int, int], held: Floats, at: Any, kinds: Any
+) -> list[str]:
+    """Return where the other features are held, and how many points are not there."""
+    rest = [k for k in range(X.shape[1]) if k not in drawn]
+    where = f"slice: {len(rest)} other features at "
+    where += f"their {at}" if isinstance(at, str) else "given values"
+    if len(rest) <= _FEW:
+        names = _feature_names(X)
+        where = "slice at " + ", ".join(f"{visible(names[k], 16)} = {held[k]:.3g}" for k in rest)
+    off, what = _off_slice(take_rows(X, rows), held, rest), "points"
+    if kinds is not None:
+        off, what = off[kinds != ""], "support vectors"
+    return [where, f"points projected; {off.sum():,} of {len(off):,} {what} lie off it"]
+
+
+def _off_slice(X: Any, held: Floats, rest: list[int]) -> Flags:
+    """Return which rows differ from the fixed values in one of the features."""
+    off = np.zeros(X.shape[0], dtype=bool)
+    step = max(1, _BLOCK // max(1, X.shape[0]))
+    for start in range(0, len(rest), step):
+        block = rest[start : start + step]
+        values = planar.columns(X, block)
+        rounding = 1e-9 * np.maximum(1.0, np.abs(values).max(axis=0))
+        off |= (np.abs(values - held[block]) > rounding).any(axis=1)
+        if off.all():
+            break
+    return off
+
+
+def _grid(
+    boundary: Boundary, X: Any, held: Floats, drawn: tuple[int, int], box: Box, resolution: int
+) -> Grid:
+    """Return f, or with several classes the predicted one, at the points of a grid."""
+    x1, x2 = np.linspace(*box[:2], resolution), np.linspace(*box[2:], resolution)
+    points = np.column_stack([axis.ravel() for axis in np.meshgrid(x1, x2)])
+    evaluate = boundary.scores if boundary.binary else boundary.predict
+    values = [evaluate(rows) for rows in _rows_on_slice(X, held, drawn, points)]
+    return x1, x2, np.concatenate(values).reshape(resolution, resolution)
+
+
+def _rows_on_slice(X: Any, held: Floats, drawn: tuple[int, int], points: Floats) -> Iterator[Any]:
+    """Yield blocks of rows like X: the drawn features of the points, the others held fixed.
+
+    Models that were fitted with column names expect rows with these names.
+    """
+    step = max(1, _BLOCK // len(held))
+    for start in range(0, len(points), step):
+        block = points[start : start + step]
+        rows = np.tile(held, (len(block), 1))
+        rows[:, drawn] = block
+        if hasattr(X, "columns"):
+            names = {"columns" if hasattr(X, "iloc") else "schema": list(X.columns)}
+            yield type(X)(rows, **names)
+        else:
+            yield rows
 
 
 # ------------------------------------------------------------------------- the parts of the figure
@@ -394,7 +541,7 @@ def _draw_lines(
     seen = Window(np.array(box[::2]), np.array(box[1::2]), equal=False)
     lines = {}
     for level in levels:
-        line = draw_line(ax, Hyperplane(w, b - level), seen, **_line_style(ax, level))
+        line = planar.draw_line(ax, Hyperplane(w, b - level), seen, **planar.level_style(ax, level))
         if line is not None:
             lines[level] = line
             if level == 0.0:
@@ -404,51 +551,19 @@ def _draw_lines(
     return lines
 
 
-def _draw_contours(ax: Any, grid: Grid, levels: Sequence[float]) -> Any:
-    """Draw those lines of f that cross a grid; return None if there are none."""
-    x1, x2, f = grid
-    inside = [level for level in levels if f.min() < level < f.max()]
-    if not inside:
-        return None
-    styles = [_line_style(ax, level) for level in inside]
-    contours = ax.contour(
-        x1,
-        x2,
-        f,
-        levels=inside,
-        colors=foreground(ax),
-        linestyles=[style["linestyle"] for style in styles],
-        linewidths=[style["linewidth"] for style in styles],
-    )
-    # Contours have no legend entries of their own.
-    named = {"f = 0" if level == 0.0 else "f = ±1": _line_style(ax, level) for level in inside}
-    for label, style in named.items():
-        ax.plot([], [], label=label, **style)
-    return contours
-
-
 def _draw_regions(ax: Any, grid: Grid, n_classes: int) -> Any:
     """Fill the region of each class, and draw the lines between them."""
     from matplotlib.colors import ListedColormap
 
     x1, x2, number = grid
-    ax.pcolormesh(
-        x1,
-        x2,
-        number,
-        cmap=ListedColormap([colour(k) for k in range(n_classes)]),
-        vmin=-0.5,
-        vmax=n_classes - 0.5,
-        alpha=0.18,
-        shading="nearest",
-        rasterized=True,
-        linewidth=0,
-    )
-    drawn = []
-    for k in np.unique(number)[1:]:  # each line once
-        line = {"colors": foreground(ax), "linewidths": 1.2}
-        drawn.append(ax.contour(x1, x2, (number >= k) * 1.0, levels=[0.5], **line))
-    return drawn
+    colours = ListedColormap([style.colour(k) for k in range(n_classes)])
+    fill = {"alpha": 0.18, "shading": "nearest", "rasterized": True, "linewidth": 0}
+    ax.pcolormesh(*grid, cmap=colours, vmin=-0.5, vmax=n_classes - 0.5, **fill)
+    line = {"colors": foreground(ax), "linewidths": 1.2}
+    return [
+        ax.contour(x1, x2, (number >= k) * 1.0, levels=[0.5], **line)
+        for k in np.unique(number)[1:]  # each line once
+    ]
 
 
 def _draw_slack(ax: Any, points: Floats, ends: Floats) -> Any:
@@ -472,8 +587,14 @@ def _draw_support(
     ax: Any, points: Floats, kinds: npt.NDArray[np.str_], slack: Floats | None
 ) -> dict[str, Any]:
     """Mark support vectors by their kind; the markers grow with the slack, if it is given."""
+    marks = {
+        "margin": ("o", foreground(ax), "on the margin"),
+        "inside": ("D", style.GREY, "inside"),
+        "wrong side": ("x", style.WRONG, "wrong side"),
+        "outside": ("x", foreground(ax), "outside"),
+    }
     drawn = {}
-    for kind, (mark, edge, name) in _marks(ax).items():
+    for kind, (mark, edge, name) in marks.items():
         chosen = kinds == kind
         if not chosen.any():
             continue
@@ -500,22 +621,3 @@ def _set_scales(ax: Any, box: Box) -> bool:
     even = 1.0 / _SKEWED <= ratio <= _SKEWED
     ax.set_aspect("equal" if even else "auto")
     return even
-
-
-def _line_style(ax: Any, level: float) -> dict[str, Any]:
-    return {
-        "color": foreground(ax),
-        "linestyle": "--" if level else "-",
-        "linewidth": 1.0 if level else 1.6,
-        "zorder": 4,
-    }
-
-
-def _marks(ax: Any) -> dict[str, tuple[str, str, str]]:
-    """Return marker, colour and name of each kind of support vector."""
-    return {
-        "margin": ("o", foreground(ax), "on the margin"),
-        "inside": ("D", GREY, "inside"),
-        "wrong side": ("x", WRONG, "wrong side"),
-        "outside": ("x", foreground(ax), "outside"),
-    }

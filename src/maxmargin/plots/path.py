@@ -7,23 +7,22 @@ may go up and down, but stays at or below Σξ, as a mistake has ξ ≥ 1. Up to
 proportional to C; for separable classes the soft margin is the hard margin from some C on.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from maxmargin.plots.display import Display
-from maxmargin.plots.style import colour, foreground, legend_that_fits, mark, panels, text
+from maxmargin.model_selection import regularization_path
+from maxmargin.plots import style
+from maxmargin.plots.style import text
 
-_STYLES = ("-", "--", "-.")
-_FEW = 40  # costs up to which each has a marker
 _ENDS = {"small": "before: α ∝ C", "hard": "after: hard margin"}
 
 
 @dataclass(eq=False, repr=False)
-class PathDisplay(Display):
+class PathDisplay(style.Display):
     """Margin, slack and mistakes, and kinds of support vectors along C, in three panels.
 
     Parameters
@@ -38,23 +37,17 @@ class PathDisplay(Display):
         Rows on the wrong side; in regression, outside the tube.
     support_counts : dict of str to array-like of shape (n_Cs,)
         Support vectors by kind.
-    small_C : float or None, default=None
-        C up to which α/C is constant.
-    hard_C : float or None, default=None
-        C from which the soft margin is the hard margin.
+    small_C, hard_C : float or None, default=None
+        C up to which α/C is constant, and C from which on the soft margin is the hard margin.
     slack_name, errors_name : str
         Names of the curves in the second panel.
 
     Attributes
     ----------
-    margin_line_, slack_line_, errors_line_ : Line2D
-        The curves of the first two panels.
-    support_lines_ : dict of str to Line2D
-        The curves of the third.
+    margin_line_, slack_line_, errors_line_, support_lines_ : Line2D, dict of str to Line2D
+        The curves of the first panel, of the second, and of the third by kind.
     end_lines_ : dict of str to list of Line2D
         Vertical lines at the "small" and the "hard" C, if they are known and finite.
-    ax_, figure_ : ndarray of Axes, Figure
-        The three panels, and where they are.
 
     Examples
     --------
@@ -85,7 +78,7 @@ class PathDisplay(Display):
         path : RegularizationPath
             As ``mm.regularization_path`` returns it.
         problem : int, default=None
-            Which binary problem, if there are several; in the order of the estimator.
+            Which binary problem, if there are several, in the order of the estimator.
         ax : array of three matplotlib Axes, default=None
             Where; None: in a new figure.
         """
@@ -129,7 +122,7 @@ class PathDisplay(Display):
         y : array-like of shape (n_samples,)
             Labels, or numbers for a regression.
         Cs : int or array-like, default=20
-            The costs, or their number, from one end of the path to the other.
+            The costs, or how many of them, from one end of the path to the other.
         sample_weight : array-like of shape (n_samples,), default=None
             How many times each row counts.
         problem : int, default=None
@@ -137,40 +130,33 @@ class PathDisplay(Display):
         ax : array of three matplotlib Axes, default=None
             Where; None: in a new figure.
         """
-        from maxmargin.model_selection import regularization_path
-
         path = regularization_path(X, y, estimator, Cs=Cs, sample_weight=sample_weight)
         return cls.from_path(path, problem=problem, ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the three panels on the given array of axes, or in a new figure for None."""
-        three = panels(ax, 3, 1, (4.6, 5.6), sharex=True)
+        three = style.panels(ax, 3, 1, (4.6, 5.6), sharex=True)
         top, middle, bottom = three.flat
-        self.margin_line_ = self._line(top, self.margins, 0)
+        draw, Cs = style.draw_curve, self.Cs
+        self.margin_line_ = draw(top, Cs, self.margins, 0)
         slack, errors = text(self.slack_name, 16), text(self.errors_name, 16)
-        self.slack_line_ = self._line(middle, self.slack_sums, 0, label=slack)
-        self.errors_line_ = self._line(middle, self.training_errors, 1, label=errors)
+        self.slack_line_ = draw(middle, Cs, self.slack_sums, 0, label=slack)
+        self.errors_line_ = draw(middle, Cs, self.training_errors, 1, label=errors)
         self.support_lines_ = {
-            kind: self._line(bottom, counts, k, label=text(kind, 12))
+            kind: draw(bottom, Cs, counts, k, label=text(kind, 12))
             for k, (kind, counts) in zip((2, 0, 1), self.support_counts.items(), strict=False)
         }
         ends = {"small": (self.small_C, ":"), "hard": (self.hard_C, "--")}
         self.end_lines_ = {
             end: [
-                ax.axvline(C, color=foreground(ax), linestyle=style, linewidth=1.0)
+                ax.axvline(C, color=style.foreground(ax), linestyle=dashes, linewidth=1.0)
                 for ax in three.flat
             ]
-            for end, (C, style) in ends.items()
+            for end, (C, dashes) in ends.items()
             if C is not None and np.isfinite(C)
         }
         self._dress(top, middle, bottom)
         return self._keep_axes(three)
-
-    def _line(self, ax: Any, values: Any, k: int, **options: Any) -> Any:
-        few = len(self.Cs) <= _FEW
-        style: dict[str, Any] = {"color": colour(k), "linestyle": _STYLES[k]}
-        style |= {"marker": mark(k) if few else None, "markersize": 3.5, "linewidth": 1.4}
-        return ax.plot(self.Cs, values, **style, **options)[0]
 
     def _dress(self, top: Any, middle: Any, bottom: Any) -> None:
         for ax in (top, middle, bottom):
@@ -187,21 +173,15 @@ class PathDisplay(Display):
         top.set_title("The larger C, the narrower the margin", pad=20 if self.end_lines_ else 6)
         middle.set(ylabel="rows")
         bottom.set(ylabel="support vectors", xlabel="cost of slack C")
-        known = {end: lines[0] for end, lines in self.end_lines_.items()}
-        _legend_above(top, list(known.values()), [_ENDS[end] for end in known])
-        _legend_above(middle, [self.slack_line_, self.errors_line_])
-        _legend_above(bottom, list(self.support_lines_.values()))
+        for end, lines in self.end_lines_.items():
+            lines[0].set_label(_ENDS[end])
+        above = {"loc": "lower left", "bbox_to_anchor": (0.0, 0.98), "frameon": False}
+        for ax in (top, middle, bottom):
+            if ax.get_legend_handles_labels()[0]:
+                style.legend_that_fits(ax, 3, borderpad=0.2, columnspacing=1.2, **above)
 
 
-def _legend_above(ax: Any, lines: list[Any], names: list[str] | None = None) -> None:
-    names = [line.get_label() for line in lines] if names is None else names
-    if lines:
-        options = {"loc": "lower left", "bbox_to_anchor": (0.0, 0.98), "frameon": False}
-        options |= {"borderpad": 0.2, "columnspacing": 1.2}
-        legend_that_fits(ax, ax.figure, 3, handles=lines, labels=names, **options)
-
-
-def _select_problem(path: Any, problem: int | None) -> Any:
+def _select_problem(path: Any, problem: int | None) -> Callable[[Any], npt.NDArray[Any]]:
     """Return a function that selects one problem from the arrays of a path."""
     several = np.ndim(path.margins) > 1
     count = np.shape(path.margins)[1] if several else 1

@@ -6,7 +6,7 @@ mistake turns and shifts the line towards putting x on its side.
 """
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from io import BytesIO
 from pathlib import Path
@@ -18,74 +18,48 @@ import numpy.typing as npt
 from maxmargin._typing import Floats
 from maxmargin.geometry import Hyperplane
 from maxmargin.inspection.model_view import moved_rows, read_trace
-from maxmargin.plots.display import Display
-from maxmargin.plots.planar import (
-    Planar,
-    Window,
-    check_planar,
-    draw_line,
-    draw_points,
-    draw_rings,
-    sampling_messages,
-    segment,
-    signs,
-    window,
-    write_messages,
-)
-from maxmargin.plots.style import (
-    GREEN,
-    Rows,
-    foreground,
-    legend_below,
-    legend_under,
-    new_axes,
-    small_multiples,
-)
+from maxmargin.plots import planar, style
+from maxmargin.plots.planar import Planar, Window, draw_line
+from maxmargin.plots.style import Rows, foreground
 
 _MOST_LINES = 60  # more would hide the points
 
 
 @dataclass(eq=False, repr=False)
-class PerceptronPathDisplay(Display):
+class PerceptronPathDisplay(style.Display):
     """The line of a perceptron with two features after each update or epoch.
 
     Parameters
     ----------
-    coef : ndarray of shape (n_records, 2)
-        Weights w, from the start to the end.
-    intercept : ndarray of shape (n_records,)
-        The intercepts b that belong to them.
+    coef, intercept : ndarray of shape (n_records, 2) and (n_records,)
+        Weights w and intercepts b, from the start to the end.
     moments : ndarray of int of shape (n_records,)
         After how many updates or epochs each record was taken; 0 is the start.
-    X : ndarray of shape (n_samples, 2)
-        Points to show.
-    y : ndarray of shape (n_samples,)
-        Their labels.
+    X, y : ndarray of shape (n_samples, 2) and (n_samples,)
+        Points to show, and their labels.
     classes : ndarray of shape (2,)
         Both labels; a positive score speaks for the second.
     every : {"update", "epoch"}, default="update"
         What ``moments`` counts.
     examples : ndarray of shape (n_records, 2) or None, default=None
-        The misclassified point that led to each record (NaN: none); panels and films ring it.
+        The misclassified point that led to each record, NaN for none; panels and films ring it.
     model : (ndarray of shape (2,), float) or None, default=None
         Weights and intercept of the model itself, if they are not those of the last record: an
         average, or the best of the run.
     feature_names : (str, str), default=("x₁", "x₂")
         Names of the axes.
     panels : int or None, default=None
-        None draws all lines in one figure, early ones faint; a number draws this many small
-        panels of one line each, from the start to the end.
+        None draws all lines in one picture, early ones faint; a number draws this many small
+        panels with one line each, from the start to the end.
 
     Attributes
     ----------
-    ax_, figure_
-        Where it was drawn: axes, or an array of them with ``panels``.
     points_ : list
-        The points, by class; with ``panels`` of all of them.
+        The points, by class; with ``panels`` those of all panels.
     lines_ : LineCollection or list of Line2D
         The earlier lines; with ``panels`` those of the panels.
     last_, model_ : Line2D or None
-        The last line, and the model's where it differs (not with ``panels``).
+        The last line, and the model's if it differs (not with ``panels``).
 
     Examples
     --------
@@ -127,29 +101,29 @@ class PerceptronPathDisplay(Display):
         ----------
         estimator : Perceptron, AveragedPerceptron or VotedPerceptron
             Fitted with ``trace=True`` on two features and two classes.
-        X : array-like or sparse matrix of shape (n_samples, 2)
-            Points to show: the training data, or others.
-        y : array-like of shape (n_samples,)
-            Their labels.
+        X, y : array-like of shape (n_samples, 2) and (n_samples,)
+            Points to show, sparse or dense, and their labels: the training data, or others.
         every : {"update", "epoch"}, default="update"
             Show the line after each update, or after each epoch.
         panels : int ≥ 1 or None, default=None
-            This many small panels instead of one figure with all lines.
+            This many small panels instead of one picture with all lines.
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a figure, and so does ``panels``.
         """
         run = _read_run(estimator, every)
-        data = check_planar(X, y, estimator)
+        data = planar.check_planar(X, y, estimator)
         return cls(**run, **data._asdict(), every=every, panels=panels).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on the given axes, or on new ones for None; with ``panels`` ax must be None."""
         if self.panels is None:
-            return self._plot_all(new_axes(ax))
+            return self._plot_all(style.new_axes(ax))
         if self.panels < 1:
             raise ValueError(f"panels must be 1 or more, or None, got {self.panels!r}")
         if ax is not None:
-            raise ValueError("ax is one picture, but panels makes several: leave one of them out")
+            raise ValueError(
+                "panels makes its own figure, so ax is of no use: leave one of them out"
+            )
         return self._plot_panels(_pick_evenly(len(self.moments), self.panels))
 
     def animate(
@@ -164,23 +138,37 @@ class PerceptronPathDisplay(Display):
         fps : float > 0, default=4
             Frames per second.
         most : int ≥ 1, default=100
-            Of longer runs, this many records are shown, evenly spaced; each frame says which.
+            Of longer runs this many records are shown, evenly spaced; each frame says which.
         dpi : float, default=100
             Dots per inch.
         """
+        path = Path(path)
         if most < 1:
             raise ValueError(f"most must be 1 or more, got {most!r}")
-        chosen = _pick_evenly(len(self.moments), most)
-        ax = new_axes()
-        legend_below(ax, handles=self._draw_points(ax))
-        earlier: list[Any] = []
+        if not fps > 0:
+            raise ValueError(f"fps must be above 0, got {fps!r}")
+        if path.suffix.lower() not in (".gif", ".html"):
+            raise ValueError(f"path must end in .gif or .html, got {str(path)!r}")
+        chosen, pause = _pick_evenly(len(self.moments), most), 1000.0 / fps
+        frames = self._frames(chosen, dpi)
+        if path.suffix.lower() == ".html":
+            path.write_text(_make_page(list(frames), pause), encoding="utf-8")
+        else:
+            _write_gif(frames, len(chosen), path, pause)
+        return path
 
-        def draw(frame: int) -> None:
-            while earlier:
-                earlier.pop().remove()
-            earlier.extend(self._draw_moment(ax, int(chosen[frame])))
-
-        return _write_movie(ax.figure, draw, len(chosen), path, fps=fps, dpi=dpi)
+    def _frames(self, chosen: Rows, dpi: float) -> Iterator[bytes]:
+        """Yield a PNG of each record."""
+        ax = style.new_axes()
+        style.legend_below(ax, handles=self._draw_points(ax))
+        for k in chosen:
+            drawn, png = self._draw_moment(ax, int(k)), BytesIO()
+            ax.figure.savefig(png, format="png", dpi=dpi)
+            # Laid out once: moving axes would look like a change of the data.
+            ax.figure.set_layout_engine("none")
+            for artist in drawn:
+                artist.remove()
+            yield png.getvalue()
 
     def _plot_all(self, ax: Any) -> Self:
         n, seen = len(self.moments), self._window
@@ -191,19 +179,28 @@ class PerceptronPathDisplay(Display):
         self.last_ = draw_line(ax, self._plane(n - 1), seen, **bold)
         self.model_ = None
         if self.model is not None:
-            own = {"color": GREEN, "linewidth": 2.2, "linestyle": "--", "label": "model's line"}
+            own = {
+                "color": style.GREEN,
+                "linewidth": 2.2,
+                "linestyle": "--",
+                "label": "model's line",
+            }
             self.model_ = draw_line(ax, Hyperplane(*self.model), seen, **own)
         ax.set_title(self._title)
-        legend_below(ax, 2)
-        sampled = f"{len(earlier) + 1} of {n} lines" if len(earlier) + 1 < n else ""
+        style.legend_below(ax, 2)
         zero = np.count_nonzero(~self.coef[earlier].any(axis=1))
         outside = len(earlier) - len(self.lines_.get_segments()) - zero
-        absent = ["no line where w = 0" if zero else "", f"{outside} outside" if outside else ""]
-        write_messages(ax, sampling_messages(len(self.X), sampled, *absent))
+        planar.write_messages(
+            ax,
+            len(self.X),
+            style.sampled(len(earlier) + 1, n, "lines"),
+            "no line where w = 0" if zero else "",
+            f"{outside} outside" if outside else "",
+        )
         return self._keep_axes(ax)
 
     def _plot_panels(self, chosen: Rows) -> Self:
-        axes = small_multiples(len(chosen), (2.0, 2.0), (0.3, 0.7))
+        axes = style.small_multiples(len(chosen), (2.0, 2.0), (0.3, 0.7))
         axes.flat[0].figure.suptitle(self._title, fontsize=10)
         self.points_, self.lines_, self.last_, self.model_ = [], [], None, None
         for ax, k in zip(axes.flat, chosen, strict=False):
@@ -211,24 +208,24 @@ class PerceptronPathDisplay(Display):
             self.lines_ += [a for a in self._draw_moment(ax, int(k)) if hasattr(a, "get_xdata")]
             ax.title.set_fontsize(8)
         rings = "" if self.examples is None else "ring: the last mistake"
-        messages = "; ".join(sampling_messages(len(self.X), rings))
-        legend_under(axes, self.points_[:2]).set_title(messages, {"size": 7})
+        messages = "; ".join(planar.sampling_messages(len(self.X), rings))
+        style.legend_under(axes, self.points_[:2]).set_title(messages, {"size": 7})
         return self._keep_axes(axes)
 
     def _draw_moment(self, ax: Any, k: int) -> list[Any]:
         """Draw the line of one record and the mistake that led to it, with a title."""
         line = draw_line(ax, self._plane(k), self._window, color=foreground(ax), linewidth=2.0)
-        margins = self._plane(k).functional_margin(self.X, signs(self.y, self.classes))
+        margins = self._plane(k).functional_margin(self.X, planar.signs(self.y, self.classes))
         when = f"{self.every} {self.moments[k]}" if self.moments[k] else "start"
         absent = "line outside" if self.coef[k].any() else "w = 0"
         ax.set_title(f"{when}: {absent if line is None else f'{(margins <= 0).sum():,} wrong'}")
         place = None if self.examples is None else self.examples[k]
-        circle = None if place is None or np.isnan(place).any() else draw_rings(ax, place)
+        circle = None if place is None or np.isnan(place).any() else planar.draw_rings(ax, place)
         return [artist for artist in (line, circle) if artist is not None]
 
     def _draw_points(self, ax: Any, **options: Any) -> list[Any]:
         data = Planar(self.X, self.y, self.classes, self.feature_names)
-        return draw_points(ax, data, self._window, **options)
+        return planar.draw_points(ax, data, self._window, **options)
 
     def _plane(self, k: int) -> Hyperplane:
         return Hyperplane(self.coef[k], self.intercept[k])
@@ -239,7 +236,7 @@ class PerceptronPathDisplay(Display):
 
     @property
     def _window(self) -> Window:
-        return window(self.X, share=0.15)
+        return planar.window(self.X, share=0.15)
 
 
 def _draw_faded(ax: Any, planes: list[Hyperplane], seen: Window) -> Any:
@@ -247,7 +244,7 @@ def _draw_faded(ax: Any, planes: list[Hyperplane], seen: Window) -> Any:
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba
 
-    ends = {k: segment(plane, seen) for k, plane in enumerate(planes)}
+    ends = {k: planar.segment(plane, seen) for k, plane in enumerate(planes)}
     inside = {k: both for k, both in ends.items() if both is not None}
     colours = [to_rgba(foreground(ax), 0.12 + 0.5 * k / len(planes)) for k in inside]
     lines = LineCollection(list(inside.values()), colors=colours, linewidths=0.8)
@@ -333,42 +330,6 @@ _PAGE = """<!doctype html>
 </script>
 </html>
 """
-
-
-def _write_movie(
-    figure: Any,
-    draw: Callable[[int], object],
-    n_frames: int,
-    path: str | Path,
-    *,
-    fps: float = 4.0,
-    dpi: float = 100.0,
-) -> Path:
-    """Draw n frames of a figure, write them to a .gif or .html file, and return its path."""
-    path = Path(path)
-    if not fps > 0:
-        raise ValueError(f"fps must be above 0, got {fps!r}")
-    ending = path.suffix.lower()
-    if ending not in (".gif", ".html"):
-        raise ValueError(f"path must end in .gif or .html, got {str(path)!r}")
-    frames = _render_frames(figure, draw, n_frames, dpi)
-    if ending == ".html":
-        path.write_text(_make_page(list(frames), 1000.0 / fps), encoding="utf-8")
-    else:
-        _write_gif(frames, n_frames, path, 1000.0 / fps)
-    return path
-
-
-def _render_frames(
-    figure: Any, draw: Callable[[int], object], n: int, dpi: float
-) -> Iterator[bytes]:
-    for k in range(n):
-        draw(k)
-        png = BytesIO()
-        figure.savefig(png, format="png", dpi=dpi)
-        # Laid out once: axes that move from frame to frame would look like a change of the data.
-        figure.set_layout_engine("none")
-        yield png.getvalue()
 
 
 def _make_page(frames: list[bytes], pause: float) -> str:

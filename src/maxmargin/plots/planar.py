@@ -15,15 +15,11 @@ from sklearn.utils import check_array
 
 from maxmargin._typing import Floats
 from maxmargin.geometry import Hyperplane
-from maxmargin.plots.style import (
-    Rows,
-    column_names,
-    foreground,
-    note,
-    scatter,
-    text,
-    thin,
-)
+from maxmargin.plots import style
+from maxmargin.plots.style import foreground
+from maxmargin.validation.data import check_labels
+
+Grid = tuple[Floats, Floats, npt.NDArray[Any]]
 
 _WIDEST = 54  # characters of a note above a narrow figure
 _UNEVEN = 20.0  # ratio of the data's sides above which equal scales would leave a thin strip
@@ -59,7 +55,7 @@ def check_planar(X: Any, y: Any, model: Any = None) -> Planar:
             f"X has {points.shape[1]} columns, but the points are drawn in a plane: choose 2 "
             "columns."
         )
-    labels, _ = check_label_per_row(y, len(points))
+    labels = check_labels(y, len(points))
     known = np.unique(labels) if model is None else np.asarray(model.classes_)
     if len(known) != 2:
         raise ValueError(
@@ -69,14 +65,6 @@ def check_planar(X: Any, y: Any, model: Any = None) -> Planar:
     if len(unknown := np.setdiff1d(labels, known)):
         raise ValueError(f"y contains {unknown[0]!r}, which is not among {known.tolist()}")
     return Planar(points, labels, known, (str(names[0]), str(names[1])))
-
-
-def check_label_per_row(y: Any, n_rows: int) -> tuple[npt.NDArray[Any], list[Any]]:
-    """Return labels as an array, one for each row, and the sorted classes among them."""
-    from maxmargin.validation.data import check_labels
-
-    labels = check_labels(y, n_rows)
-    return labels, np.unique(labels).tolist()
 
 
 def signs(y: npt.NDArray[Any], classes: Any) -> Floats:
@@ -113,7 +101,7 @@ def columns(X: Any, chosen: Sequence[int]) -> Floats:
         if len(chosen) > 1:
             for k in chosen:  # to name the column that is not numeric
                 columns(X, [k])
-        name = column_names(X, X.shape[1])[chosen[0]]
+        name = style.column_names(X, X.shape[1])[chosen[0]]
         raise ValueError(
             f"column {name!r:.60} of X does not hold numbers, so it cannot be drawn: choose "
             "numeric features only, or view='margin' of a MarginDisplay"
@@ -164,22 +152,13 @@ def segment(plane: Hyperplane, seen: Window) -> Floats | None:
     return foot + np.outer([start, end], along) if start < end else None
 
 
-def band(plane: Hyperplane, half_width: float, seen: Window) -> Floats:
-    """Return the corners of a band around a line, long enough to leave the window."""
-    foot, along = _foot(plane, seen)
-    along = 2.0 * float(np.linalg.norm(seen.high - seen.low)) * along
-    across = half_width * plane.normal
-    return np.stack([foot - along - across, foot + along - across, foot + along + across,
-                     foot - along + across])  # fmt: skip
-
-
 def _foot(plane: Hyperplane, seen: Window) -> tuple[Floats, Floats]:
     """Return the point of a line nearest to the centre of a window, and the line's direction."""
     foot = plane.project([0.5 * (seen.low + seen.high)])[0]
     return foot, np.array([-plane.normal[1], plane.normal[0]])
 
 
-def hull_corners(points: Floats) -> Rows:
+def hull_corners(points: Floats) -> style.Rows:
     """Return which points are the corners of their convex hull, counter-clockwise.
 
     Equal points have one corner, and points on a line have two.
@@ -203,11 +182,10 @@ def draw_points(
 
     ``longest`` is the number of characters that fit beside the axes.
     """
-    shown = thin(len(data.X))
-    artists = scatter(ax, data.X[shown], data.y[shown], data.classes.tolist(), size=size)
+    shown = style.thin(len(data.X))
+    artists = style.scatter(ax, data.X[shown], data.y[shown], data.classes.tolist(), size=size)
     show_window(ax, seen)
-    first, second = (text(name, longest) for name in data.feature_names)
-    ax.set(xlabel=first, ylabel=second)
+    style.label_axes(ax, data.feature_names, longest)
     return artists
 
 
@@ -218,37 +196,66 @@ def show_window(ax: Any, seen: Window) -> None:
         ax.set_aspect("equal")
 
 
-def draw_line(ax: Any, plane: Hyperplane, seen: Window, **style: Any) -> Any:
+def draw_line(ax: Any, plane: Hyperplane, seen: Window, **options: Any) -> Any:
     """Draw the part of a line inside a window and return it, or None if there is none."""
     ends = segment(plane, seen)
-    return None if ends is None else ax.plot(*ends.T, **style)[0]
+    return None if ends is None else ax.plot(*ends.T, **options)[0]
 
 
-def draw_band(ax: Any, plane: Hyperplane, half_width: float, seen: Window, **style: Any) -> Any:
-    """Fill a band around a line and return its polygon."""
-    return ax.fill(*band(plane, half_width, seen).T, linewidth=0, **style)[0]
+def draw_band(ax: Any, plane: Hyperplane, half_width: float, seen: Window, **options: Any) -> Any:
+    """Fill a band around a line, long enough to leave the window, and return its polygon."""
+    foot, along = _foot(plane, seen)
+    along = 2.0 * float(np.linalg.norm(seen.high - seen.low)) * along
+    across = half_width * plane.normal
+    below, above = foot - across, foot + across
+    corners = np.stack([below - along, below + along, above + along, above - along])
+    return ax.fill(*corners.T, linewidth=0, **options)[0]
 
 
-def draw_rings(ax: Any, points: Any, **style: Any) -> Any:
-    """Draw a circle around each of some points."""
-    return ax.scatter(
-        *np.reshape(points, (-1, 2)).T,
-        s=90,
-        facecolors="none",
-        edgecolors=foreground(ax),
-        **style,
+def level_style(ax: Any, level: float) -> dict[str, Any]:
+    """Return how the line f = level is drawn: the boundary in full, the margins dashed."""
+    line = {"linestyle": "--", "linewidth": 1.0} if level else {"linestyle": "-", "linewidth": 1.6}
+    return {"color": foreground(ax), "zorder": 4, **line}
+
+
+def draw_contours(ax: Any, grid: Grid, levels: Sequence[float] = (-1.0, 0.0, 1.0)) -> Any:
+    """Draw those lines of f that cross a grid, with legend entries; return None if there are none.
+
+    A grid is the values of x₁ (p,), those of x₂ (q,) and f (q, p).
+    """
+    f = grid[2]
+    inside = [level for level in levels if f.min() < level < f.max()]
+    if not inside:
+        return None
+    lines = {level: level_style(ax, level) for level in inside}
+    contours = ax.contour(
+        *grid,
+        levels=inside,
+        colors=foreground(ax),
+        linestyles=[line["linestyle"] for line in lines.values()],
+        linewidths=[line["linewidth"] for line in lines.values()],
     )
+    # Contours have no legend entries of their own; both margins are one entry.
+    for label, level in {"f = ±1" if level else "f = 0": level for level in inside}.items():
+        ax.plot([], [], label=label, **lines[level])
+    return contours
+
+
+def draw_rings(ax: Any, points: Any, **options: Any) -> Any:
+    """Draw a circle around each of some points."""
+    x1, x2 = np.reshape(points, (-1, 2)).T
+    return ax.scatter(x1, x2, s=90, facecolors="none", edgecolors=foreground(ax), **options)
+
+
+def write_messages(ax: Any, n_points: int, *more: str) -> None:
+    """Write above the axes that points were sampled, and further messages that are not empty."""
+    messages = sampling_messages(n_points, *more)
+    if messages:
+        line = "; ".join(messages)
+        style.note(ax, line if len(line) <= _WIDEST else "\n".join(messages))
 
 
 def sampling_messages(n_points: int, *more: str) -> list[str]:
-    """Return what the reader must know: that points were sampled, and more messages, if any."""
-    shown = len(thin(n_points))
-    sampled = f"{shown:,} of {n_points:,} points" if shown < n_points else ""
+    """Return that points were sampled, if so, and the other messages that are not empty."""
+    sampled = style.sampled(len(style.thin(n_points)), n_points)
     return [message for message in (sampled, *more) if message]
-
-
-def write_messages(ax: Any, messages: list[str]) -> None:
-    """Write messages above the axes, if there are any."""
-    if messages:
-        line = "; ".join(messages)
-        note(ax, line if len(line) <= _WIDEST else "\n".join(messages))

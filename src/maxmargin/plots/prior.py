@@ -12,20 +12,12 @@ from typing import Any, Self
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.plots.display import Display
-from maxmargin.plots.style import (
-    colour,
-    foreground,
-    kernel_name,
-    legend_under,
-    panels,
-    small_multiples,
-    text,
-)
+from maxmargin.kernels import as_kernel, sample_prior
+from maxmargin.plots import style
 
 
 @dataclass(eq=False, repr=False)
-class PriorSamplesDisplay(Display):
+class PriorSamplesDisplay(style.Display):
     """Draws from the priors of kernels, a panel for each, with the mean and two deviations.
 
     Parameters
@@ -85,8 +77,6 @@ class PriorSamplesDisplay(Display):
         ax : axes, array of axes or None, default=None
             One for each kernel; None: a new figure.
         """
-        from maxmargin.kernels import as_kernel, sample_prior
-
         x = _check_x(np.linspace(-3.0, 3.0, 200) if x is None else x)
         rows = x[:, None]
         names, kernels = _name_kernels(kernels)
@@ -99,31 +89,26 @@ class PriorSamplesDisplay(Display):
         """Draw a panel for each kernel, on the given axes or in a new figure for None."""
         count = len(self.names)
         if ax is None:
-            axes = small_multiples(count, (2.9, 2.3), (0.6, 0.5)).ravel()[:count]
+            axes = style.small_multiples(count, (2.9, 2.3), (0.6, 0.5)).ravel()[:count]
         else:
-            axes = panels(ax, 1, count, (0.0, 0.0)).ravel()
+            axes = style.check_panels(ax, 1, count).ravel()
         self.lines_, self.bands_ = [], []
         for panel, draws, sd, name in zip(
-            axes.flat, self.samples, self.deviations, self.names, strict=True
+            axes, self.samples, self.deviations, self.names, strict=True
         ):
-            band = panel.fill_between(
-                self.x, -2 * sd, 2 * sd, color=foreground(panel), alpha=0.12, linewidth=0
-            )
-            band.set_label("± 2 sd")
-            mean = panel.axhline(
-                0.0, color=foreground(panel), linewidth=0.8, linestyle="--", label="mean"
-            )
-            self.lines_.append(
-                [
-                    panel.plot(self.x, f, color=colour(k), linewidth=1.1, label="draws")[0]
-                    for k, f in enumerate(draws)
-                ]
-            )
-            self.bands_.append(band)
+            black = style.foreground(panel)
+            band = {"color": black, "alpha": 0.12, "linewidth": 0, "label": "± 2 sd"}
+            self.bands_.append(panel.fill_between(self.x, -2 * sd, 2 * sd, **band))
+            dashed = {"color": black, "linewidth": 0.8, "linestyle": "--", "label": "mean"}
+            mean = panel.axhline(0.0, **dashed)
+            curves = [
+                panel.plot(self.x, f, color=style.colour(k), linewidth=1.1, label="draws")[0]
+                for k, f in enumerate(draws)
+            ]
+            self.lines_.append(curves)
             panel.set(xlabel="x", ylabel="f(x)", xlim=(self.x[0], self.x[-1]))
-            panel.set_title(text(name))
-        handles = [self.lines_[0][0], mean, self.bands_[0]]
-        legend_under(axes, handles)
+            panel.set_title(style.text(name))
+        style.legend_under(axes, [curves[0], mean, self.bands_[-1]])
         return self._keep_axes(axes)
 
 
@@ -133,7 +118,7 @@ def _name_kernels(kernels: Any) -> tuple[list[str], list[Any]]:
         names, members = list(map(str, kernels)), list(kernels.values())
     else:
         members = list(kernels) if isinstance(kernels, list | tuple) else [kernels]
-        names = [kernel_name(one) for one in members]
+        names = [style.kernel_name(one) for one in members]
     if not members:
         raise ValueError(f"kernels={kernels!r} is empty: give at least one kernel.")
     return names, members

@@ -8,31 +8,22 @@ candidate. All cells of a map have the same size, so that grids on any scale are
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin._typing import Floats
-from maxmargin.plots.display import Display
-from maxmargin.plots.style import (
-    colour,
-    foreground,
-    is_dark,
-    legend_below,
-    new_axes,
-    note,
-    text,
-)
+from maxmargin._typing import Flags, Floats, Ints
+from maxmargin.plots import style
+from maxmargin.plots.style import foreground, text
 
-_ABANDONED = "given up: it could not win any more"
+_ABANDONED = "given up: it could no longer win"
 _WRITTEN = (10, 8)  # rows and columns of a map up to which the scores are written in the cells
 _TICK_LETTERS = 30  # that fit along an axis
 
 
 @dataclass(eq=False, repr=False)
-class SearchDisplay(Display):
+class SearchDisplay(style.Display):
     """Scores of a grid search against one or two parameters.
 
     Parameters
@@ -42,17 +33,15 @@ class SearchDisplay(Display):
     x_values : sequence
         Its values, in order.
     scores : array-like of shape (n_x,) or (n_y, n_x)
-        Mean scores; NaN if there is none.
+        Mean scores; NaN where there is none.
     best : (int,) or (int, int)
         Index of the best score: of x, or of y and x.
     y : str, default=None
         Parameter along the second axis; None: a curve over x.
     y_values : sequence, default=()
         Its values, in order.
-    deviations : array-like, default=None
-        Standard deviations over the splits, of the shape of ``scores``.
-    abandoned : array-like of bool, default=None
-        Which candidates were given up, of the shape of ``scores``.
+    deviations, abandoned : array-like of the shape of ``scores``, default=None
+        Standard deviations over the splits, and which candidates were given up.
     held : dict, default=None
         Parameters that are held fixed, with their values.
     metric : str, default="score"
@@ -60,18 +49,14 @@ class SearchDisplay(Display):
 
     Attributes
     ----------
-    image_ : QuadMesh
-        The map (two parameters only).
-    line_ : ErrorbarContainer
-        The curve (one parameter only).
+    image_, line_ : QuadMesh, ErrorbarContainer
+        The map of two parameters, or the curve of one.
     best_ : Rectangle or PathCollection
         The marker of the best score.
     abandoned_ : PolyCollection (map), PathCollection (curve) or None
         Markers of the candidates given up.
     texts_ : list of Text
         Scores written into the cells of a small map.
-    ax_, figure_ :
-        Where they were drawn.
 
     Examples
     --------
@@ -116,35 +101,38 @@ class SearchDisplay(Display):
             Fitted.
         x, y : str, default=None
             Parameters along the axes, with all others held at the best; x alone gives a curve.
-            None: those with several values, C along x and gamma along y if they are among them.
+            By default those with several values, C along x and gamma along y if present.
         metric : str, default=None
-            Which of several scorings; None: the one that chose the best.
+            Which of several scorings; by default the one that chose the best.
         ax : matplotlib Axes, default=None
             Where; None: in a new figure.
         """
-        found = _read_search(search, metric)
-        return cls(**_tabulate(found, *_choose_axes(found, x, y)), metric=found.metric).plot(ax)
+        found = read_candidates(search, metric)
+        if found.undecided:
+            raise ValueError(
+                f"the search has several scorings: choose metric= from {found.undecided}."
+            )
+        return cls(**_tabulate(found, x, y), metric=found.metric).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the map or the curve on the given axes, or in a new figure for None."""
         scores = np.asarray(self.scores, dtype=np.float64)
-        sides = [self.x_values] if self.y is None else [self.y_values, self.x_values]
-        shape = tuple(map(len, sides))
+        shape = tuple(len(values) for _, values in self._axes())
         if scores.shape != shape:
             raise ValueError(
                 f"scores has shape {scores.shape}, but the values of the parameters make {shape}."
             )
         abandoned = np.zeros(shape, bool) if self.abandoned is None else np.asarray(self.abandoned)
-        ax = new_axes(ax, (4.6, 4.0))
+        ax = style.new_axes(ax, (4.6, 4.0))
         if self.y is None:
             self._draw_curve(ax, scores, abandoned)
         else:
             self._draw_map(ax, scores, abandoned)
+        ax.set_title(f"Cross-validated {text(self.metric)}")
         if self.held:
             fixed = ", ".join(_format_parameter(*held) for held in self.held.items())
-            note(ax, f"with {text(fixed, 60)}")
-        ax.set_title(f"Cross-validated {text(self.metric)}", pad=16 if self.held else None)
-        legend_below(ax, columns=1)
+            style.note(ax, f"with {text(fixed, 60)}")
+        style.legend_below(ax, columns=1)
         return self._keep_axes(ax)
 
     def _draw_map(self, ax: Any, scores: Floats, abandoned: Any) -> None:
@@ -157,13 +145,10 @@ class SearchDisplay(Display):
         )
         ax.figure.colorbar(self.image_, ax=ax, pad=0.02, label=f"mean {text(self.metric)}")
         # Black with a white rim is visible on every colour of the map and on any background.
-        self.best_ = ax.add_patch(
-            Rectangle(
-                (self.best[1] - 0.5, self.best[0] - 0.5), 1, 1, fill=False, linewidth=1.8,
-                edgecolor="black", path_effects=[withStroke(linewidth=4, foreground="white")],
-                label=self._best_label(scores), clip_on=False, zorder=3,
-            )
-        )  # fmt: skip
+        cell = Rectangle((self.best[1] - 0.5, self.best[0] - 0.5), 1, 1, fill=False, linewidth=1.8)
+        cell.set(path_effects=[withStroke(linewidth=4, foreground="white")], edgecolor="black")
+        cell.set(clip_on=False, zorder=3, label=self._best_label(scores))
+        self.best_ = ax.add_patch(cell)
         self.abandoned_ = _hatch(ax, abandoned, "////", _ABANDONED)
         _hatch(ax, np.isnan(scores) & ~abandoned, "..", "no score")
         small = rows <= _WRITTEN[0] and columns <= _WRITTEN[1]
@@ -174,22 +159,19 @@ class SearchDisplay(Display):
     def _draw_curve(self, ax: Any, scores: Floats, abandoned: Any) -> None:
         numbers = all(isinstance(_key(value), float) for value in self.x_values)
         at = np.asarray(self.x_values, dtype=np.float64) if numbers else np.arange(len(scores))
-        self.line_ = ax.errorbar(
-            at, scores, yerr=self.deviations, color=colour(0), marker="o", markersize=4,
-            linewidth=1.4 if numbers else 0, capsize=2.5, elinewidth=0.9,
-            label="mean ± deviation over the splits",
-        )  # fmt: skip
-        self.best_ = ax.scatter(
-            at[self.best], scores[self.best], s=130, marker="*", color=colour(1), zorder=3,
-            label=self._best_label(scores),
-        )  # fmt: skip
+        curve = {"color": style.colour(0), "marker": "o", "markersize": 4, "capsize": 2.5}
+        curve |= {"linewidth": 1.4 if numbers else 0, "elinewidth": 0.9}
+        label = "mean ± deviation over the splits"
+        self.line_ = ax.errorbar(at, scores, yerr=self.deviations, label=label, **curve)
+        star = {"s": 130, "marker": "*", "color": style.colour(1), "zorder": 3}
+        label = self._best_label(scores)
+        self.best_ = ax.scatter(at[self.best], scores[self.best], label=label, **star)
         self.abandoned_ = None
         if abandoned.any():
-            where = at[abandoned]
-            self.abandoned_ = ax.scatter(
-                where, np.full(len(where), 0.04), s=24, marker="x", color=foreground(ax),
-                transform=ax.get_xaxis_transform(), label=_ABANDONED,
-            )  # fmt: skip
+            cross = {"s": 24, "marker": "x", "color": foreground(ax), "label": _ABANDONED}
+            low = np.full(int(abandoned.sum()), 0.04)  # share of the axis' height
+            cross["transform"] = ax.get_xaxis_transform()
+            self.abandoned_ = ax.scatter(at[abandoned], low, **cross)
         ax.set_ylabel(f"mean {text(self.metric)}")
         if not numbers:
             _name_ticks(ax.xaxis, self.x, self.x_values)
@@ -199,52 +181,47 @@ class SearchDisplay(Display):
         if len(at) > 1 and at.min() > 0 and at.max() > 10 * at.min():
             ax.set_xscale("log")
 
+    def _axes(self) -> list[tuple[str, Any]]:
+        """Return the parameters with their values, in the order of the axes of ``scores``."""
+        x = (self.x, self.x_values)
+        return [x] if self.y is None else [(self.y, self.y_values), x]
+
     def _best_label(self, scores: Floats) -> str:
-        names = [self.x] if self.y is None else [self.y, self.x]
-        sides = [self.x_values] if self.y is None else [self.y_values, self.x_values]
         where = [
-            _format_parameter(n, v[k]) for n, v, k in zip(names, sides, self.best, strict=True)
+            _format_parameter(name, values[k])
+            for (name, values), k in zip(self._axes(), self.best, strict=True)
         ][::-1]
         line = ", ".join(where)
-        # A legend wider than the axes would shrink them.
-        return f"best: {scores[self.best]:.3g} at\n" + (
-            line if len(line) < 30 else "\n".join(where)
-        )
+        if len(line) >= 30:  # a legend wider than the axes would shrink them
+            line = "\n".join(where)
+        return f"best: {scores[self.best]:.3g} at\n{line}"
 
 
 # ------------------------------------------------------------------------- the results of a search
 
 
-@dataclass(frozen=True)
-class _Candidates:
-    """What a search tried, and how it scored: means and deviations are over the splits.
+class Candidates(NamedTuple):
+    """What a search tried, and how it scored by one metric: means and deviations over the splits.
 
-    ``abandoned`` says which candidates were given up before all splits were scored.
+    ``abandoned`` says which candidates were given up before all splits were scored. ``undecided``
+    are all scorings, if the metric is only the first of them and did not choose the best.
     """
 
     params: list[dict[str, Any]]
     means: Floats
     deviations: Floats
-    abandoned: npt.NDArray[np.bool_]
+    ranks: Ints
+    abandoned: Flags
     best: int
     metric: str
-
-    def distinct(self, name: str) -> list[Any]:
-        """Return the values of a parameter: numbers ascending, others in order of appearance."""
-        found = {_key(one[name]): one[name] for one in self.params if name in one}
-        numbers = all(isinstance(key, float) for key in found)
-        return [found[key] for key in (sorted(found) if numbers else found)]
+    undecided: list[str]
 
 
-def _key(value: Any) -> float | str:
-    """Return the number or text by which values of a parameter are compared."""
-    if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
-        return float(value)
-    return repr(value)
+def read_candidates(search: Any, metric: str | None = None) -> Candidates:
+    """Return the candidates of a fitted search, with the scores of one of its scorings.
 
-
-def _read_search(search: Any, metric: str | None) -> _Candidates:
-    """Return the candidates of a fitted search, with the scores of one of its scorings."""
+    By default that is the one that chose the best, or the first one if none did.
+    """
     if hasattr(search, "cv"):
         check_is_fitted(search, "cv_results_")
     if not hasattr(search, "cv_results_"):
@@ -254,87 +231,93 @@ def _read_search(search: Any, metric: str | None) -> _Candidates:
         )
     results = search.cv_results_
     scorings = [key.removeprefix("mean_test_") for key in results if key.startswith("mean_test_")]
-    refit = getattr(search, "refit", None)
-    deciding = refit if isinstance(refit, str) and refit in scorings else scorings[0]
-    if metric is None and len(scorings) > 1 and deciding != refit:
-        raise ValueError(f"the search has several scorings: choose metric= from {scorings}.")
     if metric is not None and metric not in scorings:
         raise ValueError(f"metric={metric!r} is not valid: the search has {scorings}.")
+    refit, scoring = getattr(search, "refit", None), getattr(search, "scoring", None)
+    deciding = refit if isinstance(refit, str) and refit in scorings else scorings[0]
     name = deciding if metric is None else metric
-    by_search = hasattr(search, "best_index_") and (len(scorings) == 1 or name == refit)
-    ranks = results[f"rank_test_{name}"]
-    scoring = getattr(search, "scoring", None)
-    return _Candidates(
+    decided = len(scorings) == 1 or name == refit
+    ranks = np.asarray(results[f"rank_test_{name}"])
+    return Candidates(
         list(results["params"]),
         np.asarray(results[f"mean_test_{name}"], dtype=np.float64),
         np.asarray(results[f"std_test_{name}"], dtype=np.float64),
+        ranks,
         np.asarray(results.get("abandoned", np.zeros(len(ranks))), dtype=bool),
-        int(search.best_index_ if by_search else np.argmin(ranks)),
+        int(search.best_index_ if decided and hasattr(search, "best_index_") else ranks.argmin()),
         scoring if name == "score" and isinstance(scoring, str) else name,
+        scorings if metric is None and not decided else [],
     )
 
 
-def _choose_axes(found: _Candidates, x: str | None, y: str | None) -> tuple[str, str | None]:
+def _key(value: Any) -> float | str:
+    """Return the number or text by which values of a parameter are compared."""
+    if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
+        return float(value)
+    return repr(value)
+
+
+def _distinct(params: list[dict[str, Any]], name: str) -> list[Any]:
+    """Return the values of a parameter: numbers ascending, others in order of appearance."""
+    found = {_key(one[name]): one[name] for one in params if name in one}
+    numbers = all(isinstance(key, float) for key in found)
+    return [found[key] for key in (sorted(found) if numbers else found)]
+
+
+def _tabulate(found: Candidates, x: str | None, y: str | None) -> dict[str, Any]:
+    """Return scores over x, or over y and x; all other parameters are those of the best one."""
+    best = found.params[found.best]
+    # There may be several grids: those with other parameters than the best cannot be compared.
+    grid = {k: one for k, one in enumerate(found.params) if one.keys() == best.keys()}
+    distinct = {name: _distinct(list(grid.values()), name) for name in best}
+    x, y = _choose_axes(distinct, x, y)
+    drawn = [name for name in (y, x) if name is not None]
+    places = [{_key(value): k for k, value in enumerate(distinct[name])} for name in drawn]
+    others = [name for name in best if name not in drawn]
+
+    def cell(one: dict[str, Any]) -> tuple[int, ...]:
+        return tuple(at[_key(one[name])] for at, name in zip(places, drawn, strict=True))
+
+    shape = tuple(map(len, places))
+    scores, deviations = np.full(shape, np.nan), np.full(shape, np.nan)
+    abandoned = np.zeros(shape, dtype=bool)
+    for k, one in grid.items():
+        if all(_key(one[name]) == _key(best[name]) for name in others):
+            at = cell(one)
+            scores[at], deviations[at] = found.means[k], found.deviations[k]
+            abandoned[at] = found.abandoned[k]
+    return {
+        "x": x,
+        "x_values": distinct[x],
+        "y": y,
+        "y_values": () if y is None else distinct[y],
+        "scores": scores,
+        "deviations": deviations,
+        "abandoned": abandoned,
+        "best": cell(best),
+        "held": {name: best[name] for name in others if len(_distinct(found.params, name)) > 1},
+    }
+
+
+def _choose_axes(
+    values: Mapping[str, list[Any]], x: str | None, y: str | None
+) -> tuple[str, str | None]:
     """Return which parameters to draw along x and along y, the latter None for a curve."""
-    names = list(found.params[found.best])
     for argument, name in (("x", x), ("y", y)):
-        if name is not None and name not in names:
+        if name is not None and name not in values:
             raise ValueError(
-                f"{argument}={name!r} is not valid: the best candidate has {', '.join(names)}."
+                f"{argument}={name!r} is not valid: the best candidate has {', '.join(values)}."
             )
     if y is not None and (x is None or x == y):
         raise ValueError(f"y={y!r} needs another parameter along x; got x={x!r}.")
     if x is not None:
         return x, y
-    comparable = _comparable(found)
-    varied = [name for name in names if len(comparable.distinct(name)) > 1] or names[:1]
+    varied = [name for name in values if len(values[name]) > 1] or list(values)[:1]
     if not varied:
         raise ValueError("the search has no parameters to draw: its grid is empty.")
     # The usual map has C along x and gamma along y.
     varied.sort(key=lambda name: (name.split("__")[-1] != "C", name.split("__")[-1] != "gamma"))
     return varied[0], varied[1] if len(varied) > 1 else None
-
-
-def _tabulate(found: _Candidates, x: str, y: str | None) -> dict[str, Any]:
-    """Return scores over x, or over y and x; all other parameters are those of the best one."""
-    comparable, best = _comparable(found), found.params[found.best]
-    drawn = [name for name in (y, x) if name is not None]
-    values = [comparable.distinct(name) for name in drawn]
-    places = [{_key(v): k for k, v in enumerate(each)} for each in values]
-    shape = tuple(map(len, values))
-    scores, deviations = np.full(shape, np.nan), np.full(shape, np.nan)
-    abandoned = np.zeros(shape, dtype=bool)
-    others = [name for name in best if name not in drawn]
-    for k, one in enumerate(comparable.params):
-        if all(_key(one[name]) == _key(best[name]) for name in others):
-            cell = tuple(at[_key(one[name])] for at, name in zip(places, drawn, strict=True))
-            scores[cell], deviations[cell] = comparable.means[k], comparable.deviations[k]
-            abandoned[cell] = comparable.abandoned[k]
-    return {
-        "x": x,
-        "x_values": values[-1],
-        "y": y,
-        "y_values": values[0] if y is not None else (),
-        "scores": scores,
-        "deviations": deviations,
-        "abandoned": abandoned,
-        "best": tuple(at[_key(best[name])] for at, name in zip(places, drawn, strict=True)),
-        "held": {name: best[name] for name in others if len(found.distinct(name)) > 1},
-    }
-
-
-def _comparable(found: _Candidates) -> _Candidates:
-    """Return the candidates with the same parameters as the best: there may be several grids."""
-    names = found.params[found.best].keys()
-    kept = [k for k, one in enumerate(found.params) if one.keys() == names]
-    return _Candidates(
-        [found.params[k] for k in kept],
-        found.means[kept],
-        found.deviations[kept],
-        found.abandoned[kept],
-        kept.index(found.best),
-        found.metric,
-    )
 
 
 # ------------------------------------------------------------------------------ the cells of a map
@@ -348,22 +331,22 @@ def _hatch(ax: Any, cells: Any, hatch: str, label: str) -> Any:
         return None
     corner = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
     middles = np.argwhere(cells)[:, np.newaxis, ::-1]
-    style: dict[str, Any] = {"facecolor": "none", "edgecolor": foreground(ax), "linewidth": 0}
-    return ax.add_collection(PolyCollection(middles + corner, hatch=hatch, label=label, **style))
+    shape = PolyCollection(
+        middles + corner, facecolor="none", edgecolor=foreground(ax), linewidth=0
+    )
+    shape.set(hatch=hatch, label=label)
+    return ax.add_collection(shape)
 
 
 def _write_scores(ax: Any, image: Any, scores: Floats) -> list[Any]:
     """Write the scores into the cells, dark on light colours and light on dark ones."""
-    size = 7 if scores.shape[1] <= 6 else 6
+    options = {"ha": "center", "va": "center", "fontsize": 7 if scores.shape[1] <= 6 else 6}
     texts = []
     for (row, column), score in np.ndenumerate(scores):
         if np.isfinite(score):
-            dark = is_dark(image.cmap(image.norm(score))[:3])
-            texts.append(
-                ax.text(column, row, f"{score:.2f}" if abs(score) < 10 else f"{score:.3g}",
-                        ha="center", va="center", fontsize=size,
-                        color="white" if dark else "black")
-            )  # fmt: skip
+            dark = style.is_dark(image.cmap(image.norm(score))[:3])
+            number = f"{score:.2f}" if abs(score) < 10 else f"{score:.3g}"
+            texts.append(ax.text(column, row, number, color="w" if dark else "k", **options))
     return texts
 
 

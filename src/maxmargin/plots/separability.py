@@ -18,57 +18,35 @@ import numpy as np
 from maxmargin._typing import Floats
 from maxmargin.geometry import Hyperplane
 from maxmargin.geometry.inputs import check_rows, is_sparse
-from maxmargin.plots.display import Display
-from maxmargin.plots.planar import (
-    Window,
-    check_label_per_row,
-    draw_band,
-    draw_line,
-    draw_rings,
-    hull_corners,
-    sampling_messages,
-    show_window,
-    window,
-    write_messages,
-)
-from maxmargin.plots.style import (
-    colour,
-    column_names,
-    foreground,
-    legend_below,
-    new_axes,
-    scatter,
-    settle,
-    text,
-    thin,
-)
+from maxmargin.plots import planar, style
+from maxmargin.plots.planar import Window, hull_corners
+from maxmargin.plots.style import colour, foreground
+from maxmargin.separability import separate
+from maxmargin.validation.data import check_labels
 
 _EDGE_ON = ("distance from the plane", "direction within the plane")
 _NEAR = 1e-6  # share of the margin within which a row touches it
 
 
 @dataclass(eq=False, repr=False)
-class SeparabilityDisplay(Display):
+class SeparabilityDisplay(style.Display):
     """Two classes with the plane that separates them, or with the point that their hulls share.
 
     Parameters
     ----------
-    points : array-like of shape (n, 2)
-        The point drawn for each row.
-    y : array-like of shape (n,)
-        Labels.
+    points, y : array-like of shape (n, 2) and (n,)
+        The point drawn for each row, and its label.
     classes : sequence of two labels
         The second one is positive.
     separable : bool or None
-        The answer; None: undecided.
+        The answer; None if it is undecided.
     plane : Hyperplane, default=None
         Separates the points, if they are separable.
     margin : float, default=nan
         Distance of the nearest points from the plane.
-    rows : array-like of int, default=()
-        Points whose convex combination is the common point of the hulls.
-    weights : array-like of float, default=()
-        Their convex weights, summing to 1 in each class.
+    rows, weights : array-like of int, array-like of float, default=()
+        Points whose convex combination is the common point of the hulls, and their weights, which
+        sum to 1 in each class.
     common : array-like of shape (2,), default=None
         The common point.
     names : (str, str), default=("x₁", "x₂")
@@ -87,8 +65,6 @@ class SeparabilityDisplay(Display):
     carriers_ : PathCollection
         Rings around the rows that make the common point, or around those nearest to the plane;
         None if separability is undecided.
-    ax_, figure_ :
-        Where they were drawn.
 
     Examples
     --------
@@ -128,7 +104,7 @@ class SeparabilityDisplay(Display):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-            Rows; they may have more than two columns only if a plane separates the classes.
+            Rows; more than two columns can be drawn only if a plane separates the classes.
         y : array-like of shape (n,)
             Labels.
         pair : tuple of two labels, default=None
@@ -138,11 +114,9 @@ class SeparabilityDisplay(Display):
         ax : matplotlib Axes, default=None
             Where; None: in a new figure.
         """
-        from maxmargin.separability import separate
-
         rows = check_rows(X)
-        names = column_names(X, rows.shape[1])
-        labels, _ = check_label_per_row(y, rows.shape[0])
+        names = style.column_names(X, rows.shape[1])
+        labels = check_labels(y, rows.shape[0])
         if pair is not None:
             rows, labels = _choose_pair(rows, labels, pair)
         found = separate(rows, labels, max_time=max_time)
@@ -155,8 +129,8 @@ class SeparabilityDisplay(Display):
     def plot(self, ax: Any = None) -> Self:
         """Draw the rows and the proof on the given axes, or in a new figure for None."""
         points, labels = np.asarray(self.points, dtype=np.float64), np.asarray(self.y)
-        ax = new_axes(ax, (4.6, 4.4))
-        seen = window(points, equal=True)
+        ax = style.new_axes(ax, (4.6, 4.4))
+        seen = planar.window(points, equal=True)
         self.line_ = self.band_ = self.common_ = self.carriers_ = None
         self.hulls_: list[Any] = []
         if self.plane is not None:
@@ -164,14 +138,14 @@ class SeparabilityDisplay(Display):
         else:
             carriers = np.asarray(self.rows, dtype=np.intp)
             self._draw_hulls(ax, points, labels, carriers)
-        shown = thin(len(points), keep=carriers)
-        self.points_ = scatter(ax, points[shown], labels[shown], self.classes)
+        shown = style.thin(len(points), keep=carriers)
+        self.points_ = style.scatter(ax, points[shown], labels[shown], self.classes)
         if len(carriers):
             name = "nearest rows" if self.separable else "rows that make it"
-            self.carriers_ = draw_rings(ax, points[carriers], zorder=4, label=name)
-        write_messages(ax, sampling_messages(len(points)))
+            self.carriers_ = planar.draw_rings(ax, points[carriers], zorder=4, label=name)
         self._dress(ax, seen)
-        settle(ax.figure)
+        planar.write_messages(ax, len(points))
+        style.settle(ax.figure)
         return self._keep_axes(ax)
 
     def _draw_plane(self, ax: Any, points: Floats, seen: Window) -> Any:
@@ -179,16 +153,16 @@ class SeparabilityDisplay(Display):
         plane, black = self.plane, foreground(ax)
         assert plane is not None
         line = {"color": black, "linewidth": 1.4, "label": "separating plane"}
-        self.line_ = draw_line(ax, plane, seen, **line)
+        self.line_ = planar.draw_line(ax, plane, seen, **line)
         filled = {"color": black, "alpha": 0.12, "label": "margin"}
-        self.band_ = draw_band(ax, plane, self.margin, seen, **filled)
+        self.band_ = planar.draw_band(ax, plane, self.margin, seen, **filled)
         return np.flatnonzero(plane.absolute_distance(points) <= (1 + _NEAR) * self.margin)
 
     def _draw_hulls(self, ax: Any, points: Floats, labels: Any, carriers: Any) -> None:
         for k, label in enumerate(self.classes):
             own = points[labels == label]
             filled = {"facecolor": colour(k) + "22", "edgecolor": colour(k), "linewidth": 1.2}
-            filled["label"] = f"hull of {text(label, 16)}"
+            filled["label"] = f"hull of {style.text(label, 16)}"
             self.hulls_ += ax.fill(*own[hull_corners(own)].T, **filled)
             own = points[carriers[labels[carriers] == label]]
             if len(own) > 1:
@@ -201,18 +175,17 @@ class SeparabilityDisplay(Display):
 
     def _dress(self, ax: Any, seen: Window) -> None:
         flat = not np.any(np.asarray(self.points)[:, 1])  # one column, drawn along a line
-        show_window(ax, seen._replace(equal=seen.equal and not flat))
-        ax.set(xlabel=text(self.names[0]), ylabel=text(self.names[1]))
+        planar.show_window(ax, seen._replace(equal=seen.equal and not flat))
+        style.label_axes(ax, self.names)
         if flat:
             ax.set_yticks([])
         if self.separable:
-            title = f"Separable, with margin {self.margin:.3g}"
+            ax.set_title(f"Separable, with margin {self.margin:.3g}")
         elif self.separable is None:
-            title = "Whether the hulls meet is undecided"
+            ax.set_title("Whether the hulls meet is undecided")
         else:
-            title = "Not separable: the convex hulls meet"
-        ax.set_title(title, pad=16 if ax.texts else None)
-        legend_below(ax, columns=2)
+            ax.set_title("Not separable: the convex hulls meet")
+        style.legend_below(ax, columns=2)
 
 
 def _choose_pair(X: Any, y: Any, pair: Any) -> tuple[Any, Any]:
@@ -227,27 +200,27 @@ def _choose_pair(X: Any, y: Any, pair: Any) -> tuple[Any, Any]:
 def _project(X: Any, y: Any, names: list[str], found: Any) -> dict[str, Any]:
     """Return the data of the display: the answer of ``separate``, in the plane that is drawn."""
     d = X.shape[1]
-    held = {"y": y, "classes": found.classes, "separable": found.separable}
+    answer = {"y": y, "classes": found.classes, "separable": found.separable}
+    if found.separable:
+        answer["margin"] = found.margin
     if d > 2 and not found.separable:
         raise ValueError(
             f"X has {d} columns, and no plane separates the classes: a picture of their hulls "
             "needs 1 or 2 columns, as projections of hulls may meet where the hulls do not."
         )
     if d > 2:
-        seen = _edge_on(X, found.witness)
-        edge_on = Hyperplane([1.0, 0.0], 0.0)
-        return {**held, "points": seen, "plane": edge_on, "margin": found.margin, "names": _EDGE_ON}
+        plane = Hyperplane([1.0, 0.0], 0.0)
+        return {**answer, "points": _edge_on(X, found.witness), "plane": plane, "names": _EDGE_ON}
     dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
     flat = np.zeros((len(dense), 2 - d))  # one column is drawn along a line
-    held |= {"points": np.hstack([dense, flat]), "names": (*names, " ")[:2]}
-    if found.separable:
-        plane = Hyperplane(np.append(found.witness.w, flat[0]), found.witness.b)
-        return {**held, "plane": plane, "margin": found.margin}
-    if found.separable is None:
-        return held
+    answer |= {"points": np.hstack([dense, flat]), "names": (*names, " ")[:2]}
     witness = found.witness
-    common = np.append(witness.point, flat[0])
-    return {**held, "rows": witness.rows, "weights": witness.weights, "common": common}
+    if found.separable:
+        answer["plane"] = Hyperplane(np.append(witness.w, flat[0]), witness.b)
+    elif found.separable is not None:
+        answer |= {"rows": witness.rows, "weights": witness.weights}
+        answer["common"] = np.append(witness.point, flat[0])
+    return answer
 
 
 def _edge_on(X: Any, plane: Hyperplane) -> Floats:

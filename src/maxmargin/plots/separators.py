@@ -16,31 +16,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin._typing import Floats
 from maxmargin.errors import NotSeparableError
+from maxmargin.estimators import HardMarginSVC, Perceptron
 from maxmargin.geometry import Hyperplane, marginal_classifiers
-from maxmargin.plots.display import Display
-from maxmargin.plots.planar import (
-    Planar,
-    Window,
-    check_planar,
-    draw_band,
-    draw_line,
-    draw_points,
-    hull_corners,
-    sampling_messages,
-    signs,
-    window,
-    write_messages,
-)
-from maxmargin.plots.style import (
-    AMBER,
-    GREEN,
-    PINK,
-    foreground,
-    legend_below,
-    new_axes,
-    settle,
-    text,
-)
+from maxmargin.plots import planar, style
+from maxmargin.plots.planar import Planar, Window, draw_line, signs, window
+from maxmargin.plots.style import AMBER, GREEN, PINK, foreground
 
 _CENTRAL = -1  # the number of the central line; the others count from 0
 _GRID = 61  # candidate points for the query along each side
@@ -48,13 +28,13 @@ _BAND: dict[str, Any] = {"alpha": 0.3, "zorder": 0.5}
 
 
 @dataclass(eq=False, repr=False)
-class SeparatorsDisplay(Display):
+class SeparatorsDisplay(style.Display):
     """Lines that separate two classes in the plane, and the central one among them.
 
     Parameters
     ----------
     coef, intercept : ndarray of shape (m, 2) and (m,)
-        Lines that separate, found by perceptrons; the first from a zero start.
+        Lines that separate, found by perceptrons; the first starts from zero.
     central : (ndarray of shape (2,), float)
         Weights and intercept of the line of largest margin.
     X, y : ndarray of shape (n, 2) and (n,)
@@ -64,10 +44,10 @@ class SeparatorsDisplay(Display):
     query : ndarray of shape (2,) or None, default=None
         A point whose label the lines vote on.
     bands : bool, default=False
-        Fill the widest empty band around the central line, the first of the others, and the best of
-        the rest.
+        Fill the widest empty band around the central line, around the first of the others, and
+        around the best of the rest.
     asked : int or None, default=None
-        How many perceptrons were run, if more than ``m``.
+        How many perceptrons were run, if more than m.
     feature_names : (str, str), default=("x₁", "x₂")
         Names of the axes.
 
@@ -76,16 +56,14 @@ class SeparatorsDisplay(Display):
     margins, central_margin : ndarray of shape (m,), float
         Geometric margins of the lines: half the widths of the empty bands around them.
     votes : (int, int)
-        How many lines, the central one included, put the query on the side of the first and of the
-        second class.
-    ax_, figure_
-        Where it was drawn.
+        How many lines, including the central one, put the query on the side of the first and of
+        the second class.
     lines_ : list of Line2D
         The lines of ``coef`` that the window shows.
     central_, marginal_ : Line2D, list of two Line2D
         The central line, and the marginal classifiers: touching the first, and the second class.
     bands_ : dict of int to Polygon
-        With ``bands``: the bands by the number of their line; −1 is that of the central line.
+        With ``bands``: the bands by the number of their line, −1 for the central one.
     query_ : PathCollection or None
         The query.
 
@@ -148,7 +126,7 @@ class SeparatorsDisplay(Display):
         """
         if n_lines < 1:
             raise ValueError(f"n_lines must be 1 or more, got {n_lines!r}")
-        data = check_planar(X, y)
+        data = planar.check_planar(X, y)
         central = _central_line(data)
         lines = _perceptron_lines(data, n_lines, random_state)
         if isinstance(query, str) and query == "auto":
@@ -186,17 +164,17 @@ class SeparatorsDisplay(Display):
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on the given axes, or on new ones for None."""
-        ax = new_axes(ax, (4.6, 5.0))
-        seen = self._window
+        ax = style.new_axes(ax, (4.6, 5.0))
+        seen = window(self.X if self.query is None else np.vstack([self.X, self.query]), equal=True)
         central = Hyperplane(*self.central)
         lines = {**dict(enumerate(self._lines)), _CENTRAL: central}
         margins = {**dict(enumerate(self.margins)), _CENTRAL: self.central_margin}
         styles = _line_styles(margins, self.bands, foreground(ax))
-        draw_points(ax, Planar(self.X, self.y, self.classes, self.feature_names), seen)
+        planar.draw_points(ax, Planar(self.X, self.y, self.classes, self.feature_names), seen)
         self.bands_ = {
-            k: draw_band(ax, lines[k], margins[k], seen, color=style["color"], **_BAND)
-            for k, style in styles.items()
-            if self.bands and "alpha" not in style
+            k: planar.draw_band(ax, lines[k], margins[k], seen, color=line["color"], **_BAND)
+            for k, line in styles.items()
+            if self.bands and "alpha" not in line
         }
         drawn = {k: draw_line(ax, line, seen, **styles[k]) for k, line in lines.items()}
         self.central_ = drawn.pop(_CENTRAL)
@@ -205,11 +183,14 @@ class SeparatorsDisplay(Display):
         touching = marginal_classifiers(central, self.X, self._signs)
         self.marginal_ = [draw_line(ax, line, seen, **edge) for line in touching]
         self.marginal_[0].set_label("marginal lines")
-        self.query_ = None if self.query is None else self._draw_query(ax)
+        self.query_ = None
+        if self.query is not None:
+            star = {"s": 110, "marker": "*", "c": foreground(ax), "zorder": 5, "label": "query"}
+            self.query_ = ax.scatter(*np.asarray(self.query), **star)
         ax.set_title("Many separators, one widest band" if self.bands else "Many lines separate")
-        legend_below(ax, 2)
-        write_messages(ax, sampling_messages(len(self.X), *self._messages(seen)))
-        settle(ax.figure)
+        style.legend_below(ax, 2)
+        planar.write_messages(ax, len(self.X), *self._messages(seen))
+        style.settle(ax.figure)
         return self._keep_axes(ax)
 
     @property
@@ -220,20 +201,11 @@ class SeparatorsDisplay(Display):
     def _signs(self) -> Floats:
         return signs(self.y, self.classes)
 
-    @property
-    def _window(self) -> Window:
-        shown = self.X if self.query is None else np.vstack([self.X, self.query])
-        return window(shown, equal=True)
-
     def _margin(self, line: Hyperplane) -> float:
         return float(line.geometric_margin(self.X, self._signs).min())
 
-    def _draw_query(self, ax: Any) -> Any:
-        style = {"s": 110, "marker": "*", "c": foreground(ax), "zorder": 5, "label": "query"}
-        return ax.scatter(*np.asarray(self.query), **style)
-
     def _messages(self, seen: Window) -> list[str]:
-        first, second = (text(label, 10) for label in self.classes)
+        first, second = (style.text(label, 10) for label in self.classes)
         vote = f"query: {self.votes[0]} lines say {first}, {self.votes[1]} say {second}"
         lost = (self.asked or 0) - len(self.coef)
         return [
@@ -252,8 +224,6 @@ def _check_point(query: Any) -> Floats:
 
 def _central_line(data: Planar) -> Hyperplane:
     """Return the line of largest margin, with min y f = 1."""
-    from maxmargin.estimators.hard_margin.hard_margin import HardMarginSVC
-
     try:
         model = HardMarginSVC().fit(data.X, data.y)
     except NotSeparableError as error:
@@ -266,21 +236,19 @@ def _central_line(data: Planar) -> Hyperplane:
 
 
 def _perceptron_lines(data: Planar, count: int, random_state: Any) -> list[Hyperplane]:
-    """Return the lines of this many perceptrons, without those that gave up before separating.
+    """Return the lines of this many perceptrons, except those that gave up before separating.
 
     The first starts from zero, the others from random weights, each with its own order of rows.
     Columns are centred and scaled, which maps lines to lines: otherwise R̃²/γ̃² may be huge. Only
     the corners of the classes' convex hulls are used, as a line that separates them separates all.
     """
-    from maxmargin.estimators.perceptron import Perceptron
-
     rng = np.random.default_rng(random_state)
     centre = data.X.mean(axis=0)
     scale = np.abs(data.X - centre).max(axis=0)
     scale[scale == 0] = 1.0
     y, rows = signs(data.y, data.classes), (data.X - centre) / scale
     members = [np.flatnonzero(y == sign) for sign in (-1, 1)]
-    corners = np.concatenate([own[hull_corners(rows[own])] for own in members])
+    corners = np.concatenate([own[planar.hull_corners(rows[own])] for own in members])
     lines = []
     for k in range(count):
         start = "zeros" if k == 0 else (2.0 * rng.standard_normal(2), rng.standard_normal())

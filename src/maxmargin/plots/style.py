@@ -1,4 +1,4 @@
-"""What all displays share: colours, markers, axes, legends, safe text and sampling of points.
+"""What all displays share: their base class, colours, markers, axes, legends and safe text.
 
 Colours are those of Okabe and Ito (2008), which colour-blind readers can tell apart; classes also
 differ in their markers. The foreground colour follows the background, so that dark styles work.
@@ -8,30 +8,28 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from maxmargin.html import visible
+
 Rows = npt.NDArray[np.intp]
 
-BLUE, ORANGE, GREEN, PINK, SKY, AMBER = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#56B4E9",
-    "#E69F00",
-)
+BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
+PINK, SKY, AMBER = "#CC79A7", "#56B4E9", "#E69F00"
 COLOURS = (BLUE, ORANGE, GREEN, PINK, SKY, AMBER)  # of the classes, in the order of classes_
 WRONG, GREY = "#E0315B", "#7D848C"  # of mistakes, and of what belongs to no class
-MARKS = ("o", "s", "^", "D", "v", "P")  # of the classes, for readers who see no colours
-MOST_POINTS = 20_000  # of more points a sample is drawn, and the figure says so
+MARKS = ("o", "s", "^", "D", "v", "P")  # of the classes, for readers who cannot see colours
+MOST_POINTS = 20_000  # if there are more, a sample is drawn, and the figure says so
 RASTER_FROM = 2_000  # above this many points, vector files keep them as pixels
-COLUMN = 3.5  # width of one column of a journal, in inches
+_LINES = ("-", "--", "-.", ":")  # of curves
+_FEW = 40  # points of a curve up to which each has a marker
 _LONGEST = 28  # characters in a label
 _LEGEND_WIDTH = 0.95  # largest share of the figure's width that a legend may take
-_MOST_ENTRIES = 12  # in a legend below several panels: more would be larger than the panels
+_MOST_ENTRIES = 12  # in a legend below several panels: with more it would be larger than they are
 _LAYOUT_ROUNDS = 12  # at most
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _DARK = {
@@ -54,6 +52,50 @@ _COMMON = {
     "xtick.labelsize": 8.0,
     "ytick.labelsize": 8.0,
 }
+
+
+class Display:
+    """The data of a figure, and how to draw it.
+
+    Displays are dataclasses: their fields are what is drawn, and ``plot`` adds the artists, under
+    names that end in an underscore; ``ax_`` and ``figure_`` are where they were drawn.
+    """
+
+    ax_: Any
+    figure_: Any
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw, keep ``ax_`` and ``figure_``, and return the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, array of Axes or None, default=None
+            Where to draw: an array, counted row by row, if the display has several panels. None:
+            in a new figure.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not define plot")
+
+    def save(self, path: str | Path, dpi: float = 150.0) -> Path:
+        """Write the whole figure to a file, drawing it first if necessary; return the path.
+
+        Parameters
+        ----------
+        path : str or Path
+            Its suffix is the format: png, svg, pdf.
+        dpi : float, default=150
+            Dots per inch of a pixel format.
+        """
+        if not hasattr(self, "figure_"):
+            self.plot()
+        whole = self.figure_.canvas.figure  # figure_ may be a subfigure
+        settle(whole)
+        whole.savefig(path, dpi=dpi)
+        return Path(path)
+
+    def _keep_axes(self, ax: Any) -> Self:
+        """Keep where the display was drawn: axes, or an array of axes of one figure."""
+        self.ax_, self.figure_ = ax, np.ravel(ax)[0].figure
+        return self
 
 
 @contextmanager
@@ -88,16 +130,13 @@ def pyplot() -> Any:
     return plt
 
 
-def new_axes(ax: Any = None, size: tuple[float, float] = (4.6, 3.8), **options: Any) -> Any:
+def new_axes(ax: Any = None, size: tuple[float, float] = (4.6, 3.8)) -> Any:
     """Return the given axes, or those of a new figure whose labels do not overlap."""
-    if ax is not None:
-        if not is_axes(ax) or ax.name in ("3d", "polar"):
-            raise TypeError(
-                f"ax must be flat matplotlib axes, or None for new ones: got {ax!r:.60}"
-            )
-        return ax
-    figure = pyplot().figure(figsize=size, layout="constrained")
-    return figure.add_subplot(**options)
+    if ax is None:
+        return grid_of_axes(1, 1, size)[0, 0]
+    if not _is_axes(ax) or ax.name in ("3d", "polar"):
+        raise TypeError(f"ax must be flat matplotlib axes, or None for new ones: got {ax!r:.60}")
+    return ax
 
 
 def grid_of_axes(rows: int, columns: int, size: tuple[float, float], **options: Any) -> Any:
@@ -106,8 +145,7 @@ def grid_of_axes(rows: int, columns: int, size: tuple[float, float], **options: 
     return figure.subplots(rows, columns, squeeze=False, **options)
 
 
-def is_axes(ax: Any) -> bool:
-    """Return whether ``ax`` is a matplotlib Axes."""
+def _is_axes(ax: Any) -> bool:
     from matplotlib.axes import Axes
 
     return isinstance(ax, Axes)
@@ -117,20 +155,25 @@ def panels(ax: Any, rows: int, columns: int, size: tuple[float, float], **option
     """Return the given array of axes, or one in a new figure; panels are counted row by row."""
     if ax is None:
         return grid_of_axes(rows, columns, size, **options)
+    return check_panels(ax, rows, columns)
+
+
+def check_panels(ax: Any, rows: int, columns: int) -> Any:
+    """Return the given axes as an array, which must have one for each panel."""
     axes = np.asarray(ax, dtype=object)
-    if axes.size != rows * columns or not all(map(is_axes, axes.flat)):
+    if axes.size != rows * columns or not all(map(_is_axes, axes.flat)):
         raise ValueError(
             f"ax={ax!r} is not valid: this display has {rows * columns} panels. Give an array of "
-            f"as many axes, such as figure.subplots({rows}, {columns}), or None for a new figure."
+            f"that many axes, such as figure.subplots({rows}, {columns}), or None for a new figure."
         )
     return axes
 
 
 def small_multiples(count: int, cell: tuple[float, float], extra: tuple[float, float]) -> Any:
-    """Return axes for this many panels in a new figure, at most three beside each other.
+    """Return axes for this many panels in a new figure, at most three in a row.
 
-    ``cell`` is the size of a panel, ``extra`` what the figure has beside them, in inches. Axes of
-    the array beyond the count are removed from the figure.
+    ``cell`` is the size of a panel, ``extra`` that of what surrounds them, in inches. Axes of the
+    array beyond the count are removed from the figure.
     """
     columns = min(count, 3)
     rows = -(-count // columns)
@@ -162,14 +205,13 @@ def text(value: Any, longest: int = _LONGEST) -> str:
 
     A dollar sign would start a formula, and a leading underscore would hide a legend entry.
     """
-    name = one_line(value, longest).replace("$", r"\$")
+    name = visible(value, longest).replace("$", r"\$")
     return f" {name}" if name.startswith("_") else name or " "
 
 
-def one_line(value: Any, longest: int) -> str:
-    """Return a name without unprintable characters, cut to a length."""
-    name = "".join(c if c.isprintable() else " " for c in str(value))
-    return name if len(name) <= longest else name[: longest - 1] + "…"
+def label_axes(ax: Any, names: Sequence[Any], longest: int = _LONGEST) -> None:
+    """Name both axes; ``longest`` is the number of characters that fit beside them."""
+    ax.set(xlabel=text(names[0], longest), ylabel=text(names[1], longest))
 
 
 def column_names(X: Any, count: int) -> list[str]:
@@ -183,8 +225,13 @@ def kernel_name(kernel: Any) -> str:
     """Return the repr of a kernel, with its numbers rounded to four digits."""
     from maxmargin.kernels.base import literal
 
-    name = kernel if isinstance(kernel, str) else literal(kernel)
-    return re.sub(r"\d+\.\d{4,}(e[-+]?\d+)?", lambda found: f"{float(found[0]):.4g}", name)
+    return short_numbers(kernel if isinstance(kernel, str) else literal(kernel))
+
+
+def short_numbers(sentence: str) -> str:
+    """Return a text with its longer numbers rounded to four digits."""
+    long = r"\d+\.\d{4,}(e[-+]?\d+)?"
+    return re.sub(long, lambda number: f"{float(number[0]):.4g}", sentence)
 
 
 def colour(k: int) -> str:
@@ -203,11 +250,16 @@ def dot_size(n: int) -> float:
 
 
 def thin(n: int, keep: Any = (), most: int = MOST_POINTS) -> Rows:
-    """Return which of n points to draw: all, or a fixed random sample and those to ``keep``."""
+    """Return which of n points to draw: all, or a fixed random sample with those to ``keep``."""
     if n <= most:
         return np.arange(n)
     chosen = np.random.default_rng(0).choice(n, most, replace=False)
     return np.union1d(chosen, np.asarray(keep, dtype=np.intp))
+
+
+def sampled(shown: int, total: int, what: str = "points") -> str:
+    """Return how many of all points or rows are drawn, or an empty message if all are."""
+    return f"{shown:,} of {total:,} {what}" if shown < total else ""
 
 
 def scatter(
@@ -229,16 +281,21 @@ def scatter(
     return artists
 
 
+def draw_curve(ax: Any, x: Any, y: Any, k: int, **options: Any) -> Any:
+    """Draw the k-th curve in its colour and line style, with markers if its points are few."""
+    options = {"color": colour(k), "linewidth": 1.4, "markersize": 4.0, **options}
+    options["linestyle"] = _LINES[(k // len(COLOURS) + k) % len(_LINES)]
+    return ax.plot(x, y, marker=mark(k) if len(x) <= _FEW else None, **options)[0]
+
+
 def legend_below(ax: Any, columns: int = 3, **options: Any) -> Any:
     """Put the legend below the axes, where it hides nothing, in at most this many columns."""
-    options.setdefault("frameon", False)
-    # In units of the font, not of the axes: tick labels are as tall below low axes.
-    options.setdefault("borderaxespad", 4.2)
-    options |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
-    return legend_that_fits(ax, ax.figure, columns, **options)
+    options |= {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "frameon": False}
+    # The pad is in units of the font: tick labels are equally tall below low axes.
+    return legend_that_fits(ax, columns, borderaxespad=4.2, **options)
 
 
-def legend_that_fits(place: Any, figure: Any, columns: int, **options: Any) -> Any:
+def legend_that_fits(place: Any, columns: int, **options: Any) -> Any:
     """Return a legend of axes or of a figure, in as many columns as the figure is wide enough for.
 
     If even one column is too wide, the font shrinks: otherwise the layout would shrink the axes
@@ -247,7 +304,7 @@ def legend_that_fits(place: Any, figure: Any, columns: int, **options: Any) -> A
     for count in range(columns, 0, -1):
         legend = place.legend(ncols=count, **options)
         with _ignore_missing_glyphs():
-            ratio = legend.get_window_extent().width / (_LEGEND_WIDTH * figure.bbox.width)
+            ratio = legend.get_window_extent().width / (_LEGEND_WIDTH * legend.figure.bbox.width)
         if ratio <= 1:
             return legend
         if count > 1:
@@ -265,9 +322,8 @@ def legend_under(axes: Any, handles: Sequence[Any]) -> Any:
     if len(handles) > len(shown):
         rest = f"and {len(handles) - len(shown)} more"
         shown.append(Line2D([], [], linestyle="none", label=rest))
-    figure = axes.flat[0].figure
     options = {"loc": "outside lower center", "frameon": False, "columnspacing": 1.2}
-    return legend_that_fits(figure, figure, len(shown), handles=shown, **options)
+    return legend_that_fits(axes.flat[0].figure, len(shown), handles=shown, **options)
 
 
 @contextmanager
@@ -285,15 +341,8 @@ def note(ax: Any, message: str) -> Any:
     """
     if ax.get_title():
         ax.set_title(ax.get_title(), pad=6 + 9 * len(message.splitlines()))
-    return ax.annotate(
-        message,
-        (1.0, 1.005),
-        xycoords="axes fraction",
-        ha="right",
-        va="bottom",
-        fontsize=7,
-        alpha=0.8,
-    )
+    place = {"xycoords": "axes fraction", "ha": "right", "va": "bottom"}
+    return ax.annotate(message, (1.0, 1.005), fontsize=7, alpha=0.8, **place)
 
 
 def settle(figure: Any) -> None:

@@ -14,17 +14,9 @@ import numpy.typing as npt
 from maxmargin._typing import Floats
 from maxmargin.geometry import Hyperplane
 from maxmargin.inspection.model_view import moved_rows, read_trace
-from maxmargin.plots.display import Display
-from maxmargin.plots.planar import Window, draw_line, show_window, window
-from maxmargin.plots.style import (
-    GREEN,
-    colour,
-    foreground,
-    legend_under,
-    mark,
-    panels,
-    text,
-)
+from maxmargin.plots import planar, style
+from maxmargin.plots.planar import Window
+from maxmargin.plots.style import GREEN, foreground
 
 _OLD: dict[str, Any] = {"linestyle": "--", "alpha": 0.5}
 _NEW: dict[str, Any] = {"linestyle": "-"}
@@ -32,15 +24,13 @@ _KINDS = ("negative example", "positive example")
 
 
 @dataclass(eq=False, repr=False)
-class UpdateDisplay(Display):
+class UpdateDisplay(style.Display):
     """Updates of a perceptron with two features: weights before, the step, weights after.
 
     Parameters
     ----------
-    w : ndarray of shape (k, 2)
-        Weights before each of the k updates.
-    b : ndarray of shape (k,)
-        Intercepts before.
+    w, b : ndarray of shape (k, 2) and (k,)
+        Weights and intercepts before each of the k updates.
     X : ndarray of shape (k, 2)
         The misclassified examples.
     steps : ndarray of shape (k,)
@@ -54,13 +44,9 @@ class UpdateDisplay(Display):
     ----------
     w_new, b_new : ndarray
         Weights and intercepts after: w + ηyx and b + ηy (b without ``lift``).
-    ax_, figure_
-        An array of axes, one for each panel, and their figure.
-    arrows_ : list of dict
-        For each panel the arrows "old", "step" and "new".
-    lines_ : list of dict
-        For each panel the lines "old" and "new"; a line that does not exist (w = 0) or is not seen
-        is missing.
+    arrows_, lines_ : list of dict
+        For each panel the arrows "old", "step" and "new", and the lines "old" and "new"; a line
+        that does not exist (w = 0) or is outside the panel is missing.
     points_ : list
         For each panel the example.
 
@@ -118,21 +104,12 @@ class UpdateDisplay(Display):
         ax : array of k matplotlib Axes, one Axes for one example, or None, default=None
             Where to draw; None makes a figure.
         """
-        weights = _check_weights(w)
-        examples, signs = _check_examples(X, y)
+        weights, examples, signs = _check_examples(w, X, y, b or 0.0)
         if not (np.isfinite(eta) and eta > 0):
             raise ValueError(f"eta must be a finite number above 0, got {eta!r}")
-        scores = signs * (examples @ weights + (b or 0.0))
-        if (scores > 0).any():
-            k = int(np.argmax(scores > 0))
-            raise ValueError(
-                f"X[{k}] is no mistake: y f = {scores[k]:g} is above 0, so a perceptron would not "
-                "update; flip its label or choose another"
-            )
-        n = len(examples)
         return cls(
-            w=np.tile(weights, (n, 1)),
-            b=np.full(n, b or 0.0),
+            w=np.tile(weights, (len(signs), 1)),
+            b=np.full(len(signs), b or 0.0),
             X=examples,
             steps=eta * signs,
             lift=0.0 if b is None else 1.0,
@@ -147,8 +124,8 @@ class UpdateDisplay(Display):
         estimator : Perceptron, AveragedPerceptron or VotedPerceptron
             Fitted with ``trace=True`` on two features and two classes.
         updates : sequence of int or None, default=None
-            Their numbers, from 0. None: the first on a positive and the first on a negative example
-            for which there was a line before.
+            Their numbers, from 0. None: of those that found a line before them, the first on a
+            positive and the first on a negative example.
         ax : array of matplotlib Axes, one Axes for one update, or None, default=None
             Where to draw; None makes a figure.
         """
@@ -170,7 +147,7 @@ class UpdateDisplay(Display):
     def plot(self, ax: Any = None) -> Self:
         """Draw a panel for each update, on the given axes or in a new figure for None."""
         n = len(self.X)
-        axes = panels(ax, 1, n, (3.1 * n + 0.4, 4.6))
+        axes = style.panels(ax, 1, n, (3.1 * n + 0.4, 4.6))
         self.arrows_: list[dict[str, Any]] = []
         self.lines_: list[dict[str, Any]] = []
         self.points_: list[Any] = []
@@ -180,39 +157,38 @@ class UpdateDisplay(Display):
         return self._keep_axes(axes)
 
     def _draw_panel(self, ax: Any, k: int) -> None:
-        step, black = self.steps[k] * self.X[k], foreground(ax)
-        seen = self._window(k)
+        seen, black = self._window(k), foreground(ax)
         side = seen.high[0] - seen.low[0]
         before = Hyperplane(self.w[k], self.b[k])
         after = Hyperplane(self.w_new[k], self.b_new[k])
-        self.lines_.append({})
-        for name, plane, style in (("old", before, _OLD), ("new", after, _NEW)):
-            line = draw_line(ax, plane, seen, color=black, linewidth=1.2, **style)
-            if line is not None:
-                self.lines_[k][name] = line
-        self.arrows_.append(
-            {
-                "old": _draw_arrow(ax, before.w, color=black, alpha=_OLD["alpha"]),
-                "step": _draw_arrow(ax, step, color=GREEN),
-                "new": _draw_arrow(ax, after.w, color=black),
-            }
-        )
+        line = {"color": black, "linewidth": 1.2}
+        lines = {
+            "old": planar.draw_line(ax, before, seen, **line, **_OLD),
+            "new": planar.draw_line(ax, after, seen, **line, **_NEW),
+        }
+        self.lines_.append({name: line for name, line in lines.items() if line is not None})
+        arrows = {
+            "old": _draw_arrow(ax, before.w, color=black, alpha=_OLD["alpha"]),
+            "step": _draw_arrow(ax, self.steps[k] * self.X[k], color=GREEN),
+            "new": _draw_arrow(ax, after.w, color=black),
+        }
+        self.arrows_.append(arrows)
         # From the tip of the old w to that of the new one: the step again, head to tail.
         ax.plot(*np.stack([before.w, after.w]).T, color=GREEN, linewidth=1, linestyle=":")
         _draw_angle(ax, before.w, self.X[k], 0.10 * side, color=black, **_OLD)
         _draw_angle(ax, after.w, self.X[k], 0.07 * side, color=black, **_NEW)
         positive = int(self.steps[k] > 0)
-        style = {"s": 45, "c": colour(positive), "marker": mark(positive), "zorder": 4}
-        self.points_.append(ax.scatter(*self.X[k], label=_KINDS[positive], **style))
-        show_window(ax, seen)
-        ax.set(xlabel=text(self.feature_names[0]), ylabel=text(self.feature_names[1]))
+        dot = {"s": 45, "c": style.colour(positive), "marker": style.mark(positive), "zorder": 4}
+        self.points_.append(ax.scatter(*self.X[k], label=_KINDS[positive], **dot))
+        planar.show_window(ax, seen)
+        style.label_axes(ax, self.feature_names)
         ax.set_title(self._title(k), fontsize=9)
 
     def _window(self, k: int) -> Window:
         step = self.steps[k] * self.X[k]
         ends = np.stack([np.zeros(2), self.w[k], step, self.w_new[k], self.X[k]])
         # Always a square, so that panels can be compared with each other.
-        seen = window(ends, share=0.12)
+        seen = planar.window(ends, share=0.12)
         half = 0.5 * (seen.high - seen.low).max()
         centre = 0.5 * (seen.low + seen.high)
         return Window(centre - half, centre + half, equal=True)
@@ -231,16 +207,15 @@ def _draw_legend(axes: Any, points: list[Any]) -> None:
     from matplotlib.lines import Line2D
 
     black = foreground(axes.flat[0])
-    styles = (
-        ("w before", {"color": black, "linewidth": 3, "alpha": _OLD["alpha"]}),
-        ("w after", {"color": black, "linewidth": 3}),
-        ("ηyx, the step", {"color": GREEN, "linewidth": 3}),
-        ("line before", {"color": black, "linewidth": 1.2, **_OLD}),
-        ("line after", {"color": black, "linewidth": 1.2, **_NEW}),
-    )
-    lines = [Line2D([], [], label=name, **style) for name, style in styles]
+    lines = [
+        Line2D([], [], color=black, linewidth=3, alpha=_OLD["alpha"], label="w before"),
+        Line2D([], [], color=black, linewidth=3, label="w after"),
+        Line2D([], [], color=GREEN, linewidth=3, label="ηyx, the step"),
+        Line2D([], [], color=black, linewidth=1.2, label="line before", **_OLD),
+        Line2D([], [], color=black, linewidth=1.2, label="line after", **_NEW),
+    ]
     examples = {point.get_label(): point for point in points}
-    legend_under(axes, [*lines, *examples.values()])
+    style.legend_under(axes, [*lines, *examples.values()])
 
 
 def _first_updates(trace: Any) -> list[int]:
@@ -250,8 +225,8 @@ def _first_updates(trace: Any) -> list[int]:
     chosen = [int(k) for first in firsts for k in first]
     if not chosen:
         raise ValueError(
-            "the trace has no update of a line that existed before; choose one with updates, or "
-            "start the perceptron from other weights (init)"
+            "no update in the trace found a line before it; choose one with updates, or start the "
+            "perceptron from other weights (init)"
         )
     return chosen
 
@@ -272,34 +247,30 @@ def _angle(w: Floats, x: Floats) -> str:
     return f"{np.degrees(np.arccos(np.clip(w @ x / lengths, -1.0, 1.0))):.0f}°"
 
 
-def _draw_arrow(ax: Any, vector: Floats, **style: Any) -> Any:
+def _draw_arrow(ax: Any, vector: Floats, **options: Any) -> Any:
     """Draw a vector from the origin."""
     return ax.quiver(
-        0, 0, *vector, angles="xy", scale_units="xy", scale=1, width=0.012, zorder=3, **style
+        0, 0, *vector, angles="xy", scale_units="xy", scale=1, width=0.012, zorder=3, **options
     )
 
 
-def _draw_angle(ax: Any, w: Floats, x: Floats, radius: float, **style: Any) -> None:
+def _draw_angle(ax: Any, w: Floats, x: Floats, radius: float, **options: Any) -> None:
     """Draw the angle of two vectors at the origin; a zero vector has none."""
     if not (w.any() and x.any()):
         return
     start = np.arctan2(w[1], w[0])
     turn = (np.arctan2(x[1], x[0]) - start + np.pi) % (2 * np.pi) - np.pi
     way = start + np.linspace(0.0, turn, 40)
-    ax.plot(radius * np.cos(way), radius * np.sin(way), linewidth=1, **style)
+    ax.plot(radius * np.cos(way), radius * np.sin(way), linewidth=1, **options)
 
 
-def _check_weights(w: npt.ArrayLike) -> Floats:
-    """Return two finite weights."""
-    vector = np.asarray(w, dtype=np.float64)
-    if vector.shape != (2,) or not np.isfinite(vector).all():
+def _check_examples(
+    w: npt.ArrayLike, X: npt.ArrayLike, y: npt.ArrayLike, b: float
+) -> tuple[Floats, Floats, Floats]:
+    """Return weights, examples in the plane and labels −1 and +1; all examples must be mistakes."""
+    weights, examples, signs = (np.asarray(each, dtype=np.float64) for each in (w, X, y))
+    if weights.shape != (2,) or not np.isfinite(weights).all():
         raise ValueError(f"w must be two finite weights, got {w!r}")
-    return vector
-
-
-def _check_examples(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """Return finite examples in the plane and their labels −1 and +1."""
-    examples, signs = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if examples.ndim != 2 or examples.shape[1] != 2 or not np.isfinite(examples).all():
         raise ValueError(
             f"X must be finite examples with 2 columns, got shape {examples.shape}; "
@@ -307,4 +278,11 @@ def _check_examples(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Floats, Floats]
         )
     if signs.shape != (len(examples),) or not np.isin(signs, (-1, 1)).all() or not len(signs):
         raise ValueError(f"y must be -1 or +1 for each of {len(examples)} examples, got {y!r}")
-    return examples, signs
+    scores = signs * (examples @ weights + b)
+    if (scores > 0).any():
+        k = int(np.argmax(scores > 0))
+        raise ValueError(
+            f"X[{k}] is no mistake: y f = {scores[k]:g} is above 0, so a perceptron would not "
+            "update; flip its label or choose another"
+        )
+    return weights, examples, signs

@@ -6,11 +6,11 @@ from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
-from maxmargin.problems.problem import Intercept
 from maxmargin.problems.rounding import EPS, total
 
 _BALANCED = 64 * EPS  # of the duals: sums that are off by no more are left as they are
 _AT_BOUND = 1e-9  # duals within this part of the largest of their bound are taken to be there
+_SNAPPED = 1e-12  # of the distance of its bounds, by which a dual may miss one through rounding
 _FLAT = 1e-12  # a slope below this part of all slopes is none: rounding of sums
 
 
@@ -18,7 +18,7 @@ def best_intercept(loss: Loss, scores: Floats, near: float, pull: float = 0.0) -
     """Return the b that minimises Σ ℓ(s + b) + pull·b: the middle one where there are several.
 
     The sum is convex and piecewise linear or quadratic; its slope is found at the median of the
-    kinks that are left until none is.
+    points between pieces that are left until none is.
     """
     tiny = _FLAT * _slope_scale(loss, scores + near)
     total = _Total(loss, scores, pull)
@@ -43,7 +43,10 @@ class _Total:
     def __init__(self, loss: Loss, scores: Floats, pull: float) -> None:
         residual = loss.target - scores
         self.up, self.down = residual - loss.epsilon, residual + loss.epsilon
-        self.kinks = np.concatenate([self.up[loss.high > 0], self.down[loss.low < 0]])
+        # Where a curved loss meets a bound of its dual its slope is constant again.
+        above, below = self.up - _bend(loss, loss.high), self.down - _bend(loss, loss.low)
+        starts = [self.up[loss.high > 0], self.down[loss.low < 0]]
+        self.kinks = np.concatenate([*starts, above[above < self.up], below[below > self.down]])
         self.loss, self.pull = loss, pull
 
     def slopes(self, b: float) -> tuple[float, float]:
@@ -53,6 +56,12 @@ class _Total:
             self.up, self.down, loss.low, loss.high, loss.quadratic, b
         )
         return float(left) + self.pull, float(right) + self.pull
+
+
+def _bend(loss: Loss, bound: Floats) -> Floats:
+    """Return over what distance a curved loss is quadratic: 0 if it has no curve, or no end."""
+    curve = np.where((loss.quadratic > 0) & np.isfinite(bound), loss.quadratic, 0.0)
+    return np.multiply(curve, bound, out=np.zeros(len(curve)), where=curve > 0)
 
 
 def _middle_of_flat(total: _Total, at: float, tiny: float) -> float:
@@ -89,11 +98,15 @@ def _slope_scale(loss: Loss, scores: Floats) -> float:
 # ------------------------------------------------------------------- feasible duals
 
 
-def feasible(loss: Loss, beta: Floats, intercept: Intercept) -> tuple[Floats, float]:
-    """Return β clipped to its box, the heavier side scaled down so that Σβ = 0; and the change."""
-    free = intercept is Intercept.FREE
-    groups = np.full(len(beta), 0 if free else -1)
-    return within_groups(loss, beta, groups, np.zeros(int(free)))
+def feasible_start(loss: Loss, groups: Ints, totals: Floats) -> Floats:
+    """Return feasible duals: 0, or the first variables of each group sum to its total."""
+    beta = np.zeros(len(loss.target))
+    for g in np.flatnonzero(totals):
+        members, wanted = np.flatnonzero(groups == g), totals[g]
+        bound = loss.high[members] if wanted >= 0 else -loss.low[members]
+        before = np.cumsum(bound) - bound
+        beta[members] = np.sign(wanted) * np.clip(abs(wanted) - before, 0.0, bound)
+    return beta
 
 
 def within_groups(loss: Loss, beta: Floats, groups: Ints, totals: Floats) -> tuple[Floats, float]:
@@ -128,6 +141,16 @@ def _summing_to(wanted: float, beta: Floats, low: Floats, high: Floats) -> Float
     if np.isfinite(finite) and finite > 0:
         beta -= sign * room * min(1.0, abs(excess) / finite)
     return beta
+
+
+def snapped(x: Floats, low: Floats, high: Floats) -> Floats:
+    """Return x within its limits, and at a limit where rounding alone keeps it from that.
+
+    It would pass for free otherwise, and set the intercept.
+    """
+    near = _SNAPPED * (high - low)
+    near[~np.isfinite(near)] = 0.0
+    return np.where(x >= high - near, high, np.where(x <= low + near, low, x))
 
 
 def imbalances(beta: Floats, groups: Ints, totals: Floats) -> Floats:

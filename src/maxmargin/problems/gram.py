@@ -15,7 +15,7 @@ _SHARE = 0.5  # of the memory that is free
 _LARGEST_SINGLE = 1e30  # kernel values beyond this are not put into float32
 _MOST_SHARED = 12000  # rows whose matrix is computed whole for the problems that share it
 _FEW_COLUMNS = 64  # for which a kernel value costs no more than a copy of it
-_SMALL = 2000  # rows up to which float32 would save nothing worth having
+SMALL = 2000  # rows up to which float32 would save nothing worth having
 
 
 class Gram:
@@ -45,11 +45,15 @@ class Gram:
     ) -> None:
         self.kernel, self.threads = kernel, threads
         self.memory = free_memory() if memory is None else memory
-        self.prepared = kernel.prepare(X, like)  # in the type of X
-        self._X = X
+        self._X, self._like = X, like
 
     def __len__(self) -> int:
-        return len(self.prepared)
+        return int(self._X.shape[0]) if hasattr(self._X, "shape") else len(self._X)
+
+    @cached_property
+    def prepared(self) -> PreparedRows:
+        """The rows prepared in their own type."""
+        return self.kernel.prepare(self._X, self._like)
 
     @cached_property
     def exact(self) -> PreparedRows:
@@ -61,9 +65,16 @@ class Gram:
     @cached_property
     def tiles(self) -> PreparedRows:
         """The rows prepared for fast tiles: in float32 where its rounding does not show."""
-        if len(self) <= _SMALL or np.abs(self.diagonal).max() > _LARGEST_SINGLE:
+        if len(self) <= SMALL or np.abs(self.diagonal).max() > _LARGEST_SINGLE:
             return self.exact
         return self.kernel.prepare_float32(self._X) or self.exact
+
+    def materialize(self, out: FloatArray | None = None) -> FloatArray:
+        """Return the whole matrix, in the type of the tiles; in ``out`` if that is of this type."""
+        tiles = self.tiles
+        if out is None or out.dtype != tiles.dtype:
+            out = np.empty((len(self), len(self)), tiles.dtype)
+        return self.kernel.block(tiles, tiles, out=out, threads=self.threads)
 
     def square(self, rows: Ints) -> FloatArray:
         """Return K[rows][:, rows], in the type of the tiles.
@@ -72,7 +83,7 @@ class Gram:
         it would not fit into the memory, its values are the same all the same.
         """
         if len(rows) == len(self):
-            return self.kernel.block(self.tiles, self.tiles, threads=self.threads)
+            return self.materialize()
         shared = self._shared
         if shared is None:
             part = (self.tiles.steady() if self._worth_sharing else self.tiles)[rows]
@@ -104,8 +115,25 @@ class Gram:
         return self.kernel.diag(self.exact).astype(np.float64)
 
     def block(self, i: Ints, j: Ints) -> Floats:
-        """Return K[i][:, j]."""
-        return np.asarray(self.kernel.block(self.prepared[i], self.prepared[j]), np.float64)
+        """Return K[i][:, j], in float64."""
+        left = self.exact[i]
+        right = left if j is i else self.exact[j]
+        return np.asarray(self.kernel.block(left, right, threads=self.threads), np.float64)
+
+    def dot(self, weights: Floats, i: Ints, j: Ints | None = None, *, fast: bool = False) -> Floats:
+        """Return K[i][:, j] times weights: a vector, or one a column; j is i by default.
+
+        ``fast``: by the tiles, which may be float32; otherwise in float64.
+        """
+        columns = i if j is None else j
+        used = np.flatnonzero(weights if weights.ndim == 1 else weights.any(axis=1))
+        if not len(used):
+            return np.zeros((len(i), *weights.shape[1:]))
+        prepared: Any = self.tiles if fast else self.exact
+        left = prepared if np.array_equal(i, np.arange(len(self))) else prepared[i]
+        some = weights[used].reshape(len(used), -1)
+        found = self.kernel.dot(left, prepared[columns[used]], some, self.threads)
+        return np.asarray(found[:, 0] if weights.ndim == 1 else found)
 
 
 def free_memory() -> int:

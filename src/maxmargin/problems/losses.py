@@ -43,11 +43,31 @@ def squared_epsilon_insensitive(target: Floats, cost: Floats, epsilon: float) ->
     return Loss(target, -free, free, 0.5 / cost, float(epsilon))
 
 
+# By the names that estimators have for them.
+CLASSIFYING = {"hinge": hinge, "squared_hinge": squared_hinge}
+REGRESSING = {
+    "epsilon_insensitive": epsilon_insensitive,
+    "squared_epsilon_insensitive": squared_epsilon_insensitive,
+}
+
+
 def _one_sided(signs: Floats, bound: Floats, quadratic: Floats) -> Loss:
     positive = signs > 0
     low = np.where(positive, 0.0, -bound)
     high = np.where(positive, bound, 0.0)
     return Loss(np.asarray(signs, dtype=np.float64), low, high, quadratic, 0.0)
+
+
+def split_tube(loss: Loss) -> Loss:
+    """Return the loss with two variables for each, one ≥ 0 and one ≤ 0, and no kink at 0."""
+    target, low, high, quadratic, epsilon = loss
+    return Loss(
+        np.concatenate([target - epsilon, target + epsilon]),
+        np.concatenate([np.maximum(low, 0.0), low]),
+        np.concatenate([high, np.minimum(high, 0.0)]),
+        np.tile(quadratic, 2),
+        0.0,
+    )
 
 
 def values(loss: Loss, scores: Floats) -> Floats:

@@ -2,14 +2,20 @@
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from maxmargin._typing import Floats, Ints
+from maxmargin.geometry.inputs import row_products
 from maxmargin.loops.records import Loss
+from maxmargin.problems import losses
+from maxmargin.problems.duality import feasible_start, snapped, within_groups
+from maxmargin.problems.features import Features, KernelFeatures, LinearFeatures
 from maxmargin.problems.gram import Gram
+
+AnyFeatures = TypeVar("AnyFeatures", bound=Features)
 
 
 class Status(Enum):
@@ -55,32 +61,16 @@ class Intercept(Enum):
 
 
 @dataclass(frozen=True)
-class Problem:
-    """A linear machine: minimise penalty(w) + Σ ℓᵢ(w·xᵢ + b) over w and b.
-
-    The penalty is ½‖w‖², plus ½(b/lift)² if the intercept is penalized (b = lift·v, where v weighs
-    a constant feature of value lift); or l1_ratio·‖w‖₁ + (1 − l1_ratio)·½‖w‖². Its dual is
-
-        max  Σ tβ − ε|β| − ½ quadratic β²  −  ½‖Σβx‖²    (− ½(lift·Σβ)² if penalized)
-        s.t. low ≤ β ≤ high,  and Σβ = 0 if the intercept is free.
-    """
-
-    X: Any  # C-ordered float32/float64 array, or CSR
-    loss: Loss
-    intercept: Intercept = Intercept.FREE
-    lift: float = 1.0
-    l1_ratio: float = 0.0
-
-
-@dataclass(frozen=True)
 class Point:
     """Weights, intercepts and signed duals; where a solver is to start, any of them may be missing.
 
-    In a KernelProblem the weights are w = Σ wᵥ φ(xᵥ), by their coefficients wᵥ.
+    In the feature space of a kernel, weights are coefficients of rows: w = Σ wᵢ φ(xᵢ).
     """
 
     w: Any = None
-    b: Any = 0.0  # a number; one per class in a MulticlassProblem, one per group in a KernelProblem
+    b: Any = (
+        0.0  # a number; one per class in a MulticlassProblem, one per group of a kernel machine
+    )
     beta: Any = None  # with the sign of the label: w = Σβx at the optimum
 
 
@@ -154,42 +144,222 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Problem(Generic[AnyFeatures]):
+    """A machine by its rows in some feature space and its dual variables.
+
+        min  penalty(w) + Σᵥ ℓᵥ(w·φ(xᵥ) + b[g(v)]) + Σ totals·b
+
+    with the losses of ``Loss``, where xᵥ is the row of variable v and g(v) its group (−1: it has
+    no intercept). The penalty is ½‖w‖², or l1_ratio·‖w‖₁ + (1 − l1_ratio)·½‖w‖². Its dual is, for
+    ½‖w‖²,
+
+        max  Σ tβ − ε|β| − ½ quadratic β²  −  ½‖w‖²,    w = Σ βᵥ φ(xᵥ)
+        s.t. low ≤ β ≤ high,  and Σβ = totals[g] within each group g.
+
+    One group with total 0 is a free intercept, none is no intercept, or one that is the weight of
+    a constant feature; the ν-forms have two groups.
+    """
+
+    features: AnyFeatures
+    loss: Loss
+    row: Ints  # of each variable, among the features
+    groups: Ints
+    totals: Floats
+    l1_ratio: float = 0.0
+
+    @classmethod
+    def linear(
+        cls,
+        X: Any,
+        loss: Loss,
+        intercept: Intercept = Intercept.FREE,
+        constant: float = 1.0,
+        l1_ratio: float = 0.0,
+    ) -> "LinearProblem":
+        """State a linear machine: one variable a row, and one intercept or none.
+
+        A penalised intercept is the weight of a feature of value ``constant``.
+        """
+        n, free = X.shape[0], intercept is Intercept.FREE
+        features = LinearFeatures(X, constant if intercept is Intercept.PENALIZED else 0.0)
+        groups = np.full(n, 0 if free else -1)
+        return Problem(features, loss, np.arange(n), groups, np.zeros(int(free)), l1_ratio)
+
+    @classmethod
+    def kernel(
+        cls, gram: Gram, loss: Loss, rows: Ints, groups: Ints, totals: Floats
+    ) -> "KernelProblem":
+        """State a kernel machine whose variables belong to these rows of a Gram matrix."""
+        used, row = np.unique(rows, return_inverse=True)
+        return Problem(KernelFeatures(gram, used), loss, row, groups, totals)
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    @property
+    def variables(self) -> int:
+        """How many dual variables there are."""
+        return len(self.row)
+
+    @property
+    def intercept(self) -> Intercept:
+        """Whether there is a free intercept, a penalised one, or none."""
+        if len(self.totals):
+            return Intercept.FREE
+        return Intercept.PENALIZED if self.features.constant else Intercept.NONE
+
+    def by_row(self, beta: Floats) -> Floats:
+        """Return the sum of the variables of each row."""
+        if len(self.row) == len(self) and (self.row[1:] > self.row[:-1]).all():
+            return beta
+        return np.bincount(self.row, beta, minlength=len(self)).astype(np.float64, copy=False)
+
+    def products(self, w: Floats) -> Floats:
+        """Return w·φ(x) of each variable's row, without any intercept."""
+        return self.features.scores(self.features.join(w, 0.0))[self.row]
+
+    @property
+    def is_hinge(self) -> bool:
+        """Whether this is ½‖w‖² and the hinge loss of labels ±1."""
+        loss = self.loss
+        one_sided = (np.minimum(-loss.low, loss.high) == 0).all() and loss.epsilon == 0
+        signs = np.where(loss.high > 0, 1.0, -1.0)
+        plain = self.l1_ratio == 0 and not loss.quadratic.any()
+        return bool(plain and one_sided and np.array_equal(signs, loss.target))
+
+    def scaled(self, ratio: float) -> Self:
+        """Return the problem with C times ``ratio``."""
+        return replace(self, loss=self.loss.scaled(ratio))
+
+    def grown(self, point: Point, ratio: float) -> Point:
+        """Return a point from which to start if C is ``ratio`` times that of the point.
+
+        So duals at their bounds stay there, and sums stay as they are.
+        """
+        beta, _ = within_groups(self.loss, point.beta * ratio, self.groups, self.totals)
+        return Point(point.w, point.b, snapped(beta, self.loss.low, self.loss.high))
+
+    def take(self, rows: Ints) -> Self:
+        """Return the problem of some of its rows."""
+        place = np.full(len(self), -1)
+        place[rows] = np.arange(len(rows))
+        kept = np.flatnonzero(place[self.row] >= 0)
+        return replace(
+            self,
+            features=self.features.take(rows),
+            loss=self.loss.take(kept),
+            row=place[self.row[kept]],
+            groups=self.groups[kept],
+        )
+
+    def full_point(self) -> Point:
+        """Return a point at which most rows have a dual: to see how long things take."""
+        duals = losses.best_duals(self.loss, np.zeros(len(self.row)))
+        beta, _ = within_groups(self.loss, duals, self.groups, self.totals)
+        return self.implied(beta, 0.0)
+
+    def implied(self, beta: Floats, b: float) -> Point:
+        """Return the point with the weights that duals imply, and b as its free intercept."""
+        w = self.features.combine(self.by_row(beta))
+        if constant := self.features.constant:
+            return Point(w[:-1], constant * float(w[-1]), beta)
+        return Point(w, b, beta)
+
+    def guess(self, start: Point) -> Point:
+        """Return a point that takes a moment: the start, or what some rows say."""
+        beta = start.beta
+        if beta is None:
+            beta = feasible_start(self.loss, self.groups, self.totals)
+        if start.w is not None:
+            return Point(start.w, start.b, beta)
+        w, b, beta = self.features.guess(self.loss.target, beta, self.row)
+        beta, _ = within_groups(self.loss, beta, self.groups, self.totals)
+        b = b if self.intercept is not Intercept.NONE else 0.0
+        return Point(w, b if len(self.totals) < 2 else np.full(len(self.totals), b), beta)
+
+
+LinearProblem = Problem[LinearFeatures]
+KernelProblem = Problem[KernelFeatures]
+
+
+@dataclass(frozen=True)
 class MulticlassProblem:
     """The machine of Crammer and Singer: one weight vector a class, one loss a row.
 
         min  ½Σₖ‖wₖ‖² + Σᵢ Cᵢ · (maxₖ (1 − δ(k, yᵢ) + fₖ(xᵢ)) − f_yᵢ(xᵢ)),    fₖ(x) = wₖ·x + bₖ
 
-    plus ½‖b/lift‖² if the intercept is penalized. Its dual is, in β of shape (n, K),
+    plus ½‖b/constant‖² if the intercepts are weights of a constant feature. Its dual is, in β of
+    shape (n, K),
 
-        max  Σᵢ βᵢ[yᵢ] − ½Σₖ‖wₖ‖²    (− ½(lift‖Σβᵢ‖)² if penalized),     wₖ = Σᵢ βᵢ[k] xᵢ
-        s.t. βᵢ[k] ≤ Cᵢδ(k, yᵢ),  Σₖ βᵢ[k] = 0,  and Σᵢ βᵢ = 0 if the intercept is free.
+        max  Σᵢ βᵢ[yᵢ] − ½Σₖ‖wₖ‖²    (− ½(constant‖Σβᵢ‖)²),     wₖ = Σᵢ βᵢ[k] xᵢ
+        s.t. βᵢ[k] ≤ Cᵢδ(k, yᵢ),  Σₖ βᵢ[k] = 0,  and Σᵢ βᵢ = 0 if the intercepts are free.
     """
 
-    X: Any  # C-ordered float32/float64 array, or CSR
+    features: LinearFeatures
     labels: npt.NDArray[np.int64]  # 0 … n_classes − 1
     n_classes: int
     cost: Floats
-    intercept: Intercept = Intercept.FREE
-    lift: float = 1.0
+    free: bool = True  # whether intercepts cost nothing
+
+    @classmethod
+    def linear(
+        cls,
+        X: Any,
+        labels: Ints,
+        n_classes: int,
+        cost: Floats,
+        intercept: Intercept = Intercept.FREE,
+        constant: float = 1.0,
+    ) -> Self:
+        """State the problem; penalised intercepts are weights of a feature of that value."""
+        features = LinearFeatures(X, constant if intercept is Intercept.PENALIZED else 0.0)
+        return cls(features, labels, n_classes, cost, intercept is Intercept.FREE)
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    @property
+    def variables(self) -> int:
+        """How many rows of duals there are."""
+        return len(self)
+
+    @property
+    def intercept(self) -> Intercept:
+        """Whether intercepts are free, penalised, or 0."""
+        if self.free:
+            return Intercept.FREE
+        return Intercept.PENALIZED if self.features.constant else Intercept.NONE
+
+    def scaled(self, ratio: float) -> Self:
+        """Return the problem with C times ``ratio``."""
+        return replace(self, cost=self.cost * ratio)
+
+    is_hinge = False
+
+    def products(self, w: Floats) -> Floats:
+        """Return w·x of each row, a column for each class."""
+        return np.asarray(row_products(self.features.X, np.ascontiguousarray(w)))
+
+    def grown(self, point: Point, ratio: float) -> Point:
+        """Return a point from which to start at another C."""
+        return Point(None, point.b, point.beta)
+
+    def take(self, rows: Ints) -> Self:
+        """Return the problem of some of its rows."""
+        labels, cost = self.labels[rows], self.cost[rows]
+        return replace(self, features=self.features.take(rows), labels=labels, cost=cost)
+
+    def full_point(self) -> Point:
+        """Return a point: to see how long things take."""
+        return self.guess(Point())
+
+    def guess(self, start: Point) -> Point:
+        """Return a point that takes a moment: the start, or what the class means say."""
+        beta = np.zeros((len(self), self.n_classes)) if start.beta is None else start.beta
+        if start.w is not None:
+            return Point(start.w, np.broadcast_to(start.b, (self.n_classes,)), beta)
+        w, b = self.features.between_means(self.labels, self.n_classes)
+        return Point(w, b if self.intercept is not Intercept.NONE else np.zeros(len(b)), beta)
 
 
-@dataclass(frozen=True)
-class KernelProblem:
-    """A kernel machine by its dual variables, of which a row may have one or two.
-
-        min  ½‖w‖² + Σᵥ ℓᵥ(w·φ(xᵥ) + b[g(v)]) + Σ totals·b
-
-    with the losses of ``Loss``, where g(v) is the group of variable v (−1: it has no intercept)
-    and xᵥ its row. The dual is
-
-        max  Σ tβ − ε|β| − ½ quadratic β²  −  ½‖w‖²,    w = Σ βᵥ φ(xᵥ)
-        s.t. low ≤ β ≤ high,  and Σβ = totals[g] within each group g.
-
-    One group with total 0 is a free intercept, none is no intercept; the ν-forms have two.
-    """
-
-    gram: Gram
-    loss: Loss
-    rows: Ints  # of the Gram matrix: one for each variable
-    groups: Ints
-    totals: Floats
+AnyProblem = Problem[Any] | MulticlassProblem

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin._typing import Floats
+from maxmargin.data.blocks import RowsInMemory
 from maxmargin.geometry.inputs import BLOCK_SIZE, blocks, is_sparse
 
 EPS = float(np.finfo(np.float64).eps)
@@ -86,23 +87,54 @@ def passed(X: Any, W: Floats, beta: Floats, centre: Floats) -> tuple[Bounded, Co
 
     Weights are (d,) or (d, K), duals (n,) or (n, K). If Σβ = 0 the sum is Σ βᵢxᵢ, too.
     """
+
+    def sums(begin: int, end: int) -> _Sums:
+        return _sums(X, begin, end, W, beta, centre)
+
+    parts = RowsInMemory(X).map(sums)
+    value, lost, size = np.zeros((3, X.shape[1], *beta.shape[1:]))
+    for part in parts:
+        value, rounded = _added(value, part.value)
+        lost += part.lost + rounded
+        size += part.size
+    scores = np.concatenate([part.scores for part in parts])
+    errors = _errors(half(_longest_row(X)) + 3, np.concatenate([part.sizes for part in parts]))
+    count = half(max(part.longest for part in parts)) + 5
+    return Bounded(scores, errors), Combination(value + lost, _errors(count, size), size)
+
+
+class _Sums(NamedTuple):
+    """Scores of a block of rows, Σ |w||x|, and Σ βx with what its additions rounded off."""
+
+    scores: Floats
+    sizes: Floats
+    value: Floats
+    lost: Floats
+    size: Floats
+    longest: int  # sum of products that was not compensated for
+
+
+def _sums(X: Any, begin: int, end: int, W: Floats, beta: Floats, centre: Floats) -> _Sums:
     scores, sizes = [np.zeros((0, *W.shape[1:]))], [np.zeros((0, *W.shape[1:]))]
     value, lost, size = np.zeros((3, X.shape[1], *beta.shape[1:]))
-    start, longest = 0, 0
-    for block in blocks(X, width=BLOCK_SIZE // _ROWS):
+    start, longest = begin, 0
+    for block in blocks(X, BLOCK_SIZE // _ROWS, begin, end):
         rows = block - centre if centre.any() else block
         positive, part = abs(rows), beta[start : start + block.shape[0]]
         scores.append(np.asarray(rows @ W))
         sizes.append(np.asarray(positive @ np.abs(W)))
-        added = rows.T @ part
-        before, value = value, value + added
-        shown = value - before
-        lost += (before - (value - shown)) + (added - shown)  # what this addition rounded off
+        value, rounded = _added(value, rows.T @ part)
+        lost += rounded
         size += positive.T @ np.abs(part)
         start, longest = start + block.shape[0], max(longest, block.shape[0])
-    errors = _errors(half(_longest_row(X)) + 3, np.concatenate(sizes))
-    implied = Combination(value + lost, _errors(half(longest) + 4, size), size)
-    return Bounded(np.concatenate(scores), errors), implied
+    return _Sums(np.concatenate(scores), np.concatenate(sizes), value, lost, size, longest)
+
+
+def _added(value: Floats, more: Floats) -> tuple[Floats, Floats]:
+    """Return the sum of both, and what this addition rounded off."""
+    total = value + more
+    shown = total - value
+    return total, (value - (total - shown)) + (more - shown)
 
 
 def _errors(count: float, sizes: Floats) -> Floats:

@@ -8,10 +8,9 @@ import numpy.typing as npt
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.kernels import PreparedRows
-from maxmargin.kernels.blas import usual_threads
 from maxmargin.kernels.rows import FloatArray
-from maxmargin.kernels.tiles import worker_pool
 from maxmargin.problems.gram import Gram
+from maxmargin.threads import usual_threads, worker_pool
 
 _MOST_ADDED = 0.5  # columns, as a part of those there, beyond which rows are computed anew
 _WORTH_THREADS = 1 << 21  # values to be summed

@@ -1,11 +1,10 @@
 """What is proved about the model, for readers who do not know optimisation.
 
 The optimum lies between the dual and the primal objective. So no other weights can lower the
-objective by more than the gap, and, if ½‖w‖² is part of it, better ones lie no further than
-√(2·gap) from these.
+objective by more than the gap, and, if ½‖w‖² is part of it, better ones are at most √(2·gap) away
+from these.
 """
 
-import re
 import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -17,13 +16,14 @@ from maxmargin.certificates.certificate import numbers
 from maxmargin.estimators import NuSVC
 from maxmargin.html import Html, joined, tag
 from maxmargin.inspection.certify_model import certify
+from maxmargin.plots.style import short_numbers
 from maxmargin.reports.context import Context
 
 _SECONDS = 5.0  # for the bound of a model that has no duals
 _ROUNDING = 1e-8  # relative gaps below this are as good as none
 _RECOMPUTED = (
-    "The model brings no proof: this one was computed from X and y, with weight 1 for every row. "
-    "It says nothing about a model that was fitted with other weights."
+    "The model comes without a proof: this one was computed from X and y, with weight 1 for every "
+    "row. It says nothing about a model that was fitted with other weights."
 )
 
 
@@ -52,7 +52,7 @@ def find_certificate(context: Context) -> Finding:
         return Finding(
             "open",
             f"There is none: {type(machine).__name__} does not prove how good it is, and nothing "
-            "here can. Only rows held out can say.",
+            "here can. Only held-out rows can tell.",
         )
     kind, sentence = verdict(certificate, _tolerance(machine), _what(context))
     return Finding(kind, context.worded(sentence), certificate, brought)
@@ -60,27 +60,20 @@ def find_certificate(context: Context) -> Finding:
 
 def proof(context: Context, found: Finding) -> Html:
     """Return the section on what is proved, why the solver stopped, and the numbers."""
-    more: Iterator[str] = iter(())
+    lines = [tag("p", found.sentence, class_=f"verdict {found.kind}")]
+    messages = [] if found.brought else [_RECOMPUTED]
     if hasattr(context.machine, "mistake_bound_"):
-        more = _more_of_mistakes(context.machine)
+        messages += _more_of_mistakes(context.machine)
     elif found.certificate is not None:
-        more = _more(found.certificate, context.machine)
-    return joined(
-        [
-            tag("p", found.sentence, class_=f"verdict {found.kind}"),
-            "" if found.brought else tag("p", _RECOMPUTED),
-            *(tag("p", context.worded(message)) for message in more),
-            "" if found.certificate is None else numbers(found.certificate),
-        ]
-    )
+        messages += _more(found.certificate, context.machine)
+    lines += [tag("p", context.worded(message)) for message in messages]
+    return joined([*lines, "" if found.certificate is None else numbers(found.certificate)])
 
 
 def proved(machine: Any) -> bool:
     """Return whether the model has a certificate that proves it."""
     found = getattr(machine, "certificate_", None)
-    if not isinstance(found, Certificate):
-        return False
-    return verdict(found, _tolerance(machine), "model")[0] == "proved"
+    return isinstance(found, Certificate) and found.holds(_tolerance(machine))
 
 
 def verdict(found: Certificate, tol: float, what: str) -> tuple[str, str]:
@@ -90,33 +83,23 @@ def verdict(found: Certificate, tol: float, what: str) -> tuple[str, str]:
         return "open", f"Nothing is proved: {why}. The model may still predict well."
     gap = max([found.relative_gap, *(part.relative_gap for part in found.parts)])
     if found.holds(tol):
-        return "proved", f"Proved: no other {what} {_percent(gap)}."
+        better = f"can have an objective more than {_hundredths(gap)} % better than this one"
+        if gap < _ROUNDING:
+            better = "has a better objective, up to rounding (less than 0.000001 %)"
+        return "proved", f"Proved: no other {what} {better}."
     if gap <= tol or found.rounding > tol:  # longer fits would not help
         lost = max([found.rounding, -found.relative_gap, *(part.rounding for part in found.parts)])
         return "open", (
             f"Not proved: float64 cannot resolve the objective better than {lost:.2g} of it, and "
             f"{tol:.2g} was asked for."
         )
-    # From 1 on the bound may be below 0, which says nothing of an objective.
-    better = (
-        f"an objective up to {_hundredths(gap)} % better" if gap < 1 else "a far better objective"
-    )
+    better = "a far better objective"
+    if gap < 1:  # otherwise the bound may be below 0, which says nothing of an objective
+        better = f"an objective up to {_hundredths(gap)} % better"
     return "open", (
         f"Not proved to the precision asked for ({_hundredths(tol)} %): another {what} could have "
         f"{better}. Fit longer (max_iter, max_time), or scale the columns."
     )
-
-
-def short_numbers(text: str) -> str:
-    """Return a text with its longer numbers rounded to four digits."""
-    found = r"\d+\.\d{4,}(e[+-]?\d+)?"
-    return re.sub(found, lambda number: f"{float(number[0]):.4g}", text)
-
-
-def _percent(gap: float) -> str:
-    if gap < _ROUNDING:
-        return "has a better objective, up to rounding (less than 0.000001 %)"
-    return f"can have an objective more than {_hundredths(gap)} % better than this one"
 
 
 def _hundredths(share: float) -> str:
@@ -148,12 +131,12 @@ def _more(found: Certificate, machine: Any) -> Iterator[str]:
     length = _length(machine)
     if length and np.isfinite(found.distance_bound) and not found.parts:
         share = _hundredths(found.distance_bound / length)
-        yield f"The best weights are no further from these than {share} % of their length."
+        yield f"The optimal weights differ from these by at most {share} % of their length."
     if found.caveat and np.isfinite(found.dual):
         yield f"The bound rests on this: {found.caveat}."
     yield (
         "This is about the objective on the training rows. How well new rows are predicted is "
-        "another question, which only rows held out can answer."
+        "another question, which only held-out rows can answer."
     )
 
 
@@ -184,8 +167,8 @@ def _mistakes(machine: Any) -> str:
     made, bound = machine.updates_, machine.mistake_bound_
     if np.isfinite(bound):
         return (
-            f"It learnt with {made:.0f} corrections. The training rows are separable, and so no "
-            f"order of visiting them could have needed more than {bound:.6g}."
+            f"It learnt with {made:.0f} corrections. The training rows are separable, so no order "
+            f"of visiting them could have taken more than {bound:.6g}."
         )
     return (
         f"It made {made:.0f} corrections. No boundary that separates all training rows was "
@@ -198,7 +181,7 @@ def _more_of_mistakes(machine: Any) -> Iterator[str]:
     if np.isfinite(machine.margin_):
         side = "on the right side" if machine.margin_ > 0 else "on the wrong side"
         yield (
-            f"The training row worst off is {side}, {abs(machine.margin_):.4g} from the boundary. "
+            f"The worst training row is {side}, {abs(machine.margin_):.4g} from the boundary. "
             "A perceptron takes any boundary that will do; HardMarginSVC and SVC find the one with "
             "the widest margin, and prove it."
         )

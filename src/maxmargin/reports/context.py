@@ -23,15 +23,15 @@ _TITLE = 200  # characters in the heading
 _OPERATIONS = 2e9  # for predictions for the training rows: a few seconds
 _FEWEST, _UNKNOWN = 2000, 20_000  # rows scored at least, and by models of unknown cost
 _CHEAP = 10**7  # rows scored by planes
-_TEST = 10  # times as many test rows are scored: they matter more
+_TEST = 10  # test rows may be this many times more: they matter more
 
 
 @dataclass(frozen=True)
 class ScoredRows:
     """The training or test rows, or a sample of them, with the scores of the model.
 
-    ``rows`` are their positions among ``total``, ``numbers`` are the names the user has for them;
-    ``X``, ``y`` and ``scores`` are those of these rows only.
+    ``rows`` are their positions among ``total``, ``numbers`` what the user calls them; ``X``, ``y``
+    and ``scores`` are those of these rows only.
     """
 
     name: str
@@ -44,7 +44,7 @@ class ScoredRows:
 
     @property
     def sampled(self) -> str:
-        """A message about what was left out, or an empty one."""
+        """A message about how the rows were sampled, or an empty one."""
         if len(self.rows) == self.total:
             return ""
         return f"{len(self.rows)} of {self.total} {self.name} rows, drawn at random"
@@ -67,8 +67,8 @@ class Wording:
 class Context:
     """A fitted model and the rows it was given.
 
-    ``numbers`` are those of all training rows, as the user counts them; ``named`` says whether
-    the columns have names.
+    ``numbers`` are what the user calls the training rows; ``named`` says whether the columns have
+    names of their own.
     """
 
     view: ModelView
@@ -179,18 +179,19 @@ def make_context(
         raise ValueError("rows_test are numbers of test rows, but there is no X_test")
     y = None if outliers else check_column("y", view.machine, y)
     y_test = None if outliers or y_test is None else check_column("y_test", view.machine, y_test)
-    numbers = _numbers("rows", rows, X)
-    numbers_test = None if X_test is None else _numbers("rows_test", rows_test, X_test)
+    numbers, names = _numbers("rows", rows, X), column_names(X, view.model, feature_names)
+    test = None
+    if X_test is not None:
+        numbers_test = _numbers("rows_test", rows_test, X_test)
+        test = score_part("test", view, X_test, y_test, numbers_test)
     return Context(
         view,
         X,
         y,
         numbers,
         train=score_part("training", view, X, y, numbers),
-        test=None
-        if numbers_test is None
-        else score_part("test", view, X_test, y_test, numbers_test),
-        names=(names := column_names(X, view.model, feature_names)),
+        test=test,
+        names=names,
         named=names != column_names(X, None, None),
         title=visible(title or type(view.machine).__name__, _TITLE),
         wording=wording or Wording(),
@@ -251,7 +252,11 @@ def score_part(name: str, view: ModelView, X: Any, y: Any, numbers: npt.NDArray[
             "each row needs one"
         )
     rows = np.arange(total)
-    most = _affordable_rows(view) * (_TEST if name == "test" else 1)
+    cost = view.count_operations()
+    most = _UNKNOWN
+    if cost is not None:
+        most = max(_FEWEST, int(_OPERATIONS / cost)) if cost else _CHEAP
+    most *= _TEST if name == "test" else 1
     if total > most:
         rows = np.sort(np.random.default_rng(0).choice(total, most, replace=False))
         X = _safe_indexing(X, rows)
@@ -275,24 +280,16 @@ def check_column(name: str, machine: Any, y: Any) -> npt.NDArray[Any]:
     return targets
 
 
-def _affordable_rows(view: ModelView) -> int:
-    cost = view.count_operations()
-    if cost is None:
-        return _UNKNOWN
-    return max(_FEWEST, int(_OPERATIONS / cost)) if cost else _CHEAP
-
-
 def column_names(X: Any, model: Any, given: Iterable[Any] | None) -> list[str]:
     """Return names of the columns of X: those given, its own, the model's, or numbers."""
     shape = np.shape(X)
     width = shape[1] if len(shape) == 2 else 0
-    own = getattr(X, "columns", None)
-    names = given if given is not None else own
-    if names is None:
-        names = getattr(model, "feature_names_in_", None)
-    chosen = [f"x{j + 1}" for j in range(width)] if names is None else [str(name) for name in names]
-    if given is not None and len(chosen) != width:
+    own = getattr(X, "columns", getattr(model, "feature_names_in_", ()))
+    names = [str(name) for name in (own if given is None else given)]
+    if len(names) == width:
+        return names
+    if given is not None:
         raise ValueError(
-            f"feature_names has {len(chosen)} names, but X has {width} columns; give one for each"
+            f"feature_names has {len(names)} names, but X has {width} columns; give one for each"
         )
-    return chosen if len(chosen) == width else [f"x{j + 1}" for j in range(width)]
+    return [f"x{j + 1}" for j in range(width)]

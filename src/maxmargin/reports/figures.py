@@ -23,23 +23,13 @@ from maxmargin import plots
 from maxmargin._typing import Floats
 from maxmargin.html import Html, html, joined, tag, visible
 from maxmargin.plots import style
-from maxmargin.plots.display import Display
-from maxmargin.plots.style import (
-    GREY,
-    MARKS,
-    WRONG,
-    colour,
-    foreground,
-    legend_below,
-    new_axes,
-    note,
-)
+from maxmargin.plots.style import GREY, WRONG, colour, foreground, legend_below, new_axes
 from maxmargin.reports.context import Context, ScoredRows
 from maxmargin.reports.tables import inner_names
 
 _DPI = 130
 _COMPONENT_ROWS = 1000  # for kernel principal components
-_OPERATIONS = 2e9  # for drawing a boundary in the plane
+_OPERATIONS = 2e9  # for drawing a boundary in the plane: a few seconds
 _FINEST, _COARSEST = 200, 40  # points along a side of its grid
 _WIDE = 1.6  # width by height of a figure that needs the whole column
 _BACKGROUNDS = {"auto": ("light", "dark"), "light": ("light",), "dark": ("dark",)}
@@ -54,43 +44,38 @@ class ReportFigure(NamedTuple):
 
 def figures(context: Context, theme: str) -> Html:
     """Return all figures that suit the model."""
-    message = ""
+    shown = [draw_figure(figure, theme) for figure in choose_figures(context)]
     if context.guesses:
         message = f"{type(context.machine).__name__} draws no boundary, so there is none to show."
-    shown = (draw_figure(figure, theme) for figure in choose_figures(context))
-    return joined([tag("p", message, class_="wide") if message else "", *shown])
+        shown.insert(0, tag("p", message, class_="wide"))
+    return joined(shown)
 
 
 def draw_figure(figure: ReportFigure, theme: str) -> Html:
-    """Return a figure on light and dark background, or a sentence why it could not be drawn."""
+    """Return a figure on light and dark background, or a sentence on why it cannot be drawn."""
     try:
         images, wide = _images(figure.make, _BACKGROUNDS[theme])
     except Exception as failure:  # the reader must not lose the rest of the report
         why = f"{type(failure).__name__}: {visible(failure, 200)}"
         message = f"This figure could not be drawn ({why}). It would have shown: {figure.caption}"
         return tag("p", message, class_="missing")
-    sources = [
-        f'<source media="(prefers-color-scheme: dark)" srcset="{dark}">' for dark in images[1:]
-    ]
-    image = f'<img src="{images[0]}" alt="{html(figure.caption)}">'
-    inside = Html(f"<picture>{''.join(sources)}{image}</picture>")
+    light, *dark = images
+    inside = f'<img src="{light}" alt="{html(figure.caption)}">'
+    if dark:
+        inside = f'<source media="(prefers-color-scheme: dark)" srcset="{dark[0]}">{inside}'
     kind = {"class_": "wide"} if wide else {}
-    return tag("figure", inside, tag("figcaption", figure.caption), **kind)
+    picture = Html(f"<picture>{inside}</picture>")
+    return tag("figure", picture, tag("figcaption", figure.caption), **kind)
 
 
 def _images(make: Callable[[], Any], backgrounds: tuple[str, ...]) -> tuple[list[str], bool]:
     """Return a figure as data URLs, one for each background, and whether it is wide."""
     plt = style.pyplot()
-    images = []
-    display = None
+    images, display = [], None
     open_before = set(plt.get_fignums())
     try:
         for background in backgrounds:
-            with (
-                plt.style.context("default"),
-                style.theme(background),
-                warnings.catch_warnings(),
-            ):
+            with plt.style.context("default"), style.theme(background), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # such as missing glyphs in a label
                 display = make() if display is None else display
                 figure = display.plot().figure_
@@ -111,7 +96,7 @@ _SCORES = {
     "classes": "How far the rows are on their own side of the boundary: those left of 0 are wrong.",
     "leads": "By how much each row's own class leads: rows left of 0 are wrong.",
     "numbers": "How far off the predictions are, true minus predicted.",
-    "outliers": "How far the rows are inside of the surface: rows left of 0 are outliers.",
+    "outliers": "How far the rows are inside the surface: rows left of 0 are outliers.",
 }
 
 
@@ -122,24 +107,15 @@ def choose_figures(context: Context) -> Iterator[ReportFigure]:
         yield from _score_figures(context)
     yield from _components(context)
     if isinstance(getattr(context.machine, "trace_", None), list):
-        caption = "How the gap closed: the distance to the best possible objective by time."
-        yield ReportFigure(
-            caption, lambda: plots.ConvergenceDisplay.from_estimator(context.machine)
-        )
+        caption = "How the gap closed: the distance to the best possible objective over time."
+        make = plots.ConvergenceDisplay.from_estimator
+        yield ReportFigure(caption, lambda: make(context.machine))
 
 
 def search_figure(search: Any) -> ReportFigure:
     """Return the map of a search."""
     caption = "What was searched: mean score over the folds for each setting."
     return ReportFigure(caption, lambda: plots.SearchDisplay.from_estimator(search))
-
-
-def _kind(context: Context) -> str:
-    if context.regresses:
-        return "numbers"
-    if not context.classifies:
-        return "outliers"
-    return "classes" if len(context.classes) == 2 else "leads"
 
 
 def _boundaries(context: Context) -> Iterator[ReportFigure]:
@@ -178,10 +154,13 @@ def _resolution(context: Context) -> int:
 
 
 def _score_figures(context: Context) -> Iterator[ReportFigure]:
-    """Yield figures of the scores: how far off, how sure and how well ordered they are."""
-    parts, kind = context.parts, _kind(context)
-    if context.regresses:
-        caption = "Predicted against true values: a perfect model would put all on the diagonal."
+    """Yield figures of the scores: how far off, how confident and how well ordered they are."""
+    parts, kind = context.parts, "outliers"
+    if context.classifies:
+        kind = "classes" if len(context.classes) == 2 else "leads"
+    elif context.regresses:
+        kind = "numbers"
+        caption = "Predicted against true values: a perfect model has all points on the diagonal."
         yield ReportFigure(caption, lambda: FitDisplay(parts))
     yield ReportFigure(_SCORES[kind], lambda: ScoresDisplay(parts, kind, context.classes))
     part = parts[0]
@@ -190,13 +169,13 @@ def _score_figures(context: Context) -> Iterator[ReportFigure]:
     if not np.ptp(part.scores.raw):  # no order among the rows
         return
     caption = (
-        "ROC curve: how many rows of the one class are found (up) as more of the other are "
-        "taken for it (right). Guessing is the dotted line."
+        "ROC curve: how many rows of one class are found (up) as more of the other are taken for "
+        "it (right). Guessing is the dotted line."
     )
     yield ReportFigure(caption, lambda: RocDisplay(part, context.classes))
     caption = (
         "Precision and recall of each class, for every threshold. Dotted: the share of the class "
-        "among the rows, which guessing gets."
+        "among the rows, which is the precision of guessing."
     )
     yield ReportFigure(caption, lambda: PrecisionRecallDisplay(part, context.classes))
 
@@ -225,7 +204,8 @@ def _components(context: Context) -> Iterator[ReportFigure]:
         return display
 
     if not straight:
-        caption = "The kernel matrix of training rows, sorted by class, and its spectrum."
+        order = "sorted by class" if context.classifies else "sorted by their first component"
+        caption = f"The kernel matrix of training rows, {order}, and its spectrum."
         yield ReportFigure(caption, gram)
     if context.pairwise or getattr(kernel, "takes_objects", False):
         return
@@ -250,17 +230,11 @@ _LINES = ("-", "--")  # of the test rows, if there are any, and of the training 
 
 
 @dataclass(eq=False, repr=False)
-class ScoresDisplay(Display):
-    """Histogram of the scores of rows.
+class ScoresDisplay(style.Display):
+    """Histogram of the scores of test and training rows.
 
-    Parameters
-    ----------
-    parts : list of ScoredRows
-        Test and training rows.
-    kind : {"classes", "leads", "numbers", "outliers"}
-        What the scores are.
-    classes : sequence
-        Two classes, which are shown in their colours.
+    ``kind`` says what the scores are: "classes", "leads", "numbers" or "outliers". Two classes are
+    shown in their colours.
     """
 
     parts: list[ScoredRows]
@@ -276,20 +250,17 @@ class ScoresDisplay(Display):
             self._fill_classes(ax, edges)
         self.steps_ = []
         for k, (part, values) in enumerate(zip(self.parts, scores, strict=True)):
-            options = {
-                "color": GREY if k else foreground(ax),
-                "linestyle": _LINES[k],
-                "linewidth": 1.2,
-            }
             heights = _heights(values, edges, int(np.isfinite(values).sum()))
-            self.steps_.append(ax.stairs(heights, edges, label=f"{part.name} rows", **options))
+            line = {"color": GREY if k else foreground(ax), "linestyle": _LINES[k]}
+            label = f"{part.name} rows"
+            self.steps_.append(ax.stairs(heights, edges, label=label, linewidth=1.2, **line))
             if self.kind != "classes" and not k:
                 ax.stairs(heights, edges, fill=True, color=GREY, alpha=0.35)
         if self.kind in ("classes", "leads") and edges[0] < 0:
             ax.axvspan(edges[0], min(0.0, edges[-1]), color=WRONG, alpha=0.12, linewidth=0)
         self.line_ = ax.axvline(0.0, color=foreground(ax), linewidth=1.0, linestyle=":")
         if any(part.sampled for part in self.parts):
-            note(ax, "a sample of the rows")
+            style.note(ax, "a sample of the rows")
         ax.set(xlabel=self.parts[0].scores.unit, ylabel="share of rows")
         ax.set_title(_TITLES[self.kind], loc="left")
         legend_below(ax, columns=2)
@@ -321,19 +292,21 @@ def _edges(values: Floats) -> Floats:
 
 
 @dataclass(eq=False, repr=False)
-class RocDisplay(Display):
-    """Share of the second class that is found, against the share of the first taken for it.
-
-    Parameters
-    ----------
-    part : ScoredRows
-        Rows of two classes.
-    classes : sequence
-        The two classes.
-    """
+class _TwoClassDisplay(style.Display):
+    """How well the scores of rows tell two classes apart, at every threshold."""
 
     part: ScoredRows
     classes: Any
+
+    def _finish(self, ax: Any, title: str, columns: int) -> Self:
+        ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+        ax.set_title(title, loc="left")
+        legend_below(ax, columns)
+        return self._keep_axes(ax)
+
+
+class RocDisplay(_TwoClassDisplay):
+    """Share of the second class that is found, against the share of the first taken for it."""
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the curve, and the diagonal."""
@@ -345,26 +318,11 @@ class RocDisplay(Display):
         ax.plot([0, 1], [0, 1], color=GREY, linestyle=":", label="guessing")
         one, other = (style.text(label, 16) for label in self.classes)
         ax.set(xlabel=f"share of {one} taken for {other}", ylabel=f"share of {other} found")
-        ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-        ax.set_title(f"ROC, {self.part.name} rows: area {area:.2%}", loc="left")
-        legend_below(ax, columns=2)
-        return self._keep_axes(ax)
+        return self._finish(ax, f"ROC, {self.part.name} rows: area {area:.2%}", 2)
 
 
-@dataclass(eq=False, repr=False)
-class PrecisionRecallDisplay(Display):
-    """Precision against recall, for each of two classes.
-
-    Parameters
-    ----------
-    part : ScoredRows
-        Rows of two classes.
-    classes : sequence
-        The two classes.
-    """
-
-    part: ScoredRows
-    classes: Any
+class PrecisionRecallDisplay(_TwoClassDisplay):
+    """Precision against recall, for each of two classes."""
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the curves, and lines at the shares of the classes."""
@@ -377,44 +335,31 @@ class PrecisionRecallDisplay(Display):
             options = {"color": colour(k), "linewidth": 1.6, "drawstyle": "steps-post"}
             name = f"{style.text(label, 16)} (mean precision {mean:.2%})"
             self.curves_ += ax.plot(recall, precision, label=name, **options)
-            line = ax.axhline(own.mean(), color=colour(k), linestyle=":", linewidth=1.2)
-            self.lines_.append(line)
-        ax.set(xlabel="recall", ylabel="precision", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-        ax.set_title(f"Precision and recall, {self.part.name} rows", loc="left")
-        legend_below(ax, columns=1)
-        return self._keep_axes(ax)
+            line = {"color": colour(k), "linestyle": ":", "linewidth": 1.2}
+            self.lines_.append(ax.axhline(own.mean(), **line))
+        ax.set(xlabel="recall", ylabel="precision")
+        return self._finish(ax, f"Precision and recall, {self.part.name} rows", 1)
 
 
 @dataclass(eq=False, repr=False)
-class FitDisplay(Display):
-    """Predicted against true values.
-
-    Parameters
-    ----------
-    parts : list of ScoredRows
-        Test and training rows.
-    """
+class FitDisplay(style.Display):
+    """Predicted against true values of test and training rows."""
 
     parts: list[ScoredRows]
 
     def plot(self, ax: Any = None) -> Self:
         """Draw points and the diagonal, where predictions are right."""
         ax = new_axes(ax, (4.6, 4.4))
-        self.points_ = []
-        ends = []
+        self.points_, ends = [], []
         for k, part in reversed([*enumerate(self.parts)]):
             some = style.thin(len(part.rows))
             true, predicted = np.asarray(part.y, float)[some], part.scores.raw[some, 0]
-            shade = GREY if k else foreground(ax)
-            options = {"color": shade, "marker": MARKS[k], "s": 12, "linewidths": 0, "alpha": 0.7}
-            label = f"{part.name} rows"
-            many = len(some) > style.RASTER_FROM
-            self.points_.append(
-                ax.scatter(true, predicted, label=label, rasterized=many, **options)
-            )
+            dots = {"color": GREY if k else foreground(ax), "marker": style.MARKS[k], "s": 12}
+            dots |= {"linewidths": 0, "alpha": 0.7, "rasterized": len(some) > style.RASTER_FROM}
+            self.points_.append(ax.scatter(true, predicted, label=f"{part.name} rows", **dots))
             ends += [true.min(), true.max(), predicted.min(), predicted.max()]
             if len(some) < part.total:
-                note(ax, "a sample of the rows")
+                style.note(ax, "a sample of the rows")
         low, high = float(min(ends)), float(max(ends))
         self.line_ = ax.plot([low, high], [low, high], color=foreground(ax), linewidth=1.0)[0]
         ax.set_aspect("equal", adjustable="datalim")

@@ -10,8 +10,8 @@ from maxmargin.diagnosis import Diagnosis, diagnose
 from maxmargin.diagnosis.significance import wilson
 from maxmargin.html import Html, bullets, html, joined, table, tag, visible
 from maxmargin.inspection.code import drop_addresses
-from maxmargin.plots.style import COLOURS, WRONG
-from maxmargin.reports.certificate import Finding, find_certificate, proof, short_numbers
+from maxmargin.plots.style import COLOURS, WRONG, short_numbers
+from maxmargin.reports.certificate import Finding, find_certificate, proof
 from maxmargin.reports.context import NAME, Context
 from maxmargin.reports.figures import figures
 from maxmargin.reports.provenance import provenance, search_results
@@ -23,13 +23,7 @@ from maxmargin.reports.quality import (
     r_squared,
     scoring_of,
 )
-from maxmargin.reports.tables import (
-    COLUMNS_SHOWN,
-    columns,
-    importances,
-    notable_rows,
-    support,
-)
+from maxmargin.reports.tables import COLUMNS_SHOWN, columns, importances, notable_rows, support
 
 _SECONDS = 10.0  # for a diagnosis
 _CONFLICTS = 10  # groups of equal rows with different labels
@@ -38,8 +32,8 @@ _CLASSES = 10  # listed
 _BEWARE = 6  # sentences
 _FEW = 100  # test rows
 _OVERFITTED = 0.05  # accuracy lost from rows seen to rows not seen
-_LOPSIDED = 0.75  # share of one class from which accuracy says little
-_UNFOUND = 5  # rows of a class, none of which is found
+_LOPSIDED = 0.75  # share of one class above which accuracy says little
+_UNFOUND = 5  # rows of a class, if none of them is found
 # Even if the page held markup that is not ours, a browser would fetch and run nothing.
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
@@ -76,7 +70,7 @@ def _body(context: Context, diagnosis: Diagnosis | None, theme: str, script: str
     ]
     if context.view.search is not None:
         sections.append(("search", "The search", search_results(context.view.search, theme)))
-    sections.append(("again", "How to get the same again", provenance(context, script)))
+    sections.append(("again", "How to reproduce it", provenance(context, script)))
     top = ("summary", "In short", _summarize(context, diagnosis, proved))
     links = joined(
         tag("li", tag("a", title, href=f"#{name}")) for name, title, _ in (top, *sections)
@@ -102,8 +96,8 @@ def _find_diagnosis(context: Context, found: Diagnosis | None) -> tuple[Diagnosi
     if found is not None:
         return found, ""
     if not context.classifies:
-        return None, "The ladder of questions is about classes: there are none here."
-    # Words and gaps in a table are for the steps before the machine to fill in.
+        return None, "The diagnosis is about classes, and there are none here."
+    # Text and missing values in a table are left to the steps before the machine.
     rows = context.X if context.numeric or not context.names else context.view.transform(context.X)
     try:
         return diagnose(rows, context.y, max_time=_SECONDS), ""
@@ -116,7 +110,7 @@ def _diagnosis(context: Context, found: Diagnosis | None, refused: str) -> Html:
         return tag("p", refused)
     shown = context.worded(Html(found._repr_html_()), _same_columns(context, found))
     width, prepared = len(context.names), found.n_features
-    counted = f"Prepared for learning, the {width} columns are {prepared}: those are diagnosed."
+    counted = f"Preprocessing turns the {width} columns into {prepared}, which are diagnosed."
     message = tag("p", counted) if width not in (0, prepared) else ""
     return joined([message, Html(shown), _conflicts(context, found)])
 
@@ -148,14 +142,15 @@ _PERCEPTRON = "a boundary that was corrected at each mistake"
 _MODELS = {
     "SVC": f"A support vector classifier: {_SOFT} C times their depth.",
     "LinearSVC": f"A linear support vector classifier: {_SOFT} C times a loss.",
-    "HardMarginSVC": f"A hard-margin classifier: {_WIDEST}, with every training row outside of it.",
+    "HardMarginSVC": f"A hard-margin classifier: {_WIDEST}, with no training row inside it.",
     "NuSVC": "A support vector classifier in which ν bounds the share of rows inside the margin.",
-    "SVR": "A support vector regressor: errors up to ε cost nothing, larger ones C times the rest.",
+    "SVR": "A support vector regressor: errors up to ε cost nothing, larger ones C times what is "
+    "beyond it.",
     "LinearSVR": "A linear support vector regressor: errors up to ε cost nothing, larger ones C "
     "times a loss.",
-    "NuSVR": "A support vector regressor in which ν bounds the share of rows outside of the tube.",
+    "NuSVR": "A support vector regressor in which ν bounds the share of rows outside the tube.",
     "OneClassSVM": "An outlier detector: a surface around most of the rows; ν bounds the share of "
-    "training rows outside of it.",
+    "training rows outside it.",
     "Perceptron": f"A perceptron: {_PERCEPTRON}.",
     "AveragedPerceptron": f"An averaged perceptron: the mean of {_PERCEPTRON}.",
     "VotedPerceptron": f"A voted perceptron: a vote of all stages of {_PERCEPTRON}.",
@@ -193,7 +188,7 @@ def _key_figures(context: Context, quality: Quality | None, found: Finding) -> I
         for figure in quality.figures():
             yield _key_figure(figure.name, str(figure), figure.interval or where)
         best, share = largest_class(context)
-        yield _key_figure("to beat", f"{share:.2%}", f"always saying {visible(best, NAME)!r}")
+        yield _key_figure("to beat", f"{share:.2%}", f"always predicting {visible(best, NAME)!r}")
     elif context.regresses:
         yield _key_figure("R²", r_squared(context.parts[0]), where)
         off = np.abs(context.parts[0].scores.values)
@@ -235,7 +230,9 @@ def describe_model(context: Context) -> str:
     """Return what the model is: its kind, its kernel, what comes before it."""
     machine = context.machine
     name = type(machine).__name__
-    message = _MODELS.get(name, f"{name}, a model of {type(machine).__module__.partition('.')[0]}.")
+    message = _MODELS.get(
+        name, f"{name}, a model from {type(machine).__module__.partition('.')[0]}."
+    )
     kernel = getattr(machine, "kernel_", None)
     if kernel is not None and hasattr(kernel, "gram"):
         message += f" Kernel: {short_numbers(drop_addresses(repr(kernel)))}."
@@ -244,7 +241,7 @@ def describe_model(context: Context) -> str:
         message += f" C = {cost:.4g}."
     steps = context.view.steps
     if steps:
-        message += " Before it: " + ", ".join(type(step).__name__ for step in steps) + "."
+        message += " Preprocessing: " + ", ".join(type(step).__name__ for step in steps) + "."
     return message
 
 
@@ -254,22 +251,20 @@ def _describe_quality(context: Context) -> str:
         off = np.abs(part.scores.values)
         return (
             f"On the {part.name} rows R² = {r_squared(part)} (1 is perfect, 0 is no better than "
-            f"their mean); it is off by {off.mean():.4g} on average, by {off.max():.4g} at most."
+            f"their mean); it is off by {off.mean():.4g} on average and by {off.max():.4g} at most."
         )
     n, right = len(part.rows), int(part.scores.right.sum())
     if not context.classifies:
         return f"It calls {n - right:,} of {n:,} {part.name} rows outliers ({1 - right / n:.2%})."
     best, share = largest_class(context)
-    beaten = f"Always saying {visible(best, NAME)!r} would be right in {share:.2%}."
+    baseline = f"Always predicting {visible(best, NAME)!r} would be right on {share:.2%}."
+    correct = f"It is right on {right / n:.2%} ({right} of {n})"
     if part.name != "test":
-        return (
-            f"It is right in {right / n:.2%} ({right} of {n}) of the rows that it has seen, which "
-            f"is too good to expect of new ones. {beaten}"
-        )
+        return f"{correct} of the rows it was fitted to; expect less of new ones. {baseline}"
     low, high = wilson(right / n, n)
     return (
-        f"Of the test rows, which it has not seen, it is right in {right / n:.2%} ({right} of "
-        f"{n}); of new rows like these, between {low:.1%} and {high:.1%} (95 % interval). {beaten}"
+        f"{correct} of the test rows, which it has not seen; on new rows like these, expect "
+        f"between {low:.1%} and {high:.1%} (95 % interval). {baseline}"
     )
 
 
@@ -287,9 +282,9 @@ def _same_columns(context: Context, diagnosis: Any) -> bool:
 def _find_warnings(context: Context, quality: Quality | None, diagnosis: Any) -> Iterator[str]:
     """Yield what could mislead, the gravest first."""
     if context.test is None:
-        yield "No rows were held out: how good the model is on new ones is not known."
+        yield "No rows were held out, so it is not known how good the model is on new ones."
     if context.guesses:
-        yield "The model uses no column: it is a yardstick for others, not a way to predict."
+        yield "The model ignores all columns: it is a baseline for others, not a way to predict."
     elif quality is not None:
         yield from _warn_of_classes(context, quality)
     yield from context.wording.messages
@@ -311,7 +306,7 @@ def _warn_of_classes(context: Context, quality: Quality) -> Iterator[str]:
         )
     if low <= share:
         yield (
-            f"Its accuracy is not clearly above the {share:.2%} of always saying "
+            f"Its accuracy is not clearly above the {share:.2%} of always predicting "
             f"{visible(best, NAME)!r}."
         )
     lost = [
@@ -335,12 +330,12 @@ def _warn_of_test_rows(context: Context, accuracy: Any) -> Iterator[str]:
     seen = float(context.train.scores.right.mean())
     if seen - accuracy.value > _OVERFITTED and seen > accuracy.high:
         yield (
-            f"It is right in {seen:.1%} of the rows it was fitted to, but in {accuracy.value:.1%} "
+            f"It is right on {seen:.1%} of the rows it was fitted to, but on {accuracy.value:.1%} "
             "of the test rows: it has learnt some rows by heart."
         )
     count = len(context.parts[0].rows)
     if count < _FEW:
-        yield f"There are only {count} test rows, so figures of them are rough."
+        yield f"There are only {count} test rows, so their figures are rough."
 
 
 # ------------------------------------------------------------ how it looks

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 import maxmargin
 from maxmargin.html import Html, html, joined, table, tag, visible
 from maxmargin.inspection.code import drop_addresses, write_code
+from maxmargin.plots.search import read_candidates
 from maxmargin.problems.problem import Status
 from maxmargin.reports.context import Context
 from maxmargin.reports.figures import draw_figure, search_figure
@@ -34,15 +35,11 @@ def provenance(context: Context, script: str | None) -> Html:
         [
             tag("pre", tag("code", Html("\n".join(html(line, _LINE) for line in lines)))),
             *(tag("p", context.worded(message)) for message in _messages(context)),
-            table(
-                ["", "shape and type", "SHA-256, first digits"],
-                rows,
-                "The training data",
-            ),
+            table(["", "shape and type", "SHA-256, first digits"], rows, "The training data"),
             tag(
                 "p",
-                "To compare: hashlib.sha256(numpy.ascontiguousarray(X)).hexdigest(), if it is an "
-                "array of one type. Weights of rows, if there were any, are not here.",
+                "To compare: hashlib.sha256(numpy.ascontiguousarray(X)).hexdigest(), for an array "
+                "of one type. Sample weights, if there were any, are not included.",
             ),
             table(["", "version"], versions()),
         ]
@@ -56,9 +53,9 @@ def default_script(context: Context) -> str:
     lines = [*made.imports, "", f"model = {made.expression}", f"model.fit(X{labels})"]
     if context.test is not None and context.test.y is not None:
         lines += figures_code(context.model, "X_test", "y_test")
-    known = (
-        "X, y, X_test and y_test" if context.test is not None else f"X{' and y' if labels else ''}"
-    )
+    known = f"X{' and y' if labels else ''}"
+    if context.test is not None:
+        known = "X, y, X_test and y_test"
     return program(lines, f"{known}: your data, as described below")
 
 
@@ -66,10 +63,6 @@ def program(lines: list[str], comment: str = "") -> str:
     """Return lines of code as a program: comments, all imports, each name once, then the rest."""
     made = ", ".join(f"{name} {number}" for name, number in versions())
     comments = [f"# {text}" for text in (f"Made with {made}.", comment) if text]
-    return "\n".join([*comments, *_imports_first(lines)]) + "\n"
-
-
-def _imports_first(lines: list[str]) -> list[str]:
     whole, names, rest = set(), dict[str, set[str]](), []
     for line in lines:
         if line.startswith("from "):
@@ -80,7 +73,7 @@ def _imports_first(lines: list[str]) -> list[str]:
         else:
             rest.append(line)
     froms = [f"from {place} import {', '.join(sorted(names[place]))}" for place in sorted(names)]
-    return [*sorted(whole), *froms, "", *"\n".join(rest).strip("\n").splitlines()]
+    return "\n".join([*comments, *sorted(whole), *froms, "", "\n".join(rest).strip("\n")]) + "\n"
 
 
 def figures_code(model: Any, X: str, y: str) -> list[str]:
@@ -133,11 +126,11 @@ def _messages(context: Context) -> Iterator[str]:
     if getattr(context.machine, "status_", None) in (Status.MAX_TIME, Status.INTERRUPTED):
         yield "It was stopped by the clock or by hand: the next run may stop elsewhere."
     if not write_code(context.model).complete:
-        yield "What is in <…> above cannot be written as code: put in the object that was used."
+        yield "What is in <…> above cannot be written as code: insert the object that was used."
 
 
 def versions() -> list[tuple[str, str]]:
-    """Return the versions of what decides the digits of the answer."""
+    """Return the versions of what decides the digits of the result."""
     packages = ("numpy", "scipy", "scikit-learn", "numba")
     return [
         ("maxmargin", maxmargin.__version__),
@@ -147,16 +140,12 @@ def versions() -> list[tuple[str, str]]:
 
 
 def _data(values: Any) -> tuple[str, str]:
-    if sp.issparse(values):
-        rows = sp.csr_array(values)
-        shape, kind = values.shape, f"{values.dtype}, sparse (data, indices, indptr)"
-        return f"{_times(shape)}, {kind}", digest(rows.data, rows.indices, rows.indptr)
-    array = np.asarray(values)
-    return f"{_times(array.shape)}, {array.dtype}", digest(array)
-
-
-def _times(shape: tuple[int, ...]) -> str:
-    return " × ".join(map(str, shape))
+    rows: Any = sp.csr_array(values) if sp.issparse(values) else np.asarray(values)
+    kind = f"{' × '.join(map(str, rows.shape))}, {rows.dtype}"
+    if sp.issparse(rows):
+        kind += ", sparse (data, indices, indptr)"
+        return kind, digest(rows.data, rows.indices, rows.indptr)
+    return kind, digest(rows)
 
 
 def digest(*arrays: Any) -> str:
@@ -175,18 +164,16 @@ def digest(*arrays: Any) -> str:
 
 def search_results(search: Any, theme: str) -> Html:
     """Return the map of a search and a table of its best candidates."""
-    results = search.cv_results_
-    metric = "test_score"
-    if f"mean_{metric}" not in results:  # several scorings
-        first = next(key for key in results if key.startswith("mean_test_"))
-        metric = f"test_{search.refit}" if isinstance(search.refit, str) else first[len("mean_") :]
-    mean, spread = results[f"mean_{metric}"], results[f"std_{metric}"]
-    order = np.argsort(results[f"rank_{metric}"], kind="stable")[:_SETTINGS]
-    lines = [(_setting(results["params"][k]), f"{mean[k]:.4g}", f"{spread[k]:.2g}") for k in order]
-    message = f"{len(mean)} settings, each fitted in {search.n_splits_} folds."
+    found = read_candidates(search)
+    total = len(found.params)
+    lines = [
+        (_setting(found.params[k]), f"{found.means[k]:.4g}", f"{found.deviations[k]:.2g}")
+        for k in np.argsort(found.ranks, kind="stable")[:_SETTINGS]
+    ]
+    message = f"{total} settings, each fitted on {search.n_splits_} folds."
     if hasattr(search, "sharing_"):
         message += f" Shared between fits: {search.sharing_}."
-    caption = f"The best {len(lines)} of {len(mean)}" if len(lines) < len(mean) else "All settings"
+    caption = f"The best {len(lines)} of {total}" if len(lines) < total else "All settings"
     return joined(
         [
             tag("p", message),
@@ -197,11 +184,8 @@ def search_results(search: Any, theme: str) -> Html:
 
 
 def _setting(params: dict[str, Any]) -> str:
-    pairs = (f"{name} = {_short(value)}" for name, value in params.items())
+    def short(value: Any) -> str:
+        return f"{value:.4g}" if isinstance(value, float) else drop_addresses(str(value))
+
+    pairs = (f"{name} = {visible(short(value), _VALUE)}" for name, value in params.items())
     return visible(", ".join(pairs), _LONGEST)
-
-
-def _short(value: Any) -> str:
-    return (
-        f"{value:.4g}" if isinstance(value, float) else visible(drop_addresses(str(value)), _VALUE)
-    )

@@ -20,8 +20,8 @@ from maxmargin.reports.context import NAME, Context, ScoredRows
 COLOURED = 6  # up to which each class has its own colour in the figures
 _Z = 1.96  # two-sided 95 %
 _TINY = 1e-12  # of an area: less than a pair of rows
-_MATRIX = 60  # classes of a confusion matrix: it would be larger than its use
-_UPRIGHT = 6  # classes from which the heads of a confusion matrix stand upright
+_MATRIX = 60  # classes of a confusion matrix at most: a larger one could not be read
+_UPRIGHT = 6  # classes from which on the heads of a confusion matrix stand upright
 _NARROW = 16  # characters of such a head
 _CONFUSIONS = 10  # listed
 _DEEPEST = 0.6  # opacity of a cell that holds a whole class: its number stays legible
@@ -81,7 +81,7 @@ class Quality:
 
     @property
     def precision(self) -> Floats:
-        """Share of what is predicted as a label that is; 0 for labels never predicted."""
+        """Share of the predictions of a label that are right; 0 for labels never predicted."""
         return _shares(self.counts.diagonal(), self.counts.sum(axis=0), 0.0)
 
     @property
@@ -119,7 +119,7 @@ class Quality:
         ]
         apart = np.abs(np.array(ends).T - self.recall[seen])
         low, high = np.sqrt((apart**2).sum(axis=1)) / seen.sum()
-        meaning = "the mean of the classes' recalls: guessing gets " + f"{1 / seen.sum():.0%}"
+        meaning = f"the mean of the classes' recalls; guessing gets {1 / seen.sum():.0%}"
         return Figure("balanced accuracy", value, value - low, value + high, meaning)
 
     @property
@@ -136,7 +136,7 @@ class Quality:
             value = float(roc_auc_score(second, self.raw[:, 0]))
             low, high = auc_interval(value, int(second.sum()), int((~second).sum()))
             meaning = (
-                "how often a row of one class is ranked before a row of the other: chance gets 50%"
+                "how often a row of one class is ranked before one of the other; chance gets 50%"
             )
             return Figure("AUC", value, low, high, meaning)
         own = self.y[:, np.newaxis] == self.classes
@@ -191,19 +191,22 @@ def quality(context: Context) -> Html:
     if context.classifies:
         return joined([*_of_classes(context)])
     if context.regresses:
-        lines = [(f"{part.name} rows", *_fit(part)) for part in context.parts]
-        heads = ["", "rows", "R²", "mean error", "largest error"]
+        heads, lines = ["", "rows", "R²", "mean error", "largest error"], []
+        for part in context.parts:
+            off = np.abs(part.scores.values)
+            errors = f"{off.mean():.4g}", f"{off.max():.4g}"
+            lines.append([f"{part.name} rows", len(off), r_squared(part), *errors])
         return joined([table(heads, lines), tag("p", _SEEN) if not context.test else ""])
-    lines = []
+    heads, lines = ["", "rows", "outliers", "share"], []
     for part in context.parts:
-        out = int((~part.scores.right).sum())
-        lines.append((f"{part.name} rows", len(part.rows), out, f"{out / len(part.rows):.2%}"))
-    return table(["", "rows", "outliers", "share"], lines)
+        out = ~part.scores.right
+        lines.append([f"{part.name} rows", len(out), int(out.sum()), f"{out.mean():.2%}"])
+    return table(heads, lines)
 
 
 _SEEN = (
-    "All of this is about rows that the model was fitted to, so it is too good to expect of new "
-    "ones: keep some rows back (X_test, y_test) to see how good it is."
+    "All of this is about rows that the model was fitted to; expect less of new ones. Hold out "
+    "some rows (X_test, y_test) to see how good it is."
 )
 
 
@@ -219,8 +222,8 @@ def _of_classes(context: Context) -> Iterator[Html]:
     yield tag("h3", f"Class by class, {part.name} rows")
     yield tag(
         "p",
-        "Precision: of the rows that the model gives this label, how many have it. Recall: of the "
-        "rows that have it, how many the model finds (with a 95 % interval).",
+        "Precision: the share of the rows given this label that have it. Recall: the share of the "
+        "rows with this label that the model finds (with a 95 % interval).",
     )
     yield _by_class(context, first)
     yield tag("h3", f"What is taken for what, {part.name} rows")
@@ -236,8 +239,8 @@ def _figures(context: Context, qualities: list[Quality]) -> Html:
         lines.append([name, tag("b", str(figure)), figure.interval or "–", *others])
     first, *rest = (f"{part.name} rows" for part in context.parts)
     best, share = largest_class(context)
-    saying = f"accuracy of always saying {visible(best, NAME)!r}"
-    lines.append([saying, f"{share:.2%}", "–", *["–"] * len(rest)])
+    baseline = f"accuracy of always predicting {visible(best, NAME)!r}"
+    lines.append([baseline, f"{share:.2%}", "–", *["–"] * len(rest)])
     meanings = (joined([tag("b", name), f": {of.meaning}."]) for name, of in known[0].items())
     return joined([table(["", first, "95 % interval", *rest], lines), bullets(meanings)])
 
@@ -273,8 +276,8 @@ def _confusions(context: Context, found: Quality) -> Iterator[Html]:
     if len(found.labels) <= _MATRIX:
         yield tag(
             "p",
-            "Down the side the true label, along the top what the model says. Grey is right, red "
-            "is wrong; the darker, the larger the share of the label's rows.",
+            "True labels are down the side, predictions along the top. Grey is right, red is "
+            "wrong; the darker a cell, the larger its share of the label's rows.",
         )
         yield _matrix(context, found)
     else:
@@ -294,21 +297,18 @@ def _confusions(context: Context, found: Quality) -> Iterator[Html]:
 
 
 def _matrix(context: Context, found: Quality) -> Html:
-    """Return a table in which cells are the darker the larger their share of their row is."""
+    """Return a table in which a cell is the darker, the larger its share of its row."""
     upright = len(found.labels) >= _UPRIGHT
     longest = _NARROW if upright else NAME
-    heads = [tag("th", context.wording.label, scope="col")]
-    heads += [
-        tag("th", tag("span", _class(context, label, longest)), scope="col")
-        for label in found.labels
-    ]
+    names = [_class(context, label, longest) for label in found.labels]
+    heads = [context.wording.label, *(tag("span", name) for name in names)]
+    head = tag("tr", *(tag("th", inside, scope="col") for inside in heads))
     rows = []
-    for k, label in enumerate(found.labels):
-        cells = (_cell(found, k, j) for j in range(len(found.labels)))
-        name = tag("th", _class(context, label, longest), scope="row")
-        rows.append(tag("tr", name, *cells))
-    inside = (tag("thead", tag("tr", *heads)), tag("tbody", *rows))
-    return tag("table", *inside, class_="confusion upright" if upright else "confusion")
+    for k, name in enumerate(names):
+        cells = (_cell(found, k, j) for j in range(len(names)))
+        rows.append(tag("tr", tag("th", name, scope="row"), *cells))
+    kind = "confusion upright" if upright else "confusion"
+    return tag("table", tag("thead", head), tag("tbody", *rows), class_=kind)
 
 
 def _cell(found: Quality, k: int, j: int) -> Html:
@@ -317,11 +317,6 @@ def _cell(found: Quality, k: int, j: int) -> Html:
         return tag("td", html("0"), class_="none")
     depth = _DEEPEST * count / found.rows[k]
     return tag("td", f"{count}", class_="hit" if k == j else "miss", style=f"--depth: {depth:.3f}")
-
-
-def _fit(part: ScoredRows) -> tuple[Any, ...]:
-    off = part.scores.values
-    return len(off), r_squared(part), f"{np.abs(off).mean():.4g}", f"{np.abs(off).max():.4g}"
 
 
 def r_squared(part: ScoredRows) -> str:

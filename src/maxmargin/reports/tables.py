@@ -1,15 +1,16 @@
 """Tables of columns and of rows: columns that matter, support vectors, rows worth looking at.
 
-Columns matter by the weights of a linear machine, per standard deviation of the column as the
-machine sees it, so that they can be compared; for any other model, by what its metric loses when
-the values of the column are shuffled among the rows. Shuffling treats all models alike, and refers
-to the columns that the user knows even in front of a pipeline.
+How much a column matters is, for a linear machine, its weight per standard deviation of the column
+as the machine sees it, so that weights can be compared; for any other model, what its metric loses
+when the values of the column are shuffled among the rows. Shuffling treats all models alike, and
+refers to the columns that the user knows even in front of a pipeline.
 
-Worth looking at are confident mistakes, doubtful answers, large errors and outliers. Rows have the
-numbers by which the user knows them.
+Worth looking at are confident mistakes, doubtful predictions, large errors and outliers. Rows have
+the numbers by which the user knows them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ from sklearn.utils.validation import _num_samples
 
 from maxmargin._typing import Floats
 from maxmargin.html import Html, bullets, joined, table, tag, visible
-from maxmargin.inspection.model_view import raw_scores, score_rows
+from maxmargin.inspection.model_view import Scores, raw_scores, score_rows
 from maxmargin.reports.certificate import proved
 from maxmargin.reports.context import NAME, Context, ScoredRows
 
@@ -42,16 +43,18 @@ _ROUNDING = 1e-9  # slack below this is rounding
 _KINDS = {  # the most telling first
     "wrong side": "beyond the boundary (slack above 1)",
     "inside": "on their side, but inside the margin",
-    "outside": "beyond what costs nothing: outliers, or targets outside of the tube",
-    "on the tube": "exactly as far off as costs nothing",
-    "margin": "exactly on the edge of the margin: they say where it runs",
+    "outside": "outliers, or targets outside the tube",
+    "on the tube": "exactly on the edge of the tube",
+    "margin": "exactly on the edge of the margin, which they determine",
 }
+
+Column = tuple[str, list[Any]]  # a head, and the cells below it
 
 
 class Importance(NamedTuple):
     """What shuffling a column costs: the metric's loss in each repeat, and how far scores move.
 
-    That is the mean change of a score by the standard deviation of the scores.
+    The latter is the mean change of a score divided by the standard deviation of the scores.
     """
 
     column: int
@@ -80,9 +83,8 @@ def importances(context: Context, metric: str) -> Importances | None:
     foreign = hasattr(X, "columns") and not hasattr(X, "iloc")  # another frame than pandas'
     if context.guesses or not context.names or foreign or context.pairwise:
         return None
-    some = np.sort(
-        np.random.default_rng(0).permutation(len(part.rows))[: _affordable_rows(context)]
-    )
+    shuffled = np.random.default_rng(0).permutation(len(part.rows))
+    some = np.sort(shuffled[: _affordable_rows(context)])
     rows, y = _safe_indexing(X, some), None if part.y is None else part.y[some]
     score = partial(_score, context, y, metric)
     scores, figure = score(rows)
@@ -101,7 +103,7 @@ def columns(context: Context, found: Importances | None) -> Html:
     """Return the section on columns."""
     if context.guesses:
         name = type(context.machine).__name__
-        return tag("p", f"None: {name} looks at no column, whatever is in them.")
+        return tag("p", f"None: {name} ignores all columns.")
     weights = _weight_table(context)
     if weights is not None:
         return weights
@@ -114,14 +116,15 @@ def columns(context: Context, found: Importances | None) -> Html:
 
 
 def _weight_table(context: Context) -> Html | None:
-    """Return the weights of a linear machine by column, per standard deviation; None of others.
+    """Return the weights of a linear machine by column, per standard deviation; None for others.
 
-    Nor are weights of components, which are made of all columns, anything that a reader knows.
+    Weights of components, which are made of all columns, would mean nothing to a reader.
     """
     machine = context.machine
     if not hasattr(machine, "coef_") or context.view.count_operations():
         return None
-    coef = np.atleast_2d(_dense(machine.coef_))
+    coef = machine.coef_
+    coef = np.atleast_2d(coef.toarray() if sp.issparse(coef) else coef)
     classes = len(context.classes)
     seen = context.view.transform(context.train.X)
     if len(coef) not in (1, classes) or np.ndim(seen) != 2 or seen.shape[1] != coef.shape[1]:
@@ -130,22 +133,20 @@ def _weight_table(context: Context) -> Html | None:
     names = inner_names(context, coef.shape[1])
     strength = np.abs(weights).max(axis=0)
     order = np.argsort(-strength, kind="stable")[:_LISTED]
-    heads, pick = _weights_by_class(context, weights)
-    lines = [
-        [visible(names[j], NAME), *pick(j), _bar(strength[j] / (strength.max() or 1.0))]
-        for j in order
-        if strength[j] > 0
+    order = order[strength[order] > 0]
+    shown = [
+        ("column", [visible(names[j], NAME) for j in order]),
+        *_weights_by_class(context, weights[:, order]),
+        ("", [_bar(strength[j] / strength.max()) for j in order]),
     ]
     used = int((strength > 0).sum())
-    caption = (
-        f"The {len(lines)} largest of {used} weights that are not 0." if len(lines) < used else ""
-    )
-    return joined(
-        [
-            bullets(_explain_weights(context, len(coef))),
-            table(["column", *heads, ""], lines, caption),
-        ]
-    )
+    caption = f"The {len(order)} largest of {used} nonzero weights." if len(order) < used else ""
+    return joined([bullets(_explain_weights(context, len(coef))), _table(shown, caption)])
+
+
+def _table(columns: list[Column], caption: str) -> Html:
+    heads, cells = zip(*columns, strict=True)
+    return table(heads, zip(*cells, strict=True), caption)
 
 
 def _explain_weights(context: Context, planes: int) -> list[str]:
@@ -155,38 +156,30 @@ def _explain_weights(context: Context, planes: int) -> list[str]:
         one, other = (visible(label, NAME) for label in context.classes[:2])
         messages.append(f"A positive weight speaks for {other!r}, a negative one for {one!r}.")
     messages.append(
-        "Columns that go together share their weight: a small weight does not mean that a column "
-        "says nothing."
+        "Correlated columns share their weight: a small weight does not mean that a column is "
+        "irrelevant."
     )
     return messages
 
 
-def _weights_by_class(
-    context: Context, weights: Floats
-) -> tuple[list[str], Callable[[int], list[str]]]:
-    """Return heads, and what stands below them for a column."""
+def _weights_by_class(context: Context, weights: Floats) -> list[Column]:
+    """Return columns of weights: one for each plane, or the largest weight if there are many."""
     if len(weights) == 1:
-        return ["weight"], lambda j: [f"{weights[0, j]:+.4g}"]
+        return [("weight", [f"{weight:+.4g}" for weight in weights[0]])]
     names = [visible(label, NAME) for label in context.classes]
     if len(weights) <= _CLASSES:
-        heads = [f"for {name}" for name in names]
-        return heads, lambda j: [f"{weight:+.4g}" for weight in weights[:, j]]
-
-    def strongest(j: int) -> list[str]:
-        k = int(np.abs(weights[:, j]).argmax())
-        return [f"{weights[k, j]:+.4g}", names[k]]
-
-    return ["largest weight", "for"], strongest
+        each = zip(names, weights, strict=True)
+        return [(f"for {name}", [f"{weight:+.4g}" for weight in own]) for name, own in each]
+    best = np.abs(weights).argmax(axis=0)
+    largest = [f"{weights[k, j]:+.4g}" for j, k in enumerate(best)]
+    return [("largest weight", largest), ("for", [names[k] for k in best])]
 
 
 def inner_names(context: Context, width: int) -> list[str]:
     """Return the names of the columns that the machine sees."""
     names: Any = np.asarray(context.names, dtype=object)
     for step in context.view.steps:
-        try:
-            names = step.get_feature_names_out(names)
-        except (AttributeError, TypeError, ValueError):
-            names = _names_out(step)
+        names = _names_out(step, names)
         if names is None:
             break
     if names is None or len(names) != width:
@@ -194,12 +187,14 @@ def inner_names(context: Context, width: int) -> list[str]:
     return [str(name) for name in names]
 
 
-def _names_out(step: Any) -> Any:
-    """Return a step's own names of its columns, where it was fitted to a frame; or None."""
-    try:
-        return step.get_feature_names_out()
-    except (AttributeError, TypeError, ValueError):
-        return None
+def _names_out(step: Any, names: Any) -> Any:
+    """Return a step's names of its columns, by those given or those it was fitted to; or None."""
+    for given in ((names,), ()):
+        try:
+            return step.get_feature_names_out(*given)
+        except (AttributeError, TypeError, ValueError):
+            continue
+    return None
 
 
 def _spreads(X: Any) -> Any:
@@ -207,10 +202,6 @@ def _spreads(X: Any) -> Any:
     if not sp.issparse(X):
         return np.asarray(X, dtype=np.float64).std(axis=0)
     return np.sqrt(mean_variance_axis(sp.csr_array(X, dtype=np.float64), axis=0)[1])
-
-
-def _dense(values: Any) -> Any:
-    return values.toarray() if sp.issparse(values) else np.asarray(values)
 
 
 # ------------------------------------------------------------ losses
@@ -222,29 +213,26 @@ def _importance_table(context: Context, found: Importances) -> Html:
         f"How much {found.metric} is lost when the values of a column are shuffled among the rows: "
         f"mean and standard deviation of {_REPEATS} shuffles of {found.rows:,} {found.part} rows; "
         "beside it, how far the model's scores move, in standard deviations of the scores. Columns "
-        "that say the same stand in for each other, so that each may seem to matter little."
+        "with the same information stand in for each other, so each may seem to matter little."
     )
-    order, keys = found.found, [one.losses.mean() for one in found.found]
-    noise = all(one.losses.mean() <= 2 * one.losses.std() for one in found.found)
-    if noise:
+    keys = {one.column: float(one.losses.mean()) for one in found.found}
+    if all(one.losses.mean() <= 2 * one.losses.std() for one in found.found):
         message += (
-            " No single column costs more than chance would: the order is that of the scores."
+            " No single column matters more than chance would explain, so columns are ordered by "
+            "how far the scores move."
         )
-        order = sorted(found.found, key=lambda one: -one.change)
-        keys = [one.change for one in order]
+        keys = {one.column: one.change for one in found.found}
+    order = sorted(found.found, key=lambda one: -keys[one.column])
+    largest = max([1e-12, *keys.values()])
     show = "{:.1%}".format if context.classifies else "{:.3g}".format
     lines = []
-    for one, key in list(zip(order, keys, strict=True))[:_LISTED]:
+    for one in order[:_LISTED]:
         loss = f"{show(one.losses.mean())} ± {show(one.losses.std())}"
-        name = visible(context.names[one.column], NAME)
-        lines.append([name, loss, f"{one.change:.2f}", _bar(key / max(keys[0], 1e-12))])
+        bar = _bar(keys[one.column] / largest)
+        lines.append([visible(context.names[one.column], NAME), loss, f"{one.change:.2f}", bar])
     heads = ["column", f"{found.metric} lost", "scores move", ""]
-    return joined(
-        [
-            tag("p", message),
-            table(heads, lines, _describe_columns_tried(context, found, len(lines))),
-        ]
-    )
+    caption = _describe_columns_tried(context, found, len(lines))
+    return joined([tag("p", message), table(heads, lines, caption)])
 
 
 def _describe_columns_tried(context: Context, found: Importances, shown: int) -> str:
@@ -252,7 +240,7 @@ def _describe_columns_tried(context: Context, found: Importances, shown: int) ->
     message = f"The {shown} columns that matter most, of {tried}." if shown < tried else ""
     if tried == width:
         return message
-    which = "that go most with the scores" if context.numeric else "that come first"
+    which = "that vary most with the scores" if context.numeric else "that come first"
     return f"{message} Of {width} columns, the {tried} {which} were tried."
 
 
@@ -285,7 +273,7 @@ def _affordable_rows(context: Context) -> int:
 
 
 def _candidates(rows: Any, scores: Any, width: int) -> npt.NDArray[np.int64]:
-    """Return the columns to try: all, or those that go most with a score, by covariance."""
+    """Return the columns to try: all, or those that vary most with a score, by covariance."""
     textual = not sp.issparse(rows) and np.asarray(rows).dtype.kind not in "biuf"
     if width <= _TRIED or textual:
         return np.arange(min(width, _TRIED))
@@ -325,7 +313,7 @@ def _describe_numbers(context: Context) -> str:
     if np.array_equal(context.numbers, np.arange(len(context.numbers))):
         return _FROM_0
     name = context.wording.row
-    return "rows have the data's own numbers" if name == "row" else f"rows go by their {name}"
+    return "rows have the data's own numbers" if name == "row" else f"rows are named by {name}"
 
 
 def _shown(numbers: Any) -> list[str]:
@@ -337,36 +325,33 @@ def support(context: Context) -> Html:
     machine = context.machine
     rows = getattr(machine, "support_", None)
     if rows is None and context.guesses:
-        return tag("p", "None: no row holds a boundary, since there is no boundary.")
+        return tag("p", "None: there is no boundary that rows could support.")
     if rows is None:
         message = f"{type(machine).__name__} keeps no support vectors: there are none to show."
         return tag("p", message)
     if not len(rows):
-        return tag("p", "There are none: all rows get the same answer.")
+        return tag("p", "There are none: all rows get the same prediction.")
     kinds, slack, alpha = _kinds(machine), _slacks(machine), _alphas(machine)
     order = np.lexsort((np.arange(len(rows)), -alpha, -slack))[:SUPPORT_VECTORS]
-    return joined(
-        [
-            tag("p", _describe_support(context, len(rows))),
-            bullets(_counts(kinds)),
-            _support_table(context, np.asarray(rows), order, kinds, slack, alpha),
-        ]
-    )
+    counts = {kind: 0 if kinds is None else int((kinds == kind).sum()) for kind in _KINDS}
+    listed = (f"{n} × {kind}: {_KINDS[kind]}." for kind, n in counts.items() if n)
+    shown = _support_table(context, np.asarray(rows), order, kinds, slack, alpha)
+    return joined([tag("p", _describe_support(context, len(rows))), bullets(listed), shown])
 
 
 def _describe_support(context: Context, count: int) -> str:
     """Return how many there are, and what they mean: only at the optimum do they decide alone."""
     machine = context.machine
     if hasattr(machine, "mistake_bound_"):
-        return f"{count} rows were corrected for, and make up the boundary."
+        return f"{count} rows were corrected for; together they make up the boundary."
     total = context.view.count_training_rows()
     share = count / max(1, _num_samples(context.X) if total is None else total)
     message = f"{count} support vectors, {share:.1%} of the training rows."
     if not hasattr(machine, "certificate_"):
         return message
     if not proved(machine):
-        message += " It is not proved that these are the best ones: their kinds and α are as it "
-        return message + "stopped, and not exact."
+        message += " It is not proved that these are the right ones: their kinds and α are those "
+        return message + "at the moment the solver stopped, and not exact."
     if hasattr(machine, "nu"):  # a share of all rows
         return message
     kept = ["costs"]
@@ -379,50 +364,45 @@ def _describe_support(context: Context, count: int) -> str:
     return f"{message} {same}"
 
 
-def _counts(kinds: Any) -> Iterator[str]:
-    for kind, meaning in _KINDS.items():
-        if kinds is not None and (count := int((kinds == kind).sum())):
-            yield f"{count} × {kind}: {meaning}."
-
-
 def _support_table(
     context: Context, rows: Any, order: Any, kinds: Any, slack: Floats, alpha: Floats
 ) -> Html:
     matched = context.view.is_training(context.X)
     numbers = context.numbers if matched else np.arange(rows.max() + 1)
-    columns: dict[str, list[Any]] = {context.wording.row: _shown(numbers[rows[order]])}
+    columns: list[Column] = [(context.wording.row, _shown(numbers[rows[order]]))]
     if matched:
-        columns |= _score_columns(context, rows[order])
+        y = None if context.y is None else np.asarray(context.y)[rows[order]]
+        inner = context.view.transform(_safe_indexing(context.X, rows[order]))
+        shown = _score_columns(context, y, score_rows(context.machine, inner, y))
+        # The score of a classifier is negative if its prediction is wrong.
+        columns += shown[::2] if context.classifies else shown
     if kinds is not None:
-        columns["kind"] = kinds[order].tolist()
-    columns["α"] = [f"{value:.4g}" for value in alpha[order]]
+        columns.append(("kind", kinds[order].tolist()))
+    columns.append(("α", [f"{value:.4g}" for value in alpha[order]]))
     if slack.any():
-        columns["slack ξ"] = [
-            f"{value:.4g}" if value > _ROUNDING else "0" for value in slack[order]
-        ]
+        slacks = [f"{value:.4g}" if value > _ROUNDING else "0" for value in slack[order]]
+        columns.append(("slack ξ", slacks))
     order_of = "Largest slack first, then largest α" if slack.any() else "Largest α first"
     caption = f"{order_of}; {_describe_numbers(context) if matched else _FROM_0}."
     if len(order) < len(rows):
         caption = f"{len(order)} of {len(rows)}. {caption}"
     if np.ndim(getattr(context.machine, "alpha_", 0)) == 2:
         caption += " Of several problems, each row's largest α and slack, and its worst kind."
-    shown = table([*columns], zip(*columns.values(), strict=True), caption)
-    message = tag("p", "X is not what the model was fitted to: labels are left out.")
-    return shown if matched else joined([message, shown])
+    message = tag("p", "X is not what the model was fitted to, so labels are left out.")
+    return joined(["" if matched else message, _table(columns, caption)])
 
 
-def _score_columns(context: Context, rows: Any) -> dict[str, list[Any]]:
-    X, y = _safe_indexing(context.X, rows), context.y
-    labels = None if y is None else np.asarray(y)[rows]
-    scores = score_rows(context.machine, context.view.transform(X), labels)
-    facts: dict[str, list[Any]] = {}
-    if context.regresses:
-        facts["target"] = [f"{value:.5g}" for value in np.asarray(labels)]
-        facts["predicted"] = [f"{value:.5g}" for value in scores.predicted]
-    elif context.classifies:
-        facts[context.wording.label] = [visible(label, NAME) for label in np.asarray(labels)]
-    facts[scores.unit] = [f"{value:.4g}" for value in scores.values]
-    return facts
+def _score_columns(context: Context, y: Any, scores: Scores) -> list[Column]:
+    """Return columns of the targets, the predictions and the scores of rows."""
+    values = (scores.unit, [f"{value:.4g}" for value in scores.values])
+    if not (context.regresses or context.classifies):
+        return [values]
+    head = "target" if context.regresses else context.wording.label
+    true, predicted = (
+        [f"{value:.5g}" if context.regresses else visible(value, NAME) for value in each]
+        for each in (y, scores.predicted)
+    )
+    return [(head, true), ("predicted", predicted), values]
 
 
 def _kinds(machine: Any) -> Any:
@@ -486,9 +466,7 @@ def _rows_of_classes(context: Context, part: ScoredRows, columns: list[int]) -> 
     right, lead = part.scores.right, np.nan_to_num(part.scores.values, nan=-np.inf)
     wrong = int((~right).sum())
     if wrong and context.guesses:
-        yield tag(
-            "p", f"{wrong} of {len(right)} are wrong, and the model does not tell them apart."
-        )
+        yield tag("p", f"{wrong} of {len(right)} are wrong; the model treats all rows alike.")
     elif wrong:
         order = _first(np.where(right, np.inf, lead))
         yield _row_table(
@@ -496,8 +474,8 @@ def _rows_of_classes(context: Context, part: ScoredRows, columns: list[int]) -> 
             part,
             [k for k in order if not right[k]],
             columns,
-            f"Wrong, and sure of it: {min(wrong, LOOKED_AT)} of {wrong} mistakes, the farthest on "
-            "the wrong side first. Are their labels right?",
+            f"Confidently wrong: {min(wrong, LOOKED_AT)} of {wrong} mistakes, the farthest on the "
+            "wrong side first. Are their labels right?",
         )
     else:
         yield tag("p", f"No mistakes: all {len(right)} are right.")
@@ -505,7 +483,7 @@ def _rows_of_classes(context: Context, part: ScoredRows, columns: list[int]) -> 
         return
     doubtful = [k for k in _first(np.where(right, np.abs(lead), np.inf)) if right[k]]
     if doubtful:
-        caption = "Right, but only just: the nearest to the boundary first."
+        caption = "Barely right: the nearest to the boundary first."
         yield _row_table(context, part, doubtful, columns, caption)
 
 
@@ -517,32 +495,17 @@ def _first(keys: npt.NDArray[np.float64]) -> list[int]:
 def _row_table(
     context: Context, part: ScoredRows, chosen: list[int], columns: list[int], caption: str
 ) -> Html:
-    heads = [context.wording.row, *_answer_heads(context), part.scores.unit]
-    heads += [visible(context.names[j], NAME) for j in columns] or ["value"]
-    lines = [
-        [
-            *_shown(part.numbers[[k]]),
-            *_answer_cells(context, part, k),
-            f"{part.scores.values[k]:.4g}",
-            *row_values(part.X, k, columns),
-        ]
-        for k in chosen
+    scores = part.scores
+    y = None if part.y is None else part.y[chosen]
+    some = replace(scores, predicted=scores.predicted[chosen], values=scores.values[chosen])
+    heads = [visible(context.names[j], NAME) for j in columns] or ["value"]
+    values = [row_values(part.X, k, columns) for k in chosen]
+    shown = [
+        (context.wording.row, _shown(part.numbers[chosen])),
+        *_score_columns(context, y, some),
+        *zip(heads, map(list, zip(*values, strict=True)), strict=True),
     ]
-    return table(heads, lines, caption)
-
-
-def _answer_heads(context: Context) -> list[str]:
-    if context.regresses:
-        return ["target", "predicted"]
-    return [context.wording.label, "predicted"] if context.classifies else []
-
-
-def _answer_cells(context: Context, part: ScoredRows, k: int) -> list[Any]:
-    if context.regresses:
-        return [f"{part.y[k]:.5g}", f"{part.scores.predicted[k]:.5g}"]
-    if not context.classifies:
-        return []
-    return [visible(part.y[k], NAME), visible(part.scores.predicted[k], NAME)]
+    return _table(shown, caption)
 
 
 def row_values(X: Any, row: int, columns: list[int]) -> list[str]:
@@ -551,11 +514,9 @@ def row_values(X: Any, row: int, columns: list[int]) -> list[str]:
     if not columns:
         return [visible(next(iter(one)), 2 * _VALUE)]
     if sp.issparse(one):
-        one = sp.csr_array(one)[:, columns].toarray()
-        return [f"{value:.5g}" for value in one[0]]
+        one = one.toarray()
     cells = one.iloc[0, columns].tolist() if hasattr(one, "iloc") else np.asarray(one)[0, columns]
-    return [_text(value) for value in cells]
-
-
-def _text(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float | np.floating) else visible(value, _VALUE)
+    return [
+        f"{value:.5g}" if isinstance(value, float | np.floating) else visible(value, _VALUE)
+        for value in cells
+    ]

@@ -68,15 +68,15 @@ def report(
         What the training and the test rows are called wherever the page names one, such as their
         lines in a file; by default their positions in X and in X_test, from 0.
     row_name : str, default="row"
-        What those numbers count: "line", "patient".
+        What a row is called, such as "line" or "patient".
     label_name : str, default="label"
-        What the labels are: the name of their column.
+        What the label is called: the name of its column.
     script : str, optional
         Source of a program that makes the same model, shown as it is. The default is a program
         that does everything except reading the data.
     options : dict of str to str, optional
-        Parameters that the reader gave under another name, such as {"max_time": "--time"}:
-        sentences call them by that.
+        Other names under which the reader knows parameters, such as {"max_time": "--time"}:
+        sentences use those.
     remarks : sequence of str, optional
         Further warnings for the reader, such as how a file was read.
 
@@ -101,7 +101,7 @@ def report(
     if diagnosis is not None and not isinstance(diagnosis, Diagnosis):
         raise TypeError(f"diagnosis must be what mm.diagnose returns, got {diagnosis!r:.80}")
     refuse_swapped("report(model, X, y, path)", model, X, y, path)
-    _target(path)  # refused before there is work
+    _target(path)  # refuse a bad path before any work
     # Imported here: it needs most of the package.
     from maxmargin.reports.context import Wording, make_context
 

@@ -7,7 +7,7 @@ plane midway. Their convex weights are the dual variables, up to a factor. Nothi
 power of two is divided out: other scales of columns would make it another plane.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate
 from maxmargin.certificates.hard import certify_hard, placed
 from maxmargin.geometry import Hyperplane
-from maxmargin.problems.problem import Intercept, Run, Status
+from maxmargin.problems import losses
+from maxmargin.problems.problem import Intercept, Point, Problem, Run, Status
 from maxmargin.separability.decide import decide
 from maxmargin.separability.overlap import conflict
 from maxmargin.separability.result import Overlap, Separation
@@ -137,14 +138,21 @@ def _plane(
     if not placing.smallest > 0:
         return None
     w, b = w / placing.smallest, placing.intercept / placing.smallest
-    certificate = certify_hard(X, signs, w, b, alpha, intercept, keep_intercept=True)
+    problem = Problem.linear(X, losses.hard_margin(signs), intercept)
+    certificate = certify_hard(problem, Point(w, b, alpha * signs), keep_intercept=True)
     if not (np.isfinite(certificate.primal) and np.isfinite(w).all()):
         return None
-    stuck = Status.ROUNDING if certificate.is_rounding(tol) else Status.STALLED
-    status = run.status if run.status in (*BUDGETS, Status.INTERRUPTED) else stuck
+    return Widest(w, b, alpha, certificate, judge_run(run, certificate, tol))
+
+
+def judge_run(run: Run, certificate: Certificate, tol: float) -> Run:
+    """Return how a search ended that found a plane with this certificate."""
+    status = run.status
+    if status not in (*BUDGETS, Status.INTERRUPTED):
+        status = Status.ROUNDING if certificate.is_rounding(tol) else Status.STALLED
     if certificate.holds(tol) and status is not Status.INTERRUPTED:
         status = Status.OPTIMAL
-    return Widest(w, b, alpha, certificate, Run(status, run.iterations, run.seconds))
+    return replace(run, status=status)
 
 
 def _duals(found: Nearest, scale: float, n: int) -> Floats:

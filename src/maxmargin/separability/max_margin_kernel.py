@@ -16,13 +16,20 @@ import numpy.typing as npt
 
 from maxmargin import clock
 from maxmargin._typing import Floats, Ints
-from maxmargin.certificates.hard import certify_kernel_hard, placed_scores
+from maxmargin.certificates.hard import certify_hard, placed_scores
 from maxmargin.kernels import Kernel, Precomputed
 from maxmargin.kernels.precomputed import asymmetry
 from maxmargin.problems import losses
 from maxmargin.problems.gram import Gram
-from maxmargin.problems.problem import Intercept, KernelProblem, Point, Run, Status
-from maxmargin.separability.max_margin import ACCURACY, BUDGETS, REASONS, NoPlane, Widest
+from maxmargin.problems.problem import Intercept, KernelProblem, Point, Problem, Run, Status
+from maxmargin.separability.max_margin import (
+    ACCURACY,
+    BUDGETS,
+    REASONS,
+    NoPlane,
+    Widest,
+    judge_run,
+)
 from maxmargin.separability.overlap import fewest
 from maxmargin.separability.result import Overlap
 from maxmargin.separability.search import common_scale, search
@@ -30,25 +37,21 @@ from maxmargin.solve import Callback
 from maxmargin.solvers.factor_newton import pivoted_factor
 from maxmargin.solvers.min_norm_point import Hulls, Nearest
 
-# ------------------------------------------------------------------- feature rows
-#
-# Rows in coordinates of a kernel's feature space: Z with ZZᵀ = K, from the Gram matrix itself.
-#
-# The Cholesky factor with pivoting of K, its diagonal scaled to 1, stops where what is left of
-# every row is rounding: at max(n, 100)·ε of its ‖φ(x)‖². What such a factor cannot give back, K −
-# ZZᵀ, is then rounding too; where it is not, K is not positive semidefinite, and there is no
-# feature space.
-
-
 MATRICES = 5  # of n² doubles that are held at a time: K, its factor, and parts of both
-_LEAST = 100  # rows, as fewer than which rounding is never taken to be
+_LEAST = 100  # rows from which on rounding grows with their number
 _DOUBT = 100  # times the rounding: what is left of K then is no rounding
 _BLOCK = 1 << 22  # numbers in a block of K − ZZᵀ
 
 
 @dataclass(frozen=True)
 class FeatureRows:
-    """Some rows of a Gram matrix: kernel values in float64, and vectors with these products."""
+    """Some rows of a Gram matrix: kernel values K in float64, and vectors Z with ZZᵀ = K.
+
+    Z is the Cholesky factor with pivoting of K, its diagonal scaled to 1. It stops where what is
+    left of every row is rounding: at max(n, 100)·ε of its ‖φ(x)‖². What such a factor cannot give
+    back, K − ZZᵀ, is then rounding too; where it is not, K is not positive semidefinite, and there
+    is no feature space.
+    """
 
     kernel: Kernel
     K: Floats
@@ -60,7 +63,7 @@ class FeatureRows:
     def of(cls, gram: Gram) -> "FeatureRows":
         """Return all rows, with all their kernel values."""
         kernel, prepared = gram.kernel, gram.exact
-        # Half of the matrix is enough of a kernel, but who knows whether a function is one?
+        # Half of the matrix is enough of a kernel, but a user's function may be none.
         other = prepared if kernel.psd else prepared[:]
         values = kernel.block(prepared, other, threads=gram.threads)
         if not kernel.psd and asymmetry(values) > np.sqrt(np.finfo(gram.prepared.dtype).eps):
@@ -72,7 +75,7 @@ class FeatureRows:
         given = gram.prepared.dtype
         if not kernel.psd:
             K = 0.5 * (K + K.T)
-            # Once is enough to ask a user's function for all its values.
+            # A user's function is asked for its values only once.
             gram = Gram(Precomputed(), K.astype(given), memory=gram.memory)
         return cls(kernel, K, float(np.finfo(given).eps), gram, np.arange(len(K)))
 
@@ -95,7 +98,7 @@ class FeatureRows:
 
     @cached_property
     def vectors(self) -> Floats:
-        """Z, one row each."""
+        """Z."""
         Z = pivoted_factor(self.K, self.precision)
         if not self.kernel.psd:
             self._refuse_indefinite(Z)
@@ -119,9 +122,6 @@ class FeatureRows:
             "space to find a plane in: mm.check_kernel tells more and can repair a matrix. SVC "
             "takes such kernels, uncertified."
         )
-
-
-# -------------------------------------------------------------------
 
 
 def widest_by_kernel(
@@ -166,7 +166,7 @@ def hard_problem(rows: FeatureRows, signs: Floats, intercept: Intercept) -> Kern
     free = intercept is Intercept.FREE
     groups = np.full(len(signs), 0 if free else -1)
     loss = losses.hard_margin(signs)
-    return KernelProblem(rows.gram, loss, rows.places, groups, np.zeros(int(free)))
+    return Problem.kernel(rows.gram, loss, rows.places, groups, np.zeros(int(free)))
 
 
 def _plane(
@@ -179,18 +179,14 @@ def _plane(
     if not placing.smallest > 0:
         return None
     a, b = beta / placing.smallest, placing.intercept / placing.smallest
-    problem, point = hard_problem(rows, signs, intercept), Point(a, b, a)
-    certificate = certify_kernel_hard(problem, point, keep_intercept=True)
+    problem = hard_problem(rows, signs, intercept)
+    point = Point(problem.by_row(a), b, a)
+    certificate = certify_hard(problem, point, keep_intercept=True)
     if not (np.isfinite(certificate.primal) and np.isfinite(a).all()):
         return None
     if certificate.refuted:  # looked at more closely, it is no kernel
         raise rows.indefinite()
-    stuck = Status.ROUNDING if certificate.is_rounding(tol) else Status.STALLED
-    status = run.status if run.status in (*BUDGETS, Status.INTERRUPTED) else stuck
-    if certificate.holds(tol) and status is not Status.INTERRUPTED:
-        status = Status.OPTIMAL
-    ended = Run(status, run.iterations, run.seconds)
-    return Widest(a, b, np.abs(a), certificate, ended)
+    return Widest(a, b, np.abs(a), certificate, judge_run(run, certificate, tol))
 
 
 def _overlap(

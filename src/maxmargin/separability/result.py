@@ -7,7 +7,10 @@ import numpy as np
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.geometry import Hyperplane
-from maxmargin.html import Html, table, tag, visible
+from maxmargin.html import table, tag, visible
+
+_NAME = 60  # characters of a label
+_SHOWN = 30  # pairs of classes
 
 
 @dataclass(frozen=True)
@@ -82,35 +85,21 @@ class Separation:
         return f"{who} are not separable: {n} rows show that their convex hulls meet."
 
     def _repr_html_(self) -> str:
-        return as_html(self)
+        title = {True: "Separable", False: "Not separable", None: "Undecided"}[self.separable]
+        names = ["Separable", "Margin", "Mistake bound"]
+        numbers = table(names, [_answer(self)])
+        if self.pairs:
+            pairs = list(self.pairs.items())
+            more = f"{_SHOWN} of {len(pairs)} pairs" if len(pairs) > _SHOWN else ""
+            lines = [
+                (*(visible(label, _NAME) for label in labels), *_answer(one))
+                for labels, one in pairs[:_SHOWN]
+            ]
+            numbers = table(["Class", "Class", *names], lines, more)
+        return tag("div", tag("p", tag("b", title)), tag("p", str(self)), numbers)
 
 
-# ------------------------------------------------------------------- page
-#
-# An answer about separability in a notebook.
-
-
-_NAME = 60  # characters of a label
-_SHOWN = 30  # pairs of classes
-
-
-def as_html(found: Separation) -> Html:
-    """Return the sentence, the numbers, and a line for each pair of several classes."""
-    title = {True: "Separable", False: "Not separable", None: "Undecided"}[found.separable]
-    return tag("div", tag("p", tag("b", title)), tag("p", str(found)), _numbers(found))
-
-
-def _numbers(found: Separation) -> Html:
-    if found.pairs:
-        pairs = list(found.pairs.items())
-        more = f"{_SHOWN} of {len(pairs)} pairs" if len(pairs) > _SHOWN else ""
-        lines = [(*(visible(c, _NAME) for c in who), *_answer(one)) for who, one in pairs[:_SHOWN]]
-        return table(["Class", "Class", "Separable", "Margin", "Mistake bound"], lines, more)
-    return table(["Separable", "Margin", "Mistake bound"], [_answer(found)])
-
-
-def _answer(found: Separation) -> tuple[Any, ...]:
-    words = {True: "yes", False: "no", None: "undecided"}[found.separable]
+def _answer(found: Separation) -> tuple[str, str, str]:
     if not found.separable:
-        return words, "–", "–"
-    return words, f"{found.margin:.4g}", f"{found.mistake_bound:.4g}"
+        return "undecided" if found.separable is None else "no", "–", "–"
+    return "yes", f"{found.margin:.4g}", f"{found.mistake_bound:.4g}"

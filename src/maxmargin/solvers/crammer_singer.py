@@ -115,10 +115,9 @@ class JointMachine:
         self.norms = np.empty(shape[0])
         loops.crammer_singer.squared_norms(self.rows, self.norms)
         self.claims = np.empty(shape)
-        self.asleep = np.zeros(shape[0], dtype=np.bool_)
+        self.shrunk = np.zeros(shape[0], dtype=np.bool_)
         self.mass = self._first_masses(start)
-        self.scale = {Intercept.FREE: _SOFT * self.typical_norm(), Intercept.NONE: 0.0,
-                      Intercept.PENALIZED: problem.lift**2}[problem.intercept]  # fmt: skip
+        self.scale = _SOFT * self.typical_norm() if self.free else problem.features.constant**2
         self.W, self.total = self.implied(self.mass)
         self.offset = np.zeros(shape[1])
         if self.free:
@@ -126,11 +125,11 @@ class JointMachine:
         self.primal, self.dual = np.inf, -np.inf
         self.best_W, self.best_b, self.best_mass = self.W, self.offset, self.mass
         self.violation = np.inf
-        self._looks = 0
+        self._checks = 0
 
     def _matrix(self) -> tuple[Any, Floats]:
         """Return the rows with a cost, measured from their mean where an intercept makes up."""
-        X = self.problem.X
+        X = self.problem.features.X
         if len(self.kept) < X.shape[0]:
             X = X[self.kept]
         if not self.free or sp.issparse(X) or not len(self.kept):
@@ -207,17 +206,17 @@ class JointMachine:
         """Solve for the masses of each row in order; return the largest violation met."""
         return float(loops.crammer_singer.sweep(
             self.rows, self.labels, self.cost, self.norms, order, self.scale, self.offset,
-            self.W, self.total, self.mass, threshold, self.asleep,
+            self.W, self.total, self.mass, threshold, self.shrunk,
         ))  # fmt: skip
 
-    def look(self) -> None:
+    def check_optimality(self) -> None:
         """Bound the optimum by the masses and their weights; wake the rows that may change."""
-        self._looks += 1
-        if self._looks % 8 == 0:  # many small changes of W add up their rounding
+        self._checks += 1
+        if self._checks % 8 == 0:  # many small changes of W add up their rounding
             self.W, self.total = self.implied(self.mass)
         loops.crammer_singer.claims_of(self.rows, self.labels, self.W, self.b(), self.claims)
-        loss, gain, self.violation = loops.crammer_singer.look(
-            self.labels, self.cost, self.claims, self.mass, self.violation, self.asleep
+        loss, gain, self.violation = loops.crammer_singer.check_optimality(
+            self.labels, self.cost, self.claims, self.mass, self.violation, self.shrunk
         )
         self.offer_primal(self.W, self.b(), loss)
         self.offer_dual(self.mass, self.W, self.total, gain)
@@ -245,8 +244,8 @@ class JointMachine:
             step = middle_step(self.claims, np.where(mass > 1e-9 * self.cost[:, None], mass, 0.0))
             b = b + step
             self.claims += step
-        loss, gain, _ = loops.crammer_singer.look(
-            self.labels, self.cost, self.claims, mass, 0.0, self.asleep
+        loss, gain, _ = loops.crammer_singer.check_optimality(
+            self.labels, self.cost, self.claims, mass, 0.0, self.shrunk
         )
         value = self._penalty(W, b) + loss
         rounding = 1e-12 * abs(self.primal)
@@ -306,7 +305,7 @@ class JointMachine:
 
     def point(self) -> tuple[Floats, Floats, Floats]:
         """Return the best W, b and β for the problem as it was given."""
-        beta = np.zeros((self.problem.X.shape[0], self.claims.shape[1]))
+        beta = np.zeros((self.problem.features.X.shape[0], self.claims.shape[1]))
         beta[self.kept] = self.duals(self.best_mass)
         b = self.best_b - self.centre @ self.best_W
         if self.free:
@@ -377,8 +376,8 @@ class JointNewton:
         self._project(0.0)
         implied, total = machine.implied(self.mass)
         self.gradient = np.vstack([self.W - implied, self.v - self.root * total])
-        loss, gain, _ = loops.crammer_singer.look(
-            machine.labels, machine.cost, machine.claims, self.mass, 0.0, machine.asleep
+        loss, gain, _ = loops.crammer_singer.check_optimality(
+            machine.labels, machine.cost, machine.claims, self.mass, 0.0, machine.shrunk
         )
         machine.offer_primal(self.W, self.b, loss)
         machine.offer_dual(self.mass, implied, total, gain)
@@ -563,10 +562,10 @@ def _solved(square: Floats, right: Floats) -> Floats:
     return unit * unit * right
 
 
-# -------------------------------------------------------------------
+# ------------------------------------------------------------------- the method
 
 
-_SWEEPS = 4  # a round: so many visits of each row, before all rows are looked at
+_SWEEPS = 4  # a round: so many visits of each row, before the optimality check of all rows
 _NEAR = 1e-3  # the gap at which Newton takes over, where weights or free duals are few
 _ROUNDS = 3  # rounds in which the gap must fall,
 _SLOW = 0.3  # to this part: otherwise Newton takes over, where the weights are few
@@ -619,7 +618,7 @@ def _iterate(machine: JointMachine, finished: bool = True, converged: bool = Fal
 def _sweeps(machine: JointMachine, rng: np.random.Generator, at_least: int) -> Iterator[Iterate]:
     """Make rounds of sweeps until Newton steps are possible and worth it."""
     few_weights = (machine.W.shape[0] + 1) * machine.W.shape[1] <= LARGEST
-    machine.look()
+    machine.check_optimality()
     rounds = 0
     gaps: list[float] = []
     while True:
@@ -633,7 +632,7 @@ def _sweeps(machine: JointMachine, rng: np.random.Generator, at_least: int) -> I
             return
         for _ in _round(machine, rng):
             yield _iterate(machine, finished=False)
-        machine.look()
+        machine.check_optimality()
         rounds += 1
 
 
@@ -642,15 +641,15 @@ def _few_free(machine: JointMachine) -> bool:
 
 
 def _round(machine: JointMachine, rng: np.random.Generator) -> Iterator[None]:
-    """Visit rows that are awake until the visits make a few sweeps; pause now and then."""
+    """Visit rows that are active until the visits make a few sweeps; pause now and then."""
     visits = _SWEEPS * len(machine.labels)
     width = machine.entries_per_row() * machine.W.shape[1]
     rows_per_chunk = max(1, int(_CHUNK / max(width, 1.0)))
     unpaused = 0
     threshold = machine.violation
     while visits > 0:
-        awake = np.flatnonzero(~machine.asleep)
-        order = awake[rng.permutation(len(awake))]
+        active = np.flatnonzero(~machine.shrunk)
+        order = active[rng.permutation(len(active))]
         worst = 0.0
         for first in range(0, len(order), rows_per_chunk):
             part = order[first : first + rows_per_chunk]
@@ -659,7 +658,7 @@ def _round(machine: JointMachine, rng: np.random.Generator) -> Iterator[None]:
             if unpaused >= rows_per_chunk:
                 unpaused = 0
                 yield
-        visits -= len(awake)
+        visits -= len(active)
         threshold = worst
         if worst <= 0.0:
             break

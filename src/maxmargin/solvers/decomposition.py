@@ -12,7 +12,7 @@ Joachims (1998); Fan, Chen & Lin (2005).
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,30 +22,42 @@ from maxmargin import clock, loops
 from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.kernels import PreparedRows
 from maxmargin.kernels.rows import FloatArray
-from maxmargin.problems.gram import Gram
+from maxmargin.problems import losses
+from maxmargin.problems.duality import feasible_start
 from maxmargin.problems.problem import Iterate, KernelProblem, Point
 from maxmargin.problems.row_cache import RowCache
 
-# ------------------------------------------------------------------- scores
+# ------------------------------------------------------------------- tubes
 #
-# f = Σ βK(x, ·) on rows of a Gram matrix.
+# ε|β| has a kink at 0: a variable with ε > 0 is split into one that is ≥ 0 and one that is ≤ 0.
 
 
-def expansion_scores(
-    gram: Gram, rows: Ints, beta: Floats, columns: Ints | None = None, *, fast: bool = False
-) -> Floats:
-    """Return Σ βⱼ K(xᵢ, xⱼ) for i of ``rows`` over j of ``columns`` (by default the same).
+class Split(NamedTuple):
+    """A problem without ε, and the one that it was made from."""
 
-    ``fast``: by the tiles, which may be float32; otherwise in float64.
-    """
-    columns = rows if columns is None else columns
-    used = np.flatnonzero(beta)
-    if not len(used):
-        return np.zeros(len(rows))
-    prepared: Any = gram.tiles if fast else gram.exact
-    left = prepared if len(rows) == len(gram) else prepared[rows]
-    right = prepared[columns[used]]
-    return gram.kernel.dot(left, right, beta[used][:, np.newaxis], gram.threads)[:, 0]
+    problem: KernelProblem
+    original: KernelProblem
+
+    @classmethod
+    def of(cls, problem: KernelProblem) -> Self:
+        """Return the problem as it is, or with two variables for each."""
+        if problem.loss.epsilon == 0.0:
+            return cls(problem, problem)
+        loss = losses.split_tube(problem.loss)
+        row, groups = np.tile(problem.row, 2), np.tile(problem.groups, 2)
+        return cls(replace(problem, loss=loss, row=row, groups=groups), problem)
+
+    def apart(self, beta: Floats) -> Floats:
+        """Return the variables that make up duals."""
+        if self.problem is self.original:
+            return beta.copy()
+        return np.concatenate([np.maximum(beta, 0.0), np.minimum(beta, 0.0)])
+
+    def joined(self, x: Floats) -> Floats:
+        """Return the duals that variables make up."""
+        if self.problem is self.original:
+            return x
+        return np.asarray(x[: len(x) // 2] + x[len(x) // 2 :])
 
 
 # ------------------------------------------------------------------- kernel variables
@@ -115,18 +127,6 @@ class Variables(NamedTuple):
         return np.asarray(
             (np.isneginf(up) & (down > most[mine])) | (np.isposinf(down) & (up < least[mine]))
         )
-
-
-def feasible_start(problem: KernelProblem) -> Floats:
-    """Return a feasible point: 0, or the first variables of each group sum to its total."""
-    loss = problem.loss
-    x = np.zeros(len(loss.target))
-    for g, total in enumerate(problem.totals):
-        members = np.flatnonzero(problem.groups == g)
-        bound = loss.high[members] if total >= 0 else -loss.low[members]
-        before = np.cumsum(bound) - bound
-        x[members] = np.sign(total) * np.clip(abs(total) - before, 0.0, bound)
-    return x
 
 
 def dual_value(variables: Variables) -> float:
@@ -232,7 +232,8 @@ def active_set_step(problem: KernelProblem, all_: Variables) -> ActiveSetStep | 
     free = np.flatnonzero((all_.x > all_.low) & (all_.x < all_.high))
     if not 0 < len(free) <= MOST_FREE:
         return None
-    K = _block(problem.gram, problem.rows[free]) + np.diag(all_.shift[free])
+    features, rows = problem.features, problem.features.rows[problem.row[free]]
+    K = features.gram.block(rows, rows) + np.diag(all_.shift[free])
     lacking = problem.totals - summed(all_.group + 1, all_.x, len(problem.totals) + 1)[1:]
     point = _Point(K, all_, free, lacking)
     tries = int(np.clip(_WORK / float(len(free)) ** 3, 1, _MOST_TRIES))
@@ -302,11 +303,6 @@ class _Point:
             total = float(self.x[mine].sum() + self.lacking[g])
             out[mine] = loops.smo.with_sum(x[mine], self.low[mine], self.high[mine], total)
         return out
-
-
-def _block(gram: Gram, rows: Ints) -> Floats:
-    prepared = gram.exact[rows]
-    return np.asarray(gram.kernel.block(prepared, prepared, threads=gram.threads), np.float64)
 
 
 def _step(K: Floats, r: Floats, group: Ints, lacking: Floats) -> Floats:
@@ -420,13 +416,18 @@ class _DecompositionState:
     """All variables, and the active ones among them (in ``part``) with their rows."""
 
     def __init__(self, problem: KernelProblem, start: Point, precise: bool, wanted: float) -> None:
-        self.problem, self.gram, self.precise, self.wanted = problem, problem.gram, precise, wanted
-        self.used, row = np.unique(problem.rows, return_inverse=True)
+        self.split = Split.of(problem)
+        self.problem = problem = self.split.problem
+        self.gram, self.precise, self.wanted = problem.features.gram, precise, wanted
+        self.used, row = problem.features.rows, problem.row
         # First of all: it says so if values overflow.
-        self.diagonal = self.gram.diagonal[problem.rows] + problem.loss.quadratic
-        beta = feasible_start(problem) if start.beta is None else start.beta.copy()
+        self.diagonal = problem.features.squared_norms()[row] + problem.loss.quadratic
+        if start.beta is None:
+            beta = feasible_start(problem.loss, problem.groups, problem.totals)
+        else:
+            beta = self.split.apart(start.beta)
         self.coefficients = summed(row, beta, len(self.used))
-        scores = expansion_scores(self.gram, self.used, self.coefficients)
+        scores = self.gram.dot(self.coefficients, self.used)
         self.all = Variables.of(problem, row, beta, scores)
         self.shrunk: list[tuple[Ints, Floats]] = []  # rows, and all coefficients at that time
         self.rows = np.arange(len(self.used))
@@ -436,7 +437,7 @@ class _DecompositionState:
         else:
             self.store = RowCache(self.gram, self._prepared(self.rows))
         self.b = np.zeros(len(problem.totals))
-        self.iterate = Iterate(np.inf, -np.inf, beta, self.b, beta)
+        self.iterate = self._at(beta, np.inf, -np.inf)
         self.violation = self.last_gap = self.last_violation = self.gap_before = np.inf
         self.rounds = self.since_check = self.idle_rounds = self.stepped_at = self.checks = 0
         self.summed_at = 0  # the round after which scores were sums over all variables
@@ -469,7 +470,12 @@ class _DecompositionState:
         """Return the variables as they are, feasible at any time, with the bounds known so far."""
         x = self.all.x.copy()
         x[self.variables] = self.part.x
-        return replace(self.iterate, w=x, beta=x, finished=False)
+        return self._at(x, self.iterate.primal, self.iterate.dual).unfinished()
+
+    def _at(self, x: Floats, primal: float, dual: float) -> Iterate:
+        """Return an iterate: weights are those that the duals imply."""
+        beta = self.split.joined(x)
+        return Iterate(primal, dual, self.split.original.by_row(beta), self.b.copy(), beta)
 
     @property
     def complete(self) -> bool:
@@ -600,8 +606,8 @@ class _DecompositionState:
         for rows, then in self.shrunk:
             change = self.coefficients - then
             moved = np.flatnonzero(change)
-            step = expansion_scores(
-                self.gram, self.used[rows], change[moved], self.used[moved], fast=not self.precise
+            step = self.gram.dot(
+                change[moved], self.used[rows], self.used[moved], fast=not self.precise
             )
             self.all.f[rows] += step
             total += float(step @ step)
@@ -644,11 +650,9 @@ class _DecompositionState:
             gap = self.dual = 0.0
         self.gap_before = self.last_gap
         self.last_gap, self.since_check = gap / max(abs(self.dual), 1e-300), 0
-        x = self.all.x.copy()
-        seen = Iterate(self.dual + gap, self.dual, x, self.b.copy(), x)
         # Weights are those that the duals imply, so both bounds come from one point.
         if gap <= self.iterate.primal - self.iterate.dual:
-            self.iterate = seen
+            self.iterate = self._at(self.all.x.copy(), self.dual + gap, self.dual)
         self.stalled = complete and self.idle_rounds >= _IDLE_ROUNDS
         if not complete:
             self._activate_more((each > 0) | near_violation(self.all, self.b, change))
@@ -675,8 +679,8 @@ class _DecompositionState:
             self.coefficients = summed(self.all.at, self.all.x, len(self.used))
             change = self.coefficients - before
             moved = np.flatnonzero(change)
-            self.all.f[:] += expansion_scores(
-                self.gram, self.used, change[moved], self.used[moved], fast=not self.precise
+            self.all.f[:] += self.gram.dot(
+                change[moved], self.used, self.used[moved], fast=not self.precise
             )
         self.part.x[:], self.part.f[:] = self.all.x[self.variables], self.all.f[self.rows]
         self.shrunk = [(rows, self.coefficients.copy()) for rows, _ in self.shrunk]
@@ -692,7 +696,7 @@ class _DecompositionState:
         """Compute the scores of all variables again, in float64."""
         self.summed_at = self.rounds
         self.coefficients = summed(self.all.at, self.all.x, len(self.used))
-        self.all.f[:] = expansion_scores(self.gram, self.used, self.coefficients)
+        self.all.f[:] = self.gram.dot(self.coefficients, self.used)
         self.part.f[:] = self.all.f[self.rows]
 
     def steps_on(self) -> bool:
@@ -715,7 +719,7 @@ class _DecompositionState:
 
     def _size(self) -> float:
         """Return how large the numbers are whose differences residuals are."""
-        lengths = np.sqrt(np.maximum(self.gram.diagonal[self.used], 0.0))
+        lengths = np.sqrt(np.maximum(self.problem.features.squared_norms(), 0.0))
         return magnitude(self.all, lengths, self.coefficients)
 
     def _activate_more(self, wanted: npt.NDArray[np.bool_]) -> None:

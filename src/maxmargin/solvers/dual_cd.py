@@ -13,7 +13,7 @@ from maxmargin import loops
 from maxmargin._typing import Floats
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
-from maxmargin.problems.problem import Intercept, Iterate, Point, Problem
+from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.row_sums import Passes, repaired
 
@@ -28,7 +28,7 @@ class DualCD:
     seed: int = 0
     threads: int | None = None
 
-    def iterates(self, problem: Problem, start: Point) -> Iterator[Iterate]:
+    def iterates(self, problem: LinearProblem, start: Point) -> Iterator[Iterate]:
         """Yield an iterate after each round of sweeps (unfinished ones in between).
 
         It ends when no row violates anything, or when a round took too many sweeps.
@@ -41,7 +41,7 @@ class DualCD:
             for _ in state.round():
                 yield state.unfinished
             state.check_optimality()
-            if state.at_rest or state.slow:
+            if state.converged or state.slow:
                 yield state.iterate()
                 return
 
@@ -53,11 +53,11 @@ def _least_prox(loss: Loss) -> float:
 
 
 class _DualCDState:
-    def __init__(self, problem: Problem, passes: Passes, start: Point, seed: int) -> None:
+    def __init__(self, problem: LinearProblem, passes: Passes, start: Point, seed: int) -> None:
         self.problem = problem
         self.passes = passes
         loss = problem.loss
-        n, d = problem.X.shape
+        n, d = problem.features.X.shape
         self.beta = np.zeros(n)
         self.w = np.zeros(d)
         if start.beta is not None:
@@ -67,7 +67,7 @@ class _DualCDState:
         loops.dual_cd.squared_norms(passes.rows, self.norms)
         self.tau = {
             Intercept.FREE: max(float(self.norms.mean()), _least_prox(loss)),
-            Intercept.PENALIZED: problem.lift**2,
+            Intercept.PENALIZED: problem.features.constant**2,
             Intercept.NONE: 0.0,
         }[problem.intercept]
         self.b = np.array([start.b if problem.intercept is Intercept.FREE else 0.0])
@@ -77,7 +77,7 @@ class _DualCDState:
         self.count = n
         self.random = np.array([seed + 0x9E3779B97F4A7C15], np.uint64)
         self.limits = np.array([np.inf, -np.inf])
-        self.at_rest = self.slow = False
+        self.converged = self.slow = False
         self.target = _FIRST * losses.residual_unit(loss)
         self.f, self.h = np.empty(n), np.empty(n)
         self.sharp = np.empty(n)
@@ -104,7 +104,7 @@ class _DualCDState:
             worst = np.array([0.0, 0.0])
             yield from self._sweep(worst)
             largest = max(worst[0], -worst[1])
-            self.at_rest = everything and largest == 0.0
+            self.converged = everything and largest == 0.0
             if largest <= self.target:
                 self.target *= _FACTOR
                 self.slow = False
@@ -113,7 +113,7 @@ class _DualCDState:
         if self.problem.intercept is Intercept.FREE:
             step = self.tau * float(self.beta.sum())
             self.b[0] += step
-            self.at_rest = self.at_rest and step == 0.0
+            self.converged = self.converged and step == 0.0
 
     def _sweep(self, worst: Floats) -> Iterator[None]:
         """Visit the rows that are left once, in random order, pausing now and then."""
@@ -134,7 +134,7 @@ class _DualCDState:
         fitted = self.passes.losses(self.f)
         primal = 0.5 * float(self.w @ self.w) + fitted
         if problem.intercept is Intercept.PENALIZED:
-            primal += 0.5 * (b / problem.lift) ** 2
+            primal += 0.5 * (b / problem.features.constant) ** 2
         if primal < self.primal:
             self.primal, self.best_w, self.best_b = primal, self.w.copy(), b
         beta, dual = repaired(problem, self.passes, self.beta)
@@ -154,7 +154,7 @@ class DualCDThenNewton:
     seed: int = 0
     threads: int | None = None
 
-    def iterates(self, problem: Problem, start: Point) -> Iterator[Iterate]:
+    def iterates(self, problem: LinearProblem, start: Point) -> Iterator[Iterate]:
         """Yield iterates of the one, then of the other, never worse than before."""
         best = None
         for best in DualCD(self.seed, self.threads).iterates(problem, start):

@@ -19,17 +19,18 @@ import numpy as np
 from scipy.linalg.lapack import dpstrf
 
 from maxmargin import loops
-from maxmargin._typing import Floats, Ints
+from maxmargin._typing import Floats
 from maxmargin.kernels import Linear
 from maxmargin.kernels.rows import DenseRows
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
-from maxmargin.problems.problem import Intercept, Iterate, KernelProblem, Point, Problem
+from maxmargin.problems.duality import feasible_start
+from maxmargin.problems.problem import Iterate, KernelProblem, LinearProblem, Point, Problem
 from maxmargin.solvers.decomposition import (
+    Split,
     Variables,
     dual_value,
     duality_gap,
-    feasible_start,
     is_nothing,
     magnitude,
     summed,
@@ -60,7 +61,7 @@ def pivoted_factor(K: Floats, precision: float) -> Floats:
     return Z
 
 
-# -------------------------------------------------------------------
+# ------------------------------------------------------------------- the method
 
 
 MOST_ROWS = 2000  # whose matrix is factorised
@@ -84,43 +85,45 @@ class FactorNewton:
     @staticmethod
     def takes(problem: KernelProblem) -> bool:
         """Return whether a problem is small enough, or its rows are a factor of few columns."""
-        return len(np.unique(problem.rows)) <= MOST_ROWS or FactorNewton.suits(problem)
+        return len(problem) <= MOST_ROWS or FactorNewton.suits(problem)
 
     @staticmethod
     def suits(problem: KernelProblem) -> bool:
         """Return whether rows of the linear kernel are so many that pairs would take longer."""
-        rows = problem.gram.prepared.parts[:1]
-        thin = type(problem.gram.kernel) is Linear and isinstance(rows[0], DenseRows)
-        return thin and _THIN * rows[0].terms <= len(problem.gram)
+        gram = problem.features.gram
+        rows = gram.prepared.parts[:1]
+        thin = type(gram.kernel) is Linear and isinstance(rows[0], DenseRows)
+        return thin and _THIN * rows[0].terms <= len(gram)
 
     def iterates(self, problem: KernelProblem, start: Point) -> Iterator[Iterate]:
         """Yield an iterate after each Newton step, at the weights that its duals imply."""
-        rows, at = np.unique(problem.rows, return_inverse=True)
-        factor = _Factor.of(problem, rows)
-        Z, lengths = factor.Z[at], np.linalg.norm(factor.Z, axis=1)
+        factor, split = _Factor.of(problem), Split.of(problem)
+        Z, lengths = factor.Z[problem.row], np.linalg.norm(factor.Z, axis=1)
         best, least = None, np.inf  # the gap is a sum of terms ≥ 0, so that no rounding hides it
         steps = self._of_groups if problem.totals.any() else self._of_one
         first = [] if start.beta is None else [(start.beta, False)]
         for beta, converged in chain(first, steps(problem, Z, start)):
             if best is None or not np.array_equal(beta, best.beta):
-                coefficients = summed(at, beta, len(rows))
-                variables = Variables.of(problem, at, beta, factor.scores(coefficients))
+                coefficients = problem.by_row(beta)
+                scores = factor.scores(coefficients)
+                variables = Variables.of(
+                    split.problem, split.problem.row, split.apart(beta), scores
+                )
                 gap, b, _ = duality_gap(variables, np.zeros(len(problem.totals)))
                 dual = dual_value(variables)
                 if is_nothing(variables, gap, dual, magnitude(variables, lengths, coefficients)):
                     gap, dual, converged = 0.0, 0.0, True
                 if best is None or gap < least:
-                    least, best = gap, Iterate(dual + gap, dual, beta, b, beta)
+                    least, best = gap, Iterate(dual + gap, dual, coefficients, b, beta)
             yield replace(best, converged=converged)
 
     def _of_one(
         self, problem: KernelProblem, Z: Floats, start: Point
     ) -> Iterator[tuple[Floats, bool]]:
         """Yield the duals, and whether they converged, with a free intercept or none."""
-        intercept = Intercept.FREE if len(problem.totals) else Intercept.NONE
         begun, caps = Point(beta=start.beta), _caps(problem.loss, Z)
         for cap in caps:
-            linear = Problem(Z, _capped(problem.loss, cap), intercept)
+            linear = Problem.linear(Z, _capped(problem.loss, cap), problem.intercept)
             steps = Newton(self.threads).iterates(linear, begun)
             for step in islice(steps, None if cap == caps[-1] else _STEPS):
                 yield step.beta, step.converged and cap == caps[-1]
@@ -135,7 +138,9 @@ class FactorNewton:
         self, problem: KernelProblem, Z: Floats, start: Point
     ) -> Iterator[tuple[Floats, bool]]:
         """Yield the duals, and whether they converged, of a ν-form."""
-        beta = feasible_start(problem) if start.beta is None else start.beta
+        beta = start.beta
+        if beta is None:
+            beta = feasible_start(problem.loss, problem.groups, problem.totals)
         apart, begun = 0.0, Point(beta=np.append(beta, -problem.totals))
         for _ in range(_CENTRES):
             machine = _Joined.of(problem, Z, beta, apart)
@@ -160,12 +165,12 @@ class _Factor:
     K: Floats | None
 
     @classmethod
-    def of(cls, problem: KernelProblem, rows: Ints) -> "_Factor":
-        """Return a factor of the Gram matrix of these rows."""
-        exact = problem.gram.exact[rows]
+    def of(cls, problem: KernelProblem) -> "_Factor":
+        """Return a factor of the Gram matrix of a problem's rows."""
+        gram, rows = problem.features.gram, problem.features.rows
         if FactorNewton.suits(problem):
-            return cls(exact.parts[0].values, None)
-        K = np.asarray(problem.gram.kernel.block(exact, exact), np.float64)
+            return cls(gram.exact[rows].parts[0].values, None)
+        K = gram.block(rows, rows)
         return cls(pivoted_factor(K, max(len(K), 100) * float(np.finfo(np.float64).eps)), K)
 
     def scores(self, coefficients: Floats) -> Floats:
@@ -179,7 +184,7 @@ class _Factor:
 class _Joined:
     """A ν-form as a linear machine with one intercept, residuals measured in units."""
 
-    linear: Problem
+    linear: LinearProblem
     width: int  # of the factor
     unit: float
     apart: float  # s₀
@@ -205,7 +210,7 @@ class _Joined:
         X = np.zeros((len(side), Z.shape[1] + count - 1))
         X[: len(Z), : Z.shape[1]] = Z
         X[:, Z.shape[1] :] = length * side[:, np.newaxis]
-        return cls(Problem(X, joined, Intercept.FREE), Z.shape[1], unit, apart, length)
+        return cls(Problem.linear(X, joined), Z.shape[1], unit, apart, length)
 
     def start(self, point: Point) -> Point:
         """Return a point as a start of this machine, at the centre of its penalty."""

@@ -21,7 +21,7 @@ from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpstrf
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.kernels.blas import one_blas_thread
+from maxmargin.threads import one_blas_thread
 
 # ------------------------------------------------------------------- hulls
 #
@@ -415,7 +415,7 @@ class _CorralPlan:
         return weights
 
 
-# -------------------------------------------------------------------
+# ------------------------------------------------------------------- the search over all rows
 
 
 _JOINING = 512  # rows that join the pool after all were looked at

@@ -25,7 +25,8 @@ import scipy.sparse as sp
 from maxmargin._typing import Floats, Ints
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
-from maxmargin.problems.problem import Intercept, Iterate, Point, Problem
+from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point
+from maxmargin.solvers.conjugate_gradients import solve_by_products
 from maxmargin.solvers.polish import polished
 from maxmargin.solvers.row_sums import Passes, Sums
 
@@ -43,7 +44,7 @@ _RIDGE = 1e-13  # added to a unit diagonal
 _MANY_COLUMNS = 2000
 _MANY_ROWS = 4000  # active rows beyond which a system is solved by conjugate gradients
 _CG_STEPS = 60
-_CG_TOL = 1e-3
+_CG_TOL = 0.03  # of the residual
 
 
 class System(Protocol):
@@ -58,9 +59,9 @@ class System(Protocol):
         ...
 
 
-def system_for(problem: Problem, passes: Passes) -> System:
+def system_for(problem: LinearProblem, passes: Passes) -> System:
     """Return the kind of system that is cheaper for this shape of data."""
-    n, d = problem.X.shape
+    n, d = problem.features.X.shape
     wide = d > _MANY_COLUMNS or d > n
     return RowSystem(problem, passes) if wide else ColumnSystem(problem, passes)
 
@@ -68,7 +69,7 @@ def system_for(problem: Problem, passes: Passes) -> System:
 class ColumnSystem:
     """One unknown per column."""
 
-    def __init__(self, problem: Problem, passes: Passes) -> None:
+    def __init__(self, problem: LinearProblem, passes: Passes) -> None:
         self.problem = problem
         self.passes = passes
 
@@ -83,7 +84,7 @@ class ColumnSystem:
         diagonal = np.arange(d + 1)
         H[diagonal[:d], diagonal[:d]] += 1.0
         if self.problem.intercept is Intercept.PENALIZED:
-            H[d, d] += 1.0 / self.problem.lift**2
+            H[d, d] += 1.0 / self.problem.features.constant**2
         elif self.problem.intercept is Intercept.NONE:
             H[d, :] = H[:, d] = 0.0
         if H[d, d] == 0.0:
@@ -94,10 +95,10 @@ class ColumnSystem:
 class RowSystem:
     """One unknown per active row; products of rows are kept from step to step."""
 
-    def __init__(self, problem: Problem, passes: Passes) -> None:
+    def __init__(self, problem: LinearProblem, passes: Passes) -> None:
         self.problem = problem
         self.passes = passes
-        self.cache = _Products(problem.X, passes.centre)
+        self.cache = _Products(problem.features.X, passes.centre)
 
     def prepare(self, beta: Floats, h: Floats, sums: Sums) -> tuple[Floats, Floats]:
         """Note which rows are active."""
@@ -124,7 +125,7 @@ class RowSystem:
     def _intercept_ridge(self) -> float:
         """Return the second derivative of the intercept's penalty."""
         if self.problem.intercept is Intercept.PENALIZED:
-            return 1.0 / self.problem.lift**2
+            return 1.0 / self.problem.features.constant**2
         return 0.0 if self.problem.intercept is Intercept.FREE else np.inf
 
     def _by_gradients(self, gradient: Floats) -> Floats:
@@ -141,20 +142,7 @@ class RowSystem:
                 out[-1] = p[-1]
             return out
 
-        x, r = np.zeros(len(gradient)), -gradient
-        z = r / scale
-        p, rz = z, float(r @ z)
-        enough = _CG_TOL * rz
-        for _ in range(_CG_STEPS):
-            if rz <= enough:
-                break
-            Hp = times(p)
-            a = rz / float(p @ Hp)
-            x, r = x + a * p, r - a * Hp
-            z = r / scale
-            rz, before = float(r @ z), rz
-            p = z + (rz / before) * p
-        return x
+        return solve_by_products(times, -gradient, scale, steps=_CG_STEPS, enough=_CG_TOL)
 
 
 class _Products:
@@ -239,23 +227,12 @@ def _dense(K: Any) -> Floats:
     return np.asarray(K.toarray() if sp.issparse(K) else K)
 
 
-# -------------------------------------------------------------------
+# ------------------------------------------------------------------- the method
 
 
-_WIDE = 2.0  # first width of smoothing, in units of the targets' scale
-_SHRINK = 4.0
-_NARROW = 1e-10
-_NEAR = 0.4  # the part of the gap that the inner problem may contribute when the prox centre moves
-_LINE = 0.02  # how much of its slope a line search may leave
-_ROUNDING = 1e-15
-_ROUGHLY = 1e-9
+_ROUNDING = 1e-15  # of the objective: steps that promise less do not count
+_ROUGHLY = 1e-9  # of the objective, by which a solution of the conditions may be off
 _EXACT = 1e-13  # relative gap that counts as none
-_POLISH = 1e-3  # relative gap from which it is worth trying to solve the conditions directly
-
-_SAMPLE_ROWS = 4000
-_SAMPLE_PER_COLUMN = 20
-_SAMPLE_PART = 16
-_SAMPLE_GAP = 1e-3
 
 
 @dataclass(frozen=True)
@@ -263,8 +240,18 @@ class Newton:
     """Settings of the method."""
 
     threads: int | None = None
+    first_width: float = 2.0  # of smoothing, in units of the targets' scale
+    narrowing: float = 4.0  # by which the width is divided when the prox centre moves
+    least_width: float = 1e-10
+    inner_part: float = 0.4  # of the gap, that the inner problem may add when the centre moves
+    line_rest: float = 0.02  # how much of its slope a line search may leave
+    polish_gap: float = 1e-3  # from which it is worth trying to solve the conditions directly
+    sample_rows: int = 4000  # of a subsample, at least
+    sample_per_column: int = 20
+    sample_part: int = 16  # of the rows: one in so many
+    sample_gap: float = 1e-3  # at which the subsample is solved well enough
 
-    def iterates(self, problem: Problem, start: Point) -> Iterator[Iterate]:
+    def iterates(self, problem: LinearProblem, start: Point) -> Iterator[Iterate]:
         """Yield an iterate after each Newton step, and unfinished ones on subsamples."""
         width = None
         if start.w is None and start.beta is None:
@@ -276,16 +263,16 @@ class Newton:
                     if start.w is None
                     else replace(nothing, primal=np.inf, w=start.w, b=start.b)
                 )
-        state = _NewtonState(problem, Passes(problem, self.threads), start, width)
+        state = _NewtonState(self, problem, start, width)
         while True:
             yield state.iterate()
             if not state.advance():
                 return
 
-    def _subsample_starts(self, problem: Problem) -> Iterator[tuple[Point, float | None]]:
+    def _subsample_starts(self, problem: LinearProblem) -> Iterator[tuple[Point, float | None]]:
         """Solve ever larger samples roughly, yielding where to start from on all rows."""
-        n, d = problem.X.shape
-        size = max(_SAMPLE_ROWS, _SAMPLE_PER_COLUMN * d, n // _SAMPLE_PART)
+        n, d = problem.features.X.shape
+        size = max(self.sample_rows, self.sample_per_column * d, n // self.sample_part)
         if 4 * size > n:
             return
         sample = _sampled(problem, size)
@@ -293,8 +280,8 @@ class Newton:
         for begun in self._subsample_starts(sample):
             start, width = begun
             yield begun
-        state = _NewtonState(sample, Passes(sample, self.threads), start, width)
-        while state.iterate().relative_gap > _SAMPLE_GAP and state.advance():
+        state = _NewtonState(self, sample, start, width)
+        while state.iterate().relative_gap > self.sample_gap and state.advance():
             yield state.start(), 2 * state.width
         yield state.start(), 2 * state.width
 
@@ -303,11 +290,11 @@ class _NewtonState:
     """Where the method stands, and the best bounds so far."""
 
     def __init__(
-        self, problem: Problem, passes: Passes, start: Point, width: float | None = None
+        self, settings: Newton, problem: LinearProblem, start: Point, width: float | None = None
     ) -> None:
-        self.problem = problem
-        self.passes = passes
-        n, d = problem.X.shape
+        self.settings, self.problem = settings, problem
+        self.passes = passes = Passes(problem, settings.threads)
+        n, d = problem.features.X.shape
         self.w = np.zeros(d) if start.w is None else np.array(start.w, dtype=np.float64)
         b = _first_intercept(problem) if start.w is None else float(start.b)
         self.b = b + float(passes.centre @ self.w)
@@ -317,12 +304,12 @@ class _NewtonState:
         self.scale = losses.residual_unit(problem.loss)
         self.prox_centre = _first_prox_centre(problem.loss, start.beta)
         if width is None:
-            width = self.scale * (_WIDE if start.w is None else 0.1)
-        self.width = width
+            width = self.scale * (settings.first_width if start.w is None else 0.1)
+        self.smooth = bool((problem.loss.quadratic > 0).all())
+        self.width = 0.0 if self.smooth else width  # what is smooth need not be smoothed
         self.primal, self.dual = np.inf, -np.inf
         self.best_w, self.best_b, self.best_beta = self.w, self.b, np.zeros(n)
         self.converged = False
-        self.smooth = bool((problem.loss.quadratic > 0).all())
         self._check_optimality()
 
     def start(self) -> Point:
@@ -349,7 +336,7 @@ class _NewtonState:
         self.gains, self.losses = self.system.prepare(self.beta, self.h, self.sums)
         primal = 0.5 * float(self.w @ self.w) + self.sums.loss
         if self.problem.intercept is Intercept.PENALIZED:
-            primal += 0.5 * (self.b / self.problem.lift) ** 2
+            primal += 0.5 * (self.b / self.problem.features.constant) ** 2
         if primal < self.primal:
             self.primal, self.best_w, self.best_b = primal, self.w.copy(), self.b
         dual, repair = self._dual(self.sums)
@@ -370,11 +357,10 @@ class _NewtonState:
         dual = sums.dual(gain_scale, lost_scale) - 0.5 * float(implied @ implied)
         repair = sums.dual(1.0, 1.0) - 0.5 * float(as_it_is @ as_it_is) - dual
         if self.problem.intercept is Intercept.PENALIZED:
-            dual -= 0.5 * (self.problem.lift * (sums.gain - sums.lost)) ** 2
-            repair = (
-                0.5
-                * (self.b / self.problem.lift - self.problem.lift * (sums.gain - sums.lost)) ** 2
-            )
+            dual -= 0.5 * (self.problem.features.constant * (sums.gain - sums.lost)) ** 2
+            constant = self.problem.features.constant
+            away = self.b / constant - constant * (sums.gain - sums.lost)
+            repair = 0.5 * away * away
         if dual > self.dual:
             self.dual = dual
             self.best_beta = np.where(self.beta > 0, gain_scale, lost_scale) * self.beta
@@ -390,7 +376,7 @@ class _NewtonState:
         moves = decrement > _ROUNDING * abs(self.primal)
         if moves:
             self._move(step, decrement)
-        if self.inner <= _NEAR * self.gap or not moves:
+        if self.inner <= self.settings.inner_part * self.gap or not moves:
             self._tighten()
             self._polish()
         self._check_optimality()
@@ -400,7 +386,7 @@ class _NewtonState:
 
     def _polish(self) -> None:
         """Try whether the free duals are known by now: then the rest is linear equations."""
-        if self.smooth or self.primal - self.dual > _POLISH * abs(self.primal):
+        if self.smooth or self.primal - self.dual > self.settings.polish_gap * abs(self.primal):
             return
         point = polished(self.problem, self.passes, self.beta, self.b)
         if point is None:
@@ -423,7 +409,7 @@ class _NewtonState:
     def _gradient(self) -> Floats:
         g = np.append(self.w - self.gains - self.losses, self.sums.lost - self.sums.gain)
         if self.problem.intercept is Intercept.PENALIZED:
-            g[-1] += self.b / self.problem.lift**2
+            g[-1] += self.b / self.problem.features.constant**2
         elif self.problem.intercept is Intercept.NONE:
             g[-1] = 0.0
         return g
@@ -433,8 +419,8 @@ class _NewtonState:
         self.passes.scores(p, p_b, self.q)
         fixed, square = float(self.w @ p), float(p @ p)
         if self.problem.intercept is Intercept.PENALIZED:
-            fixed += self.b * p_b / self.problem.lift**2
-            square += (p_b / self.problem.lift) ** 2
+            fixed += self.b * p_b / self.problem.features.constant**2
+            square += (p_b / self.problem.features.constant) ** 2
         t = self._line_search(fixed, square, decrement)
         self.w = self.w + t * p
         self.b += t * p_b
@@ -447,7 +433,7 @@ class _NewtonState:
             slope, curve = self.passes.line(self.f, self.q, self.prox_centre, self.width, t)
             slope += fixed + t * square
             curve += square
-            if abs(slope) <= _LINE * decrement:
+            if abs(slope) <= self.settings.line_rest * decrement:
                 return t
             low, high = (t, high) if slope < 0 else (low, t)
             t = t - slope / curve if curve > 0 else np.inf
@@ -460,18 +446,17 @@ class _NewtonState:
         self.passes.scores(self.w, self.b, self.f)  # rounding adds up in f
         self.passes.duals(self.f, self.prox_centre, self.width, self.beta, self.h)
         np.copyto(self.prox_centre, self.beta)
-        self.width = max(self.width / _SHRINK, _NARROW * self.scale)
+        if not self.smooth:
+            narrower = self.width / self.settings.narrowing
+            self.width = max(narrower, self.settings.least_width * self.scale)
 
 
-def _first_intercept(problem: Problem) -> float:
+def _first_intercept(problem: LinearProblem) -> float:
     """Return where to start b: at the middle of the targets in regression, else at 0."""
     loss = problem.loss
     two_sided = bool(((loss.low < 0) & (loss.high > 0)).all())
-    return float(np.median(loss.target)) if _is_free(problem) and two_sided else 0.0
-
-
-def _is_free(problem: Problem) -> bool:
-    return problem.intercept is Intercept.FREE
+    free = problem.intercept is Intercept.FREE
+    return float(np.median(loss.target)) if free and two_sided else 0.0
 
 
 def _complementarity(loss: Loss, f: Floats, beta: Floats) -> float:
@@ -495,15 +480,15 @@ def _first_prox_centre(loss: Loss, beta: Floats | None) -> Floats:
     return 0.5 * (low + high)
 
 
-def _sampled(problem: Problem, size: int) -> Problem:
+def _sampled(problem: LinearProblem, size: int) -> LinearProblem:
     """Return the problem on some of the rows, each counting for several."""
-    n = problem.X.shape[0]
+    n = len(problem)
     rows = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
-    return replace(problem, X=problem.X[rows], loss=problem.loss.take(rows).scaled(n / size))
+    return problem.take(rows).scaled(n / size)
 
 
-def _nothing(problem: Problem) -> Iterate:
+def _nothing(problem: LinearProblem) -> Iterate:
     """Return what is known before anything is: the iterate w = 0."""
-    n, d = problem.X.shape
+    n, d = problem.features.X.shape
     primal = float(losses.values(problem.loss, np.zeros(n)).sum())
     return Iterate(primal, 0.0, np.zeros(d), 0.0, np.zeros(n), finished=False)

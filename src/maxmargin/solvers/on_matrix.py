@@ -11,7 +11,8 @@ from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.kernels.rows import FloatArray
 from maxmargin.loops.records import Loss
-from maxmargin.problems.duality import best_intercept
+from maxmargin.problems.duality import best_intercept, snapped
+from maxmargin.problems.losses import split_tube
 
 # ------------------------------------------------------------------- active sets
 #
@@ -126,7 +127,6 @@ def _exchange(step: Floats, forces: Floats, held: Ints, down: Floats, up: Floats
 COPIED = 0.6  # part of the rows of a problem that are copied together at most
 _BLOCK = 256  # variables
 ROUNDS = 20_000  # for each cost
-SMALL = 2000  # rows up to which a matrix in float64 costs little
 
 
 class Room(NamedTuple):
@@ -162,16 +162,31 @@ class OnMatrix:
     x: Floats  # where to start at the first cost; then the solution at the last
     f: Floats  # its scores
 
+    split: bool  # whether a dual with a kink at 0 is two variables, one ≥ 0 and one ≤ 0
+
     @classmethod
     def stated(cls, loss: Loss, free: bool, rows: Ints) -> Self:
-        """Return a problem whose variables belong to these rows of the matrix."""
+        """Return a problem whose duals belong to these rows of the matrix."""
         place, at = np.unique(rows, return_inverse=True)
-        return cls(loss, free, place, at, np.zeros(len(rows)), np.zeros(len(place)))
+        split = loss.epsilon > 0
+        if split:
+            loss, at = split_tube(loss), np.tile(at, 2)
+        return cls(loss, free, place, at, np.zeros(len(at)), np.zeros(len(place)), split)
+
+    @property
+    def duals(self) -> Floats:
+        """The solution."""
+        return np.asarray(np.sum(np.split(self.x, 2), axis=0)) if self.split else self.x
+
+    @property
+    def rows(self) -> Ints:
+        """The row of the matrix that each dual belongs to."""
+        return self.place[self.at[: len(self.at) // (1 + self.split)]]
 
     def start(self, cost: float, duals: Floats, scores: Floats) -> None:
         """Start from duals, as far as limits and sum allow; scores say which give way first."""
         low, high = cost * self.loss.low, cost * self.loss.high
-        self.x[:] = np.clip(duals, low, high)
+        self.x[:] = np.clip(np.tile(duals, 1 + self.split), low, high)
         if self.free:
             x = _balanced(self.loss, low, high, self.x, scores[self.at])
             self.x[:] = snapped(x, low, high)
@@ -247,16 +262,6 @@ class OnMatrix:
         """Set the scores that belong to x."""
         self.f[:] = 0.0
         _add_rows(K, runs, self.place, self._by_row(), self.f)
-
-
-def snapped(x: Floats, low: Floats, high: Floats) -> Floats:
-    """Return x within its limits, and at a limit where rounding alone keeps it from that.
-
-    It would pass for free otherwise, and set the intercept.
-    """
-    near = _ROUNDING * (high - low)
-    near[~np.isfinite(near)] = 0.0
-    return np.where(x >= high - near, high, np.where(x <= low + near, low, x))
 
 
 def _add_rows(K: FloatArray, runs: Ints, place: Ints, coefficients: Floats, f: Floats) -> None:

@@ -9,7 +9,7 @@ kernel. Rosenblatt (1958); Freund & Schapire (1999).
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import InitVar, dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,135 +27,12 @@ from maxmargin.problems.row_cache import RowCache
 _WORK_PER_ITERATE = 2**23
 
 
-# ------------------------------------------------------------------- epochs, and when they end
-
-
 class Counts(NamedTuple):
     """Visits, mistakes (y f ≤ 0) and updates (y f ≤ margin) so far, in units of weight."""
 
     visits: float = 0.0
     mistakes: float = 0.0
     updates: float = 0.0
-
-
-class MistakeDrivenLearner(Protocol):
-    """A perceptron at work on given rows."""
-
-    @property
-    def counts(self) -> Counts:
-        """Visits, mistakes and updates so far."""
-        ...
-
-    def visit(self, order: Ints) -> Iterator[None]:
-        """Visit rows in the given order, yielding now and then."""
-        ...
-
-    def training_scores(self) -> Floats:
-        """Return f on the training rows: (n, 1) for two classes, else (n, K)."""
-        ...
-
-    def snapshot(self) -> Any:
-        """Return a copy of the weights."""
-        ...
-
-    def restore(self, snapshot: Any) -> None:
-        """Go back to a snapshot."""
-        ...
-
-    def relative_change(self, snapshot: Any) -> float:
-        """Return ‖w − w'‖/‖w‖ for an earlier w'."""
-        ...
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """An iterate: some visits of an epoch, ``finished`` when they complete it."""
-
-    learner: MistakeDrivenLearner
-    mistakes: float
-    updates: float
-    finished: bool
-
-    def __str__(self) -> str:
-        return f"{self.mistakes:g} mistakes, {self.updates:g} updates"
-
-
-def run_epochs(learner: MistakeDrivenLearner, orders: Iterable[Ints]) -> Iterator[Epoch]:
-    """Yield the state of a learner after some visits at a time; each order of rows is an epoch."""
-    for order in orders:
-        before = learner.counts
-        for _ in learner.visit(order):
-            yield _epoch(learner, before, finished=False)
-        yield _epoch(learner, before, finished=True)
-
-
-def _epoch(learner: MistakeDrivenLearner, before: Counts, finished: bool) -> Epoch:
-    now = learner.counts
-    return Epoch(learner, now.mistakes - before.mistakes, now.updates - before.updates, finished)
-
-
-def draw_orders(rows: Ints, shuffle: bool, rng: np.random.Generator) -> Iterator[Ints]:
-    """Yield the same rows forever, with ``shuffle`` in a new random order each time."""
-    while True:
-        yield rng.permutation(rows) if shuffle else rows
-
-
-class AllCorrect:
-    """Stop after an epoch without an update: no further epoch would change anything."""
-
-    def __call__(self, epoch: Epoch) -> Status | None:
-        """Return ALL_CORRECT or None."""
-        return Status.ALL_CORRECT if epoch.updates == 0.0 else None
-
-
-class SmallChange:
-    """Stop when the weights moved by less than ``tol`` of their length over an epoch."""
-
-    def __init__(self, learner: MistakeDrivenLearner, tol: float) -> None:
-        self.tol = tol
-        self.previous = learner.snapshot()
-
-    def __call__(self, epoch: Epoch) -> Status | None:
-        """Return SMALL_CHANGE or None."""
-        change = epoch.learner.relative_change(self.previous)
-        self.previous = epoch.learner.snapshot()
-        return Status.SMALL_CHANGE if change < self.tol else None
-
-
-class Pocket:
-    """A rule that never stops a run, but remembers the weights that did best."""
-
-    def __init__(self, learner: Any, merit: Callable[[], float]) -> None:
-        self._learner, self._merit = learner, merit
-        self.merit = merit()
-        self.snapshot = learner.snapshot()
-
-    def __call__(self, _epoch: Any) -> Status | None:
-        """Keep the weights if they are better; never stop."""
-        self.update()
-        return None
-
-    def update(self) -> None:
-        """Keep the learner's weights if they are better than those kept."""
-        merit = self._merit()
-        if merit > self.merit:
-            self.merit, self.snapshot = merit, self._learner.snapshot()
-
-
-class NoImprovement:
-    """Stop when a score has not improved for ``patience`` epochs."""
-
-    def __init__(self, score: Callable[[], float], patience: int) -> None:
-        self._score = score
-        self.patience = patience
-        self.best, self.since = -np.inf, 0
-
-    def __call__(self, _epoch: Any) -> Status | None:
-        """Return HELD_OUT or None."""
-        score = self._score()
-        self.since = 0 if score > self.best else self.since + 1
-        self.best = max(score, self.best)
-        return Status.HELD_OUT if self.since >= self.patience else None
 
 
 def _ratio(change: float, size: float) -> float:
@@ -168,7 +45,7 @@ def _ratio(change: float, size: float) -> float:
 
 @dataclass
 class LinearState:
-    """What a perceptron has learnt so far: all that the next chunk of rows needs.
+    """What a perceptron has learnt so far, which is all that the next chunk of rows needs.
 
     Weights (d,) and intercept (1,) for two classes; (d, K) and (K,) for more. ``lag`` is Σ t·(the
     update made after t visits), so that the mean of (w, b) after each visit is (w, b) − lag/visits.
@@ -216,7 +93,7 @@ class LinearLearner:
         self._weight = weight
         state.counters[3] = 0.0
         self._full_logs: list[Updates] = []
-        self._log, self._used = Updates.room(1024 if rule.logged else 0), np.zeros(1, np.int64)
+        self._log, self._used = Updates.empty(1024 if rule.logged else 0), np.zeros(1, np.int64)
         self.squared_radius = loops.perceptron.largest_squared_norm(self._rows, X.shape[0])
 
     @property
@@ -251,7 +128,7 @@ class LinearLearner:
         )
         if self.rule.logged and self._used[0] == len(self._log.row):
             self._full_logs.append(self._log)
-            self._log, self._used = Updates.room(2 * len(self._log.row)), np.zeros(1, np.int64)
+            self._log, self._used = Updates.empty(2 * len(self._log.row)), np.zeros(1, np.int64)
         visited: int = one_pass(
             self._rows, self._y, self._weight, order, self.rule, state.weights, state.intercept,
             state.lag, state.lag_intercept, state.counters, self._log, self._used,
@@ -431,3 +308,89 @@ class KernelLearner:
         step = (self.now.scores - self.now.intercept) - (snapshot.scores - snapshot.intercept)
         change = float(np.sum((self.now.coefficients - snapshot.coefficients) * step))
         return _ratio(np.sqrt(max(change, 0.0)), np.sqrt(self.squared_norm()))
+
+
+# ------------------------------------------------------------------- epochs, and when they end
+
+Learner = LinearLearner | KernelLearner
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """An iterate: some visits of an epoch, ``finished`` when they complete it."""
+
+    learner: Learner
+    mistakes: float
+    updates: float
+    finished: bool
+
+    def __str__(self) -> str:
+        return f"{self.mistakes:g} mistakes, {self.updates:g} updates"
+
+
+def run_epochs(learner: Learner, orders: Iterable[Ints]) -> Iterator[Epoch]:
+    """Yield the state of a learner after some visits at a time; each order of rows is an epoch."""
+    for order in orders:
+        before = learner.counts
+        for _ in learner.visit(order):
+            yield _epoch(learner, before, finished=False)
+        yield _epoch(learner, before, finished=True)
+
+
+def _epoch(learner: Learner, before: Counts, finished: bool) -> Epoch:
+    now = learner.counts
+    return Epoch(learner, now.mistakes - before.mistakes, now.updates - before.updates, finished)
+
+
+def draw_orders(rows: Ints, shuffle: bool, rng: np.random.Generator) -> Iterator[Ints]:
+    """Yield the same rows forever, with ``shuffle`` in a new random order each time."""
+    while True:
+        yield rng.permutation(rows) if shuffle else rows
+
+
+def stop_if_correct(epoch: Epoch) -> Status | None:
+    """Stop after an epoch without an update: no further epoch would change anything."""
+    return Status.ALL_CORRECT if epoch.updates == 0.0 else None
+
+
+class SmallChange:
+    """Stop when the weights moved by less than ``tol`` of their length over an epoch."""
+
+    def __init__(self, learner: Learner, tol: float) -> None:
+        self.tol = tol
+        self.previous: Any = learner.snapshot()
+
+    def __call__(self, epoch: Epoch) -> Status | None:
+        """Return SMALL_CHANGE or None."""
+        change = epoch.learner.relative_change(self.previous)
+        self.previous = epoch.learner.snapshot()
+        return Status.SMALL_CHANGE if change < self.tol else None
+
+
+class NoImprovement:
+    """Stop when a score has not improved for ``patience`` epochs."""
+
+    def __init__(self, score: Callable[[], float], patience: int) -> None:
+        self.score, self.patience = score, patience
+        self.best, self.since = -np.inf, 0
+
+    def __call__(self, _epoch: Epoch) -> Status | None:
+        """Return HELD_OUT or None."""
+        score = self.score()
+        self.since = 0 if score > self.best else self.since + 1
+        self.best = max(score, self.best)
+        return Status.HELD_OUT if self.since >= self.patience else None
+
+
+class Pocket:
+    """A rule that never stops a run, but remembers the weights with the best score."""
+
+    def __init__(self, learner: Learner, score: Callable[[], float]) -> None:
+        self.learner, self.score = learner, score
+        self.best, self.snapshot = score(), learner.snapshot()
+
+    def __call__(self, _epoch: Epoch | None = None) -> None:
+        """Keep the weights if they are better than those kept."""
+        score = self.score()
+        if score > self.best:
+            self.best, self.snapshot = score, self.learner.snapshot()

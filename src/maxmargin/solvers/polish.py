@@ -16,7 +16,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.problems.problem import Intercept, Problem
+from maxmargin.problems.problem import Intercept, LinearProblem
 from maxmargin.solvers.row_sums import Passes
 
 _MOST_FREE = 3000
@@ -35,7 +35,7 @@ class Polished(NamedTuple):
     rounding: float  # of a duality gap computed here
 
 
-def polished(problem: Problem, passes: Passes, beta: Floats, b: float) -> Polished | None:
+def polished(problem: LinearProblem, passes: Passes, beta: Floats, b: float) -> Polished | None:
     """Return the point with these free duals, or None if they were not the right ones."""
     loss = problem.loss
     free = np.flatnonzero((beta > loss.low) & (beta < loss.high) & (beta != 0.0))
@@ -45,7 +45,7 @@ def polished(problem: Problem, passes: Passes, beta: Floats, b: float) -> Polish
         return None
     if not len(free):  # every dual is at a bound: nothing is left to solve for
         return Polished(passes.combination(beta), b, beta, 0.0)
-    rows = _written_out(problem.X[free]) - passes.centre
+    rows = _written_out(problem.features.X[free]) - passes.centre
     beta = beta.copy()
     wanted = loss.target[free] - loss.epsilon * np.sign(beta[free])
     border: _Border | _RowBorder = (
@@ -55,7 +55,7 @@ def polished(problem: Problem, passes: Passes, beta: Floats, b: float) -> Polish
         w = passes.combination(beta)
         total = float(beta.sum())
         if problem.intercept is Intercept.PENALIZED:
-            b = problem.lift**2 * total
+            b = problem.features.constant**2 * total
         step, step_b = border.solve(wanted - rows @ w - b, total)
         beta[free] += step
         b += step_b
@@ -64,7 +64,7 @@ def polished(problem: Problem, passes: Passes, beta: Floats, b: float) -> Polish
     beta = np.clip(beta, loss.low, loss.high)
     w = passes.combination(beta)
     if problem.intercept is Intercept.PENALIZED:
-        b = problem.lift**2 * float(beta.sum())
+        b = problem.features.constant**2 * float(beta.sum())
     # Sums of many βx carry more rounding than the equations for w itself.
     step_w, step_b = border.corrected(wanted - rows @ w - b)
     size = float((np.abs(rows) @ np.abs(w)).max()) + abs(b) + 1.0
@@ -72,7 +72,7 @@ def polished(problem: Problem, passes: Passes, beta: Floats, b: float) -> Polish
     return Polished(w + step_w, b + step_b, beta, rounding)
 
 
-def _within(problem: Problem, beta: Floats, free: Ints, wanted: Floats) -> bool:
+def _within(problem: LinearProblem, beta: Floats, free: Ints, wanted: Floats) -> bool:
     """Return whether the free duals, changed, are within their bounds and on their side."""
     loss = problem.loss
     changed = beta[free]
@@ -86,15 +86,15 @@ def _within(problem: Problem, beta: Floats, free: Ints, wanted: Floats) -> bool:
 class _Border:
     """The equations for changes of the free duals and of b, in a basis of what rows can do."""
 
-    def __init__(self, problem: Problem, rows: Floats) -> None:
+    def __init__(self, problem: LinearProblem, rows: Floats) -> None:
         self.free = problem.intercept is Intercept.FREE
         ones = np.ones((len(rows), 1))
         if problem.intercept is Intercept.PENALIZED:
-            rows = np.hstack([rows, problem.lift * ones])
+            rows = np.hstack([rows, problem.features.constant * ones])
         size = np.sqrt((rows * rows).mean(axis=0))
         unit = rows / np.where(size > 0, size, 1.0)
         spanning = np.hstack([unit, ones]) if self.free else unit
-        self.size, self.width = np.where(size > 0, size, 1.0), problem.X.shape[1]
+        self.size, self.width = np.where(size > 0, size, 1.0), problem.features.X.shape[1]
         self.spanning = spanning
         basis, triangle, _ = scipy.linalg.qr(spanning, mode="economic", pivoting=True)
         diagonal = np.abs(np.diag(triangle))
@@ -123,12 +123,12 @@ class _Border:
 class _RowBorder:
     """The same equations where rows are fewer than columns: in their products."""
 
-    def __init__(self, problem: Problem, rows: Floats) -> None:
+    def __init__(self, problem: LinearProblem, rows: Floats) -> None:
         self.free = problem.intercept is Intercept.FREE
         self.rows = rows
         self.products = rows @ rows.T
         if problem.intercept is Intercept.PENALIZED:
-            self.products += problem.lift**2
+            self.products += problem.features.constant**2
 
     def solve(self, residual: Floats, total: float) -> tuple[Floats, float]:
         """Return the changes that make the residuals vanish, and Σβ with a free intercept."""

@@ -17,6 +17,7 @@ and shift. The duals reached become the next anchor and smoothing shrinks: the m
 multipliers, so that the gap closes before smoothing is gone. Rockafellar (1976).
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -28,11 +29,171 @@ import scipy.sparse as sp
 
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
-from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
-from maxmargin.problems.problem import Intercept, Iterate, Point, Problem
-from maxmargin.solvers.columns import Design, design_of
+from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point
+from maxmargin.solvers.conjugate_gradients import solve_by_products
+from maxmargin.threads import one_blas_thread
+
+# ------------------------------------------------------------------- columns
+#
+# The matrix of a linear machine as solvers by columns see it, dense or sparse.
+#
+# A penalized intercept is one more column, of ones; a free one lets dense rows be taken from their
+# mean. Dense rows are never copied for that, sparse ones are kept by rows and by columns.
+
+
+_BLOCK = 1 << 20  # numbers copied at a time
+
+
+class Design:
+    """A matrix X (its rows taken from ``centre``) and the sums a solver by columns asks for."""
+
+    def __init__(self, X: Any, centre: Floats) -> None:
+        self.centre = centre
+        self.shape: tuple[int, int] = X.shape
+        self._rows = loops.rows.rows(X)
+
+    def scores(self, w: Floats) -> Floats:
+        """Return Xw."""
+        out = np.empty(self.shape[0])
+        loops.columns.scores(self._rows, self.centre, w, out)
+        return out
+
+    def gradients(self, beta: Floats) -> Floats:
+        """Return Xᵀβ."""
+        out = np.zeros(self.shape[1])
+        loops.columns.gradients(self._rows, self.centre, beta, out)
+        return out
+
+    @abstractmethod
+    def change(self, picked: Ints, steps: Floats) -> Floats:
+        """Return Xw for w = steps in the picked columns and 0 elsewhere."""
+
+    @abstractmethod
+    def masses(self, weight: Floats) -> Floats:
+        """Return Σᵢ weightᵢ xᵢⱼ² for each column."""
+
+    @abstractmethod
+    def entries(self, width: int) -> float:
+        """Return about how many entries of a row are in so many columns."""
+
+    @abstractmethod
+    def add_products(self, gram: Floats, picked: Ints, rows: Ints, change: Floats) -> None:
+        """Add Σ changeᵢ xᵢxᵢᵀ over some rows, in the picked columns, to gram."""
+
+    @abstractmethod
+    def restricted(self, picked: Ints, rows: Ints, scale: Floats) -> Any:
+        """Return the picked columns, of some rows (renumbered) times their scale."""
+
+
+class _Dense(Design):
+    def change(self, picked: Ints, steps: Floats) -> Floats:
+        w = np.zeros(self.shape[1])
+        w[picked] = steps
+        return self.scores(w)
+
+    def masses(self, weight: Floats) -> Floats:
+        out = np.zeros(self.shape[1])
+        loops.columns.dense_masses(self._rows.values, self.centre, weight, out)
+        return out
+
+    def entries(self, width: int) -> float:
+        return float(width)
+
+    def add_products(self, gram: Floats, picked: Ints, rows: Ints, change: Floats) -> None:
+        step = max(1, _BLOCK // self.shape[1])
+        for start in range(0, len(rows), step):
+            some = rows[start : start + step]
+            block = self._block(some, picked)
+            gram += block.T @ (block * change[some, np.newaxis])
+
+    def restricted(self, picked: Ints, rows: Ints, scale: Floats) -> Any:
+        A = sp.csc_array(self._block(rows, picked) * scale[rows, np.newaxis])
+        return _columns(A, np.float64)
+
+    def _block(self, rows: Ints, picked: Ints) -> Floats:
+        block = self._rows.values[rows]
+        if len(picked) < self.shape[1]:
+            block = block[:, picked]
+        return np.asarray(block - self.centre[picked])
+
+
+class _Sparse(Design):
+    def __init__(self, X: Any, centre: Floats) -> None:
+        super().__init__(X, centre)
+        self._columns = _columns(X.tocsc(), X.dtype)
+        self._entries_per_row = X.nnz / max(1, X.shape[0])
+
+    def change(self, picked: Ints, steps: Floats) -> Floats:
+        out = np.zeros(self.shape[0])
+        loops.columns.add_columns(self._columns, picked, steps, out)
+        return out
+
+    def masses(self, weight: Floats) -> Floats:
+        out = np.empty(self.shape[1])
+        loops.columns.sparse_masses(self._columns, weight, out)
+        return out
+
+    def entries(self, width: int) -> float:
+        return float(min(width, self._entries_per_row))
+
+    def add_products(self, gram: Floats, picked: Ints, rows: Ints, change: Floats) -> None:
+        place = _places(picked, self.shape[1])
+        loops.columns.add_products(self._rows, rows, change, place, gram)
+
+    def restricted(self, picked: Ints, rows: Ints, scale: Floats) -> Any:
+        place = _places(rows, self.shape[0])
+        indptr = np.empty(len(picked) + 1, np.int64)
+        loops.columns.count_entries(self._columns, picked, place, indptr)
+        data, indices = np.empty(indptr[-1]), np.empty(indptr[-1], np.int32)
+        loops.columns.fill_entries(self._columns, picked, place, scale, data, indices)
+        return loops.columns.SparseColumns(data, indices, indptr)
+
+
+def design_of(problem: LinearProblem) -> Design:
+    """Return the matrix of a problem, with a column of ones if the intercept is penalized."""
+    X = problem.features.X
+    penalized = problem.intercept is Intercept.PENALIZED
+    if sp.issparse(X):
+        if penalized:
+            X = _with_ones(X)
+        return _Sparse(X, np.zeros(X.shape[1]))
+    if penalized:
+        X = np.hstack([X, np.ones((X.shape[0], 1), X.dtype)])
+    return _Dense(X, _mean(X) if problem.intercept is Intercept.FREE else np.zeros(X.shape[1]))
+
+
+def _with_ones(X: Any) -> Any:
+    """Return a sparse matrix with one more column, of ones."""
+    n_rows, width = X.shape
+    data = np.insert(X.data, X.indptr[1:], 1.0)
+    indices = np.insert(X.indices, X.indptr[1:], width)
+    indptr = X.indptr + np.arange(n_rows + 1, dtype=X.indptr.dtype)
+    return sp.csr_array((data, indices, indptr), shape=(n_rows, width + 1))
+
+
+def _mean(X: Any) -> Floats:
+    """Return the mean of each column, and of a constant one exactly its value."""
+    mean = np.asarray(X.mean(axis=0, dtype=np.float64))
+    first = np.asarray(X[0], dtype=np.float64)
+    return np.where(X.max(axis=0) == X.min(axis=0), first, mean)
+
+
+def _columns(X: Any, dtype: Any) -> Any:
+    return loops.columns.SparseColumns(
+        X.data.astype(dtype, copy=False),
+        X.indices.astype(np.int32, copy=False),
+        X.indptr.astype(np.int64, copy=False),
+    )
+
+
+def _places(members: Ints, size: int) -> npt.NDArray[np.int32]:
+    """Return for each of so many numbers its place among the members, −1 if it is none."""
+    place = np.full(size, -1, np.int32)
+    place[members] = np.arange(len(members))
+    return place
+
 
 # ------------------------------------------------------------------- sparse duals
 #
@@ -45,11 +206,11 @@ from maxmargin.solvers.columns import Design, design_of
 # (where l2ⱼ = 0: subject to |vⱼ| ≤ l1ⱼ), and Σβ = 0 if the intercept is free.
 
 
-def penalties(problem: Problem, width: int) -> tuple[Floats, Floats]:
+def penalties(problem: LinearProblem, width: int) -> tuple[Floats, Floats]:
     """Return the ℓ1 and ℓ2 strength of each column; b is lift times the weight penalized."""
     scale = np.ones(width)
     if problem.intercept is Intercept.PENALIZED:
-        scale[-1] = 1 / problem.lift
+        scale[-1] = 1 / problem.features.constant
     return problem.l1_ratio * scale, (1 - problem.l1_ratio) * scale**2
 
 
@@ -188,7 +349,7 @@ def landing(
 
 _SOLVES = 2  # sign changes followed before coordinates are visited again
 _CG_STEPS = 30
-_CG_ENOUGH = 1e-8  # squared residual, relative to the first
+_CG_ENOUGH = 1e-4  # of the residual
 
 
 class ByColumns:
@@ -246,7 +407,8 @@ class ByColumns:
         slope = local.slope[live] + A.T @ self._z + self.offset * means
         slope += local.damping[live] * self._moved[live]
         slope += local.l1[live] * np.sign(x) + local.l2[live] * x
-        step = conjugate_gradients(product, -slope, self._diagonal[live] + local.l2[live])
+        diagonal = self._diagonal[live] + local.l2[live]
+        step = solve_by_products(product, -slope, diagonal, steps=_CG_STEPS, enough=_CG_ENOUGH)
         to, stopped = landing(x, step, slope, product)
         moved = to - x
         self._z += A @ moved
@@ -254,29 +416,6 @@ class ByColumns:
         self._moved[live] += moved
         self.x[live] = to
         return not stopped
-
-
-def conjugate_gradients(
-    product: Callable[[Floats], Floats], right: Floats, diagonal: Floats
-) -> Floats:
-    """Return about the solution of a positive definite system with this diagonal."""
-    inverse = 1 / np.maximum(diagonal, 1e-300)
-    x, residual = np.zeros(len(right)), right.copy()
-    direction = inverse * residual
-    size = first = float(residual @ direction)
-    for _ in range(_CG_STEPS):
-        if size <= _CG_ENOUGH * first:
-            break
-        along = product(direction)
-        curve = float(direction @ along)
-        if curve <= 0:
-            break
-        x += size / curve * direction
-        residual -= size / curve * along
-        scaled = inverse * residual
-        before, size = size, float(residual @ scaled)
-        direction = scaled + size / before * direction
-    return x
 
 
 # ------------------------------------------------------------------- gram models
@@ -382,7 +521,7 @@ class GramProducts:
         self._peak = np.maximum(self._peak, np.diag(self.gram))
 
 
-# -------------------------------------------------------------------
+# ------------------------------------------------------------------- the method
 
 
 _ALL = 200  # so many columns are not worth choosing from
@@ -416,7 +555,7 @@ class WorkingSets:
     least: int = 64
     accuracy: float = 0.1
 
-    def iterates(self, problem: Problem, start: Point) -> Iterator[Iterate]:
+    def iterates(self, problem: LinearProblem, start: Point) -> Iterator[Iterate]:
         """Yield an iterate after each Newton step, and unfinished ones on the way."""
         with one_blas_thread():
             run = _Run(self, problem, start)
@@ -441,7 +580,7 @@ def _with_one_thread(pieces: Iterator[None]) -> Iterator[None]:
 class _Run:
     """Where the method stands, and the best bounds so far."""
 
-    def __init__(self, settings: WorkingSets, problem: Problem, start: Point) -> None:
+    def __init__(self, settings: WorkingSets, problem: LinearProblem, start: Point) -> None:
         self.settings = settings
         self.loss = problem.loss
         self.intercept = problem.intercept
@@ -659,7 +798,7 @@ class _Run:
         return left
 
 
-def _start_weights(problem: Problem, start: Point, usable: npt.NDArray[np.bool_]) -> Floats:
+def _start_weights(problem: LinearProblem, start: Point, usable: npt.NDArray[np.bool_]) -> Floats:
     w = np.zeros(len(usable))
     if start.w is not None:
         w[: len(start.w)] = start.w

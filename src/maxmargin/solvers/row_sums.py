@@ -1,11 +1,5 @@
-"""Sums over the rows of a problem, shared out among threads.
+"""Sums over the rows of a problem, as maps over its blocks of rows."""
 
-Rows are cut into lanes by size alone, each lane is summed in order by one thread, and lanes are
-added up in order: the result is the same to the last bit whatever the number of threads.
-"""
-
-from collections import deque
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,13 +7,9 @@ import scipy.sparse as sp
 
 from maxmargin import loops
 from maxmargin._typing import Floats
-from maxmargin.kernels.blas import usual_threads
-from maxmargin.kernels.tiles import share_work
-from maxmargin.problems.problem import Intercept, Problem
+from maxmargin.data.blocks import RowsInMemory
+from maxmargin.problems.problem import Intercept, LinearProblem
 
-_LANES = 8
-_LANE_ENTRIES = 1 << 16  # numbers of X in a lane
-_WORTH_A_THREAD = 1 << 19  # numbers read in a pass
 _BUFFER_BYTES = 1 << 19
 
 
@@ -49,9 +39,9 @@ class Passes:
     """The rows of a problem, measured from a centre, and the passes over them."""
 
     def __init__(
-        self, problem: Problem, threads: int | None = None, *, centred: bool = True
+        self, problem: LinearProblem, threads: int | None = None, *, centred: bool = True
     ) -> None:
-        X = problem.X
+        X = problem.features.X
         self.n, self.d = X.shape
         self.loss = problem.loss
         self.rows = loops.rows.rows(X)
@@ -60,26 +50,21 @@ class Passes:
         self.outer = self.sparse and 2.5 * per_row < self.d
         centred = centred and problem.intercept is Intercept.FREE and not self.outer
         self.centre = _mean(X) if centred else np.zeros(self.d)
-        lanes = int(min(_LANES, max(1, self.n * per_row // _LANE_ENTRIES)))
-        edges = np.linspace(0, self.n, lanes + 1).astype(np.int64)
-        self.lanes = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
-        self.threads = min(threads or usual_threads(), lanes)
-        self.numbers = self.n * per_row
+        self.blocks = RowsInMemory(X, threads)
 
     def scores(self, w: Floats, b: float, out: Floats) -> Floats:
         """Set out = (x − centre)·w + b for every row."""
         offset = b - float(self.centre @ w) if self.sparse else b
-        self._each(
+        self.blocks.map(
             lambda begin, end: loops.newton_pass.scores(
                 self.rows, begin, end, self.centre, w, offset, out
             ),
-            self.numbers,
         )
         return out
 
     def losses(self, f: Floats) -> float:
         """Return Σ ℓ at the scores f."""
-        parts = self._each(
+        parts = self.blocks.map(
             lambda begin, end: loops.newton_pass.losses(self.loss, begin, end, f), 4 * self.n
         )
         return float(sum(parts))
@@ -88,7 +73,7 @@ class Passes:
         self, f: Floats, q: Floats, prox_centre: Floats, width: float, step: float
     ) -> tuple[float, float]:
         """Return the derivatives of the smoothed losses along q at f + step·q."""
-        parts = self._each(
+        parts = self.blocks.map(
             lambda begin, end: loops.newton_pass.line(
                 self.loss, begin, end, f, q, prox_centre, width, step
             ),
@@ -98,7 +83,7 @@ class Passes:
 
     def duals(self, f: Floats, prox_centre: Floats, width: float, beta: Floats, h: Floats) -> Sums:
         """Set β and h of every row, and return their sums."""
-        parts = self._each(
+        parts = self.blocks.map(
             lambda begin, end: loops.newton_pass.duals(
                 self.loss, begin, end, f, prox_centre, width, beta, h
             ),
@@ -112,7 +97,7 @@ class Passes:
         Of the last only the upper triangle is sure to be there.
         """
         work = self._outer if self.outer else self._gather
-        parts = self._each(lambda begin, end: work(begin, end, beta, h), self.numbers)
+        parts = self.blocks.map(lambda begin, end: work(begin, end, beta, h))
         gains, losses, hessian = parts[0]
         for more in parts[1:]:
             gains += more[0]
@@ -125,7 +110,7 @@ class Passes:
 
     def combinations(self, beta: Floats, sums: Sums) -> tuple[Floats, Floats]:
         """Return Σβ(x − c) over β > 0 and over β < 0."""
-        parts = self._each(lambda begin, end: self._combine(begin, end, beta), self.numbers)
+        parts = self.blocks.map(lambda begin, end: self._combine(begin, end, beta))
         gains, losses = parts[0]
         for more in parts[1:]:
             gains += more[0]
@@ -137,7 +122,7 @@ class Passes:
 
     def combination(self, beta: Floats) -> Floats:
         """Return Σβ(x − c)."""
-        parts = self._each(lambda begin, end: self._combine(begin, end, beta), self.numbers)
+        parts = self.blocks.map(lambda begin, end: self._combine(begin, end, beta))
         total = np.zeros(self.d)
         for gains, losses in parts:
             total += gains
@@ -167,20 +152,8 @@ class Passes:
         loops.newton_pass.outer(self.rows, begin, end, beta, h, gains, losses, hessian)
         return gains, losses, hessian
 
-    def _each(self, work: Callable[[int, int], Any], numbers: float) -> list[Any]:
-        """Return what the work gives for each lane, in order; little work is done in one go."""
-        if numbers < _WORTH_A_THREAD:
-            return [work(0, self.n)]
-        parts: list[Any] = [None] * len(self.lanes)
 
-        def one(lane: int) -> None:
-            parts[lane] = work(*self.lanes[lane])
-
-        share_work(one, deque(range(len(parts))), self.threads)
-        return parts
-
-
-def repaired(problem: Problem, passes: Passes, beta: Floats) -> tuple[Floats, float]:
+def repaired(problem: LinearProblem, passes: Passes, beta: Floats) -> tuple[Floats, float]:
     """Return β with Σβ = 0 where the intercept is free, and its dual objective.
 
     The heavier side is scaled down, and then both if that helps. ``passes`` must not be centred.
@@ -197,7 +170,7 @@ def repaired(problem: Problem, passes: Passes, beta: Floats) -> tuple[Floats, fl
     linear = float((loss.target * beta - loss.epsilon * np.abs(beta)).sum())
     square = float(implied @ implied) + float((loss.quadratic * beta * beta).sum())
     if problem.intercept is Intercept.PENALIZED:
-        square += (problem.lift * (gain - lost)) ** 2
+        square += (problem.features.constant * (gain - lost)) ** 2
     scale = min(1.0, max(linear, 0.0) / square) if square > 0 else 1.0
     return scale * beta, scale * linear - 0.5 * scale**2 * square
 

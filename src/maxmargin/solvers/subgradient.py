@@ -14,7 +14,7 @@ import numpy.typing as npt
 from maxmargin import loops
 from maxmargin._typing import Floats
 from maxmargin.loops.records import Loss
-from maxmargin.problems.problem import Intercept, Iterate, Point, Problem
+from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point
 from maxmargin.solvers.row_sums import Passes, repaired
 
 _EPOCHS = 50
@@ -89,12 +89,12 @@ class Subgradient:
 
     seed: int = 0
 
-    def iterates(self, problem: Problem, start: Point) -> Iterator[Iterate]:
+    def iterates(self, problem: LinearProblem, start: Point) -> Iterator[Iterate]:
         """Yield an iterate after each of fifty epochs (unfinished ones in between)."""
-        n, d = problem.X.shape
+        n, d = problem.features.X.shape
         rng = np.random.default_rng(self.seed)
         passes = Passes(problem, centred=False)
-        learner = Learner(d, problem.intercept, problem.lift)
+        learner = Learner(d, problem.intercept, problem.features.constant or 1.0)
         duals, f = np.zeros(n), np.empty(n)
         best = _iterate(problem, passes, *_first(problem, start), f)
         yield best
@@ -113,19 +113,19 @@ class Subgradient:
             yield best
 
 
-def _first(problem: Problem, start: Point) -> tuple[Floats, float, Floats]:
-    n, d = problem.X.shape
+def _first(problem: LinearProblem, start: Point) -> tuple[Floats, float, Floats]:
+    n, d = problem.features.X.shape
     w = np.zeros(d) if start.w is None else start.w
     return w, start.b, np.zeros(n) if start.beta is None else start.beta
 
 
 def _iterate(
-    problem: Problem, passes: Passes, w: Floats, b: float, beta: Floats, f: Floats
+    problem: LinearProblem, passes: Passes, w: Floats, b: float, beta: Floats, f: Floats
 ) -> Iterate:
     """Return the objective at w and b, and the dual objective at β made feasible."""
     passes.scores(w, b, f)
     primal = 0.5 * float(w @ w) + passes.losses(f)
     if problem.intercept is Intercept.PENALIZED:
-        primal += 0.5 * (b / problem.lift) ** 2
+        primal += 0.5 * (b / problem.features.constant) ** 2
     beta, dual = repaired(problem, passes, beta)
     return Iterate(primal, dual, w, b, beta)

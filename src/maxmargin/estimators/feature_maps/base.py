@@ -10,8 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.geometry.inputs import largest_squared_norm
-from maxmargin.kernels.blas import one_blas_thread, usual_threads
-from maxmargin.kernels.tiles import share_work
+from maxmargin.threads import one_blas_thread, share_work, usual_threads
 from maxmargin.validation.data import LARGEST_SQUARE, check_rows, refuse_overflow
 from maxmargin.validation.parameters import NamedParameters
 
@@ -137,7 +136,7 @@ class FeatureMap(TransformerMixin, NamedParameters, BaseEstimator):
         parts = cut_blocks(n, self._width())
         if self._stays_sparse and sp.issparse(X):
             return sp.vstack([self._sparse_block(X[part]) for part in parts], format="csr")
-        out = np.empty((n, self.n_components_), dtype=_dtype(X))
+        out = np.empty((n, self.n_components_), dtype=float_type(X))
 
         def fill(part: slice) -> None:
             self._fill(X[part], out[part])
@@ -162,7 +161,8 @@ def largest_square(X: Any) -> float:
     return LARGEST_SINGLE if X.dtype == np.float32 else LARGEST_SQUARE
 
 
-def _dtype(X: Any) -> Any:
+def float_type(X: Any) -> Any:
+    """Return the type of features: float32 for float32 rows, float64 for everything else."""
     return np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
 
 

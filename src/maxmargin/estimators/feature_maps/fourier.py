@@ -146,8 +146,8 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureMap):
     def _hoeffding(self, pairs: int) -> float:
         """Return ε with P(the error of some pair exceeds ε) ≤ FAILURE.
 
-        A sum of N cosines is one of independent loss in ±nᵦ: nᵦ = 1, or the frequencies in a
-        block, and one more where the last has a random phase. Then
+        A sum of N cosines is a sum of independent terms within ±nᵦ: nᵦ = 1, or the number of
+        frequencies in a block, and one more if the last has a random phase. Then
         P(|mean − k| > ε) ≤ 2 exp(−N²ε² / 2Σnᵦ²).
         """
         d, count = self.frequencies_.shape

@@ -29,19 +29,14 @@ from threadpoolctl import threadpool_limits
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.feature_maps.base import (
     FAILURE,
-    LARGEST_SINGLE,
     FeatureMap,
     cut_blocks,
+    float_type,
+    largest_square,
 )
-from maxmargin.estimators.kernel_input import (
-    adapt_kernel,
-    check_kernel_input,
-    count_threads,
-    set_kernel_tags,
-)
-from maxmargin.kernels import Kernel, PreparedRows, as_kernel
-from maxmargin.kernels.blas import one_blas_thread
-from maxmargin.kernels.prepared import is_numeric
+from maxmargin.estimators.kernel_input import KernelInput, count_threads
+from maxmargin.kernels import Kernel, PreparedRows
+from maxmargin.threads import one_blas_thread
 from maxmargin.validation.data import generator
 from maxmargin.validation.parameters import check_choice, check_number, check_threads
 
@@ -60,7 +55,7 @@ class LandmarkSettings:
 _SETTINGS = LandmarkSettings()
 
 
-class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureMap):
+class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
     """Nyström's features for any kernel, with a bound on what they miss.
 
     φ(x)·φ(x′) is the kernel of x and x′ projected, in feature space, onto the span of some
@@ -134,6 +129,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureMap):
     1.0
     """
 
+    _kept_rows = "landmarks_"
     _instead: ClassVar = {
         "kernel_params": "Give a Kernel object, or a function with its parameters bound.",
     }
@@ -165,9 +161,6 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureMap):
 
     # ------------------------------------------------------------ parameters and input
 
-    def __sklearn_tags__(self) -> Any:
-        return set_kernel_tags(super().__sklearn_tags__(), self.kernel)
-
     def _check_parameters(self) -> None:
         check_number(self, "n_components", at_least=1, integer=True)
         check_choice(self, "landmarks", ("uniform", "leverage", "kmeans"))
@@ -180,9 +173,8 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureMap):
                 f"n_components={self.n_components!r} features need at least as many landmarks."
             )
 
-    def _named_kernel(self, objects: bool) -> Kernel:
-        kernel = as_kernel(self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
-        kernel = adapt_kernel(kernel, objects)
+    def _named_kernel(self, objects: bool = False) -> Kernel:
+        kernel = super()._named_kernel(objects)
         if self.landmarks == "kmeans" and (kernel.takes_gram or kernel.takes_objects):
             raise ValueError(
                 f"landmarks='kmeans' needs rows of numbers, which kernel={kernel!r} does not take: "
@@ -193,11 +185,10 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureMap):
     def _check_input(self, X: Any, *, reset: bool) -> Any:
         if reset:
             self._check_parameters()
-        objects = not is_numeric(X) if reset else self.landmarks_.dtype.kind == "O"
-        kernel = self._named_kernel(objects) if reset else self.kernel_
-        return check_kernel_input(
-            self, kernel, X, objects=objects, reset=reset, largest_single=LARGEST_SINGLE
-        )
+        return super()._check_input(X, reset=reset)
+
+    def _largest_square(self, X: Any) -> float:
+        return largest_square(X)
 
     # ------------------------------------------------------------ fitting
 
@@ -210,9 +201,8 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureMap):
         rows = KernelRows(kernel, X, count_threads(self.n_jobs))
         count = int(self.n_landmarks or self.n_components)
         landmarks, K = choose_landmarks(rows, count, self.landmarks, rng)
-        self._type = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-        eps = 1.2e-7 if self._type == np.float32 else 2.2e-16
-        found = invert_root(K, eps, int(self.n_components))
+        self._type = float_type(X)
+        found = invert_root(K, float(np.finfo(self._type).eps), int(self.n_components))
         self.root_, self.eigenvalues_ = found.root, found.eigenvalues
         self.landmarks_ = X[:0] if landmarks.rows is None else landmarks.rows
         self.landmark_indices_ = landmarks.indices
@@ -250,7 +240,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureMap):
         left, total, largest = np.empty(len(sample)), 0.0, 0.0
         for part in cut_blocks(len(sample), self._width()):
             diagonal = rows.diagonal(sample[part])
-            phi = self._features(rows.grow(sample[part]))
+            phi = self._features(rows.take(sample[part]))
             left[part] = np.maximum(diagonal - np.einsum("ij,ij->i", phi, phi), 0.0)
             total += float(diagonal.sum())
         if len(sample) < len(rows):  # the bound depends on how large an unseen error may be
@@ -260,7 +250,7 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureMap):
         return left, total, largest
 
     def _spectral_norm(self, rows: "KernelRows", some: Ints) -> float:
-        phi = self._features(rows.grow(some))
+        phi = self._features(rows.take(some))
         errors = rows.block(some) - phi @ phi.T
         return max(float(solve_eigen(errors, eigvals_only=True)[-1]), 0.0)
 
@@ -279,11 +269,10 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureMap):
 
     def _map(self, X: Any) -> Any:
         # Float64 landmarks keep directions that would be noise in float32.
-        dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
-        used = np.promote_types(dtype, self._type)
+        used = np.promote_types(float_type(X), self._type)
         landmarks, root = self._landmarks(), self.root_.astype(used, copy=False)
         prepared = landmarks.prepare(used)
-        out = np.empty((X.shape[0], self.n_components_), dtype=dtype)
+        out = np.empty((X.shape[0], self.n_components_), dtype=float_type(X))
         for part in cut_blocks(X.shape[0], self._width()):
             values = landmarks.values(X[part], prepared)
             if values.dtype == out.dtype == used:
@@ -305,7 +294,7 @@ class KernelRows:
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
-    def grow(self, rows: Any) -> Any:
+    def take(self, rows: Any) -> Any:
         """Return some rows in float64."""
         some = self.X[rows]
         return some if self.kernel.takes_objects else some.astype(np.float64, copy=False)
@@ -314,14 +303,14 @@ class KernelRows:
         """Return K(x, x) of some rows."""
         if self.kernel.takes_gram:
             return np.asarray(self.X[rows, rows], dtype=np.float64)
-        return self.kernel.diag(self.grow(rows)).astype(np.float64)
+        return self.kernel.diag(self.take(rows)).astype(np.float64)
 
     def block(self, rows: Ints) -> Floats:
         """Return K between some rows."""
         if self.kernel.takes_gram:
             K = self.X[np.ix_(rows, rows)].astype(np.float64)
             return np.asarray(0.5 * (K + K.T))
-        return np.asarray(self.kernel.gram(self.grow(rows)), dtype=np.float64)
+        return np.asarray(self.kernel.gram(self.take(rows)), dtype=np.float64)
 
     def take_landmarks(self, rows: Ints) -> tuple["Landmarks", Floats]:
         """Return rows as landmarks, and K between them."""
@@ -432,7 +421,7 @@ def _estimate_leverage(
     first = rng.choice(candidates, min(count, len(candidates)), replace=False)
     pilot, K = rows.take_landmarks(np.sort(first))
     root = invert_root(K, float(np.finfo(np.float64).eps), count).root
-    B = pilot.features(rows.grow(candidates), root)
+    B = pilot.features(rows.take(candidates), root)
     left = np.maximum(rows.diagonal(candidates) - np.einsum("ij,ij->i", B, B), 0.0)
     eigenvalues, vectors = solve_eigen(B.T @ B)
     eigenvalues = np.maximum(eigenvalues, 0.0)

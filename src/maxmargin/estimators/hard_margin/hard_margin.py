@@ -13,6 +13,8 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import together
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators.callbacks import announced, with_callbacks
+from maxmargin.estimators.kernel_input import count_threads, named_kernel
+from maxmargin.estimators.machine import Solved
 from maxmargin.estimators.reductions import (
     ScoresOnly,
     Task,
@@ -20,11 +22,11 @@ from maxmargin.estimators.reductions import (
     binary_tasks,
     combined_scores,
 )
-from maxmargin.estimators.svm.prediction import KernelExpansion
+from maxmargin.estimators.svm.expansion import KernelExpansion
 from maxmargin.kernels import Kernel, Linear
 from maxmargin.problems import losses
 from maxmargin.problems.gram import Gram, free_memory
-from maxmargin.problems.problem import Intercept, KernelProblem, Point, Problem, Status
+from maxmargin.problems.problem import Intercept, LinearProblem, Point, Problem, Status
 from maxmargin.separability import Overlap
 from maxmargin.separability.max_margin import NoPlane, Widest, widest
 from maxmargin.separability.max_margin_kernel import (
@@ -106,9 +108,7 @@ def refuse_many(n: int, memory: int | None) -> None:
 # A fitted hard margin as problems with their solutions, so that they can be certified.
 
 
-def hard_problems(
-    model: Any, X: Any, kept: Ints, tasks: list[Task]
-) -> list[tuple[Problem | KernelProblem, Point]]:
+def hard_problems(model: Any, X: Any, kept: Ints, tasks: list[Task]) -> list[Solved]:
     """Return the problems of a model and its solutions.
 
     Parameters
@@ -135,25 +135,27 @@ def hard_problems(
     intercept = Intercept(model.intercept)
     if linear:
         return [
-            _linear(model, X[part], task, beta[k, part], k)
+            Solved(*_linear(model, X[part], task, beta[k, part], k), part)
             for k, (task, part) in enumerate(zip(tasks, rows, strict=True))
         ]
     gram = Gram(model.kernel_, X)
     free = int(intercept is Intercept.FREE)
-    pairs: list[tuple[Problem | KernelProblem, Point]] = []
+    solved = []
     for k, (task, part) in enumerate(zip(tasks, rows, strict=True)):
         loss, groups = losses.hard_margin(task.signs), np.full(len(part), free - 1)
-        problem = KernelProblem(gram, loss, part, groups, np.zeros(free))
-        pairs.append((problem, Point(beta[k, part], model.intercept_[[k]], beta[k, part])))
-    return pairs
+        problem = Problem.kernel(gram, loss, part, groups, np.zeros(free))
+        own = beta[k, part]
+        point = Point(problem.by_row(own), model.intercept_[[k]], own)
+        solved.append(Solved(problem, point, part))
+    return solved
 
 
-def _linear(model: Any, X: Any, task: Task, beta: Floats, k: int) -> tuple[Problem, Point]:
-    problem = Problem(X, losses.hard_margin(task.signs), Intercept(model.intercept))
+def _linear(model: Any, X: Any, task: Task, beta: Floats, k: int) -> tuple[LinearProblem, Point]:
+    problem = Problem.linear(X, losses.hard_margin(task.signs), Intercept(model.intercept))
     return problem, Point(model.coef_[k], float(model.intercept_[k]), beta)
 
 
-# -------------------------------------------------------------------
+# ------------------------------------------------------------------- the estimator
 
 
 class HardMarginSVC(ScoresOnly, ClassifierMixin, KernelExpansion):
@@ -316,7 +318,7 @@ point (see the witness). Use LinearSVC, which allows slack.
             If no plane separates two classes; its ``witness`` proves it. Without a witness, it
             could not be decided: at this precision, or in time.
         """
-        self._check_parameters()
+        self.check_parameters()
         self.__dict__.pop("status_", None)  # whatever fails from here on leaves it unfitted
         X = self._check_input(X, reset=True)
         y = check_labels(y, X.shape[0])
@@ -331,7 +333,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         found = self._solve(taken(X, kept, kernel), kernel, tasks, kept)
         self._adopt(X, labels, kept, tasks, found)
         self._keep_weights(X, kernel, found)
-        self._report(X, found)
+        self._report_search(X, found)
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -340,7 +342,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         With ``multi_class="ovo"`` a class scores the number of pairs it wins, plus less than a half
         that breaks ties by the sum of its scores. ``distance`` has distances.
         """
-        scores = self._plane_scores(X)
+        scores = self.pairwise_scores(X)
         if len(self.classes_) == 2:
             return scores[:, 0]
         return combined_scores(scores, self._tasks, len(self.classes_))
@@ -351,7 +353,7 @@ point (see the witness). Use LinearSVC, which allows slack.
 
     def distance(self, X: Any) -> Floats:
         """Return the signed distance f/‖w‖ from the plane: (n,), or (n, m) for m of them."""
-        scores = self._plane_scores(X) / self._lengths
+        scores = self.pairwise_scores(X) / self._lengths
         return np.asarray(scores[:, 0] if len(self.classes_) == 2 else scores)
 
     @property
@@ -363,8 +365,9 @@ point (see the witness). Use LinearSVC, which allows slack.
     def coef_(self, w: Any) -> None:
         self._weights, self._weights_of = np.array(w, dtype=np.float64), self.dual_coef_.copy()
 
-    def _check_parameters(self) -> None:
-        self._named_kernel()
+    def check_parameters(self) -> None:
+        """Raise if a parameter has no value that it may have."""
+        named_kernel(self)
         check_choice(self, "intercept", ("free", "none"))
         check_choice(self, "multi_class", ("ovo", "ovr"))
         check_number(self, "tol", above=0)
@@ -380,7 +383,7 @@ point (see the witness). Use LinearSVC, which allows slack.
 
     def _settled(self, X: Any, weight: Floats) -> Kernel:
         """Return the kernel with numbers for all its parameters; refuse one that is none."""
-        kernel = self._named_kernel(self._of_objects(X))
+        kernel = named_kernel(self, self._of_objects(X))
         if kernel.psd is False:
             raise ValueError(
                 f"kernel={kernel!r} is not positive semidefinite: there is no feature space in "
@@ -396,7 +399,9 @@ point (see the witness). Use LinearSVC, which allows slack.
     def _planes(self, X: Any, kernel: Kernel) -> PlaneFinder:
         if type(kernel) is Linear:
             return LinearPlanes(X)
-        return KernelPlanes(Gram(kernel, X, memory=self._bytes(), threads=self._threads()), X)
+        return KernelPlanes(
+            Gram(kernel, X, memory=self._bytes(), threads=count_threads(self.n_jobs)), X
+        )
 
     def _solve(self, X: Any, kernel: Kernel, tasks: list[Task], kept: Ints) -> list[Widest]:
         """Return the widest plane of each task; raise at the first that has none."""
@@ -473,8 +478,8 @@ point (see the witness). Use LinearSVC, which allows slack.
         margins = 1.0 / self._lengths
         self.margin_ = float(margins[0]) if len(self.classes_) == 2 else margins
 
-    def _problems(self, X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Any, Point]]:
-        """Return what was solved, and the solution: for ``mm.certify``."""
+    def solution(self, X: Any, y: Any, sample_weight: Any = None) -> list[Solved]:
+        """Return the problems that were solved, and the model as their solutions."""
         self._refuse_altered()
         X = self._check_input(X, reset=False)
         y = check_labels(y, X.shape[0])
@@ -483,7 +488,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         tasks = binary_tasks(labels, len(self.classes_), self.multi_class)
         return hard_problems(self, X, kept, tasks)
 
-    def _report(self, X: Any, found: list[Widest]) -> None:
+    def _report_search(self, X: Any, found: list[Widest]) -> None:
         """Set what is said about the search, and warn when it ended without what was asked for."""
         statuses = [plane.run.status for plane in found]
         self.certificate_ = together([plane.certificate for plane in found])

@@ -18,8 +18,8 @@ from maxmargin._typing import Floats
 from maxmargin.estimators.feature_maps.nystroem import limit_threads
 from maxmargin.estimators.kernel_pca.operators import CentredGram, Moments, measure_rounding
 from maxmargin.kernels import Kernel, Precomputed
-from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.progress import Bar, progress
+from maxmargin.threads import one_blas_thread
 
 Dot = Callable[[Floats], Floats]
 
@@ -272,14 +272,11 @@ def _search(
     usual = _SETTINGS.blocks * _block_width(problem.count, False)
     columns = min(max(fewest, min(usual, affordable)), n - width)
 
-    def report(residual: float) -> None:
-        bar.update(gap=residual)
-
     def dot(V: Floats) -> Floats:
         bar.advance()
         return pace.time(gram.dot, V)
 
-    limits = _Limits(problem.tol, max_iter, pace.late, columns, gram.floor, report)
+    limits = _Limits(problem.tol, max_iter, pace, columns, gram.floor, bar)
     return _find_largest(dot, start, problem.count, limits, problem.rng)
 
 
@@ -306,14 +303,14 @@ def _refine(dot: Dot, V: Floats) -> Eigenpairs:
 
 
 class _Limits(NamedTuple):
-    """When a search stops."""
+    """When a search stops, and who is told how it goes."""
 
     tol: float  # residuals at most tol·λ₁
     max_iter: int
-    late: Callable[[], bool]  # whether there is no time for another product
+    pace: _Pace
     columns: int  # in the basis, at most
     floor: float  # a matrix whose eigenvalues are no larger than this is rounding
-    report: Callable[[float], None]  # called with the largest residual, relative to λ₁
+    bar: Bar
 
 
 def _find_largest(
@@ -358,13 +355,13 @@ def _iterate(dot: Dot, start: Floats, count: int, limits: _Limits) -> Eigenpairs
     basis, near = _Basis(start, limits.columns), False
     for step in range(1, limits.max_iter + 1):
         basis.extend(dot)
-        over = step == limits.max_iter or limits.late()
+        over = step == limits.max_iter or limits.pace.late()
         if not (over or basis.full or (basis.size >= count and (near or step % 3 == 0))):
             continue  # eigenpairs of T take time as well
         basis.find_ritz_pairs()
         residuals = basis.residuals(count)
         if len(residuals) == count and limits.tol > 0:
-            limits.report(float(residuals.max()) / (abs(float(basis.values[-1])) or 1.0))
+            limits.bar.update(gap=float(residuals.max()) / (abs(float(basis.values[-1])) or 1.0))
         reached = len(residuals) == count and _is_small(residuals, basis.values, limits)
         if reached or over:
             break

@@ -19,14 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin import clock
 from maxmargin._typing import Floats
-from maxmargin.estimators.feature_maps.base import cut_blocks
+from maxmargin.estimators.feature_maps.base import cut_blocks, float_type
 from maxmargin.estimators.feature_maps.nystroem import KernelRows
-from maxmargin.estimators.kernel_input import (
-    adapt_kernel,
-    check_kernel_input,
-    count_threads,
-    set_kernel_tags,
-)
+from maxmargin.estimators.kernel_input import KernelInput, count_threads
 from maxmargin.estimators.kernel_pca.eigen import (
     Eigenpairs,
     EigenProblem,
@@ -43,10 +38,9 @@ from maxmargin.estimators.kernel_pca.operators import (
     count_features,
 )
 from maxmargin.estimators.kernel_pca.preimage import find_fixed_points, learn_ridge
-from maxmargin.kernels import Kernel, Linear, Precomputed, as_kernel
-from maxmargin.kernels.blas import one_blas_thread
-from maxmargin.kernels.prepared import is_numeric
+from maxmargin.kernels import Linear, Precomputed
 from maxmargin.problems.gram import free_memory
+from maxmargin.threads import one_blas_thread
 from maxmargin.validation.data import LARGEST_PRODUCT, generator
 from maxmargin.validation.parameters import (
     NamedParameters,
@@ -108,14 +102,16 @@ def _takes_rows(model: "KernelPCA") -> bool:
     return True
 
 
-class KernelPCA(NamedParameters, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelPCA(
+    KernelInput, NamedParameters, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Kernel principal component analysis, with residuals that prove the eigenpairs.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        The number of directions, at most that of rows. Those beyond the rank are zeros. None: all
-        with a non-zero eigenvalue (one of zeros, if there is none).
+        The number of directions, at most the number of rows. Those beyond the rank are zeros. None:
+        all with a non-zero eigenvalue (or one of zeros, if there are none).
     kernel : str, callable or Kernel, default="linear"
         As in ``SVC``: a name ("linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "chi2",
         "intersection", "precomputed"), a function of two blocks of rows, or a Kernel object.
@@ -165,7 +161,7 @@ class KernelPCA(NamedParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
     explained_variance_ : array of shape (n_components_,)
         λ/(n − 1): the variances of the projections.
     explained_variance_ratio_ : array of shape (n_components_,)
-        The shares they are of the variance in feature space.
+        Their shares of the total variance in feature space.
     residuals_ : array of shape (n_components_,)
         ‖HKHv − λv‖/λ₁: within this distance, relative to λ₁, there is an eigenvalue. After
         "nystroem" it is about Nyström's matrix.
@@ -216,6 +212,8 @@ class KernelPCA(NamedParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
     True
     """
 
+    _kept_rows = "X_fit_"
+    _kernel_defaults: ClassVar = {"gamma": None, "degree": 3, "coef0": 1.0}
     _instead: ClassVar = {
         "kernel_params": "Give a Kernel object, or a function with its parameters bound.",
         "remove_zero_eig": "n_components=None leaves them out.",
@@ -295,7 +293,6 @@ class KernelPCA(NamedParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
         y : ignored
             For pipelines.
         """
-        self._check_parameters()
         self._fit_chunk(X)
         return self
 
@@ -343,7 +340,7 @@ class KernelPCA(NamedParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return rows.astype(Z.dtype, copy=False)
 
     def __sklearn_tags__(self) -> Any:
-        tags = set_kernel_tags(super().__sklearn_tags__(), self.kernel)
+        tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -370,28 +367,8 @@ class KernelPCA(NamedParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
         check_threads(self)
         generator(self.random_state)
 
-    def _named_kernel(self, objects: bool = False) -> Kernel:
-        """Return the kernel that the parameters describe."""
-        if not isinstance(self.kernel, Kernel):
-            gamma = "auto" if self.gamma is None else self.gamma
-            named = as_kernel(self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0)
-            return adapt_kernel(named, objects)
-        for name, default in (("gamma", None), ("degree", 3), ("coef0", 1.0)):
-            value = getattr(self, name)
-            if value is not default and value != default:
-                raise ValueError(
-                    f"{name}={value!r} is for kernels given by name; set it on the Kernel object, "
-                    f"or leave it at {default!r}"
-                )
-        return adapt_kernel(self.kernel, objects)
-
-    def _check_input(self, X: Any, *, reset: bool) -> Any:
-        """Return rows, kernel values or objects."""
-        objects = not is_numeric(X) if reset else self.X_fit_.dtype.kind == "O"
-        kernel = self._named_kernel(objects)
-        return check_kernel_input(
-            self, kernel, X, objects=objects, reset=reset, largest_square=LARGEST_PRODUCT
-        )
+    def _largest_square(self, _X: Any) -> float:
+        return LARGEST_PRODUCT
 
     def _resolve_kernel(self, X: Any) -> None:
         objects = X.dtype.kind == "O"
@@ -522,6 +499,7 @@ class KernelPCA(NamedParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
             self.status_ = KernelPCAStatus.MAX_TIME
 
     def _fit_chunk(self, X: Any) -> None:
+        self._check_parameters()
         if self.eigen_solver not in ("auto", "nystroem"):
             raise ValueError(
                 f"eigen_solver={self.eigen_solver!r} is not valid for partial_fit: chunks need "
@@ -636,37 +614,37 @@ class KernelPCA(NamedParameters, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return type(self.kernel_) is Linear and self.inverse == "auto"
 
     def _warn(self) -> None:
+        """Warn of an indefinite kernel, or of a search that stopped before it converged."""
+        category: type[Warning] = ConvergenceWarning
         if self.status_ is KernelPCAStatus.INDEFINITE:
+            category = UserWarning
             which, lowest, highest = self._indefinite
-            warnings.warn(
+            message = (
                 f"{self.kernel_!r} is indefinite on these rows: {which} eigenvalues "
                 f"from λ_min={lowest:.4g} to λ_max={highest:.4g}. Directions with negative ones "
-                "were left out; mm.check_kernel(K).repair() makes the matrix a kernel's.",
-                UserWarning,
-                stacklevel=4,
+                "were left out; mm.check_kernel(K).repair() returns a matrix without them."
             )
         elif self.status_ is KernelPCAStatus.MAX_TIME and self.solver_ == "nystroem":
-            warnings.warn(
+            message = (
                 f"KernelPCA had no time for a product with the matrix of {self.n_samples_seen_} "
                 f"rows: its components are those of a Nyström matrix from "
                 f"{len(self._stream.root)} landmarks, which is within "
                 f"error_bound_={self.error_bound_:.4g} of the kernel's. "
-                f"Raise max_time={self.max_time:g}, or choose eigen_solver='nystroem'.",
-                ConvergenceWarning,
-                stacklevel=4,
+                f"Raise max_time={self.max_time:g}, or choose eigen_solver='nystroem'."
             )
         elif self.status_ in (KernelPCAStatus.MAX_ITER, KernelPCAStatus.MAX_TIME):
-            warnings.warn(
+            message = (
                 f"KernelPCA {self.status_.value}. The largest residual is "
-                f"{self.residuals_.max():.2g} of the largest eigenvalue.",
-                ConvergenceWarning,
-                stacklevel=4,
+                f"{self.residuals_.max():.2g} of the largest eigenvalue."
             )
+        else:
+            return
+        warnings.warn(message, category, stacklevel=4)
 
 
 def _cast(values: Floats, X: Any) -> Any:
     """Return projections in the type of the rows."""
-    return np.ascontiguousarray(values, np.float32 if X.dtype == np.float32 else np.float64)
+    return np.ascontiguousarray(values, float_type(X))
 
 
 def _find_signs(V: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""What kernel PCA multiplies with: the centred Gram matrix, or features of which there are few.
+"""What kernel PCA works on: the centred Gram matrix, or features if there are few.
 
     K̃ = HKH,  H = I − 11ᵀ/n        S = Σ (φ(xᵢ) − μ)(φ(xᵢ) − μ)ᵀ = U Λ Uᵀ
 
@@ -30,11 +30,11 @@ from maxmargin.estimators.feature_maps.polynomial import (
     list_monomials,
     weigh_monomials,
 )
-from maxmargin.estimators.svm.parts import PreparedSupport, expanded
+from maxmargin.estimators.svm.expansion import PreparedSupport, expanded
 from maxmargin.kernels import Cosine, Kernel, Linear, Polynomial, Precomputed, PreparedRows
-from maxmargin.kernels.blas import one_blas_thread, usual_threads
-from maxmargin.kernels.tiles import SymmetricProduct, overflow_message, share_work
+from maxmargin.kernels.tiles import SymmetricProduct, overflow_message
 from maxmargin.kernels.user_defined import FromMap
+from maxmargin.threads import one_blas_thread, share_work, usual_threads
 
 _PANEL = 2048  # columns whose products are summed at a time: float32 keeps its digits
 _SHARES = 8  # of a given matrix, whatever the number of threads: BLAS rounds by the shape
@@ -140,7 +140,7 @@ class CentredGram:
         return float(10 * self.eps * len(self) * max(np.abs(self.diagonal).max(), _TINY))
 
     def materialize(self) -> Floats:
-        """Return HKH as a matrix of its own, in float64."""
+        """Return HKH as a new matrix, in float64."""
         K = np.array(self.matrix, dtype=np.float64, order="C")
         if self.given:
             K = (K + K.T) / 2
@@ -187,7 +187,7 @@ def count_features(kernel: Kernel, X: Any) -> int | None:
 
 
 class ExplicitFeatures:
-    """The features of a kernel with few: linear, cosine, low powers, a map of yours."""
+    """The features of a kernel that has few: linear, cosine, low powers, ``FromMap``."""
 
     def __init__(self, kernel: Kernel, n_columns: int) -> None:
         self.kernel = kernel
@@ -282,7 +282,7 @@ class NystroemStream:
         """Add rows."""
         every = np.arange(len(rows))
         for part in cut_blocks(len(rows), len(self.root)):
-            features = self.features(rows.grow(every[part]))
+            features = self.features(rows.take(every[part]))
             self.moments.add(features)
             left = rows.diagonal(every[part]) - (features**2).sum(axis=1)
             self.missed += float(left.sum())
@@ -291,7 +291,7 @@ class NystroemStream:
     @property
     def error_bound(self) -> float:
         """An upper bound of ‖K − K̂‖₂, if K is positive semidefinite."""
-        # What is below 0 on the diagonal is rounding: there may be as much of it elsewhere.
+        # What is below 0 on the diagonal is rounding, and there may be as much of it elsewhere.
         per_row = self.noise / len(self.root)
         rounding = 2 * self.negative + self.moments.floor + self.moments.count * per_row
         return self.missed + self.negative + rounding

@@ -1,22 +1,18 @@
 """What linear machines share: parameters, solving, and what is said about the answer."""
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.certificates import together
-from maxmargin.estimators.callbacks import TakesCallbacks, announced
+from maxmargin.estimators.formulations import Training
+from maxmargin.estimators.machine import Formulated, Machine, Solved
 from maxmargin.geometry.inputs import row_products
-from maxmargin.problems.problem import Intercept, Point, Status
-from maxmargin.solve import Budget, Result, Settings, gap_left, ill_scaled, solve_all
-from maxmargin.validation.data import check_rows, generator
+from maxmargin.problems.features import LinearFeatures
+from maxmargin.problems.problem import Intercept, Point
+from maxmargin.validation.data import check_rows
 from maxmargin.validation.parameters import (
-    NamedParameters,
     check_choice,
     check_cost,
     check_flag,
@@ -29,7 +25,7 @@ SOLVERS = ("auto", "newton", "dual_cd", "subgradient")
 _KEPT_BYTES = 1 << 24  # support vectors beyond this are not copied into the model
 
 
-class LinearMachine(TakesCallbacks, NamedParameters, BaseEstimator):
+class LinearMachine(Machine):
     """Base of LinearSVC and LinearSVR: f(x) = w·x + b with a certificate."""
 
     _losses: ClassVar[tuple[str, ...]]
@@ -56,17 +52,14 @@ class LinearMachine(TakesCallbacks, NamedParameters, BaseEstimator):
             )
         return self._support_rows
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "status_")
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
     def _forget(self) -> None:
-        for name in ("status_", "trace_", "_learners"):
-            self.__dict__.pop(name, None)
+        super()._forget()
+        self.__dict__.pop("_learners", None)
 
     def _raw_scores(self, X: Any) -> Floats:
         X = check_rows(self, X, reset=False)
@@ -74,7 +67,8 @@ class LinearMachine(TakesCallbacks, NamedParameters, BaseEstimator):
         scores: Floats = row_products(X, np.ascontiguousarray(coef.T)) + self.intercept_
         return scores[:, 0] if self.coef_.ndim == 1 or len(self.coef_) == 1 else scores
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise if a parameter has no value that it may have."""
         check_choice(self, "loss", self._losses)
         check_cost(self)
         check_choice(self, "intercept", [kind.value for kind in Intercept])
@@ -95,52 +89,42 @@ class LinearMachine(TakesCallbacks, NamedParameters, BaseEstimator):
         check_threads(self)
         check_progress(self)
 
-    def _settings(self) -> Settings:
-        threads = None if self.n_jobs in (None, -1) else int(self.n_jobs)
-        return Settings(
-            self.solver,
-            float(self.tol),
-            int(self.max_iter),
-            self.max_time,
-            announced(self, self.callback),
-            bool(self.verbose),
-            bool(self.trace),
-            threads,
-            int(generator(self.random_state).integers(2**31)),
-        )
-
-    def _solve(self, problems: list[Any], starts: list[Point], budget: Budget) -> list[Result]:
-        return solve_all(problems, starts, self._settings(), budget)
-
     def _intercept(self) -> Intercept:
         return Intercept(self.intercept) if self.fit_intercept else Intercept.NONE
 
-    def _lift(self) -> float:
-        return float(self.intercept_scaling)
+    def _features(self, data: Training) -> LinearFeatures:
+        penalised = self._intercept() is Intercept.PENALIZED
+        return LinearFeatures(data.X, float(self.intercept_scaling) if penalised else 0.0)
 
-    def _report(self, results: list[Result], X: Any) -> None:
-        """Set what is said about solving, and warn when it ended without what was asked for."""
-        statuses = [result.status for result in results]
-        self.certificate_ = together([result.certificate for result in results])
-        self.status_ = next((s for s in statuses if s is not Status.OPTIMAL), Status.OPTIMAL)
-        self.n_iter_ = max(result.iterations for result in results)
-        self.solver_ = ", ".join(dict.fromkeys(result.solver for result in results))
-        if self.trace:
-            traces = [result.trace for result in results]
-            self.trace_ = traces[0] if len(traces) == 1 else traces
-        self.stop_reason_ = (
-            f"After {self.n_iter_} iteration{'' if self.n_iter_ == 1 else 's'} "
-            f"({self.solver_}): {self.status_.value}."
-        )
-        if self.status_ is Status.OPTIMAL:
-            return
-        self.stop_reason_ += gap_left(self.certificate_, self.tol)
-        if self.status_ in (Status.STALLED, Status.ROUNDING, Status.MAX_ITER):
-            self.stop_reason_ += ill_scaled(X, getattr(self, "feature_names_in_", None))
-        if self.status_ is Status.INTERRUPTED:
-            raise KeyboardInterrupt(self.stop_reason_)
-        if self.status_ is not Status.CALLBACK:
-            warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=4)
+    def solution(self, X: Any, y: Any, sample_weight: Any = None) -> list[Solved]:
+        """Return the problems of these rows, and the model as their solutions.
+
+        The points have duals if these are the rows that the model was fitted to.
+        """
+        check_is_fitted(self)
+        stated = self._state(X, y, sample_weight, reset=False)
+        points = self._points(len(stated.problems))
+        return list(map(Solved, stated.problems, points, stated.rows))
+
+    def _points(self, count: int) -> list[Point]:
+        """Return the model as so many solutions."""
+        duals = getattr(self, "_signed_duals", [None] * count)
+        planes = zip(np.atleast_2d(self.coef_), self.intercept_, duals, strict=True)
+        return [Point(w, float(b), beta) for w, b, beta in planes]
+
+    def _last(self) -> list[Point]:
+        return self._points(len(self.intercept_)) if hasattr(self, "_signed_duals") else []
+
+    def _starts(self, formulated: Formulated, last: list[Point] | None) -> list[Point]:
+        """Return where to start each problem: at the last solution as far as shapes agree."""
+        problems = formulated.problems
+        width = formulated.data.X.shape[1]
+        if not last or len(last) != len(problems) or len(last[0].w) != width:
+            return [Point() for _ in problems]
+        return [
+            point if len(point.beta) == problem.variables else Point(point.w, point.b)
+            for problem, point in zip(problems, last, strict=True)
+        ]
 
     def _keep_support(self, X: Any, kept: Ints, beta: Floats) -> None:
         """Set ``support_``, ``dual_coef_`` and the support vectors from duals (problems, rows)."""

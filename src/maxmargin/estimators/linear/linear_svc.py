@@ -7,22 +7,17 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin._typing import Floats, Ints
+from maxmargin._typing import Floats
 from maxmargin.estimators.callbacks import with_callbacks
+from maxmargin.estimators.formulations import CSVCForm, Training
 from maxmargin.estimators.linear.base import LinearMachine
 from maxmargin.estimators.linear.partial_fit import ClassifierStream
-from maxmargin.estimators.reductions import (
-    ScoresOnly,
-    Task,
-    best_classes,
-    binary_tasks,
-    combined_scores,
-)
+from maxmargin.estimators.machine import Formulated
+from maxmargin.estimators.reductions import ScoresOnly, Task, best_classes, combined_scores
 from maxmargin.geometry import Hyperplane
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
-from maxmargin.problems import losses
-from maxmargin.problems.problem import Intercept, MulticlassProblem, Point, Problem
-from maxmargin.solve import Budget, Callback, Result
+from maxmargin.problems.problem import MulticlassProblem, Point
+from maxmargin.solve import Callback, Result
 from maxmargin.validation.data import (
     LARGEST_PRODUCT,
     check_classes,
@@ -33,38 +28,6 @@ from maxmargin.validation.data import (
     refuse_overflow,
 )
 from maxmargin.validation.parameters import check_choice, check_number
-
-# ------------------------------------------------------------------- joint
-#
-# Several classes learnt as one problem: the machine of Crammer and Singer.
-
-
-def joint_problem(
-    X: Any, labels: Ints, cost: Floats, intercept: Intercept, lift: float
-) -> tuple[MulticlassProblem, list[int]]:
-    """Return the problem of the classes that have rows, and which these are."""
-    present, index = np.unique(labels, return_inverse=True)
-    problem = MulticlassProblem(X, index.astype(np.int64), len(present), cost, intercept, lift)
-    return problem, present.tolist()
-
-
-def joint_slacks(problem: MulticlassProblem, W: Floats, b: Floats) -> Floats:
-    """Return the loss of each row but for its cost: 1 − the lead over the best rival, or 0."""
-    claims = row_products(problem.X, W) + b + 1.0
-    own = np.arange(len(claims)), problem.labels
-    claims[own] -= 1.0
-    return np.asarray(claims.max(axis=1) - claims[own])
-
-
-def joint_margin(W: Floats) -> float:
-    """Return the least distance from a boundary between two classes to a lead of 1."""
-    between = W.T[:, np.newaxis] - W.T[np.newaxis]
-    largest = float(np.linalg.norm(between, axis=2).max())
-    return 1.0 / largest if largest > 0 else np.inf
-
-
-# -------------------------------------------------------------------
-
 
 _ON_MARGIN = 1e-5  # slack up to which a support vector counts as lying on the margin
 
@@ -219,45 +182,46 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
         -------
         self
         """
-        self._check_parameters()
-        budget = Budget(self.max_time)
-        last = self._last_duals()
-        self._forget()  # whatever fails from here on leaves it unfitted
-        X = check_rows(self, X, reset=True)
-        y = check_labels(y, X.shape[0])
-        self.classes_ = check_classes(self, y)
-        weight = check_weights(sample_weight, self.class_weight, self.classes_, y)
-        refuse_overflow(self, X, largest_squared_norm(X), LARGEST_PRODUCT)
-        n_rows, kept = len(y), np.flatnonzero(weight > 0)
-        if len(kept) < n_rows:
-            X, y, weight = X[kept], y[kept], weight[kept]
-            check_classes(self, y)
-        labels = class_indices(self.classes_, y)
-        tasks, problems = self._tasks(X, labels, weight)
-        results = self._solve(problems, self._starts(problems, last), budget)
+        return self._fit(X, y, sample_weight)
+
+    def adopt(self, formulated: Formulated, results: list[Result]) -> Self:
+        """Become the model that solutions of the problems stand for."""
+        data = formulated.data
+        tasks = self._form().tasks(data)
         if tasks:
-            self._adopt(X, labels, tasks, results, kept, n_rows)
+            self._adopt_tasks(data, tasks, results)
         else:
-            self._adopt_joint(problems[0], results[0], np.unique(labels), kept, n_rows)
-        used = np.isin(kept, self.support_)
-        self.n_support_ = np.bincount(labels[used], minlength=len(self.classes_))
-        self._report(results, X)
+            self._adopt_joint(data, formulated.problems[0], results[0])
+        used = np.isin(data.kept, self.support_)
+        self.n_support_ = np.bincount(data.y[used], minlength=len(self.classes_))
+        self._report(results, data.X)
         return self
 
-    def _tasks(self, X: Any, labels: Ints, weight: Floats) -> tuple[list[Task], list[Any]]:
-        """Return the binary problems; or none and the joint one of Crammer and Singer."""
-        if self.multi_class == "crammer_singer" and len(self.classes_) > 2:
-            cost = float(self.C) * weight
-            joint, _ = joint_problem(X, labels, cost, self._intercept(), self._lift())
-            return [], [joint]
-        tasks = binary_tasks(labels, len(self.classes_), self.multi_class)
-        return tasks, [self._problem(X, task, weight) for task in tasks]
+    def _form(self) -> CSVCForm:
+        l1_ratio = {"l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}[self.penalty]
+        return CSVCForm(
+            float(self.C), self._intercept(), self.loss, float(l1_ratio), self.multi_class
+        )
 
-    def _adopt_joint(
-        self, problem: Any, result: Result, present: Ints, kept: Ints, n_rows: int
-    ) -> None:
+    def _training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
+        X = check_rows(self, X, reset=reset)
+        y = check_labels(y, X.shape[0])
+        if reset:
+            self.classes_ = check_classes(self, y)
+        weight = check_weights(sample_weight, self.class_weight, self.classes_, y)
+        if reset:
+            refuse_overflow(self, X, largest_squared_norm(X), LARGEST_PRODUCT)
+        kept = np.flatnonzero(weight > 0)
+        if len(kept) < len(weight):
+            X, y = X[kept], y[kept]
+            if reset:
+                check_classes(self, y)
+        labels = class_indices(self.classes_, y)
+        return Training(X, labels, weight[kept], kept, len(weight), self.classes_)
+
+    def _adopt_joint(self, data: Training, problem: Any, result: Result) -> None:
         """Set what the solution of the joint problem says about the model and the rows."""
-        solution = result.point
+        solution, present = result.point, np.unique(data.y)
         b = np.asarray(getattr(result.certificate, "intercepts", solution.b))
         shape = len(self.classes_), solution.w.shape[0]
         self._pairs = [(int(k), -1) for k in present]
@@ -265,16 +229,17 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
         self.coef_, self.intercept_ = np.zeros(shape), np.zeros(shape[0])
         self.coef_[present], self.intercept_[present] = solution.w.T, b
         self._signed_duals = [solution.beta]
-        beta = np.zeros((shape[0], len(kept)))
+        beta = np.zeros((shape[0], len(data)))
         beta[present] = solution.beta.T
         slack = joint_slacks(problem, solution.w, b)
-        self._keep_support(problem.X, kept, beta)
-        self.alpha_ = self._spread_out(np.abs(beta), kept, n_rows)
-        self.slack_ = self._spread_out(slack, kept, n_rows)
+        self._keep_support(data.X, data.kept, beta)
+        self.alpha_ = self._spread_out(np.abs(beta), data.kept, data.n_rows)
+        self.slack_ = self._spread_out(slack, data.kept, data.n_rows)
         self.margin_ = joint_margin(solution.w)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise if a parameter has no value that it may have."""
+        super().check_parameters()
         check_choice(self, "penalty", ("l2", "l1", "elasticnet"))
         check_choice(self, "multi_class", ("ovr", "ovo", "crammer_singer"))
         if self.penalty == "elasticnet":
@@ -295,69 +260,41 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
                 "multi_class 'ovr' or 'ovo'."
             )
 
-    def _l1_share(self) -> float:
-        if self.penalty == "elasticnet":
-            return float(self.l1_ratio)
-        return 1.0 if self.penalty == "l1" else 0.0
-
-    def _problem(self, X: Any, task: Task, weight: Floats) -> Problem:
-        cost = float(self.C) * weight
-        if self.multi_class == "crammer_singer":
-            cost = 2 * cost  # two classes: the joint problem has ½‖w/2‖² twice, half of ½‖w‖²
-        if task.rows is not None:
-            X, cost = X[task.rows], cost[task.rows]
-        loss = losses.hinge if self.loss == "hinge" else losses.squared_hinge
-        return Problem(X, loss(task.signs, cost), self._intercept(), self._lift(), self._l1_share())
-
     _joint: tuple[Floats, Floats]
     margin_: Any
 
-    def _last_duals(self) -> tuple[Floats, Floats, list[Floats]] | None:
-        if not (self.warm_start and hasattr(self, "_signed_duals")):
-            return None
-        return self.coef_, self.intercept_, self._signed_duals
+    def _points(self, count: int) -> list[Point]:
+        if self.multi_class == "crammer_singer" and len(self.classes_) > 2:
+            return [Point(*self._joint, self._signed_duals[0])]
+        return super()._points(count)
 
-    def _starts(
-        self, problems: list[Any], last: tuple[Floats, Floats, list[Floats]] | None
-    ) -> list[Point]:
-        """Return where to start each problem: at the last solution as far as shapes agree."""
-        starts = [Point() for _ in problems]
-        if isinstance(problems[0], MulticlassProblem):
-            duals = [] if last is None else last[2]
-            n, k = len(problems[0].labels), problems[0].n_classes
-            fits = len(duals) == 1 and duals[0].shape == (n, k)
-            return [Point(None, self._joint[1], duals[0])] if fits else starts
-        if last is None or last[0].shape != (len(problems), problems[0].X.shape[1]):
-            return starts
-        for k, (problem, w, b, beta) in enumerate(zip(problems, *last, strict=True)):
-            fits = len(beta) == problem.X.shape[0]
-            starts[k] = Point(w, float(b), beta if fits else None)
-        return starts
+    def _starts(self, formulated: Formulated, last: list[Point] | None) -> list[Point]:
+        problem = formulated.problems[0]
+        if last and last[0].w.ndim == 2:  # of classes together
+            b, beta = last[0].b, last[0].beta
+            same = len(problem) == len(beta) and not self._form().tasks(formulated.data)
+            fits = same and beta.shape[1] == problem.n_classes
+            return [Point(None, b, beta)] if fits else [Point() for _ in formulated.problems]
+        return super()._starts(formulated, last)
 
-    def _adopt(
-        self,
-        X: Any,
-        labels: Ints,
-        tasks: list[Task],
-        results: list[Result],
-        kept: Ints,
-        n_rows: int,
-    ) -> None:
+    def _adopt_tasks(self, data: Training, tasks: list[Task], results: list[Result]) -> None:
         """Set what the solutions of the tasks say about the model and the rows."""
         solutions = [result.point for result in results]
         self._pairs = [(task.positive, task.negative) for task in tasks]
         self.coef_ = np.array([solution.w for solution in solutions])
         self.intercept_ = np.array([result.certificate.intercept for result in results])
         self._signed_duals = [solution.beta for solution in solutions]
-        beta, slack = np.zeros((len(tasks), len(labels))), np.zeros((len(tasks), len(labels)))
+        beta, slack = np.zeros((len(tasks), len(data))), np.zeros((len(tasks), len(data)))
         for k, task in enumerate(tasks):
             rows = slice(None) if task.rows is None else task.rows
-            scores = row_products(X[rows] if task.rows is not None else X, self.coef_[k][:, None])
+            X = data.X if task.rows is None else data.X[rows]
+            scores = row_products(X, self.coef_[k][:, None])[:, 0] + self.intercept_[k]
             beta[k, rows] = solutions[k].beta
-            slack[k, rows] = np.maximum(0.0, 1 - task.signs * (scores[:, 0] + self.intercept_[k]))
-        self._keep_support(X, kept, beta)
-        self.alpha_ = self._spread_out(np.abs(beta, out=beta), kept, n_rows)  # it may be large
-        self.slack_ = self._spread_out(slack, kept, n_rows)
+            slack[k, rows] = np.maximum(0.0, 1 - task.signs * scores)
+        self._keep_support(data.X, data.kept, beta)
+        # It may be large.
+        self.alpha_ = self._spread_out(np.abs(beta, out=beta), data.kept, data.n_rows)
+        self.slack_ = self._spread_out(slack, data.kept, data.n_rows)
         norms = np.linalg.norm(self.coef_, axis=1)
         margins = np.divide(1.0, norms, out=np.full(len(norms), np.inf), where=norms > 0)
         self.margin_ = margins
@@ -413,21 +350,17 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
             )
         return Hyperplane(self.coef_[0], float(self.intercept_[0]))
 
-    def _problems(self, X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Problem, Point]]:
-        """Return what was solved, and the solution: for ``mm.certify``."""
-        check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
-        y = check_labels(y, X.shape[0])
-        weight = check_weights(sample_weight, self.class_weight, self.classes_, y)
-        kept = np.flatnonzero(weight > 0)
-        X, weight, labels = X[kept], weight[kept], class_indices(self.classes_, y[kept])
-        tasks, problems = self._tasks(X, labels, weight)
-        if not tasks:
-            w, b = self._joint
-            return [(problems[0], Point(w, b, self._signed_duals[0]))]
-        duals = getattr(self, "_signed_duals", [None] * len(problems))
-        points = zip(self.coef_, self.intercept_, duals, strict=True)
-        return [
-            (problem, Point(w, float(b), beta))
-            for problem, (w, b, beta) in zip(problems, points, strict=True)
-        ]
+
+def joint_slacks(problem: MulticlassProblem, W: Floats, b: Floats) -> Floats:
+    """Return the loss of each row but for its cost: 1 − the lead over the best rival, or 0."""
+    claims = problem.products(W) + b + 1.0
+    own = np.arange(len(claims)), problem.labels
+    claims[own] -= 1.0
+    return np.asarray(claims.max(axis=1) - claims[own])
+
+
+def joint_margin(W: Floats) -> float:
+    """Return the least distance from a boundary between two classes to a lead of 1."""
+    between = W.T[:, np.newaxis] - W.T[np.newaxis]
+    largest = float(np.linalg.norm(between, axis=2).max())
+    return 1.0 / largest if largest > 0 else np.inf

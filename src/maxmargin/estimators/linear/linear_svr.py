@@ -8,12 +8,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats
 from maxmargin.estimators.callbacks import with_callbacks
+from maxmargin.estimators.formulations import EpsilonSVRForm, Training
 from maxmargin.estimators.linear.base import LinearMachine
 from maxmargin.estimators.linear.partial_fit import RegressorStream
+from maxmargin.estimators.machine import Formulated
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
-from maxmargin.problems import losses
-from maxmargin.problems.problem import Point, Problem
-from maxmargin.solve import Budget, Callback
+from maxmargin.solve import Callback, Result
 from maxmargin.validation.data import (
     LARGEST_PRODUCT,
     check_rows,
@@ -152,33 +152,21 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         -------
         self
         """
-        self._check_parameters()
-        budget = Budget(self.max_time)
-        start = self._start() if self.warm_start and hasattr(self, "status_") else Point()
-        self._forget()
-        X = check_rows(self, X, reset=True)
-        target = check_targets(y, X.shape[0])
-        weight = regression_weights(sample_weight, len(target))
-        refuse_overflow(self, X, largest_squared_norm(X), LARGEST_PRODUCT)
-        n_rows, kept = len(target), np.flatnonzero(weight > 0)
-        if len(kept) < n_rows:
-            X, target, weight = X[kept], target[kept], weight[kept]
-        if start.beta is not None and len(start.beta) != len(target):
-            start = Point(start.w, start.b)
-        if start.w is not None and len(start.w) != X.shape[1]:
-            start = Point()
-        results = self._solve([self._problem(X, target, weight)], [start], budget)
-        solution, certificate = results[0].point, results[0].certificate
-        self.coef_, self.intercept_ = solution.w, np.array([certificate.intercept])
-        self._signed_duals = solution.beta
-        excess = np.maximum(0.0, np.abs(target - self._training_scores(X)) - float(self.epsilon))
-        self._keep_support(X, kept, solution.beta[np.newaxis])
-        scale = float(target.std()) or 1.0
-        on_tube = excess[solution.beta != 0] <= _ON_TUBE * scale
+        return self._fit(X, y, sample_weight)
+
+    def adopt(self, formulated: Formulated, results: list[Result]) -> Self:
+        """Become the model that a solution of the problem stands for."""
+        data, solution = formulated.data, results[0].point
+        self.coef_, self.intercept_ = solution.w, np.array([results[0].certificate.intercept])
+        self._signed_duals = [solution.beta]
+        scores = row_products(data.X, self.coef_[:, np.newaxis])[:, 0] + self.intercept_[0]
+        excess = np.maximum(0.0, np.abs(data.y - scores) - float(self.epsilon))
+        self._keep_support(data.X, data.kept, solution.beta[np.newaxis])
+        on_tube = excess[solution.beta != 0] <= _ON_TUBE * (float(data.y.std()) or 1.0)
         self.support_kind_ = np.where(on_tube, "on the tube", "outside")
-        self.alpha_ = self._spread_out(np.abs(solution.beta), kept, n_rows)
-        self.slack_ = self._spread_out(excess, kept, n_rows)
-        self._report(results, X)
+        self.alpha_ = self._spread_out(np.abs(solution.beta), data.kept, data.n_rows)
+        self.slack_ = self._spread_out(excess, data.kept, data.n_rows)
+        self._report(results, data.X)
         return self
 
     def predict(self, X: Any) -> Floats:
@@ -186,12 +174,9 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         check_is_fitted(self)
         return self._raw_scores(X)
 
-    def _training_scores(self, X: Any) -> Floats:
-        scores: Floats = row_products(X, self.coef_[:, np.newaxis])[:, 0] + self.intercept_[0]
-        return scores
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise if a parameter has no value that it may have."""
+        super().check_parameters()
         check_number(self, "epsilon", at_least=0)
         if self.dual != "auto" and not self.dual and self.loss == "epsilon_insensitive":
             raise ValueError(
@@ -199,23 +184,16 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
                 "together. Leave dual='auto'."
             )
 
-    def _problem(self, X: Any, target: Floats, weight: Floats) -> Problem:
-        loss = {
-            "epsilon_insensitive": losses.epsilon_insensitive,
-            "squared_epsilon_insensitive": losses.squared_epsilon_insensitive,
-        }[self.loss]
-        terms = loss(target, float(self.C) * weight, float(self.epsilon))
-        return Problem(X, terms, self._intercept(), self._lift())
+    def _form(self) -> EpsilonSVRForm:
+        return EpsilonSVRForm(float(self.C), float(self.epsilon), self._intercept(), self.loss)
 
-    def _start(self) -> Point:
-        duals = getattr(self, "_signed_duals", None)
-        return Point(self.coef_, float(self.intercept_[0]), duals)
-
-    def _problems(self, X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Problem, Point]]:
-        """Return what was solved, and the solution: for ``mm.certify``."""
-        check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
+    def _training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
+        X = check_rows(self, X, reset=reset)
         target = check_targets(y, X.shape[0])
         weight = regression_weights(sample_weight, len(target))
+        if reset:
+            refuse_overflow(self, X, largest_squared_norm(X), LARGEST_PRODUCT)
         kept = np.flatnonzero(weight > 0)
-        return [(self._problem(X[kept], target[kept], weight[kept]), self._start())]
+        if len(kept) < len(weight):
+            X, target = X[kept], target[kept]
+        return Training(X, target, weight[kept], kept, len(weight))

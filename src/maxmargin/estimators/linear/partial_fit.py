@@ -126,7 +126,7 @@ class ClassifierStream(Stream):
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         first = not hasattr(self, "status_")
         X = check_rows(self, X, reset=first)
         self.classes_ = stream_classes(self, classes, first)
@@ -140,8 +140,10 @@ class ClassifierStream(Stream):
         X, labels, weight = X[kept], labels[kept], weight[kept]
         tasks = [Task(None, np.where(labels == k, 1.0, -1.0), k, -1) for k in sides]
         self._pairs = [(task.positive, task.negative) for task in tasks]
-        problems = [self._problem(X, task, weight) for task in tasks]
-        self.coef_, self.intercept_ = self._learn(X, [problem.loss for problem in problems])
+        form = self._form()
+        self.coef_, self.intercept_ = self._learn(
+            X, [form.loss(task.signs, form.C * weight) for task in tasks]
+        )
         return self
 
 
@@ -166,15 +168,14 @@ class RegressorStream(Stream):
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         X = check_rows(self, X, reset=not hasattr(self, "status_"))
         target = check_targets(y, X.shape[0])
         weight = regression_weights(sample_weight, len(target))
         kept = np.flatnonzero(weight > 0)
         self._begin_stream(X.shape[1], 1)
         X = X[kept]
-        planes, self.intercept_ = self._learn(
-            X, [self._problem(X, target[kept], weight[kept]).loss]
-        )
+        form = self._form()
+        planes, self.intercept_ = self._learn(X, [form.loss(target[kept], form.C * weight[kept])])
         self.coef_ = planes[0]
         return self

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterable
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -12,30 +13,24 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.estimators.perceptron.trace import (
-    LinearTrace,
-    Trace,
-    compute_accuracy,
-    compute_margins,
-)
 from maxmargin.estimators.reductions import ScoresOnly, best_classes
-from maxmargin.geometry.bounds import update_bound
+from maxmargin.geometry.bounds import leads, update_bound
 from maxmargin.loops.records import Rule
 from maxmargin.problems.problem import Run, Status
 from maxmargin.separability.lifted import lifted_separator
 from maxmargin.solve import Callback, StopRule, drive
 from maxmargin.solvers.perceptron import (
-    AllCorrect,
     Epoch,
+    Learner,
     LinearLearner,
     LinearState,
-    MistakeDrivenLearner,
     NoImprovement,
     Pocket,
     SmallChange,
     compute_scores,
     draw_orders,
     run_epochs,
+    stop_if_correct,
 )
 from maxmargin.validation.data import (
     check_classes,
@@ -58,6 +53,86 @@ from maxmargin.validation.parameters import (
     check_scale,
     shown,
 )
+
+# ------------------------------------------------------------------- the course of a fit
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The course of a fit.
+
+    Attributes
+    ----------
+    mistakes, updates : list of float
+        Per epoch.
+    """
+
+    mistakes: list[float]
+    updates: list[float]
+
+
+@dataclass(frozen=True)
+class LinearTrace(Trace):
+    """The course of a fit, update by update.
+
+    Attributes
+    ----------
+    row, step : ndarray of shape (n_updates,)
+        Which training row, and by how much (signed for two classes).
+    label, rival : ndarray of shape (n_updates,)
+        With more than two classes: the class that gained and the one that lost.
+    start : (weights, intercept)
+        Where it began: (1, d) and (1,) for two classes, (K, d) and (K,) for more.
+    lift : float
+        1 with an intercept, 0 without.
+    moved : matrix of shape (n_updates, d)
+        The rows that ``row`` names, in float64.
+    """
+
+    row: Ints
+    step: Floats
+    label: Ints
+    rival: Ints
+    start: tuple[Floats, Floats]
+    lift: float
+    moved: Any
+
+    @property
+    def coef(self) -> Floats:
+        """The weights before the first update and after each one: (n_updates + 1, 1 or K, d).
+
+        Dense, and built on demand: for many updates of many columns ask ``after`` instead.
+        """
+        dense = self.moved.toarray() if hasattr(self.moved, "toarray") else self.moved
+        changes = self._steps()[:, :, np.newaxis] * dense[:, np.newaxis, :]
+        return np.cumsum(np.concatenate([self.start[0][np.newaxis], changes]), axis=0)
+
+    @property
+    def intercept(self) -> Floats:
+        """The intercepts that belong to ``coef``: (n_updates + 1, 1 or K)."""
+        changes = self._steps() * self.lift
+        return np.cumsum(np.concatenate([self.start[1][np.newaxis], changes]), axis=0)
+
+    def after(self, k: int) -> tuple[Floats, Floats]:
+        """Return weights and intercept after the first k updates."""
+        steps = self._steps()[:k]
+        weights = self.start[0] + np.asarray((self.moved[:k].T @ steps).T)
+        return weights, self.start[1] + self.lift * steps.sum(axis=0)
+
+    def _steps(self) -> Floats:
+        """Return by how much each column of scores moved: (n_updates, 1 or K)."""
+        outputs = len(self.start[1])
+        if outputs == 1:
+            return self.step[:, np.newaxis]
+        steps = np.zeros((len(self.step), outputs))
+        each = np.arange(len(self.step))
+        steps[each, self.label] += self.step
+        steps[each, self.rival] -= self.step
+        return steps
+
+
+# ------------------------------------------------------------------- learning from mistakes
+
 
 STOPS = ("all_correct", "epochs", "one_pass", "small_change", "held_out")
 
@@ -107,7 +182,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         y : array-like of shape (n_samples,)
             Labels of any kind; two or more classes.
         sample_weight : array-like of shape (n_samples,), optional
-            How many times in a row each row is visited (a fraction is a shorter last step).
+            How many times each row is visited at its turn (a fraction is a shorter last step).
 
         Returns
         -------
@@ -132,12 +207,13 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         pocket, rules = self._rules(learner, labels, weight, validation)
         run, history = self._run(learner, rows, rules, rng)
         if pocket:
-            pocket.update()  # the run may have ended within an epoch
+            pocket()  # the run may have ended within an epoch
             learner.restore(pocket.snapshot)
         self._seen = np.bincount(labels, minlength=len(self.classes_)) > 0
         self._adopt(learner, kept, resumed=False)
         if self.trace:
-            self.trace_ = self._trace(learner, kept, history)
+            epochs = Trace([e.mistakes for e in history], [e.updates for e in history])
+            self.trace_ = self._trace(learner, kept, epochs)
         self._prove(learner, labels, rows)
         self._report(run, learner)
         if run.status is Status.INTERRUPTED:
@@ -265,7 +341,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         check_flag(self, "trace")
         check_progress(self)
 
-    def _check_input(self, X: Any, reset: bool) -> Any:
+    def _check_input(self, X: Any, *, reset: bool) -> Any:
         return check_rows(self, X, reset=reset)
 
     def _forget(self, *names: str) -> None:
@@ -274,6 +350,9 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
 
     def _selected(self, X: Any, rows: Ints) -> Any:
         return X[rows]
+
+    def _trace(self, _learner: Any, _rows: Ints, epochs: Trace) -> Any:
+        return epochs
 
     def _rule(self) -> Rule:
         return Rule(
@@ -285,34 +364,33 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         )
 
     def _rules(
-        self, learner: MistakeDrivenLearner, labels: Ints, weight: Floats, validation: Ints
+        self, learner: Learner, labels: Ints, weight: Floats, validation: Ints
     ) -> tuple[Pocket | None, list[StopRule[Epoch]]]:
         """Return the pocket, if there is one, and all rules that are asked after each epoch."""
 
-        def held_out_score() -> float:
-            scores = self._scores_of(learner, validation)
-            return compute_accuracy(scores, labels[validation], weight[validation])
+        def accuracy(scores: Floats) -> float:
+            right = _margins(scores, labels[validation]) > 0  # ties are mistakes
+            return float(weight[validation] @ right / weight[validation].sum())
 
-        def last_vector_score() -> float:
-            scores = learner.training_scores()[validation]
-            return compute_accuracy(scores, labels[validation], weight[validation])
+        def held_out_score() -> float:
+            return accuracy(self._scores_of(learner, validation))
 
         rules: list[StopRule[Epoch]] = []
         pocket = None
         if getattr(self, "keep", "last") == "best":
-            pocket = Pocket(learner, last_vector_score)
+            pocket = Pocket(learner, lambda: accuracy(learner.training_scores()[validation]))
             rules.append(pocket)
         if self.stop == "held_out":
             rules.append(NoImprovement(held_out_score, self.n_iter_no_change))
         if self.stop not in ("epochs", "one_pass"):
-            rules.append(AllCorrect())
+            rules.append(stop_if_correct)
         if self.stop == "small_change":
             rules.append(SmallChange(learner, self.change_tol))
         return pocket, rules
 
     def _run(
         self,
-        learner: MistakeDrivenLearner,
+        learner: Learner,
         rows: Ints,
         rules: list[StopRule[Epoch]],
         rng: np.random.Generator,
@@ -344,7 +422,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         """Set ``margin_`` and, if a separator was found, ``mistake_bound_``."""
         evidence: list[Evidence] = self._evidence(learner)
         evidence += self._separators(learner, labels, rows)
-        smallest = [float(compute_margins(e.scores, labels)[rows].min()) for e in evidence]
+        smallest = [float(_margins(e.scores, labels)[rows].min()) for e in evidence]
         self.margin_ = smallest[0] / evidence[0].norm if evidence[0].norm > 0 else np.nan
         vectors_moved = min(2, len(self.intercept_))
         self.mistake_bound_ = min(
@@ -363,7 +441,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         """Return separators other than the model's own vectors, which may lower the bound."""
         return []
 
-    def _report(self, run: Run, learner: MistakeDrivenLearner) -> None:
+    def _report(self, run: Run, learner: Learner) -> None:
         """Set the attributes that describe a run; warn if it ran out of epochs."""
         self.status_ = run.status
         self.epochs_ = self.n_iter_ = run.iterations
@@ -393,6 +471,13 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
                     f"{name}={getattr(self, name)!r} needs all rows at once, which partial_fit "
                     "does not have: use fit, or leave it out."
                 )
+
+
+def _margins(scores: Floats, labels: Ints) -> Floats:
+    """Return y f for one column of scores, s_y − max of the others for several."""
+    if scores.shape[1] == 1:
+        return scores[:, 0] * (2.0 * labels - 1.0)
+    return leads(scores, labels)
 
 
 def _count(total: float) -> float:
@@ -456,7 +541,12 @@ class LinearPerceptron(MistakeDriven):
         n_classes = len(self.classes_)
         shape = (X.shape[1],) if n_classes == 2 else (X.shape[1], n_classes)
         if self.warm_start and hasattr(self, "_state"):
-            start = self._last_weights(shape)
+            start = self._state.vector()
+            if start[0].shape != shape:
+                raise ValueError(
+                    f"warm_start=True, but the weights of the last fit have shape {start[0].shape} "
+                    f"and these data need {shape}: fit a new estimator instead."
+                )
         elif not isinstance(self.init, str):
             start = _check_start(self.init, shape, self.fit_intercept)
         elif self.init == "zeros":
@@ -464,15 +554,6 @@ class LinearPerceptron(MistakeDriven):
         else:
             start = rng.random(shape), rng.random(shape[1:] or 1) * self.fit_intercept
         return self._learner(LinearState(*start, averaged=self._averaged), X, labels, weight)
-
-    def _last_weights(self, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
-        last: tuple[Floats, Floats] = self._state.vector()
-        if last[0].shape != shape:
-            raise ValueError(
-                f"warm_start=True, but the weights of the last fit have shape {last[0].shape} and "
-                f"these data need {shape}: fit a new estimator instead."
-            )
-        return last
 
     def _resume(self, X: Any, labels: Ints, weight: Floats) -> LinearLearner:
         state: LinearState = deepcopy(self._state)  # if this chunk fails, nothing is lost
@@ -505,10 +586,19 @@ class LinearPerceptron(MistakeDriven):
         self.coef_ = weights.reshape(len(weights), -1).T.copy()
         self.intercept_ = intercept.copy()
 
-    def _trace(self, learner: LinearLearner, rows: Ints, history: list[Epoch]) -> LinearTrace:
-        lift = float(self.fit_intercept)
-        epochs = Trace.of(history)
-        return LinearTrace.from_log(epochs, learner.updates(), rows, learner.X, learner.began, lift)
+    def _trace(self, learner: LinearLearner, rows: Ints, epochs: Trace) -> LinearTrace:
+        made, (weights, intercept) = learner.updates(), learner.began
+        return LinearTrace(
+            epochs.mistakes,
+            epochs.updates,
+            rows[made.row],
+            made.step,
+            made.label,
+            made.rival,
+            (weights.reshape(len(weights), -1).T.copy(), intercept),
+            float(self.fit_intercept),
+            learner.X[made.row].astype(np.float64),
+        )
 
     def _evidence(self, learner: LinearLearner) -> list[Evidence]:
         vectors = [self._model(learner.state)]

@@ -7,13 +7,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.estimators.kernel_input import adapt_kernel, check_kernel_input, set_kernel_tags
+from maxmargin.estimators.kernel_input import KernelInput
 from maxmargin.estimators.perceptron.base import Evidence, MistakeDriven
-from maxmargin.estimators.perceptron.trace import Trace
-from maxmargin.kernels import Kernel, Linear, Precomputed, as_kernel, check_kernel
+from maxmargin.kernels import Linear, Precomputed, check_kernel
 from maxmargin.kernels.prepared import is_numeric
 from maxmargin.solve import Callback
-from maxmargin.solvers.perceptron import Counts, DualFunction, Epoch, KernelLearner
+from maxmargin.solvers.perceptron import Counts, DualFunction, KernelLearner
 from maxmargin.validation.data import stacked
 from maxmargin.validation.parameters import check_choice
 
@@ -22,7 +21,7 @@ from maxmargin.validation.parameters import check_choice
 _LARGEST_EIGENPROBLEM = 1000
 
 
-class KernelPerceptron(MistakeDriven):
+class KernelPerceptron(KernelInput, MistakeDriven):
     """The perceptron with f(x) = Σ aᵢK(xᵢ, x) + b: mistakes are added as support vectors.
 
     Parameters
@@ -105,6 +104,7 @@ class KernelPerceptron(MistakeDriven):
     """
 
     support_vectors_: Any
+    _kept_rows = "support_vectors_"
     _advice = "use keep='best' or another kernel, or raise max_epochs"
     _auto_visits = 1e6
 
@@ -163,22 +163,13 @@ class KernelPerceptron(MistakeDriven):
             raise AttributeError("coef_ is only available when using a linear kernel")
         return np.asarray(self.dual_coef_ @ self.support_vectors_)
 
-    def __sklearn_tags__(self) -> Any:
-        return set_kernel_tags(super().__sklearn_tags__(), self.kernel)
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice(self, "keep", ("last", "best"))
 
-    def _named_kernel(self, objects: bool = False) -> Kernel:
-        kernel = as_kernel(self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0)
-        return adapt_kernel(kernel, objects)
-
-    def _check_input(self, X: Any, reset: bool) -> Any:
-        objects = not is_numeric(X) if reset else self.support_vectors_.dtype.kind == "O"
-        kernel = self._named_kernel(objects) if reset else self.kernel_
-        X = check_kernel_input(self, kernel, X, objects=objects, reset=reset)
-        if reset or kernel.takes_gram:
+    def _check_input(self, X: Any, *, reset: bool) -> Any:
+        X = super()._check_input(X, reset=reset)
+        if reset or self.kernel_.takes_gram:
             return X
         # Rows must be of the same type as the support vectors they are compared with.
         return X.astype(self.support_vectors_.dtype, copy=False)
@@ -255,9 +246,6 @@ class KernelPerceptron(MistakeDriven):
         self.dual_coef_ = coefficients.T.copy()
         self.intercept_ = learner.now.intercept.copy()
         self._counts, self._squared_norm = learner.counts, learner.squared_norm()
-
-    def _trace(self, _learner: KernelLearner, _rows: Ints, history: list[Epoch]) -> Trace:
-        return Trace.of(history)
 
     def _evidence(self, learner: KernelLearner) -> list[Evidence]:
         if self._positive_semidefinite(learner):

@@ -13,9 +13,9 @@ class Perceptron(LinearPerceptron):
     """Rosenblatt's perceptron: visit rows, and where y f(x) ≤ margin do w += ηyx, b += ηy.
 
     On separable classes it makes at most ``mistake_bound_`` updates and then stops by itself. On
-    overlapping classes it never converges; it says so, and ``keep="best"`` or
-    :class:`AveragedPerceptron` make the best of it. More than two classes are learnt together: the
-    row's class gains what the best other class loses.
+    overlapping classes it never converges, and warns; use ``keep="best"`` or
+    :class:`AveragedPerceptron` there. More than two classes are learnt together: the row's class
+    gains what the best other class loses.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Perceptron(LinearPerceptron):
     Attributes
     ----------
     classes_ : ndarray
-        The labels, sorted; with two, a positive score speaks for the second.
+        The labels, sorted; with two, a positive score means the second.
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         Weights, in float64.
     intercept_ : ndarray of shape (1,) or (n_classes,)
@@ -81,9 +81,10 @@ class Perceptron(LinearPerceptron):
         Smallest geometric margin y f/‖w‖ of the training rows; negative if some are wrong. With
         several classes, the smallest lead over the best other class, divided by ‖W‖.
     mistake_bound_ : float
-        Updates that no order of visits could have exceeded: R̃²/γ̃² on the points lifted to (x, 1),
-        with the loss for ``margin`` and a start other than zero. γ̃ is the largest margin there is
-        for two classes and up to two million numbers in X, otherwise that of the vectors found.
+        The number of updates that no order of visits can exceed: R̃²/γ̃² on the points lifted to
+        (x, 1), plus terms for ``margin`` and for a start other than zero. γ̃ is the largest margin
+        there is for two classes and up to two million numbers in X, otherwise that of the vectors
+        found.
         ``inf`` when no separator was found.
     trace_ : LinearTrace
         With ``trace=True``: mistakes and updates per epoch, and row, step and weights per update.
@@ -152,9 +153,9 @@ class Perceptron(LinearPerceptron):
 class AveragedPerceptron(LinearPerceptron):
     """The perceptron whose answer is the mean of (w, b) after each example.
 
-    It makes the same updates as :class:`Perceptron`; averaging takes the accidents of the last few
-    out of the result, which makes it the better choice where classes overlap. The mean is kept
-    lazily: a mistake costs one more pass over the row's entries, a correct row nothing.
+    It makes the same updates as :class:`Perceptron`; the mean does not depend on the accidents of
+    the last few, which makes it the better choice if classes overlap. The mean is updated lazily: a
+    mistake costs one more pass over the row's entries, a correct row nothing.
 
     Parameters
     ----------

@@ -107,9 +107,9 @@ def _multiply(A: Any, B: Any) -> Floats:
 class VotedPerceptron(LinearPerceptron):
     """The perceptron whose answer is a vote of all its weight vectors, weighted by survival.
 
-    A vector's weight is the number of examples after which it stood. What is stored are the rows
-    updated on and the order of updates, not the vectors; prediction rebuilds all scores of a row
-    from its products with those rows, by BLAS. Freund & Schapire (1999).
+    A vector's weight is the number of examples it survived. Only the rows updated on and the order
+    of updates are stored, not the vectors; prediction rebuilds all scores of a row from its
+    products with those rows, by BLAS. Freund & Schapire (1999).
 
     Parameters
     ----------

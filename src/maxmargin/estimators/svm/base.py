@@ -1,36 +1,31 @@
-"""What kernel machines share: from rows to problems, solving them, and what was found.
+"""What kernel machines share: from rows to problems, and from solutions to a model.
 
-A machine is one problem or several (``Part``) over the same rows, with the same Gram matrix. Its
-duals lie in an array (sides, rows): see ``Part``.
+Duals and coefficients of a model lie in arrays (side, row): a row has a dual for each pair of
+classes that its own is in, or one for either edge of a tube.
 """
 
-import warnings
-from typing import Any, NamedTuple
+import hashlib
+from collections import defaultdict
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.certificates import together
-from maxmargin.estimators.reductions import (
-    ScoresOnly,
-    Task,
-    best_classes,
-    binary_tasks,
-    combined_scores,
-)
-from maxmargin.estimators.svm.parts import Found, Pairs, Part, Training, matches
-from maxmargin.estimators.svm.prediction import KernelExpansion
+from maxmargin.estimators.formulations import Formulation, Plane, Training
+from maxmargin.estimators.kernel_input import count_threads, named_kernel
+from maxmargin.estimators.machine import Formulated, Solved
+from maxmargin.estimators.reductions import Pairs, ScoresOnly, best_classes, combined_scores
+from maxmargin.estimators.svm.expansion import KernelExpansion
 from maxmargin.kernels import Kernel, Linear
-from maxmargin.loops.records import Loss
 from maxmargin.problems.duality import within_groups
+from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.gram import Gram
-from maxmargin.problems.problem import Intercept, KernelProblem, Point, Problem, Status
-from maxmargin.solve import Budget, Result, gap_left, ill_scaled, solve_all
+from maxmargin.problems.problem import Point, Status
+from maxmargin.solve import Result
 from maxmargin.validation.data import (
     check_classes,
     check_labels,
@@ -42,9 +37,229 @@ from maxmargin.validation.data import (
     row_weights,
 )
 
-# ------------------------------------------------------------------- kernel starts
-#
-# Warm starts of kernel machines: the duals of the rows that were there before.
+
+class KernelMachine(KernelExpansion):
+    """Base of SVC, NuSVC, SVR, NuSVR and OneClassSVM."""
+
+    warm_start: bool
+    _scales: Floats  # by which the solutions were divided
+    _duals: Floats  # of the support vectors, before that
+
+    # ------------------------------------------------------------ for subclasses
+
+    def _check_targets(
+        self, y: Any, n_rows: int, sample_weight: Any, reset: bool
+    ) -> tuple[Any, Floats, Any]:
+        """Return labels or targets, weights, and the factors that classes put on these."""
+        raise NotImplementedError
+
+    def _keep_planes(self, data: Training, planes: list[Plane]) -> None:
+        """Set the intercepts, and what else planes say."""
+        self.intercept_ = np.array([plane.b for plane in planes])
+        self._scales = np.array([plane.scale for plane in planes])
+
+    def _lay_out(self, data: Training, values: list[Floats]) -> Floats:
+        """Return values by variable, one array a problem, as values by (side, row)."""
+        return values[0].reshape(-1, len(data))
+
+    def _gather(self, data: Training, values: Floats) -> list[Floats]:
+        """Return values by (side, row) as they are by variable, one array a problem."""
+        del data
+        return [values.ravel()]
+
+    def _planes_solved(self) -> Ints:
+        """Return which planes a problem was solved for."""
+        return np.arange(len(self.intercept_))
+
+    def _support_labels(self) -> Ints:
+        return np.zeros(len(self.support_), dtype=np.int64)
+
+    def _keep_targets(self, data: Training, used: Ints) -> None:
+        """Keep what else is asked about support vectors later."""
+
+    def _as_stored(self, problems: list[Any], results: list[Result]) -> list[Result]:
+        """Return the results certified with the intercepts that the model has."""
+        del problems
+        return results
+
+    # ------------------------------------------------------------ check and state
+
+    def _training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
+        """Check the data, settle the kernel, and leave out the rows without weight."""
+        X = self._check_input(X, reset=reset)
+        n_rows = X.shape[0]
+        targets, weight, factors = self._check_targets(y, n_rows, sample_weight, reset)
+        present = np.flatnonzero(weight > 0)
+        if reset:
+            self.shape_fit_ = tuple(X.shape)
+            self.kernel_ = self._settled(X, weight, present)
+        weight = weight * factors
+        kept = present[weight[present] > 0]
+        classes = getattr(self, "classes_", None)
+        if classes is not None and len(classes) > 2 and not self.kernel_.takes_gram:
+            # Then the columns of a pair of classes are two runs.
+            kept = kept[np.argsort(targets[kept], kind="stable")]
+        targets = None if targets is None else targets[kept]
+        rows = _take(X, kept, self.kernel_)
+        return Training(rows, targets, weight[kept], kept, n_rows, classes)
+
+    def _settled(self, X: Any, weight: Floats, present: Ints) -> Kernel:
+        """Return the kernel with numbers for all its parameters: weights are repetitions."""
+        kernel = named_kernel(self, self._of_objects(X))
+        if kernel.takes_gram or kernel.takes_objects:
+            return kernel
+        weight = weight[present]
+        rows = X if len(present) == X.shape[0] else X[present]
+        return kernel.resolved(rows, None if (weight == weight[0]).all() else weight)
+
+    def _features(self, data: Training) -> LinearFeatures | KernelFeatures:
+        """Return the rows as problems see them; they share one Gram matrix."""
+        if self._is_linear(self.kernel_):
+            return LinearFeatures(data.X)
+        memory, threads = self._bytes(), count_threads(self.n_jobs)
+        gram = Gram(self.kernel_, data.X, memory=memory, threads=threads)
+        return KernelFeatures(gram, np.arange(len(data)))
+
+    # ------------------------------------------------------------ adopt
+
+    def adopt(self, formulated: Formulated, results: list[Result]) -> Self:
+        """Become the model that solutions of the problems stand for."""
+        data, form, problems = formulated.data, formulated.form, formulated.problems
+        planes = [form.plane(*pair) for pair in zip(problems, results, strict=True)]
+        self._keep_planes(data, planes)
+        self._keep_support(data, problems, planes)
+        self._report(self._as_stored(problems, results), self._scaled_rows(data))
+        return self
+
+    @property
+    def fit_status_(self) -> int:
+        """0 if the fit is optimal, else 1."""
+        check_is_fitted(self)
+        return int(self.status_ is not Status.OPTIMAL)
+
+    @property
+    def _gamma(self) -> float:
+        """scikit-learn's name for γ of the kernel."""
+        return float(getattr(self.kernel_, "gamma", 0.0))
+
+    def _keep_support(self, data: Training, problems: list[Any], planes: list[Plane]) -> None:
+        """Keep the rows that have a part in f or in the bound, by class, and what is about them."""
+        by_row = [
+            problem.by_row(plane.beta) / (plane.scale or 1.0)
+            for problem, plane in zip(problems, planes, strict=True)
+        ]
+        duals = self._lay_out(data, [plane.beta for plane in planes])
+        coefficients = self._lay_out(data, by_row)
+        used = np.flatnonzero((duals != 0).any(axis=0) | (coefficients != 0).any(axis=0))
+        labels = self._labels(data)
+        used = used[np.lexsort((data.kept[used], labels[used]))]
+        self.support_ = data.kept[used]
+        self._duals, self.dual_coef_ = duals[:, used], coefficients[:, used]
+        self.support_vectors_ = data.X[:0] if self.kernel_.takes_gram else data.X[used]
+        n_classes = 1 if data.classes is None else len(data.classes)
+        self.n_support_ = np.bincount(labels[used], minlength=n_classes).astype(np.int32)
+        self._keep_weights(data, problems, planes, used)
+        self._keep_targets(data, used)
+
+    def _keep_weights(
+        self, data: Training, problems: list[Any], planes: list[Plane], used: Ints
+    ) -> None:
+        """Keep what support vectors and duals do not give back."""
+        self.__dict__.pop("_weights", None)
+        a = self._coefficients()
+        if self._is_linear(self.kernel_):
+            # The weights that were certified; the duals give them back up to the gap.
+            self._weights = np.zeros((a.shape[1], data.X.shape[1]))
+            self._weights[self._planes_solved()] = [plane.w for plane in planes]
+            self._weights_of = self.dual_coef_.copy()
+        elif self.kernel_.takes_gram or not len(used):
+            support = problems[0].features.gram.exact[used]
+            self._given_products = self.kernel_.dot(support, support, a)
+
+    def _labels(self, data: Training) -> Ints:
+        """Return the classes of rows, which are all of one where there are none."""
+        return np.zeros(len(data), dtype=np.int64) if data.classes is None else np.asarray(data.y)
+
+    def _scaled_rows(self, data: Training) -> Any:
+        """Return rows in which columns may be badly scaled, if there are such."""
+        return None if self.kernel_.takes_gram or self.kernel_.takes_objects else data.X
+
+    # ------------------------------------------------------------ and back
+
+    def solution(self, X: Any, y: Any, sample_weight: Any = None) -> list[Solved]:
+        """Return the problems that were solved, and the model as their solutions."""
+        check_is_fitted(self)
+        self._refuse_altered()
+        data = self._training(X, y, sample_weight, reset=False)
+        place = np.full(max(data.n_rows, int(self.support_.max(initial=0)) + 1), -1)
+        place[data.kept] = np.arange(len(data))
+        places = place[self.support_]
+        if data.n_rows != self.shape_fit_[0] or (places < 0).any():
+            raise ValueError(
+                f"{type(self).__name__} was trained on {self.shape_fit_[0]} rows, but X has "
+                f"{data.n_rows}, or some of its support vectors have no weight: certify needs the "
+                "training rows, all of them, and their weights."
+            )
+        form = self._form()
+        stated = Formulated(data, form, form.problems(data, self._features(data)))
+        points = map(form.point, self._planes(data, form, places))
+        return list(map(Solved, stated.problems, points, stated.rows))
+
+    def _planes(self, data: Training, form: Formulation, places: Ints) -> list[Plane]:
+        """Return the planes as the model predicts with them."""
+        duals = np.zeros((len(self._duals), len(data)))
+        duals[:, places] = self._duals
+        coefficients = np.zeros((len(data), len(self.intercept_)))
+        coefficients[places] = self._coefficients()
+        linear, epsilon = self._is_linear(self.kernel_), getattr(self, "epsilon_", 0.0)
+        betas, rows = self._gather(data, duals), form.rows(data)
+        return [
+            Plane(
+                self.coef_[k] if linear else coefficients[own, k],
+                float(self.intercept_[k]), beta, float(self._scales[k]), epsilon,
+            )
+            for k, own, beta in zip(self._planes_solved(), rows, betas, strict=True)
+        ]  # fmt: skip
+
+    # ------------------------------------------------------------ going on from the last fit
+
+    def _last(self) -> "Last":
+        linear = type(self.kernel_) is Linear
+        return Last(
+            self.support_vectors_,
+            self._support_labels(),
+            self.support_,
+            self._duals,
+            self.shape_fit_[0],
+            list(np.asarray(getattr(self, "classes_", [])).tolist()),
+            (self.coef_, self.intercept_) if linear else None,
+        )
+
+    def _starts(self, formulated: Formulated, last: "Last | None") -> list[Point]:
+        """Return where to start each problem: at the last solution, as far as rows are the same."""
+        data, problems = formulated.data, formulated.problems
+        classes = [] if data.classes is None else data.classes.tolist()
+        if last is None or last.classes != classes:
+            return [Point() for _ in problems]
+        duals = known_duals(data, self.kernel_, self._labels(data), last)
+        if duals is None:
+            return [Point() for _ in problems]
+        starts = []
+        for k, (problem, own) in enumerate(zip(problems, self._gather(data, duals), strict=True)):
+            # Rows that came, went or changed their weight leave duals that are not feasible.
+            beta, _ = within_groups(problem.loss, own, problem.groups, problem.totals)
+            w, b = last.plane(k, data) if self._is_linear(self.kernel_) else (None, 0.0)
+            starts.append(Point(w, b, beta))
+        return starts
+
+
+def _take(X: Any, kept: Ints, kernel: Kernel) -> Any:
+    if np.array_equal(kept, np.arange(X.shape[0])):
+        return X
+    return X[np.ix_(kept, kept)] if kernel.takes_gram else X[kept]
+
+
+# ------------------------------------------------------------------- warm starts
 
 
 class Last(NamedTuple):
@@ -58,14 +273,20 @@ class Last(NamedTuple):
     classes: list[Any]
     planes: tuple[Floats, Floats] | None  # of the linear kernel
 
+    def plane(self, k: int, data: Training) -> tuple[Floats | None, float]:
+        """Return the weights and intercept of a plane, if they are for rows of this width."""
+        if self.planes is None or self.planes[0].shape[1] != data.X.shape[1]:
+            return None, 0.0
+        return np.array(self.planes[0][k]), float(self.planes[1][k])
 
-def known_duals(data: Training, labels: Ints, last: Last) -> Floats | None:
+
+def known_duals(data: Training, kernel: Kernel, labels: Ints, last: Last) -> Floats | None:
     """Return the duals of the last fit by (side, row), 0 for new rows; None if none is known.
 
     Rows are the same if their numbers and labels are; if none is, and there are as many rows as
     before, they go by position. (Kernel values and objects always do.)
     """
-    old, new = _same_rows(data, labels, last)
+    old, new = _same_rows(data, kernel, labels, last)
     if not len(old) and last.n_rows == data.n_rows:
         place = np.full(data.n_rows, -1)
         place[data.kept] = np.arange(len(data))
@@ -78,10 +299,10 @@ def known_duals(data: Training, labels: Ints, last: Last) -> Floats | None:
     return duals
 
 
-def _same_rows(data: Training, labels: Ints, last: Last) -> tuple[Ints, Ints]:
+def _same_rows(data: Training, kernel: Kernel, labels: Ints, last: Last) -> tuple[Ints, Ints]:
     X, vectors = data.X, last.vectors
     comparable = (
-        not (data.kernel.takes_gram or data.kernel.takes_objects)
+        not (kernel.takes_gram or kernel.takes_objects)
         and sp.issparse(vectors) == sp.issparse(X)
         and vectors.dtype == X.dtype
     )
@@ -90,318 +311,58 @@ def _same_rows(data: Training, labels: Ints, last: Last) -> tuple[Ints, Ints]:
     return matches(vectors, last.labels, X, labels)
 
 
-# -------------------------------------------------------------------
+def matches(old: Any, old_labels: Any, new: Any, new_labels: Any) -> tuple[Ints, Ints]:
+    """Return where rows with the same content and label are in the one and in the other."""
+    waiting: dict[bytes, list[int]] = defaultdict(list)
+    for i, mark in enumerate(_marks(old, old_labels)):
+        waiting[mark].append(i)
+    pairs = [
+        (waiting[mark].pop(0), j)
+        for j, mark in enumerate(_marks(new, new_labels))
+        if waiting.get(mark)
+    ]
+    found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
 
 
-class KernelMachine(KernelExpansion):
-    """Base of SVC, NuSVC, SVR, NuSVR and OneClassSVM."""
-
-    warm_start: bool
-
-    # ------------------------------------------------------------ for subclasses
-
-    def _check_answers(
-        self, y: Any, n_rows: int, sample_weight: Any, reset: bool
-    ) -> tuple[Any, Floats, Any]:
-        """Return labels or targets, weights, and the factors that classes put on these."""
-        raise NotImplementedError
-
-    def _parts(self, data: Training) -> list[Part]:
-        """Return the problems."""
-        raise NotImplementedError
-
-    def _adopt(self, data: Training, found: Found) -> None:
-        """Set what the solutions say about the model."""
-        raise NotImplementedError
-
-    def _sides(self) -> int:
-        """Return how many duals a row has."""
-        return 1
-
-    def _point(self, plane: int) -> tuple[float, Any]:
-        """Return by what a problem's solution was divided, and the intercepts of its groups."""
-        return 1.0, self.intercept_[plane]
-
-    def _support_labels(self) -> Ints:
-        return np.zeros(len(self.support_), dtype=np.int64)
-
-    def _training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
-        """Check everything, and leave out the rows without weight."""
-        X = self._check_input(X, reset=reset)
-        n_rows = X.shape[0]
-        answers, weight, factors = self._check_answers(y, n_rows, sample_weight, reset)
-        present = np.flatnonzero(weight > 0)
-        if reset:
-            self.shape_fit_ = tuple(X.shape)
-            kernel = self._settled(X, weight, present)
-        else:
-            kernel = self.kernel_
-        weight = weight * factors
-        kept = present[weight[present] > 0]
-        if len(getattr(self, "classes_", ())) > 2 and not kernel.takes_gram:
-            # Then the columns of a pair of classes are two runs.
-            kept = kept[np.argsort(answers[kept], kind="stable")]
-        answers = None if answers is None else answers[kept]
-        return Training(_taken(X, kept, kernel), answers, weight[kept], kept, n_rows, kernel)
-
-    def _settled(self, X: Any, weight: Floats, present: Ints) -> Kernel:
-        """Return the kernel with numbers for all its parameters: weights are repetitions."""
-        kernel = self._named_kernel(self._of_objects(X))
-        if kernel.takes_gram or kernel.takes_objects:
-            return kernel
-        weight = weight[present]
-        rows = X if len(present) == X.shape[0] else X[present]
-        return kernel.resolved(rows, None if (weight == weight[0]).all() else weight)
-
-    # ------------------------------------------------------------ fitting
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        self._check_parameters()
-        budget = Budget(self.max_time)
-        last = self._last() if self.warm_start and hasattr(self, "status_") else None
-        self._forget()  # whatever fails from here on leaves it unfitted
-        data = self._training(X, y, sample_weight, reset=True)
-        parts = self._parts(data)
-        problems = self._stated(data, parts)
-        results = self._solve(problems, self._starts(data, parts, last), budget)
-        self.kernel_ = data.kernel
-        self._gamma = float(getattr(data.kernel, "gamma", 0.0))
-        found = self._found(data, parts, problems, results)
-        self._adopt(data, found)
-        self._keep_weights(data, found)
-        self._report(self._as_stored(problems, results), data)
-
-    def _found(
-        self, data: Training, parts: list[Part], problems: list[Any], results: list[Result]
-    ) -> Found:
-        duals = np.zeros((self._sides(), len(data)))
-        for part, result in zip(parts, results, strict=True):
-            duals[part.sides, part.rows] = self._by_variable(part, result.point.beta)
-        return Found(problems, results, duals)
-
-    def _stated(self, data: Training, parts: list[Part]) -> list[Any]:
-        """Return the parts as problems that can be solved; they share one Gram matrix."""
-        if self._by_linear_machine(data.kernel):
-            return [self._linear_problem(data, part) for part in parts]
-        gram = Gram(data.kernel, data.X, memory=self._bytes(), threads=self._threads())
-        return [
-            KernelProblem(gram, part.loss, part.rows, part.groups, part.totals) for part in parts
+def _marks(X: Any, labels: Ints) -> list[bytes]:
+    """Return a digest of each row and its label."""
+    n = X.shape[0]
+    tails = [label.tobytes() for label in np.asarray(labels, dtype=np.int64)]
+    if sp.issparse(X):
+        ends = X.indptr
+        contents = [
+            X.indices[ends[i] : ends[i + 1]].astype(np.int64).tobytes()
+            + X.data[ends[i] : ends[i + 1]].tobytes()
+            for i in range(n)
         ]
-
-    def _linear_problem(self, data: Training, part: Part) -> Problem:
-        X = data.X if len(part.rows) == len(data) else data.X[part.rows]
-        return Problem(X, part.loss, Intercept.FREE if len(part.totals) else Intercept.NONE)
-
-    def _by_variable(self, _part: Part, beta: Floats) -> Floats:
-        """Return the duals of a solution, of which the linear machine may have fewer."""
-        return beta
-
-    def _for_linear(self, beta: Floats) -> Floats:
-        """Return the duals of a part as the linear machine has them."""
-        return beta
-
-    def _solve(self, problems: list[Any], starts: list[Point], budget: Budget) -> list[Result]:
-        return solve_all(problems, starts, self._settings(), budget)
-
-    def _as_stored(self, _problems: list[Any], results: list[Result]) -> list[Result]:
-        """Return the results certified with the intercepts that the model has."""
-        return results
-
-    def _forget(self) -> None:
-        for name in ("status_", "trace_"):
-            self.__dict__.pop(name, None)
-
-    # ------------------------------------------------------------ going on from the last fit
-
-    def _last(self) -> Last:
-        linear = type(self.kernel_) is Linear
-        return Last(
-            self.support_vectors_,
-            self._support_labels(),
-            self.support_,
-            self._duals,
-            self.shape_fit_[0],
-            self._class_list(),
-            (self.coef_, self.intercept_) if linear else None,
-        )
-
-    def _class_list(self) -> list[Any]:
-        return list(np.asarray(getattr(self, "classes_", [])).tolist())
-
-    def _labels(self, data: Training) -> Ints:
-        """Return the classes of rows, which are all of one where there are none."""
-        if hasattr(self, "classes_"):
-            return np.asarray(data.answers)
-        return np.zeros(len(data), dtype=np.int64)
-
-    def _starts(self, data: Training, parts: list[Part], last: Last | None) -> list[Point]:
-        """Return where to start each problem: at the last solution, as far as rows are the same."""
-        if last is None or last.classes != self._class_list():
-            return [Point() for _ in parts]
-        duals = known_duals(data, self._labels(data), last)
-        if duals is None:
-            return [Point() for _ in parts]
-        return [self._start(data, part, duals, last, k) for k, part in enumerate(parts)]
-
-    def _start(self, data: Training, part: Part, duals: Floats, last: Last, plane: int) -> Point:
-        beta = duals[part.sides, part.rows]
-        # Rows that came, went or changed their weight leave duals that are not feasible.
-        beta, _ = within_groups(part.loss, beta, part.groups, part.totals)
-        if not self._by_linear_machine(data.kernel):
-            return Point(beta=beta)
-        beta = self._for_linear(beta)
-        if last.planes is None or last.planes[0].shape[1] != data.X.shape[1]:
-            return Point(beta=beta)
-        return Point(np.array(last.planes[0][plane]), float(last.planes[1][plane]), beta)
-
-    # ------------------------------------------------------------ what was found
-
-    def _keep_support(self, data: Training, duals: Floats, coefficients: Floats) -> Ints:
-        """Keep the rows that have a part in f or in the bound, by class; return their classes."""
-        used = np.flatnonzero((duals != 0).any(axis=0) | (coefficients != 0).any(axis=0))
-        labels = self._labels(data)
-        used = used[np.lexsort((data.kept[used], labels[used]))]
-        self.support_ = data.kept[used]
-        self._duals, self.dual_coef_ = duals[:, used], coefficients[:, used]
-        self.support_vectors_ = data.X[:0] if data.kernel.takes_gram else data.X[used]
-        self._places = used
-        return np.asarray(labels[used])
-
-    def _keep_weights(self, data: Training, found: Found) -> None:
-        """Keep what support vectors and duals do not give back."""
-        used = self.__dict__.pop("_places")
-        self.__dict__.pop("_weights", None)
-        a = self._coefficients()
-        if self._by_linear_machine(data.kernel):
-            # The weights that were certified; the duals give them back up to the gap.
-            self._weights = np.zeros((a.shape[1], data.X.shape[1]))
-            self._weights[self._planes_solved()] = [one.point.w for one in found.results]
-            self._weights_of = self.dual_coef_.copy()
-        elif data.kernel.takes_gram or not len(used):
-            support = found.problems[0].gram.exact[used]
-            self._given_products = data.kernel.dot(support, support, a)
-        self._keep_answers(data, used)
-
-    def _planes_solved(self) -> Any:
-        return slice(None)
-
-    def _keep_answers(self, data: Training, used: Ints) -> None:
-        """Keep what else is asked about support vectors later."""
-
-    def _report(self, results: list[Result], data: Training) -> None:
-        """Set what is said about solving, and warn when it ended without what was asked for."""
-        self.certificate_ = together([result.certificate for result in results])
-        statuses = [each.status for each in results if each.status is not Status.OPTIMAL]
-        # What stopped the fit early says more than that a kernel is indefinite.
-        statuses.sort(key=lambda status: status is Status.STATIONARY)
-        self.status_ = statuses[0] if statuses else Status.OPTIMAL
-        self.fit_status_ = int(bool(statuses))
-        self.n_iter_ = self._iterations([result.iterations for result in results])
-        self.solver_ = ", ".join(dict.fromkeys(result.solver for result in results))
-        if self.trace:
-            traces = [result.trace for result in results]
-            self.trace_ = traces[0] if len(traces) == 1 else traces
-        most = int(np.max(self.n_iter_))
-        self.stop_reason_ = (
-            f"After {most} iteration{'' if most == 1 else 's'} ({self.solver_}): "
-            f"{self.status_.value}."
-        )
-        self.stop_reason_ += self._remark()
-        if self.status_ is not Status.OPTIMAL:
-            self._warn(data)
-        elif self._remark():
-            warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=5)
-
-    def _remark(self) -> str:
-        """Return a sentence on what is wrong with the optimum itself, or nothing."""
-        return ""
-
-    def _iterations(self, counts: list[int]) -> Any:
-        return counts[0]
-
-    def _warn(self, data: Training) -> None:
-        if self.status_ is Status.STATIONARY:
-            self.stop_reason_ += f" {self.certificate_.caveat}."
-            warnings.warn(self.stop_reason_, UserWarning, stacklevel=6)
-            return
-        self.stop_reason_ += gap_left(self.certificate_, self.tol)
-        vectors = not (data.kernel.takes_gram or data.kernel.takes_objects)
-        if vectors and self.status_ in (Status.STALLED, Status.ROUNDING, Status.MAX_ITER):
-            self.stop_reason_ += ill_scaled(data.X, getattr(self, "feature_names_in_", None))
-        if self.status_ is Status.INTERRUPTED:
-            raise KeyboardInterrupt(self.stop_reason_)
-        if self.status_ is not Status.CALLBACK:
-            warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=6)
-
-    # ------------------------------------------------------------ certifying
-
-    def _problems(self, X: Any, y: Any, sample_weight: Any = None) -> list[tuple[Any, Point]]:
-        """Return what was solved, and the solution: for ``mm.certify``."""
-        check_is_fitted(self)
-        self._refuse_altered()
-        data = self._training(X, y, sample_weight, reset=False)
-        place = np.full(max(data.n_rows, int(self.support_.max(initial=0)) + 1), -1)
-        place[data.kept] = np.arange(len(data))
-        places = place[self.support_]
-        if data.n_rows != self.shape_fit_[0] or (places < 0).any():
-            raise ValueError(
-                f"{type(self).__name__} was trained on {self.shape_fit_[0]} rows, but X has "
-                f"{data.n_rows}, or some of its support vectors have no weight: certify needs the "
-                "training rows, all of them, and their weights."
-            )
-        parts = self._parts(data)
-        duals = np.zeros((self._sides(), len(data)))
-        duals[:, places] = self._duals
-        planes = np.arange(len(self.intercept_))[self._planes_solved()]
-        points = [
-            self._solution(data, part, places, duals, k)
-            for part, k in zip(parts, planes, strict=True)
-        ]
-        return list(zip(self._stated(data, parts), points, strict=True))
-
-    def _solution(
-        self, data: Training, part: Part, places: Ints, duals: Floats, plane: int
-    ) -> Point:
-        """Return a solution as the model has it: weights and intercepts as it predicts."""
-        scale, b = self._point(plane)
-        beta = duals[part.sides, part.rows]
-        if self._by_linear_machine(data.kernel):
-            return Point(self.coef_[plane], float(np.ravel(b)[0]), self._for_linear(beta))
-        by_row = np.zeros(len(data))
-        by_row[places] = scale * self._coefficients()[:, plane]
-        # A row may have two variables here; the first carries its coefficient.
-        rows, first = np.unique(part.rows, return_index=True)
-        w = np.zeros(len(part.rows))
-        w[first] = by_row[rows]
-        return Point(w, np.atleast_1d(b)[: len(part.totals)], beta)
+    else:
+        contents = [np.ascontiguousarray(row).tobytes() for row in X]
+    return [
+        hashlib.blake2b(content + tail, digest_size=16).digest()
+        for content, tail in zip(contents, tails, strict=True)
+    ]
 
 
-def _taken(X: Any, kept: Ints, kernel: Kernel) -> Any:
-    if np.array_equal(kept, np.arange(X.shape[0])):
-        return X
-    return X[np.ix_(kept, kept)] if kernel.takes_gram else X[kept]
-
-
-# ------------------------------------------------------------------- kernel classifier
-#
-# What kernel machines that classify share: pairs of classes, votes, and how duals are laid out.
+# ------------------------------------------------------------------- classes
 
 
 _ON_MARGIN = 1e-5  # slack up to which a support vector counts as lying on the margin
 
 
 class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
-    """Base of SVC and NuSVC."""
+    """Base of SVC and NuSVC: pairs of classes, votes, and how duals are laid out."""
 
     class_weight: Any
     decision_function_shape: str
     break_ties: bool
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise if a parameter has no value that it may have."""
+        super().check_parameters()
         self._check_classifier()
 
-    def _check_answers(
+    def _check_targets(
         self, y: Any, n_rows: int, sample_weight: Any, reset: bool
     ) -> tuple[Ints, Floats, Floats]:
         y = check_labels(y, n_rows)
@@ -418,50 +379,44 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
 
     # ------------------------------------------------------------ pairs
 
-    def _sides(self) -> int:
-        return len(self.classes_) - 1
-
     def _layout(self) -> Pairs:
         return Pairs(len(self.classes_))
 
-    def _parts(self, data: Training) -> list[Part]:
-        tasks = binary_tasks(data.answers, len(self.classes_), "ovo")
-        return [self._part(data, task) for task in tasks]
+    def _places(self, data: Training) -> list[tuple[Ints, Ints]]:
+        """Return sides and rows of the duals of each pair of classes that has rows."""
+        labels, found = data.y, []
+        for i, j in self._pairs_present(labels):
+            rows = np.flatnonzero((labels == i) | (labels == j))
+            found.append((np.where(labels[rows] == i, j - 1, i), rows))
+        return found
 
-    def _part(self, data: Training, task: Task) -> Part:
-        rows = np.arange(len(data)) if task.rows is None else task.rows
-        first, second = sorted((task.positive, task.negative))
-        sides = np.where(data.answers[rows] == first, second - 1, first)
-        return self._binary(task, data.weight[rows], rows, sides)
+    def _pairs_present(self, labels: Ints) -> list[tuple[int, int]]:
+        present = np.bincount(labels, minlength=len(self.classes_)) > 0
+        return [pair for pair in self._layout().pairs if present[list(pair)].all()]
 
-    def _binary(self, task: Task, weight: Floats, rows: Ints, sides: Ints) -> Part:
-        """Return the problem of two classes."""
-        raise NotImplementedError
+    def _lay_out(self, data: Training, values: list[Floats]) -> Floats:
+        out = np.zeros((len(self.classes_) - 1, len(data)))
+        for place, own in zip(self._places(data), values, strict=True):
+            out[place] = own
+        return out
+
+    def _gather(self, data: Training, values: Floats) -> list[Floats]:
+        return [values[place] for place in self._places(data)]
 
     def _planes_solved(self) -> Ints:
         number = self._layout().number
         return np.array([number[i, j - 1] for i, j in self._solved_pairs])
 
-    # ------------------------------------------------------------ what was found
-
-    def _adopt(self, data: Training, found: Found) -> None:
+    def _keep_planes(self, data: Training, planes: list[Plane]) -> None:
         layout = self._layout()
         # Against a class without weight any other wins; scores of classes leave it out.
-        present = np.bincount(data.answers, minlength=len(self.classes_)) > 0
+        present = np.bincount(data.y, minlength=len(self.classes_)) > 0
         fillers = [float(present[i]) - float(present[j]) for i, j in layout.pairs]
         self.intercept_, self._scales = np.array(fillers), np.ones(len(fillers))
-        self._solved_pairs = [pair for pair in layout.pairs if present[list(pair)].all()]
-        pairs = zip(self._planes_solved(), found.problems, found.results, strict=True)
-        for plane, problem, result in pairs:
-            self._scales[plane], self.intercept_[plane] = self._placed(problem, result)
-        divisors = np.where(self._scales > 0, self._scales, 1.0)
-        per_side = divisors[layout.number[data.answers]].T
-        labels = self._keep_support(data, found.duals, found.duals / per_side)
-        self.n_support_ = np.bincount(labels, minlength=len(self.classes_)).astype(np.int32)
-
-    def _placed(self, _problem: Any, result: Result) -> tuple[float, float]:
-        """Return by what to divide a solution (0: by nothing), and its intercept afterwards."""
-        return 1.0, result.certificate.intercept
+        self._solved_pairs = self._pairs_present(data.y)
+        solved = self._planes_solved()
+        self.intercept_[solved] = [plane.b for plane in planes]
+        self._scales[solved] = [plane.scale for plane in planes]
 
     def _support_labels(self) -> Ints:
         return np.repeat(np.arange(len(self.classes_)), self.n_support_)
@@ -536,7 +491,7 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
             scores, which breaks ties: of shape (n_samples, n_classes). With "ovo" the scores of the
             pairs (0, 1), (0, 2), … (1, 2), …, positive for the first class of a pair.
         """
-        scores = self._plane_scores(X)
+        scores = self.pairwise_scores(X)
         if len(self.classes_) == 2:
             return scores[:, 0]
         return scores if self.decision_function_shape == "ovo" else self._votes(scores)
@@ -549,7 +504,7 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
         """
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'.")
-        scores = self._plane_scores(X)
+        scores = self.pairwise_scores(X)
         best = scores[:, 0] if len(self.classes_) == 2 else self._votes(scores)
         return best_classes(best, self.classes_)
 
@@ -558,9 +513,7 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
         return combined_scores(scores[:, self._planes_solved()], pairs, len(self.classes_))
 
 
-# ------------------------------------------------------------------- kernel regressor
-#
-# What kernel machines that predict numbers share: two duals a row, one for each side of a tube.
+# ------------------------------------------------------------------- numbers
 
 
 _ON_TUBE = 1e-5  # error beyond ε, in spreads of y, up to which a row counts as lying on the tube
@@ -569,25 +522,18 @@ _ON_TUBE = 1e-5  # error beyond ε, in spreads of y, up to which a row counts as
 class KernelRegressor(RegressorMixin, KernelMachine):
     """Base of SVR and NuSVR."""
 
-    def _check_answers(
+    def _check_targets(
         self, y: Any, n_rows: int, sample_weight: Any, reset: bool
     ) -> tuple[Floats, Floats, Any]:
         return check_targets(y, n_rows), regression_weights(sample_weight, n_rows), 1.0
-
-    def _sides(self) -> int:
-        return 2
 
     def _half_width(self) -> float:
         """Return ε."""
         raise NotImplementedError
 
-    def _keep(self, data: Training, found: Found) -> None:
-        self._keep_support(data, found.duals, found.duals.sum(axis=0, keepdims=True))
-        self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
-
-    def _keep_answers(self, data: Training, used: Ints) -> None:
-        self._support_targets = data.answers[used]
-        self._spread = float(data.answers.std()) or 1.0
+    def _keep_targets(self, data: Training, used: Ints) -> None:
+        self._support_targets = data.y[used]
+        self._spread = float(data.y.std()) or 1.0
 
     @property
     def _slacks(self) -> Floats:
@@ -618,16 +564,4 @@ class KernelRegressor(RegressorMixin, KernelMachine):
 
     def predict(self, X: Any) -> Floats:
         """Return f(x) of each row; with kernel="precomputed", as in ``SVC.decision_function``."""
-        return self._plane_scores(X)[:, 0]
-
-
-def two_sided(above: Floats, below: Floats, cost: Floats) -> Loss:
-    """Return the losses of two variables a row: one pulls f up to a target, one pulls it down."""
-    none = np.zeros(len(cost))
-    return Loss(
-        np.concatenate([above, below]),
-        np.concatenate([none, -cost]),
-        np.concatenate([cost, none]),
-        np.zeros(2 * len(cost)),
-        0.0,
-    )
+        return self.pairwise_scores(X)[:, 0]

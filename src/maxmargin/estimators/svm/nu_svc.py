@@ -4,16 +4,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.callbacks import with_callbacks
-from maxmargin.estimators.reductions import Task
+from maxmargin.estimators.formulations import NuSVCForm
 from maxmargin.estimators.svm.base import KernelClassifier
-from maxmargin.estimators.svm.parts import Part
-from maxmargin.loops.records import Loss
 from maxmargin.problems.problem import Status
 from maxmargin.solve import Callback, Result, recertified
-
-_NOTHING = 1e-10  # a margin below this part of the sums it comes from is rounding
 
 
 class NuSVC(KernelClassifier):
@@ -161,49 +156,23 @@ class NuSVC(KernelClassifier):
         -------
         self
         """
-        self._fit(X, y, sample_weight)
-        return self
+        return self._fit(X, y, sample_weight)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise if a parameter has no value that it may have."""
+        super().check_parameters()
         self._check_share()
 
-    def _binary(self, task: Task, weight: Floats, rows: Ints, sides: Ints) -> Part:
-        positive = task.signs > 0
-        weights = float(weight[positive].sum()), float(weight[~positive].sum())
-        total = 0.5 * float(self.nu) * sum(weights)
-        if total > min(weights) * (1 + 1e-12):
-            self._refuse(task, weights)
-        total = min(total, *weights)
-        none = np.zeros(len(rows))
-        low, high = np.where(positive, 0.0, -weight), np.where(positive, weight, 0.0)
-        groups = np.where(positive, 0, 1)
-        return Part(
-            Loss(none, low, high, none, 0.0), rows, sides, groups, np.array([total, -total])
-        )
-
-    def _refuse(self, task: Task, weights: tuple[float, float]) -> None:
-        names = [repr(self.classes_.tolist()[k]) for k in (task.positive, task.negative)]
-        raise ValueError(
-            f"nu={self.nu!r}: the specified nu is infeasible. Classes {names[0]} and {names[1]} "
-            f"of weights {weights[0]:g} and {weights[1]:g} allow 0 < nu <= "
-            f"{2 * min(weights) / sum(weights):.6g}: lower nu, or balance the classes."
-        )
-
-    def _placed(self, problem: Any, result: Result) -> tuple[float, float]:
-        above, below = result.certificate.intercepts
-        b, rho = 0.5 * (above + below), 0.5 * (below - above)
-        sums = float(np.abs(result.point.beta).sum()) * float(problem.gram.diagonal.max())
-        # 0 stands for a margin of nothing, by which nothing is divided.
-        return (rho, b / rho) if rho > _NOTHING * sums else (0.0, b)
+    def _form(self) -> NuSVCForm:
+        return NuSVCForm(float(self.nu))
 
     def _as_stored(self, problems: list[Any], results: list[Result]) -> list[Result]:
-        planes = zip(problems, results, self._planes_solved(), strict=True)
+        solved = zip(problems, results, self._planes_solved(), strict=True)
         return [
             result
-            if self._scales[plane] > 0
-            else recertified(problem, result, self._point(plane)[1], float(self.tol))
-            for problem, result, plane in planes
+            if self._scales[k] > 0  # otherwise nothing was divided, and b is not what it was
+            else recertified(problem, result, np.repeat(self.intercept_[k], 2), float(self.tol))
+            for problem, result, k in solved
         ]
 
     def _remark(self) -> str:
@@ -213,9 +182,3 @@ class NuSVC(KernelClassifier):
             f" nu={self.nu!r} is so small that the classes meet even when they are shrunk as it "
             "asks: the margin is 0 and scores say nothing. Raise nu, or take another kernel."
         )
-
-    def _point(self, plane: int) -> tuple[float, Any]:
-        rho = float(self._scales[plane])
-        scale = rho or 1.0
-        b = scale * float(self.intercept_[plane])
-        return scale, np.array([b - rho, b + rho])

@@ -2,11 +2,9 @@
 
 from typing import Any, Self
 
-import numpy as np
-
 from maxmargin.estimators.callbacks import with_callbacks
-from maxmargin.estimators.svm.base import KernelRegressor, two_sided
-from maxmargin.estimators.svm.parts import Found, Part, Training
+from maxmargin.estimators.formulations import NuSVRForm, Plane, Training
+from maxmargin.estimators.svm.base import KernelRegressor
 from maxmargin.solve import Callback
 from maxmargin.validation.parameters import check_cost
 
@@ -150,32 +148,20 @@ class NuSVR(KernelRegressor):
         -------
         self
         """
-        self._fit(X, y, sample_weight)
-        return self
+        return self._fit(X, y, sample_weight)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise if a parameter has no value that it may have."""
+        super().check_parameters()
         check_cost(self)
         self._check_share()
 
     def _half_width(self) -> float:
         return float(self.epsilon_)
 
-    def _parts(self, data: Training) -> list[Part]:
-        n = len(data)
-        cost = float(self.C) * data.weight
-        sides = np.repeat([0, 1], n)
-        total = 0.5 * float(self.nu) * float(cost.sum())
-        loss = two_sided(data.answers, data.answers, cost)
-        return [Part(loss, np.tile(np.arange(n), 2), sides, sides, np.array([total, -total]))]
+    def _form(self) -> NuSVRForm:
+        return NuSVRForm(float(self.nu), float(self.C))
 
-    def _adopt(self, data: Training, found: Found) -> None:
-        # At the upper edge of the tube y = f + ε, at the lower one y = f − ε.
-        upper, lower = found.results[0].certificate.intercepts
-        self.intercept_ = np.array([0.5 * (upper + lower)])
-        self.epsilon_ = 0.5 * (upper - lower)
-        self._keep(data, found)
-
-    def _point(self, plane: int) -> tuple[float, Any]:
-        b = self.intercept_[plane]
-        return 1.0, np.array([b + self.epsilon_, b - self.epsilon_])
+    def _keep_planes(self, data: Training, planes: list[Plane]) -> None:
+        super()._keep_planes(data, planes)
+        self.epsilon_ = planes[0].epsilon

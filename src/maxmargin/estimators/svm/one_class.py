@@ -9,9 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.callbacks import with_callbacks
+from maxmargin.estimators.formulations import OneClassForm, Training
 from maxmargin.estimators.svm.base import KernelMachine
-from maxmargin.estimators.svm.parts import Found, Part, Training
-from maxmargin.loops.records import Loss
 from maxmargin.solve import Callback, Result, recertified
 from maxmargin.validation.data import regression_weights
 
@@ -158,31 +157,23 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         -------
         self
         """
-        self._fit(X, None, sample_weight)
-        return self
+        return self._fit(X, None, sample_weight)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise if a parameter has no value that it may have."""
+        super().check_parameters()
         self._check_share()
 
-    def _check_answers(
+    def _check_targets(
         self, y: Any, n_rows: int, sample_weight: Any, reset: bool
     ) -> tuple[None, Floats, Any]:
+        del y, reset
         return None, regression_weights(sample_weight, n_rows), 1.0
 
-    def _parts(self, data: Training) -> list[Part]:
-        none = np.zeros(len(data))
-        loss = Loss(none, none, data.weight, none, 0.0)
-        one = np.zeros(len(data), dtype=np.int64)
-        total = np.array([float(self.nu) * float(data.weight.sum())])
-        return [Part(loss, np.arange(len(data)), one, one, total)]
+    def _form(self) -> OneClassForm:
+        return OneClassForm(float(self.nu))
 
-    def _adopt(self, data: Training, found: Found) -> None:
-        self.intercept_ = np.array([found.results[0].certificate.intercept])
-        self._keep_support(data, found.duals, found.duals)
-        self.n_support_ = np.array([len(self.support_)], dtype=np.int32)
-
-    def _keep_answers(self, data: Training, used: Ints) -> None:
+    def _keep_targets(self, data: Training, used: Ints) -> None:
         weight, total = data.weight[used], float(data.weight.sum())
         self.support_fraction_ = float(weight.sum()) / total
         # Outliers have a full dual; of rows on the boundary itself some may be a rounding error
@@ -250,7 +241,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
 
     def decision_function(self, X: Any) -> Floats:
         """Return f of each row: below 0 for outliers. For "precomputed", as in SVC."""
-        return self._plane_scores(X)[:, 0]
+        return self.pairwise_scores(X)[:, 0]
 
     def score_samples(self, X: Any) -> Floats:
         """Return w·φ(x) of each row: the decision function without the offset."""

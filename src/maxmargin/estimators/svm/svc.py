@@ -2,14 +2,10 @@
 
 from typing import Any, Self
 
-import numpy as np
-
-from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.callbacks import with_callbacks
-from maxmargin.estimators.reductions import Task
+from maxmargin.estimators.formulations import CSVCForm
 from maxmargin.estimators.svm.base import KernelClassifier
-from maxmargin.estimators.svm.parts import Part
-from maxmargin.problems import losses
+from maxmargin.problems.problem import Intercept
 from maxmargin.solve import Callback
 from maxmargin.validation.parameters import check_cost, check_flag
 
@@ -196,15 +192,13 @@ class SVC(KernelClassifier):
         -------
         self
         """
-        self._fit(X, y, sample_weight)
-        return self
+        return self._fit(X, y, sample_weight)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise if a parameter has no value that it may have."""
+        super().check_parameters()
         check_cost(self)
         check_flag(self, "fit_intercept")
 
-    def _binary(self, task: Task, weight: Floats, rows: Ints, sides: Ints) -> Part:
-        loss = losses.hinge(task.signs, float(self.C) * weight)
-        groups = np.full(len(rows), 0 if self.fit_intercept else -1)
-        return Part(loss, rows, sides, groups, np.zeros(int(self.fit_intercept)))
+    def _form(self) -> CSVCForm:
+        return CSVCForm(float(self.C), Intercept.FREE if self.fit_intercept else Intercept.NONE)

@@ -2,14 +2,10 @@
 
 from typing import Any, Self
 
-import numpy as np
-
-from maxmargin._typing import Floats
 from maxmargin.estimators.callbacks import with_callbacks
-from maxmargin.estimators.svm.base import KernelRegressor, two_sided
-from maxmargin.estimators.svm.parts import Found, Part, Training
-from maxmargin.problems import losses
-from maxmargin.problems.problem import Intercept, Problem
+from maxmargin.estimators.formulations import EpsilonSVRForm
+from maxmargin.estimators.svm.base import KernelRegressor
+from maxmargin.problems.problem import Intercept
 from maxmargin.solve import Callback
 from maxmargin.validation.parameters import check_cost, check_flag, check_number
 
@@ -157,11 +153,11 @@ class SVR(KernelRegressor):
         -------
         self
         """
-        self._fit(X, y, sample_weight)
-        return self
+        return self._fit(X, y, sample_weight)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise if a parameter has no value that it may have."""
+        super().check_parameters()
         check_cost(self)
         check_number(self, "epsilon", at_least=0)
         check_flag(self, "fit_intercept")
@@ -169,31 +165,6 @@ class SVR(KernelRegressor):
     def _half_width(self) -> float:
         return float(self.epsilon)
 
-    def _parts(self, data: Training) -> list[Part]:
-        n, epsilon = len(data), float(self.epsilon)
-        cost = float(self.C) * data.weight
-        loss = two_sided(data.answers - epsilon, data.answers + epsilon, cost)
-        groups = np.full(2 * n, 0 if self.fit_intercept else -1)
-        totals = np.zeros(int(self.fit_intercept))
-        return [Part(loss, np.tile(np.arange(n), 2), np.repeat([0, 1], n), groups, totals)]
-
-    def _linear_problem(self, data: Training, part: Part) -> Problem:
-        loss = losses.epsilon_insensitive(
-            data.answers, float(self.C) * data.weight, float(self.epsilon)
-        )
+    def _form(self) -> EpsilonSVRForm:
         intercept = Intercept.FREE if self.fit_intercept else Intercept.NONE
-        return Problem(data.X, loss, intercept)
-
-    def _by_variable(self, part: Part, beta: Floats) -> Floats:
-        # The linear machine has one dual a row; of two, the sum serves the dual better.
-        if len(beta) == len(part.rows):
-            beta = self._for_linear(beta)
-        return np.concatenate([np.maximum(beta, 0.0), np.minimum(beta, 0.0)])
-
-    def _for_linear(self, beta: Floats) -> Floats:
-        above, below = np.split(beta, 2)
-        return np.asarray(above + below)
-
-    def _adopt(self, data: Training, found: Found) -> None:
-        self.intercept_ = np.array([found.results[0].certificate.intercept])
-        self._keep(data, found)
+        return EpsilonSVRForm(float(self.C), float(self.epsilon), intercept)

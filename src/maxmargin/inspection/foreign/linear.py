@@ -17,7 +17,6 @@ from sklearn.utils.class_weight import compute_class_weight
 from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate, certify, together
 from maxmargin.certificates.multiclass import certify_multiclass
-from maxmargin.geometry.inputs import row_products
 from maxmargin.inspection.foreign.training import (
     ENOUGH,
     TrainingData,
@@ -25,15 +24,17 @@ from maxmargin.inspection.foreign.training import (
     class_codes,
 )
 from maxmargin.problems import losses
-from maxmargin.problems.problem import Intercept, MulticlassProblem, Point, Problem, Status
+from maxmargin.problems.problem import (
+    Intercept,
+    LinearProblem,
+    MulticlassProblem,
+    Point,
+    Problem,
+    Status,
+)
 from maxmargin.solve import run_solver
 from maxmargin.validation.data import check_targets
 
-_CLASSIFYING = {"hinge": losses.hinge, "squared_hinge": losses.squared_hinge}
-_REGRESSING = {
-    "epsilon_insensitive": losses.epsilon_insensitive,
-    "squared_epsilon_insensitive": losses.squared_epsilon_insensitive,
-}
 _L1_RATIO = {"l2": 0.0, "l1": 1.0}
 
 
@@ -42,7 +43,7 @@ def certify_linear_svc(model: Any, data: TrainingData) -> Certificate:
     factors = _class_factors(model, data, sample_weight=data.weight)
     if model.multi_class == "crammer_singer":
         return _certify_crammer_singer(model, data, factors)
-    make_loss = _check_loss(_CLASSIFYING, model)
+    make_loss = _check_loss(losses.CLASSIFYING, model)
     parts = []
     for plane in _against_rest(model, data, factors):
         loss = make_loss(plane.sign, model.C * plane.weight)
@@ -53,7 +54,7 @@ def certify_linear_svc(model: Any, data: TrainingData) -> Certificate:
 
 def certify_linear_svr(model: Any, data: TrainingData) -> Certificate:
     """Certify a LinearSVR."""
-    make_loss = _check_loss(_REGRESSING, model)
+    make_loss = _check_loss(losses.REGRESSING, model)
     kept = data.weight > 0
     target = check_targets(data.y, data.X.shape[0])
     loss = make_loss(target[kept], model.C * data.weight[kept], model.epsilon)
@@ -64,13 +65,13 @@ def certify_linear_svr(model: Any, data: TrainingData) -> Certificate:
 
 def certify_sgd_classifier(model: Any, data: TrainingData) -> Certificate:
     """Certify an SGDClassifier with a large-margin loss, each class against the rest by itself."""
-    make_loss = _check_loss(_CLASSIFYING, model)
+    make_loss = _check_loss(losses.CLASSIFYING, model)
     l1_ratio = _sgd_l1_ratio(model)
     intercept = Intercept.FREE if model.fit_intercept else Intercept.NONE
     C = 1.0 / (model.alpha * data.X.shape[0])
     parts = []
     for plane in _against_rest(model, data, _class_factors(model, data)):
-        problem = Problem(
+        problem = Problem.linear(
             data.X[plane.kept],
             make_loss(plane.sign, C * plane.weight),
             intercept,
@@ -129,9 +130,9 @@ def _against_rest(model: Any, data: TrainingData, factors: Floats) -> Iterator[_
         yield _Plane(w, float(offset), kept, sign[kept], weight[kept])
 
 
-def _liblinear(model: Any, X: Any, loss: Any, l1_ratio: float = 0.0) -> Problem:
+def _liblinear(model: Any, X: Any, loss: Any, l1_ratio: float = 0.0) -> LinearProblem:
     intercept = Intercept.PENALIZED if model.fit_intercept else Intercept.NONE
-    return Problem(X, loss, intercept, model.intercept_scaling, l1_ratio)
+    return Problem.linear(X, loss, intercept, model.intercept_scaling, l1_ratio)
 
 
 def _check_loss(table: dict[str, Any], model: Any) -> Any:
@@ -148,14 +149,11 @@ def _certify_crammer_singer(model: Any, data: TrainingData, factors: Floats) -> 
     codes = class_codes(model, data)
     cost = model.C * factors[codes] * data.weight
     kept = cost > 0
-    problem = MulticlassProblem(
-        data.X[kept],
-        codes[kept],
-        len(model.classes_),
-        cost[kept],
-        Intercept.PENALIZED if model.fit_intercept else Intercept.NONE,
+    intercept = Intercept.PENALIZED if model.fit_intercept else Intercept.NONE
+    problem = MulticlassProblem.linear(
+        data.X[kept], codes[kept], len(model.classes_), cost[kept], intercept,
         model.intercept_scaling,
-    )
+    )  # fmt: skip
     W, b = _class_planes(model)
     # Imported here: no other model needs this solver.
     from maxmargin.solvers.crammer_singer import SequentialDual
@@ -177,22 +175,24 @@ def _class_planes(model: Any) -> tuple[Floats, Floats]:
 # -------------------------------------------------------------------------------------- the bound
 
 
-def certify_by_bound(problem: Problem, w: Floats, b: float, max_time: float | None) -> Certificate:
+def certify_by_bound(
+    problem: LinearProblem, w: Floats, b: float, max_time: float | None
+) -> Certificate:
     """Return the certificate of weights without duals, with the best bound that was found.
 
     The derivatives of the losses at the model's own scores are good duals if the model is near
     the optimum and the losses are smooth; otherwise the problem is solved.
     """
     problem, w, b = _add_constant(problem, w, b)
-    scores = row_products(problem.X, w[:, np.newaxis])[:, 0] + b
+    scores = problem.products(w) + b
     guess = Point(w, b, losses.best_duals(problem.loss, scores))
     certificate = certify(problem, guess, keep_intercept=True)
     if certificate.holds(ENOUGH):
         return certificate
     # Imported here: only models that are not optimal need a solver.
-    from maxmargin.solve import choose
+    from maxmargin.solve import Settings, plan
 
-    found = _solve(problem, choose(problem), max_time)
+    found = _solve(problem, plan(problem, Settings(tol=ENOUGH)).solvers[0], max_time)
     better = certify(problem, replace(guess, beta=found.point.beta), keep_intercept=True)
     if found.run.status is not Status.OPTIMAL:
         missing = certify(problem, found.point).relative_gap
@@ -201,15 +201,17 @@ def certify_by_bound(problem: Problem, w: Floats, b: float, max_time: float | No
     return max(certificate, better, key=lambda each: each.dual)
 
 
-def _add_constant(problem: Problem, w: Floats, b: float) -> tuple[Problem, Floats, float]:
+def _add_constant(
+    problem: LinearProblem, w: Floats, b: float
+) -> tuple[LinearProblem, Floats, float]:
     """Return the problem with a constant column, if an ℓ1 penalty includes the intercept."""
     if problem.l1_ratio == 0 or problem.intercept is not Intercept.PENALIZED:
         return problem, w, b
-    column = np.full((problem.X.shape[0], 1), problem.lift, problem.X.dtype)
-    X = problem.X
+    X, constant = problem.features.X, problem.features.constant
+    column = np.full((X.shape[0], 1), constant, X.dtype)
     X = sp.hstack([X, column], format="csr") if sp.issparse(X) else np.hstack([X, column])
-    widened = Problem(X, problem.loss, Intercept.NONE, l1_ratio=problem.l1_ratio)
-    return widened, np.append(w, b / problem.lift), 0.0
+    widened = Problem.linear(X, problem.loss, Intercept.NONE, l1_ratio=problem.l1_ratio)
+    return widened, np.append(w, b / constant), 0.0
 
 
 def _solve(problem: Any, solver: Any, max_time: float | None) -> Any:

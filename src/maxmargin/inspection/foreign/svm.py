@@ -22,7 +22,7 @@ from maxmargin.kernels import Kernel, as_kernel
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.gram import Gram
-from maxmargin.problems.problem import KernelProblem, Point, Problem
+from maxmargin.problems.problem import Point, Problem
 from maxmargin.validation.data import check_targets
 
 _SAME = 1e-6  # relative difference of rows and support vectors that counts as rounding
@@ -223,7 +223,7 @@ def _certify_functions(
 def _certify_linear(X: Any, function: FittedFunction) -> Certificate:
     X = X[function.rows]
     point = Point(np.asarray(X.T @ function.beta), function.b, function.beta)
-    return certify(Problem(X, function.loss), point, keep_intercept=True)
+    return certify(Problem.linear(X, function.loss), point, keep_intercept=True)
 
 
 def _certify_by_gram(
@@ -240,8 +240,8 @@ def _certify_by_gram(
         if groups is None:
             groups = np.zeros(len(function.rows), dtype=np.int64)
         totals = np.asarray(function.totals, dtype=np.float64)
-        problem = KernelProblem(gram, function.loss, function.rows, groups, totals)
-        point = Point(function.beta, function.b, function.beta)
+        problem = Problem.kernel(gram, function.loss, function.rows, groups, totals)
+        point = Point(problem.by_row(function.beta), function.b, function.beta)
         parts.append(certify(problem, point, keep_intercept=True))
     return together(parts)
 

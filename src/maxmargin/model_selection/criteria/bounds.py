@@ -99,7 +99,7 @@ def _lost(
     return -max(best, float(taken[used] @ gains[order[used]]) - curve)
 
 
-# -------------------------------------------------------------------
+# ------------------------------------------------------------------- the criteria
 
 
 _RIDGE = 1e-12  # of the largest K(x, x): keeps the matrix of dependent rows invertible

@@ -1,6 +1,7 @@
 """Leave-one-out by refitting, where a refit can change anything."""
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -8,17 +9,20 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
+from maxmargin.estimators import HardMarginSVC
+from maxmargin.estimators.machine import solver_settings
 from maxmargin.estimators.reductions import best_classes, combined_scores
+from maxmargin.kernels import Linear
 from maxmargin.model_selection.criteria.machines import (
     SolvedProblem,
     refuse_others,
     solved_problems,
 )
 from maxmargin.problems.duality import within_groups
-from maxmargin.problems.problem import KernelProblem, Point, Problem, Status
+from maxmargin.problems.problem import Point, Status
 from maxmargin.progress import Bar, progress
 from maxmargin.solve import Budget, Settings, solve
+from maxmargin.validation.data import class_indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +113,8 @@ def _left_out(model: Any, X: Any, y: Any, sample_weight: Any, bar: Bar) -> Leave
     everyone = [np.flatnonzero((machine.alpha > 0) & ~machine.alone) for machine in found]
     bar.update(total=sum(map(len, everyone)))
     kept = np.unique(np.concatenate([machine.rows for machine in found]))
-    scores = _plane_scores(model, X)[kept]
+    pairs = _pairs(model, found, np.asarray(y))
+    scores = _plane_scores(model, X, pairs)[kept]
     refits = uncertified = 0
     for k, (machine, changed) in enumerate(zip(found, everyone, strict=True)):
         place = np.searchsorted(kept, machine.rows[changed])
@@ -120,33 +125,45 @@ def _left_out(model: Any, X: Any, y: Any, sample_weight: Any, bar: Bar) -> Leave
         scores[place, k] = [score for score, _ in refitted]
         refits += len(changed)
         uncertified += sum(not certified for _, certified in refitted)
-    predictions = _predictions(model, np.asarray(y)[kept], scores)
+    predictions = _predictions(model, np.asarray(y)[kept], scores, pairs)
     wrong = predictions != np.asarray(y)[kept]
     return LeaveOneOut(
         int(wrong.sum()), kept[wrong], len(kept), kept, predictions, scores, refits, uncertified
     )
 
 
-def _plane_scores(model: Any, X: Any) -> Floats:
+def _plane_scores(model: Any, X: Any, pairs: list[tuple[int, int]]) -> Floats:
     """Return the scores of all rows by each of the planes that were solved for."""
-    if isinstance(model, LinearSVC):
-        return np.array(model.pairwise_scores(X))
-    scores = model._plane_scores(X)
-    return np.array(scores[:, model._planes_solved()] if isinstance(model, SVC) else scores)
+    scores = np.array(model.pairwise_scores(X))
+    if scores.shape[1] == len(pairs):
+        return scores
+    every = list(combinations(range(len(model.classes_)), 2))  # also of classes without weight
+    return scores[:, [every.index(pair) for pair in pairs]]
+
+
+def _pairs(model: Any, found: list[SolvedProblem], y: Any) -> list[tuple[int, int]]:
+    """Return between which classes each plane lies; −1 stands for all others."""
+    labels, rest = class_indices(model.classes_, y), getattr(model, "multi_class", "") == "ovr"
+    pairs = []
+    for machine in found:
+        own, positive = labels[machine.rows], machine.signs > 0
+        pairs.append((int(own[positive][0]), -1 if rest else int(own[~positive][0])))
+    return pairs
 
 
 def _refitted(model: Any, machine: SolvedProblem, t: int) -> tuple[float, bool]:
     """Return the score of a row by the machine without it, and whether that is certified."""
     if isinstance(model, HardMarginSVC):
-        return _hard_score(clone(model).set_params(callback=None, verbose=False), machine, t)
-    settings = replace(model._settings(), callback=None, verbose=False, trace=False)
+        return _hard_score(model, machine, t)
+    settings = replace(solver_settings(model), callback=None, verbose=False, trace=False)
     return _soft_score(machine, t, settings)
 
 
-def _hard_score(model: HardMarginSVC, machine: SolvedProblem, t: int) -> tuple[float, bool]:
+def _hard_score(fitted: HardMarginSVC, machine: SolvedProblem, t: int) -> tuple[float, bool]:
     rest = np.delete(np.arange(len(machine)), t)
-    if isinstance(machine.problem, Problem):
-        X = machine.problem.X
+    model = clone(fitted).set_params(callback=None, verbose=False)
+    if type(fitted.kernel_) is Linear:
+        X = machine.problem.features.X
         model.set_params(kernel="linear").fit(X[rest], machine.signs[rest])
         score = model.decision_function(X[[t]])[0]
     else:
@@ -157,41 +174,30 @@ def _hard_score(model: HardMarginSVC, machine: SolvedProblem, t: int) -> tuple[f
 
 
 def _soft_score(machine: SolvedProblem, t: int, settings: Settings) -> tuple[float, bool]:
-    rest = np.delete(np.arange(len(machine)), t)
-    point, problem, fewer = machine.point, machine.problem, machine.loss.take(rest)
-    beta = np.asarray(point.beta)[rest]
-    if isinstance(problem, Problem):
-        stated = replace(problem, X=problem.X[rest], loss=fewer)
-        found = solve(stated, settings, Budget(None), Point(point.w, point.b, beta))
-        product = float(np.ravel(problem.X[[t]] @ found.point.w)[0])
-    else:
-        groups = problem.groups[rest]
-        beta, _ = within_groups(fewer, beta, groups, problem.totals)
-        part = KernelProblem(problem.gram, fewer, problem.rows[rest], groups, problem.totals)
-        found = solve(part, settings, Budget(None), Point(beta=beta))
-        used = np.flatnonzero(found.point.w)
-        values = machine.values(np.array([t]), rest[used])[0]
-        product = float(values @ found.point.w[used])
-    status = found.status
-    return product + found.certificate.intercept, status is Status.OPTIMAL
+    rest, problem, point = np.delete(np.arange(len(machine)), t), machine.problem, machine.point
+    rows = problem.row[rest]
+    fewer = problem.take(rows)
+    beta, _ = within_groups(fewer.loss, point.beta[rest], fewer.groups, fewer.totals)
+    start = Point(problem.features.restrict(point.w, rows), point.b, beta)
+    found = solve(fewer, settings, Budget(None), start)
+    score = problem.features.scores_by(
+        problem.features.join(found.point.w, 0.0), rows, problem.row[[t]]
+    )
+    return float(score[0]) + found.certificate.intercept, found.status is Status.OPTIMAL
 
 
-def _predictions(model: Any, answers: Any, scores: Floats) -> npt.NDArray[Any]:
+def _predictions(
+    model: Any, answers: Any, scores: Floats, pairs: list[tuple[int, int]]
+) -> npt.NDArray[Any]:
     """Return what scores say of the rows; forget those of rows that are alone in their class."""
     classes = model.classes_
     if len(classes) == 2:
         predictions = best_classes(scores[:, 0], classes)
     else:
-        predictions = best_classes(combined_scores(scores, _pairs(model), len(classes)), classes)
+        predictions = best_classes(combined_scores(scores, pairs, len(classes)), classes)
     present, inverse, count = np.unique(answers, return_inverse=True, return_counts=True)
     alone = count[inverse] == 1
     for i in np.flatnonzero(alone & (predictions == answers)):
         predictions[i] = present[present != answers[i]][0]
     scores[alone] = np.nan
     return predictions
-
-
-def _pairs(model: Any) -> list[tuple[int, int]]:
-    """Return between which classes each plane lies."""
-    name = {SVC: "_solved_pairs", LinearSVC: "_pairs", HardMarginSVC: "_tasks"}
-    return list(getattr(model, next(name[kind] for kind in name if isinstance(model, kind))))

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from maxmargin.certificates import certify
-from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.loops.records import Loss
 from maxmargin.model_selection.criteria.machines import SolvedProblem, solved_problem
-from maxmargin.problems.problem import KernelProblem
+from maxmargin.problems.problem import Problem
 from maxmargin.solve import run_solver
 from maxmargin.solvers.decomposition import Decomposition
+from maxmargin.threads import one_blas_thread
 
 _MAX_ITER = 10_000
 
@@ -118,11 +118,11 @@ def radius_margin(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Radi
 
 def _ball(machine: SolvedProblem, tol: float) -> tuple[float, float]:
     """Return bounds of the squared radius of the smallest ball."""
-    stated = machine.as_kernel_problem()
+    features = machine.problem.features.as_kernel()
     n, shift = len(machine), machine.loss.quadratic
     terms = Loss(0.5 * (machine.diagonal + shift), np.zeros(n), np.ones(n), shift, 0.0)
     group = np.zeros(n, dtype=np.int64)
-    problem = KernelProblem(stated.gram, terms, stated.rows, group, np.ones(1))
+    problem = Problem(features, terms, machine.problem.row, group, np.ones(1))
     with one_blas_thread():
         solver = Decomposition(tol, precise=True)
         found = run_solver(problem, solver, tol=tol, max_iter=_MAX_ITER, polish=100)

@@ -22,9 +22,9 @@ from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
-from maxmargin.geometry.inputs import row_products
-from maxmargin.model_selection.path.follow import PathData, Step, Walker, expanded_scores
-from maxmargin.problems.problem import Intercept, KernelProblem, MulticlassProblem, Problem, Status
+from maxmargin.kernels import Linear
+from maxmargin.model_selection.path.follow import Step, Walker
+from maxmargin.problems.problem import Intercept, Status
 from maxmargin.validation.data import check_weights
 
 _AT_BOUND = 1e-6  # of its bound
@@ -43,6 +43,14 @@ class End(NamedTuple):
     reason: str
 
 
+class PathData(NamedTuple):
+    """What an estimator is fitted to."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+
+
 class Hinge(NamedTuple):
     """A binary problem with hinge loss: labels, weights, and whether its intercept is free."""
 
@@ -53,17 +61,11 @@ class Hinge(NamedTuple):
 
 def hinge_of(problem: Any, C: float) -> Hinge | None:
     """Return a problem as one with hinge loss and ½‖w‖², or None if it is another."""
-    if isinstance(problem, MulticlassProblem) or getattr(problem, "l1_ratio", 0.0) > 0:
+    if not problem.is_hinge:
         return None
-    terms = problem.loss
-    bound = np.maximum(-terms.low, terms.high)
-    one_sided = (np.minimum(-terms.low, terms.high) == 0).all() and terms.epsilon == 0
-    signs = np.where(terms.high > 0, 1.0, -1.0)
-    if terms.quadratic.any() or not one_sided or not np.array_equal(signs, terms.target):
-        return None
-    if isinstance(problem, KernelProblem):
-        return Hinge(signs, bound / C, bool(len(problem.totals)))
-    return Hinge(signs, bound / C, problem.intercept is Intercept.FREE)
+    loss = problem.loss
+    bound = np.maximum(-loss.low, loss.high)
+    return Hinge(loss.target, bound / C, problem.intercept is Intercept.FREE)
 
 
 def small_end(walker: Walker) -> End:
@@ -153,10 +155,9 @@ def _reach(step: Step, hinge: Hinge, lighter: npt.NDArray[np.bool_], C: float) -
     """Return up to what C a solution in which all of the lighter class is at its bound goes."""
     y, c, free = hinge
     if not free or _even(hinge):
-        scores = step.scores
-        if isinstance(step.problem, Problem) and step.problem.intercept is Intercept.PENALIZED:
-            scores = scores + step.result.certificate.intercept
-        return _full_reach(scores / C, hinge)
+        # A free intercept does not matter here; one that is penalised belongs to the weights.
+        own = 0.0 if free else step.result.certificate.intercept
+        return _full_reach((step.scores + own) / C, hinge)
     s, u = step.scores / C, np.abs(step.result.point.beta) / C
     heavier = -y[lighter][0]
     between = ~lighter & (u > 1e-3 * c) & (u < (1 - 1e-3) * c)
@@ -169,13 +170,8 @@ def _reach(step: Step, hinge: Hinge, lighter: npt.NDArray[np.bool_], C: float) -
 
 def _products(problem: Any, beta: Floats) -> Floats:
     """Return Σβφ·φ(x) of each row."""
-    if isinstance(problem, KernelProblem):
-        return expanded_scores(problem, beta)
-    w = np.asarray(problem.X.T @ beta, dtype=np.float64).ravel()
-    s = np.asarray(row_products(problem.X, w[:, np.newaxis])[:, 0])
-    if isinstance(problem, Problem) and problem.intercept is Intercept.PENALIZED:
-        s = s + problem.lift**2 * beta.sum()
-    return s
+    features = problem.features
+    return np.asarray(features.scores(features.combine(problem.by_row(beta)))[problem.row])
 
 
 # ------------------------------------------------------------------- the hard end
@@ -217,9 +213,8 @@ def hard_end(
     if linear and estimator.multi_class == "crammer_singer":
         return End(None, "not looked for with multi_class='crammer_singer'")
     n_rows = data.X.shape[0] if hasattr(data.X, "shape") else len(data.X)
-    by_kernel = isinstance(problem, KernelProblem)
-    kernel: Any = problem.gram.kernel if by_kernel else "linear"
-    if by_kernel and n_rows > _MOST_ROWS:
+    kernel: Any = "linear" if linear else problem.features.kernel
+    if not linear and type(kernel) is not Linear and n_rows > _MOST_ROWS:
         return End(None, f"not looked for with {n_rows} rows: HardMarginSVC(kernel=…) would tell")
     intercept = getattr(estimator, "intercept", "free") if estimator.fit_intercept else "none"
     X = data.X

@@ -25,11 +25,11 @@ import scipy.linalg
 from maxmargin import loops
 from maxmargin._typing import Flags, Floats
 from maxmargin.certificates import certify
-from maxmargin.kernels.blas import one_blas_thread
 from maxmargin.model_selection.path.ends import Hinge, hinge_of
-from maxmargin.model_selection.path.follow import Step, at_cost, scores_of
-from maxmargin.problems.problem import Intercept, KernelProblem, Point, Status
+from maxmargin.model_selection.path.follow import Step
+from maxmargin.problems.problem import Status
 from maxmargin.solve import Result
+from maxmargin.threads import one_blas_thread
 
 # ------------------------------------------------------------------- exact directions
 #
@@ -201,7 +201,7 @@ def _wrong(
     return np.flatnonzero(bad)
 
 
-# -------------------------------------------------------------------
+# ------------------------------------------------------------------- from breakpoint to breakpoint
 
 
 _NEAR = 1e-10  # of the size of scores and of C c: nearer than this is there
@@ -500,8 +500,8 @@ def refused(problems: list[Any], C: float, most: int) -> str:
         return "it is for the hinge loss with the penalty ½‖w‖² only"
     if len(hinge.signs) > most:
         return f"it is for at most {most} rows, and these are {len(hinge.signs)}"
-    if isinstance(problems[0], KernelProblem) and problems[0].gram.kernel.psd is False:
-        return f"{problems[0].gram.kernel!r} is not positive semidefinite"
+    if (kernel := problems[0].features.kernel).psd is False:
+        return f"{kernel!r} is not positive semidefinite"
     return ""
 
 
@@ -518,29 +518,17 @@ class ExactSolutions:
 
     def step(self, C: float, tol: float) -> Step:
         """Return the solution at C with its certificate."""
-        problem = at_cost(self.problem, C / self.C)
+        problem = self.problem.scaled(C / self.C)
         alpha, b = self.path.at(C)
         beta = self.hinge.signs * np.minimum(alpha, C * self.hinge.weight)
-        if isinstance(problem, KernelProblem):
-            point = Point(beta, np.full(len(problem.totals), b), beta)
-        else:
-            w = np.asarray(problem.X.T.astype(np.float64) @ beta).ravel()
-            if problem.intercept is Intercept.PENALIZED:
-                b = problem.lift**2 * float(beta.sum())
-            point = Point(w, b, beta)
+        point = problem.implied(beta, b)
         certificate = certify(problem, point)
         status = Status.OPTIMAL if certificate.holds(tol) else Status.STALLED
         result = Result(point, certificate, status, 0, 0.0, "exact path")
-        return Step(problem, result, scores_of(problem, point))
+        return Step(problem, result, problem.products(point.w))
 
 
 def _values(problem: Any) -> Floats:
-    """Return all kernel values in float64."""
-    if isinstance(problem, KernelProblem):
-        prepared = problem.gram.exact[problem.rows]
-        K = np.asarray(problem.gram.kernel.block(prepared, prepared), np.float64)
-        return 0.5 * (K + K.T)
-    X = problem.X.astype(np.float64)
-    products = X @ X.T
-    K = products.toarray() if hasattr(products, "toarray") else np.asarray(products)
-    return K + problem.lift**2 if problem.intercept is Intercept.PENALIZED else K
+    """Return the products of all rows in float64."""
+    K = problem.features.block(problem.row, problem.row)
+    return np.asarray(0.5 * (K + K.T))

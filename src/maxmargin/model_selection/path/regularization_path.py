@@ -13,10 +13,11 @@ from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate
 from maxmargin.estimators import SVC, SVR, LinearSVC, LinearSVR
-from maxmargin.kernels.blas import one_blas_thread
+from maxmargin.estimators.machine import Formulated, solver_settings
 from maxmargin.model_selection.path.ends import (
     ALWAYS,
     End,
+    PathData,
     hard_end,
     seen_hard,
     seen_small,
@@ -28,13 +29,14 @@ from maxmargin.model_selection.path.exact import (
     ExactSolutions,
     refused,
 )
-from maxmargin.model_selection.path.follow import PathData, PathPoint, Step, Walker, fitted, stated
+from maxmargin.model_selection.path.follow import PathPoint, Step, Walker
 from maxmargin.model_selection.path.result import RegularizationPath
 from maxmargin.problems import losses
-from maxmargin.problems.problem import Intercept, KernelProblem, MulticlassProblem, Status
+from maxmargin.problems.problem import Intercept, Status
 from maxmargin.progress import Bar, progress
 from maxmargin.solve import Budget
-from maxmargin.validation.data import check_weights, refuse_swapped
+from maxmargin.threads import one_blas_thread
+from maxmargin.validation.data import refuse_swapped
 from maxmargin.validation.parameters import shown
 
 # ------------------------------------------------------------------- path facts
@@ -64,7 +66,7 @@ class Facts(NamedTuple):
 
 def facts_of(model: Any, steps: list[Step], C: float) -> Facts:
     """Return the facts of a fitted model and the steps it was made of."""
-    joint = isinstance(steps[0].problem, MulticlassProblem)
+    joint = getattr(model, "multi_class", "") == "crammer_singer" and len(model.classes_) > 2
     if hasattr(model, "classes_") and not joint:
         seen = [_rows(step) for step in steps]
         counts: dict[str, Any] = {kind: np.array([n[kind] for n, _ in seen]) for kind in _KINDS}
@@ -109,7 +111,7 @@ def binary_facts(step: Step, kept: npt.NDArray[np.int64], n_rows: int, C: float)
     alpha = np.zeros(n_rows)
     alpha[kept] = np.abs(point.beta)
     return Facts(
-        None if isinstance(step.problem, KernelProblem) else point.w,
+        step.problem.features.coef(point.w),
         certificate.intercept,
         alpha,
         certificate,
@@ -151,8 +153,7 @@ def _by_model(model: Any) -> tuple[dict[str, Any], Any]:
 
 def _margin(step: Step) -> float:
     """Return 1/‖w‖."""
-    w = step.result.point.w
-    square = float(w @ step.scores) if isinstance(step.problem, KernelProblem) else float(w @ w)
+    square = step.problem.features.squared_length(step.result.point.w, step.scores)
     return float(1 / np.sqrt(square)) if not square <= 0 else np.inf
 
 
@@ -165,11 +166,11 @@ def _joint_slack(step: Step, C: float) -> float:
     point, problem = step.result.point, step.problem
     penalty = 0.5 * float((point.w**2).sum())
     if problem.intercept is Intercept.PENALIZED:
-        penalty += 0.5 * float(np.sum((np.asarray(point.b) / problem.lift) ** 2))
+        penalty += 0.5 * float(np.sum((np.asarray(point.b) / problem.features.constant) ** 2))
     return max(step.result.certificate.primal - penalty, 0.0) / C
 
 
-# -------------------------------------------------------------------
+# ------------------------------------------------------------------- the path
 
 
 _DECADES = 6  # from the small end upwards, where classes overlap
@@ -248,10 +249,10 @@ def _followed(
     machine: Any, data: PathData, costs: int | Floats, exact: bool | str, ends: bool | str, bar: Bar
 ) -> RegularizationPath:
     budget = Budget(machine.max_time)
-    machine.set_params(C=1.0)
-    model, problems = stated(machine, data)
-    walker = Walker(problems, 1.0, model._settings(), budget)
-    trip = _Trip(machine, data, walker, model)
+    machine.set_params(C=1.0, warm_start=False)
+    formulated = machine.formulate(*data)
+    walker = Walker(formulated.problems, 1.0, solver_settings(machine), budget)
+    trip = _Trip(machine, data, walker, formulated)
     last = np.inf if isinstance(costs, int) else float(costs[-1])
     trip.go_exactly(exact, last)
     wanted = isinstance(costs, int) if ends == "auto" else bool(ends)
@@ -265,9 +266,11 @@ def _followed(
 class _Trip:
     """One path: what was found of it so far. It also makes models, once it is complete."""
 
-    def __init__(self, machine: Any, data: PathData, walker: Walker, model: Any) -> None:
+    def __init__(
+        self, machine: Any, data: PathData, walker: Walker, formulated: Formulated
+    ) -> None:
         self.machine, self.data, self.walker = machine, data, walker
-        self.classes = getattr(model, "classes_", None)
+        self.formulated, self.classes = formulated, formulated.data.classes
         self.exact: ExactSolutions | None = None
         self.exact_reason = "not asked for"
         self.small: End | None = None
@@ -346,10 +349,8 @@ class _Trip:
     def _facts(self, steps: list[Step], C: float) -> Facts:
         if self.classes is None or len(self.classes) > 2:
             return facts_of(self._model(C, steps), steps, C)
-        weight = check_weights(
-            self.data.sample_weight, self.machine.class_weight, self.classes, np.ravel(self.data.y)
-        )
-        return binary_facts(steps[0], np.flatnonzero(weight > 0), len(weight), C)
+        training = self.formulated.data
+        return binary_facts(steps[0], training.kept, training.n_rows, C)
 
     def _steps(self, Cs: Floats, bar: Bar) -> list[list[Step]]:
         until = 0.0 if self.exact is None else self.exact.path.end
@@ -394,7 +395,13 @@ class _Trip:
         )
 
     def _model(self, C: float, steps: list[Step]) -> Any:
-        return fitted(self.machine, C, self.data, lambda _: [step.result for step in steps])
+        """Return a copy of the estimator with the solutions at C; the path says how they ended."""
+        model = clone(self.machine).set_params(C=float(C))
+        formulated = model.formulate(*self.data)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings("ignore", message="(?s).*not certified")
+            return model.adopt(formulated, [step.result for step in steps])
 
     def model(self, C: float) -> Any:
         """Return the model at any C."""

@@ -119,7 +119,7 @@ def _check(machine: Any) -> None:
     for name in ("callback", "max_time"):
         if getattr(machine, name) is not None:
             raise NotSharedError(f"{name} is about each fit by itself")
-    machine._check_parameters()
+    machine.check_parameters()
     if 0 < machine.max_iter < type(machine)().max_iter:
         raise NotSharedError("max_iter is about each fit by itself")
 

@@ -12,12 +12,13 @@ from sklearn.base import clone
 from maxmargin import clock
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators import SVC, SVR
-from maxmargin.estimators.reductions import binary_tasks
-from maxmargin.estimators.svm.parts import Part
-from maxmargin.kernels import Kernel
+from maxmargin.estimators.kernel_input import named_kernel
+from maxmargin.estimators.machine import Formulated
+from maxmargin.kernels import Kernel, Linear
 from maxmargin.kernels.rows import FloatArray
 from maxmargin.model_selection.search.plan import Family, NotSharedError, Split, View
-from maxmargin.solvers.on_matrix import COPIED, SMALL, OnMatrix, Room
+from maxmargin.problems.gram import SMALL, Gram
+from maxmargin.solvers.on_matrix import COPIED, OnMatrix, Room
 
 _AIM = 0.6  # part of tol
 _SEED_GAP = 0.1
@@ -45,8 +46,7 @@ class _Job:
     family: Family
     split: Split
     machine: Any
-    data: Any
-    parts: list[Part]
+    formulated: Formulated
 
     def limited_to(self, places: list[int]) -> "_Job":
         """Return the job with some of the family's candidates only."""
@@ -59,8 +59,8 @@ def takes(machine: Any) -> bool:
     """Return whether a machine's kernel values are worth a matrix, and its problem is convex."""
     if not isinstance(machine, SVC | SVR):
         return False
-    kernel = machine._named_kernel()
-    return kernel.psd is True and not machine._by_linear_machine(kernel)
+    kernel = named_kernel(machine)
+    return kernel.psd is True and type(kernel) is not Linear
 
 
 def jobs_of(view: View, families: list[Family]) -> list[tuple[Kernel, list[_Job]]]:
@@ -69,11 +69,10 @@ def jobs_of(view: View, families: list[Family]) -> list[tuple[Kernel, list[_Job]
     for family in families:
         for split in view.splits:
             machine = clone(family.machine)
-            data = machine._training(*view.taken(split.train), reset=True)
-            job = _Job(family, split, machine, data, machine._parts(data))
-            jobs = next((jobs for known, jobs in found if known == data.kernel), None)
+            job = _Job(family, split, machine, machine.formulate(*view.taken(split.train)))
+            jobs = next((jobs for known, jobs in found if known == machine.kernel_), None)
             if jobs is None:
-                found.append((data.kernel, [job]))
+                found.append((machine.kernel_, [job]))
             else:
                 jobs.append(job)
     return found
@@ -93,8 +92,7 @@ class SharedMatrix:
         self.order = np.lexsort([*keys, np.zeros(n) if labels is None else labels])
         self.position = np.empty(n, np.int64)
         self.position[self.order] = np.arange(n)
-        self._dtype = np.float32 if n > SMALL else np.float64
-        size = n * n * (1 + threads * COPIED**2) * np.dtype(self._dtype).itemsize
+        size = n * n * (1 + threads * COPIED**2) * (4 if n > SMALL else 8)
         if size > memory:
             raise NotSharedError(
                 f"a matrix of {n} × {n} kernel values takes {size / 2**20:.0f} MB, memory allows "
@@ -109,7 +107,7 @@ class SharedMatrix:
         begun = clock.now()
         K = self._computed(kernel)
         rooms: LifoQueue[Room] = LifoQueue()
-        widest = max(len(part.rows) for job in jobs for part in job.parts)
+        widest = max(len(each) for job in jobs for each in job.formulated.problems)
         for _ in range(self.threads):
             rooms.put(Room.of(widest, K.dtype))
         shared = (clock.now() - begun) / sum(len(job.family.costs) for job in jobs)
@@ -117,31 +115,28 @@ class SharedMatrix:
 
         def run(task: tuple[int, int]) -> tuple[Any, ...]:
             job, k = jobs[task[0]], task[1]
-            stated = self._stated(job.split.train, job.data, job.parts[k])
+            stated = self._stated(job.split.train, job.formulated, k)
             seed = seeds.get((id(job.family), k))
             if seed is not None:
                 duals, scores = seed
-                place = stated.place
-                own = duals[job.parts[k].sides, place[stated.at]]
-                stated.start(float(job.family.costs[0]), own, scores[place])
+                cost = float(job.family.costs[0])
+                stated.start(cost, duals[stated.rows], scores[stated.place])
             return self._timed(K, stated, job, self._judged(job, train_scores), rooms)
 
-        tasks = [(i, k) for i, job in enumerate(jobs) for k in range(len(job.parts))]
+        tasks = [(i, k) for i, job in enumerate(jobs) for k in range(len(job.formulated.problems))]
         answers = pool.map(run, tasks)
         for job in jobs:
-            yield self._joined(job, [next(answers) for _ in job.parts], train_scores, shared)
+            yield self._joined(
+                job, [next(answers) for _ in job.formulated.problems], train_scores, shared
+            )
 
     def _computed(self, kernel: Kernel) -> FloatArray:
         if self._values is not None and self._kernel == kernel:
             return self._values
         self._kernel = kernel
-        X = self.view.X[self.order]
-        prepared = kernel.prepare_float32(X) if self._dtype == np.float32 else None
-        if prepared is None:
-            prepared = kernel.prepare(X.astype(np.float64))
-        if self._values is None or self._values.dtype != prepared.dtype:
-            self._values = np.empty((len(self.order), len(self.order)), prepared.dtype)
-        return kernel.block(prepared, prepared, out=self._values, threads=self.threads)
+        gram = Gram(kernel, self.view.X[self.order], threads=self.threads)
+        self._values = gram.materialize(out=self._values)
+        return self._values
 
     def _judged(self, job: _Job, train_scores: bool) -> Ints:
         rows = job.split.test
@@ -149,9 +144,10 @@ class SharedMatrix:
             rows = np.concatenate([rows, job.split.train])
         return np.sort(self.position[rows])
 
-    def _stated(self, train: Ints, data: Any, part: Part) -> OnMatrix:
-        rows = self.position[train[data.kept[part.rows]]]
-        return OnMatrix.stated(part.loss, len(part.totals) > 0, rows)
+    def _stated(self, train: Ints, formulated: Formulated, k: int) -> OnMatrix:
+        problem, rows = formulated.problems[k], formulated.rows[k]
+        place = self.position[train[rows[problem.row]]]
+        return OnMatrix.stated(problem.loss, len(problem.totals) > 0, place)
 
     def _timed(self, K: FloatArray, stated: OnMatrix, job: _Job, judged: Ints,
                rooms: "LifoQueue[Room]") -> tuple[Any, ...]:  # fmt: skip
@@ -175,27 +171,27 @@ class SharedMatrix:
         families = {id(job.family): job for job in jobs}
         if len(jobs) < _SEEDED * len(families):
             return {}
-        full: dict[tuple[int, int], tuple[float, Ints, OnMatrix]] = {}
+        full: dict[tuple[int, int], tuple[float, OnMatrix]] = {}
         for mark, job in families.items():
-            machine = clone(job.family.machine)
-            data = machine._training(*self.view.taken(self._used), reset=True)
-            parts = machine._parts(data)
-            if any(len(other.parts) != len(parts) for other in jobs if other.family is job.family):
+            formulated = clone(job.family.machine).formulate(*self.view.taken(self._used))
+            count = len(formulated.problems)
+            own = [other for other in jobs if other.family is job.family]
+            if any(len(other.formulated.problems) != count for other in own):
                 continue
-            for k, part in enumerate(parts):
-                problem = self._stated(self._used, data, part)
-                full[mark, k] = float(job.family.costs[0]), part.sides, problem
+            for k in range(count):
+                problem = self._stated(self._used, formulated, k)
+                full[mark, k] = float(job.family.costs[0]), problem
 
-        def run(one: tuple[float, Ints, OnMatrix]) -> tuple[Floats, Floats]:
-            cost, sides, problem = one
+        def run(one: tuple[float, OnMatrix]) -> tuple[Floats, Floats]:
+            cost, problem = one
             room = rooms.get()
             try:
                 problem.solve(K, np.array([cost]), _SEED_GAP, room)
             finally:
                 rooms.put(room)
             n = len(self.order)
-            duals, scores = np.zeros((int(sides.max()) + 1, n)), np.zeros(n)
-            duals[sides, problem.place[problem.at]] = problem.x
+            duals, scores = np.zeros((2, n))
+            duals[problem.rows] = problem.duals
             scores[problem.place] = problem.f
             return duals, scores
 
@@ -218,5 +214,4 @@ def _pairs(job: _Job) -> list[tuple[int, int]]:
     """Return between which classes the planes are; none for regression."""
     if not hasattr(job.machine, "classes_"):
         return []
-    tasks = binary_tasks(job.data.answers, len(job.machine.classes_), "ovo")
-    return [(task.positive, task.negative) for task in tasks]
+    return [(task.positive, task.negative) for task in job.formulated.data.tasks("ovo")]

@@ -1,35 +1,88 @@
 """A function by its support vectors, f(x) = Σ aᵢ K(xᵢ, x) + b, and the rows it is asked about."""
 
+from numbers import Integral
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats
-from maxmargin.estimators.callbacks import TakesCallbacks
-from maxmargin.estimators.svm.parameters import KernelParameters
-from maxmargin.estimators.svm.parts import (
-    PreparedSupport,
+from maxmargin.estimators.kernel_input import (
     as_objects,
     checked_gram,
-    expanded,
+    count_threads,
+    named_kernel,
 )
+from maxmargin.estimators.machine import Machine
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
-from maxmargin.kernels import Kernel, Linear, Precomputed
+from maxmargin.kernels import Kernel, Linear, Precomputed, PreparedRows
+from maxmargin.kernels.names import is_precomputed
 from maxmargin.kernels.prepared import is_numeric
-from maxmargin.validation.data import LARGEST_PRODUCT, check_rows, refuse_overflow
+from maxmargin.validation.data import LARGEST_PRODUCT, check_rows, generator, refuse_overflow
+from maxmargin.validation.parameters import (
+    check_choice,
+    check_flag,
+    check_number,
+    check_progress,
+    check_threads,
+)
+
+_ROWS_AT_A_TIME = 1 << 14  # prepared for a prediction
+
+
+class PreparedSupport:
+    """Support vectors as their kernel sees them, computed once for each model."""
+
+    def __init__(self) -> None:
+        # Not in the models: there it would be pickled, and prediction would change them.
+        self._kept: WeakKeyDictionary[Any, tuple[Any, Any, PreparedRows]] = WeakKeyDictionary()
+
+    def of(self, model: Any) -> PreparedRows:
+        """Return the support vectors of a model in float64, whatever type rows have.
+
+        So scores are those that were certified: float32 errs by 1e-7 of Σ|a|, which may be large.
+        """
+        vectors, kernel = model.support_vectors_, model.kernel_
+        known = self._kept.get(model)
+        if known and known[0] is vectors and known[1] is kernel:
+            return known[2]
+        if not kernel.takes_objects:
+            vectors = vectors.astype(np.float64, copy=False)
+        prepared: PreparedRows = kernel.prepare(vectors)
+        self._kept[model] = model.support_vectors_, kernel, prepared
+        return prepared
+
+
+def expanded(
+    kernel: Kernel, X: Any, right: PreparedRows, coefficients: Floats, threads: int | None
+) -> Floats:
+    """Return Σⱼ K(xᵢ, zⱼ) aⱼₖ of rows X over support vectors z: a column for each column of a."""
+    n = X.shape[0]
+    scores = np.empty((n, coefficients.shape[1]))
+    for start in range(0, n, _ROWS_AT_A_TIME):
+        part = slice(start, start + _ROWS_AT_A_TIME)
+        rows = X[part] if kernel.takes_objects else X[part].astype(right.dtype, copy=False)
+        scores[part] = kernel.dot(kernel.prepare(rows, like=right), right, coefficients, threads)
+    return scores
+
 
 _PREPARED = PreparedSupport()
 # By model, but not in it: looking at a model does not change it.
 _PRODUCTS: WeakKeyDictionary[Any, tuple[Any, Floats, Floats]] = WeakKeyDictionary()
 
 
-class KernelExpansion(TakesCallbacks, KernelParameters, BaseEstimator):
-    """The part of a kernel machine that predicts."""
+class KernelExpansion(Machine):
+    """The parameters of kernel machines, and how they predict."""
+
+    kernel: Any
+    gamma: Any
+    degree: Any
+    coef0: Any
+    memory: Any
+    cache_size: Any
 
     # Whether with the linear kernel the linear machine solves the same problem.
     _has_linear_machine: ClassVar[bool] = False
@@ -38,14 +91,65 @@ class KernelExpansion(TakesCallbacks, KernelParameters, BaseEstimator):
     _weights: Floats  # w of the linear machine
     _weights_of: Floats  # and the coefficients it belongs to
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "status_")
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        given = is_precomputed(self.kernel)
+        tags.input_tags.pairwise, tags.input_tags.sparse = given, not given
+        return tags
+
+    def check_parameters(self) -> None:
+        """Raise if a parameter has no value that it may have."""
+        named_kernel(self)
+        check_number(self, "tol", at_least=0)
+        if not (isinstance(self.max_iter, Integral) and self.max_iter == -1):
+            check_number(self, "max_iter", at_least=1, integer=True)
+        check_number(self, "max_time", above=0, optional=True)
+        check_number(self, "cache_size", above=0, optional=True)
+        if not (isinstance(self.memory, str) and self.memory == "auto"):
+            self._check_memory()
+        for name in ("shrinking", "warm_start", "trace"):
+            check_flag(self, name)
+        check_threads(self)
+        check_progress(self)
+
+    def _check_memory(self) -> None:
+        try:
+            check_number(self, "memory", at_least=1, integer=True)
+        except (TypeError, ValueError) as wrong:
+            raise type(wrong)(f"{wrong} It is a number of bytes, or 'auto'.") from None
+
+    def _check_share(self) -> None:
+        """Raise unless nu is in (0, 1]."""
+        check_number(self, "nu", above=0, at_most=1)
+
+    def _check_classifier(self) -> None:
+        """Raise for parameters that only classifiers have."""
+        probability: Any = getattr(self, "probability", False)
+        if probability is not False and not (
+            isinstance(probability, str) and probability == "deprecated"
+        ):
+            name = type(self).__name__
+            raise ValueError(
+                f"probability={probability!r} is not valid for {name}: its scores are not "
+                f"probabilities. Use CalibratedClassifierCV({name}(), ensemble=False) of "
+                "sklearn.calibration."
+            )
+        check_choice(self, "decision_function_shape", ("ovr", "ovo"))
+        check_flag(self, "break_ties")
+        generator(getattr(self, "random_state", None))
+
+    def _bytes(self) -> int | None:
+        """Return the memory for kernel values, None: what is free decides."""
+        if not isinstance(self.memory, str):
+            return int(self.memory)
+        return None if self.cache_size is None else int(float(self.cache_size) * (1 << 20))
 
     def _coefficients(self) -> Floats:
         """Return the coefficients of the support vectors in each score, a column each."""
         return np.asarray(self.dual_coef_, dtype=np.float64).T
 
-    def _by_linear_machine(self, kernel: Kernel) -> bool:
+    def _is_linear(self, kernel: Kernel) -> bool:
+        """Return whether the linear machine solves the same problem."""
         return self._has_linear_machine and type(kernel) is Linear
 
     # ------------------------------------------------------------ input
@@ -53,13 +157,13 @@ class KernelExpansion(TakesCallbacks, KernelParameters, BaseEstimator):
     def _check_input(self, X: Any, *, reset: bool) -> Any:
         """Return rows, kernel values or objects."""
         objects = self.kernel_.takes_objects if not reset else self._of_objects(X)
-        kernel = self._named_kernel(objects)
+        kernel = named_kernel(self, objects)
         if kernel.takes_objects:
             return as_objects(X)
         if not isinstance(kernel, Precomputed):
             X = check_rows(self, X, reset=reset)
             if reset:  # later on the kernel itself refuses what is not finite
-                largest = (LARGEST_PRODUCT,) if self._by_linear_machine(kernel) else ()
+                largest = (LARGEST_PRODUCT,) if self._is_linear(kernel) else ()
                 refuse_overflow(self, X, largest_squared_norm(X), *largest)
             return X
         if sp.issparse(X):
@@ -100,13 +204,13 @@ class KernelExpansion(TakesCallbacks, KernelParameters, BaseEstimator):
 
         Of shape (n,), or (n, K(K − 1)/2) for the pairs of more than two classes.
         """
-        scores = self._plane_scores(X)
+        scores = self.pairwise_scores(X)
         lengths = self._lengths
         distances = scores / np.where(lengths > 0, lengths, 1.0)
         return np.asarray(distances[:, 0] if distances.shape[1] == 1 else distances)
 
-    def _plane_scores(self, X: Any) -> Floats:
-        """Return f of each problem, a column each."""
+    def pairwise_scores(self, X: Any) -> Floats:
+        """Return f of each plane, a column each, as ``intercept_`` lists them."""
         check_is_fitted(self)
         self._refuse_altered()
         X = self._check_input(X, reset=False)
@@ -120,7 +224,9 @@ class KernelExpansion(TakesCallbacks, KernelParameters, BaseEstimator):
         if not len(a):
             return np.tile(self.intercept_, (X.shape[0], 1))
         right = _PREPARED.of(self)
-        return np.asarray(expanded(self.kernel_, X, right, a, self._threads()) + self.intercept_)
+        return np.asarray(
+            expanded(self.kernel_, X, right, a, count_threads(self.n_jobs)) + self.intercept_
+        )
 
     def _refuse_altered(self) -> None:
         n = len(self.support_)
@@ -153,7 +259,7 @@ class KernelExpansion(TakesCallbacks, KernelParameters, BaseEstimator):
             return self._given_products
         if type(self.kernel_) is Linear:
             return row_products(vectors, np.ascontiguousarray(self._linear_weights().T))
-        return expanded(self.kernel_, vectors, _PREPARED.of(self), a, self._threads())
+        return expanded(self.kernel_, vectors, _PREPARED.of(self), a, count_threads(self.n_jobs))
 
     @property
     def _lengths(self) -> Floats:

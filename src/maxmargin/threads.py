@@ -1,13 +1,17 @@
-"""One BLAS thread inside our own tiles, even if other threads compute at the same time."""
+"""Threads: ours share out tiles and blocks of rows, while BLAS keeps to one in each of them."""
 
 import os
 import threading
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
+
+from maxmargin import clock
 
 
 @cache
@@ -76,3 +80,49 @@ def one_blas_thread() -> Iterator[None]:
 def usual_threads() -> int:
     """Return the threads BLAS would use: what the user, joblib or threadpoolctl has set."""
     return _limit.usual_threads()
+
+
+def share_work(each: Callable[[Any], None], todo: deque[Any], threads: int) -> None:
+    """Call ``each`` for every item of ``todo``, in several threads, this one among them.
+
+    All of them work under the time limit of this thread. After an error in one of them, or Ctrl-C
+    in this one, the others stop at their next ``clock.check``.
+    """
+    limit = clock.Limit(outer=clock.limit())
+    errors: list[BaseException] = []  # the first is the cause of all others
+
+    def work() -> None:
+        try:
+            with clock.under(limit):
+                while todo:
+                    limit.check()
+                    try:
+                        item = todo.popleft()
+                    except IndexError:  # another thread took the last one
+                        return
+                    each(item)
+        except BaseException as error:
+            errors.append(error)
+            limit.cancel()
+
+    helpers = [worker_pool(threads - 1).submit(work) for _ in range(threads - 1)]
+    try:
+        work()
+        wait(helpers)
+    except BaseException:
+        limit.cancel()
+        wait(helpers)
+        raise
+    if errors:
+        raise errors[0]
+
+
+@cache
+def worker_pool(workers: int) -> ThreadPoolExecutor:
+    """Return the pool of threads for tiles and for passes over rows."""
+    return ThreadPoolExecutor(workers, thread_name_prefix="maxmargin")
+
+
+if hasattr(os, "register_at_fork"):
+    # Threads do not survive a fork: a child makes its own pool.
+    os.register_at_fork(after_in_child=worker_pool.cache_clear)

@@ -1,0 +1,261 @@
+"""The mathematics of each machine: from training data to problems, and from solutions to planes.
+
+    formulation     what a row may cost                           sum of duals, by group
+    CSVCForm        C·max(0, 1 − y f), or its square              Σβ = 0
+    NuSVCForm       max(0, ρ − y f), and −ν n ρ for the margin    ν n/2 in either class
+    EpsilonSVRForm  C·max(0, |t − f| − ε), or its square          Σβ = 0
+    NuSVRForm       the same with ε to be found, at the cost ν    C ν n/2 above, −C ν n/2 below
+    OneClassForm    max(0, ρ − f), and −ν n ρ                     ν n
+
+Weights of rows multiply their costs. Paths, searches, leave-one-out and ``mm.certify`` use the same
+problems and points.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from maxmargin._typing import Floats, Ints
+from maxmargin.estimators.reductions import Task, binary_tasks
+from maxmargin.loops.records import Loss
+from maxmargin.problems import losses
+from maxmargin.problems.features import Features
+from maxmargin.problems.problem import Intercept, MulticlassProblem, Point, Problem
+from maxmargin.solve import Result
+
+_NOTHING = 1e-10  # a margin below this part of the sums it comes from is rounding
+
+
+@dataclass(frozen=True)
+class Training:
+    """The rows that take part in a fit."""
+
+    X: Any
+    y: Any  # labels 0 … K − 1, targets, or None
+    weight: Floats
+    kept: Ints  # their numbers among the rows given
+    n_rows: int  # given
+    classes: Any = None
+    _tasks: dict[str, list[Task]] = field(default_factory=dict, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def tasks(self, scheme: str) -> list[Task]:
+        """Return the binary problems of the classes, listed once for each scheme."""
+        if scheme not in self._tasks:
+            self._tasks[scheme] = binary_tasks(self.y, len(self.classes), scheme)
+        return self._tasks[scheme]
+
+
+class Plane(NamedTuple):
+    """A function f = w·φ + b as a model has it, and the duals of the problem it solves."""
+
+    w: Floats  # as in ``Point``
+    b: float
+    beta: Floats
+    scale: float = 1.0  # by which the solution was divided; 0: there is no margin to divide by
+    epsilon: float = 0.0  # half the width of a tube that was found
+
+
+class Formulation(Protocol):
+    """What is solved, and what a solution says."""
+
+    def problems(self, data: Training, features: Any) -> list[Any]:
+        """Return what is solved."""
+        ...
+
+    def rows(self, data: Training) -> list[Ints]:
+        """Return the rows of the training data that take part in each problem."""
+        ...
+
+    def plane(self, problem: Any, result: Result) -> Plane:
+        """Return the function that a solution stands for."""
+        ...
+
+    def point(self, plane: Plane) -> Point:
+        """Return the solution that a function stands for."""
+        ...
+
+
+class _OneProblem:
+    """What formulations share that have one problem, of all rows, and nothing to divide by."""
+
+    def rows(self, data: Training) -> list[Ints]:
+        """Return all rows."""
+        return [np.arange(len(data))]
+
+    def plane(self, problem: Any, result: Result) -> Plane:
+        """Return the solution with the intercept that is best for its weights."""
+        return Plane(result.point.w, result.certificate.intercept, result.point.beta)
+
+    def point(self, plane: Plane) -> Point:
+        """Return the solution itself."""
+        return Point(plane.w, plane.b, plane.beta)
+
+
+@dataclass(frozen=True)
+class CSVCForm(_OneProblem):
+    """min ½‖w‖² + C Σ max(0, 1 − y f), for every two classes or each against the rest.
+
+    The hinge may be squared, ½‖w‖² may be l1_ratio·‖w‖₁ + (1 − l1_ratio)·½‖w‖², and the classes may
+    be learnt together as one problem (Crammer and Singer).
+    """
+
+    C: float
+    intercept: Intercept = Intercept.FREE
+    name: str = "hinge"  # of the loss
+    l1_ratio: float = 0.0
+    scheme: str = "ovo"
+
+    def tasks(self, data: Training) -> list[Task]:
+        """Return the binary problems; none if there is a joint one."""
+        joint = self.scheme == "crammer_singer" and len(data.classes) > 2
+        return [] if joint else data.tasks(self.scheme)
+
+    def problems(self, data: Training, features: Features) -> list[Any]:
+        """Return a problem for each task, or the joint one."""
+        cost, free, tasks = self.C * data.weight, self.intercept is Intercept.FREE, self.tasks(data)
+        if not tasks:
+            present, index = np.unique(data.y, return_inverse=True)
+            return [MulticlassProblem(features, index.astype(np.int64), len(present), cost, free)]  # type: ignore[arg-type]
+        if self.scheme == "crammer_singer":
+            cost = 2 * cost  # two classes: the joint problem has ½‖w/2‖² twice, half of ½‖w‖²
+        found = []
+        for task in tasks:
+            some = features if task.rows is None else features.take(task.rows)
+            loss = self.loss(task.signs, cost if task.rows is None else cost[task.rows])
+            found.append(one_variable_a_row(some, loss, free, self.l1_ratio))
+        return found
+
+    def loss(self, signs: Floats, cost: Floats) -> Loss:
+        """Return the losses of rows with labels ±1."""
+        return losses.CLASSIFYING[self.name](signs, cost)
+
+    def rows(self, data: Training) -> list[Ints]:
+        """Return the rows of each task."""
+        every = np.arange(len(data))
+        return [every if t.rows is None else t.rows for t in self.tasks(data)] or [every]
+
+
+@dataclass(frozen=True)
+class NuSVCForm:
+    """min ½‖w‖² + Σ max(0, ρ − y f) − ν n ρ for every two classes, divided by ρ."""
+
+    nu: float
+
+    def problems(self, data: Training, features: Features) -> list[Any]:
+        """Return a problem for each pair of classes, or raise if ν is more than it allows."""
+        found = []
+        for task, rows in zip(data.tasks("ovo"), self.rows(data), strict=True):
+            weight, positive = data.weight[rows], task.signs > 0
+            weights = float(weight[positive].sum()), float(weight[~positive].sum())
+            total = 0.5 * self.nu * sum(weights)
+            if total > min(weights) * (1 + 1e-12):
+                self._refuse(data, task, weights)
+            total, none = min(total, *weights), np.zeros(len(rows))
+            low, high = np.where(positive, 0.0, -weight), np.where(positive, weight, 0.0)
+            some = features if task.rows is None else features.take(rows)
+            loss, totals = Loss(none, low, high, none, 0.0), np.array([total, -total])
+            found.append(
+                Problem(some, loss, np.arange(len(rows)), np.where(positive, 0, 1), totals)
+            )
+        return found
+
+    def rows(self, data: Training) -> list[Ints]:
+        """Return the rows of each pair of classes."""
+        every = np.arange(len(data))
+        return [every if task.rows is None else task.rows for task in data.tasks("ovo")]
+
+    def _refuse(self, data: Training, task: Task, weights: tuple[float, float]) -> None:
+        names = [repr(data.classes.tolist()[k]) for k in (task.positive, task.negative)]
+        raise ValueError(
+            f"nu={self.nu!r}: the specified nu is infeasible. Classes {names[0]} and {names[1]} "
+            f"of weights {weights[0]:g} and {weights[1]:g} allow 0 < nu <= "
+            f"{2 * min(weights) / sum(weights):.6g}: lower nu, or balance the classes."
+        )
+
+    def plane(self, problem: Any, result: Result) -> Plane:
+        """Return the solution divided by its margin ρ; by nothing if that is 0."""
+        above, below = result.certificate.intercepts
+        b, rho = 0.5 * (above + below), 0.5 * (below - above)
+        longest = float(problem.features.squared_norms().max())
+        margin = rho > _NOTHING * float(np.abs(result.point.beta).sum()) * longest
+        scale = rho if margin else 1.0
+        return Plane(result.point.w / scale, b / scale, result.point.beta, rho if margin else 0.0)
+
+    def point(self, plane: Plane) -> Point:
+        """Return the solution before it was divided: w, and b ∓ ρ."""
+        scale = plane.scale or 1.0
+        b = scale * plane.b
+        return Point(scale * plane.w, np.array([b - plane.scale, b + plane.scale]), plane.beta)
+
+
+@dataclass(frozen=True)
+class EpsilonSVRForm(_OneProblem):
+    """min ½‖w‖² + C Σ max(0, |t − f| − ε), or its square."""
+
+    C: float
+    epsilon: float
+    intercept: Intercept = Intercept.FREE
+    name: str = "epsilon_insensitive"  # of the loss
+
+    def problems(self, data: Training, features: Features) -> list[Any]:
+        """Return the one problem."""
+        loss = self.loss(data.y, self.C * data.weight)
+        return [one_variable_a_row(features, loss, self.intercept is Intercept.FREE)]
+
+    def loss(self, target: Floats, cost: Floats) -> Loss:
+        """Return the losses of rows with these targets."""
+        return losses.REGRESSING[self.name](target, cost, self.epsilon)
+
+
+@dataclass(frozen=True)
+class NuSVRForm(_OneProblem):
+    """min ½‖w‖² + C (Σ max(0, |t − f| − ε) + ν n ε): the tube is as wide as ν says."""
+
+    nu: float
+    C: float
+
+    def problems(self, data: Training, features: Features) -> list[Any]:
+        """Return the one problem; a row has two duals, one for each side of the tube."""
+        cost, side = self.C * data.weight, np.repeat([0, 1], len(data))
+        total = 0.5 * self.nu * float(cost.sum())
+        tube = losses.split_tube(losses.epsilon_insensitive(data.y, cost, 0.0))
+        row = np.tile(np.arange(len(data)), 2)
+        return [Problem(features, tube, row, side, np.array([total, -total]))]
+
+    def plane(self, problem: Any, result: Result) -> Plane:
+        """Return the function in the middle of the tube."""
+        # At the upper edge of the tube y = f + ε, at the lower one y = f − ε.
+        upper, lower = result.certificate.intercepts
+        width = 0.5 * (upper - lower)
+        return Plane(result.point.w, 0.5 * (upper + lower), result.point.beta, epsilon=width)
+
+    def point(self, plane: Plane) -> Point:
+        """Return the solution: an intercept for each edge of the tube."""
+        return Point(plane.w, plane.b + plane.epsilon * np.array([1.0, -1.0]), plane.beta)
+
+
+@dataclass(frozen=True)
+class OneClassForm(_OneProblem):
+    """min ½‖w‖² + Σ max(0, ρ − w·φ) − ν n ρ; the intercept is −ρ."""
+
+    nu: float
+
+    def problems(self, data: Training, features: Features) -> list[Any]:
+        """Return the one problem."""
+        none, group = np.zeros(len(data)), np.zeros(len(data), dtype=np.int64)
+        total = np.array([self.nu * float(data.weight.sum())])
+        loss = Loss(none, none, data.weight, none, 0.0)
+        return [Problem(features, loss, np.arange(len(data)), group, total)]
+
+
+def one_variable_a_row(
+    features: Features, loss: Loss, free: bool, l1_ratio: float = 0.0
+) -> Problem[Any]:
+    """Return the problem of rows with a dual each, and a free intercept or none."""
+    n = len(features)
+    groups, totals = np.full(n, 0 if free else -1), np.zeros(int(free))
+    return Problem(features, loss, np.arange(n), groups, totals, l1_ratio)

@@ -1,0 +1,179 @@
+"""What all machines share that are fitted by solving problems: check, state, solve, adopt."""
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+
+from maxmargin import clock
+from maxmargin._typing import Ints
+from maxmargin.certificates import together
+from maxmargin.estimators.callbacks import TakesCallbacks, announced
+from maxmargin.estimators.formulations import Formulation, Training
+from maxmargin.estimators.kernel_input import count_threads
+from maxmargin.problems.problem import Point, Status
+from maxmargin.solve import Budget, Result, Settings, gap_left, ill_scaled, solve_all
+from maxmargin.validation.data import generator
+from maxmargin.validation.parameters import NamedParameters
+
+_MAX_ITER = 10_000  # what -1, scikit-learn's word for no limit, stands for
+
+
+@dataclass(frozen=True)
+class Formulated:
+    """Training data as problems."""
+
+    data: Training
+    form: Formulation
+    problems: list[Any]
+
+    @cached_property
+    def rows(self) -> list[Ints]:
+        """Which of the rows given take part in each problem."""
+        return [self.data.kept[rows] for rows in self.form.rows(self.data)]
+
+
+class Solved(NamedTuple):
+    """A problem, its solution as a model has it, and the rows given that take part in it."""
+
+    problem: Any
+    point: Point
+    rows: Ints
+
+
+class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
+    """Base of the linear and the kernel machines."""
+
+    tol: float
+    max_iter: int
+    max_time: float | None
+    callback: Any
+    verbose: Any
+    trace: bool
+    n_jobs: int | None
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "status_")
+
+    def formulate(self, X: Any, y: Any, sample_weight: Any = None) -> Formulated:
+        """Check parameters and data, and state the problems that ``fit`` solves.
+
+        For tools that solve them by other means: ``adopt`` takes the results.
+        """
+        self.check_parameters()
+        return self._state(X, y, sample_weight)
+
+    def _state(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> Formulated:
+        data = self._training(X, y, sample_weight, reset=reset)
+        form = self._form()
+        return Formulated(data, form, form.problems(data, self._features(data)))
+
+    def adopt(self, formulated: Formulated, results: list[Result]) -> Self:
+        """Become the model that solutions of the problems stand for."""
+        raise NotImplementedError
+
+    def solution(self, X: Any, y: Any, sample_weight: Any = None) -> list[Solved]:
+        """Return the problems that were solved, and the model as their solutions."""
+        raise NotImplementedError
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        began = clock.now()
+        self.check_parameters()
+        last = self._last() if self.warm_start and hasattr(self, "status_") else None
+        self._forget()  # whatever fails from here on leaves it unfitted
+        formulated = self._state(X, y, sample_weight)
+        starts = self._starts(formulated, last)
+        budget = Budget(self.max_time, began)
+        return self.adopt(
+            formulated, solve_all(formulated.problems, starts, solver_settings(self), budget)
+        )
+
+    def _forget(self) -> None:
+        for name in ("status_", "trace_"):
+            self.__dict__.pop(name, None)
+
+    def check_parameters(self) -> None:
+        """Raise if a parameter has no value that it may have."""
+        raise NotImplementedError
+
+    def _training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
+        """Check the data, and leave out the rows without weight."""
+        raise NotImplementedError
+
+    def _form(self) -> Formulation:
+        """Return the mathematics that the parameters describe."""
+        raise NotImplementedError
+
+    def _features(self, data: Training) -> Any:
+        """Return the rows as problems see them."""
+        raise NotImplementedError
+
+    def _last(self) -> Any:
+        """Return what the last fit leaves to a warm start."""
+        raise NotImplementedError
+
+    def _starts(self, formulated: Formulated, last: Any) -> list[Point]:
+        """Return where to start each problem."""
+        raise NotImplementedError
+
+    def _report(self, results: list[Result], X: Any) -> None:
+        """Set what is said about solving, and warn when it ended without what was asked for.
+
+        X are rows of numbers, in which columns may be badly scaled; or None.
+        """
+        self.certificate_ = together([result.certificate for result in results])
+        statuses = [each.status for each in results if each.status is not Status.OPTIMAL]
+        # What stopped the fit early says more than that a kernel is indefinite.
+        statuses.sort(key=lambda status: status is Status.STATIONARY)
+        self.status_ = statuses[0] if statuses else Status.OPTIMAL
+        self.n_iter_ = self._iterations([result.iterations for result in results])
+        self.solver_ = ", ".join(dict.fromkeys(result.solver for result in results))
+        if self.trace:
+            traces = [result.trace for result in results]
+            self.trace_ = traces[0] if len(traces) == 1 else traces
+        most = int(np.max(self.n_iter_))
+        times = f"{most} iteration{'' if most == 1 else 's'}"
+        self.stop_reason_ = f"After {times} ({self.solver_}): {self.status_.value}."
+        doubt = self._remark()
+        self.stop_reason_ += doubt
+        if self.status_ is Status.STATIONARY:
+            self.stop_reason_ += f" {self.certificate_.caveat}."
+        elif self.status_ is not Status.OPTIMAL:
+            self.stop_reason_ += gap_left(self.certificate_, self.tol)
+            if X is not None and self.status_ in _BADLY_SCALED:
+                self.stop_reason_ += ill_scaled(X, getattr(self, "feature_names_in_", None))
+        if self.status_ is Status.INTERRUPTED:
+            raise KeyboardInterrupt(self.stop_reason_)
+        if doubt or self.status_ not in (Status.OPTIMAL, Status.CALLBACK):
+            kind = UserWarning if self.status_ is Status.STATIONARY else ConvergenceWarning
+            warnings.warn(self.stop_reason_, kind, stacklevel=6)
+
+    def _iterations(self, counts: list[int]) -> Any:
+        return max(counts)
+
+    def _remark(self) -> str:
+        """Return a sentence on what is wrong with the optimum itself, or nothing."""
+        return ""
+
+
+_BADLY_SCALED = (Status.STALLED, Status.ROUNDING, Status.MAX_ITER)  # may be the cause of these
+
+
+def solver_settings(machine: Any) -> Settings:
+    """Return what the parameters of a machine say about solving."""
+    seed = getattr(machine, "random_state", None)
+    return Settings(
+        getattr(machine, "solver", "auto"),
+        float(machine.tol),
+        _MAX_ITER if machine.max_iter == -1 else int(machine.max_iter),
+        machine.max_time,
+        announced(machine, machine.callback),
+        bool(machine.verbose),
+        bool(machine.trace),
+        count_threads(machine.n_jobs),
+        0 if seed is None else int(generator(seed).integers(2**31)),
+    )
