@@ -8,7 +8,7 @@ from sklearn import svm
 
 from maxmargin._typing import Floats
 from maxmargin.loops.records import Loss
-from maxmargin.solvers.on_matrix import OnMatrix, Path, Room
+from maxmargin.solvers.decomposition import OnMatrix, Path, Workspace
 from maxmargin.threads import one_blas_thread
 from tests.support.kernel_reference import Machine, Spec, laplacian, optimum, poly, rbf, stated
 
@@ -35,7 +35,7 @@ def solved(
     problem = OnMatrix.stated(loss, len(machine.totals) > 0, machine.rows)
     with one_blas_thread():
         return problem.solve(
-            K, np.asarray(costs, float), tol, Room.of(n, dtype), np.arange(n), rounds
+            K, np.asarray(costs, float), tol, Workspace.of(n, dtype), np.arange(n), rounds
         )
 
 

@@ -27,7 +27,7 @@ from maxmargin.estimators.reductions import binary_tasks, combined_scores
 from maxmargin.kernels import RBF, Kernel, Linear
 from maxmargin.problems import losses
 from maxmargin.problems.gram import Gram
-from maxmargin.solvers.on_matrix import OnMatrix, Room
+from maxmargin.solvers.decomposition import OnMatrix, Workspace
 from maxmargin.threads import one_blas_thread
 
 
@@ -244,7 +244,7 @@ class _FoldMatrix:
         rows = sample.form(scaled)[0][order]
         # The type that a search takes, too, so that only one is compiled.
         self._K = Gram(kernel, rows).materialize()
-        self._room = Room.of(n, self._K.dtype)
+        self._workspace = Workspace.of(n, self._K.dtype)
 
     def scores(self, costs: Floats, train: Ints, test: Ints, balanced: bool) -> list[Floats]:
         """Return a score of each class for the test rows, by the machine of each cost.
@@ -268,7 +268,7 @@ class _FoldMatrix:
                 taking_part = slice(None) if task.rows is None else task.rows
                 loss = losses.hinge(task.signs, weight[taking_part])
                 problem = OnMatrix.stated(loss, True, self._position[train[taking_part]])
-                path = problem.solve(self._K, costs[rising], _KERNEL_GAP, self._room, tested)
+                path = problem.solve(self._K, costs[rising], _KERNEL_GAP, self._workspace, tested)
                 found[rising, :, k] = path.scores
         found = found[:, np.searchsorted(tested, self._position[test])]
         if len(classes) == 2:

@@ -11,8 +11,8 @@ from maxmargin import clock
 
 _MODULES = (
     "columns",
-    "cost_path",
     "crammer_singer",
+    "decomposition",
     "dual_cd",
     "intercepts",
     "kernel_tiles",

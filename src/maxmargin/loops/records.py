@@ -47,6 +47,19 @@ class Updates(NamedTuple):
         return cls(*(np.concatenate(column) for column in columns))
 
 
+class Variables(NamedTuple):
+    """Dual variables x with what belongs to them, and the scores f of their rows."""
+
+    target: Floats
+    low: Floats
+    high: Floats
+    shift: Floats
+    group: Ints  # −1 where there is none
+    x: Floats
+    at: Ints  # the row of each, in f
+    f: Floats
+
+
 class Loss(NamedTuple):
     """One convex loss per dual variable, as a maximum over this variable β.
 

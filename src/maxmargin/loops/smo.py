@@ -18,16 +18,6 @@ _FAR = 1e300
 _LEAST_CURVATURE = 1e-12
 
 
-@compiled
-def directions(target: Any, low: Any, high: Any, shift: Any, group: Any, x: Any, row: Any, f: Any,
-               up: Any, down: Any) -> None:  # fmt: skip
-    """Set up = r where β may grow (else −∞), down = r where it may shrink (else ∞)."""
-    for v in range(x.shape[0]):
-        r = target[v] - f[row[v]] - shift[v] * x[v]
-        up[v] = r if x[v] < high[v] else -np.inf
-        down[v] = r if x[v] > low[v] else np.inf
-
-
 # Reductions over floats are not vectorised where NaN must keep its meaning; over integers they are.
 # The bits of a float, all but the sign turned round where it is negative, are ordered as it is.
 _BUT_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
@@ -82,40 +72,44 @@ def _partner(r: Any, closed_down: Any, row: Any, curvatures: Any, own: Any, top:
 
 
 @compiled
-def pairs(K: Any, diagonal: Any, r: Any, x: Any, low: Any, high: Any, ends: Any, tol: float,
-          steps: int) -> int:  # fmt: skip
-    """Solve the block, whose groups end where ``ends`` says; return how many steps were made.
+def pairs(K: Any, diagonal: Any, v: Any, chosen: Any, stops: Any, tol: float, steps: int,
+          work: Any, moves: Any) -> Any:  # fmt: skip
+    """Solve the block of the chosen variables, whose groups end where ``stops`` says.
 
-    The diagonal, with the shift, is given apart; r and x change in place.
+    K has the kernel values of the block, and may have a row of zeros in the end: of a variable that
+    can take any value, so that the sum of the others is free. The diagonal, with the shift, is
+    given apart, for all variables. v.x changes in place; ``moves`` gets by how much. ``work`` has
+    seven rows. Return the steps made, the gain, and how many variables became free or bounded.
     """
-    q = x.shape[0]
-    closed_up, closed_down = np.empty(q), np.empty(q)
+    q = K.shape[0]
+    own, r, x, low, high = work[0, :q], work[1, :q], work[2, :q], work[3, :q], work[4, :q]
+    closed_up, closed_down = work[5, :q], work[6, :q]
     curvatures, gains = np.empty(q, np.float32), np.empty(q, np.float32)
-    largest = 0.0
-    for k in range(q):
-        _close(k, x, low, high, closed_up, closed_down)
-        largest = max(largest, diagonal[k])
+    largest = _gather(diagonal, v, chosen, own, r, x, low, high, moves)
     scale = 1.0 / largest if largest > 0.0 else 1.0
     flat = _LEAST_CURVATURE / scale
     for k in range(q):
-        curvatures[k] = scale * diagonal[k]
-    for made in range(steps):
+        curvatures[k] = scale * own[k]
+        _close(k, x, low, high, closed_up, closed_down)
+    made = 0
+    while made < steps:
         worst = top = 0.0  # of the group with the largest violation
         first = stop = begin = 0
-        for g in range(ends.shape[0]):
-            end = ends[g]
+        for g in range(stops.shape[0]):
+            end = stops[g]
             most, least = _extremes(r[begin:end], closed_up[begin:end], closed_down[begin:end])
             if most - least > worst and most > -0.5 * _FAR and least < 0.5 * _FAR:
                 worst, top, first, stop = most - least, most, begin, end
             begin = end
         if worst <= tol:
-            return made
+            break
+        made += 1
         i = first + _where(r[first:stop], closed_up[first:stop], top)
         j = first + _partner(
             r[first:stop], closed_down[first:stop], K[i, first:stop], curvatures[first:stop],
             curvatures[i], top, 1.0 / worst, scale, gains,
         )  # fmt: skip
-        curvature = max(diagonal[i] + diagonal[j] - 2.0 * K[i, j], flat)
+        curvature = max(own[i] + own[j] - 2.0 * K[i, j], flat)
         room_i, room_j = high[i] - x[i], x[j] - low[j]
         step = min((top - r[j]) / curvature, room_i, room_j)
         x[i] = high[i] if step == room_i else x[i] + step
@@ -123,11 +117,12 @@ def pairs(K: Any, diagonal: Any, r: Any, x: Any, low: Any, high: Any, ends: Any,
         row_i, row_j = K[i], K[j]
         for k in range(q):
             r[k] -= step * (row_i[k] - row_j[k])
-        r[i] += step * (K[i, i] - diagonal[i])
-        r[j] -= step * (K[j, j] - diagonal[j])
+        r[i] += step * (K[i, i] - own[i])
+        r[j] -= step * (K[j, j] - own[j])
         _close(i, x, low, high, closed_up, closed_down)
         _close(j, x, low, high, closed_up, closed_down)
-    return steps
+    gain, changed = _scatter(v, chosen, r, x, moves)
+    return made, gain, changed
 
 
 @compiled
@@ -138,176 +133,31 @@ def _close(k: int, x: Any, low: Any, high: Any, closed_up: Any, closed_down: Any
 
 
 @compiled
-def singles(K: Any, diagonal: Any, r: Any, x: Any, low: Any, high: Any, tol: float,
-            steps: int) -> int:  # fmt: skip
-    """Solve a block of variables that are in no group, each by itself; return the steps made."""
-    largest = 1e-300
-    for k in range(x.shape[0]):
-        largest = max(largest, diagonal[k])
-    flat = _LEAST_CURVATURE * largest
-    made = 0
-    while made < steps:
-        best = 0.0
-        k = -1
-        worst = 0.0
-        for j in range(x.shape[0]):
-            value = (
-                r[j] if (r[j] > 0.0 and x[j] < high[j]) or (r[j] < 0.0 and x[j] > low[j]) else 0.0
-            )
-            gain = value * value / max(diagonal[j], flat)
-            worst = max(worst, abs(value))
-            if gain > best:
-                best = gain
-                k = j
-        if worst <= tol or k < 0:
-            break
-        made += 1
-        value = x[k] + r[k] / max(diagonal[k], flat)
-        value = min(max(value, low[k]), high[k])
-        step = value - x[k]
-        x[k] = value
-        for j in range(x.shape[0]):
-            r[j] -= step * K[k, j]
-        r[k] += step * (K[k, k] - diagonal[k])
-    return made
+def _gather(diagonal: Any, v: Any, chosen: Any, own: Any, r: Any, x: Any, low: Any, high: Any,
+            moves: Any) -> float:  # fmt: skip
+    """Copy what belongs to the block; return the largest entry of the diagonal."""
+    last = x.shape[0] - 1
+    own[last], r[last], x[last], low[last], high[last] = 0.0, 0.0, 0.0, -np.inf, np.inf
+    largest = 0.0
+    for a in range(chosen.shape[0]):
+        k = chosen[a]
+        x[a], low[a], high[a], own[a] = v.x[k], v.low[k], v.high[k], diagonal[k]
+        r[a] = moves[a] = v.target[k] - v.f[v.at[k]] - v.shift[k] * v.x[k]
+        largest = max(largest, own[a])
+    return largest
 
 
 @compiled
-def accumulate(values: Any, slots: Any, steps: Any, begin: int, end: int, f: Any) -> None:
-    """Do f[begin:end] += Σ steps[k] · values[slots[k], begin:end], a stretch of f at a time."""
-    width = 1024
-    count = slots.shape[0]
-    for start in range(begin, end, width):
-        stop = min(start + width, end)
-        k = 0
-        while k + 4 <= count:
-            a, b, c, d = steps[k], steps[k + 1], steps[k + 2], steps[k + 3]
-            row_a, row_b = values[slots[k]], values[slots[k + 1]]
-            row_c, row_d = values[slots[k + 2]], values[slots[k + 3]]
-            for j in range(start, stop):
-                f[j] += (a * row_a[j] + b * row_b[j]) + (c * row_c[j] + d * row_d[j])
-            k += 4
-        while k < count:
-            step = steps[k]
-            row = values[slots[k]]
-            for j in range(start, stop):
-                f[j] += step * row[j]
-            k += 1
-
-
-@compiled
-def gap_terms(target: Any, low: Any, high: Any, shift: Any, group: Any, x: Any, row: Any, f: Any,
-              b: Any, loss: Any, slopes: Any) -> float:  # fmt: skip
-    """Set what each variable adds to the duality gap at intercepts b, and return the sum.
-
-    ``slopes`` gets the derivative in each b of the losses, from the right.
-    """
-    total = 0.0
-    for g in range(slopes.shape[0]):
-        slopes[g] = 0.0
-    for v in range(x.shape[0]):
-        g = group[v]
-        rest = target[v] - f[row[v]]
-        if g >= 0:
-            rest -= b[g]
-        if shift[v] > 0.0:
-            best = min(max(rest / shift[v], low[v]), high[v])
-            term = (best - x[v]) * rest - 0.5 * shift[v] * (best * best - x[v] * x[v])
-        elif rest > 0.0:
-            best = high[v]
-            term = (high[v] - x[v]) * rest if x[v] < high[v] else 0.0
-        else:
-            best = low[v]
-            term = (low[v] - x[v]) * rest if x[v] > low[v] and rest < 0.0 else 0.0
-        loss[v] = term
-        total += term
-        if g >= 0:
-            slopes[g] -= best
-    return total
-
-
-@compiled
-def gather_block(values: Any, slots: Any, positions: Any, here: Any, known: Any, missing: Any,
-                 inner: Any, out: Any) -> None:  # fmt: skip
-    """Assemble a square of the matrix from rows that are here and the block of the missing ones.
-
-    Rows that are known but not here are in it already.
-    """
-    for a in range(here.shape[0]):
-        i = here[a]
-        row = values[slots[i]]
-        for j in range(positions.shape[0]):
-            out[i, j] = row[positions[j]]
-    for a in range(missing.shape[0]):
-        i = missing[a]
-        for c in range(known.shape[0]):
-            out[i, known[c]] = out[known[c], i]
-        for c in range(missing.shape[0]):
-            out[i, missing[c]] = inner[a, c]
-
-
-@compiled
-def compact(values: Any, stays: Any, keep: Any, buffer: Any) -> None:
-    """Move rows ``stays``, columns ``keep`` (both ascending) to the front of the buffer."""
-    to = 0
-    for a in range(stays.shape[0]):
-        row = values[stays[a]]
-        for k in range(keep.shape[0]):
-            buffer[to] = row[keep[k]]
-            to += 1
-
-
-@compiled
-def merge(values: Any, rows: Any, place: Any, rest: Any, added: Any, out: Any) -> None:
-    """Spread rows over wider ones, with what the added columns have."""
-    for a in range(rows.shape[0]):
-        row, to = values[rows[a]], out[a]
-        for k in range(place.shape[0]):
-            to[place[k]] = row[k]
-        for k in range(added.shape[0]):
-            to[added[k]] = rest[a, k]
-
-
-@compiled
-def take(values: Any, rows: Any, columns: Any, out: Any) -> None:
-    """Do out = values[rows][:, columns], runs of consecutive columns at a time."""
-    count = columns.shape[0]
-    starts = np.empty(count + 1, np.int64)
-    runs = 0
-    for k in range(count):
-        if k == 0 or columns[k] != columns[k - 1] + 1:
-            starts[runs] = k
-            runs += 1
-    starts[runs] = count
-    for i in range(rows.shape[0]):
-        row, to = values[rows[i]], out[i]
-        for run in range(runs):
-            first, length = starts[run], starts[run + 1] - starts[run]
-            source = row[columns[first] : columns[first] + length]
-            target = to[first : first + length]
-            for k in range(target.shape[0]):
-                target[k] = source[k]
-
-
-@compiled
-def with_sum(x: Any, low: Any, high: Any, total: float) -> Any:
-    """Return clip(x − λ, low, high) for the λ with which it has this sum, found by bisection."""
-    size = abs(total) + 1.0
-    left, right = np.inf, -np.inf
-    for k in range(x.shape[0]):
-        size = max(size, abs(x[k]))
-        left, right = min(left, x[k] - high[k]), max(right, x[k] - low[k])
-    left, right = max(left, -2.0 * size), min(right, 2.0 * size)
-    for _ in range(60):
-        middle = 0.5 * (left + right)
-        reached = 0.0
-        for k in range(x.shape[0]):
-            reached += min(max(x[k] - middle, low[k]), high[k])
-        if reached > total:
-            left = middle
-        else:
-            right = middle
-    out = np.empty(x.shape[0])
-    for k in range(x.shape[0]):
-        out[k] = min(max(x[k] - 0.5 * (left + right), low[k]), high[k])
-    return out
+def _scatter(v: Any, chosen: Any, r: Any, x: Any, moves: Any) -> Any:
+    """Take the solution over; return the gain, and how many variables became free or bounded."""
+    gain = 0.0
+    changed = 0
+    for a in range(chosen.shape[0]):
+        k = chosen[a]
+        before, after = v.x[k], x[a]
+        gain += 0.5 * (moves[a] + r[a]) * (after - before)
+        moves[a] = after - before
+        v.x[k] = after
+        was_free = before > v.low[k] and before < v.high[k]
+        changed += was_free != (after > v.low[k] and after < v.high[k])
+    return gain, changed

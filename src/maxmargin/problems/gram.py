@@ -89,7 +89,7 @@ class Gram:
             part = (self.tiles.steady() if self._worth_sharing else self.tiles)[rows]
             return self.kernel.block(part, part, threads=self.threads)
         out = np.empty((len(rows), len(rows)), shared.dtype)
-        loops.smo.take(shared, rows, rows, out)
+        loops.decomposition.take(shared, rows, rows, out)
         return out
 
     @property

@@ -99,14 +99,13 @@ class RowCache:
         threads = self.gram.threads or usual_threads()
         parts = threads if len(slots) * len(f) > _WORTH_THREADS else 1
         cuts = np.linspace(0, len(f), parts + 1).astype(int).tolist()
-        first, *rest = pairwise(cuts)
+        first, *rest = (np.array([[begin, end, begin]]) for begin, end in pairwise(cuts))
+        add_rows = loops.decomposition.add_rows
         others = [
-            worker_pool(threads).submit(
-                loops.smo.accumulate, self.values, slots, weights, begin, end, f
-            )
-            for begin, end in rest
+            worker_pool(threads).submit(add_rows, self.values, slots, weights, run, f)
+            for run in rest
         ]
-        loops.smo.accumulate(self.values, slots, weights, *first, f)
+        add_rows(self.values, slots, weights, first, f)
         for other in others:
             other.result()
 
@@ -145,7 +144,7 @@ class RowCache:
         if len(gone):
             rows, columns = self._steady[positions[gone]], self._steady[positions]
             out[gone] = block(rows, columns, threads=threads)
-        loops.smo.gather_block(
+        loops.decomposition.gather_block(
             self.values, self.slots(positions), positions, np.flatnonzero(here),
             np.flatnonzero(known), missing, inner, out,
         )  # fmt: skip
@@ -166,7 +165,7 @@ class RowCache:
         place = np.full(width, -1)
         place[keep] = np.arange(len(keep))
         stays = used[np.isin(held[used], useful)]
-        loops.smo.compact(values, stays, keep, self._buffer)
+        loops.decomposition.compact(values, stays, keep, self._buffer)
         self._lay_out(len(keep), self._buffer.nbytes)  # no new one, as this has the rows now
         self._slot = np.full(len(keep), -1)
         self._held = np.full(self.capacity, -1)
@@ -198,7 +197,7 @@ class RowCache:
         self._buffer = np.empty(0, prepared.dtype)
         self._empty()
         used = used[: self.capacity]
-        loops.smo.merge(values, used, place, rest, added, self.values)
+        loops.decomposition.merge(values, used, place, rest, added, self.values)
         rows = place[held[used]]
         self._slot[rows] = np.arange(len(used))
         self._held[: len(used)] = rows

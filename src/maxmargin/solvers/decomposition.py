@@ -3,27 +3,34 @@
     max  Σ tβ − ½ shift β² − ½βᵀKβ    s.t.  low ≤ β ≤ high,  Σβ = total within each group
 
 A round takes the variables that violate the optimality conditions most, solves their block of the
-problem by pairs (``loops.smo``), computes the rows of K for those that moved, and updates all
-scores. Variables at a bound that cannot move for now are shrunk together with their rows and
-columns; the optimality check before an answer is given covers all variables.
+problem by pairs (``loops.smo``), and adds the rows of K for those that moved to all scores.
+Variables at a bound that cannot move for now are shrunk together with their rows and columns; the
+optimality check before an answer is given covers all variables. Once it hardly changes which
+variables are free, an active-set step solves their equations.
 
-Joachims (1998); Fan, Chen & Lin (2005).
+The rounds are the same wherever kernel values come from: a matrix that is there, for small
+problems, searches and paths (``MatrixValues``), or rows computed when needed (``CachedValues``).
+
+Joachims (1998); Fan, Chen & Lin (2005); Hintermüller, Ito & Kunisch (2003).
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
+from scipy.linalg import lapack
 
 from maxmargin import clock, loops
 from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.kernels import PreparedRows
 from maxmargin.kernels.rows import FloatArray
+from maxmargin.loops.records import Loss, Variables
 from maxmargin.problems import losses
-from maxmargin.problems.duality import feasible_start
+from maxmargin.problems.duality import best_intercept, feasible_start, snapped
+from maxmargin.problems.features import KernelFeatures
 from maxmargin.problems.problem import Iterate, KernelProblem, Point
 from maxmargin.problems.row_cache import RowCache
 
@@ -32,7 +39,7 @@ from maxmargin.problems.row_cache import RowCache
 # ε|β| has a kink at 0: a variable with ε > 0 is split into one that is ≥ 0 and one that is ≤ 0.
 
 
-class Split(NamedTuple):
+class SplitTube(NamedTuple):
     """A problem without ε, and the one that it was made from."""
 
     problem: KernelProblem
@@ -47,285 +54,131 @@ class Split(NamedTuple):
         row, groups = np.tile(problem.row, 2), np.tile(problem.groups, 2)
         return cls(replace(problem, loss=loss, row=row, groups=groups), problem)
 
-    def apart(self, beta: Floats) -> Floats:
-        """Return the variables that make up duals."""
-        if self.problem is self.original:
-            return beta.copy()
-        return np.concatenate([np.maximum(beta, 0.0), np.minimum(beta, 0.0)])
-
-    def joined(self, x: Floats) -> Floats:
-        """Return the duals that variables make up."""
-        if self.problem is self.original:
-            return x
-        return np.asarray(x[: len(x) // 2] + x[len(x) // 2 :])
-
-
-# ------------------------------------------------------------------- kernel variables
-#
-# The dual variables of a kernel machine with their scores: what violates what, and by how much.
-#
-# With ρ = t − f − b the residual of a variable, the duality gap is a sum of terms that are never
-# negative, one for each variable:
-#
-#     max over low ≤ β′ ≤ high of (β′ − β)ρ − ½ shift (β′² − β²)
-
-
-_HALVINGS = 40
-_ENOUGH = 0.02  # part of the gap that the choice of b may cost
-
-
-class Variables(NamedTuple):
-    """Variables x with what belongs to them, and the scores f of their rows."""
-
-    target: Floats
-    low: Floats
-    high: Floats
-    shift: Floats
-    group: Ints
-    x: Floats
-    at: Ints  # the row of each, in f
-    f: Floats
-
-    @classmethod
-    def of(cls, problem: KernelProblem, at: Ints, x: Floats, f: Floats) -> Self:
-        """Return all variables of a problem."""
+    def variables(self, beta: Floats, f: Floats) -> Variables:
+        """Return the variables that make up duals, with the scores of their rows."""
+        problem = self.problem
+        x = beta.copy()
+        if problem is not self.original:
+            x = np.concatenate([np.maximum(beta, 0.0), np.minimum(beta, 0.0)])
         target, low, high, shift, _ = problem.loss
-        return cls(target, low, high, shift, problem.groups, x, at, f)
+        return Variables(target, low, high, shift, problem.groups, x, problem.row, f)
 
-    def taken(self, variables: Ints, place: Ints, rows: Ints) -> "Variables":
-        """Return a copy of some, with the scores of ``rows``, whose new places are ``place``."""
-        target, low, high, shift = (values[variables] for values in self[:4])
-        group, x, at = self.group[variables], self.x[variables], place[self.at[variables]]
-        return Variables(target, low, high, shift, group, x, at, self.f[rows])
-
-    def residuals(self, chosen: Ints) -> Floats:
-        """Return the derivative of the dual objective in some variables."""
-        curve = self.shift[chosen] * self.x[chosen]
-        return np.asarray(self.target[chosen] - self.f[self.at[chosen]] - curve)
-
-    def directions(self) -> tuple[Floats, Floats]:
-        """Return the derivative where a variable may grow (else −∞), may shrink (else ∞)."""
-        up, down = np.empty(len(self.x)), np.empty(len(self.x))
-        loops.smo.directions(*self, up, down)
-        return up, down
-
-    def members(self, groups: int) -> list[Ints]:
-        """Return the variables of each group; all of them if there are no groups."""
-        if groups <= 1:
-            return [np.arange(len(self.x))]
-        return [np.flatnonzero(self.group == g) for g in range(groups)]
-
-    def idle(self, groups: int) -> Flags:
-        """Return which variables are at a bound and beyond all violations of their group."""
-        up, down = self.directions()
-        most, least = np.zeros(max(1, groups)), np.zeros(max(1, groups))
-        if groups:
-            for g, members in enumerate(self.members(groups)):
-                most[g] = up[members].max(initial=-np.inf)
-                least[g] = down[members].min(initial=np.inf)
-        mine = np.maximum(self.group, 0)
-        return np.asarray(
-            (np.isneginf(up) & (down > most[mine])) | (np.isposinf(down) & (up < least[mine]))
-        )
+    def iterate(self, x: Floats, primal: float, dual: float, b: Floats) -> Iterate:
+        """Return an iterate: the duals that variables make up, and the weights that they imply."""
+        beta = x.copy()
+        if self.problem is not self.original:
+            beta = x[: len(x) // 2] + x[len(x) // 2 :]
+        return Iterate(primal, dual, self.original.by_row(beta), b.copy(), beta)
 
 
-def dual_value(variables: Variables) -> float:
-    """Return the dual objective."""
-    x, f = variables.x, variables.f[variables.at]
-    return float((variables.target - 0.5 * f - 0.5 * variables.shift * x) @ x)
+# ------------------------------------------------------------------- where a problem stands
 
 
-def duality_gap(variables: Variables, b: Floats) -> tuple[float, Floats, Floats]:
-    """Return the gap at nearly the best intercepts, those, and what each variable adds.
+class Measured(NamedTuple):
+    """Both bounds at variables, the best intercepts, and the worst violation."""
 
-    The best intercept of a group lies between the extremes of its residuals: it is found by
-    bisection, as the losses are convex in it.
-    """
-    groups = len(b)
-    up, down = variables.directions()
-    left, right = np.empty(groups), np.empty(groups)
-    for g, members in enumerate(variables.members(groups)[:groups]):
-        ends = up[members].max(initial=-np.inf), down[members].min(initial=np.inf)
-        left[g], right[g] = min(ends), max(ends)
-    sums = summed(variables.group + 1, variables.x, groups + 1)[1:]
-    left = np.where(np.isfinite(left), left, right)
-    right = np.where(np.isfinite(right), right, left)
-    best, each = np.inf, np.empty(len(variables.x))
-    for _ in range(_HALVINGS):
-        middle, loss, slopes = 0.5 * (left + right), np.empty(len(each)), np.empty(groups)
-        gap = loops.smo.gap_terms(*variables, middle, loss, slopes)
-        if gap < best:
-            best, b, each = gap, middle, loss
-        pull = slopes + sums
-        if np.abs(pull) @ (right - left) <= _ENOUGH * best:
-            break
-        right, left = np.where(pull > 0, middle, right), np.where(pull > 0, left, middle)
-    return best, b, each
+    gap: float
+    dual: float
+    b: Floats
+    violation: float
 
 
-def magnitude(variables: Variables, lengths: Floats, coefficients: Floats) -> float:
-    """Return how large the numbers are whose differences residuals are.
+def measure(v: Variables, groups: int) -> Measured:
+    """Return where variables stand."""
+    up, down = np.empty((2, len(v.x)))
+    ends, b = np.empty((7, max(1, groups))), np.zeros(max(1, groups))
+    violation, dual, _ = loops.decomposition.directions(v, groups, up, down, ends)
+    gap = loops.decomposition.duality_gap(v, ends, b, Decomposition.halvings, Decomposition.enough)
+    return Measured(gap, dual, b[:groups], violation)
 
-    Lengths √K(x, x) and coefficients are those of the rows.
-    """
-    largest = float(np.abs(variables.target).max(initial=0.0))
+
+def magnitude(v: Variables, squared_norms: Floats) -> float:
+    """Return how large the numbers are whose differences residuals are."""
+    lengths = np.sqrt(np.maximum(squared_norms, 0.0))
+    coefficients = sum_by_row(v)
+    largest = float(np.abs(v.target).max(initial=0.0))
     return largest + float(lengths.max(initial=0.0)) * float(np.abs(coefficients) @ lengths)
 
 
-def is_nothing(variables: Variables, gap: float, dual: float, size: float) -> bool:
-    """Return whether both bounds are 0 but for rounding, residuals being of this magnitude.
+def is_nothing(v: Variables, gap: float, dual: float, squared_norms: Floats) -> bool:
+    """Return whether both bounds are 0 but for rounding.
 
     Only without targets can the best w be 0 and cost nothing.
     """
-    if variables.target.any():
+    if v.target.any():
         return False
-    rounding = 4 * float(np.finfo(np.float64).eps) * float(np.abs(variables.x).sum()) * size
-    return max(gap, abs(dual)) <= rounding
+    size = float(np.abs(v.x).sum()) * magnitude(v, squared_norms)
+    return max(gap, abs(dual)) <= 4 * float(np.finfo(np.float64).eps) * size
 
 
-def summed(places: Ints, values: Floats, count: int) -> Floats:
-    """Return the sums of the values that belong to each place."""
-    return np.bincount(places, values, minlength=count).astype(np.float64, copy=False)
+def free_rows(v: Variables) -> Flags:
+    """Return which rows have a variable between its bounds."""
+    free = np.zeros(len(v.f), bool)
+    free[v.at[(v.x > v.low) & (v.x < v.high)]] = True
+    return free
 
 
-def near_violation(variables: Variables, b: Floats, margin: float) -> Flags:
-    """Return which variables would violate something if scores changed by ``margin``."""
-    everything = np.arange(len(variables.x))
-    r = variables.residuals(everything) - np.append(b, 0.0)[variables.group]
-    grows = (variables.x < variables.high) & (r > -margin)
-    return np.asarray(grows | ((variables.x > variables.low) & (r < margin)))
+def sum_by_row(v: Variables) -> Floats:
+    """Return the sum of the variables of each row."""
+    return np.bincount(v.at, v.x, minlength=len(v.f)).astype(np.float64, copy=False)
 
 
 # ------------------------------------------------------------------- active-set steps
 #
-# Active-set steps: the optimality conditions of the free variables as linear equations.
+# The free variables go to where their equations say, as far as bounds allow:
 #
-# Between their bounds (F) the best variables satisfy
+#     max  rᵀδ − ½δᵀKδ    s.t.  −down ≤ δ ≤ up,  Σδ = what the group lacks
 #
-#     K_FF δ + quadratic δ + b = r   on F,      Σδ = what the group lacks
-#
-# If the solution is inside the bounds it is where pairs would end after many steps. If not, the
-# best of several points on the way there, projected onto the bounds and the sums, is taken; what
-# is at a bound then stays there, and the others step again. Where rows depend on each other the
-# equations have many solutions, of which one is taken.
+# Primal-dual active sets: variables whose step leads out are held at the bound, those held there
+# against their will are let go. One Cholesky factor serves all these equations, by Schur
+# complements. If the exchange does not end, the step goes as far as the first bound.
 
 
-MOST_FREE = 2500
-_WORK = 1e9  # multiplications in a step, beyond which it is tried once only
-_MOST_TRIES = 40
-_WAYS = (1.0, 0.5, 0.2, 0.05, 0.01)
+_MOST_HELD = 250  # variables
+_EXCHANGES = 30
+_RIDGE, _EXACT_RIDGE = 1e-7, 1e-15  # on the diagonal of the equations: rough steps, exact ones
+_MOST_RIDGE = 1e12  # times the first one
 _BY_EIGENVECTORS = 300  # variables: beyond that they cost too much
 _RANK = 1e-14
-_FIRST_RIDGE, _LAST_RIDGE = 1e-15, 1e-3  # of the largest diagonal entry
+_ROUNDING = 1e-12  # of a bound
 
 
-class ActiveSetStep(NamedTuple):
-    """Which variables moved, where to, and whether that solved the equations."""
+class Equations(NamedTuple):
+    """The derivative r in free variables, by how much they may go down and up, and their groups."""
 
-    variables: Ints
-    x: Floats
-    whole: bool
-
-
-def active_set_step(problem: KernelProblem, all_: Variables) -> ActiveSetStep | None:
-    """Return where the free variables should be, or None if there are none, or too many."""
-    free = np.flatnonzero((all_.x > all_.low) & (all_.x < all_.high))
-    if not 0 < len(free) <= MOST_FREE:
-        return None
-    features, rows = problem.features, problem.features.rows[problem.row[free]]
-    K = features.gram.block(rows, rows) + np.diag(all_.shift[free])
-    lacking = problem.totals - summed(all_.group + 1, all_.x, len(problem.totals) + 1)[1:]
-    point = _Point(K, all_, free, lacking)
-    tries = int(np.clip(_WORK / float(len(free)) ** 3, 1, _MOST_TRIES))
-    for _ in range(tries):
-        inside = np.flatnonzero((point.x > point.low) & (point.x < point.high))
-        if not len(inside):
-            break
-        step = np.zeros(len(free))
-        step[inside] = _step(K[np.ix_(inside, inside)], point.r[inside],
-                             point.group[inside], point.lacking)  # fmt: skip
-        if point.goes_whole(step):
-            return ActiveSetStep(free, point.x, True)
-        if not point.goes_part_of(step):
-            break
-    return ActiveSetStep(free, point.x, False)
+    K: Floats  # with the shift
+    r: Floats
+    down: Floats
+    up: Floats
+    member: Floats  # 1 in the column of its group
+    lacking: Floats  # of the sum of each group
 
 
-class _Point:
-    """The free variables with the derivative r of the objective in them, and what groups lack."""
+def active_set_step(equations: Equations, exact: bool) -> Floats | None:
+    """Return the step that solves the equations within the bounds, or goes that way; or None.
 
-    def __init__(self, K: Floats, all_: Variables, free: Ints, lacking: Floats) -> None:
-        self.K, self.x, self.r = K, all_.x[free].copy(), all_.residuals(free)
-        self.low, self.high, self.group = all_.low[free], all_.high[free], all_.group[free]
-        self.lacking = lacking
-
-    def goes_whole(self, step: Floats) -> bool:
-        """Make a step if it stays within the bounds, up to rounding; say whether."""
-        to = self.x + step
-        slack = 1e-12 * float(np.abs(self.x).max())
-        if ((to < self.low - slack) | (to > self.high + slack)).any():
-            return False
-        return self._goes(self._projected(to) - self.x, least=-np.inf)
-
-    def _goes(self, change: Floats, least: float = 0.0) -> bool:
-        product = self.K @ change
-        gain = self._gain(change, product)
-        if not np.isfinite(gain) or gain <= least:
-            return False
-        self.x, self.r = self.x + change, self.r - product
-        self.lacking = np.zeros(len(self.lacking))
-        return True
-
-    def _gain(self, change: Floats, product: Floats) -> float:
-        return float(change @ (self.r - 0.5 * product))
-
-    def goes_part_of(self, step: Floats) -> bool:
-        """Go to the best of some points on the way, projected onto bounds and sums."""
-        best, most = None, 0.0
-        for part in (*_WAYS, self._reach(step)):
-            change = self._projected(self.x + part * step) - self.x
-            gain = self._gain(change, self.K @ change)
-            if gain > most:
-                best, most = change, gain
-        return best is not None and self._goes(best)
-
-    def _reach(self, step: Floats) -> float:
-        """Return what part of the step is possible before the first bound."""
-        room = np.where(step > 0, self.high - self.x, self.x - self.low)
-        far = np.abs(step) > room
-        return float((room[far] / np.abs(step[far])).min(initial=1.0))
-
-    def _projected(self, x: Floats) -> Floats:
-        """Return the nearest point within the bounds whose groups have the right sums."""
-        out = np.clip(x, self.low, self.high)
-        for g in np.unique(self.group[self.group >= 0]):
-            mine = self.group == g
-            total = float(self.x[mine].sum() + self.lacking[g])
-            out[mine] = loops.smo.with_sum(x[mine], self.low[mine], self.high[mine], total)
-        return out
+    An exact one is the smallest where rows depend on each other, so that there are several.
+    """
+    K, r, down, up, *_ = equations
+    step = None
+    if exact and len(K) <= _BY_EIGENVECTORS:
+        step = _smallest_solution(equations)
+        if (step > up * (1 + _ROUNDING)).any() or (-step > down * (1 + _ROUNDING)).any():
+            step = None
+    if step is None:
+        step = _exchange_bounds(equations, _EXACT_RIDGE if exact else _RIDGE)
+    step = np.clip(step, -down, up)
+    gains = step @ (r - 0.5 * (K @ step)) > 0.0
+    return step if gains or (exact and np.isfinite(step).all()) else None
 
 
-def _step(K: Floats, r: Floats, group: Ints, lacking: Floats) -> Floats:
-    """Return the changes δ that solve the equations for these variables."""
-    here = np.unique(group[group >= 0])
-    member = (group[:, np.newaxis] == here).astype(np.float64)
-    if len(K) <= _BY_EIGENVECTORS:
-        return _smallest(K, member, r, lacking[here])
-    solved = _solution(K, np.column_stack([r, member]))
-    alone, by_group = solved[:, 0], solved[:, 1:]
-    if not len(here):
-        return alone
-    b = np.linalg.lstsq(member.T @ by_group, member.T @ alone - lacking[here], rcond=None)[0]
-    step: Floats = alone - by_group @ b
-    return step
-
-
-def _smallest(K: Floats, member: Floats, r: Floats, lacking: Floats) -> Floats:
-    """Return the smallest solution, by the eigenvectors of the bordered matrix."""
+def _smallest_solution(equations: Equations) -> Floats:
+    """Return the smallest solution, whatever the bounds, by eigenvectors of the bordered matrix."""
+    K, r, _, _, member, lacking = equations
     size = float(np.diag(K).max(initial=0.0)) or 1.0
-    groups = len(lacking)
     border = np.sqrt(size) * member  # of about the size of K
-    matrix = np.block([[K / size, border / size], [border.T / size, np.zeros((groups, groups))]])
+    zeros = np.zeros((len(lacking), len(lacking)))
+    matrix = np.block([[K / size, border / size], [border.T / size, zeros]])
     values, vectors = scipy.linalg.eigh(matrix, check_finite=False)
     there = np.abs(values) > _RANK * len(matrix)
     right = np.concatenate([r / size, lacking / np.sqrt(size)])
@@ -333,41 +186,620 @@ def _smallest(K: Floats, member: Floats, r: Floats, lacking: Floats) -> Floats:
     return np.asarray(solved[: len(K)])
 
 
-def _solution(K: Floats, right: Floats) -> Floats:
-    """Return K⁻¹ right, with as little added to the diagonal as it takes."""
-    size = float(np.diag(K).max(initial=0.0)) or 1.0
-    ridge = _FIRST_RIDGE
-    while ridge <= _LAST_RIDGE:
-        lifted = K.copy()
-        lifted[np.diag_indices(len(K))] += ridge * size * len(K)
-        try:
-            factor = scipy.linalg.cho_factor(lifted, overwrite_a=True, check_finite=False)
-        except scipy.linalg.LinAlgError:
-            ridge *= 30.0
-            continue
-        return np.asarray(scipy.linalg.cho_solve(factor, right, check_finite=False))
-    return np.zeros(right.shape)
+def _exchange_bounds(equations: Equations, ridge: float) -> Floats:
+    """Return the step with those variables at their bounds that it would lead out."""
+    K, r, down, up, member, lacking = equations
+    n, groups = member.shape
+    factor = _factor(K, ridge)
+    # Columns of K⁻¹: those of the sums come first, then those of variables that were ever held.
+    inverse = np.empty((n, groups + min(n, _MOST_HELD)), order="F")
+    plain, inverse[:, :groups] = _solve(factor, r), _solve(factor, member)
+    known, used = np.zeros(n, np.int64), groups
+    side, bound = np.zeros(n, np.int64), np.zeros(n)
+    first = None
+    for _ in range(_EXCHANGES):
+        held = np.flatnonzero(side)
+        new = held[known[held] == 0]
+        if used + len(new) > inverse.shape[1]:
+            break
+        if len(new):
+            known[new] = np.arange(used, used + len(new))
+            unit = np.zeros((n, len(new)), order="F")
+            unit[new, np.arange(len(new))] = 1.0
+            inverse[:, used : used + len(new)] = _solve(factor, unit)
+            used += len(new)
+        columns = inverse[:, np.append(np.arange(groups), known[held])]
+        A = np.vstack([member.T @ columns, columns[held]])
+        off = np.append(member.T @ plain - lacking, plain[held] - bound[held])
+        forces = _forces(A, off)
+        step = plain - columns @ forces
+        first = step if first is None else first
+        if not _exchange(step, forces[groups:], held, down, up, side, bound):
+            return np.where(side == 0, step, bound)
+    assert first is not None
+    room = np.where(first > 0, up, down)
+    far = np.abs(first) > room
+    return first * float((room[far] / np.abs(first[far])).min(initial=1.0))
 
 
-# -------------------------------------------------------------------
+def _factor(K: Floats, ridge: float) -> Floats:
+    """Return the Cholesky factor of K + ridge·I, with a larger ridge if it takes one."""
+    ridge *= (max(0.0, float(K.diagonal().max())) or 1.0) * np.sqrt(len(K))
+    most = _MOST_RIDGE * ridge
+    while ridge <= most:
+        lifted = K.copy(order="F")
+        lifted.ravel("K")[:: len(K) + 1] += ridge
+        factor, failed = lapack.dpotrf(lifted, lower=1, overwrite_a=1, clean=0)
+        if not failed:
+            return np.asarray(factor)
+        ridge *= 10.0
+    return np.eye(len(K))
 
 
-_BLOCK, _FIRST_BLOCK = 1024, 64  # variables; it doubles every round until it is full
-_INNER = 0.05  # part of the violation down to which a block is solved
-_MOST_WHOLE = 700  # variables that are solved as one block
-_INNER_WHOLE = 1e-3
-_GAIN = 1e-14  # of the objective, below which a round has gained nothing
-_STEPS = 20  # in a block, for each of its variables
-_SHRINK_EVERY = 4  # rounds
-_UNKEPT = 30  # rounds at all columns, in which rows that are cheap to compute are not kept
-_WORTH = 0.2  # of the active variables, if that many can be shrunk
-_ROUNDS = 50  # without an optimality check
-_ROUGH, _FALL = 1e-2, 0.02  # gap of the active variables that calls for a check: first, then each
-_POLISHED = 3000  # rows up to which free variables make active-set steps
-_ROUNDING = 1e-14
-_BEFORE_STEP = 40  # rounds
-_SLOW, _SLOW_WHOLE = 0.5, 0.1  # of the gap before, above which a check calls for an active-set step
-_IDLE_ROUNDS = 3  # rounds without any gain that end it
+def _solve(factor: Floats, right: Floats) -> Floats:
+    return np.asarray(lapack.dpotrs(factor, right, lower=1)[0]) if right.size else right
+
+
+def _forces(A: Floats, off: Floats) -> Floats:
+    """Return the forces that keep the sums and bring held variables exactly to their bounds."""
+    if not len(off):
+        return off
+    _, forces, failed = lapack.dposv(A, off)
+    # Where held variables determine each other, any forces that do it will do.
+    return np.asarray(np.linalg.lstsq(A, off, rcond=None)[0] if failed else forces)
+
+
+def _exchange(step: Floats, forces: Floats, held: Ints, down: Floats, up: Floats, side: Ints,
+              bound: Floats) -> bool:  # fmt: skip
+    """Hold variables that the step leads out, let go those held in vain; return whether any."""
+    vain = held[forces * side[held] < 0.0]
+    side[vain] = 0
+    loose = side == 0
+    above = np.flatnonzero(loose & (step > up * (1 + _ROUNDING)))
+    below = np.flatnonzero(loose & (-step > down * (1 + _ROUNDING)))
+    side[above], bound[above] = 1, up[above]
+    side[below], bound[below] = -1, -down[below]
+    return len(vain) + len(above) + len(below) > 0
+
+
+# ------------------------------------------------------------------- kernel values
+
+
+class Workspace(NamedTuple):
+    """Memory for a block of variables, and for the part of a matrix that active rows have."""
+
+    block: FloatArray
+    copied: FloatArray
+
+    @classmethod
+    def of(cls, rows: int, dtype: npt.DTypeLike) -> Self:
+        """Return memory for problems of up to this many rows."""
+        return cls(np.empty(_MATRIX_BLOCK**2, dtype), np.empty(int((COPIED * rows) ** 2), dtype))
+
+
+COPIED = 0.6  # part of the rows of a problem that are copied together at most
+_MATRIX_BLOCK = 513  # variables, one of which takes any value
+
+
+class MatrixValues:
+    """Kernel values of a problem's rows in a matrix that is there; active rows are copied together.
+
+    ``place`` says where in the matrix the rows are, ascending. If the matrix has fewer digits than
+    the features, exact values come from these.
+    """
+
+    instant = True
+
+    @property
+    def pace(self) -> "Pace":
+        """How rounds go on."""
+        return ON_MATRIX
+
+    @property
+    def memory(self) -> FloatArray:
+        """Memory for a block."""
+        return self._workspace.block
+
+    def __init__(self, K: FloatArray, place: Ints, workspace: Workspace,
+                 features: KernelFeatures | None = None) -> None:  # fmt: skip
+        self._K, self._place, self._runs, self._workspace = K, place, _runs(place), workspace
+        self._features = None if K.dtype == np.float64 else features
+        self.diagonal = K[place, place].astype(np.float64)
+        self.activate(np.arange(len(place)))
+
+    @classmethod
+    def of(cls, features: KernelFeatures, precise: bool) -> Self:
+        """Compute the matrix of a problem's rows."""
+        gram, rows = features.gram, features.rows
+        K = gram.block(rows, rows) if precise else gram.square(rows)
+        return cls(K, np.arange(len(rows)), Workspace.of(len(rows), K.dtype), features)
+
+    def __len__(self) -> int:
+        return len(self._place)
+
+    def activate(self, rows: Ints, v: Variables | None = None) -> None:
+        """Make these rows the active ones."""
+        self._rows, count = rows, len(rows)
+        self.active = self._K, self._place, self._runs
+        if count < len(self):
+            matrix = self._workspace.copied[: count**2].reshape(count, count)
+            loops.decomposition.take(self._K, self._place[rows], self._place[rows], matrix)
+            self.active = matrix, np.arange(count), np.array([[0, count, 0]])
+
+    def takes(self, count: int) -> bool:
+        """Return whether this many rows can be active without the others."""
+        return count <= COPIED * len(self) and count**2 <= len(self._workspace.copied)
+
+    def block(self, at: Ints) -> FloatArray:
+        """Return the square of the matrix for active rows of a block."""
+        return self._taken(at, self._workspace.block[: len(at) ** 2].reshape(len(at), len(at)))
+
+    def _taken(self, at: Ints, out: FloatArray) -> FloatArray:
+        matrix, place, _ = self.active
+        loops.decomposition.take(matrix, place[at], place[at], out)
+        return out
+
+    def square(self, at: Ints, exact: bool) -> Floats:
+        """Return the square of the matrix for any number of active rows, in float64."""
+        if exact and self._features is not None:
+            rows = self._features.rows[self._rows[at]]
+            return self._features.gram.block(rows, rows)
+        out = self._taken(at, np.empty((len(at), len(at)), self._K.dtype))
+        return out.astype(np.float64, copy=False)
+
+    def add_to(self, f: Floats, at: Ints, steps: Floats, keep: Flags | None) -> None:
+        """Add the rows of what moved, times the steps, to the scores of all active rows."""
+        matrix, place, runs = self.active
+        loops.decomposition.add_rows(matrix, place[at], steps, runs, f)
+
+    def dot(self, coefficients: Floats, rows: Ints, exact: bool = False) -> Floats:
+        """Return the scores of rows for coefficients of all rows."""
+        if exact and self._features is not None:
+            return self._features.gram.dot(coefficients, self._features.rows)[rows]
+        f, used = np.zeros(len(self)), np.flatnonzero(coefficients)
+        loops.decomposition.add_rows(self._K, self._place[used], coefficients[used], self._runs, f)
+        return f[rows]
+
+
+def _runs(place: Ints) -> Ints:
+    """Return ascending places as runs: (begin, end, first place)."""
+    if not len(place):
+        return np.empty((0, 3), np.int64)
+    cuts = np.flatnonzero(np.diff(place) != 1) + 1
+    begin, end = np.append(0, cuts), np.append(cuts, len(place))
+    return np.stack([begin, end, place[begin]], axis=1)
+
+
+class CachedValues:
+    """Kernel values of a problem's rows, computed as they are needed and kept where it pays."""
+
+    instant = False
+
+    @property
+    def pace(self) -> "Pace":
+        """How rounds go on."""
+        return ON_ROWS
+
+    memory = np.empty(0)
+
+    def __init__(self, features: KernelFeatures, precise: bool) -> None:
+        self._gram, self._used, self._precise = features.gram, features.rows, precise
+        self.diagonal = features.squared_norms()
+        self.cheap = self._gram.cheap
+        self._rows = np.arange(len(features))
+        self._cache = RowCache(self._gram, self._prepared(self._rows))
+
+    def __len__(self) -> int:
+        return len(self._used)
+
+    def _prepared(self, rows: Ints) -> PreparedRows:
+        tiles = self._gram.exact if self._precise else self._gram.tiles
+        return tiles if len(rows) == len(self._gram) else tiles[self._used[rows]]
+
+    def activate(self, rows: Ints, v: Variables) -> None:
+        """Make these rows, more than before or fewer, the active ones; keep what may be needed."""
+        places = np.flatnonzero(free_rows(v)[self._rows])
+        if len(rows) > len(self._rows):
+            self._cache.grow(self._prepared(rows), np.searchsorted(rows, self._rows), places)
+        elif len(rows) < len(self._rows):
+            self._cache.shrink(np.searchsorted(self._rows, rows), places)
+        self._rows = rows
+
+    def takes(self, count: int) -> bool:
+        """Return whether this many rows can be active without the others."""
+        return True
+
+    def block(self, at: Ints) -> FloatArray:
+        """Return the square of the matrix for active rows of a block."""
+        return self._cache.block(at)
+
+    def square(self, at: Ints, exact: bool) -> Floats:
+        """Return the square of the matrix for any number of active rows, in float64."""
+        rows = self._used[self._rows[at]]
+        return self._gram.block(rows, rows)
+
+    def add_to(self, f: Floats, at: Ints, steps: Floats, keep: Flags | None) -> None:
+        """Add the rows of what moved, times the steps, to the scores of all active rows."""
+        rows, which = np.unique(at, return_inverse=True)
+        weights = np.bincount(which, steps, minlength=len(rows)).astype(np.float64, copy=False)
+        kept = np.zeros(len(rows), bool) if keep is None else keep[rows]
+        self._cache.add_to(f, rows, weights, kept)
+
+    def dot(self, coefficients: Floats, rows: Ints, exact: bool = False) -> Floats:
+        """Return the scores of rows for coefficients of all rows."""
+        moved = np.flatnonzero(coefficients)
+        fast = not (exact or self._precise)
+        return self._gram.dot(coefficients[moved], self._used[rows], self._used[moved], fast=fast)
+
+
+# ------------------------------------------------------------------- rounds
+
+
+class _State:
+    """All variables, the active ones among them (``part``, those of the rows ``rows``), the clock.
+
+    Scores of shrunk rows are those of when they were shrunk.
+    """
+
+    def __init__(self, method: "Decomposition", variables: Variables, totals: Floats,
+                 values: MatrixValues | CachedValues) -> None:  # fmt: skip
+        self.method, self.values, self.totals = method, values, totals
+        self.groups, self.pace = len(totals), method.pace or values.pace
+        Scratch = loops.decomposition.Scratch
+        self.scratch = Scratch.of(values.memory, len(variables.x), self.groups, self.pace.fresh)
+        self.up, self.down, self.ends, self.b = self.scratch[1:5]
+        self.b[:] = 0.0
+        pace = self.pace
+        self.course = loops.decomposition.Course(
+            pace.precision, method.steps, pace.fresh, method.idle_rounds, method.least_gain,
+            method.stable, method.step_pace, method.most_free,
+        )  # fmt: skip
+        self.own = values.diagonal[variables.at] + variables.shift
+        self.without_targets = not variables.target.any()
+        self.rounds = self.checks = self.since_check = 0
+        self.last_round = 1 << 62
+        self.dual, self.goal, self.violation = 0.0, 0.0, np.inf
+        self.begin(variables)
+
+    def begin(self, variables: Variables) -> None:
+        """Start at these variables, all of them active."""
+        self.all = variables
+        self.shrunk: list[tuple[Ints, Floats]] = []  # rows, and all coefficients at that time
+        self.gap = self.gap_before = np.inf
+        self.stepped_at = self.summed_at = self.rounds
+        self.unstable, self.work_done = np.inf, 0.0
+        self.stalled = False
+        self._activate(np.arange(len(variables.f)))
+
+    def _activate(self, rows: Ints) -> None:
+        """Make the variables of these rows the active ones."""
+        self.rows, v = rows, self.all
+        self.variables: Any = slice(None)
+        self.part = v
+        if len(rows) < len(v.f):
+            place = np.full(len(v.f), -1)
+            place[rows] = np.arange(len(rows))
+            at = place[v.at]
+            chosen = self.variables = np.flatnonzero(at >= 0)
+            parts: Any = [*(values[chosen] for values in v[:6]), at[chosen], v.f[rows]]
+            self.part = Variables._make(parts)
+        self.values.activate(rows, v)
+        part = self.part
+        self.diagonal = self.own[self.variables]
+        self.members = [np.flatnonzero(part.group == g) for g in range(self.groups)]
+        self.chosen_at = self.scratch.chosen_at[: len(part.x)]
+        self.chosen_at[:] = -2
+        self.idle_rounds = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether all rounds that are allowed were made."""
+        return self.rounds >= self.last_round
+
+    @property
+    def complete(self) -> bool:
+        """Whether all variables are active."""
+        return self.part is self.all
+
+    # ------------------------------------------------------------ one round
+
+    def round(self) -> bool:
+        """Solve the block of the worst variables; return False if a check is due instead."""
+        method, values = self.method, self.values
+        if self.idle_rounds >= method.idle_rounds or self.since_check >= self.pace.rounds:
+            return False
+        if self.pace.batch:
+            return self._make_rounds(self.pace.batch)
+        violation, free = self._directions()
+        if self.since_check % method.shrink_every == 0 and self._shrink():
+            violation, free = self._directions()
+        if violation <= 0.0:
+            self.idle_rounds = method.idle_rounds
+            return False
+        if self.since_check and self._active_gap() <= self.goal * abs(self.dual):
+            return False
+        if self._step_is_due(free):
+            self.step()
+            violation, _ = self._directions()
+        self.rounds += 1
+        self.since_check += 1
+        chosen, stops = self._choose()
+        part, at = self.part, self.part.at[chosen]
+        block = values.block(at)
+        if not self.groups:  # a variable that takes any value makes the sum of the others free
+            padded = np.zeros((len(at) + 1, len(at) + 1), block.dtype)
+            padded[:-1, :-1] = block
+            block = padded
+            stops[0] += 1
+        tol, steps = self.pace.precision * violation, method.steps * len(chosen)
+        made, gain, changed = loops.smo.pairs(
+            block, self.diagonal, part, chosen, stops, tol, steps, *self.scratch[-2:]
+        )
+        moves = self.scratch.moves[: len(chosen)]
+        moved = np.flatnonzero(moves)
+        values.add_to(part.f, at[moved], moves[moved], self._kept())
+        self.dual += gain
+        idle = gain <= method.least_gain * abs(self.dual)
+        self.idle_rounds = self.idle_rounds + 1 if idle else 0
+        self.unstable = changed if self.unstable == np.inf else 0.7 * self.unstable + 0.3 * changed
+        self.work_done += 6.0 * made * len(at) + len(moved) * len(part.f) + 8.0 * len(at) ** 2
+        return True
+
+    def _make_rounds(self, batch: int) -> bool:
+        """Make rounds in compiled code."""
+        values = self.values
+        assert isinstance(values, MatrixValues)
+        if len(self.rows) >= 2 * self.pace.fresh:
+            self._directions()
+            self._shrink()
+        record = np.array([self.dual, self.idle_rounds, self.unstable, self.work_done])
+        begun, last = self.rounds, min(self.rounds + batch, self.last_round)
+        self.rounds, due = loops.decomposition.make_rounds(
+            *values.active, self.part, self.diagonal, self.groups, begun, last, self.goal,
+            self.course, record, self.scratch,
+        )  # fmt: skip
+        self.dual, self.idle_rounds, self.unstable, self.work_done = record.tolist()
+        self.since_check += self.rounds - begun
+        if due:
+            self.step()
+        return due or self.rounds == last
+
+    def _directions(self) -> tuple[float, int]:
+        v, n = self.part, len(self.part.x)
+        violation, _, free = loops.decomposition.directions(
+            v, self.groups, self.up[:n], self.down[:n], self.ends
+        )
+        return violation, free
+
+    def _active_gap(self) -> float:
+        gap = loops.decomposition.duality_gap(self.part, self.ends, self.b.copy(), 1, 0.0)
+        return float(gap)
+
+    def _choose(self) -> tuple[Ints, Ints]:
+        """Return the variables of the next block, by group, and where the groups end.
+
+        They are the worst violators in either direction, and those of the round before.
+        """
+        pace, n, round_ = self.pace, len(self.part.x), self.rounds
+        fresh = min(pace.fresh, pace.first_fresh << min(self.rounds - 1, 10))
+        most, least = self.ends[0], self.ends[1]
+        for g in range(max(1, self.groups)):
+            up, down = self.up[:n], self.down[:n]
+            if self.groups > 1:
+                up, down = up[self.members[g]], down[self.members[g]]
+            half = max(1, fresh // (2 * max(1, self.groups)))
+            grow, shrink = _largest(up, half), _largest(-down, half)
+            grow, shrink = grow[up[grow] > least[g]], shrink[down[shrink] < most[g]]
+            if self.groups > 1:
+                grow, shrink = self.members[g][grow], self.members[g][shrink]
+            self.chosen_at[grow] = self.chosen_at[shrink] = round_
+        chosen = np.flatnonzero(self.chosen_at >= round_ - 1)
+        if self.groups <= 1:
+            return chosen, np.array([len(chosen)])
+        group = self.part.group[chosen]
+        order = np.argsort(group, kind="stable")
+        return chosen[order], np.searchsorted(group[order], np.arange(self.groups), side="right")
+
+    def _kept(self) -> Flags | None:
+        """Return which active rows are to be kept once they are computed: those likely to move."""
+        values, v = self.values, self.part
+        if isinstance(values, MatrixValues):
+            return None
+        if values.cheap and self.complete and self.rounds < self.method.unkept:
+            return None
+        return free_rows(v)
+
+    # ------------------------------------------------------------ shrinking
+
+    def _shrink(self) -> bool:
+        """Shrink rows whose variables are at a bound and beyond all violations; return whether."""
+        v, n, pace = self.part, len(self.part.x), self.pace
+        if len(self.rows) < 2 * pace.fresh:
+            return False
+        group = np.maximum(v.group, 0) if self.groups > 1 else 0
+        most, least = self.ends[0][group], self.ends[1][group]
+        up, down = self.up[:n], self.down[:n]
+        idle = (np.isneginf(up) & (down > most)) | (np.isposinf(down) & (up < least))
+        stays = np.zeros(len(self.rows), bool)
+        stays[v.at[~idle]] = True
+        rows = self.rows[stays]
+        if len(rows) > (1 - pace.worth_shrinking) * len(stays) or not self.values.takes(len(rows)):
+            return False
+        self._store_active()
+        self.shrunk.append((self.rows[~stays], sum_by_row(self.all)))
+        self._activate(rows)
+        return True
+
+    def _store_active(self) -> None:
+        if not self.complete:
+            self.all.x[self.variables] = self.part.x
+            self.all.f[self.rows] = self.part.f
+
+    def _unshrink(self) -> float:
+        """Compute the scores of all shrunk rows; return by how much they changed."""
+        self._store_active()
+        now, total, count = sum_by_row(self.all), 0.0, 0
+        for rows, then in self.shrunk:
+            step = self.values.dot(now - then, rows)
+            self.all.f[rows] += step
+            total += float(step @ step)
+            count += len(rows)
+        self.shrunk = []
+        return float(np.sqrt(total / max(1, count)))
+
+    def _activate_more(self, margin: float) -> None:
+        """Activate what would violate something if scores changed by a margin."""
+        v = self.all
+        if self.values.instant:  # what is idle is shrunk again before the next round
+            self._activate(np.arange(len(v.f)))
+            return
+        b = self.b[np.maximum(v.group, 0)]
+        active = np.zeros(len(v.f), bool)
+        active[self.rows] = True
+        active[v.at[(self.up - b > -margin) | (self.down - b < margin)]] = True
+        rows = np.flatnonzero(active)
+        if len(rows) < len(v.f):
+            self.shrunk = [(np.flatnonzero(~active), sum_by_row(v))]
+        self._activate(rows)
+
+    # ------------------------------------------------------------ optimality checks
+
+    def check(self) -> None:
+        """Compute both bounds from all variables; those that violate anything become active."""
+        method, complete, change = self.method, self.complete, 0.0
+        self.checks += 1
+        if not complete:
+            change = self._unshrink()
+        gap = self._measure()
+        closed = gap <= method.wanted * abs(self.dual)
+        if method.precise and self.summed_at < self.rounds and closed:
+            self._sum_up()  # many changes, each rounded, may make a gap look closed
+            gap = self._measure()
+        if self.without_targets and is_nothing(self.all, gap, self.dual, self.values.diagonal):
+            gap = self.dual = 0.0
+        self.gap, self.gap_before, self.since_check = gap, self.gap, 0
+        relative = self.relative_gap
+        least = 0.5 * method.wanted if relative > method.wanted else 0.0
+        self.goal = min(max(self.pace.fall * relative, least), method.rough)
+        self.stalled = complete and self.idle_rounds >= method.idle_rounds
+        if not complete:
+            self._activate_more(change)
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap as a part of the dual objective."""
+        return float(self.gap) / max(abs(self.dual), 1e-300)
+
+    def _measure(self) -> float:
+        """Set directions, intercepts and the dual objective of all variables; return the gap."""
+        v, method = self.all, self.method
+        directions, gap = loops.decomposition.directions, loops.decomposition.duality_gap
+        self.violation, self.dual, self.free = directions(
+            v, self.groups, self.up, self.down, self.ends
+        )
+        return float(gap(v, self.ends, self.b, method.halvings, method.enough))
+
+    @property
+    def slow(self) -> bool:
+        """Whether the gap has hardly become smaller since the check before, after many rounds."""
+        enough = self.rounds - self.stepped_at >= self.method.before_step
+        return enough and self.gap > self.method.slow * self.gap_before
+
+    # ------------------------------------------------------------ active-set steps
+
+    def _step_is_due(self, free: int) -> bool:
+        """Return whether hardly any variable becomes free or bounded, and rounds cost as much."""
+        method = self.method
+        if not self.values.instant or not 2 < free <= method.most_free:
+            return False
+        paid = self.work_done > method.step_pace * (300.0 + free) * free**2
+        return paid and self.unstable <= method.stable * free + 0.5
+
+    def step(self, exact: bool = False) -> None:
+        """Move the free variables to where their equations say."""
+        self.stepped_at, self.unstable, self.work_done = self.rounds, np.inf, 0.0
+        self._store_active()
+        v = self.part
+        free = np.flatnonzero((v.x > v.low) & (v.x < v.high))
+        if not 0 < len(free) <= self.method.most_free:
+            return
+        at, x, group = v.at[free], v.x[free], v.group[free]
+        sums = np.bincount(self.all.group + 1, self.all.x, minlength=self.groups + 1)[1:]
+        here = np.unique(group[group >= 0])
+        K = self.values.square(at, exact)
+        K.ravel()[:: len(K) + 1] += v.shift[free]
+        equations = Equations(
+            K, v.target[free] - v.f[at] - v.shift[free] * x, x - v.low[free], v.high[free] - x,
+            (group[:, np.newaxis] == here).astype(np.float64), (self.totals - sums)[here],
+        )  # fmt: skip
+        step = active_set_step(equations, exact)
+        if step is None:
+            return
+        to = np.where(step == equations.up, v.high[free], x + step)
+        v.x[free] = np.where(step == -equations.down, v.low[free], to)
+        if exact:
+            self._store_active()
+            self._sum_up()
+        else:
+            self.values.add_to(v.f, at, step, self._kept())
+
+    def _sum_up(self) -> None:
+        """Compute the scores of all rows again, in float64."""
+        self.summed_at, now = self.rounds, sum_by_row(self.all)
+        self.all.f[:] = self.values.dot(now, np.arange(len(now)), exact=True)
+        if not self.complete:
+            self.part.f[:] = self.all.f[self.rows]
+            self.shrunk = [(rows, now) for rows, _ in self.shrunk]
+
+    @property
+    def _sums_are_worth_it(self) -> bool:
+        return self.method.precise or len(self.all.f) <= self.method.polished
+
+    def steps_on(self) -> bool:
+        """Step where pairs gain nothing any more; return whether that closed part of the gap.
+
+        A dual objective that is right to rounding may have a gap of the root of that.
+        """
+        before, self.idle_rounds = self.relative_gap, 0
+        self.step(exact=self._sums_are_worth_it)
+        self.check()
+        return self.relative_gap < self.method.slow * before
+
+    def polish(self) -> bool:
+        """Make an exact active-set step; return whether nothing is left to gain."""
+        if not self._sums_are_worth_it:
+            return False
+        self.step(exact=True)
+        self.check()
+        size = magnitude(self.all, self.values.diagonal)
+        return bool(self.violation <= self.method.rounding * size)
+
+
+def _largest(values: Floats, count: int) -> Ints:
+    if count >= len(values):
+        return np.arange(len(values))
+    return np.argpartition(values, len(values) - count)[len(values) - count :]
+
+
+# ------------------------------------------------------------------- the solver
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How rounds go on, by how much kernel values cost."""
+
+    first_fresh: int  # variables that are new in the first block; twice as many in each to come
+    fresh: int  # the most; those of the round before stay
+    precision: float  # part of the violation down to which a block is solved
+    worth_shrinking: float  # part of the active rows, if that many can be shrunk
+    fall: float  # gap of the active variables, as part of that before, that calls for a check
+    rounds: int  # without a check
+    batch: int = 0  # rounds made at once, in compiled code
+
+
+ON_ROWS = Pace(128, 512, precision=0.05, worth_shrinking=0.2, fall=0.02, rounds=50)
+ON_MATRIX = Pace(256, 256, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=8)
+IN_BATCHES = Pace(128, 128, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=1000, batch=8)
 
 
 @dataclass(frozen=True)
@@ -376,7 +808,27 @@ class Decomposition:
 
     wanted: float = 1e-4  # relative gap at which shrunk variables are checked again
     precise: bool = False  # kernel values in float64 throughout
-    checks: int | None = None  # at all variables, after which it gives up
+    checks: int | None = None  # of all variables, after which it gives up
+
+    most_on_matrix: int = 1500  # rows up to which the matrix is computed first of all
+    steps: int = 20  # of pairs in a block, for each of its variables
+    shrink_every: int = 4  # rounds
+    unkept: int = 30  # rounds at all columns, in which rows that are cheap to compute are not kept
+    rough: float = 1e-2  # gap of the active variables that calls for a check in any case
+    halvings: int = 40  # of the interval that an intercept is in
+    enough: float = 0.02  # part of the gap that the choice of b may cost
+
+    most_free: int = 2500  # variables in an active-set step
+    stable: float = 0.1  # part of the free variables that may change in a round before a step
+    step_pace: float = 0.1  # work of rounds, as part of that of a step, between two of these
+    slow: float = 0.5  # of the gap before, above which a check calls for an active-set step
+    before_step: int = 40  # rounds
+
+    idle_rounds: int = 3  # without any gain, that end it
+    least_gain: float = 1e-14  # of the objective, below which a round has gained nothing
+    pace: Pace | None = None  # by where kernel values come from
+    polished: int = 3000  # rows up to which free variables make exact active-set steps
+    rounding: float = 1e-14  # of the numbers in a residual: a violation that is none
 
     def iterates(self, problem: KernelProblem, start: Point) -> Iterator[Iterate]:
         """Yield an iterate after each optimality check, unfinished ones in between.
@@ -384,385 +836,216 @@ class Decomposition:
         These, and one after the time is over, have the variables as they are: their bounds, known
         from the last check, are not those of these variables.
         """
-        state = _DecompositionState(problem, start, self.precise, self.wanted)
+        fit = _Fit(self, problem, start)
         try:
-            yield from self._rounds(state)
+            yield from self._rounds(fit, fit.state)
         except clock.OutOfTimeError:
-            yield state.now()
+            yield fit.now()
             raise
 
-    def _rounds(self, state: "_DecompositionState") -> Iterator[Iterate]:
+    def _rounds(self, fit: "_Fit", state: _State) -> Iterator[Iterate]:
         while True:
-            yield state.iterate
+            state.check()
+            yield fit.best()
             if self.checks is not None and state.checks > self.checks:
                 return
-            if state.last_gap <= self.wanted and state.polish():
+            if state.relative_gap <= self.wanted and state.polish():
                 break
-            if state.stalled and (state.last_gap <= self.wanted or not state.steps_on()):
+            if state.stalled and (state.relative_gap <= self.wanted or not state.steps_on()):
                 break
+            fit.best()
             if state.slow:
                 state.step()
-                yield state.iterate
-            for _ in range(_ROUNDS):
-                state.round()
-                if state.worth_a_check():
-                    break
-                yield state.now()
-            state.check_optimality()
-        yield replace(state.iterate, converged=True)
+            while state.round():
+                if not state.values.instant:
+                    yield fit.now()
+        yield replace(fit.best(), converged=True)
 
 
-class _DecompositionState:
-    """All variables, and the active ones among them (in ``part``) with their rows."""
+class _Fit:
+    """A problem on its way, and the best iterate so far."""
 
-    def __init__(self, problem: KernelProblem, start: Point, precise: bool, wanted: float) -> None:
-        self.split = Split.of(problem)
-        self.problem = problem = self.split.problem
-        self.gram, self.precise, self.wanted = problem.features.gram, precise, wanted
-        self.used, row = problem.features.rows, problem.row
-        # First of all: it says so if values overflow.
-        self.diagonal = problem.features.squared_norms()[row] + problem.loss.quadratic
-        if start.beta is None:
+    def __init__(self, method: Decomposition, problem: KernelProblem, start: Point) -> None:
+        self.tube = SplitTube.of(problem)
+        features, stated = problem.features, self.tube.problem
+        features.squared_norms()  # first of all: it says so if values overflow
+        beta = start.beta
+        if beta is None:
             beta = feasible_start(problem.loss, problem.groups, problem.totals)
+        values: MatrixValues | CachedValues
+        if len(features) <= method.most_on_matrix:
+            values = MatrixValues.of(features, method.precise)
         else:
-            beta = self.split.apart(start.beta)
-        self.coefficients = summed(row, beta, len(self.used))
-        scores = self.gram.dot(self.coefficients, self.used)
-        self.all = Variables.of(problem, row, beta, scores)
-        self.shrunk: list[tuple[Ints, Floats]] = []  # rows, and all coefficients at that time
-        self.rows = np.arange(len(self.used))
-        self.whole: _Whole | None = None
-        if len(beta) <= _MOST_WHOLE:
-            self.whole = _Whole(self._square(), self.all, len(problem.totals))
-        else:
-            self.store = RowCache(self.gram, self._prepared(self.rows))
-        self.b = np.zeros(len(problem.totals))
-        self.iterate = self._at(beta, np.inf, -np.inf)
-        self.violation = self.last_gap = self.last_violation = self.gap_before = np.inf
-        self.rounds = self.since_check = self.idle_rounds = self.stepped_at = self.checks = 0
-        self.summed_at = 0  # the round after which scores were sums over all variables
-        self.stalled = False
-        self._activate(np.arange(len(beta)))
-        self.check_optimality()
-        if start.beta is not None and self.whole is None:
-            self._shrink()
+            values = CachedValues(features, method.precise)
+        scores = features.gram.dot(problem.by_row(beta), features.rows)
+        self.state = _State(method, self.tube.variables(beta, scores), stated.totals, values)
+        self._best = self._iterate(np.inf, -np.inf)
 
-    def _prepared(self, rows: Ints) -> PreparedRows:
-        tiles = self.gram.exact if self.precise else self.gram.tiles
-        return tiles if len(rows) == len(self.gram) else tiles[self.used[rows]]
+    def _iterate(self, primal: float, dual: float) -> Iterate:
+        state = self.state
+        x = state.all.x.copy()
+        x[state.variables] = state.part.x
+        return self.tube.iterate(x, primal, dual, state.b[: state.groups])
 
-    def _square(self) -> FloatArray:
-        if not self.precise:
-            return self.gram.square(self.used)
-        rows = self._prepared(self.rows)
-        return self.gram.kernel.block(rows, rows, threads=self.gram.threads)
+    def best(self) -> Iterate:
+        """Return the best iterate, which may be that of the last check.
 
-    def _activate(self, variables: Ints) -> None:
-        """Make these the active variables; their rows are those in ``rows``."""
-        self.variables = variables
-        place = np.full(len(self.used), -1)
-        place[self.rows] = np.arange(len(self.rows))
-        self.part = self.all.taken(variables, place, self.rows)
-        self.own = self.diagonal[variables]
-        self.newest = np.empty(0, np.int64)
+        Weights are those that the duals imply, so both bounds come from one point.
+        """
+        state, best = self.state, self._best
+        if state.gap <= best.primal - best.dual:
+            self._best = self._iterate(state.dual + state.gap, state.dual)
+        return self._best
 
     def now(self) -> Iterate:
         """Return the variables as they are, feasible at any time, with the bounds known so far."""
-        x = self.all.x.copy()
-        x[self.variables] = self.part.x
-        return self._at(x, self.iterate.primal, self.iterate.dual).unfinished()
+        return self._iterate(self._best.primal, self._best.dual).unfinished()
 
-    def _at(self, x: Floats, primal: float, dual: float) -> Iterate:
-        """Return an iterate: weights are those that the duals imply."""
-        beta = self.split.joined(x)
-        return Iterate(primal, dual, self.split.original.by_row(beta), self.b.copy(), beta)
+
+# ------------------------------------------------------------------- from cost to cost
+
+
+ROUNDS = 20_000  # for each cost
+_STUCK = 30  # checks at which nothing is better
+
+
+class Path(NamedTuple):
+    """By cost: coefficients of the rows, scores of rows to be judged, and how it was solved."""
+
+    coefficients: Floats
+    scores: Floats
+    intercepts: Floats
+    gaps: Floats
+    rounds: Ints
+
+
+@dataclass(frozen=True)
+class OnMatrix:
+    """A problem on rows of a matrix, solved at rising costs: its loss is that at cost 1.
+
+    It has at most one intercept.
+    """
+
+    loss: Loss
+    free: bool  # whether there is an intercept
+    place: Ints  # its rows in the matrix, ascending
+    at: Ints  # the row of each variable, among these
+    x: Floats  # where to start at the first cost; then the solution at the last
+    f: Floats  # its scores
+
+    split: bool  # whether a dual with a kink at 0 is two variables, one ≥ 0 and one ≤ 0
+
+    @classmethod
+    def stated(cls, loss: Loss, free: bool, rows: Ints) -> Self:
+        """Return a problem whose duals belong to these rows of the matrix."""
+        place, at = np.unique(rows, return_inverse=True)
+        split = loss.epsilon > 0
+        if split:
+            loss, at = losses.split_tube(loss), np.tile(at, 2)
+        return cls(loss, free, place, at, np.zeros(len(at)), np.zeros(len(place)), split)
 
     @property
-    def complete(self) -> bool:
-        """Whether all variables are active."""
-        return len(self.variables) == len(self.all.x)
+    def duals(self) -> Floats:
+        """The solution."""
+        return np.asarray(np.sum(np.split(self.x, 2), axis=0)) if self.split else self.x
 
-    # ------------------------------------------------------------ one round
+    @property
+    def rows(self) -> Ints:
+        """The row of the matrix that each dual belongs to."""
+        return self.place[self.at[: len(self.at) // (1 + self.split)]]
 
-    def round(self) -> None:
-        """Solve the block of the worst variables, and update the scores of all active rows."""
-        part = self.part
-        self.rounds += 1
-        if self.whole is not None:
-            self._advance(self.whole)
-            return
-        chosen, ends = self._chosen()
-        if not len(chosen):
-            self.idle_rounds = _IDLE_ROUNDS
-            return
-        at, x, r = part.at[chosen], part.x[chosen], part.residuals(chosen)
-        before, began = x.copy(), r.copy()
-        block = self.store.block(at)
-        self._solve(block, chosen, r, x, ends, _INNER)
-        self._count(0.5 * float((began + r) @ (x - before)))
-        part.x[chosen] = x
-        self._update_scores(at, x - before)
-        if self.rounds % _SHRINK_EVERY == 0 and len(part.x) >= 2 * _BLOCK:
-            self._shrink()
+    def start(self, cost: float, duals: Floats, scores: Floats) -> None:
+        """Start from duals, as far as limits and sum allow; scores say which give way first."""
+        low, high = cost * self.loss.low, cost * self.loss.high
+        self.x[:] = np.clip(np.tile(duals, 1 + self.split), low, high)
+        if self.free:
+            x = _balance(self.loss, low, high, self.x, scores[self.at])
+            self.x[:] = snapped(x, low, high)
 
-    def _advance(self, whole: "_Whole") -> None:
-        """Solve all variables as one block."""
-        part, order = self.part, whole.order
-        up, down = part.directions()
-        self.violation = _violation(part, up, down, len(self.b))
-        x, r = part.x[order], part.residuals(order)
-        before, began = x.copy(), r.copy()
-        self._solve(whole.K, order, r, x, whole.ends, _INNER_WHOLE)
-        self._count(0.5 * float((began + r) @ (x - before)))
-        part.x[order] = x
-        part.f[part.at[order]] = part.target[order] - part.shift[order] * x - r
-
-    def _solve(
-        self, K: FloatArray, chosen: Ints, r: Floats, x: Floats, ends: Ints, precision: float
-    ) -> None:
-        own, low, high = self.own[chosen], self.part.low[chosen], self.part.high[chosen]
-        tol, steps = precision * self.violation, _STEPS * len(chosen)
-        if len(self.b):
-            loops.smo.pairs(K, own, r, x, low, high, ends, tol, steps)
-        else:
-            loops.smo.singles(K, own, r, x, low, high, tol, steps)
-
-    def _count(self, gain: float) -> None:
-        self.idle_rounds = 0 if gain > _GAIN * abs(self.dual) else self.idle_rounds + 1
-        self.dual += gain
-
-    def _chosen(self) -> tuple[Ints, Ints]:
-        """Return the variables of the next block, by group, and where the groups end."""
-        part = self.part
-        up, down = part.directions()
-        size = min(_BLOCK, _FIRST_BLOCK << min(self.rounds, 10))
-        size = size // 2 if len(self.newest) else size
-        fresh, self.violation = [], 0.0
-        for members in part.members(len(self.b)):
-            if len(self.b):
-                most, least = up[members].max(initial=-np.inf), down[members].min(initial=np.inf)
+    def solve(
+        self,
+        K: FloatArray,
+        costs: Floats,
+        tol: float,
+        workspace: Workspace,
+        judged: Ints | None = None,
+        rounds: int = ROUNDS,
+    ) -> Path:
+        """Solve at ascending costs to relative gaps of ``tol``; judge rows of the matrix."""
+        judged = np.empty(0, np.int64) if judged is None else judged
+        count, values = len(costs), MatrixValues(K, self.place, workspace)
+        path = Path(
+            np.zeros((count, len(self.place))),
+            np.zeros((count, len(judged))),
+            np.zeros(count),
+            np.zeros(count),
+            np.zeros(count, np.int64),
+        )
+        test_runs, state = _runs(judged), None
+        for k, cost in enumerate(costs.tolist()):
+            variables = self._variables(cost)
+            if state is None:
+                self.f[:] = values.dot(sum_by_row(variables), np.arange(len(self.f)))
+                method = Decomposition(tol, halvings=1, most_free=1500, pace=IN_BATCHES)
+                state = _State(method, variables, np.zeros(int(self.free)), values)
             else:
-                most = least = 0.0  # a variable by itself is measured against 0
-                self.violation = max(up.max(initial=0.0), -down.min(initial=0.0), 0.0)
-            if most < least:
-                continue
-            self.violation = max(self.violation, most - least)
-            half = size // (2 * max(1, len(self.b)))
-            grow, shrink = _largest(up[members], half), _largest(-down[members], half)
-            grow = grow[up[members][grow] > least]
-            shrink = shrink[down[members][shrink] < most]
-            fresh += [members[grow], members[shrink]]
-        if not fresh or self.violation <= 0.0:
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        newest = np.unique(np.concatenate(fresh))
-        chosen = np.union1d(newest, self.newest)
-        self.newest = newest
-        chosen = chosen[np.argsort(part.group[chosen], kind="stable")]
-        return chosen, np.searchsorted(part.group[chosen], np.arange(len(self.b)), side="right")
-
-    def _update_scores(self, at: Ints, steps: Floats) -> None:
-        """Add what moved to the scores of all active rows."""
-        moved = np.flatnonzero(steps)
-        rows, which = np.unique(at[moved], return_inverse=True)
-        weights = summed(which, steps[moved], len(rows))
-        self.coefficients[self.rows[rows]] += weights
-        keep = np.zeros(len(self.rows), bool)
-        if not (self.gram.cheap and self.complete and self.rounds < _UNKEPT):
-            part = self.part
-            keep[part.at[(part.x > part.low) & (part.x < part.high)]] = True
-        self.store.add_to(self.part.f, rows, weights, keep[rows])
-
-    # ------------------------------------------------------------ shrinking
-
-    def _shrink(self) -> None:
-        """Shrink variables at a bound that lie beyond all violations."""
-        idle = self.part.idle(len(self.b))
-        if idle.sum() < _WORTH * len(idle):
-            return
-        self._store_active()
-        stay = self.variables[~idle]
-        rows = np.unique(self.all.at[stay])
-        gone = np.setdiff1d(self.rows, rows, assume_unique=True)
-        if len(gone):
-            self.shrunk.append((gone, self.coefficients.copy()))
-            self.store.shrink(np.searchsorted(self.rows, rows), self._useful(rows))
-        self.rows = rows
-        self._activate(stay)
-
-    def _useful(self, rows: Ints) -> Ints:
-        """Return the places of those active rows among ``rows`` that are likely to move again."""
-        part = self.all
-        free = np.unique(part.at[(part.x > part.low) & (part.x < part.high)])
-        return np.searchsorted(self.rows, np.intersect1d(free, rows, assume_unique=True))
-
-    def _store_active(self) -> None:
-        self.all.x[self.variables] = self.part.x
-        self.all.f[self.rows] = self.part.f
-
-    def _unshrink(self) -> float:
-        """Compute the scores of all shrunk rows; return by how much they changed."""
-        self._store_active()
-        total = 0.0
-        for rows, then in self.shrunk:
-            change = self.coefficients - then
-            moved = np.flatnonzero(change)
-            step = self.gram.dot(
-                change[moved], self.used[rows], self.used[moved], fast=not self.precise
+                _go_along(variables, cost / float(costs[k - 1]))
+                state.begin(variables)
+            begun = state.rounds
+            state.last_round = begun + rounds
+            path.gaps[k], near = _close_gap(state, tol)
+            path.rounds[k] = state.rounds - begun
+            if self.free:
+                loss = Loss(*variables[:4], 0.0)
+                path.intercepts[k] = best_intercept(loss, self.f[self.at], near)
+            path.coefficients[k] = sum_by_row(variables)
+            path.scores[k] = path.intercepts[k]
+            used = np.flatnonzero(path.coefficients[k])
+            loops.decomposition.add_rows(
+                K, self.place[used], path.coefficients[k][used], test_runs, path.scores[k]
             )
-            self.all.f[rows] += step
-            total += float(step @ step)
-        count = sum(len(rows) for rows, _ in self.shrunk)
-        self.shrunk = []
-        return float(np.sqrt(total / max(1, count)))
+        return path
 
-    # ------------------------------------------------------------ looking at all
-
-    def worth_a_check(self) -> bool:
-        """Return whether the active variables are so far that all should be checked."""
-        self.since_check += 1
-        if self.idle_rounds >= _IDLE_ROUNDS:
-            return True
-        if self.violation > 0.5 * self.last_violation and self.since_check % 10:
-            return False
-        self.last_violation = self.violation
-        if self.complete:
-            return True
-        gap = duality_gap(self.part, self.b)[0]
-        goal = np.clip(_FALL * self.last_gap, 0.5 * self.wanted, _ROUGH)
-        return bool(gap <= goal * abs(self.dual))
-
-    def check_optimality(self) -> None:
-        """Compute both bounds from all variables; those that violate anything become active."""
-        change = 0.0
-        self.checks += 1
-        complete = self.complete
-        if complete:
-            self._store_active()
-        else:
-            change = self._unshrink()
-        gap, self.b, each = duality_gap(self.all, self.b)
-        self.dual = dual_value(self.all)
-        if self.precise and self.summed_at < self.rounds and gap <= self.wanted * abs(self.dual):
-            self._sum_up()  # many changes, each rounded, may make a gap look closed
-            gap, self.b, each = duality_gap(self.all, self.b)
-            self.dual = dual_value(self.all)
-        if is_nothing(self.all, gap, self.dual, self._size()):
-            gap = self.dual = 0.0
-        self.gap_before = self.last_gap
-        self.last_gap, self.since_check = gap / max(abs(self.dual), 1e-300), 0
-        # Weights are those that the duals imply, so both bounds come from one point.
-        if gap <= self.iterate.primal - self.iterate.dual:
-            self.iterate = self._at(self.all.x.copy(), self.dual + gap, self.dual)
-        self.stalled = complete and self.idle_rounds >= _IDLE_ROUNDS
-        if not complete:
-            self._activate_more((each > 0) | near_violation(self.all, self.b, change))
-
-    @property
-    def slow(self) -> bool:
-        """Whether the gap has hardly become smaller since the check before, after many rounds."""
-        if self.whole:
-            return self.last_gap > _SLOW_WHOLE * self.gap_before
-        enough = self.rounds - self.stepped_at >= _BEFORE_STEP
-        return enough and self.last_gap > _SLOW * self.gap_before
-
-    def step(self) -> bool:
-        """Move the free variables to where they belong; return whether they are there."""
-        self.stepped_at = self.rounds
-        stepped = active_set_step(self.problem, self.all)
-        if stepped is None:
-            return False
-        before = self.coefficients
-        self.all.x[stepped.variables] = stepped.x
-        if self._exact:
-            self._sum_up()
-        else:
-            self.coefficients = summed(self.all.at, self.all.x, len(self.used))
-            change = self.coefficients - before
-            moved = np.flatnonzero(change)
-            self.all.f[:] += self.gram.dot(
-                change[moved], self.used, self.used[moved], fast=not self.precise
-            )
-        self.part.x[:], self.part.f[:] = self.all.x[self.variables], self.all.f[self.rows]
-        self.shrunk = [(rows, self.coefficients.copy()) for rows, _ in self.shrunk]
-        self.check_optimality()
-        return stepped.whole
-
-    @property
-    def _exact(self) -> bool:
-        """Whether sums over all variables in float64 are worth their time."""
-        return self.precise or len(self.used) <= _POLISHED
-
-    def _sum_up(self) -> None:
-        """Compute the scores of all variables again, in float64."""
-        self.summed_at = self.rounds
-        self.coefficients = summed(self.all.at, self.all.x, len(self.used))
-        self.all.f[:] = self.gram.dot(self.coefficients, self.used)
-        self.part.f[:] = self.all.f[self.rows]
-
-    def steps_on(self) -> bool:
-        """Step where pairs gain nothing any more; return whether that closed part of the gap.
-
-        A dual objective that is right to rounding may have a gap of the root of that.
-        """
-        before, self.idle_rounds = self.last_gap, 0
-        self.step()
-        return self.last_gap < _SLOW * before
-
-    def polish(self) -> bool:
-        """Make an active-set step; return whether nothing is left to gain."""
-        if not self._exact:
-            return False
-        whole = self.step()
-        free = (self.all.x > self.all.low) & (self.all.x < self.all.high)
-        violation = _violation(self.all, *self.all.directions(), len(self.b))
-        return (whole or not free.any()) and violation <= _ROUNDING * self._size()
-
-    def _size(self) -> float:
-        """Return how large the numbers are whose differences residuals are."""
-        lengths = np.sqrt(np.maximum(self.problem.features.squared_norms(), 0.0))
-        return magnitude(self.all, lengths, self.coefficients)
-
-    def _activate_more(self, wanted: npt.NDArray[np.bool_]) -> None:
-        """Make more variables active."""
-        wanted[self.variables] = True
-        rows = np.unique(self.all.at[wanted])
-        if len(rows) > len(self.rows):
-            place = np.searchsorted(rows, self.rows)
-            self.store.grow(self._prepared(rows), place, self._useful(self.rows))
-            self.rows = rows
-        idle = np.setdiff1d(np.arange(len(self.used)), rows, assume_unique=True)
-        self.shrunk = [(idle, self.coefficients.copy())] if len(idle) else []
-        self.idle_rounds = 0
-        self._activate(np.flatnonzero(wanted))
+    def _variables(self, cost: float) -> Variables:
+        target, low, high, shift, _ = self.loss
+        group = np.full(len(self.x), 0 if self.free else -1)
+        return Variables(target, cost * low, cost * high, shift, group, self.x, self.at, self.f)
 
 
-class _Whole:
-    """The matrix of a problem that is small enough to be one block, its variables by group."""
-
-    def __init__(self, square: FloatArray, variables: Variables, groups: int) -> None:
-        self.order = np.argsort(variables.group, kind="stable")
-        self.ends = np.searchsorted(variables.group[self.order], np.arange(groups), side="right")
-        at = variables.at[self.order]
-        self.K = square
-        if not np.array_equal(at, np.arange(len(square))):
-            self.K = np.empty((len(at), len(at)), square.dtype)
-            loops.smo.take(square, at, at, self.K)
-
-
-def _violation(part: Variables, up: Floats, down: Floats, groups: int) -> float:
-    """Return by how much, at worst, two variables of a group (or one of none) could gain."""
-    if not groups:
-        return max(float(up.max(initial=0.0)), -float(down.min(initial=0.0)), 0.0)
-    return max(
-        0.0,
-        *(
-            float(up[members].max(initial=-np.inf) - down[members].min(initial=np.inf))
-            for members in part.members(groups)
-        ),
-    )
+def _close_gap(state: _State, tol: float) -> tuple[float, float]:
+    """Make rounds until the relative gap is at tol; return it, and the intercept."""
+    least, highest, stuck = np.inf, -np.inf, 0
+    while True:
+        state.check()
+        gap, dual = state.gap, state.dual
+        size = max(abs(dual), abs(dual + gap))
+        better = gap < least or dual > highest + 1e-12 * abs(dual)
+        least, highest, stuck = min(least, gap), max(highest, dual), 0 if better else stuck + 1
+        if gap <= tol * size or state.stalled or stuck >= _STUCK or state.over:
+            return (gap / size if size > 0.0 else 0.0), float(state.b[0])
+        while not state.over and state.round():
+            pass
 
 
-def _largest(values: Floats, count: int) -> Ints:
-    if count >= len(values):
-        return np.arange(len(values))
-    return np.argpartition(values, len(values) - count)[len(values) - count :]
+def _go_along(v: Variables, ratio: float) -> None:
+    """Go to where costs, which ``low`` and ``high`` have already, are ``ratio`` times as high.
+
+    That is the best point of the ray through the solution. Variables at a bound stay there if it is
+    the end of the ray.
+    """
+    linear, square = float(v.target @ v.x), float(v.x @ v.f[v.at])
+    far = min(max(linear / square, 1.0), ratio) if square > 0.0 else 1.0
+    v.x[:] = snapped(far * v.x, v.low, v.high)
+    v.f[:] *= far
+
+
+def _balance(loss: Loss, low: Floats, high: Floats, x: Floats, f: Floats) -> Floats:
+    """Return x with a sum of 0: those move first that gain most by it, or lose least."""
+    total = float(x.sum())
+    sign = 1.0 if total > 0 else -1.0
+    order = np.argsort(sign * (loss.target - f), kind="stable")
+    slack = (x - low if sign > 0 else high - x)[order]
+    before = np.cumsum(slack) - slack
+    out = x.copy()
+    out[order] -= sign * np.clip(abs(total) - before, 0.0, slack)
+    return out

@@ -18,7 +18,6 @@ from itertools import chain, islice
 import numpy as np
 from scipy.linalg.lapack import dpstrf
 
-from maxmargin import loops
 from maxmargin._typing import Floats
 from maxmargin.kernels import Linear
 from maxmargin.kernels.rows import DenseRows
@@ -26,15 +25,7 @@ from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.duality import feasible_start
 from maxmargin.problems.problem import Iterate, KernelProblem, LinearProblem, Point, Problem
-from maxmargin.solvers.decomposition import (
-    Split,
-    Variables,
-    dual_value,
-    duality_gap,
-    is_nothing,
-    magnitude,
-    summed,
-)
+from maxmargin.solvers.decomposition import SplitTube, is_nothing, measure
 from maxmargin.solvers.newton import Newton
 
 # ------------------------------------------------------------------- pivoted factor
@@ -74,6 +65,7 @@ _FIRST_CAP, _CAP_RATIO = 1e2, 1e3  # of duals that make scores of the size of th
 _WORTH_CAPS = 2  # caps, below which it starts with the bounds as they are
 _AT_CAP = 1 - 1e-9
 _BALANCED = 1e-14  # of the sum of a group, by which it may be off
+_HALVINGS = 60  # of the interval that a shift of duals is in
 
 
 @dataclass(frozen=True)
@@ -97,21 +89,17 @@ class FactorNewton:
 
     def iterates(self, problem: KernelProblem, start: Point) -> Iterator[Iterate]:
         """Yield an iterate after each Newton step, at the weights that its duals imply."""
-        factor, split = _Factor.of(problem), Split.of(problem)
-        Z, lengths = factor.Z[problem.row], np.linalg.norm(factor.Z, axis=1)
+        factor, tube = _Factor.of(problem), SplitTube.of(problem)
+        Z, squares = factor.Z[problem.row], np.einsum("ij,ij->i", factor.Z, factor.Z)
         best, least = None, np.inf  # the gap is a sum of terms ≥ 0, so that no rounding hides it
         steps = self._of_groups if problem.totals.any() else self._of_one
         first = [] if start.beta is None else [(start.beta, False)]
         for beta, converged in chain(first, steps(problem, Z, start)):
             if best is None or not np.array_equal(beta, best.beta):
                 coefficients = problem.by_row(beta)
-                scores = factor.scores(coefficients)
-                variables = Variables.of(
-                    split.problem, split.problem.row, split.apart(beta), scores
-                )
-                gap, b, _ = duality_gap(variables, np.zeros(len(problem.totals)))
-                dual = dual_value(variables)
-                if is_nothing(variables, gap, dual, magnitude(variables, lengths, coefficients)):
+                variables = tube.variables(beta, factor.scores(coefficients))
+                gap, dual, b, _ = measure(variables, len(problem.totals))
+                if is_nothing(variables, gap, dual, squares):
                     gap, dual, converged = 0.0, 0.0, True
                 if best is None or gap < least:
                     least, best = gap, Iterate(dual + gap, dual, coefficients, b, beta)
@@ -151,7 +139,7 @@ class FactorNewton:
                 if step.converged:
                     break
             apart, begun = machine.distance(step), machine.point(step)
-            off = summed(problem.groups, beta, len(problem.totals)) - problem.totals
+            off = np.bincount(problem.groups, beta) - problem.totals
             if step.converged and (np.abs(off) <= _BALANCED * np.abs(problem.totals)).all():
                 break
         yield _balanced(problem, beta), step.converged
@@ -263,5 +251,19 @@ def _balanced(problem: KernelProblem, beta: Floats) -> Floats:
             missing = total - float(beta[mine].sum())
             if abs(missing) > _BALANCED * abs(total) and len(some):
                 wanted = float(beta[some].sum()) + missing
-                beta[some] = loops.smo.with_sum(beta[some], low[some], high[some], wanted)
+                beta[some] = _shift_to_sum(beta[some], low[some], high[some], wanted)
     return beta
+
+
+def _shift_to_sum(x: Floats, low: Floats, high: Floats, total: float) -> Floats:
+    """Return clip(x − λ, low, high) for the λ with which it has this sum, found by bisection."""
+    size = max(abs(total) + 1.0, float(np.abs(x).max()))
+    left = max(float((x - high).min()), -2.0 * size)
+    right = min(float((x - low).max()), 2.0 * size)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (left + right)
+        if np.clip(x - middle, low, high).sum() > total:
+            left = middle
+        else:
+            right = middle
+    return np.clip(x - 0.5 * (left + right), low, high)

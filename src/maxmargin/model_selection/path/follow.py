@@ -12,7 +12,7 @@ from maxmargin.kernels.rows import FloatArray
 from maxmargin.problems.problem import KernelProblem, Point, Run, Status
 from maxmargin.progress import Bar
 from maxmargin.solve import Attempt, Budget, Result, Settings, solve
-from maxmargin.solvers.on_matrix import COPIED, ROUNDS, OnMatrix, Room
+from maxmargin.solvers.decomposition import COPIED, ROUNDS, OnMatrix, Workspace
 
 # ------------------------------------------------------------------- path matrix
 #
@@ -27,7 +27,7 @@ class KernelValues:
     """The Gram matrix of a machine's problems."""
 
     values: FloatArray
-    room: Room
+    workspace: Workspace
 
     @classmethod
     def of(cls, problems: list[Any]) -> Self | None:
@@ -41,7 +41,7 @@ class KernelValues:
             return None
         values = gram.materialize()
         most = max(map(len, problems))
-        return cls(values, Room.of(most, values.dtype))
+        return cls(values, Workspace.of(most, values.dtype))
 
     def solutions(
         self, problem: KernelProblem, costs: Floats, tol: float, rounds: int
@@ -51,7 +51,7 @@ class KernelValues:
         free = len(problem.totals) > 0
         rows = problem.features.rows[problem.row]
         stated = OnMatrix.stated(problem.loss, free, rows)
-        path = stated.solve(self.values, costs, tol, self.room, rounds=min(rounds, ROUNDS))
+        path = stated.solve(self.values, costs, tol, self.workspace, rounds=min(rounds, ROUNDS))
         seconds = (clock.now() - begun) / len(costs)
         found = []
         for k in range(len(costs)):

@@ -18,7 +18,7 @@ from maxmargin.kernels import Kernel, Linear
 from maxmargin.kernels.rows import FloatArray
 from maxmargin.model_selection.search.plan import Family, NotSharedError, Split, View
 from maxmargin.problems.gram import SMALL, Gram
-from maxmargin.solvers.on_matrix import COPIED, OnMatrix, Room
+from maxmargin.solvers.decomposition import COPIED, OnMatrix, Workspace
 
 _AIM = 0.6  # part of tol
 _SEED_GAP = 0.1
@@ -106,12 +106,12 @@ class SharedMatrix:
         """Yield the jobs of a kernel as they are solved."""
         begun = clock.now()
         K = self._computed(kernel)
-        rooms: LifoQueue[Room] = LifoQueue()
+        workspaces: LifoQueue[Workspace] = LifoQueue()
         widest = max(len(each) for job in jobs for each in job.formulated.problems)
         for _ in range(self.threads):
-            rooms.put(Room.of(widest, K.dtype))
+            workspaces.put(Workspace.of(widest, K.dtype))
         shared = (clock.now() - begun) / sum(len(job.family.costs) for job in jobs)
-        seeds = self._seeds(K, jobs, pool, rooms)
+        seeds = self._seeds(K, jobs, pool, workspaces)
 
         def run(task: tuple[int, int]) -> tuple[Any, ...]:
             job, k = jobs[task[0]], task[1]
@@ -121,7 +121,7 @@ class SharedMatrix:
                 duals, scores = seed
                 cost = float(job.family.costs[0])
                 stated.start(cost, duals[stated.rows], scores[stated.place])
-            return self._timed(K, stated, job, self._judged(job, train_scores), rooms)
+            return self._timed(K, stated, job, self._judged(job, train_scores), workspaces)
 
         tasks = [(i, k) for i, job in enumerate(jobs) for k in range(len(job.formulated.problems))]
         answers = pool.map(run, tasks)
@@ -150,20 +150,25 @@ class SharedMatrix:
         return OnMatrix.stated(problem.loss, len(problem.totals) > 0, place)
 
     def _timed(self, K: FloatArray, stated: OnMatrix, job: _Job, judged: Ints,
-               rooms: "LifoQueue[Room]") -> tuple[Any, ...]:  # fmt: skip
+               workspaces: "LifoQueue[Workspace]") -> tuple[Any, ...]:  # fmt: skip
         begun = clock.now()
-        room = rooms.get()
+        workspace = workspaces.get()
         try:
             _, scores, _, gaps, rounds = stated.solve(
-                K, job.family.costs, _AIM * job.machine.tol, room, judged
+                K, job.family.costs, _AIM * job.machine.tol, workspace, judged
             )
         finally:
-            rooms.put(room)
+            workspaces.put(workspace)
         seconds = (clock.now() - begun) * (rounds + 1) / (rounds + 1).sum()
         return scores, gaps, seconds
 
-    def _seeds(self, K: FloatArray, jobs: list[_Job], pool: Executor, rooms: "LifoQueue[Room]"
-               ) -> dict[tuple[int, int], tuple[Floats, Floats]]:  # fmt: skip
+    def _seeds(
+        self,
+        K: FloatArray,
+        jobs: list[_Job],
+        pool: Executor,
+        workspaces: "LifoQueue[Workspace]",
+    ) -> dict[tuple[int, int], tuple[Floats, Floats]]:
         """Return, by family and part, the duals and scores of all rows at the lowest cost.
 
         Folds start from there, without the duals of the rows that they leave out.
@@ -184,11 +189,11 @@ class SharedMatrix:
 
         def run(one: tuple[float, OnMatrix]) -> tuple[Floats, Floats]:
             cost, problem = one
-            room = rooms.get()
+            workspace = workspaces.get()
             try:
-                problem.solve(K, np.array([cost]), _SEED_GAP, room)
+                problem.solve(K, np.array([cost]), _SEED_GAP, workspace)
             finally:
-                rooms.put(room)
+                workspaces.put(workspace)
             n = len(self.order)
             duals, scores = np.zeros((2, n))
             duals[problem.rows] = problem.duals

@@ -1,0 +1,333 @@
+"""Rounds of the decomposition: what violates what, which block is next, what its solution moves.
+
+    max  Σ tβ − ½ shift β² − ½βᵀKβ    s.t.  low ≤ β ≤ high,  Σβ = total within each group
+
+With ρ = t − f − b the residual of a variable, the duality gap is a sum of terms that are never
+negative, one for each variable:
+
+    max over low ≤ β′ ≤ high of (β′ − β)ρ − ½ shift (β′² − β²)
+"""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from maxmargin.loops import smo
+from maxmargin.loops.compiled import compiled
+from maxmargin.loops.intrinsics import square_view
+
+# ------------------------------------------------------------------- what violates what
+
+
+@compiled
+def directions(v: Any, groups: int, up: Any, down: Any, ends: Any) -> Any:
+    """Set up = r where β may grow (else −∞), down = r where it may shrink (else ∞).
+
+    ``ends``, of seven rows, gets for each group the largest up, the smallest down, Σβ, and between
+    what its intercept lies; if there are no groups variables are compared with 0. Return the worst
+    violation, the dual objective, and how many variables are between their bounds.
+    """
+    target, low, high, shift, group, x, at, f = v
+    most, least, sums = ends[0], ends[1], ends[2]
+    for g in range(sums.shape[0]):
+        most[g], least[g], sums[g] = -np.inf, np.inf, 0.0
+        if groups == 0:
+            most[g] = least[g] = 0.0
+    dual = 0.0
+    free = 0
+    for k in range(x.shape[0]):
+        g = max(group[k], 0)
+        score = f[at[k]] + shift[k] * x[k]
+        r = target[k] - score
+        up[k] = r if x[k] < high[k] else -np.inf
+        down[k] = r if x[k] > low[k] else np.inf
+        free += x[k] < high[k] and x[k] > low[k]
+        most[g], least[g] = max(most[g], up[k]), min(least[g], down[k])
+        sums[g] += x[k]
+        dual += x[k] * (target[k] - 0.5 * score)
+    violation = 0.0
+    for g in range(sums.shape[0]):
+        violation = max(violation, most[g] - least[g])
+        ends[3, g] = ends[4, g] = 0.0
+        if groups > 0:
+            ends[3, g] = min(most[g], least[g]) if most[g] > -np.inf else least[g]
+            ends[4, g] = max(most[g], least[g]) if least[g] < np.inf else most[g]
+    return violation, dual, free
+
+
+@compiled
+def duality_gap(v: Any, ends: Any, b: Any, halvings: int, enough: float) -> float:
+    """Return the gap at nearly the best intercepts, which b becomes; ``ends`` is as above.
+
+    The best intercept of a group lies between the extremes of its residuals: it is found by
+    bisection, as the losses are convex in it, until the choice of b costs no more than a part
+    ``enough`` of the gap. Without groups b has one entry, 0.
+    """
+    target, low, high, shift, group, x, at, f = v
+    least = np.inf
+    for _ in range(halvings):
+        for g in range(b.shape[0]):
+            ends[5, g] = 0.5 * (ends[3, g] + ends[4, g])
+            ends[6, g] = ends[2, g]
+        gap = 0.0
+        for k in range(x.shape[0]):
+            g = max(group[k], 0)
+            rest = target[k] - f[at[k]] - ends[5, g]
+            best = high[k] if rest > 0.0 else low[k]
+            if shift[k] > 0.0:
+                best = min(max(rest / shift[k], low[k]), high[k])
+            if best != x[k] and rest != 0.0:
+                gap += (best - x[k]) * (rest - 0.5 * shift[k] * (best + x[k]))
+            ends[6, g] -= best
+        cost = 0.0
+        for g in range(b.shape[0]):
+            b[g] = ends[5, g] if gap < least else b[g]
+            cost += abs(ends[6, g]) * (ends[4, g] - ends[3, g])
+            ends[4 if ends[6, g] > 0.0 else 3, g] = ends[5, g]
+        least = min(least, gap)
+        if cost <= enough * least:
+            break
+    return least
+
+
+# ------------------------------------------------------------------- rows of the matrix
+
+
+@compiled
+def add_rows(values: Any, rows: Any, steps: Any, runs: Any, f: Any) -> None:
+    """Do f += Σ steps[k] · values[rows[k]], a stretch of f at a time.
+
+    A run is (first and last place in f, first column): what is not in one stays as it is.
+    """
+    width = 1024
+    count = rows.shape[0]
+    for run in range(runs.shape[0]):
+        for start in range(runs[run, 0], runs[run, 1], width):
+            part = f[start : min(start + width, runs[run, 1])]
+            begin = start - runs[run, 0] + runs[run, 2]
+            k = 0
+            while k + 4 <= count:
+                a, b, c, d = steps[k], steps[k + 1], steps[k + 2], steps[k + 3]
+                row_a, row_b = values[rows[k], begin:], values[rows[k + 1], begin:]
+                row_c, row_d = values[rows[k + 2], begin:], values[rows[k + 3], begin:]
+                for j in range(part.shape[0]):
+                    part[j] += (a * row_a[j] + b * row_b[j]) + (c * row_c[j] + d * row_d[j])
+                k += 4
+            while k < count:
+                step = steps[k]
+                row = values[rows[k], begin:]
+                for j in range(part.shape[0]):
+                    part[j] += step * row[j]
+                k += 1
+
+
+@compiled
+def take(values: Any, rows: Any, columns: Any, out: Any) -> None:
+    """Do out = values[rows][:, columns]."""
+    for i in range(rows.shape[0]):
+        row, to = values[rows[i]], out[i]
+        for k in range(columns.shape[0]):
+            to[k] = row[columns[k]]
+
+
+@compiled
+def gather_block(values: Any, slots: Any, positions: Any, here: Any, known: Any, missing: Any,
+                 inner: Any, out: Any) -> None:  # fmt: skip
+    """Assemble a square of the matrix from rows that are here and the block of the missing ones.
+
+    Rows that are known but not here are in it already.
+    """
+    for a in range(here.shape[0]):
+        i = here[a]
+        row = values[slots[i]]
+        for j in range(positions.shape[0]):
+            out[i, j] = row[positions[j]]
+    for a in range(missing.shape[0]):
+        i = missing[a]
+        for c in range(known.shape[0]):
+            out[i, known[c]] = out[known[c], i]
+        for c in range(missing.shape[0]):
+            out[i, missing[c]] = inner[a, c]
+
+
+@compiled
+def compact(values: Any, stays: Any, keep: Any, buffer: Any) -> None:
+    """Move rows ``stays``, columns ``keep`` (both ascending) to the front of the buffer."""
+    to = 0
+    for a in range(stays.shape[0]):
+        row = values[stays[a]]
+        for k in range(keep.shape[0]):
+            buffer[to] = row[keep[k]]
+            to += 1
+
+
+@compiled
+def merge(values: Any, rows: Any, place: Any, rest: Any, added: Any, out: Any) -> None:
+    """Spread rows over wider ones, with what the added columns have."""
+    for a in range(rows.shape[0]):
+        row, to = values[rows[a]], out[a]
+        for k in range(place.shape[0]):
+            to[place[k]] = row[k]
+        for k in range(added.shape[0]):
+            to[added[k]] = rest[a, k]
+
+
+# ------------------------------------------------------------------- many rounds on a matrix
+#
+# The rounds of ``solvers.decomposition``, without Python in between: worth their compilation, which
+# takes seconds, where many problems are solved on one matrix.
+
+_BINS = 128
+
+
+class Scratch(NamedTuple):
+    """Memory to work in: arrays made in here would take longer to compile than the loops."""
+
+    block: Any  # kernel values of a block
+    up: Any
+    down: Any
+    ends: Any
+    b: Any
+    chosen_at: Any  # the round in which a variable was last among the worst
+    chosen: Any
+    rows: Any
+    stops: Any
+    counts: Any  # two rows for each group
+    work: Any
+    moves: Any
+
+    @classmethod
+    def of(cls, block: Any, variables: int, groups: int, fresh: int) -> Self:
+        """Return memory for a problem of this many variables, ``fresh`` of them new in a block."""
+        groups = max(1, groups)
+        width = 2 * fresh + 4 * groups + 25  # rows a power of 2 apart would share cache lines
+        up, down = np.empty((2, variables))
+        chosen_at, stops = np.empty(variables, np.int64), np.empty(groups, np.int64)
+        chosen, rows = np.empty((2, width), np.int64)
+        counts = np.empty((2 * groups, _BINS + 2), np.int64)
+        return cls(block, up, down, np.empty((7, groups)), np.empty(groups), chosen_at, chosen,
+                   rows, stops, counts, np.empty((7, width)), np.empty(width))  # fmt: skip
+
+
+class Course(NamedTuple):
+    """Settings of rounds, as ``Decomposition`` and ``Pace`` explain them."""
+
+    precision: float
+    steps: int
+    fresh: int
+    idle_rounds: int
+    least_gain: float
+    stable: float
+    step_pace: float
+    most_free: int
+
+
+@compiled
+def make_rounds(K: Any, place: Any, runs: Any, v: Any, diagonal: Any, groups: int, first: int,
+                last: int, goal: float, course: Any, record: Any, scratch: Any) -> Any:  # fmt: skip
+    """Make rounds until one is the last, an active-set step is due, or the gap is at the goal.
+
+    Return the number of the next round, and whether it is due. ``record`` has the dual objective,
+    the rounds without any gain, how many variables become free or bounded in a round, and the work
+    since the last step.
+    """
+    n = v.x.shape[0]
+    up, down, ends, stops = scratch.up[:n], scratch.down[:n], scratch.ends, scratch.stops
+    for number in range(first, last):
+        violation, _, free = directions(v, groups, up, down, ends)
+        if violation <= 0.0:
+            record[1] = course.idle_rounds
+        if record[1] >= course.idle_rounds:
+            return number, False
+        gap = duality_gap(v, ends, scratch.b, 1, 0.0)
+        if gap <= goal * abs(record[0]):
+            return number, False
+        paid = record[3] > course.step_pace * (300.0 + free) * free * free
+        if paid and 2 < free <= course.most_free and record[2] <= course.stable * free + 0.5:
+            return number, True
+        q = _choose(v.group, up, down, ends, course.fresh, number, scratch)
+        chosen, rows = scratch.chosen[:q], scratch.rows[:q]
+        for a in range(q):
+            rows[a] = place[v.at[chosen[a]]]
+        size = q if groups > 0 else q + 1
+        stops[0] += size - q
+        block = square_view(scratch.block, size)
+        for c in range(size if size > q else 0):  # a variable that takes any value
+            block[q, c] = block[c, q] = 0.0
+        take(K, rows, rows, block)
+        made, gain, changed = smo.pairs(
+            block, diagonal, v, chosen, stops, course.precision * violation, course.steps * q,
+            scratch.work, scratch.moves,
+        )  # fmt: skip
+        count = 0
+        for a in range(q):
+            rows[count], scratch.moves[count] = rows[a], scratch.moves[a]
+            count += scratch.moves[a] != 0.0
+        add_rows(K, rows[:count], scratch.moves[:count], runs, v.f)
+        record[0] += gain
+        record[1] = 0.0 if gain > course.least_gain * abs(record[0]) else record[1] + 1.0
+        record[2] = changed if record[2] == np.inf else 0.7 * record[2] + 0.3 * changed
+        record[3] += 6.0 * made * q + 1.0 * count * v.f.shape[0] + 8.0 * q * q
+    return last, False
+
+
+@compiled
+def _choose(group: Any, up: Any, down: Any, ends: Any, fresh: int, number: int, scratch: Any
+            ) -> Any:  # fmt: skip
+    """List the variables of the next block, group after group; return how many there are.
+
+    They are up to ``fresh`` of the worst violators, the same number in each group and direction,
+    found by counting how many are in each of some bins; and those that were among these in the
+    round before. The entries of ``counts`` after those of the bins become the lowest bin that is
+    taken, and how many of it.
+    """
+    chosen_at, chosen, counts, stops = (
+        scratch.chosen_at, scratch.chosen, scratch.counts, scratch.stops
+    )  # fmt: skip
+    most, least, groups, taken = ends[0], ends[1], stops.shape[0], 0
+    counts[:] = 0
+    for k in range(group.shape[0]):
+        g = max(group[k], 0)
+        scale = _BINS / max(most[g] - least[g], 1e-300)
+        if up[k] > least[g]:
+            counts[2 * g, min(_BINS - 1, int((up[k] - least[g]) * scale))] += 1
+        if down[k] < most[g]:
+            counts[2 * g + 1, min(_BINS - 1, int((most[g] - down[k]) * scale))] += 1
+    for side in range(2 * groups):
+        _set_edge(counts[side], max(1, fresh // (2 * groups)))
+    for g in range(groups):
+        scale = _BINS / max(most[g] - least[g], 1e-300)
+        for k in range(group.shape[0]):
+            if max(group[k], 0) != g:
+                continue
+            worst = _is_worst(up[k] - least[g], scale, counts[2 * g])
+            worst = _is_worst(most[g] - down[k], scale, counts[2 * g + 1]) or worst
+            if worst or chosen_at[k] == number - 1:
+                chosen[taken] = k
+                taken += 1
+            if worst:
+                chosen_at[k] = number
+        stops[g] = taken
+    return taken
+
+
+@compiled
+def _set_edge(counts: Any, spare: int) -> None:
+    """Find the lowest bin of which some are taken if ``spare`` are taken of all, and how many."""
+    edge = _BINS - 1
+    while edge > 0 and spare > counts[edge]:
+        spare -= counts[edge]
+        edge -= 1
+    counts[_BINS], counts[_BINS + 1] = edge, spare
+
+
+@compiled
+def _is_worst(ahead: float, scale: float, counts: Any) -> bool:
+    """Return whether a violation is in the bins that are taken, or among those of the lowest."""
+    if not ahead > 0.0:
+        return False
+    bin_ = min(_BINS - 1, int(ahead * scale))
+    if bin_ == counts[_BINS]:
+        counts[_BINS + 1] -= 1
+        return bool(counts[_BINS + 1] >= 0)
+    return bool(bin_ > counts[_BINS])

@@ -1,0 +1,165 @@
+"""Decomposition beside quadratic programs: pairs, gaps, active-set steps, sources of values."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from maxmargin import loops
+from maxmargin._typing import Floats
+from maxmargin.kernels import RBF
+from maxmargin.loops.records import Loss, Variables
+from maxmargin.problems.gram import Gram
+from maxmargin.problems.problem import Iterate, Point, Problem
+from maxmargin.solvers.decomposition import Decomposition, Equations, active_set_step, measure
+from maxmargin.threads import one_blas_thread
+from tests.support.kernel_reference import Machine, optimum, rbf, stated
+
+
+def rows_of(n: int, name: str) -> tuple[Floats, Any]:
+    """Return rows with labels ±1, or with targets."""
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 3))
+    s = np.sin(2 * X[:, 0]) + X[:, 1] ** 2 - 0.8 + 0.3 * rng.normal(size=n)
+    return X, s if "SVR" in name else np.where(s > 0, 1.0, -1.0)
+
+
+def variables_of(machine: Machine, x: Floats) -> Variables:
+    """Return the variables of a machine at x."""
+    K, target, low, high = (np.asarray(part, float) for part in machine[:4])
+    a = np.bincount(machine.rows, x, minlength=len(K))
+    shift = np.zeros(len(x))
+    return Variables(target, low, high, shift, machine.groups, x, machine.rows, K @ a)
+
+
+def feasible(machine: Machine, part: float = 0.5) -> Floats:
+    """Return duals within their bounds with the right sums, not the best ones."""
+    x = np.zeros(len(machine.rows))
+    for g, total in enumerate(machine.totals):
+        mine = machine.groups == g
+        bound = np.asarray((machine.high if total >= 0 else -machine.low)[mine], float)
+        if total:
+            x[mine] = float(total) * bound / bound.sum()
+    return x
+
+
+@pytest.mark.parametrize("name", ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"])
+def test_pairs_solve_the_whole_problem_as_one_block(name: str) -> None:
+    X, y = rows_of(40, name)
+    machine = stated(name, rbf(0.5).gram(X), y)
+    order = np.argsort(machine.groups, kind="stable")
+    v = variables_of(machine, feasible(machine))
+    sums = [v.x[machine.groups == g].sum() for g in range(len(machine.totals))]
+    K = np.ascontiguousarray(np.asarray(machine.K, float)[np.ix_(v.at[order], v.at[order])])
+    stops = np.searchsorted(machine.groups[order], np.arange(len(machine.totals)), side="right")
+    moves, work = np.empty(len(order)), np.empty((7, len(order)))
+    before = machine.lower_bound(v.x)
+    diagonal = np.asarray(machine.K, float)[v.at, v.at]
+    _, gain, _ = loops.smo.pairs(K, diagonal, v, order, stops, 1e-10, 10**6, work, moves)
+    below, above = optimum(machine)
+    size = max(abs(above), 1e-3)
+    assert machine.lower_bound(v.x) >= below - 1e-7 * size
+    assert machine.lower_bound(v.x) - before == pytest.approx(gain, rel=1e-6, abs=1e-9)
+    assert (v.x >= v.low).all()
+    assert (v.x <= v.high).all()
+    for g, total in enumerate(sums):
+        assert v.x[machine.groups == g].sum() == pytest.approx(total, abs=1e-10)
+
+
+def test_a_row_of_zeros_frees_the_sum() -> None:
+    X, y = rows_of(30, "SVC")
+    machine = stated("SVC", rbf(0.5).gram(X), y, fit_intercept=False)
+    v, n = variables_of(machine, np.zeros(30)), 30
+    K = np.zeros((n + 1, n + 1))
+    K[:n, :n] = np.asarray(machine.K, float)
+    moves, work = np.empty(n), np.empty((7, n + 1))
+    loops.smo.pairs(K, K.diagonal().copy(), v, np.arange(n), np.array([n + 1]), 1e-10, 10**6, work,
+                    moves)  # fmt: skip
+    below, above = optimum(machine)
+    assert machine.lower_bound(v.x) >= below - 1e-7 * abs(above)
+
+
+@pytest.mark.parametrize("name", ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"])
+def test_the_gap_is_that_of_both_objectives(name: str) -> None:
+    X, y = rows_of(30, name)
+    machine = stated(name, rbf(0.5).gram(X), y)
+    v = variables_of(machine, feasible(machine))
+    gap, dual, b, violation = measure(v, len(machine.totals))
+    a = np.bincount(machine.rows, v.x, minlength=len(X)).astype(float)
+    primal = machine.objective(a, b)
+    assert dual == pytest.approx(machine.lower_bound(v.x), rel=1e-10)
+    assert gap == pytest.approx(primal - dual, rel=1e-8)
+    best = machine.objective(a, machine.best_intercepts(a))
+    assert -1e-9 <= primal - best <= 0.05 * gap + 1e-9
+    assert violation > 0
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("groups", [0, 1, 2])
+def test_a_step_without_bounds_solves_the_equations(exact: bool, groups: int) -> None:
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(20, 20))
+    K, r = A @ A.T + np.eye(20), rng.normal(size=20)
+    member = (np.arange(20)[:, np.newaxis] % max(1, groups) == np.arange(groups)).astype(float)
+    lacking, far = 0.1 * np.ones(groups), np.full(20, 1e6)
+    step = active_set_step(Equations(K, r, far, far, member, lacking), exact)
+    assert step is not None
+    assert_allclose(member.T @ step, lacking, atol=1e-5)
+    rest = r - K @ step
+    b = np.linalg.lstsq(member, rest, rcond=None)[0] if groups else np.zeros(0)
+    assert_allclose(rest, member @ b, atol=1e-4)
+
+
+def test_a_step_ends_at_the_bounds_that_a_quadratic_program_ends_at() -> None:
+    from scipy.optimize import lsq_linear
+
+    rng = np.random.default_rng(1)
+    A = rng.normal(size=(15, 15)) + 5 * np.eye(15)
+    K, r = A.T @ A, 10 * rng.normal(size=15)
+    bound = np.full(15, 0.3)
+    nothing = np.zeros((15, 0)), np.zeros(0)
+    step = active_set_step(Equations(K, r, bound, bound, *nothing), exact=True)
+    expected = lsq_linear(A, np.linalg.solve(A.T, r), (-0.3, 0.3), tol=1e-14)
+    assert step is not None
+    assert_allclose(step, expected.x, atol=1e-5)
+
+
+def iterates(method: Decomposition, n: int, epsilon: float, groups: int) -> list[Iterate]:
+    """Return the first iterates of a machine on n rows."""
+    X, y = rows_of(n, "SVR" if epsilon else "SVC")
+    loss = Loss(y, np.minimum(y, 0.0) * 5, np.maximum(y, 0.0) * 5, np.zeros(n), 0.0)
+    if epsilon:
+        loss = Loss(y, np.full(n, -5.0), np.full(n, 5.0), np.zeros(n), epsilon)
+    group = np.zeros(n, np.int64) if groups else np.full(n, -1)
+    problem = Problem.kernel(Gram(RBF(0.5), X), loss, np.arange(n), group, np.zeros(groups))
+    found = []
+    with one_blas_thread():
+        for iterate in method.iterates(problem, Point()):
+            found.append(iterate)
+            if iterate.converged or (iterate.finished and iterate.relative_gap <= method.wanted):
+                break
+    return found
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+@pytest.mark.parametrize("groups", [0, 1])
+def test_a_matrix_and_rows_computed_when_needed_give_the_same(epsilon: float, groups: int) -> None:
+    method = Decomposition(wanted=1e-9)
+    on_matrix = iterates(method, 600, epsilon, groups)[-1]
+    on_rows = iterates(replace(method, most_on_matrix=0), 600, epsilon, groups)[-1]
+    for found in (on_matrix, on_rows):
+        assert found.relative_gap <= 1e-9
+    assert on_matrix.dual == pytest.approx(on_rows.dual, rel=1e-8)
+    assert_allclose(on_matrix.beta, on_rows.beta, atol=1e-3)
+
+
+@pytest.mark.parametrize("most", [0, 10**6], ids=["on rows", "on a matrix"])
+def test_the_same_problem_has_the_same_iterates_to_the_last_bit(most: int) -> None:
+    method = Decomposition(most_on_matrix=most)
+    for one, other in zip(
+        iterates(method, 900, 0.0, 1), iterates(method, 900, 0.0, 1), strict=True
+    ):
+        np.testing.assert_array_equal(one.beta, other.beta)
+        assert (one.primal, one.dual) == (other.primal, other.dual)
