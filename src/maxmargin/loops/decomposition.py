@@ -206,7 +206,7 @@ class Scratch(NamedTuple):
         chosen, rows = np.empty((2, width), np.int64)
         counts = np.empty((2 * groups, _BINS + 2), np.int64)
         return cls(block, up, down, np.empty((7, groups)), np.empty(groups), chosen_at, chosen,
-                   rows, stops, counts, np.empty((7, width)), np.empty(width))  # fmt: skip
+                   rows, stops, counts, np.empty((5, width)), np.empty(width))  # fmt: skip
 
 
 class Course(NamedTuple):
@@ -255,10 +255,10 @@ def make_rounds(K: Any, place: Any, runs: Any, v: Any, diagonal: Any, groups: in
         for c in range(size if size > q else 0):  # a variable that takes any value
             block[q, c] = block[c, q] = 0.0
         take(K, rows, rows, block)
-        made, gain, changed = smo.pairs(
-            block, diagonal, v, chosen, stops, course.precision * violation, course.steps * q,
-            scratch.work, scratch.moves,
-        )  # fmt: skip
+        own, r, x, low, high = _gather(v, diagonal, chosen, size, scratch)
+        tol = course.precision * violation
+        made = smo.pairs(block, own, r, x, low, high, stops, tol, course.steps * q)
+        gain, changed = _scatter(v, chosen, r, x, scratch.moves)
         count = 0
         for a in range(q):
             rows[count], scratch.moves[count] = rows[a], scratch.moves[a]
@@ -269,6 +269,36 @@ def make_rounds(K: Any, place: Any, runs: Any, v: Any, diagonal: Any, groups: in
         record[2] = changed if record[2] == np.inf else 0.7 * record[2] + 0.3 * changed
         record[3] += 6.0 * made * q + 1.0 * count * v.f.shape[0] + 8.0 * q * q
     return last, False
+
+
+@compiled
+def _gather(v: Any, diagonal: Any, chosen: Any, size: int, scratch: Any) -> Any:
+    """Return copies of what belongs to a block; ``moves`` becomes the derivative."""
+    work, moves, last = scratch.work, scratch.moves, size - 1
+    own, r, x = work[0, :size], work[1, :size], work[2, :size]
+    low, high = work[3, :size], work[4, :size]
+    own[last], r[last], x[last], low[last], high[last] = 0.0, 0.0, 0.0, -np.inf, np.inf
+    for a in range(chosen.shape[0]):
+        k = chosen[a]
+        x[a], low[a], high[a], own[a] = v.x[k], v.low[k], v.high[k], diagonal[k]
+        r[a] = moves[a] = v.target[k] - v.f[v.at[k]] - v.shift[k] * v.x[k]
+    return own, r, x, low, high
+
+
+@compiled
+def _scatter(v: Any, chosen: Any, r: Any, x: Any, moves: Any) -> Any:
+    """Take the solution over; return the gain, and how many variables became free or bounded."""
+    gain = 0.0
+    changed = 0
+    for a in range(chosen.shape[0]):
+        k = chosen[a]
+        before, after = v.x[k], x[a]
+        gain += 0.5 * (moves[a] + r[a]) * (after - before)
+        moves[a] = after - before
+        v.x[k] = after
+        was_free = before > v.low[k] and before < v.high[k]
+        changed += was_free != (after > v.low[k] and after < v.high[k])
+    return gain, changed
 
 
 @compiled

@@ -72,44 +72,41 @@ def _partner(r: Any, closed_down: Any, row: Any, curvatures: Any, own: Any, top:
 
 
 @compiled
-def pairs(K: Any, diagonal: Any, v: Any, chosen: Any, stops: Any, tol: float, steps: int,
-          work: Any, moves: Any) -> Any:  # fmt: skip
-    """Solve the block of the chosen variables, whose groups end where ``stops`` says.
+def pairs(K: Any, diagonal: Any, r: Any, x: Any, low: Any, high: Any, ends: Any, tol: float,
+          steps: int) -> int:  # fmt: skip
+    """Solve the block, whose groups end where ``ends`` says; return how many steps were made.
 
-    K has the kernel values of the block, and may have a row of zeros in the end: of a variable that
-    can take any value, so that the sum of the others is free. The diagonal, with the shift, is
-    given apart, for all variables. v.x changes in place; ``moves`` gets by how much. ``work`` has
-    seven rows. Return the steps made, the gain, and how many variables became free or bounded.
+    The diagonal, with the shift, is given apart; r and x change in place. A last variable without
+    bounds, whose row is zero, makes the sum of the others free.
     """
-    q = K.shape[0]
-    own, r, x, low, high = work[0, :q], work[1, :q], work[2, :q], work[3, :q], work[4, :q]
-    closed_up, closed_down = work[5, :q], work[6, :q]
+    q = x.shape[0]
+    closed_up, closed_down = np.empty(q), np.empty(q)
     curvatures, gains = np.empty(q, np.float32), np.empty(q, np.float32)
-    largest = _gather(diagonal, v, chosen, own, r, x, low, high, moves)
+    largest = 0.0
+    for k in range(q):
+        _close(k, x, low, high, closed_up, closed_down)
+        largest = max(largest, diagonal[k])
     scale = 1.0 / largest if largest > 0.0 else 1.0
     flat = _LEAST_CURVATURE / scale
     for k in range(q):
-        curvatures[k] = scale * own[k]
-        _close(k, x, low, high, closed_up, closed_down)
-    made = 0
-    while made < steps:
+        curvatures[k] = scale * diagonal[k]
+    for made in range(steps):
         worst = top = 0.0  # of the group with the largest violation
         first = stop = begin = 0
-        for g in range(stops.shape[0]):
-            end = stops[g]
+        for g in range(ends.shape[0]):
+            end = ends[g]
             most, least = _extremes(r[begin:end], closed_up[begin:end], closed_down[begin:end])
             if most - least > worst and most > -0.5 * _FAR and least < 0.5 * _FAR:
                 worst, top, first, stop = most - least, most, begin, end
             begin = end
         if worst <= tol:
-            break
-        made += 1
+            return made
         i = first + _where(r[first:stop], closed_up[first:stop], top)
         j = first + _partner(
             r[first:stop], closed_down[first:stop], K[i, first:stop], curvatures[first:stop],
             curvatures[i], top, 1.0 / worst, scale, gains,
         )  # fmt: skip
-        curvature = max(own[i] + own[j] - 2.0 * K[i, j], flat)
+        curvature = max(diagonal[i] + diagonal[j] - 2.0 * K[i, j], flat)
         room_i, room_j = high[i] - x[i], x[j] - low[j]
         step = min((top - r[j]) / curvature, room_i, room_j)
         x[i] = high[i] if step == room_i else x[i] + step
@@ -117,12 +114,11 @@ def pairs(K: Any, diagonal: Any, v: Any, chosen: Any, stops: Any, tol: float, st
         row_i, row_j = K[i], K[j]
         for k in range(q):
             r[k] -= step * (row_i[k] - row_j[k])
-        r[i] += step * (K[i, i] - own[i])
-        r[j] -= step * (K[j, j] - own[j])
+        r[i] += step * (K[i, i] - diagonal[i])
+        r[j] -= step * (K[j, j] - diagonal[j])
         _close(i, x, low, high, closed_up, closed_down)
         _close(j, x, low, high, closed_up, closed_down)
-    gain, changed = _scatter(v, chosen, r, x, moves)
-    return made, gain, changed
+    return steps
 
 
 @compiled
@@ -130,34 +126,3 @@ def _close(k: int, x: Any, low: Any, high: Any, closed_up: Any, closed_down: Any
     """Move the directions that a bound closes out of the way."""
     closed_up[k] = 0.0 if x[k] < high[k] else -_FAR
     closed_down[k] = 0.0 if x[k] > low[k] else _FAR
-
-
-@compiled
-def _gather(diagonal: Any, v: Any, chosen: Any, own: Any, r: Any, x: Any, low: Any, high: Any,
-            moves: Any) -> float:  # fmt: skip
-    """Copy what belongs to the block; return the largest entry of the diagonal."""
-    last = x.shape[0] - 1
-    own[last], r[last], x[last], low[last], high[last] = 0.0, 0.0, 0.0, -np.inf, np.inf
-    largest = 0.0
-    for a in range(chosen.shape[0]):
-        k = chosen[a]
-        x[a], low[a], high[a], own[a] = v.x[k], v.low[k], v.high[k], diagonal[k]
-        r[a] = moves[a] = v.target[k] - v.f[v.at[k]] - v.shift[k] * v.x[k]
-        largest = max(largest, own[a])
-    return largest
-
-
-@compiled
-def _scatter(v: Any, chosen: Any, r: Any, x: Any, moves: Any) -> Any:
-    """Take the solution over; return the gain, and how many variables became free or bounded."""
-    gain = 0.0
-    changed = 0
-    for a in range(chosen.shape[0]):
-        k = chosen[a]
-        before, after = v.x[k], x[a]
-        gain += 0.5 * (moves[a] + r[a]) * (after - before)
-        moves[a] = after - before
-        v.x[k] = after
-        was_free = before > v.low[k] and before < v.high[k]
-        changed += was_free != (after > v.low[k] and after < v.high[k])
-    return gain, changed

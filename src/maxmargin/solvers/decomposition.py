@@ -524,32 +524,33 @@ class _State:
         self.rounds += 1
         self.since_check += 1
         chosen, stops = self._choose()
-        part, at = self.part, self.part.at[chosen]
-        block = values.block(at)
-        if not self.groups:  # a variable that takes any value makes the sum of the others free
-            padded = np.zeros((len(at) + 1, len(at) + 1), block.dtype)
-            padded[:-1, :-1] = block
-            block = padded
+        v, at = self.part, self.part.at[chosen]
+        low, high, before = v.low[chosen], v.high[chosen], v.x[chosen]
+        x, began = before.copy(), v.target[chosen] - v.f[at] - v.shift[chosen] * before
+        r, tol, steps = began.copy(), self.pace.precision * violation, method.steps * len(at)
+        block: Any = [values.block(at), self.diagonal[chosen], r, x, low, high]
+        if not self.groups:
+            block = _free_the_sum(*block)
             stops[0] += 1
-        tol, steps = self.pace.precision * violation, method.steps * len(chosen)
-        made, gain, changed = loops.smo.pairs(
-            block, self.diagonal, part, chosen, stops, tol, steps, *self.scratch[-2:]
-        )
-        moves = self.scratch.moves[: len(chosen)]
-        moved = np.flatnonzero(moves)
-        values.add_to(part.f, at[moved], moves[moved], self._kept())
+            r, x = block[2][:-1], block[3][:-1]
+        made = loops.smo.pairs(*block, stops, tol, steps)
+        v.x[chosen] = x
+        gain, moved = 0.5 * float((began + r) @ (x - before)), np.flatnonzero(x != before)
+        values.add_to(v.f, at[moved], (x - before)[moved], self._kept())
+        was_free = (before > low) & (before < high)
+        changed = int(np.count_nonzero(was_free != ((x > low) & (x < high))))
         self.dual += gain
         idle = gain <= method.least_gain * abs(self.dual)
         self.idle_rounds = self.idle_rounds + 1 if idle else 0
         self.unstable = changed if self.unstable == np.inf else 0.7 * self.unstable + 0.3 * changed
-        self.work_done += 6.0 * made * len(at) + len(moved) * len(part.f) + 8.0 * len(at) ** 2
+        self.work_done += 6.0 * made * len(at) + len(moved) * len(v.f) + 8.0 * len(at) ** 2
         return True
 
     def _make_rounds(self, batch: int) -> bool:
         """Make rounds in compiled code."""
         values = self.values
         assert isinstance(values, MatrixValues)
-        if len(self.rows) >= 2 * self.pace.fresh:
+        if len(self.rows) >= 4 * self.pace.fresh:
             self._directions()
             self._shrink()
         record = np.array([self.dual, self.idle_rounds, self.unstable, self.work_done])
@@ -614,7 +615,7 @@ class _State:
     def _shrink(self) -> bool:
         """Shrink rows whose variables are at a bound and beyond all violations; return whether."""
         v, n, pace = self.part, len(self.part.x), self.pace
-        if len(self.rows) < 2 * pace.fresh:
+        if len(self.rows) < 4 * pace.fresh:
             return False
         group = np.maximum(v.group, 0) if self.groups > 1 else 0
         most, least = self.ends[0][group], self.ends[1][group]
@@ -773,6 +774,14 @@ class _State:
         self.check()
         size = magnitude(self.all, self.values.diagonal)
         return bool(self.violation <= self.method.rounding * size)
+
+
+def _free_the_sum(K: FloatArray, *values: Floats) -> tuple[FloatArray, ...]:
+    """Return a block with one variable more, which takes any value and changes nothing else."""
+    padded = np.zeros((len(K) + 1, len(K) + 1), K.dtype)
+    padded[:-1, :-1] = K
+    last = 0.0, 0.0, 0.0, -np.inf, np.inf
+    return padded, *(np.append(*pair) for pair in zip(values, last, strict=True))
 
 
 def _largest(values: Floats, count: int) -> Ints:

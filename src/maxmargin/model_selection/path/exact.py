@@ -25,7 +25,6 @@ import scipy.linalg
 from maxmargin import loops
 from maxmargin._typing import Flags, Floats
 from maxmargin.certificates import certify
-from maxmargin.loops.records import Variables
 from maxmargin.model_selection.path.ends import Hinge, hinge_of
 from maxmargin.model_selection.path.follow import Step
 from maxmargin.problems.problem import Status
@@ -474,14 +473,12 @@ def _nearest(m: PathEquations, some: npt.NDArray[np.int64]) -> Floats:
     others = np.setdiff1d(np.arange(len(m.y)), some)
     K = np.ascontiguousarray(m.K[np.ix_(some, some)])
     x: Floats = m.c[some] * (m.c[others].sum() / m.c[some].sum())
+    r = m.K[np.ix_(some, others)] @ m.c[others] - K @ x
     tol = 1e-11 * m.scale * float(m.c.sum())
-    each, zeros = np.arange(len(x)), np.zeros(len(x))
-    target, high = m.K[np.ix_(some, others)] @ m.c[others], m.c[some].copy()
-    variables = Variables(target, zeros, high, zeros, 0 * each, x, each, K @ x)
+    ends = np.array([len(some)])
     loops.smo.pairs(
-        K, K.diagonal().copy(), variables, each, np.array([len(x)]), tol, _START_STEPS,
-        np.empty((7, len(x))), np.empty(len(x)),
-    )  # fmt: skip
+        K, K.diagonal().copy(), r, x, np.zeros(len(x)), m.c[some].copy(), ends, tol, _START_STEPS
+    )
     return x
 
 
