@@ -285,7 +285,7 @@ class _Watch:
         A step that takes longer than there is time for is given up in the middle.
         """
         end = np.inf if max_time is None else clock.now() + max_time
-        limit = clock.Limit(end, clock.limit())
+        limit = clock.Limit(end)
         while True:
             try:
                 with clock.under(limit):

@@ -24,8 +24,7 @@ from maxmargin.kernels.base import (
     literal,
     unknown_parameter,
 )
-from maxmargin.kernels.prepared import PreparedRows, Source
-from maxmargin.kernels.rows import FloatArray
+from maxmargin.kernels.prepared import FloatArray, PreparedRows, Source
 from maxmargin.kernels.tiles import scratch
 
 Converter = Callable[[Kernel], Any]
@@ -470,7 +469,7 @@ class Columns(Wrapper):
             raise TypeError(
                 f"Columns: columns must be a list of column numbers, got {self.columns!r}"
             )
-        width = source.rows.values.shape[1]
+        width = source.rows.shape[1]
         if self.of is not None and width != self.of:
             raise ValueError(f"{self!r}: X must have {self.of} columns, got {width}")
         if numbers.min() < -width or numbers.max() >= width:

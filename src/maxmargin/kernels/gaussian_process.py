@@ -17,8 +17,7 @@ from maxmargin.kernels.check import check_kernel
 from maxmargin.kernels.compose import Columns, Constant, Product
 from maxmargin.kernels.dot_products import Linear
 from maxmargin.kernels.names import as_kernel
-from maxmargin.kernels.prepared import PreparedRows
-from maxmargin.kernels.rows import FloatArray
+from maxmargin.kernels.prepared import FloatArray, PreparedRows, as_dense
 from maxmargin.kernels.stationary import RBF
 
 
@@ -63,11 +62,12 @@ class FromSklearn(Kernel):
 
     def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
         """Call scikit-learn's kernel."""
-        out[...] = self.gp_kernel(_dense(a), _dense(b))
+        # Copies: some of scikit-learn's loops refuse read-only arrays.
+        out[...] = self.gp_kernel(as_dense(a.parts[0]).copy(), as_dense(b.parts[0]).copy())
 
     def diagonal(self, a: PreparedRows) -> FloatArray:
         """Call scikit-learn's ``diag``."""
-        return np.asarray(self.gp_kernel.diag(_dense(a)), a.dtype)
+        return np.asarray(self.gp_kernel.diag(as_dense(a.parts[0]).copy()), a.dtype)
 
     def to_gaussian_process(self, gp: Any, convert: Any) -> Any:
         """Return the kernel that is wrapped."""
@@ -157,12 +157,6 @@ def _check_noiseless(gp_kernel: Any) -> None:
             "WhiteKernel is noise on the diagonal of a training matrix, not a function of two "
             "points: leave it out (an SVM's C or a GP's alpha takes its place)"
         )
-
-
-def _dense(a: PreparedRows) -> Any:
-    # A copy: some of scikit-learn's loops refuse read-only arrays.
-    values = a.parts[0].values
-    return values.copy() if isinstance(values, np.ndarray) else values.toarray()
 
 
 # ---------------------------------------------------------------- from ours to theirs

@@ -8,8 +8,7 @@ import scipy.sparse as sp
 
 from maxmargin._typing import Floats
 from maxmargin.kernels.base import Kernel
-from maxmargin.kernels.prepared import PreparedRows, Source
-from maxmargin.kernels.rows import FloatArray, Index
+from maxmargin.kernels.prepared import FloatArray, Index, PreparedRows, Source, as_matrix
 
 
 class _Table:
@@ -52,23 +51,19 @@ class Precomputed(Kernel):
 
         Without B, A must be square and symmetric, up to rounding which is then removed.
         """
-        source = Source.of(A)
         if B is None:
-            self._check_symmetric(source)
-        return super().gram(source, B)
-
-    def _check_symmetric(self, source: Source) -> None:
-        K = source.rows.values
-        _check_square(K)
-        if not is_symmetric(K):
-            raise ValueError(
-                f"Precomputed: the matrix is not symmetric (by {asymmetry(K):.2g} of its largest "
-                "value); check_kernel(K) says more, and its repair() makes it symmetric"
-            )
+            K = as_matrix(Source(A).rows)
+            _check_square(K)
+            if not is_symmetric(K):
+                raise ValueError(
+                    f"Precomputed: the matrix is not symmetric (by {asymmetry(K):.2g} of its "
+                    "largest value); check_kernel(K) says more, and its repair() makes it symmetric"
+                )
+        return super().gram(A, B)
 
     def prepare_rows(self, source: Source) -> PreparedRows:
         """Keep the matrix and the numbers of its rows."""
-        return PreparedRows(source, _Table(source.rows.values, np.arange(len(source))))
+        return PreparedRows(source, _Table(as_matrix(source.rows), np.arange(source.shape[0])))
 
     def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
         """Copy a block of the matrix."""

@@ -15,7 +15,7 @@ from maxmargin.estimators import SVC, SVR
 from maxmargin.estimators.kernel_input import named_kernel
 from maxmargin.estimators.machine import Formulated
 from maxmargin.kernels import Kernel, Linear
-from maxmargin.kernels.rows import FloatArray
+from maxmargin.kernels.prepared import FloatArray
 from maxmargin.model_selection.search.plan import Family, NotSharedError, Split, View
 from maxmargin.problems.gram import SMALL, Gram
 from maxmargin.solvers.on_matrix import COPIED, OnMatrix, Room
