@@ -1,10 +1,10 @@
 """The one clock of all time limits: it stands still while this process gets loops compiled.
 
-Compiling happens once for a machine and says nothing about the data, so that no ``max_time`` may
-pay for it: the same call must give the same answer whether or not compiled code is there already.
+Loops are compiled once for a machine, whatever the data are, so no ``max_time`` may pay for it: the
+same call must give the same answer whether or not the compiled code exists already.
 
-Who has a time limit sets it with ``limited``; long passes over rows call ``check`` between their
-blocks, in every thread that works for them, and are left by ``OutOfTimeError`` once the time is up.
+A call with a time limit sets it with ``limited``; long passes over rows call ``check`` between
+blocks, in every thread that works for them, and end with ``OutOfTimeError`` once the time is up.
 """
 
 import math

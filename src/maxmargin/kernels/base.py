@@ -416,8 +416,6 @@ def _subclasses(kernel: type[Kernel]) -> Iterator[type[Kernel]]:
 def _same(mine: Any, other: Any) -> bool:
     if mine is other:
         return True
-    if isinstance(mine, Kernel) or isinstance(other, Kernel):
-        return bool(mine == other)
     if isinstance(mine, list | tuple) and isinstance(other, list | tuple):
         return len(mine) == len(other) and all(map(_same, mine, other))
     if isinstance(mine, np.ndarray | list | tuple) or isinstance(other, np.ndarray):
@@ -448,25 +446,19 @@ def literal(value: Any) -> str:
 # ---------------------------------------------------------------- checks of parameters
 
 
-def check_real(kernel: Kernel, name: str) -> float:
+def check_real(kernel: Kernel, name: str, *, at_least: float = -math.inf) -> float:
     """Return a parameter as a finite number."""
     value = getattr(kernel, name)
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{type(kernel).__name__}: {name} must be a number, got {value!r}")
     if not math.isfinite(as_float(value)):
         raise ValueError(f"{type(kernel).__name__}: {name} must be finite, got {value!r:.60}")
-    return float(value)
-
-
-def check_nonnegative(kernel: Kernel, name: str) -> float:
-    """Return a parameter as a finite number ≥ 0: a negative multiple of a kernel is no kernel."""
-    value = check_real(kernel, name)
-    if value < 0:
+    if value < at_least:
         raise ValueError(
-            f"{type(kernel).__name__}: {name} must be at least 0, got {value!r}: "
+            f"{type(kernel).__name__}: {name} must be at least {at_least}, got {value!r}: "
             "a negative multiple of a kernel is not positive semidefinite"
         )
-    return value
+    return float(value)
 
 
 def check_whole(kernel: Kernel, name: str, *, at_least: int) -> int:

@@ -106,10 +106,8 @@ class Polynomial(MappedProduct):
         check_whole(self, "degree", at_least=0)
 
     def _map(self, values: FloatArray) -> None:
-        number = values.dtype.type
-        loops.kernel_tiles.affine_power(
-            values, number(self._gamma), number(check_real(self, "coef0")), int(self.degree)
-        )
+        gamma, coef0 = values.dtype.type(self._gamma), values.dtype.type(self.coef0)
+        loops.kernel_tiles.affine_power(values, gamma, coef0, int(self.degree))
 
     def rounding(self, a: PreparedRows) -> Floats:
         """Return the rounding of the affine function, once for each factor of the power."""
@@ -162,7 +160,7 @@ class Sigmoid(MappedProduct):
 
     def _map(self, values: FloatArray) -> None:
         values *= values.dtype.type(self._gamma)
-        values += values.dtype.type(check_real(self, "coef0"))
+        values += values.dtype.type(self.coef0)
         np.tanh(values, out=values)
 
     def weighted_gradient(self, X: Floats, Z: Floats, W: Floats) -> Floats:
@@ -204,12 +202,11 @@ class Cosine(Linear):
 
     def weighted_gradient(self, X: Floats, Z: Floats, W: Floats) -> Floats:
         """Use ∂K/∂x = (z/‖z‖ − K x/‖x‖)/‖x‖, and 0 for a row of zeros."""
-        x_norms, z_norms = np.linalg.norm(X, axis=1), np.linalg.norm(Z, axis=1)
-        x_safe = np.where(x_norms > 0, x_norms, np.inf)
-        z_safe = np.where(z_norms > 0, z_norms, np.inf)
-        along = W @ (Z / z_safe[:, None])
-        K = (W * self.gram(X, Z)).sum(axis=1)
-        return np.asarray((along - K[:, None] * X / x_safe[:, None]) / x_safe[:, None])
+        x_norms = np.linalg.norm(X, axis=1, keepdims=True)
+        z_norms = np.linalg.norm(Z, axis=1, keepdims=True)
+        x_norms[x_norms == 0] = z_norms[z_norms == 0] = np.inf
+        K = (W * self.gram(X, Z)).sum(axis=1, keepdims=True)
+        return np.asarray((W @ (Z / z_norms) - K * X / x_norms) / x_norms)
 
 
 def _divide(rows: Rows, lengths: FloatArray) -> Rows:

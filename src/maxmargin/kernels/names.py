@@ -73,7 +73,7 @@ def as_kernel(
 
 
 def refuse_for_objects(parameters: dict[str, Any], defaults: dict[str, Any]) -> None:
-    """Raise if one is not at its default: a Kernel object has parameters of its own."""
+    """Raise if one is not at its default: a Kernel object has its own parameters."""
     for name, value in parameters.items():
         if value is not defaults[name] and value != defaults[name]:
             raise ValueError(

@@ -80,18 +80,15 @@ class Precomputed(Kernel):
 
     def rounding(self, a: PreparedRows) -> Floats:
         """Return the asymmetry of the matrix given."""
-        table = a.parts[0]
-        K = table.values
+        K, numbers = a.parts[0].values, a.parts[0].numbers
         if K.shape[0] != K.shape[1]:
             return np.zeros(len(a))
-        apart = abs(K - K.T)
-        worst = np.asarray(apart.max(axis=1).todense() if sp.issparse(K) else apart.max(axis=1))
+        worst = abs(K - K.T).max(axis=1)
+        worst = np.asarray(worst.todense() if sp.issparse(K) else worst).ravel()
         lengths = np.sqrt(np.maximum(K.diagonal().astype(np.float64), 0.0))
         least = float(np.finfo(np.float64).eps) * lengths * lengths[lengths > 0].min(initial=1.0)
-        off = np.divide(
-            worst.ravel(), least, out=np.where(worst.ravel() > 0, np.inf, 0.0), where=least > 0
-        )
-        return np.asarray(off[table.numbers], np.float64)
+        off = np.divide(worst, least, out=np.where(worst > 0, np.inf, 0.0), where=least > 0)
+        return np.asarray(off[numbers], np.float64)
 
 
 def asymmetry(K: Any) -> float:
@@ -107,10 +104,8 @@ def is_symmetric(K: Any) -> bool:
 
 def _span(numbers: npt.NDArray[np.intp]) -> Index:
     """Return consecutive numbers as a slice, which needs no copy."""
-    if len(numbers) and numbers[-1] - numbers[0] == len(numbers) - 1:
-        span = slice(int(numbers[0]), int(numbers[-1]) + 1)
-        if (np.diff(numbers) == 1).all():
-            return span
+    if len(numbers) and (np.diff(numbers) == 1).all():
+        return slice(int(numbers[0]), int(numbers[-1]) + 1)
     return numbers
 
 

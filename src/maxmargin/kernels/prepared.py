@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from maxmargin import loops
+from maxmargin.loops.records import read_only
 
 FloatArray = npt.NDArray[np.floating[Any]]
 Index = slice | npt.NDArray[np.intp]
@@ -91,13 +92,6 @@ class SparseRows:
 Rows = FloatArray | SparseRows
 
 
-def _read_only(values: FloatArray) -> FloatArray:
-    """Return a C-contiguous read-only view: loops are compiled once for all arrays."""
-    view = np.ascontiguousarray(values).view()
-    view.flags.writeable = False
-    return view
-
-
 def as_matrix(rows: Rows) -> Any:
     """Return rows as an array or as a CSR matrix."""
     return rows.matrix if isinstance(rows, SparseRows) else rows
@@ -153,7 +147,7 @@ def fill_products(a: "PreparedRows", b: "PreparedRows", out: FloatArray) -> None
     if isinstance(x, SparseRows) or isinstance(z, SparseRows):
         fill_sums(loops.kernel_tiles.Products(), x, z, out)
     elif a.is_steady:
-        loops.kernel_tiles.products(_read_only(x), _read_only(z.T), out)
+        loops.kernel_tiles.products(read_only(x), read_only(z.T), out)
     else:
         np.matmul(x, z.T, out=out)
 
@@ -161,7 +155,7 @@ def fill_products(a: "PreparedRows", b: "PreparedRows", out: FloatArray) -> None
 def fill_sums(measure: Any, x: Rows, z: Rows, out: FloatArray) -> None:
     """Fill a tile with Σₖ term(xᵢₖ, zⱼₖ); of sparse rows, over the columns that both store."""
     if not isinstance(x, SparseRows) and not isinstance(z, SparseRows):
-        loops.kernel_tiles.dense_sums(measure, _read_only(x), _read_only(z.T), out)
+        loops.kernel_tiles.dense_sums(measure, read_only(x), read_only(z.T), out)
         return
     left, right = (
         rows if isinstance(rows, SparseRows) else SparseRows.of(sp.csr_array(rows))
@@ -199,7 +193,8 @@ class Source:
         """The rows as finite numbers: float32 stays, everything else becomes float64."""
         X = check_array(self.given, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         if not sp.issparse(X):
-            return _read_only(X)
+            dense: FloatArray = read_only(X)
+            return dense
         X.check_format(full_check=True)  # the loops trust the indices
         if not X.has_canonical_format:
             X = X.copy()
@@ -295,7 +290,8 @@ class PreparedRows:
     is_steady = False  # whether values must not depend on the tile: see ``steady``
 
     def __init__(self, source: Source, *parts: Any) -> None:
-        self.size, self.width = source.shape[0], source.width
+        shape = source.shape
+        self.size, self.width = shape[0], shape[1] if len(shape) == 2 else None
         self.dtype, self.origin = source.dtype, source.origin
         self.parts: tuple[Any, ...] = parts
 

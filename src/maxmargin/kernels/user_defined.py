@@ -11,7 +11,6 @@ from maxmargin.kernels.dot_products import Linear
 from maxmargin.kernels.prepared import (
     FloatArray,
     PreparedRows,
-    Rows,
     Source,
     SparseRows,
     as_dense,
@@ -62,16 +61,15 @@ class FromMap(Linear):
                 f"FromMap: phi must return a row of features for each of {n} rows, "
                 f"got shape {rows.shape}"
             )
-        return PreparedRows(source, rows if self.weights is None else self._weigh(rows))
-
-    def _weigh(self, rows: Rows) -> Rows:
-        weights = np.asarray(self.weights, rows.dtype)
-        if weights.shape != rows.shape[1:] or not np.isfinite(weights).all():
-            raise ValueError(
-                f"FromMap: weights must be one finite number for each of {rows.shape[1]} "
-                f"features, got {self.weights!r}"
-            )
-        return Source(as_matrix(rows) @ sp.diags_array(weights)).rows
+        if self.weights is not None:
+            weights = np.asarray(self.weights, rows.dtype)
+            if weights.shape != rows.shape[1:] or not np.isfinite(weights).all():
+                raise ValueError(
+                    f"FromMap: weights must be one finite number for each of {rows.shape[1]} "
+                    f"features, got {self.weights!r}"
+                )
+            rows = Source(as_matrix(rows) @ sp.diags_array(weights)).rows
+        return PreparedRows(source, rows)
 
     def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
         """Fill a tile with dot products of features."""

@@ -83,9 +83,9 @@ class Gram:
 
     @cached_property
     def _shared(self) -> tuple[PreparedRows, FloatArray | None]:
-        """The rows for blocks of the tiles, and the matrix that problems share, if it is worth it.
+        """The rows for fast blocks, and the matrix that problems share, if it is worth having.
 
-        Where it would not fit into the memory, its values are the same all the same.
+        If the matrix does not fit into the memory, blocks have the same values to the last bit.
         """
         if len(self) > _MOST_SHARED or self.cheap:
             return self.tiles, None
