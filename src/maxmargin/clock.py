@@ -61,22 +61,13 @@ class OutOfTimeError(Exception):
 class Limit:
     """When the work of a call must end, in whatever threads it is done.
 
-    Parameters
-    ----------
-    end : float
-        As ``now`` will say it, and no later than the thread that makes this limit may work already;
-        infinity: never.
-
-    Attributes
-    ----------
-    cancelled : bool
-        Whether the work must end right away, as after an error or Ctrl-C in one of its threads.
+    It ends when ``now`` is ``end``, and no later than the thread that makes the limit may work.
     """
 
     def __init__(self, end: float = math.inf) -> None:
         self.outer: Limit | None = _thread.limit
         self.end: float = end if self.outer is None else min(end, self.outer.end)
-        self.cancelled = False
+        self.cancelled = False  # True after an error or Ctrl-C: the work must end right away
 
 
 class _Thread(threading.local):

@@ -71,7 +71,7 @@ def usual_threads() -> int:
 
 
 class _Worker(threading.local):
-    busy = False  # whether this thread works on shared work already
+    busy = False  # whether this thread has a share of the work of several threads already
 
 
 _worker = _Worker()
@@ -83,11 +83,12 @@ def share_work(each: Callable[[Any], None], todo: deque[Any], threads: int) -> N
     All of them work under the time limit of this thread. After an error in one of them, or Ctrl-C
     in this one, the others stop at their next ``clock.check``.
     """
+    helping = 0 if _worker.busy else threads - 1  # workers that wait for workers might wait forever
     limit = clock.Limit()
     errors: list[BaseException] = []  # the first is the cause of all others
 
     def work() -> None:
-        before, _worker.busy = _worker.busy, True
+        before, _worker.busy = _worker.busy, _worker.busy or helping > 0
         try:
             with clock.under(limit):
                 while todo:
@@ -103,8 +104,6 @@ def share_work(each: Callable[[Any], None], todo: deque[Any], threads: int) -> N
         finally:
             _worker.busy = before
 
-    # Workers that waited for workers could wait for each other.
-    helping = 0 if _worker.busy else threads - 1
     helpers = [worker_pool(helping).submit(work) for _ in range(helping)]
     try:
         work()

@@ -90,7 +90,8 @@ class RBF(KernelWithGamma):
             factor = out.dtype.type(2 * self._gamma * LOG2_E)
             loops.kernel_tiles.exponential_of_sums(out, factor, x_norms, z_norms)
         else:
-            x, z = as_dense(x).astype(np.float64), as_dense(z).astype(np.float64)
+            x = as_dense(x).astype(np.float64, copy=False)
+            z = as_dense(z).astype(np.float64, copy=False)
             fill_sums(loops.kernel_tiles.Squares(), x, z, out)
             loops.kernel_tiles.exponential(out, -self._gamma * LOG2_E)
 

@@ -130,16 +130,7 @@ class SymmetricProduct:
 
         (KV)_I = Σ_J K_IJ V_J,    (KV)_J += K_IJᵀ V_I  for the tiles I < J
 
-    Parameters
-    ----------
-    kernel : Kernel
-        With numbers for all its parameters.
-    rows : PreparedRows
-        The rows a, in the type to compute in.
-    threads : int, optional
-        As in ``Kernel.block``.
-    keep : bool
-        Whether to store the tiles of the first product for the following ones.
+    With ``keep``, the tiles of the first product are stored for the following ones.
     """
 
     def __init__(
