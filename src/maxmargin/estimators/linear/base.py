@@ -29,6 +29,7 @@ class LinearMachine(Machine):
     """Base of LinearSVC and LinearSVR: f(x) = w·x + b with a certificate."""
 
     _losses: ClassVar[tuple[str, ...]]
+    _forgotten = ("status_", "trace_", "_learners")
 
     def distance(self, X: Any) -> Floats:
         """Return the signed distance f/‖w‖ of each row from the plane(s); 0/0 is 0."""
@@ -56,10 +57,6 @@ class LinearMachine(Machine):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    def _forget(self) -> None:
-        super()._forget()
-        self.__dict__.pop("_learners", None)
 
     def _raw_scores(self, X: Any) -> Floats:
         X = check_rows(self, X, reset=False)

@@ -20,11 +20,8 @@ from maxmargin.problems.problem import MulticlassProblem, Point
 from maxmargin.solve import Callback, Result
 from maxmargin.validation.data import (
     LARGEST_PRODUCT,
-    check_classes,
-    check_labels,
+    check_classification,
     check_rows,
-    check_weights,
-    class_indices,
     refuse_overflow,
 )
 from maxmargin.validation.parameters import check_choice, check_number
@@ -187,15 +184,14 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
     def adopt(self, formulated: Formulated, results: list[Result]) -> Self:
         """Become the model that solutions of the problems stand for."""
         data = formulated.data
-        tasks = self._form().tasks(data)
+        tasks = data.tasks(self.multi_class)
         if tasks:
             self._adopt_tasks(data, tasks, results)
         else:
             self._adopt_joint(data, formulated.problems[0], results[0])
         used = np.isin(data.kept, self.support_)
         self.n_support_ = np.bincount(data.y[used], minlength=len(self.classes_))
-        self._report(results, data.X)
-        return self
+        return self._report(data, results)
 
     def _form(self) -> CSVCForm:
         l1_ratio = {"l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}[self.penalty]
@@ -205,18 +201,15 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
 
     def _training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
         X = check_rows(self, X, reset=reset)
-        y = check_labels(y, X.shape[0])
-        if reset:
-            self.classes_ = check_classes(self, y)
-        weight = check_weights(sample_weight, self.class_weight, self.classes_, y)
+        labels, weight, factors = check_classification(
+            self, y, X.shape[0], sample_weight, reset=reset
+        )
         if reset:
             refuse_overflow(self, X, largest_squared_norm(X), LARGEST_PRODUCT)
+        weight = weight * factors[labels]
         kept = np.flatnonzero(weight > 0)
         if len(kept) < len(weight):
-            X, y = X[kept], y[kept]
-            if reset:
-                check_classes(self, y)
-        labels = class_indices(self.classes_, y)
+            X, labels = X[kept], labels[kept]
         return Training(X, labels, weight[kept], kept, len(weight), self.classes_)
 
     def _adopt_joint(self, data: Training, problem: Any, result: Result) -> None:
@@ -272,7 +265,7 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
         problem = formulated.problems[0]
         if last and last[0].w.ndim == 2:  # of classes together
             b, beta = last[0].b, last[0].beta
-            same = len(problem) == len(beta) and not self._form().tasks(formulated.data)
+            same = len(problem) == len(beta) and not formulated.data.tasks(self.multi_class)
             fits = same and beta.shape[1] == problem.n_classes
             return [Point(None, b, beta)] if fits else [Point() for _ in formulated.problems]
         return super()._starts(formulated, last)

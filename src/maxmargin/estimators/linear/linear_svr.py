@@ -166,8 +166,7 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         self.support_kind_ = np.where(on_tube, "on the tube", "outside")
         self.alpha_ = self._spread_out(np.abs(solution.beta), data.kept, data.n_rows)
         self.slack_ = self._spread_out(excess, data.kept, data.n_rows)
-        self._report(results, data.X)
-        return self
+        return self._report(data, results)
 
     def predict(self, X: Any) -> Floats:
         """Return f(x) = w·x + b of each row."""

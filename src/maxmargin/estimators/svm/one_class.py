@@ -9,10 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.callbacks import with_callbacks
-from maxmargin.estimators.formulations import OneClassForm, Training
+from maxmargin.estimators.formulations import OneClassForm, SolvedPlane, Training
 from maxmargin.estimators.svm.base import KernelMachine
 from maxmargin.solve import Callback, Result, recertified
 from maxmargin.validation.data import regression_weights
+from maxmargin.validation.parameters import check_number
 
 _ON_MARGIN = 1e-5  # slack, in units of ρ, up to which a row counts as lying on the boundary
 _SMALL = 1000  # rows up to which the boundary is found to rounding
@@ -162,7 +163,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     def check_parameters(self) -> None:
         """Raise if a parameter has no value that it may have."""
         super().check_parameters()
-        self._check_share()
+        check_number(self, "nu", above=0, at_most=1)
 
     def _check_targets(
         self, y: Any, n_rows: int, sample_weight: Any, reset: bool
@@ -173,20 +174,22 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     def _form(self) -> OneClassForm:
         return OneClassForm(float(self.nu))
 
-    def _keep_targets(self, data: Training, used: Ints) -> None:
+    def _keep_support(self, data: Training, problems: list[Any], planes: list[SolvedPlane]) -> Ints:
+        used = super()._keep_support(data, problems, planes)
         weight, total = data.weight[used], float(data.weight.sum())
         self.support_fraction_ = float(weight.sum()) / total
         # Outliers have a full dual; of rows on the boundary itself some may be a rounding error
         # below, but they do not.
         self._full = self.dual_coef_[0] >= weight
         self._shares = weight / total
+        return used
 
-    def _as_stored(self, problems: list[Any], results: list[Result]) -> list[Result]:
+    def _as_stored(self, problems: list[Any], results: list[Result]) -> tuple[list[Result], str]:
         lift = self._lift()
         if not lift > 0 or self.shape_fit_[0] > _SMALL:
-            return results
+            return results, ""
         self.intercept_ = self.intercept_ + lift
-        return [recertified(problems[0], results[0], self.intercept_, float(self.tol))]
+        return [recertified(problems[0], results[0], self.intercept_, float(self.tol))], ""
 
     @property
     def _slacks(self) -> Floats:
