@@ -1,4 +1,4 @@
-"""The one loop: it draws iterates from a solver, counts, watches the clock, and decides to stop."""
+"""The one driver: it plans solvers, draws their iterates, watches the clock, stops and certifies."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,7 +39,7 @@ Callback = Callable[[Progress], Any]
 
 @dataclass(frozen=True)
 class Settings:
-    """What an estimator's parameters say about solving."""
+    """The parameters of an estimator that concern solving."""
 
     solver: str = "auto"
     tol: float = 1e-4
@@ -63,7 +63,7 @@ _POLISHED_DUALS = 1000  # the same of a kernel machine, by its dual variables
 _POLISH = 100  # iterations
 _SINGLE_MARGIN = 0.6  # of tol, aimed at by float32, so that the certificate in float64 holds
 _MARGIN = 0.97  # of tol, aimed at by linear machines, so that there is room for rounding
-_MOST_FACTORISED = 2 * MOST_ROWS  # variables: beyond that nobody need count rows
+_MOST_FACTORISED = 2 * MOST_ROWS  # variables, beyond which rows are not even counted
 _CHECKS = 50  # that pairs have at a small problem before Newton's method takes over
 _FEW_CHECKS = 8  # the same if Newton's method is likely to be better
 
@@ -437,7 +437,7 @@ class Budget:
             self._share = self._end, self._last
 
     def begin(self, problem: AnyProblem, problems: int) -> None:
-        """Give a problem its share, where so many are still to be solved, this one among them."""
+        """Give a problem its share; ``problems`` are still to be solved, this one included."""
         if self._last is None:
             return
         now = clock.now()

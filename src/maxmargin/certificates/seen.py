@@ -74,7 +74,7 @@ class Seen(Protocol):
         ...
 
     def imbalance_cost(self, off: Floats) -> float:
-        """Return what D loses at most while the sums of groups, off by so much, are mended."""
+        """Return the most that D loses while the sums of groups, off by ``off``, are mended."""
         ...
 
     def store(self, b: Floats) -> tuple[Floats, Floats]:
@@ -203,7 +203,7 @@ def _with_constant(implied: Combination, constant: float, beta: Floats) -> Combi
 
 
 def centre_of(features: LinearFeatures, *, free: bool) -> Floats:
-    """Return a point to measure rows from: 0, unless differences would drown in rounding there."""
+    """Return a point to measure rows from: 0, unless rounding would swamp differences there."""
     X = features.X
     if sp.issparse(X) or not free:
         return np.zeros(X.shape[1])
@@ -315,7 +315,7 @@ class Expansion(NamedTuple):
 def expansions(
     kernel: Kernel, rows: PreparedRows, coefficients: Floats, *, partial: bool = False
 ) -> list[Expansion]:
-    """Return the functions with these coefficients, one a column.
+    """Return the functions with these coefficients, one per column.
 
     With ``partial``, a time limit may leave scores unknown, those of rows without a coefficient
     first. As |f(x)| ≤ ‖w‖√K(x, x), there is a bound on them, and on ‖w‖² = Σ aⱼf(xⱼ): with A the

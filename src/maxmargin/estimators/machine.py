@@ -1,4 +1,4 @@
-"""What all machines share that are fitted by solving problems: check, state, solve, adopt."""
+"""Base of all machines that are fitted by solving problems: check, state, solve, adopt."""
 
 import warnings
 from dataclasses import dataclass
@@ -96,7 +96,7 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
         )
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has no value that it may have."""
+        """Raise an error if a parameter has an invalid value."""
         raise NotImplementedError
 
     def _training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
@@ -120,7 +120,7 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
         raise NotImplementedError
 
     def _report(self, data: Training, results: list[Result], doubt: str = "") -> Self:
-        """Set what is said about solving, and warn when it ended without what was asked for.
+        """Set the attributes about solving, and warn if it stopped short of what was asked for.
 
         ``doubt`` is a sentence on what is wrong with the optimum itself.
         """

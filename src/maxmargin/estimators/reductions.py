@@ -1,4 +1,4 @@
-"""Several classes as several questions with two answers."""
+"""Several classes as several problems with two classes."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -71,7 +71,7 @@ class ScoresOnly:
 
 
 def combined_scores(scores: Floats, tasks: list[tuple[int, int]], n_classes: int) -> Floats:
-    """Return one score a class from the scores of the tasks (positive, negative), a column each.
+    """Return one score per class from the scores of the tasks, a column for each.
 
     One against the rest: the scores themselves. One against one: the number of pairs won, plus
     less than a half for the sum of all its scores, which breaks ties. A class that takes part in no

@@ -11,7 +11,7 @@ from maxmargin.problems.rounding import EPS, total
 _BALANCED = 64 * EPS  # of the duals: sums that are off by no more are left as they are
 _AT_BOUND = 1e-9  # duals within this part of the largest of their bound are taken to be there
 _SNAPPED = 1e-12  # of the distance of its bounds, by which a dual may miss one through rounding
-_FLAT = 1e-12  # a slope below this part of all slopes is none: rounding of sums
+_FLAT = 1e-12  # a slope below this part of all slopes is rounding of sums
 
 
 def best_intercept(loss: Loss, scores: Floats, near: float, pull: float = 0.0) -> float:
@@ -125,7 +125,7 @@ def _summing_to(wanted: float, beta: Floats, low: Floats, high: Floats) -> Float
     heavier = sign * beta > 0
     weight, others = float(np.abs(beta[heavier]).sum()), float(np.abs(beta[~heavier]).sum())
     if abs(excess) <= _BALANCED * (weight + others):
-        return beta  # scaling would move duals off their bounds for the sake of rounding
+        return beta  # scaling would move duals off their bounds to mend mere rounding
     if weight * (1 + _BALANCED) >= abs(excess):  # both are rounded sums
         beta[heavier] *= max(sign * wanted + others, 0.0) / weight
         return beta

@@ -1,4 +1,4 @@
-"""What linear machines share: parameters, solving, and what is said about the answer."""
+"""Base of the linear machines: parameters, features, warm starts, support vectors."""
 
 from typing import Any, ClassVar
 
@@ -65,7 +65,7 @@ class LinearMachine(Machine):
         return scores[:, 0] if self.coef_.ndim == 1 or len(self.coef_) == 1 else scores
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has no value that it may have."""
+        """Raise an error if a parameter has an invalid value."""
         check_choice(self, "loss", self._losses)
         check_cost(self)
         check_choice(self, "intercept", [kind.value for kind in Intercept])
@@ -104,7 +104,7 @@ class LinearMachine(Machine):
         return list(map(Solved, stated.problems, points, stated.rows))
 
     def _points(self, count: int) -> list[Point]:
-        """Return the model as so many solutions."""
+        """Return the model as the solutions of its problems."""
         duals = getattr(self, "_signed_duals", [None] * count)
         planes = zip(np.atleast_2d(self.coef_), self.intercept_, duals, strict=True)
         return [Point(w, float(b), beta) for w, b, beta in planes]

@@ -42,7 +42,7 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
     loss : {"hinge", "squared_hinge"}, default="hinge"
         What a row with slack ξ costs: ξ or ξ².
     dual : bool or "auto", default="auto"
-        Taken for the sake of scikit-learn's signature: every fit has a primal and a dual solution,
+        Accepted for compatibility with scikit-learn: every fit has a primal and a dual solution,
         and ``solver`` says how they are found. Refused as there: True with a penalty other than
         l2, and False with the hinge loss.
     C : float, default=1.0
@@ -231,7 +231,7 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
         self.margin_ = joint_margin(solution.w)
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has no value that it may have."""
+        """Raise an error if a parameter has an invalid value."""
         super().check_parameters()
         check_choice(self, "penalty", ("l2", "l1", "elasticnet"))
         check_choice(self, "multi_class", ("ovr", "ovo", "crammer_singer"))
@@ -319,7 +319,7 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
         return combined_scores(scores, self._pairs, len(self.classes_))
 
     def pairwise_scores(self, X: Any) -> Floats:
-        """Return the score of each binary problem, a column each, as ``coef_`` lists them."""
+        """Return the scores of all binary problems: one column for each row of ``coef_``."""
         return self._task_scores(X)
 
     def _task_scores(self, X: Any) -> Floats:

@@ -174,7 +174,7 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         return self._raw_scores(X)
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has no value that it may have."""
+        """Raise an error if a parameter has an invalid value."""
         super().check_parameters()
         check_number(self, "epsilon", at_least=0)
         if self.dual != "auto" and not self.dual and self.loss == "epsilon_insensitive":

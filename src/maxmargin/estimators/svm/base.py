@@ -1,4 +1,4 @@
-"""What kernel machines share: from rows to problems, and from solutions to a model.
+"""Base of the kernel machines: from rows to problems, and from solutions to a model.
 
 Duals and coefficients of a model lie in arrays (side, row): a row has a dual for each pair of
 classes that its own is in, or one for either edge of a tube.
@@ -57,11 +57,11 @@ class KernelMachine(KernelExpansion):
         self._solved = np.arange(len(planes))
 
     def _lay_out(self, data: Training, values: list[Floats]) -> Floats:
-        """Return values by variable, one array a problem, as values by (side, row)."""
+        """Return values by variable, one array per problem, as values by (side, row)."""
         return values[0].reshape(-1, len(data))
 
     def _gather(self, data: Training, values: Floats) -> list[Floats]:
-        """Return values by (side, row) as they are by variable, one array a problem."""
+        """Return values by (side, row) as values by variable, one array per problem."""
         del data
         return [values.ravel()]
 
@@ -329,7 +329,7 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
     break_ties: bool
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has no value that it may have."""
+        """Raise an error if a parameter has an invalid value."""
         super().check_parameters()
         probability: Any = getattr(self, "probability", False)
         if probability is not False and not (

@@ -1,4 +1,4 @@
-"""A function by its support vectors, f(x) = Σ aᵢ K(xᵢ, x) + b, and the rows it is asked about."""
+"""Kernel expansions f(x) = Σ aᵢ K(xᵢ, x) + b: parameters, input checks and prediction."""
 
 from numbers import Integral
 from typing import Any, ClassVar
@@ -86,7 +86,7 @@ class KernelExpansion(KernelInput, Machine):
     _weights_of: Floats  # and the coefficients it belongs to
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has no value that it may have."""
+        """Raise an error if a parameter has an invalid value."""
         self._named_kernel()
         check_number(self, "tol", at_least=0)
         if not (isinstance(self.max_iter, Integral) and self.max_iter == -1):
@@ -106,7 +106,7 @@ class KernelExpansion(KernelInput, Machine):
         return None if self.cache_size is None else int(float(self.cache_size) * (1 << 20))
 
     def _coefficients(self) -> Floats:
-        """Return the coefficients of the support vectors in each score, a column each."""
+        """Return the coefficients of the support vectors, one column for each score."""
         return np.asarray(self.dual_coef_, dtype=np.float64).T
 
     def _is_linear(self, kernel: Kernel) -> bool:
@@ -158,7 +158,7 @@ class KernelExpansion(KernelInput, Machine):
         return np.asarray(distances[:, 0] if distances.shape[1] == 1 else distances)
 
     def pairwise_scores(self, X: Any) -> Floats:
-        """Return f of each plane, a column each, as ``intercept_`` lists them."""
+        """Return the scores f of all planes: one column for each entry of ``intercept_``."""
         check_is_fitted(self)
         self._refuse_altered()
         X = self._check_input(X, reset=False)
@@ -191,7 +191,7 @@ class KernelExpansion(KernelInput, Machine):
     def _products(self) -> Floats:
         """Return w·φ(x) of the support vectors, a column for each score.
 
-        As dear as a prediction, they are computed when somebody asks for them, and then kept.
+        Computed on first use and cached: this costs as much as one prediction.
         """
         known = _PRODUCTS.get(self)
         same = known and known[0] is self.support_vectors_

@@ -1,4 +1,4 @@
-"""The support vector classifier that is told a share of margin errors in the place of C."""
+"""The support vector classifier with a share ν of margin errors instead of a cost C."""
 
 from typing import Any, Self
 
@@ -35,7 +35,7 @@ class NuSVC(KernelClassifier):
     coef0 : float, default=0.0
         For "poly" and "sigmoid".
     shrinking : bool, default=True
-        Taken for the sake of scikit-learn's signature: it has no effect on the answer.
+        Accepted for compatibility with scikit-learn; it has no effect.
     probability : False, default=False
         True is refused, as in SVC.
     tol : float, default=1e-4
@@ -160,7 +160,7 @@ class NuSVC(KernelClassifier):
         return self._fit(X, y, sample_weight)
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has no value that it may have."""
+        """Raise an error if a parameter has an invalid value."""
         super().check_parameters()
         check_number(self, "nu", above=0, at_most=1)
 

@@ -32,7 +32,7 @@ class NuSVR(KernelRegressor):
     coef0 : float, default=0.0
         For "poly" and "sigmoid".
     shrinking : bool, default=True
-        Taken for the sake of scikit-learn's signature: it has no effect on the answer.
+        Accepted for compatibility with scikit-learn; it has no effect.
     tol : float, default=1e-4
         Relative duality gap at which the answer is good enough, ≥ 0.
     cache_size : float or None, default=None
@@ -151,7 +151,7 @@ class NuSVR(KernelRegressor):
         return self._fit(X, y, sample_weight)
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has no value that it may have."""
+        """Raise an error if a parameter has an invalid value."""
         super().check_parameters()
         check_cost(self)
         check_number(self, "nu", above=0, at_most=1)

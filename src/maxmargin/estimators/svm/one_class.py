@@ -44,7 +44,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     nu : float, default=0.5
         Share of the rows (of their weight) that may be outliers, in (0, 1].
     shrinking : bool, default=True
-        Taken for the sake of scikit-learn's signature: it has no effect on the answer.
+        Accepted for compatibility with scikit-learn; it has no effect.
     cache_size : float or None, default=None
         Megabytes for kernel values, > 0; used if memory="auto". None: free memory decides.
     verbose : int or bool, default=False
@@ -150,7 +150,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
             Rows; float32 stays float32, sparse stays sparse. With kernel="precomputed" the square
             matrix of kernel values; with a function, whatever it takes.
         y : ignored
-            Here for the sake of pipelines.
+            Present for compatibility with pipelines.
         sample_weight : array-like of shape (n_samples,), optional
             How many times each row counts; a row of weight 0 is absent.
 
@@ -161,7 +161,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         return self._fit(X, None, sample_weight)
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has no value that it may have."""
+        """Raise an error if a parameter has an invalid value."""
         super().check_parameters()
         check_number(self, "nu", above=0, at_most=1)
 
