@@ -1,4 +1,4 @@
-"""The one driver: it plans solvers, draws their iterates, watches the clock, stops and certifies."""
+"""The one driver: it plans solvers, runs them, watches the clock, decides to stop, certifies."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence

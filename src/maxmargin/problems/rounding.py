@@ -29,7 +29,7 @@ class Bounded(NamedTuple):
 
 
 def half(count: float) -> float:
-    """Return how many ε a sum of ``count`` products may be off by, whatever the order of summation."""
+    """Return how many ε a sum of ``count`` products may be off by, in any order of summation."""
     return 0.51 * count
 
 
