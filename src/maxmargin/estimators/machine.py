@@ -89,7 +89,9 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
         for name in self._forgotten:  # whatever fails from here on leaves it unfitted
             self.__dict__.pop(name, None)
         formulated = self._state(X, y, sample_weight)
-        starts = self._starts(formulated, last)
+        starts = [Point()] * len(formulated.problems)
+        if last is not None:
+            starts = self._starts(formulated, last) or starts
         budget = Budget(self.max_time, began)
         return self.adopt(
             formulated, solve_all(formulated.problems, starts, solver_settings(self), budget)
@@ -115,8 +117,8 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
         """Return what the last fit leaves to a warm start."""
         raise NotImplementedError
 
-    def _starts(self, formulated: Formulated, last: Any) -> list[Point]:
-        """Return where to start each problem."""
+    def _starts(self, formulated: Formulated, last: Any) -> list[Point] | None:
+        """Return where to start each problem after the last fit; None if that says nothing."""
         raise NotImplementedError
 
     def _report(self, data: Training, results: list[Result], doubt: str = "") -> Self:

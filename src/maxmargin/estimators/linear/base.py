@@ -112,12 +112,12 @@ class LinearMachine(Machine):
     def _last(self) -> list[Point]:
         return self._points(len(self.intercept_)) if hasattr(self, "_signed_duals") else []
 
-    def _starts(self, formulated: Formulated, last: list[Point] | None) -> list[Point]:
-        """Return where to start each problem: at the last solution as far as shapes agree."""
+    def _starts(self, formulated: Formulated, last: list[Point]) -> list[Point] | None:
+        """Return the last solution as far as shapes agree."""
         problems = formulated.problems
         width = formulated.data.X.shape[1]
         if not last or len(last) != len(problems) or len(last[0].w) != width:
-            return [Point() for _ in problems]
+            return None
         return [
             point if len(point.beta) == problem.variables else Point(point.w, point.b)
             for problem, point in zip(problems, last, strict=True)

@@ -261,13 +261,13 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
             return [Point(*self._joint, self._signed_duals[0])]
         return super()._points(count)
 
-    def _starts(self, formulated: Formulated, last: list[Point] | None) -> list[Point]:
+    def _starts(self, formulated: Formulated, last: list[Point]) -> list[Point] | None:
         problem = formulated.problems[0]
         if last and last[0].w.ndim == 2:  # of classes together
             b, beta = last[0].b, last[0].beta
             same = len(problem) == len(beta) and not formulated.data.tasks(self.multi_class)
             fits = same and beta.shape[1] == problem.n_classes
-            return [Point(None, b, beta)] if fits else [Point() for _ in formulated.problems]
+            return [Point(None, b, beta)] if fits else None
         return super()._starts(formulated, last)
 
     def _adopt_tasks(self, data: Training, tasks: list[Task], results: list[Result]) -> None:

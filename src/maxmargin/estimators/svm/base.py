@@ -211,16 +211,16 @@ class KernelMachine(KernelExpansion):
             (self.coef_, self.intercept_) if linear else None,
         )
 
-    def _starts(self, formulated: Formulated, last: "Last | None") -> list[Point]:
-        """Return where to start each problem: at the last solution, as far as rows are the same."""
+    def _starts(self, formulated: Formulated, last: "Last") -> list[Point] | None:
+        """Return the last solution as far as rows are the same."""
         data, problems = formulated.data, formulated.problems
         classes = [] if data.classes is None else data.classes.tolist()
-        if last is None or last.classes != classes:
-            return [Point() for _ in problems]
+        if last.classes != classes:
+            return None
         labels = np.zeros(len(data), dtype=np.int64) if data.classes is None else data.y
         duals = known_duals(data, self.kernel_, labels, last)
         if duals is None:
-            return [Point() for _ in problems]
+            return None
         starts = []
         for k, (problem, own) in enumerate(zip(problems, self._gather(data, duals), strict=True)):
             # Rows that came, went or changed their weight leave duals that are not feasible.
