@@ -16,6 +16,7 @@ from maxmargin.estimators.machine import Formulated
 from maxmargin.estimators.reductions import ScoresOnly, Task, best_classes, combined_scores
 from maxmargin.geometry import Hyperplane
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
+from maxmargin.problems.losses import support_kinds
 from maxmargin.problems.problem import MulticlassProblem, Point
 from maxmargin.solve import Callback, Result
 from maxmargin.validation.data import (
@@ -25,8 +26,6 @@ from maxmargin.validation.data import (
     refuse_overflow,
 )
 from maxmargin.validation.parameters import check_choice, check_number
-
-_ON_MARGIN = 1e-5  # slack up to which a support vector counts as lying on the margin
 
 
 class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
@@ -302,9 +301,7 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
         slack = np.atleast_2d(self.slack_)[:, self.support_]
         joint = len(self.classes_) > 2 and self.slack_.ndim == 1
         beta = np.ones(slack.shape) if joint else self.dual_coef_
-        kinds = np.select(
-            [beta == 0, slack <= _ON_MARGIN, slack <= 1.0], ["", "margin", "inside"], "wrong side"
-        )
+        kinds = np.where(beta == 0, "", support_kinds(slack))
         return np.asarray(kinds if self.slack_.ndim == 2 else kinds[0])
 
     def decision_function(self, X: Any) -> Floats:

@@ -24,6 +24,7 @@ from maxmargin.kernels import Kernel, Linear
 from maxmargin.problems.duality import within_groups
 from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.gram import Gram
+from maxmargin.problems.losses import ON_EDGE, support_kinds
 from maxmargin.problems.problem import Point, Status
 from maxmargin.solve import Result
 from maxmargin.validation.data import (
@@ -318,9 +319,6 @@ def _marks(X: Any, labels: Ints) -> list[bytes]:
 # ------------------------------------------------------------------- classes
 
 
-_ON_MARGIN = 1e-5  # slack up to which a support vector counts as lying on the margin
-
-
 class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
     """Base of SVC and NuSVC: pairs of classes, votes, and how duals are laid out."""
 
@@ -426,12 +424,7 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
     def support_kind_(self) -> npt.NDArray[np.str_]:
         """What kind of support vector each is, in each problem."""
         check_is_fitted(self)
-        slacks = self._slacks
-        kinds = np.select(
-            [self.dual_coef_ == 0, slacks <= _ON_MARGIN, slacks <= 1.0],
-            ["", "margin", "inside"],
-            "wrong side",
-        )
+        kinds = np.where(self.dual_coef_ == 0, "", support_kinds(self._slacks))
         return np.asarray(self._by_pair(kinds))
 
     @property
@@ -485,9 +478,6 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
 # ------------------------------------------------------------------- numbers
 
 
-_ON_TUBE = 1e-5  # error beyond ε, in spreads of y, up to which a row counts as lying on the tube
-
-
 class KernelRegressor(RegressorMixin, KernelMachine):
     """Base of SVR and NuSVR."""
 
@@ -515,7 +505,7 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     @property
     def support_kind_(self) -> npt.NDArray[np.str_]:
         """What kind of support vector each is."""
-        return np.where(self._slacks <= _ON_TUBE * self._spread, "on the tube", "outside")
+        return np.where(self._slacks <= ON_EDGE * self._spread, "on the tube", "outside")
 
     @property
     def margin_(self) -> float:

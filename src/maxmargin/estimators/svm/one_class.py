@@ -11,11 +11,11 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.formulations import OneClassForm, SolvedPlane, Training
 from maxmargin.estimators.svm.base import KernelMachine
+from maxmargin.problems.losses import ON_EDGE
 from maxmargin.solve import Callback, Result, recertified
 from maxmargin.validation.data import regression_weights
 from maxmargin.validation.parameters import check_number
 
-_ON_MARGIN = 1e-5  # slack, in units of ρ, up to which a row counts as lying on the boundary
 _SMALL = 1000  # rows up to which the boundary is found to rounding
 _ROUNDING = 1e-12  # of ρ, in scores
 _LIFT, _LIFT_OF_TOL = 1e-9, 0.01  # the largest part of ρ that counts as rounding, or of tol
@@ -204,7 +204,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     @property
     def support_kind_(self) -> npt.NDArray[np.str_]:
         """What kind of support vector each is."""
-        near = self._slacks <= _ON_MARGIN * abs(float(self.intercept_[0]))
+        near = self._slacks <= ON_EDGE * abs(float(self.intercept_[0]))
         return np.where(near, "margin", "outside")
 
     @property
