@@ -56,3 +56,20 @@ def test_threads_change_no_bit(threads: int) -> None:
     every, weights = np.arange(700), np.linspace(-1, 1, 700)
     assert_array_equal(one.materialize(), more.materialize())
     assert_array_equal(one.dot(weights, every), more.dot(weights, every))
+
+
+@pytest.mark.parametrize("memory", [1, None])
+@pytest.mark.parametrize("columns", [9, 70])
+def test_fast_blocks_are_parts_of_the_matrix_whatever_the_memory(
+    columns: int, memory: int | None
+) -> None:
+    X = np.random.default_rng(3).standard_normal((2100, columns))  # enough rows for float32
+    gram = Gram(RBF(0.01), X, memory=memory)
+    i, every = np.arange(5, 300, 7), np.arange(2100)
+    K = RBF(0.01).gram(X)
+    assert_allclose(gram.block(i, i, fast=True), K[np.ix_(i, i)], atol=1e-5)
+    assert_allclose(gram.block(every, every, fast=True), K, atol=1e-5)
+    assert gram.block(i, i, fast=True).dtype == gram.tiles.dtype == np.float32
+    if columns == 70:  # values are shared, or would be if they fitted
+        again = Gram(RBF(0.01), X).block(i, i, fast=True)
+        assert_array_equal(gram.block(i, i, fast=True), again)
