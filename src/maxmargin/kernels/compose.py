@@ -132,8 +132,7 @@ class MemberList(Composition):
     def diagonal(self, a: PreparedRows) -> FloatArray:
         """Join the diagonals of the members."""
         values = (m.diagonal(x) for m, x in zip(self._members, a.parts, strict=True))
-        joined: FloatArray = reduce(self._join, values)
-        return joined
+        return np.asarray(reduce(self._join, values))
 
     def rounding(self, a: PreparedRows) -> Floats:
         """Return the largest rounding of terms, or the sum over factors, plus an ε for each."""

@@ -197,8 +197,7 @@ class Cosine(Linear):
 
     def diagonal(self, a: PreparedRows) -> FloatArray:
         """Return 1, or 0 for a row of zeros."""
-        ones: FloatArray = (a.parts[1] > 0).astype(a.dtype)
-        return ones
+        return np.asarray(a.parts[1] > 0, a.dtype)
 
     def weighted_gradient(self, X: Floats, Z: Floats, W: Floats) -> Floats:
         """Use ∂K/∂x = (z/‖z‖ − K x/‖x‖)/‖x‖, and 0 for a row of zeros."""

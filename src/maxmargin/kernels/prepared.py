@@ -99,14 +99,12 @@ def as_matrix(rows: Rows) -> Any:
 
 def as_dense(rows: Rows) -> FloatArray:
     """Return rows as an array, sparse ones with their zeros written out."""
-    dense: FloatArray = rows.matrix.toarray() if isinstance(rows, SparseRows) else rows
-    return dense
+    return np.asarray(rows.matrix.toarray() if isinstance(rows, SparseRows) else rows)
 
 
 def stored_numbers(rows: Rows) -> FloatArray:
     """Return all numbers, of sparse rows only those that are stored."""
-    numbers: FloatArray = rows.matrix.data if isinstance(rows, SparseRows) else rows
-    return numbers
+    return np.asarray(rows.matrix.data if isinstance(rows, SparseRows) else rows)
 
 
 def squared_norms(rows: Rows) -> FloatArray:
@@ -115,8 +113,7 @@ def squared_norms(rows: Rows) -> FloatArray:
         norms = rows.sum_each(np.square)
     else:
         norms = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
-    typed: FloatArray = norms.astype(rows.dtype)
-    return typed
+    return np.asarray(norms, rows.dtype)
 
 
 def absolute_sums(rows: Rows) -> FloatArray:
@@ -125,8 +122,7 @@ def absolute_sums(rows: Rows) -> FloatArray:
         sums = rows.sum_each(np.abs)
     else:
         sums = np.abs(rows).sum(axis=1, dtype=np.float64)
-    typed: FloatArray = sums.astype(rows.dtype)
-    return typed
+    return np.asarray(sums, rows.dtype)
 
 
 def count_terms(rows: Rows) -> int:
@@ -157,10 +153,8 @@ def fill_sums(measure: Any, x: Rows, z: Rows, out: FloatArray) -> None:
     if not isinstance(x, SparseRows) and not isinstance(z, SparseRows):
         loops.kernel_tiles.dense_sums(measure, read_only(x), read_only(z.T), out)
         return
-    left, right = (
-        rows if isinstance(rows, SparseRows) else SparseRows.of(sp.csr_array(rows))
-        for rows in (x, z)
-    )
+    left = x if isinstance(x, SparseRows) else SparseRows.of(sp.csr_array(x))
+    right = z if isinstance(z, SparseRows) else SparseRows.of(sp.csr_array(z))
     whole = left.shared.by_rows
     by_rows = whole._replace(indptr=whole.indptr[left.start : left.stop + 1])
     loops.kernel_tiles.sparse_sums(measure, by_rows, right.shared.by_columns, right.start, out)
@@ -193,8 +187,7 @@ class Source:
         """The rows as finite numbers: float32 stays, everything else becomes float64."""
         X = check_array(self.given, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         if not sp.issparse(X):
-            dense: FloatArray = read_only(X)
-            return dense
+            return np.asarray(read_only(X))
         X.check_format(full_check=True)  # the loops trust the indices
         if not X.has_canonical_format:
             X = X.copy()
@@ -206,8 +199,7 @@ class Source:
         """The rows minus the origin: ‖x − x′‖² keeps the digits that a large mean would take."""
         if self.origin is None:
             return self.rows
-        shifted: FloatArray = as_dense(self.rows) - self.origin
-        return shifted
+        return np.asarray(as_dense(self.rows) - self.origin)
 
     @property
     def is_matrix(self) -> bool:
@@ -238,8 +230,7 @@ class Source:
         """Return the mean of dense rows, and None for sparse rows, which are never shifted."""
         if isinstance(self.rows, SparseRows):
             return None
-        mean: FloatArray = self.rows.mean(axis=0, dtype=np.float64).astype(self.rows.dtype)
-        return mean
+        return np.asarray(self.rows.mean(axis=0, dtype=np.float64), self.rows.dtype)
 
     def variance(self) -> float:
         """Return the variance of all entries, row i counting weight[i] times."""
