@@ -446,6 +446,10 @@ class Nearest:
         """‖point‖²."""
         return float(self.point @ self.point)
 
+    def all_weights(self, n: int) -> Floats:
+        """Return a weight for each of n rows, 0 for those not in the corral."""
+        return np.bincount(self.rows, self.weights, minlength=n).astype(np.float64, copy=False)
+
     @property
     def relative_gap(self) -> float:
         """The relative duality gap of the hard margin: 1 − (lowest/‖point‖²)²."""

@@ -10,7 +10,7 @@ from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.perceptron.base import LinearPerceptron
 from maxmargin.loops.records import Updates
-from maxmargin.solvers.perceptron import LinearLearner, compute_scores
+from maxmargin.solvers.perceptron import LinearLearner
 from maxmargin.validation.data import stacked
 
 _PRODUCTS = 2**22  # of a block of rows with all rows updated on: 32 MB
@@ -80,14 +80,14 @@ class Votes:
         """
         u = self.updates
         survival = np.diff(np.concatenate([[0.0], u.clock, [self.visits]]))
-        binary = len(self.start[1]) == 1
-        out = np.zeros((X.shape[0], len(self.start[1])))
+        weights, intercept = self.start[0].reshape(X.shape[1], -1), self.start[1]
+        out = np.zeros((X.shape[0], len(intercept)))
         size = max(1, _PRODUCTS // max(1, self.rows.shape[0]))
         for i in range(0, X.shape[0], size):
             block = X[i : i + size]
-            scores = compute_scores(block, *self.start)
-            products = _multiply(block, self.rows)
-            if binary:
+            scores = _multiply(block, weights) + intercept
+            products = _multiply(block, self.rows.T)
+            if len(intercept) == 1:
                 loops.perceptron.binary_votes(
                     products, u.row, u.step, survival, self.lift, scores[:, 0], out[i : i + size, 0]
                 )
@@ -100,7 +100,7 @@ class Votes:
 
 
 def _multiply(A: Any, B: Any) -> Floats:
-    products = A.astype(np.float64, copy=False) @ B.T
+    products = A.astype(np.float64, copy=False) @ B
     return np.ascontiguousarray(products.toarray() if sp.issparse(products) else products)
 
 
