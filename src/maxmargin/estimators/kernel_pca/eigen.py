@@ -17,7 +17,8 @@ from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.estimators.feature_maps.nystroem import limit_threads
 from maxmargin.estimators.kernel_pca.operators import CentredGram, Moments, measure_rounding
-from maxmargin.kernels import Kernel, Precomputed
+from maxmargin.kernels import PreparedRows
+from maxmargin.problems.gram import Gram
 from maxmargin.progress import Bar, progress
 from maxmargin.threads import one_blas_thread
 
@@ -32,7 +33,6 @@ class EigenSettings:
 
     dense_rows: int = 1000  # up to which LAPACK is as fast as anything
     dense_copies: int = 4  # of the matrix, that LAPACK needs
-    double_rows: int = 2000  # up to which a search in float32 would save nothing worth having
     blocks: int = 12  # in the basis, unless memory is short
     fewest_blocks: int = 4
     products_after: int = 5  # in float32, that take as long as what follows a search
@@ -57,78 +57,49 @@ class Eigenpairs(NamedTuple):
     n_iter: int  # products with a block; 1 for direct solvers
     converged: bool
 
-    def head(self, count: int) -> "Eigenpairs":
-        """Return the ``count`` largest."""
-        return self._replace(
-            values=self.values[:count],
-            vectors=self.vectors[:, :count],
-            residuals=self.residuals[:count],
-        )
-
 
 @dataclass(frozen=True)
 class EigenProblem:
-    """Wanted: the ``count`` largest eigenpairs of HKH on the rows X."""
+    """Wanted: the ``count`` largest eigenpairs of HKH."""
 
-    kernel: Kernel
-    X: Any
+    gram: Gram
     count: int
     tol: float
     max_iter: int
     max_time: float | None
-    memory: int
-    threads: int | None
     rng: np.random.Generator
-
-    def __len__(self) -> int:
-        return int(self.X.shape[0])
 
     @property
     def too_small(self) -> bool:
         """Whether a basis of a few blocks would be about as large as the matrix."""
-        width = self.count + max(4, self.count // 10)
-        return len(self) < self.count + (_SETTINGS.fewest_blocks + 1) * width
+        width = _block_width(self.count, kept=False)
+        return len(self.gram) < self.count + (_SETTINGS.fewest_blocks + 1) * width
 
     @property
     def suits_lapack(self) -> bool:
         """Whether LAPACK is the better choice for this many eigenpairs, and fits into memory."""
-        n, width = len(self), _block_width(self.count, True)
+        n, width = len(self.gram), _block_width(self.count, kept=True)
         small = n <= _SETTINGS.dense_rows or 6 * max(width, self.count) >= n
-        return small and self.dense_bytes <= self.dense_memory
+        return small and self.fits_lapack
 
     @property
     def dense_bytes(self) -> int:
         """What LAPACK needs."""
-        return _SETTINGS.dense_copies * 8 * len(self) ** 2
+        return _SETTINGS.dense_copies * 8 * len(self.gram) ** 2
 
     @property
-    def dense_memory(self) -> int:
-        """What LAPACK may use: a small matrix is always allowed."""
-        return max(self.memory, 8 * _SETTINGS.dense_rows**2)
+    def fits_lapack(self) -> bool:
+        """Whether the memory is enough for LAPACK: a small matrix is always allowed."""
+        return self.dense_bytes <= max(self.gram.memory, 8 * _SETTINGS.dense_rows**2)
 
-    def prepare_double(self) -> Any:
-        """Return the rows prepared by the kernel in float64."""
-        X = self.X
-        if isinstance(self.kernel, Precomputed) or not self.kernel.takes_objects:
-            X = X.astype(np.float64, copy=False)
-        return self.kernel.prepare(X)
-
-    def prepare_single(self, double: Any) -> Any:
-        """Return the rows in float32, or None if they are few or its rounding would show."""
-        kernel = self.kernel
-        if len(self) <= _SETTINGS.double_rows or kernel.takes_gram or kernel.takes_objects:
+    @property
+    def single(self) -> PreparedRows | None:
+        """The rows in float32; None if that saves nothing worth having, or rounding would show."""
+        gram, kernel = self.gram, self.gram.kernel
+        if kernel.takes_gram or kernel.takes_objects or gram.tiles is gram.exact:
             return None
-        single = kernel.prepare_float32(self.X)
-        if single is None or measure_rounding(kernel, single, double) > self.tol / 2:
-            return None
-        return single
-
-    def centre(self, prepared: Any, keep: bool = True) -> CentredGram:
-        """Return HKH of prepared rows; ``keep``: whether for more than one product."""
-        gram = CentredGram(self.kernel, prepared, self.memory if keep else 0, self.threads)
-        if isinstance(self.kernel, Precomputed):  # rounded before it came here
-            gram.eps = float(np.finfo(self.X.dtype).eps)
-        return gram
+        rounding = measure_rounding(kernel, gram.tiles, gram.exact)
+        return gram.tiles if rounding <= self.tol / 2 else None
 
 
 # ------------------------------------------------------------------- LAPACK
@@ -136,14 +107,14 @@ class EigenProblem:
 
 def solve_dense(problem: EigenProblem) -> tuple[Eigenpairs, CentredGram]:
     """Return the eigenpairs by LAPACK."""
-    if problem.dense_bytes > problem.dense_memory:
+    if not problem.fits_lapack:
         raise ValueError(
-            f"All eigenpairs of {len(problem)} rows need {problem.dense_bytes / 1e9:.3g} GB, and "
-            f"memory={problem.memory} bytes are allowed: ask for fewer n_components with "
+            f"All eigenpairs of {len(problem.gram)} rows need {problem.dense_bytes / 1e9:.3g} GB, "
+            f"and memory={problem.gram.memory} bytes are allowed: ask for fewer n_components with "
             "eigen_solver='iterative', choose eigen_solver='nystroem', or allow more memory."
         )
-    gram = problem.centre(problem.prepare_double())
-    found = _call_lapack(gram.materialize(), problem.count, problem.kernel.psd is not True)
+    gram = CentredGram(problem.gram, problem.gram.exact)
+    found = _call_lapack(gram.materialize(), problem.count, gram.kernel.psd is not True)
     return found, gram
 
 
@@ -236,19 +207,18 @@ class _Pace:
 def _search_and_prove(
     problem: EigenProblem, bar: Bar, pace: _Pace
 ) -> tuple[Eigenpairs, CentredGram]:
-    double = problem.prepare_double()
-    single = problem.prepare_single(double)
+    double, single = problem.gram.exact, problem.single
     if single is None:
-        gram = problem.centre(double)
+        gram = CentredGram(problem.gram, double)
         return _search(problem, gram, problem.max_iter, pace, bar), gram
-    found = _search(problem, problem.centre(single), problem.max_iter, pace, bar)
-    gram = problem.centre(double, keep=False)  # for one product
+    found = _search(problem, CentredGram(problem.gram, single), problem.max_iter, pace, bar)
+    gram = CentredGram(problem.gram, double, keep=False)  # for one product
     proven = _refine(gram.dot, found.vectors)
     steps = found.n_iter + 1
     reached = bool(proven.residuals.max() <= problem.tol * abs(proven.values[0]))
     lowest = min(found.lowest, proven.lowest)
     if not reached and steps < problem.max_iter and not pace.late():
-        gram = problem.centre(double)
+        gram = CentredGram(problem.gram, double)
         again = _search(problem, gram, problem.max_iter - steps, pace, bar, proven.vectors)
         lowest = min(lowest, again.lowest)
         return again._replace(n_iter=steps + again.n_iter, lowest=lowest), gram
@@ -263,11 +233,11 @@ def _search(
     bar: Bar,
     start: Any = None,
 ) -> Eigenpairs:
-    n, width = len(problem), _block_width(problem.count, gram.kept)
+    n, width = len(gram), _block_width(problem.count, gram.kept)
     if start is None:
         start = problem.rng.standard_normal((n, width))
     width = start.shape[1]
-    affordable = problem.memory // (4 * 8 * n)
+    affordable = problem.gram.memory // (4 * 8 * n)
     fewest = problem.count + _SETTINGS.fewest_blocks * width
     usual = _SETTINGS.blocks * _block_width(problem.count, False)
     columns = min(max(fewest, min(usual, affordable)), n - width)

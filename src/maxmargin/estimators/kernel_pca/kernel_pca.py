@@ -39,7 +39,7 @@ from maxmargin.estimators.kernel_pca.operators import (
 )
 from maxmargin.estimators.kernel_pca.preimage import find_fixed_points, learn_ridge
 from maxmargin.kernels import Linear, Precomputed
-from maxmargin.problems.gram import free_memory
+from maxmargin.problems.gram import Gram
 from maxmargin.threads import one_blas_thread
 from maxmargin.validation.data import LARGEST_PRODUCT, generator
 from maxmargin.validation.parameters import (
@@ -427,7 +427,7 @@ class KernelPCA(
                 )
             return "explicit"
         problem = self._eigen_problem(X)
-        few = features is not None and features <= min(_SETTINGS.few_features, len(problem) // 2)
+        few = features is not None and features <= min(_SETTINGS.few_features, X.shape[0] // 2)
         if self.eigen_solver == "auto" and few:
             return "explicit"
         every = self.eigen_solver == "dense" or self.n_components is None
@@ -435,15 +435,13 @@ class KernelPCA(
         return "dense" if every or small else "iterative"
 
     def _eigen_problem(self, X: Any) -> EigenProblem:
+        memory = None if isinstance(self.memory, str) else int(self.memory)
         return EigenProblem(
-            self.kernel_,
-            X,
+            Gram(self.kernel_, X, memory=memory, threads=count_threads(self.n_jobs)),
             X.shape[0] if self.n_components is None else int(self.n_components),
             float(self.tol),
             int(self.max_iter),
             self.max_time,
-            free_memory() if isinstance(self.memory, str) else int(self.memory),
-            count_threads(self.n_jobs),
             generator(self.random_state),
         )
 
@@ -540,14 +538,15 @@ class KernelPCA(
 
     def _adopt(self, found: Eigenpairs, n: int, trace: float, floor: float) -> None:
         """Set what the eigenvalues say; one that is no larger than its own error is 0."""
-        real = found.values > (np.maximum(floor, found.residuals) if found.converged else floor)
+        values, residuals = (each[: self.n_components] for each in (found.values, found.residuals))
+        real = values > (np.maximum(floor, residuals) if found.converged else floor)
         real &= np.cumprod(real).astype(bool)  # in descending order none follows a zero
         self.rank_ = int(real.sum())
         count = max(1, self.rank_) if self.n_components is None else int(self.n_components)
         self.n_components_ = count
         self.n_samples_seen_ = n
-        self.eigenvalues_ = _pad(np.where(real, found.values, 0.0)[:count], count)
-        residuals = _pad(found.residuals[:count], count) / (self.eigenvalues_[0] or 1.0)
+        self.eigenvalues_ = _pad(np.where(real, values, 0.0)[:count], count)
+        residuals = _pad(residuals[:count], count) / (self.eigenvalues_[0] or 1.0)
         self.residuals_ = np.where(self.eigenvalues_ > 0, residuals, 0.0)
         self.explained_variance_ = self.eigenvalues_ / max(1, n - 1)
         total = max(trace, float(self.eigenvalues_.sum()))
@@ -563,7 +562,7 @@ class KernelPCA(
         found = solve_scatter(moments, wanted + 1)
         next_one = float(found.values[wanted]) if len(found.values) > wanted else 0.0
         bound = stream.error_bound
-        self._adopt(found.head(wanted), moments.count, moments.trace + bound, moments.floor)
+        self._adopt(found, moments.count, moments.trace + bound, moments.floor)
         self.status_ = KernelPCAStatus.APPROXIMATE
         self.error_bound_ = bound
         gap = float(self.eigenvalues_[-1]) - next_one - bound
