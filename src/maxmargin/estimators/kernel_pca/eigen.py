@@ -7,8 +7,9 @@ Block Lanczos with full orthogonalisation and thick restarts (Wu and Simon, SIAM
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -132,24 +133,18 @@ def _call_lapack(A: Floats, count: int, whole: bool) -> Eigenpairs:
     """Return the ``count`` largest; with ``whole`` the lowest is known as well."""
     n = len(A)
     with limit_threads(n):
-        some = None if whole or count > n // 2 else _call_lapack_for_some(A, count)
-        values, vectors = some or scipy.linalg.eigh(A, driver="evd", check_finite=False)
+        values = np.zeros(0)
+        if not whole and count <= n // 2:
+            with suppress(np.linalg.LinAlgError):
+                values, vectors = scipy.linalg.eigh(
+                    A, subset_by_index=(n - count, n - 1), driver="evr", check_finite=False
+                )
+        if len(values) < count:  # LAPACK misses some if many are equal
+            values, vectors = scipy.linalg.eigh(A, driver="evd", check_finite=False)
         values, lowest = values[::-1][:count], float(values[0])
         vectors = np.ascontiguousarray(vectors[:, ::-1][:, :count])
         residuals = np.linalg.norm(A @ vectors - vectors * values, axis=0)
     return Eigenpairs(values, vectors, residuals, lowest, 1, True)
-
-
-def _call_lapack_for_some(A: Floats, count: int) -> tuple[Floats, Floats] | None:
-    """Return the ``count`` largest; None if LAPACK misses some, as it does if many are equal."""
-    n = len(A)
-    try:
-        values, vectors = scipy.linalg.eigh(
-            A, subset_by_index=(n - count, n - 1), driver="evr", check_finite=False
-        )
-    except np.linalg.LinAlgError:
-        return None
-    return (values, vectors) if len(values) == count else None
 
 
 # ------------------------------------------------------------------- block Lanczos
@@ -170,7 +165,33 @@ def solve_iterative(problem: EigenProblem) -> tuple[Eigenpairs, CentredGram]:
     ) as bar:
         pace = _Pace(problem.max_time)
         with clock.limited(pace.allowed):
-            return _search_and_prove(problem, bar, pace)
+            double, single = problem.gram.exact, problem.single
+            if single is None:
+                gram = CentredGram(problem.gram, double)
+                return _Search(problem, gram, pace, bar).run(problem.max_iter), gram
+            found = _Search(problem, CentredGram(problem.gram, single), pace, bar).run(
+                problem.max_iter
+            )
+            return _prove(problem, found, pace, bar)
+
+
+def _prove(
+    problem: EigenProblem, found: Eigenpairs, pace: "_Pace", bar: Bar
+) -> tuple[Eigenpairs, CentredGram]:
+    """Return what a product in float64 makes of eigenpairs in float32; search on if need be."""
+    double = problem.gram.exact
+    gram = CentredGram(problem.gram, double, keep=False)  # for one product
+    proven = _refine(gram.dot, found.vectors)
+    steps = found.n_iter + 1
+    reached = bool(proven.residuals.max() <= problem.tol * abs(proven.values[0]))
+    lowest = min(found.lowest, proven.lowest)
+    if not reached and steps < problem.max_iter and not pace.late():
+        gram = CentredGram(problem.gram, double)
+        left = problem.max_iter - steps
+        again = _Search(problem, gram, pace, bar).run(left, proven.vectors)
+        lowest = min(lowest, again.lowest)
+        return again._replace(n_iter=steps + again.n_iter, lowest=lowest), gram
+    return proven._replace(n_iter=steps, converged=reached, lowest=lowest), gram
 
 
 class _Pace:
@@ -204,52 +225,6 @@ class _Pace:
         return gone > self._max_time or (self.allowed is not None and end > self.allowed)
 
 
-def _search_and_prove(
-    problem: EigenProblem, bar: Bar, pace: _Pace
-) -> tuple[Eigenpairs, CentredGram]:
-    double, single = problem.gram.exact, problem.single
-    if single is None:
-        gram = CentredGram(problem.gram, double)
-        return _search(problem, gram, problem.max_iter, pace, bar), gram
-    found = _search(problem, CentredGram(problem.gram, single), problem.max_iter, pace, bar)
-    gram = CentredGram(problem.gram, double, keep=False)  # for one product
-    proven = _refine(gram.dot, found.vectors)
-    steps = found.n_iter + 1
-    reached = bool(proven.residuals.max() <= problem.tol * abs(proven.values[0]))
-    lowest = min(found.lowest, proven.lowest)
-    if not reached and steps < problem.max_iter and not pace.late():
-        gram = CentredGram(problem.gram, double)
-        again = _search(problem, gram, problem.max_iter - steps, pace, bar, proven.vectors)
-        lowest = min(lowest, again.lowest)
-        return again._replace(n_iter=steps + again.n_iter, lowest=lowest), gram
-    return proven._replace(n_iter=steps, converged=reached, lowest=lowest), gram
-
-
-def _search(
-    problem: EigenProblem,
-    gram: CentredGram,
-    max_iter: int,
-    pace: _Pace,
-    bar: Bar,
-    start: Any = None,
-) -> Eigenpairs:
-    n, width = len(gram), _block_width(problem.count, gram.kept)
-    if start is None:
-        start = problem.rng.standard_normal((n, width))
-    width = start.shape[1]
-    affordable = problem.gram.memory // (4 * 8 * n)
-    fewest = problem.count + _SETTINGS.fewest_blocks * width
-    usual = _SETTINGS.blocks * _block_width(problem.count, False)
-    columns = min(max(fewest, min(usual, affordable)), n - width)
-
-    def dot(V: Floats) -> Floats:
-        bar.advance()
-        return pace.time(gram.dot, V)
-
-    limits = _Limits(problem.tol, max_iter, pace, columns, gram.floor, bar)
-    return _find_largest(dot, start, problem.count, limits, problem.rng)
-
-
 def _block_width(count: int, kept: bool) -> int:
     """Return how many columns to multiply at a time.
 
@@ -272,82 +247,88 @@ def _refine(dot: Dot, V: Floats) -> Eigenpairs:
     return Eigenpairs(values, vectors, residuals, float(values[-1]), 1, True)
 
 
-class _Limits(NamedTuple):
-    """When a search stops, and who is told how it goes."""
+class _Search:
+    """The search for the largest eigenpairs of a matrix known by its products."""
 
-    tol: float  # residuals at most tol·λ₁
-    max_iter: int
-    pace: _Pace
-    columns: int  # in the basis, at most
-    floor: float  # a matrix whose eigenvalues are no larger than this is rounding
-    bar: Bar
+    def __init__(self, problem: EigenProblem, gram: CentredGram, pace: _Pace, bar: Bar) -> None:
+        self._problem, self._gram, self._pace, self._bar = problem, gram, pace, bar
+        self._tol, self._count, self._rng = problem.tol, problem.count, problem.rng
 
+    def run(self, max_iter: int, start: Floats | None = None) -> Eigenpairs:
+        """Return the largest eigenpairs, after at most ``max_iter`` products.
 
-def _find_largest(
-    dot: Dot, start: Floats, count: int, limits: _Limits, rng: np.random.Generator
-) -> Eigenpairs:
-    """Return the ``count`` largest eigenpairs of a matrix known by its products.
+        A block narrower than their number may miss copies of an eigenvalue that is repeated more
+        often. So a fresh random block searches for larger eigenvalues outside the span of those
+        found; if there are any, the search is repeated with a block that cannot miss them.
+        """
+        n, count, rng = len(self._gram), self._count, self._rng
+        if start is None:
+            start = rng.standard_normal((n, _block_width(count, self._gram.kept)))
+        width = start.shape[1]
+        affordable = self._problem.gram.memory // (4 * 8 * n)
+        fewest = count + _SETTINGS.fewest_blocks * width
+        usual = _SETTINGS.blocks * _block_width(count, kept=False)
+        self._columns = min(max(fewest, min(usual, affordable)), n - width)
+        with one_blas_thread():  # the matrices here are so small that several would be slower
+            found = self._iterate(self._dot, start, count, max_iter)
+            if width >= count or not found.converged:
+                return found
+            probes = max(_SETTINGS.probes, found.n_iter // _SETTINGS.probe_share)
+            left = max_iter - found.n_iter - probes
+            if left < 1:
+                return found
+            probed = self._probe_outside(found, probes)
+            steps, lowest = found.n_iter + probed.n_iter, min(found.lowest, probed.lowest)
+            if probed.values[0] <= found.values[-1] + 2 * self._tol * abs(found.values[0]):
+                return found._replace(n_iter=steps, lowest=lowest)
+            wide = rng.standard_normal((n, _block_width(count, kept=False)))
+            again = self._iterate(self._dot, wide, count, left)
+            return again._replace(n_iter=steps + again.n_iter, lowest=min(lowest, again.lowest))
 
-    A block narrower than ``count`` may miss copies of an eigenvalue that is repeated more often.
-    So a fresh random block searches for larger eigenvalues outside the span of those found; if
-    there are any, the search is repeated with a block that cannot miss them.
-    """
-    with one_blas_thread():  # the matrices here are so small that several would be slower
-        found = _iterate(dot, start, count, limits)
-        n, width = start.shape
-        if width >= count or not found.converged:
-            return found
-        probes = max(_SETTINGS.probes, found.n_iter // _SETTINGS.probe_share)
-        left = limits.max_iter - found.n_iter - probes
-        if left < 1:
-            return found
-        fresh = rng.standard_normal((n, _SETTINGS.probe_columns))
-        probed = _probe_outside(dot, found, fresh, limits._replace(tol=0.0, max_iter=probes))
-        steps, lowest = found.n_iter + probed.n_iter, min(found.lowest, probed.lowest)
-        if probed.values[0] <= found.values[-1] + 2 * limits.tol * abs(found.values[0]):
-            return found._replace(n_iter=steps, lowest=lowest)
-        wide = rng.standard_normal((n, _block_width(count, False)))
-        again = _iterate(dot, wide, count, limits._replace(max_iter=left))
-        return again._replace(n_iter=steps + again.n_iter, lowest=min(lowest, again.lowest))
+    def _dot(self, V: Floats) -> Floats:
+        self._bar.advance()
+        return self._pace.time(self._gram.dot, V)
 
+    def _probe_outside(self, found: Eigenpairs, probes: int) -> Eigenpairs:
+        """Return an estimate of the largest eigenpair outside the span of those found."""
+        V = found.vectors
 
-def _probe_outside(dot: Dot, found: Eigenpairs, fresh: Floats, limits: _Limits) -> Eigenpairs:
-    """Return an estimate of the largest eigenpair outside the span of those found."""
-    V = found.vectors
+        def project(W: Floats) -> Floats:
+            return np.asarray(W - V @ (V.T @ W))
 
-    def project(W: Floats) -> Floats:
-        return np.asarray(W - V @ (V.T @ W))
+        def dot(W: Floats) -> Floats:
+            return project(self._dot(project(W)))
 
-    return _iterate(lambda W: project(dot(project(W))), project(fresh), 1, limits)
+        fresh = self._rng.standard_normal((len(V), _SETTINGS.probe_columns))
+        return self._iterate(dot, project(fresh), 1, probes, probing=True)
 
-
-def _iterate(dot: Dot, start: Floats, count: int, limits: _Limits) -> Eigenpairs:
-    basis, near = _Basis(start, limits.columns), False
-    for step in range(1, limits.max_iter + 1):
-        basis.extend(dot)
-        over = step == limits.max_iter or limits.pace.late()
-        if not (over or basis.full or (basis.size >= count and (near or step % 3 == 0))):
-            continue  # eigenpairs of T take time as well
-        basis.find_ritz_pairs()
-        residuals = basis.residuals(count)
-        if len(residuals) == count and limits.tol > 0:
-            limits.bar.update(gap=float(residuals.max()) / (abs(float(basis.values[-1])) or 1.0))
-        reached = len(residuals) == count and _is_small(residuals, basis.values, limits)
-        if reached or over:
-            break
-        near = residuals.max() <= _SETTINGS.near * limits.tol * abs(basis.values[-1])
-        if basis.full:
-            basis.restart(count)
-    values, vectors = basis.ritz_pairs(count)
-    lowest = float(basis.values[0])
-    return Eigenpairs(values, vectors, residuals[:count], lowest, step, reached)
-
-
-def _is_small(residuals: Floats, values: Floats, limits: _Limits) -> bool:
-    """Return whether residuals are at most tol·λ₁; or λ₁ and they are nothing but rounding."""
-    largest, worst = abs(float(values[-1])), float(residuals.max())
-    noise = max(limits.floor, _ROUNDING * abs(float(values[0])))
-    return worst <= limits.tol * largest or max(worst, largest) <= noise
+    def _iterate(
+        self, dot: Dot, start: Floats, count: int, max_iter: int, probing: bool = False
+    ) -> Eigenpairs:
+        tol = 0.0 if probing else self._tol
+        basis, near = _Basis(start, self._columns), False
+        for step in range(1, max_iter + 1):
+            basis.extend(dot)
+            over = step == max_iter or self._pace.late()
+            if not (over or basis.full or (basis.size >= count and (near or step % 3 == 0))):
+                continue  # eigenpairs of T take time as well
+            basis.find_ritz_pairs()
+            residuals = basis.residuals(count)
+            largest, worst = abs(float(basis.values[-1])), float(residuals.max())
+            if len(residuals) == count and tol > 0:
+                self._bar.update(gap=worst / (largest or 1.0))
+            # Or the largest eigenvalue and the residuals are nothing but rounding.
+            noise = max(self._gram.floor, _ROUNDING * abs(float(basis.values[0])))
+            small = worst <= tol * largest or max(worst, largest) <= noise
+            reached = len(residuals) == count and small
+            if reached or over:
+                break
+            near = worst <= _SETTINGS.near * tol * largest
+            if basis.full:
+                basis.restart(count)
+        values, vectors = basis.ritz_pairs(count)
+        lowest = float(basis.values[0])
+        return Eigenpairs(values, vectors, residuals[:count], lowest, step, reached)
 
 
 class _Basis:
