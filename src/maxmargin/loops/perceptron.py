@@ -149,7 +149,7 @@ def visit_block(
     """Visit one block of rows in order, knowing its Gram matrix K and its scores at the start.
 
     y is a class index. Two classes have one column of scores, which speaks for class 1; more have
-    a column each. What each row gains is added to ``steps``; ``scores`` follows within the block.
+    one for each. What each row gains is added to ``steps``; ``scores`` follows within the block.
     """
     clock, mistakes, updates = counts
     lift = 1.0 if rule.fit_intercept else 0.0

@@ -7,9 +7,9 @@ plane midway. Their convex weights are the dual variables, up to a factor. Nothi
 power of two is divided out: other scales of columns would make it another plane.
 
 In the feature space of a kernel the search is among vectors Z with the same products as the rows;
-w = Σαyφ(x) and all that is said of it are then taken from kernel values. These are rounded: hulls
-nearer to each other than rounding can tell, √(nε) of their size, count as meeting, and the witness
-says how near they are.
+w = Σαyφ(x), its margin and its certificate are then computed from kernel values. These are rounded:
+hulls nearer to each other than rounding can tell, √(nε) of their size, count as meeting, and the
+witness says how near they are.
 """
 
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ from maxmargin.solvers.min_norm_point import Hulls, Nearest
 MATRICES = 5  # of n² doubles that are held at a time: K, its factor, and parts of both
 _ACCURACY = 1e-12  # how much lower than the nearest points the hulls may reach, relative
 _LEAST = 100  # rows from which on rounding grows with their number
-_DOUBT = 100  # times the rounding: what is left of K then is no rounding
+_DOUBT = 100  # times the rounding: more than that left of K is not rounding
 _BLOCK = 1 << 22  # numbers in a block of K − ZZᵀ
 _UNDECIDED = {
     Status.MAX_TIME: "max_time ran out before a plane or a proof that there is none was found",
@@ -79,20 +79,10 @@ def find_widest(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> Widest | NoPlane:
-    """Return the plane of largest margin to a relative duality gap, or why there is none.
+    """Return the plane of largest margin to a relative gap of ``tol``, or why there is none.
 
-    Parameters
-    ----------
-    rows : LinearRows or KernelRows
-        Rows, in whichever space.
-    signs : ndarray of shape (n,)
-        Labels −1 and +1.
-    intercept : Intercept
-        Free, or none.
-    tol : float
-        Relative duality gap.
-    max_iter, max_time, callback, verbose
-        As in ``drive``; an iteration ends when all rows were looked at.
+    ``signs`` are labels ±1, and the intercept is free or none. The rest is as in ``drive``; an
+    iteration ends when all rows were searched.
     """
     began = clock.now()
     positive, free = signs > 0, intercept is Intercept.FREE
@@ -237,8 +227,8 @@ class KernelRows:
         given = gram.prepared.dtype
         if not kernel.psd and asymmetry(values) > np.sqrt(np.finfo(given).eps):
             raise ValueError(
-                f"{kernel!r} is not symmetric, by {asymmetry(values):.2g} of its largest value: it "
-                "is no kernel."
+                f"{kernel!r} is not symmetric, by {asymmetry(values):.2g} of its largest value, so "
+                "it is not a kernel."
             )
         K = values.astype(np.float64, copy=False)
         if not kernel.psd:
@@ -310,9 +300,9 @@ class KernelRows:
 def indefinite(kernel: Kernel, how: str = "") -> ValueError:
     """Return the error for kernel values that are not those of a kernel."""
     return ValueError(
-        f"{kernel!r} is not positive semidefinite on these rows{how}, so that there is no space to "
-        "find a plane in: mm.check_kernel tells more and can repair a matrix. SVC takes such "
-        "kernels, uncertified."
+        f"{kernel!r} is not positive semidefinite on these rows{how}, so there is no feature space "
+        "to find a plane in: mm.check_kernel tells more and can repair a matrix. SVC takes such "
+        "kernels, without a certificate."
     )
 
 

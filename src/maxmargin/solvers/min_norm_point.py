@@ -6,7 +6,7 @@ and without an intercept min ‖p‖ over conv{yᵢxᵢ}. A *corral* of independ
 of its affine hulls nearest to 0 is moved to, dropping rows whose weight would become negative, and
 rows that lie further towards 0 join next. Every move comes nearer, so it ends after finitely many.
 Wolfe (1976), "Finding the nearest point in a polytope"; here several rows may join at once, and
-they are sought in a pool of the likeliest before all rows are looked at again.
+they are sought in a pool of the likeliest before all rows are searched again.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ class CorralSettings:
     refinements: int = 4
     sums: float = 1e-6  # how far off sums of weights may be before they are moved to
     even: float = 1e-12  # how different products with the point may be, relative to their size
-    joining: int = 512  # rows that join the pool after all were looked at
+    joining: int = 512  # rows that join the pool after all were searched
     pool: int = 8192  # rows in the pool beyond which a new one is begun
     thorough: float = (
         0.1  # the search in the pool ends at this part of the violations it began with
@@ -428,7 +428,7 @@ class Nearest:
 
     ``lowest`` = min over all vertices v of point·v, where a vertex is a positive minus a negative
     row. The point is optimal when that is ‖point‖², and if it is positive the point itself
-    separates. It is known (not −∞) when an iterate is finished: then all rows were looked at.
+    separates. It is known (not −∞) when an iterate is finished: then all rows were searched.
     """
 
     point: Floats

@@ -54,11 +54,10 @@ class HardMarginSVC(ScoresOnly, ClassifierMixin, KernelExpansion):
     by its dual. If no plane separates the classes, ``fit`` raises ``NotSeparableError``, whose
     ``witness`` proves it: rows of both classes with convex weights that meet in one point.
 
-    With a kernel, φ(x) lies in its feature space, and everything is told from the Gram matrix of
-    all rows. As its values are rounded, planes whose margin is below about 1e-7 of the rows' size
-    cannot be told from none: then the error says which margin is out of the question, and the
-    witness how near the classes come to each other there (its ``point`` is given by its products
-    with the witness's own rows).
+    With a kernel, φ(x) lies in its feature space, and everything is computed from the Gram matrix
+    of all rows. As its values are rounded, a margin below about 1e-7 of the rows' size cannot be
+    told from none: then the error says which margin is impossible, and the witness how near the
+    classes come to each other (its ``point`` is given by its products with the witness's own rows).
 
     Parameters
     ----------
@@ -80,7 +79,7 @@ class HardMarginSVC(ScoresOnly, ClassifierMixin, KernelExpansion):
         Relative duality gap at which the answer is optimal. The answer is as near as rounding
         allows in any case; ``tol`` only decides what ``status_`` calls it.
     max_iter : int, default=1000
-        How many times all rows may be looked at, for each binary problem.
+        How many times all rows may be searched, for each binary problem.
     max_time : float or None, default=None
         Seconds allowed for the fit. If a plane was found by then it is kept, with its gap;
         otherwise NotSeparableError says that it is undecided. (A Gram matrix and its factor, n³/3
@@ -121,7 +120,7 @@ class HardMarginSVC(ScoresOnly, ClassifierMixin, KernelExpansion):
     status_, stop_reason_ : Status, str
         Why it stopped, as a word and as a sentence.
     n_iter_ : int
-        How many times all rows were looked at; the most of all binary problems.
+        How many times all rows were searched; the largest number of all binary problems.
     kernel_ : Kernel
         The kernel with numbers for all its parameters.
     shape_fit_ : tuple
@@ -217,7 +216,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         check_classes(self, y[kept])
         labels = class_indices(self.classes_, y)
         self.shape_fit_ = tuple(X.shape)
-        kernel = self._settled(X, weight)
+        kernel = self._resolve_kernel(X, weight)
         tasks = binary_tasks(labels[kept], len(self.classes_), self.multi_class)
         found = self._solve(taken(X, kept, kernel), kernel, tasks, kept)
         self._adopt(labels, kept, tasks, found)
@@ -270,8 +269,8 @@ point (see the witness). Use LinearSVC, which allows slack.
     def _bytes(self) -> int | None:
         return None if isinstance(self.memory, str) else int(self.memory)
 
-    def _settled(self, X: Any, weight: Floats) -> Kernel:
-        """Return the kernel with numbers for all its parameters; refuse one that is none."""
+    def _resolve_kernel(self, X: Any, weight: Floats) -> Kernel:
+        """Return the kernel with numbers for all its parameters; refuse an indefinite one."""
         kernel = named_kernel(self, self._of_objects(X))
         if kernel.psd is False:
             raise ValueError(
@@ -400,7 +399,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         return solved
 
     def _report_search(self, X: Any, found: list[Widest]) -> None:
-        """Set what is said about the search, and warn when it ended without what was asked for."""
+        """Set the attributes that describe the search; warn if it ended early."""
         statuses = [plane.run.status for plane in found]
         self.certificate_ = together([plane.certificate for plane in found])
         self.status_ = next((s for s in statuses if s is not Status.OPTIMAL), Status.OPTIMAL)

@@ -95,7 +95,7 @@ class EigenProblem:
 
     @property
     def single(self) -> PreparedRows | None:
-        """The rows in float32; None if that saves nothing worth having, or rounding would show."""
+        """The rows in float32; None if that would save little, or its rounding would show."""
         gram, kernel = self.gram, self.gram.kernel
         if kernel.takes_gram or kernel.takes_objects or gram.tiles is gram.exact:
             return None
@@ -197,8 +197,8 @@ def _prove(
 class _Pace:
     """How long products take, and whether there is time for more.
 
-    What follows a search, in float64 and for the means of columns, may end a fifth of ``max_time``
-    and half a second late. A first product that takes half of that as well is given up, so that
+    What follows a search, in float64 and for the means of columns, may exceed ``max_time`` by a
+    fifth and half a second. A first product that takes half of that as well is given up, so that
     there is time for Nyström's method instead.
     """
 
@@ -317,7 +317,7 @@ class _Search:
             largest, worst = abs(float(basis.values[-1])), float(residuals.max())
             if len(residuals) == count and tol > 0:
                 self._bar.update(gap=worst / (largest or 1.0))
-            # Or the largest eigenvalue and the residuals are nothing but rounding.
+            # It is small, too, if the largest eigenvalue and the residuals are only rounding.
             noise = max(self._gram.floor, _ROUNDING * abs(float(basis.values[0])))
             small = worst <= tol * largest or max(worst, largest) <= noise
             reached = len(residuals) == count and small

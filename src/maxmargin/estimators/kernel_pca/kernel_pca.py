@@ -154,7 +154,7 @@ class KernelPCA(
     Attributes
     ----------
     eigenvalues_ : array of shape (n_components_,)
-        Of HKH, in descending order; exactly 0 for those that are nothing but rounding.
+        Of HKH, in descending order; exactly 0 for those that cannot be told from rounding.
     eigenvectors_ : array of shape (n, n_components_)
         Unit eigenvectors v of HKH, zeros for eigenvalue 0. The largest |loading| is positive.
         Missing after ``partial_fit``.
@@ -431,7 +431,7 @@ class KernelPCA(
         features = count_features(self.kernel_, X)
         if self.eigen_solver == "explicit":
             if features is None or features > _SETTINGS.most_features:
-                known = "none that are known" if features is None else features
+                known = "no known features" if features is None else f"{features} features"
                 raise ValueError(
                     "eigen_solver='explicit' needs a kernel with at most "
                     f"{_SETTINGS.most_features} features, and {self.kernel_!r} has {known}: choose "

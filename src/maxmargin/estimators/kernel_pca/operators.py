@@ -125,7 +125,7 @@ class CentredGram:
 
     @property
     def floor(self) -> float:
-        """The largest eigenvalue of HKH that may be nothing but rounding."""
+        """The largest eigenvalue of HKH that may be only rounding."""
         return float(10 * self.eps * len(self) * max(np.abs(self.diagonal).max(), _TINY))
 
     def materialize(self) -> Floats:
@@ -200,20 +200,11 @@ class ExplicitFeatures:
 
 
 class Moments:
-    """Count, mean and scatter of features, merged chunk by chunk (Chan et al. 1979).
-
-    Parameters
-    ----------
-    size : int
-        The number of features.
-    eps : float
-        The rounding of the values that features are computed from.
-    exact : bool
-        Whether each feature has all its digits: then a large mean hides no small spread.
-    """
+    """Count, mean and scatter of features, merged chunk by chunk (Chan et al. 1979)."""
 
     def __init__(self, size: int, eps: float = _EPS, exact: bool = False) -> None:
-        self.eps, self.exact = eps, exact
+        self.eps = eps  # the rounding of the values that features are computed from
+        self.exact = exact  # each feature has all its digits: a large mean hides no small spread
         self.count = 0
         self.mean = np.zeros(size)
         self.scatter = np.zeros((size, size))
@@ -239,7 +230,7 @@ class Moments:
 
     @property
     def floor(self) -> float:
-        """The largest eigenvalue that may be nothing but rounding."""
+        """The largest eigenvalue that may be only rounding."""
         largest = max(self.largest, _TINY)
         if not self.exact:
             return 10 * self.eps * self.count * largest

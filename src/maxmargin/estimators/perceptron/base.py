@@ -321,18 +321,16 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
     def _check_parameters(self) -> None:
         check_scale(self, "eta")
         check_number(self, "margin", at_least=0)
-        check_flag(self, "fit_intercept")
         check_choice(self, "stop", STOPS)
         if not (isinstance(self.max_epochs, str) and self.max_epochs == "auto"):
             check_number(self, "max_epochs", at_least=1, integer=True)
-        check_flag(self, "shuffle")
         check_choice(self, "keep", ("last", "best"))
         check_number(self, "change_tol", at_least=0)
         check_number(self, "validation_fraction", above=0, below=1)
         check_number(self, "n_iter_no_change", at_least=1, integer=True)
         check_number(self, "max_time", above=0, optional=True)
-        check_flag(self, "warm_start")
-        check_flag(self, "trace")
+        for name in ("fit_intercept", "shuffle", "warm_start", "trace"):
+            check_flag(self, name)
         check_progress(self)
 
     def _check_input(self, X: Any, *, reset: bool) -> Any:

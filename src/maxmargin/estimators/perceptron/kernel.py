@@ -209,8 +209,8 @@ class KernelPerceptron(KernelInput, MistakeDriven):
     def _refuse_gram(self, what: str) -> None:
         if isinstance(self._named_kernel(), Precomputed):
             raise ValueError(
-                f"{what} cannot be used with kernel='precomputed', which cannot go on from earlier "
-                "rows: their kernel values with the new rows are missing. Use a kernel of rows."
+                f"{what} cannot be used with kernel='precomputed': the kernel values of earlier "
+                "rows with the new ones are missing. Use a kernel of rows."
             )
 
     def _scores(self, X: Any) -> Floats:

@@ -1,4 +1,4 @@
-"""The voted perceptron: every weight vector on the way votes, weighted by how long it survived."""
+"""The voted perceptron: every weight vector of a fit votes, weighted by how long it survived."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -18,27 +18,13 @@ _PRODUCTS = 2**22  # of a block of rows with all rows updated on: 32 MB
 
 @dataclass(frozen=True)
 class Votes:
-    """Weight vectors by their updates: vector k is the start plus the first k updates.
+    """Weight vectors by their updates: vector k is the start plus the first k updates."""
 
-    Attributes
-    ----------
-    start : (weights, intercept)
-        The first vector.
-    rows : matrix
-        The distinct rows that were updated on.
-    updates : Updates
-        What was added when; ``updates.row`` indexes ``rows``.
-    visits : float
-        Visits made altogether.
-    lift : float
-        1 with an intercept, 0 without.
-    """
-
-    start: tuple[Floats, Floats]
-    rows: Any
-    updates: Updates
-    visits: float
-    lift: float
+    start: tuple[Floats, Floats]  # weights and intercept
+    rows: Any  # the distinct rows that were updated on
+    updates: Updates  # what was added when; ``updates.row`` indexes ``rows``
+    visits: float  # altogether
+    lift: float  # 1 with an intercept, 0 without
 
     @classmethod
     def from_learner(cls, learner: LinearLearner) -> Self:
