@@ -9,10 +9,14 @@ Zhu (2004), "The entire regularization path for the support vector machine", JML
 Where several rows change at once, or rows depend on each other, the direction d = dα/dC is what
 solves
 
-    min_d  ½dᵀQd    s.t.  d = c inside, d = 0 beyond, d ≥ 0 and d ≤ c for rows just at their bounds,
-                          Σdy = 0
+    min_d  ½dᵀQd    s.t.  d = c inside, d = 0 beyond, Σdy = 0 with a free intercept,
+                          d ≥ 0 for rows just at 0,  d ≤ c for rows just at their bound.
 
-(``exact_directions``). Every breakpoint is checked; a path that cannot be continued says why.
+Its optimality conditions say which of these tight rows stay on the margin: with b′ the multiplier
+of Σdy = 0, and f′ = K(dy) + b′, rows on the margin have y f′ = 0, rows held at 0 have y f′ ≥ 0, and
+rows held at their bound have y f′ ≤ 0. As the equations of dependent rows have many solutions, the
+smallest is taken; f′ is the same for all. Every breakpoint is checked; a path that cannot be
+continued says why.
 """
 
 from dataclasses import dataclass
@@ -25,24 +29,11 @@ import scipy.linalg
 from maxmargin import loops
 from maxmargin._typing import Flags, Floats
 from maxmargin.certificates import certify
-from maxmargin.model_selection.path.ends import Hinge, hinge_of
+from maxmargin.model_selection.path.ends import Hinge, read_hinge
 from maxmargin.model_selection.path.follow import Step
 from maxmargin.problems.problem import Status
 from maxmargin.solve import Result
 from maxmargin.threads import one_blas_thread
-
-# ------------------------------------------------------------------- exact directions
-#
-# Where duals go as C grows: the small problem at each breakpoint of an exact path.
-#
-#     min_d  ½dᵀQd    s.t.  d = c inside, d = 0 beyond, Σdy = 0 with a free intercept,
-#                           d ≥ 0 for rows just at 0,  d ≤ c for rows just at their bound
-#
-# Its optimality conditions say which of the tight rows stay on the margin: with b′ the multiplier
-# of Σdy = 0, and f′ = K(dy) + b′, rows on the margin have y f′ = 0, rows held at 0 have y f′ ≥ 0,
-# rows held at their bound y f′ ≤ 0. As the equations of dependent rows have many solutions, the
-# smallest is taken; f′ is the same for all.
-
 
 Kinds = npt.NDArray[np.int64]
 
@@ -117,21 +108,11 @@ def _solution(system: Floats, right: Floats) -> Floats:
     return np.asarray(x)
 
 
-def direction(
-    m: PathEquations, kinds: Kinds, tight: Tight, *, box: bool = False
-) -> Direction | None:
+def find_direction(m: PathEquations, kinds: Kinds, tight: Tight, box: bool) -> Direction | None:
     """Return the direction from a breakpoint, or None if none was found.
 
-    Parameters
-    ----------
-    m : PathEquations
-        The problem.
-    kinds : ndarray
-        The kind of each row; of tight rows a first guess.
-    tight : Tight
-        The rows that may be of two kinds.
-    box : bool
-        At C = 0 tight rows have both limits, 0 ≤ d ≤ c.
+    The kinds of tight rows, which may be of two kinds, are a first guess. With ``box``, as at
+    C = 0, tight rows have both limits, 0 ≤ d ≤ c.
     """
     kinds = kinds.copy()
     either = np.flatnonzero(tight.zero | tight.upper)
@@ -253,18 +234,10 @@ class ExactPath:
 
 
 def exact_path(K: Floats, signs: Floats, weight: Floats, free: bool, last: float) -> ExactPath:
-    """Return the path of a machine up to C = last.
+    """Return the path of a machine up to C = last, which may be infinite.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Kernel values.
-    signs, weight : ndarray of shape (n,)
-        Labels ±1 and factors of C > 0.
-    free : bool
-        Whether there is an intercept, at no cost.
-    last : float
-        Where to stop; it may be infinite.
+    It is given by its kernel values, labels ±1, factors of C > 0, and whether there is a free
+    intercept.
     """
     with one_blas_thread():  # the systems are small: threads would wait for each other
         return _Walk(PathEquations(K, signs, weight, free)).walked(last)
@@ -374,7 +347,7 @@ class _Walk:
             self.hit[i[first.any(axis=1)]] = self.hit[j[first.any(axis=0)]] = True
         return float(steps.min(initial=np.inf))
 
-    def _limits(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], Floats]:
+    def _limits(self) -> tuple[Flags, Flags, Floats]:
         """Return which rows bound b from below, which from above, and the slopes of their w·φ."""
         m = self.m
         inside = self.kinds == INSIDE
@@ -391,9 +364,7 @@ class _Walk:
         )
         self._solve_margin()
         if m.free and not on.any():
-            lower, upper, slopes = self._limits()
-            apart = m.y - self.C * slopes
-            self.b = 0.5 * (apart[lower].max(initial=-np.inf) + apart[upper].min(initial=np.inf))
+            self.b = self._middle(self.C)
 
     def _solve_margin(self) -> None:
         """Solve y f = 1 for the duals of the rows on the margin, and for b."""
@@ -425,7 +396,7 @@ class _Walk:
         return moving
 
     def _settle(self, tight: Tight, box: bool = False) -> tuple[Floats, float] | None:
-        found = direction(self.m, self.kinds, tight, box=box)
+        found = find_direction(self.m, self.kinds, tight, box)
         if found is None:
             return None
         self.kinds = found.kinds
@@ -438,14 +409,16 @@ class _Walk:
             return slope, b_slope
         step = self._closing()
         step = step if np.isfinite(step) else max(self.C, 1.0)
+        self.b = self._middle(self.C)
+        return slope, (self._middle(self.C + step) - self.b) / step
+
+    def _middle(self, C: float) -> float:
+        """Return the middle of the intercepts that suit all rows at C, none on the margin."""
         lower, upper, slopes = self._limits()
-        middles = []
-        for C in (self.C, self.C + step):
-            apart = m.y - C * slopes
-            low, high = apart[lower].max(initial=-np.inf), apart[upper].min(initial=np.inf)
-            middles.append(_middle(low, high))
-        self.b = middles[0]
-        return slope, (middles[1] - middles[0]) / step
+        apart = self.m.y - C * slopes
+        low, high = apart[lower].max(initial=-np.inf), apart[upper].min(initial=np.inf)
+        ends = [end for end in (low, high) if np.isfinite(end)]
+        return float(np.mean(ends))
 
     def _scores(self) -> Floats:
         return np.asarray(self.m.K @ (self.m.y * self.alpha) + self.b)
@@ -462,12 +435,6 @@ class _Walk:
         return max(float(terms.sum()) / size, (outside + loose) / float(top.sum()))
 
 
-def _middle(low: float, high: float) -> float:
-    if np.isfinite(low) and np.isfinite(high):
-        return float(0.5 * (low + high))
-    return float(low if np.isfinite(low) else high)
-
-
 def _nearest(m: PathEquations, some: npt.NDArray[np.int64]) -> Floats:
     """Return the weights ≤ c of the heavier class with a sum nearest to the lighter one's."""
     others = np.setdiff1d(np.arange(len(m.y)), some)
@@ -482,20 +449,56 @@ def _nearest(m: PathEquations, some: npt.NDArray[np.int64]) -> Floats:
     return x
 
 
-# ------------------------------------------------------------------- exact solutions
-#
-# Solutions from an exact path: as problems have them, and with their certificates.
+# ------------------------------------------------------------------- its solutions, certified
 
 
-FEW_ROWS = 300  # up to which exact="auto" takes the exact path: about a second
-MOST_ROWS = 2000
+_FEW_ROWS = 300  # up to which exact="auto" takes the exact path: about a second
+_MOST_ROWS = 2000
 
 
-def refused(problems: list[Any], C: float, most: int) -> str:
+class ExactSolutions(NamedTuple):
+    """The exact path of a problem stated at C = 1, and its solution at any C on it."""
+
+    problem: Any
+    hinge: Hinge
+    path: ExactPath
+
+    def step(self, C: float, tol: float) -> Step:
+        """Return the solution at C with its certificate."""
+        problem = self.problem.scaled(C)
+        alpha, b = self.path.at(C)
+        beta = self.hinge.signs * np.minimum(alpha, C * self.hinge.weight)
+        point = problem.implied(beta, b)
+        certificate = certify(problem, point)
+        status = Status.OPTIMAL if certificate.holds(tol) else Status.STALLED
+        result = Result(point, certificate, status, 0, 0.0, "exact path")
+        return Step(C, problem, result, problem.products(point.w))
+
+
+def solve_exactly(
+    problems: list[Any], exact: bool | str, last: float
+) -> tuple[ExactSolutions | None, str]:
+    """Return the exact path up to C = last if it is wanted, and why it ends or why there is none.
+
+    ``exact`` is that of ``regularization_path``; True raises if there is no exact path.
+    """
+    if exact is False:
+        return None, "not asked for"
+    problem, hinge = problems[0], read_hinge(problems[0])
+    refusal = _refuse(problems, hinge, _MOST_ROWS if exact is True else _FEW_ROWS)
+    if refusal and exact is True:
+        raise ValueError(f"exact=True is not possible: {refusal}. Use exact='auto'.")
+    if hinge is None or refusal:
+        return None, refusal
+    K = problem.features.block(problem.row, problem.row)
+    path = exact_path(0.5 * (K + K.T), *hinge, last)
+    return (ExactSolutions(problem, hinge, path) if path.segments else None), path.reason
+
+
+def _refuse(problems: list[Any], hinge: Hinge | None, most: int) -> str:
     """Return why there is no exact path for the problems, or nothing."""
     if len(problems) > 1:
         return f"it is for two classes, and these make {len(problems)} problems"
-    hinge = hinge_of(problems[0], C)
     if hinge is None:
         return "it is for the hinge loss with the penalty ½‖w‖² only"
     if len(hinge.signs) > most:
@@ -503,32 +506,3 @@ def refused(problems: list[Any], C: float, most: int) -> str:
     if (kernel := problems[0].features.kernel).psd is False:
         return f"{kernel!r} is not positive semidefinite"
     return ""
-
-
-class ExactSolutions:
-    """The exact path of a problem, and its solution at any C on it."""
-
-    def __init__(self, problem: Any, C: float, last: float) -> None:
-        self.problem, self.C = problem, C
-        hinge = hinge_of(problem, C)
-        if hinge is None:
-            raise ValueError("an exact path needs the hinge loss")
-        self.hinge: Hinge = hinge
-        self.path: ExactPath = exact_path(_values(problem), *hinge, last)
-
-    def step(self, C: float, tol: float) -> Step:
-        """Return the solution at C with its certificate."""
-        problem = self.problem.scaled(C / self.C)
-        alpha, b = self.path.at(C)
-        beta = self.hinge.signs * np.minimum(alpha, C * self.hinge.weight)
-        point = problem.implied(beta, b)
-        certificate = certify(problem, point)
-        status = Status.OPTIMAL if certificate.holds(tol) else Status.STALLED
-        result = Result(point, certificate, status, 0, 0.0, "exact path")
-        return Step(problem, result, problem.products(point.w))
-
-
-def _values(problem: Any) -> Floats:
-    """Return the products of all rows in float64."""
-    K = problem.features.block(problem.row, problem.row)
-    return np.asarray(0.5 * (K + K.T))
