@@ -463,16 +463,20 @@ class ExactSolutions(NamedTuple):
     hinge: Hinge
     path: ExactPath
 
-    def step(self, C: float, tol: float) -> Step:
-        """Return the solution at C with its certificate."""
-        problem = self.problem.scaled(C)
-        alpha, b = self.path.at(C)
-        beta = self.hinge.signs * np.minimum(alpha, C * self.hinge.weight)
-        point = problem.implied(beta, b)
-        certificate = certify(problem, point)
-        status = Status.OPTIMAL if certificate.holds(tol) else Status.STALLED
-        result = Result(point, certificate, status, 0, 0.0, "exact path")
-        return Step(C, problem, result, problem.products(point.w))
+    def steps(self, Cs: Floats, tol: float) -> list[Step]:
+        """Return the solutions at these Cs (ascending), up to the first that is not certified."""
+        steps = []
+        for C in Cs[self.path.end >= Cs].tolist():
+            problem = self.problem.scaled(C)
+            alpha, b = self.path.at(C)
+            beta = self.hinge.signs * np.minimum(alpha, C * self.hinge.weight)
+            point = problem.implied(beta, b)
+            certificate = certify(problem, point)
+            if not certificate.holds(tol):
+                break
+            result = Result(point, certificate, Status.OPTIMAL, 0, 0.0, "exact path")
+            steps.append(Step(C, problem, result, problem.products(point.w)))
+        return steps
 
 
 def solve_exactly(

@@ -187,12 +187,7 @@ class PathModels:
 
     def solve(self, Cs: Floats, bar: Bar) -> list[list[Step]]:
         """Return the steps at all Cs: from the exact path as far as that is certified."""
-        tol, known = float(self.machine.tol), []
-        for C in Cs.tolist() if self.exact is not None else ():
-            step = self.exact.step(C, tol) if self.exact.path.end >= C else None
-            if step is None or step.result.status is not Status.OPTIMAL:
-                break
-            known.append(step)
+        known = self._exact_steps(Cs)
         if len(known) == len(Cs):
             return [known]
         followed = self.follower.follow(Cs[len(known) :], bar)
@@ -200,15 +195,17 @@ class PathModels:
 
     def model(self, C: float) -> Any:
         """Return the model at any C."""
-        if self.exact is not None and self.exact.path.end >= C:
-            step = self.exact.step(C, float(self.machine.tol))
-            if step.result.status is Status.OPTIMAL:
-                return self.adopt([step])
+        exact = self._exact_steps(np.array([C]))
+        if exact:
+            return self.adopt(exact)
         near = min(zip(*self.steps, strict=True), key=lambda at_C: abs(np.log(at_C[0].C / C)))
         if near[0].C == C:
             return self.adopt(list(near))
         self.follower.budget = Budget(self.machine.max_time)
         return self.adopt([self.follower.solve_at(k, C, step) for k, step in enumerate(near)])
+
+    def _exact_steps(self, Cs: Floats) -> list[Step]:
+        return [] if self.exact is None else self.exact.steps(Cs, float(self.machine.tol))
 
     def adopt(self, steps: list[Step]) -> Any:
         """Return a copy of the estimator with the solutions at one C; the path reports them."""
