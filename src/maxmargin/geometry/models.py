@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from maxmargin.geometry.inputs import KernelLike, is_sparse
+from maxmargin.geometry.inputs import is_sparse
 from maxmargin.geometry.planes import Hyperplane, KernelHyperplane
+
+_NAMED = ("linear", "rbf", "poly", "sigmoid")  # kernels of rows that scikit-learn's machines have
 
 
 def hyperplane(model: Any) -> Hyperplane | KernelHyperplane:
@@ -44,7 +46,27 @@ def hyperplane(model: Any) -> Hyperplane | KernelHyperplane:
     if linear:
         return Hyperplane(_only_row(model.coef_, "coef_", name), b)
     a = _only_row(model.dual_coef_, "dual_coef_", name)
-    return KernelHyperplane(_kernel(model, name), model.support_vectors_, a, b)
+    named = getattr(model, "kernel", None)
+    if not hasattr(getattr(model, "kernel_", None), "gram") and named not in _NAMED:
+        raise ValueError(
+            f"{name} has kernel={named!r}, but not the rows it belongs to; write "
+            "KernelHyperplane(kernel, X[model.support_], model.dual_coef_[0], b) yourself"
+        )
+    return KernelHyperplane(read_kernel(model), model.support_vectors_, a, b)
+
+
+def read_kernel(model: Any) -> Any:
+    """Return the kernel of a fitted model, ours or scikit-learn's."""
+    if hasattr(getattr(model, "kernel_", None), "gram"):
+        return model.kernel_
+    # Imported here: most planes are linear.
+    from maxmargin.kernels import as_kernel
+
+    if not isinstance(model.kernel, str):
+        return as_kernel(model.kernel)
+    # scikit-learn keeps the number that it computed for gamma="scale" or "auto" in _gamma.
+    gamma = getattr(model, "_gamma", model.gamma)
+    return as_kernel(model.kernel, gamma=gamma, degree=model.degree, coef0=model.coef0)
 
 
 def _explain_missing(model: Any, name: str) -> None:
@@ -71,21 +93,3 @@ def _single(value: Any, attribute: str, name: str) -> float:
     if len(values) != 1:
         raise ValueError(f"{name}.{attribute} has {len(values)} entries: not those of one plane")
     return float(values[0])
-
-
-def _kernel(model: Any, name: str) -> KernelLike:
-    if hasattr(getattr(model, "kernel_", None), "gram"):
-        kernel: KernelLike = model.kernel_
-        return kernel
-    named = getattr(model, "kernel", None)
-    if named not in ("linear", "rbf", "poly", "sigmoid"):
-        raise ValueError(
-            f"{name} has kernel={named!r}, but not the rows it belongs to; write "
-            "KernelHyperplane(kernel, X[model.support_], model.dual_coef_[0], b) yourself"
-        )
-    # Imported here: most planes are linear.
-    from maxmargin.kernels import as_kernel
-
-    # scikit-learn keeps the number that it computed for gamma="scale" or "auto" in _gamma.
-    gamma = getattr(model, "_gamma", model.gamma)
-    return as_kernel(named, gamma=gamma, degree=model.degree, coef0=model.coef0)
