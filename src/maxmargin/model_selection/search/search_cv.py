@@ -260,7 +260,8 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
                 f"abandon=True is not possible for this search: {why}. Use abandon=False."
             )
         self.sharing_ = f"nothing: {why}"
-        super().fit(X, y, **params)
+        with progress("Searching", unit="fit", quiet=self.verbose > 1):
+            super().fit(X, y, **params)
         return self
 
     def _search_after_failure(
