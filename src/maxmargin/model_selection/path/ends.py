@@ -79,10 +79,14 @@ def read_hinge(problem: Any, C: float = 1.0) -> Hinge | None:
     return Hinge(loss.target, bound / C, problem.intercept is Intercept.FREE)
 
 
-def find_small_end(follower: PathFollower) -> End:
+def find_small_end(follower: PathFollower, max_time: float | None) -> End:
     """Find the C below which α/C is constant."""
     hinges = [read_hinge(problem) for problem in follower.problems]
-    found = [None if h is None else _search_small(follower, k, h) for k, h in enumerate(hinges)]
+    try:
+        with clock.limited(max_time):
+            found = [h and _search_small(follower, k, h) for k, h in enumerate(hinges)]
+    except clock.OutOfTimeError:
+        return End(None, "max_time ran out before it was found")
     return _smallest(hinges, found, "no C was found at which they are")
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate
 from maxmargin.estimators import SVC, SVR, LinearSVC, LinearSVR
@@ -119,7 +118,7 @@ def _follow(
     small, hard = (None, None) if found is None else _exact_ends(found.path)
     if isinstance(costs, int) or ends is True:
         part = None if budget.left is None else _ENDS_PART * budget.left
-        small = small or _find_small_end(follower, part)
+        small = small or find_small_end(follower, part)
         classes, problem = formulated.data.classes, formulated.problems[0]
         hard = hard or find_hard_end(machine, classes, problem, data, part)
     Cs = _spread(costs, small, hard) if isinstance(costs, int) else costs
@@ -154,14 +153,6 @@ def _exact_ends(path: ExactPath) -> tuple[End | None, End | None]:
     if path.end == np.inf:
         return End(np.inf, ALWAYS), hard
     return End(None, "α/C is constant up to the largest C"), hard
-
-
-def _find_small_end(follower: PathFollower, max_time: float | None) -> End:
-    try:
-        with clock.limited(max_time):
-            return find_small_end(follower)
-    except clock.OutOfTimeError:
-        return End(None, "max_time ran out before it was found")
 
 
 def _spread(count: int, small: End | None, hard: End | None) -> Floats:
