@@ -55,11 +55,10 @@ class Tight(NamedTuple):
 
 
 class Direction(NamedTuple):
-    """dα/dC, db/dC, and the kind that each row has from here on."""
+    """dα/dC and db/dC."""
 
     slope: Floats
     b_slope: float
-    kinds: Kinds
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class PathEquations:
         """The size of kernel values."""
         return float(np.abs(self.K.diagonal()).max(initial=0.0)) or 1.0
 
-    def solved(self, on: Flags, scores: Floats, total: float) -> tuple[Floats, float]:
+    def solve(self, on: Flags, scores: Floats, total: float) -> tuple[Floats, float]:
         """Return a and b with K(ay) + b = scores and Σay = total on some rows: the smallest such.
 
         The scores are of rows, not times their labels.
@@ -90,11 +89,11 @@ class PathEquations:
         if self.free:
             system[n, :n] = system[:n, n] = 1.0
             right[n] = total
-        x = _solution(system, right)
+        x = _solve_system(system, right)
         return y * x[:n], float(size * x[n]) if self.free else 0.0
 
 
-def _solution(system: Floats, right: Floats) -> Floats:
+def _solve_system(system: Floats, right: Floats) -> Floats:
     """Return the solution, the smallest one where there are many."""
     factor, order, failed = scipy.linalg.lapack.dgetrf(system)
     pivots = np.abs(factor.diagonal())
@@ -108,8 +107,10 @@ def _solution(system: Floats, right: Floats) -> Floats:
     return np.asarray(x)
 
 
-def find_direction(m: PathEquations, kinds: Kinds, tight: Tight, box: bool) -> Direction | None:
-    """Return the direction from a breakpoint, or None if none was found.
+def _find_direction(
+    m: PathEquations, kinds: Kinds, tight: Tight, box: bool
+) -> tuple[Direction | None, Kinds]:
+    """Return the direction from a breakpoint, if one was found, and the kinds of rows on it.
 
     The kinds of tight rows, which may be of two kinds, are a first guess. With ``box``, as at
     C = 0, tight rows have both limits, 0 ≤ d ≤ c.
@@ -118,37 +119,32 @@ def find_direction(m: PathEquations, kinds: Kinds, tight: Tight, box: bool) -> D
     either = np.flatnonzero(tight.zero | tight.upper)
     seen: set[bytes] = set()
     for turn in range(_ROUNDS + _SINGLE * max(1, len(either))):
-        slope, b_slope, residual = _slopes(m, kinds, tight)
-        wrong = _wrong(m, kinds, tight, slope, b_slope, box) if residual else either
+        slope, b_slope, solved = _solve_slopes(m, kinds, tight)
+        wrong = _find_wrong(m, kinds, tight, slope, b_slope, box) if solved else either
         if not len(wrong):
-            return Direction(slope, b_slope, kinds) if residual else None
+            return (Direction(slope, b_slope) if solved else None), kinds
         mark = kinds.tobytes()
         single = turn >= _ROUNDS or mark in seen
         if single and mark in seen and turn > _ROUNDS + 4 * len(either) + 4:
-            return None
+            break
         seen.add(mark)
         for i in wrong[-1:] if single else wrong:
-            kinds[i] = _other(int(kinds[i]), bool(tight.upper[i]), float(slope[i]), float(m.c[i]))
-    return None
+            if kinds[i] != ON_MARGIN:
+                kinds[i] = ON_MARGIN
+            else:
+                above = slope[i] > m.c[i] or (slope[i] >= 0 and tight.upper[i])
+                kinds[i] = INSIDE if above else BEYOND
+    return None, kinds
 
 
-def _other(kind: int, upper: bool, slope: float, bound: float) -> int:
-    """Return what a row is to be that cannot be of this kind."""
-    if kind != ON_MARGIN:
-        return ON_MARGIN
-    if slope > bound:
-        return INSIDE
-    return BEYOND if slope < 0 else (INSIDE if upper else BEYOND)
-
-
-def _slopes(m: PathEquations, kinds: Kinds, tight: Tight) -> tuple[Floats, float, bool]:
+def _solve_slopes(m: PathEquations, kinds: Kinds, tight: Tight) -> tuple[Floats, float, bool]:
     """Return d and b′ for these kinds, and whether the equations have a solution."""
     on = kinds == ON_MARGIN
     slope = np.where(kinds == INSIDE, m.c, 0.0)
     pull = m.K @ (m.y * slope)
     total = float(m.y @ slope)
     if on.any():
-        slope[on], b_slope = m.solved(on, -pull[on], -total)
+        slope[on], b_slope = m.solve(on, -pull[on], -total)
         left = (m.K @ (m.y * slope) + b_slope)[on]
         size = m.scale * float(np.abs(slope).sum()) + 1e-300
         good = float(np.abs(left).max()) <= 1e-7 * size
@@ -156,7 +152,7 @@ def _slopes(m: PathEquations, kinds: Kinds, tight: Tight) -> tuple[Floats, float
         return slope, b_slope, good and balanced
     if not m.free:
         return slope, 0.0, True
-    # No row settles b′: any will do that keeps the tight rows where they are.
+    # No row determines b′: any will do that keeps the tight rows where they are.
     held_low = (tight.zero & (kinds == BEYOND)) | (tight.upper & (kinds == INSIDE))
     up = held_low & ((m.y > 0) == (kinds == BEYOND))  # these need f′ ≥ 0
     down = held_low & ~up
@@ -166,7 +162,7 @@ def _slopes(m: PathEquations, kinds: Kinds, tight: Tight) -> tuple[Floats, float
     return slope, b_slope, abs(total) <= 1e-9 * float(m.c.sum())
 
 
-def _wrong(
+def _find_wrong(
     m: PathEquations, kinds: Kinds, tight: Tight, slope: Floats, b_slope: float, box: bool
 ) -> npt.NDArray[np.int64]:
     """Return the tight rows whose kind breaks a condition."""
@@ -240,11 +236,11 @@ def exact_path(K: Floats, signs: Floats, weight: Floats, free: bool, last: float
     intercept.
     """
     with one_blas_thread():  # the systems are small: threads would wait for each other
-        return _Walk(PathEquations(K, signs, weight, free)).walked(last)
+        return _Follower(PathEquations(K, signs, weight, free)).follow(last)
 
 
-class _Walk:
-    """Where the walk stands: C, duals, intercept, and the kind of each row."""
+class _Follower:
+    """How far the path was followed: C, duals, intercept, and the kind of each row."""
 
     def __init__(self, machine: PathEquations) -> None:
         self.m = machine
@@ -254,26 +250,26 @@ class _Walk:
         self.hit = np.zeros(n, dtype=bool)  # which rows a segment ends for
         self.segments: list[Segment] = []
 
-    def walked(self, last: float) -> ExactPath:
-        """Return the path."""
-        moving = self._begin()
+    def follow(self, last: float) -> ExactPath:
+        """Return the path up to C = last."""
+        direction = self._begin()
         for _ in range(_EVENTS * len(self.alpha) + 100):
-            if moving is None:
-                return self._ended(self.C, "a direction that keeps all conditions was not found")
-            slope, b_slope = moving
-            step = self._room(slope, b_slope)
+            if direction is None:
+                return self._end(self.C, "a direction that keeps all conditions was not found")
+            slope, b_slope = direction
+            step = self._largest_step(slope, b_slope)
             self.segments.append(Segment(self.C, self.alpha, slope, self.b, b_slope))
             if self.C + step >= last:
-                return self._last(last, step == np.inf)
+                return self._end_on_last(last, step == np.inf)
             self._go(step, slope, b_slope)
             if self._violation() > _WRONG:
-                return self._ended(self.segments[-1].start, _ROUNDING, drop=True)
-            moving = self._turn()
+                return self._end(self.segments[-1].start, _ROUNDING, drop=True)
+            direction = self._turn()
             if self._violation() > _WRONG:
-                return self._ended(self.C, _ROUNDING)
-        return self._ended(self.C, "there are too many breakpoints")
+                return self._end(self.C, _ROUNDING)
+        return self._end(self.C, "there are too many breakpoints")
 
-    def _last(self, last: float, open_ended: bool) -> ExactPath:
+    def _end_on_last(self, last: float, open_ended: bool) -> ExactPath:
         """End on the segment that leads to the last C, once it is seen to hold far out."""
         far = _FAR * max(self.C, 1.0) if last == np.inf else last
         begun = self.C, self.alpha, self.b
@@ -281,23 +277,23 @@ class _Walk:
         wrong = self._violation() > _WRONG
         self.C, self.alpha, self.b = begun
         if wrong:
-            return self._ended(self.C, _ROUNDING, drop=True)
-        return self._ended(
+            return self._end(self.C, _ROUNDING, drop=True)
+        return self._end(
             last, "no breakpoint is left" if open_ended else "no larger C was asked for"
         )
 
-    def _ended(self, end: float, reason: str, drop: bool = False) -> ExactPath:
+    def _end(self, end: float, reason: str, drop: bool = False) -> ExactPath:
         segments = self.segments[:-1] if drop else self.segments
         return ExactPath(tuple(segments), end, reason, not (self.kinds == INSIDE).any())
 
     # ------------------------------------------------------------ the small end
 
-    def _begin(self) -> tuple[Floats, float] | None:
+    def _begin(self) -> Direction | None:
         """Return the direction at C = 0: every dual of the lighter class grows with its bound."""
         m = self.m
         excess = float(m.c @ m.y)
         if not m.free or abs(excess) <= 1e-12 * float(m.c.sum()):
-            return self._onwards(m.c.copy())
+            return self._move_intercept(Direction(m.c.copy(), 0.0))
         heavier = np.sign(excess)
         self.b = float(heavier)
         some = np.flatnonzero(m.y == heavier)
@@ -307,11 +303,11 @@ class _Walk:
         kinds = np.where(middle, ON_MARGIN, np.where(d > 0.5 * m.c, INSIDE, BEYOND))
         self.kinds[some] = kinds[some]
         either = m.y == heavier
-        return self._settle(Tight(either, either), box=True)
+        return self._choose_direction(Tight(either, either), box=True)
 
     # ------------------------------------------------------------ one segment
 
-    def _room(self, slope: Floats, b_slope: float) -> float:
+    def _largest_step(self, slope: Floats, b_slope: float) -> float:
         """Return how far C may grow before a row changes its kind."""
         m, kinds = self.m, self.kinds
         gain = m.y * (m.K @ (m.y * slope) + b_slope)  # of y f
@@ -326,21 +322,21 @@ class _Walk:
         leaves = (inside & (gain > still)) | (beyond & (gain < -still))
         np.divide(gap, gain, out=steps[2], where=leaves)
         if m.free and not on.any():
-            return self._closing()
+            return self._largest_step_off_margin()
         steps = np.maximum(steps, 0.0).min(axis=0)
         self.hit = steps <= (1 + _NEAR) * steps.min()
         return float(steps.min())
 
-    def _closing(self) -> float:
+    def _largest_step_off_margin(self) -> float:
         """Return how far C may grow while some intercept suits all rows, none on the margin."""
         lower, upper, slopes = self._limits()
         i, j = np.flatnonzero(lower), np.flatnonzero(upper)
         apart = self.m.y - self.C * slopes  # where f = y
         rate = slopes[j][np.newaxis] - slopes[i][:, np.newaxis]
-        room = apart[j][np.newaxis] - apart[i][:, np.newaxis]
+        gap = apart[j][np.newaxis] - apart[i][:, np.newaxis]
         closing = rate > _NEAR * self.m.scale * float(np.abs(slopes).max(initial=0.0))
         steps = np.full(rate.shape, np.inf)
-        np.divide(np.maximum(room, 0.0), rate, out=steps, where=closing)
+        np.divide(np.maximum(gap, 0.0), rate, out=steps, where=closing)
         self.hit = np.zeros(len(slopes), dtype=bool)
         if steps.size:
             first = steps <= (1 + _NEAR) * steps.min()
@@ -371,11 +367,11 @@ class _Walk:
         m, on = self.m, self.kinds == ON_MARGIN
         if on.any():
             missing = (m.y - self._scores())[on]
-            change, b_change = m.solved(on, missing, -float(m.y @ self.alpha))
+            change, b_change = m.solve(on, missing, -float(m.y @ self.alpha))
             self.alpha[on] += change
             self.b += b_change
 
-    def _turn(self) -> tuple[Floats, float] | None:
+    def _turn(self) -> Direction | None:
         """Return the direction from a breakpoint on."""
         m, kinds = self.m, self.kinds
         near = _NEAR * (1 + m.scale * float(self.alpha.sum()))
@@ -391,26 +387,25 @@ class _Walk:
         self.kinds = np.where(at_zero | at_upper, ON_MARGIN, kinds)
         # First guess: what came to the margin stays there, what came to a bound stays at it.
         self.kinds[left & at_zero], self.kinds[left & at_upper] = BEYOND, INSIDE
-        moving = self._settle(Tight(at_zero, at_upper))
+        direction = self._choose_direction(Tight(at_zero, at_upper))
         self._solve_margin()
-        return moving
+        return direction
 
-    def _settle(self, tight: Tight, box: bool = False) -> tuple[Floats, float] | None:
-        found = find_direction(self.m, self.kinds, tight, box)
+    def _choose_direction(self, tight: Tight, box: bool = False) -> Direction | None:
+        found, kinds = _find_direction(self.m, self.kinds, tight, box)
         if found is None:
             return None
-        self.kinds = found.kinds
-        return self._onwards(found.slope, found.b_slope)
+        self.kinds = kinds
+        return self._move_intercept(found)
 
-    def _onwards(self, slope: Floats, b_slope: float = 0.0) -> tuple[Floats, float]:
-        """Return the direction; where b is not settled, one on which it suits all rows."""
-        m = self.m
-        if not m.free or (self.kinds == ON_MARGIN).any():
-            return slope, b_slope
-        step = self._closing()
+    def _move_intercept(self, found: Direction) -> Direction:
+        """Return the direction; if no row determines b, one on which it suits all rows."""
+        if not self.m.free or (self.kinds == ON_MARGIN).any():
+            return found
+        step = self._largest_step_off_margin()
         step = step if np.isfinite(step) else max(self.C, 1.0)
         self.b = self._middle(self.C)
-        return slope, (self._middle(self.C + step) - self.b) / step
+        return Direction(found.slope, (self._middle(self.C + step) - self.b) / step)
 
     def _middle(self, C: float) -> float:
         """Return the middle of the intercepts that suit all rows at C, none on the margin."""
