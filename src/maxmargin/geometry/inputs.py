@@ -110,8 +110,9 @@ def row_products(X: Any, matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.floa
 
 def largest_squared_norm(X: Any) -> float:
     """Return max ‖x‖² over the rows."""
-    if is_sparse(X) and not X.has_canonical_format:  # an entry may be listed twice
+    if sp.issparse(X) and not X.has_canonical_format:  # an entry may be listed twice
         X = X.copy()
         X.sum_duplicates()
-    parts = [X] if X.dtype == np.float64 else blocks(X)
-    return max(float(row_norms(part, squared=True).max()) for part in parts)
+    if X.dtype == np.float64:
+        return float(row_norms(X, squared=True).max())
+    return max(float(row_norms(block, squared=True).max()) for block in blocks(X))
