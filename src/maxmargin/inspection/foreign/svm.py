@@ -18,7 +18,7 @@ from maxmargin.estimators.formulations import (
     Formulation,
     NuSVRForm,
     OneClassForm,
-    Plane,
+    SolvedPlane,
     Training,
 )
 from maxmargin.geometry.models import read_kernel
@@ -65,7 +65,9 @@ def certify_svr(model: Any, data: TrainingData) -> Certificate:
     """Certify an SVR."""
     target, beta = check_targets(data.y, data.X.shape[0]), _duals_by_row(model, data)
     form = EpsilonSVRForm(model.C, model.epsilon)
-    return _certify_plane(model, data, form, target, Plane(beta, float(model.intercept_[0]), beta))
+    return _certify_plane(
+        model, data, form, target, SolvedPlane(beta, float(model.intercept_[0]), beta)
+    )
 
 
 def certify_nu_svr(model: Any, data: TrainingData) -> Certificate:
@@ -73,14 +75,14 @@ def certify_nu_svr(model: Any, data: TrainingData) -> Certificate:
     target, beta = check_targets(data.y, data.X.shape[0]), _duals_by_row(model, data)
     epsilon = _best_tube(np.abs(target - model.predict(data.X)), data.weight, model.nu)
     duals = np.concatenate([np.maximum(beta, 0.0), np.minimum(beta, 0.0)])
-    plane = Plane(beta, float(model.intercept_[0]), duals, epsilon=epsilon)
+    plane = SolvedPlane(beta, float(model.intercept_[0]), duals, epsilon=epsilon)
     return _certify_plane(model, data, NuSVRForm(model.nu, model.C), target, plane)
 
 
 def certify_one_class(model: Any, data: TrainingData) -> Certificate:
     """Certify a OneClassSVM."""
     beta = _duals_by_row(model, data)
-    plane = Plane(beta, float(model.intercept_[0]), beta)
+    plane = SolvedPlane(beta, float(model.intercept_[0]), beta)
     return _certify_plane(model, data, OneClassForm(model.nu), None, plane)
 
 
@@ -93,7 +95,7 @@ def _best_tube(errors: Floats, weight: Floats, nu: float) -> float:
 
 
 def _certify_plane(
-    model: Any, data: TrainingData, form: Formulation, target: Floats | None, plane: Plane
+    model: Any, data: TrainingData, form: Formulation, target: Floats | None, plane: SolvedPlane
 ) -> Certificate:
     """Certify a model with one plane as a point of the problem that a formulation states."""
     n, features = data.X.shape[0], _features(model, data)
