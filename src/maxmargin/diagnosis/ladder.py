@@ -4,12 +4,12 @@ Verdict and advice rest on the same comparisons.
 """
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from maxmargin.clock import Clock
-from maxmargin.diagnosis.families import refine_kernel
+from maxmargin.diagnosis.families import Scored, refine_kernel
 from maxmargin.diagnosis.inputs import Arguments, check_table, choose_scoring
 from maxmargin.diagnosis.learners import Candidate
 from maxmargin.diagnosis.result import Alternative, Diagnosis
@@ -21,7 +21,6 @@ from maxmargin.validation.data import generator
 
 _WORTH_A_TRY = 0.01  # gain over naming the largest class, where no gain is significant
 _PROMISING = 0.1  # p, for how many tests were made
-_MAJORITY = Candidate("majority", (("strategy", "most_frequent"),))
 
 
 def diagnose(
@@ -91,59 +90,33 @@ def diagnose(
     Why: a plane separates the classes with margin 0.5.
     Use: HardMarginSVC(): a plane errs so rarely that nothing could be shown to be better.
     """
-    arguments = Arguments(scoring, max_time, thorough, random_state).check()
+    arguments = Arguments(scoring, max_time, thorough, random_state)
+    arguments.check()
     clock = Clock(float(max_time))
     table = check_table(arguments, X, y, feature_names)
     chosen = choose_scoring(scoring, table.y)
     rungs = Rungs(table, chosen, clock, generator(random_state), bool(thorough))
-    questions = (
-        ("columns", rungs.describe_columns),
-        ("equal rows", rungs.find_conflicts),
-        ("separating planes", rungs.find_planes),
-        ("planes", rungs.try_planes),
-        ("kernels", rungs.try_kernels),
-        ("local rules", rungs.try_local_rules),
-        ("networks", rungs.try_networks),
-        ("gradient boosting", rungs.try_trees),
-        ("signal", rungs.find_signal),
-        ("overlap", rungs.estimate_overlap),
-        ("rows to give up", rungs.give_up_rows),
-    )
-    with progress("Diagnosing", len(questions), unit="question", even=False) as bar:
-        for done, (about, ask) in enumerate(questions):
-            bar.update(done, note=about)
-            ask()
-    seed = random_state if isinstance(random_state, int | np.integer) else None
-    return _conclude(rungs, seed)
-
-
-class _Verdict(NamedTuple):
-    """A name, the reason and the witness."""
-
-    name: str
-    reason: str
-    witness: Any
-
-
-def _conclude(rungs: Rungs, seed: Any) -> Diagnosis:
-    """Put everything together."""
-    found = _decide(rungs)
-    candidate, because = _advise(rungs, found.name)
-    table, wide = rungs.table, rungs.sample.wide
+    with progress("Diagnosing", len(rungs.questions), unit="question", even=False) as bar:
+        for done, (name, ask) in enumerate(rungs.questions.items()):
+            bar.update(done, note=name)
+            rungs.answers.append(ask())
+    verdict, reason, witness = _decide(rungs)
+    candidate, because = _advise(rungs, verdict)
+    wide = rungs.sample.wide
     return Diagnosis(
-        verdict=found.name,
-        reason=found.reason,
-        witness=found.witness,
+        verdict=verdict,
+        reason=reason,
+        witness=witness,
         rungs=tuple(rungs.answers),
-        warnings=tuple(_warnings(rungs, found.name)),
+        warnings=tuple(_warnings(rungs, verdict)),
         advice=f"{describe(candidate.estimator(wide))}: {because}",
         alternatives=tuple(_alternatives(rungs, candidate)),
-        scoring=rungs.scoring,
-        n_rows=table.shape[0],
-        n_features=table.shape[1],
+        scoring=chosen,
+        n_rows=table.X.shape[0],
+        n_features=table.X.shape[1],
         classes=tuple(table.label(k) for k in range(table.n_classes)),
-        random_state=seed,
-        seconds=rungs.clock.seconds,
+        random_state=random_state if isinstance(random_state, int | np.integer) else None,
+        seconds=clock.seconds,
         candidate=candidate,
         outside=_outside(rungs),
         wide=wide,
@@ -153,38 +126,38 @@ def _conclude(rungs: Rungs, seed: Any) -> Diagnosis:
 # ------------------------------------------------------------------------- the verdict
 
 
-def _decide(rungs: Rungs) -> _Verdict:
-    if rungs.forced:
-        found = rungs.conflicts
+def _decide(rungs: Rungs) -> tuple[str, str, Any]:
+    """Return the verdict, the reason and the witness."""
+    conflicts, planes, best = rungs.conflicts, rungs.planes, rungs.best
+    if conflicts.decisive:
         reason = (
-            f"{found.rows} rows have equals with other labels, which force errors on "
-            f"{found.errors} of {len(rungs.table.y)} rows ({found.share:.2%}){_boundary(rungs)}."
+            f"{conflicts.rows} rows have equals with other labels, which force errors on "
+            f"{conflicts.errors} of {len(rungs.table.y)} rows ({conflicts.share:.2%})"
+            f"{_boundary(rungs)}."
         )
-        return _Verdict("inseparable", reason, found)
-    if rungs.planes.separable:
-        margin = f"margin {rungs.planes.margin:.4g}"
-        reason = f"a plane separates the classes with {margin}."
+        return "inseparable", reason, conflicts
+    if planes.separable:
+        reason = f"a plane separates the classes with margin {planes.margin:.4g}."
         if rungs.table.n_classes > 2:
-            reason = f"planes separate every two classes, with {margin} or more."
-        return _Verdict("linearly separable", reason, rungs.planes.decisive)
+            reason = f"planes separate every two classes, with margin {planes.margin:.4g} or more."
+        return "linearly separable", reason, planes.decisive
     if rungs.unfinished:
-        return _Verdict("undecided", _unfinished(rungs), None)
+        return "undecided", _unfinished(rungs), None
     if rungs.silent:
-        name = "undecided" if rungs.too_few else "no signal"
-        return _Verdict(name, _no_signal(rungs), tuple(rungs.signal))
+        return _no_signal(rungs)
+    assert best is not None
     if rungs.overlapping:
-        return _Verdict("inseparable", _overlapping(rungs), rungs.best)
+        return "inseparable", f"{_overlapping(rungs, best)}.", best
     if rungs.curved:
         gain = rungs.gain[rungs.chosen]
         kind = "multi-layer" if rungs.chosen == "networks" else "non-linearly"
-        return _Verdict(f"{kind} separable", f"on rows that were not fitted to, {gain}.", gain)
+        return f"{kind} separable", f"on rows that were not fitted to, {gain}.", gain
     if "giving up" in rungs.late:
-        return _Verdict("undecided", _unfinished(rungs), None)
-    few = rungs.given_up is None or rungs.given_up.few
-    assert rungs.best is not None
-    if few or 1 - rungs.best.score <= OVERLAP:
-        return _Verdict("almost linearly separable", _almost(rungs), rungs.given_up)
-    return _Verdict("inseparable", f"{_overlapping(rungs)[:-1]}; {rungs.given_up}.", rungs.given_up)
+        return "undecided", _unfinished(rungs), None
+    given_up = rungs.given_up
+    if given_up is not None and not given_up.few and 1 - best.score > OVERLAP:
+        return "inseparable", f"{_overlapping(rungs, best)}; {given_up}.", given_up
+    return "almost linearly separable", _almost(rungs), given_up
 
 
 def _unfinished(rungs: Rungs) -> str:
@@ -198,30 +171,41 @@ def _run_out(rungs: Rungs) -> str:
     return f"the time ran out: raise max_time. Missing: {missing}."
 
 
-def _no_signal(rungs: Rungs) -> str:
-    n = len(rungs.table.y)
+def _no_signal(rungs: Rungs) -> tuple[str, str, Any]:
+    witness = tuple(rungs.signal)
     if not rungs.signal:
-        return f"{n} rows are too few to cross-validate anything."
+        few = f"{len(rungs.table.y)} rows are too few to cross-validate anything."
+        return "undecided", few, witness
     if rungs.too_few:
-        return (
+        reason = (
             f"{rungs.n_compared} rows are too few: not even a rule without errors could be shown "
             "to be better than chance."
         )
-    return (
+        return "undecided", reason, witness
+    reason = (
         f"none of {len(rungs.scored)} methods ranks rows better than chance, or is right more "
         f"often than naming the largest class. The one that comes nearest: {rungs.signal[0]}."
     )
+    return "no signal", reason, witness
 
 
-def _overlapping(rungs: Rungs) -> str:
-    best, (low, high) = rungs.best, rungs.bayes_error
-    assert best is not None
+def _overlapping(rungs: Rungs, best: Scored) -> str:
+    low, high = rungs.bayes_error
     mean = "" if rungs.scoring == "accuracy" else ", as a mean over the classes"
     return (
         f"the classes overlap: the best of {len(rungs.scored)} methods, {best.name}, errs on "
         f"{1 - best.score:.1%} of the rows that it was not fitted to{mean}. The least possible "
-        f"(Bayes) error is about that, between {low:.1%} and {high:.1%}{_boundary(rungs)}."
+        f"(Bayes) error is about that, between {low:.1%} and {high:.1%}{_boundary(rungs)}"
     )
+
+
+def _almost(rungs: Rungs) -> str:
+    predicted = "planes predict nearly all rows"
+    if "kernels" in rungs.gain:
+        predicted = f"on rows that were not fitted to, {rungs.gain['kernels']}"
+    if rungs.given_up is None:
+        return f"{predicted}; how many rows planes cannot get right is not known."
+    return f"{rungs.given_up}; {predicted}."
 
 
 def _boundary(rungs: Rungs) -> str:
@@ -231,15 +215,6 @@ def _boundary(rungs: Rungs) -> str:
     if rungs.curved:
         return f"; the best boundary is curved: {rungs.gain[rungs.chosen]}"
     return "; no curved boundary is better than a plane beyond noise"
-
-
-def _almost(rungs: Rungs) -> str:
-    within = "planes predict nearly all rows"
-    if "kernels" in rungs.gain:
-        within = f"on rows that were not fitted to, {rungs.gain['kernels']}"
-    if rungs.given_up is None:
-        return f"{within}; how many rows planes cannot get right is not known."
-    return f"{rungs.given_up}; {within}."
 
 
 def _warnings(rungs: Rungs, verdict: str) -> list[str]:
@@ -253,8 +228,21 @@ def _warnings(rungs: Rungs, verdict: str) -> list[str]:
             )
         if rungs.signal and rungs.silent:
             found.append("In cross-validation, nothing is significantly better than chance.")
-    if rungs.scored:
-        found += _how_compared(rungs)
+    y, seen = rungs.table.y, len(rungs.rows)
+    if rungs.scored and rungs.scoring != "accuracy":
+        uneven = choose_scoring("auto", y) != "accuracy"
+        why = "The classes are of unequal size, so models" if uneven else "Models"
+        found.append(
+            f"{why} are compared by balanced accuracy, the mean share of right answers over the "
+            "classes."
+        )
+    if rungs.scored and rungs.sample.y_fresh is not None:
+        found.append(
+            f"Models were fitted to {seen} of {len(y)} rows, and compared on {rungs.n_compared} "
+            "others."
+        )
+    elif rungs.scored and seen < len(y):
+        found.append(f"Models were cross-validated on {seen} of {len(y)} rows.")
     if rungs.late and verdict != "undecided":
         found.append(_capitalize(_run_out(rungs)))
     if _outside(rungs) is not None:
@@ -263,27 +251,6 @@ def _warnings(rungs: Rungs, verdict: str) -> list[str]:
             f"Gradient boosting, which is not on the ladder, predicts better than all that is: "
             f"{gain}. recommend(family='any') returns it."
         )
-    return found
-
-
-def _how_compared(rungs: Rungs) -> list[str]:
-    """Return by which metric and on how many rows models were compared, if that is unusual."""
-    found = []
-    y, seen = rungs.table.y, len(rungs.rows)
-    if rungs.scoring != "accuracy":
-        uneven = choose_scoring("auto", y) != "accuracy"
-        why = "The classes are of unequal size, so models" if uneven else "Models"
-        found.append(
-            f"{why} are compared by balanced accuracy, the mean share of right answers over the "
-            "classes."
-        )
-    if rungs.sample.y_fresh is not None:
-        found.append(
-            f"Models were fitted to {seen} of {len(y)} rows, and compared on {rungs.n_compared} "
-            "others."
-        )
-    elif seen < len(y):
-        found.append(f"Models were cross-validated on {seen} of {len(y)} rows.")
     return found
 
 
@@ -298,19 +265,21 @@ def _advise(rungs: Rungs, verdict: str) -> tuple[Candidate, str]:
     """Return what to use and why: planes, unless something else is better beyond noise."""
     if not rungs.scored:
         if verdict == "linearly separable":
-            return Candidate(
-                "hard margin"
-            ), "a plane separates the rows, and this one has the largest margin."
+            widest = "a plane separates the rows, and this one has the largest margin."
+            return Candidate("hard margin"), widest
         simplest = Candidate("linear", scaled=True, sparse=rungs.sample.sparse)
         return simplest, "it is the simplest, and nothing could be compared."
     chosen = rungs.chosen
     found = rungs.scored[chosen]
     decided = verdict not in ("linearly separable", "undecided")
-    if rungs.signal and rungs.silent and decided and not _promising(rungs):
-        return _MAJORITY, (
-            "nothing predicts better than always naming the largest class; more rows or other "
-            "columns are needed."
-        )
+    if rungs.signal and rungs.silent and decided:
+        # A learner may still be worth more than naming the largest class.
+        majority = rungs.sample.compared.score(rungs.sample.majority)
+        if rungs.signal[0].p_value >= _PROMISING or found.score <= majority + _WORTH_A_TRY:
+            return Candidate("majority", (("strategy", "most_frequent"),)), (
+                "nothing predicts better than always naming the largest class; more rows or other "
+                "columns are needed."
+            )
     best = refine_kernel(rungs.sample, found) if chosen == "kernels" else found.best
     if chosen != "planes":
         return best, _better(rungs, chosen, verdict)
@@ -351,22 +320,11 @@ def _outside(rungs: Rungs) -> Candidate | None:
     return replace(best, settings=kept)
 
 
-def _promising(rungs: Rungs) -> bool:
-    """Return whether a learner may still be worth more than naming the largest class."""
-    score = rungs.scored[rungs.chosen].score
-    majority = rungs.sample.compared.score(rungs.sample.majority)
-    first = rungs.signal[0].p_value if rungs.signal else 1.0
-    return first < _PROMISING and score > majority + _WORTH_A_TRY
-
-
 # What each rung of the ladder offers if it was not tried, and under which heading it is reported.
 _OFFERS = {
     "planes": (Candidate("linear"), "planes"),
     "kernels": (Candidate("kernel"), "kernels"),
-    "networks": (
-        Candidate("network", (("hidden_layer_sizes", (64,)),), scaled=True),
-        "networks",
-    ),
+    "networks": (Candidate("network", (("hidden_layer_sizes", (64,)),), True), "networks"),
     "k-NN": (Candidate("k-NN"), "local rules"),
     "naive Bayes": (Candidate("Gaussian naive Bayes"), "local rules"),
     "gradient boosting": (Candidate("gradient boosting"), "gradient boosting"),
@@ -398,7 +356,7 @@ def _alternatives(rungs: Rungs, advised: Candidate) -> list[Alternative]:
 def _perceptron(rungs: Rungs) -> Alternative:
     wide = rungs.sample.wide
     if rungs.planes.separable:
-        note = f"finds a separating plane after at most {rungs.mistake_bound:.4g} mistakes."
+        note = f"finds a separating plane after at most {rungs.planes.mistake_bound:.4g} mistakes."
         return Alternative("perceptron", Candidate("perceptron"), wide, note=note)
     note = "it may make mistakes forever, so use the average of its planes."
     return Alternative("perceptron", Candidate("averaged perceptron"), wide, note=note)

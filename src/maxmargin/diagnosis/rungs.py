@@ -1,6 +1,6 @@
 """The questions of the ladder, in order, and what their answers add up to so far."""
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
@@ -8,10 +8,11 @@ import scipy.sparse as sp
 from maxmargin._typing import Ints
 from maxmargin.clock import Clock
 from maxmargin.diagnosis import families
-from maxmargin.diagnosis.cross_validation import Scored, make_folds
+from maxmargin.diagnosis.families import Scored, make_folds
 from maxmargin.diagnosis.inputs import (
     DiagnosedTable,
     Sample,
+    as_learnt,
     describe_columns,
     draw_rows,
     equal_rows,
@@ -28,7 +29,6 @@ from maxmargin.diagnosis.planes import (
 )
 from maxmargin.diagnosis.result import Rung
 from maxmargin.diagnosis.significance import (
-    LEVEL,
     SIGNAL,
     Comparison,
     Metric,
@@ -59,7 +59,7 @@ _PROVES_NOTHING = (
 
 
 class Rungs:
-    """The data, the clock, and every answer so far."""
+    """The data, the clock, and every answer so far. Each question returns its rung."""
 
     def __init__(
         self,
@@ -69,10 +69,9 @@ class Rungs:
         rng: np.random.Generator,
         thorough: bool,
     ) -> None:
-        self.table, self.scoring, self.clock, self.thorough = table, scoring, clock, thorough
+        self.table, self.scoring, self.clock, self._thorough = table, scoring, clock, thorough
         self._rng, self._seed = rng, int(rng.integers(2**31))
         self.answers: list[Rung] = []
-        self.late: list[str] = []
         self.scored: dict[str, Scored] = {}
         self.gain: dict[str, Comparison] = {}
         self.signal: list[Comparison | Ranking] = []
@@ -82,127 +81,161 @@ class Rungs:
         size = max(100, int(most * np.sqrt(clock.max_time / 30.0)))
         self.rows = draw_rows(table.y, size, rng)
 
+    @property
+    def questions(self) -> dict[str, Callable[[], Rung]]:
+        """All questions in the order in which they are to be asked."""
+        return {
+            "columns": self._describe_columns,
+            "conflicts": self._find_conflicts,
+            "separability": self._find_planes,
+            "planes": self._try_planes,
+            "kernels": self._try_kernels,
+            "local rules": self._try_local_rules,
+            "networks": self._try_networks,
+            "gradient boosting": self._try_trees,
+            "signal": self._find_signal,
+            "overlap": self._estimate_overlap,
+            "giving up": self._give_up_rows,
+        }
+
     # ------------------------------------------------------------ facts about all rows
 
-    def describe_columns(self) -> None:
+    def _describe_columns(self) -> Rung:
         """Measure columns and classes."""
-        self.columns = measure_columns(self.table, self.rows)
-        self.messages = describe_columns(self.table, self.columns)
+        self._columns = measure_columns(self.table.X, self.rows)
+        self.messages = describe_columns(self.table, self._columns)
         message = " ".join(self.messages) or "nothing unusual about scales, constants or balance."
-        evidence = {**vars(self.columns), "class_counts": np.bincount(self.table.y)}
-        self._answer("columns", message, len(self.table.y), evidence)
+        evidence = {**vars(self._columns), "class_counts": np.bincount(self.table.y)}
+        return Rung("columns", message, True, len(self.table.y), evidence)
 
-    def find_conflicts(self) -> None:
+    def _find_conflicts(self) -> Rung:
         """Find equal rows with different labels, and draw the folds around equal rows."""
-        table = self.table
-        group = equal_rows(table.X)
-        self.conflicts = find_conflicts(group, table.y, table.n_classes)
-        n = len(table.y)
-        copies = n - int(group.max()) - 1
-        if self.conflicts.groups:
-            message = (
-                f"{self.conflicts.rows} rows have equals with other labels: any rule is wrong on "
-                f"at least {self.conflicts.errors} of {n} rows ({self.conflicts.share:.2%})."
-            )
-        else:
-            message = f"no equal rows have different labels ({copies} are copies of other rows)."
-        evidence = {**self.conflicts.to_dict(), "copies": copies, "threshold": FORCED}
-        self._answer("conflicts", message, n, evidence, self.conflicts)
+        group, n = equal_rows(self.table.X), len(self.table.y)
         self._draw_sample(group)
+        self.conflicts = found = find_conflicts(group, self.table.y, self.table.n_classes)
+        copies = n - int(group.max()) - 1
+        message = f"no equal rows have different labels ({copies} are copies of other rows)."
+        if found.groups:
+            message = (
+                f"{found.rows} rows have equals with other labels: any rule is wrong on at least "
+                f"{found.errors} of {n} rows ({found.share:.2%})."
+            )
+        evidence = {**found.to_dict(), "copies": copies, "threshold": FORCED}
+        return Rung("conflicts", message, True, n, evidence, found)
 
     def _draw_sample(self, group: Ints) -> None:
-        table, rows = self.table, self.rows
-        wide, y = is_wide(table.X), table.y[rows]
-        folds = make_folds(y, group[rows], self._rng)
-        fresh = self._draw_fresh_rows(group)
+        """Draw rows to cross-validate, and others to score on, none of them equal to one of those.
+
+        ``group`` has the same number for equal rows.
+        """
+        X, y, rows = self.table.X, self.table.y, self.rows
+        wide = is_wide(X)
         self.sample = Sample(
-            X=_as_learnt(table.X[rows], wide),
-            y=y,
-            folds=folds,
-            X_fresh=None if fresh is None else _as_learnt(table.X[fresh], wide),
-            y_fresh=None if fresh is None else table.y[fresh],
-            metric=Metric.of(self.scoring, y),
-            sparse=sp.issparse(table.X),
+            X=as_learnt(X[rows], wide),
+            y=y[rows],
+            folds=make_folds(y[rows], group[rows], self._rng),
+            metric=Metric.of(self.scoring, y[rows]),
+            sparse=sp.issparse(X),
             wide=wide,
-            uneven=self.columns.uneven,
+            uneven=self._columns.uneven,
             over=lambda: self.clock.over,
         )
+        others = np.flatnonzero(~np.isin(group, group[rows]))
+        if len(others) >= _FRESH * len(rows):
+            fresh = others[draw_rows(y[others], _MOST_FRESH, self._rng)]
+            self.sample.X_fresh, self.sample.y_fresh = as_learnt(X[fresh], wide), y[fresh]
 
-    def _draw_fresh_rows(self, group: Ints) -> Ints | None:
-        """Return rows to score on, none of them equal to one that is cross-validated; or None."""
-        others = np.flatnonzero(~np.isin(group, group[self.rows]))
-        if len(others) < _FRESH * len(self.rows):
-            return None
-        return others[draw_rows(self.table.y[others], _MOST_FRESH, self._rng)]
-
-    def find_planes(self) -> None:
+    def _find_planes(self) -> Rung:
         """Ask whether planes separate the classes."""
-        if self.conflicts.groups and not self.thorough:
+        name = "separability"
+        if self.conflicts.groups and not self._thorough:
             self.planes = Planes(False, {}, 0)
-            self._skip("separability", "not asked: equal rows with different labels rule it out.")
-            return
-        self.planes = find_planes(self.table, self.clock, self._rng, self.thorough)
-        if self.planes.separable is None and self.clock.over:
-            self._run_out("separability")
-            return
-        found = self.planes.decisive
+            return Rung(name, "not asked: equal rows with different labels rule it out.", ran=False)
+        self.planes = planes = find_planes(self.table, self.clock, self._rng, self._thorough)
+        if planes.separable is None and self.clock.over:
+            return Rung(name, _TIME, ran=False)
+        found = planes.decisive
         message = str(found or "undecided at this precision: the classes touch, or nearly so.")
-        if self.planes.separable and self.table.n_classes > 2:
-            message = f"planes separate every two classes, with margin {self.planes.margin:.4g}."
-        self.chance = self._estimate_chance()
+        if planes.separable and self.table.n_classes > 2:
+            message = f"planes separate every two classes, with margin {planes.margin:.4g}."
+        # How likely planes separate random labels: of the largest pair, at best.
+        largest = int(np.sort(np.bincount(self.table.y))[-2:].sum())
+        rank = self._columns.rank
+        self.chance = chance_separable(largest, self.table.X.shape[1] if rank is None else rank)
         evidence = {
-            "separable": self.planes.separable,
-            "margin": self.planes.margin,
+            "separable": planes.separable,
+            "margin": planes.margin,
             "radius": getattr(found, "radius", None),
-            "mistake_bound": self.mistake_bound,
+            "mistake_bound": planes.mistake_bound,
             "chance_if_labels_were_random": self.chance,
         }
-        self._answer("separability", message, self.planes.rows_seen, evidence, found)
-
-    @property
-    def mistake_bound(self) -> float:
-        """The most updates a perceptron makes, for any of the pairs (lifted form)."""
-        return max((pair.mistake_bound for pair in self.planes.pairs.values()), default=np.inf)
-
-    def _estimate_chance(self) -> float:
-        """Return how likely planes separate random labels: of the largest pair, at best."""
-        rank = self.columns.rank
-        dimension = self.table.shape[1] if rank is None else rank
-        largest = np.sort(np.bincount(self.table.y))[-2:].sum()
-        return chance_separable(int(largest), dimension)
-
-    @property
-    def forced(self) -> bool:
-        """Whether equal rows with different labels force so many errors that they decide."""
-        return self.conflicts.share >= FORCED
+        return Rung(name, message, True, planes.rows_seen, evidence, found)
 
     # ------------------------------------------------------------ rules, cross-validated
 
-    def try_planes(self) -> None:
-        """Cross-validate planes."""
-        if self._cross_validates("planes"):
-            self._score("planes", families.score_planes(self.sample, bool(self.planes.separable)))
+    def _try_planes(self) -> Rung:
+        separable = bool(self.planes.separable)
+        return self._try("planes", lambda: families.score_planes(self.sample, separable))
 
-    def try_kernels(self) -> None:
-        """Cross-validate kernels, and compare them with planes on the same folds."""
-        if not self._cannot_gain("kernels"):
-            found = families.score_kernels(self.sample)
-            self._score("kernels", found, note=_PROVES_NOTHING)
+    def _try_kernels(self) -> Rung:
+        score = families.score_kernels
+        return self._try("kernels", lambda: score(self.sample), note=_PROVES_NOTHING)
 
-    def try_local_rules(self) -> None:
+    def _try_networks(self) -> Rung:
+        return self._try("networks", lambda: families.score_networks(self.sample, self._seed))
+
+    def _try_trees(self) -> Rung:
+        """Cross-validate gradient boosting, a yardstick from outside, beside the ladder's best."""
+        score = families.score_gradient_boosting
+        return self._try("gradient boosting", lambda: score(self.sample))
+
+    def _try(self, name: str, score: Callable[[], Scored | None], note: str = "") -> Rung:
+        """Cross-validate a family, and compare it with the best rung below on the same folds."""
+        if obstacle := self._obstacle(name):
+            return Rung(name, obstacle, ran=False)
+        found = score()
+        if found is None:
+            return Rung(name, _TIME, ran=False)
+        message, gain = self._compare_with_rival(name, found), self.gain.get(name)
+        evidence = found.to_dict() | ({"note": note} if note else {})
+        if gain is not None:
+            evidence["comparison"] = gain.to_dict()
+        return Rung(name, f"{message}.", True, self.n_compared, evidence, gain)
+
+    def _obstacle(self, name: str) -> str:
+        """Return why a family is not tried, "" if it is."""
+        dense = name in ("networks", "gradient boosting")
+        if dense and self.sample.X.shape[1] > _DENSE_COLUMNS:
+            return f"not asked: more than {_DENSE_COLUMNS} columns take too long."
+        if name == "gradient boosting" and self.table.n_classes > _TREE_CLASSES:
+            return f"not asked: more than {_TREE_CLASSES} classes take too long."
+        if self.clock.over:
+            return _TIME
+        if len(np.unique(self.sample.folds)) < 3:
+            return "not asked: too few different rows to cross-validate."
+        rival = None if self._thorough else self.scored.get(self.chosen)
+        if rival is not None and hopeless(~rival.right, rival.metric):
+            return (
+                f"not asked: {rival.name} errs on {np.sum(~rival.right)} of {self.n_compared} "
+                "rows, and not even a rule without errors would be significantly better."
+            )
+        return ""
+
+    def _try_local_rules(self) -> Rung:
         """Cross-validate neighbours and naive Bayes, and bracket the least possible error."""
-        if self._cannot_gain("local rules"):
-            return
+        name = "local rules"
+        if obstacle := self._obstacle(name):
+            return Rung(name, obstacle, ran=False)
         neighbours = families.score_neighbours(self.sample)
         nearest = neighbours and families.score_nearest(self.sample, neighbours.best.scaled)
         bayes = families.score_naive_bayes(self.sample)
         if neighbours is None or nearest is None or (bayes is None and self.clock.over):
-            self._run_out("local rules")
-            return
+            return Rung(name, _TIME, ran=False)
         messages = [self._compare_with_rival("k-NN", neighbours)]
         if bayes is not None:
             messages.append(self._compare_with_rival("naive Bayes", bayes))
-        low, high = bayes_bracket(1 - float(nearest.right.mean()), self.table.n_classes)
+        error = 1 - float(nearest.right.mean())
+        low, high = bayes_bracket(error, self.table.n_classes)
         messages.append(
             f"judging by the nearest neighbour, no rule errs on less than about {low:.1%} (the "
             "bound of Cover and Hart, which holds for infinitely many rows)."
@@ -210,35 +243,36 @@ class Rungs:
         evidence = {
             "k-NN": neighbours.to_dict(),
             "naive Bayes": None if bayes is None else bayes.to_dict(),
-            "nearest_neighbour_error": 1 - float(nearest.right.mean()),
+            "nearest_neighbour_error": error,
             "least_error_between": [low, high],
         }
-        self._answer("local rules", "; ".join(messages), self.n_compared, evidence)
+        return Rung(name, "; ".join(messages), True, self.n_compared, evidence)
 
     def _compare_with_rival(self, name: str, found: Scored) -> str:
         """Compare a family with the best rung so far, and describe its score."""
         rival = self.chosen
         self.scored[name] = found
-        message = f"{found.name} {self._describe_score(found)}"
+        message = f"{found.name} is right on {found.score:.2%} of {self.n_compared} rows"
+        if self.scoring != "accuracy":
+            message = (
+                f"{found.name} has a balanced accuracy of {found.score:.2%} on {self.n_compared} "
+                "rows"
+            )
         if not rival:
             return message
         self.gain[name] = self._compare(name, rival)
         return f"{message}; {self.gain[name]}"
 
-    def try_networks(self) -> None:
-        """Cross-validate networks, and compare them with the best rung below."""
-        if not self._too_wide("networks") and not self._cannot_gain("networks"):
-            self._score("networks", families.score_networks(self.sample, self._seed))
+    def _compare(self, name: str, rival: str) -> Comparison:
+        better, worse = self.scored[name], self.scored[rival]
+        tests = 1 if name == "kernels" else len(_LADDER) - 2  # rules that are not large margins
+        named = (better.name, better.right), (worse.name, worse.right)
+        return compare(*named, self.sample.compared, tests)
 
-    def try_trees(self) -> None:
-        """Cross-validate gradient boosting, a yardstick from outside, beside the ladder's best."""
-        name = "gradient boosting"
-        if self._too_wide(name):
-            return
-        if self.table.n_classes > _TREE_CLASSES:
-            self._skip(name, f"not asked: more than {_TREE_CLASSES} classes take too long.")
-        elif not self._cannot_gain(name):
-            self._score(name, families.score_gradient_boosting(self.sample))
+    @property
+    def n_compared(self) -> int:
+        """How many rows families are compared by."""
+        return len(self.sample.compared.y)
 
     @property
     def chosen(self) -> str:
@@ -254,37 +288,33 @@ class Rungs:
         """Whether the rung to use divides the classes by something other than planes."""
         return bool(self.chosen) and not self.scored[self.chosen].best.linear
 
-    def _compare(self, name: str, rival: str) -> Comparison:
-        better, worse = self.scored[name], self.scored[rival]
-        tests = 1 if name == "kernels" else len(_LADDER) - 2  # rules that are not large margins
-        return compare(
-            (better.name, better.right),
-            (worse.name, worse.right),
-            self.sample.compared,
-            tests,
-            LEVEL,
-        )
+    @property
+    def late(self) -> list[str]:
+        """The questions that the time ran out for."""
+        return [rung.name for rung in self.answers if rung.answer == _TIME]
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the time ran out before a question that the verdict rests on."""
+        return any(name in _NEEDED for name in self.late)
 
     # ------------------------------------------------------------ what it all amounts to
 
-    def find_signal(self) -> None:
+    def _find_signal(self) -> Rung:
         """Ask whether any rule ranks rows, or names classes, better than by chance."""
-        if not self.scored:
-            self._skip("signal", self._nothing)
-            return
         tests, majority, metric = 2 * len(self.scored), self.sample.majority, self.sample.compared
         accuracy = Metric.of("accuracy", metric.y, self.table.n_classes)
-        for scored in self.scored.values():
-            named = (scored.name, scored.right)
+        for found in self.scored.values():
+            named = (found.name, found.right), ("naming the largest class", majority)
             self.signal += [
-                rank(scored.name, scored.scores, metric.y, self._strata, tests),
-                compare(named, ("naming the largest class", majority), accuracy, tests, SIGNAL),
+                rank(found.name, found.scores, metric.y, self.sample.strata, tests),
+                compare(*named, accuracy, tests, SIGNAL),
             ]
-        self.signal.sort(key=lambda found: found.p_value)
-        if self.unfinished and self.silent:  # what was not tried in time might have found some
+        self.signal.sort(key=lambda test: test.p_value)
+        # What was not tried in time might have found some.
+        if not self.scored or (self.unfinished and self.silent):
             self.signal = []
-            self._skip("signal", self._nothing)
-            return
+            return self._not_compared("signal")
         share = f"{majority.mean():.2%} of {self.n_compared} rows"
         message = (
             f"none of {len(self.scored)} methods ranks rows better than chance, or is right more "
@@ -294,20 +324,15 @@ class Rungs:
             message = f"{self.signal[0]}; the largest class has {share}."
         evidence = {
             "majority_accuracy": float(majority.mean()),
-            "tests": [found.to_dict() for found in self.signal],
+            "tests": [test.to_dict() for test in self.signal],
         }
-        self._answer("signal", message, self.n_compared, evidence, self.signal[0])
+        return Rung("signal", message, True, self.n_compared, evidence, self.signal[0])
 
-    @property
-    def _strata(self) -> Ints:
-        """Which rows were scored by the same fit."""
-        fresh = self.sample.y_fresh
-        return self.sample.folds if fresh is None else np.zeros(len(fresh), dtype=np.int64)
-
-    @property
-    def n_compared(self) -> int:
-        """How many rows families are compared by."""
-        return len(self.sample.compared.y)
+    def _not_compared(self, name: str) -> Rung:
+        why = "not asked: nothing could be cross-validated."
+        if self.unfinished:
+            why = "not asked: the time ran out before all methods were compared."
+        return Rung(name, why, ran=False)
 
     @property
     def silent(self) -> bool:
@@ -321,15 +346,14 @@ class Rungs:
             return True
         y, tests = self.sample.compared.y, self.signal[0].tests
         faultless = np.asarray(y[:, np.newaxis] == np.arange(self.table.n_classes), dtype=float)
-        ranked = rank("", faultless, y, self._strata, tests)
+        ranked = rank("", faultless, y, self.sample.strata, tests)
         accuracy = Metric.of("accuracy", y, self.table.n_classes)
         return not ranked.significant and hopeless(~self.sample.majority, accuracy, tests, SIGNAL)
 
-    def estimate_overlap(self) -> None:
+    def _estimate_overlap(self) -> Rung:
         """Estimate the least error that any rule can reach, by the best of those tried."""
         if self.unfinished or self.best is None:
-            self._skip("overlap", self._nothing)
-            return
+            return self._not_compared("overlap")
         best, (low, high) = self.best, self.bayes_error
         message = (
             f"the best rule, {best.name}, errs on {1 - best.score:.1%} of rows that it was not "
@@ -338,7 +362,7 @@ class Rungs:
             "the least possible error."
         )
         evidence = {"method": best.name, "error": 1 - best.score, "interval": [low, high]}
-        self._answer("overlap", message, self.n_compared, evidence)
+        return Rung("overlap", message, True, self.n_compared, evidence)
 
     @property
     def best(self) -> Scored | None:
@@ -357,105 +381,19 @@ class Rungs:
         """Whether the classes overlap for good: every rule errs on more than a tenth."""
         return self.best is not None and self.bayes_error[0] > OVERLAP
 
-    def give_up_rows(self) -> None:
+    def _give_up_rows(self) -> Rung:
         """Bound how many rows keep planes from separating the classes."""
+        name, n, classes = "giving up", len(self.table.y), self.table.n_classes
         if self.planes.separable:
-            self._skip("giving up", "not asked: no row has to be given up.")
-            return
-        if (self.forced or self.overlapping or self.curved or self.silent) and not self.thorough:
-            self._skip("giving up", "not asked: it cannot change the verdict.")
-            return
-        if self.sample.wide and self.table.n_classes > _WIDE_CLASSES:
-            message = (
-                f"not asked: {self.table.n_classes} classes of wide rows take too long, two by two."
-            )
-            self._skip("giving up", message)
-            return
-        n = len(self.table.y)
+            return Rung(name, "not asked: no row has to be given up.", ran=False)
+        decided = self.conflicts.decisive or self.overlapping or self.curved or self.silent
+        if decided and not self._thorough:
+            return Rung(name, "not asked: it cannot change the verdict.", ran=False)
+        if self.sample.wide and classes > _WIDE_CLASSES:
+            why = f"not asked: {classes} classes of wide rows take too long, two by two."
+            return Rung(name, why, ran=False)
         worth = n * Metric.of(self.scoring, self.table.y).weight
         self.given_up = found = give_up(self.table, self.clock, self._rng, worth)
         if found is None:
-            self._run_out("giving up")
-        else:
-            self._answer("giving up", f"{found}.", n, found.to_dict(), found)
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether the time ran out before a question that the verdict rests on."""
-        return any(name in self.late for name in _NEEDED)
-
-    # ------------------------------------------------------------ bookkeeping
-
-    @property
-    def _nothing(self) -> str:
-        if self.unfinished:
-            return "not asked: the time ran out before all methods were compared."
-        return "not asked: nothing could be cross-validated."
-
-    def _too_wide(self, name: str) -> bool:
-        wide = bool(self.sample.X.shape[1] > _DENSE_COLUMNS)
-        if wide:
-            self._skip(name, f"not asked: more than {_DENSE_COLUMNS} columns take too long.")
-        return wide
-
-    def _cannot_gain(self, name: str) -> bool:
-        if not self._cross_validates(name):
-            return True
-        if not self.chosen or self.thorough:
-            return False
-        scored = self.scored[self.chosen]
-        if hopeless(~scored.right, self.sample.compared):
-            message = (
-                f"not asked: {scored.name} errs on {scored.errors} of {self.n_compared} rows, and "
-                "not even a rule without errors would be significantly better."
-            )
-            self._skip(name, message)
-            return True
-        return False
-
-    def _cross_validates(self, name: str) -> bool:
-        if self.clock.over:
-            self._run_out(name)
-        elif len(np.unique(self.sample.folds)) < 3:
-            self._skip(name, "not asked: too few different rows to cross-validate.")
-        else:
-            return True
-        return False
-
-    def _score(self, name: str, found: Scored | None, note: str = "") -> None:
-        if found is None:
-            self._run_out(name)
-            return
-        message, gain = self._compare_with_rival(name, found), self.gain.get(name)
-        evidence = found.to_dict() | ({"note": note} if note else {})
-        if gain is not None:
-            evidence["comparison"] = gain.to_dict()
-        self._answer(name, f"{message}.", self.n_compared, evidence, gain)
-
-    def _describe_score(self, found: Scored) -> str:
-        if self.scoring == "accuracy":
-            return f"is right on {found.score:.2%} of {self.n_compared} rows"
-        return f"has a balanced accuracy of {found.score:.2%} on {self.n_compared} rows"
-
-    def _answer(
-        self, name: str, message: str, rows: int, evidence: dict[str, Any], witness: Any = None
-    ) -> None:
-        self.answers.append(Rung(name, message, True, rows, evidence, witness))
-
-    def _skip(self, name: str, why: str) -> None:
-        self.answers.append(Rung(name, why, ran=False))
-
-    def _run_out(self, name: str) -> None:
-        self.late.append(name)
-        self._skip(name, _TIME)
-
-
-def _as_learnt(X: Any, wide: bool) -> Any:
-    """Return rows as learners get them: sparse only if they are wide."""
-    if not sp.issparse(X):
-        return X
-    if not wide:
-        return X.toarray()
-    # Some of scikit-learn's learners refuse 64-bit indices.
-    indices = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    return sp.csr_array((X.data, *indices), shape=X.shape)
+            return Rung(name, _TIME, ran=False)
+        return Rung(name, f"{found}.", True, n, found.to_dict(), found)
