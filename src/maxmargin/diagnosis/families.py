@@ -159,7 +159,7 @@ _TREE_COLUMNS = 10_000  # trees times columns that are affordable
 _WEIGHTED = ("linear", "kernel", "gradient boosting")  # learners that can weigh classes
 
 
-def score_planes(sample: Sample, separable: bool) -> Scored | None:
+def score_planes(sample: Sample) -> Scored | None:
     """Cross-validate planes: hard margin where the classes are separable, and soft ones.
 
     Two classes: hinge and squared hinge. More: squared hinge against the rest, and hinge between
@@ -177,7 +177,7 @@ def score_planes(sample: Sample, separable: bool) -> Scored | None:
             losses.append(({"multi_class": "ovo"}, _FEW_COSTS))
     settings: list[Candidate] = []
     for scaled in sample.forms:
-        if separable and sample.X.shape[1] * sample.n_classes**2 <= 1000:
+        if sample.separable and sample.X.shape[1] * sample.n_classes**2 <= 1000:
             settings.append(_candidate(sample, "hard margin", scaled))
         size = sample.spread(scaled)
         for loss, costs in losses:
@@ -217,7 +217,7 @@ def refine_kernel(sample: Sample, found: Scored) -> Candidate:
     return settings[int(inner.sum(axis=0).argmax())]
 
 
-def score_networks(sample: Sample, seed: int) -> Scored | None:
+def score_networks(sample: Sample) -> Scored | None:
     """Cross-validate small networks with one hidden layer."""
     tried: list[dict[str, Any]] = [
         {"hidden_layer_sizes": (32,), "solver": "lbfgs", "alpha": alpha, "max_iter": 100}
@@ -225,6 +225,7 @@ def score_networks(sample: Sample, seed: int) -> Scored | None:
     ]
     if sample.X.shape[0] * sample.X.shape[1] > 60_000 or sample.n_classes > 3:
         tried = [{"hidden_layer_sizes": (64,), "learning_rate_init": 0.005, "max_iter": 40}]
+    seed = sample.seed
     settings = [_candidate(sample, "network", True, **one, random_state=seed) for one in tried]
     return _score("a network", fit_each, settings, sample, ring=True)
 

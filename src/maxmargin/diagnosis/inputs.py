@@ -188,6 +188,8 @@ class Sample:
     sparse: bool = False  # as they were given; ``X`` is sparse only if it is wide
     wide: bool = False
     uneven: bool = False  # columns differ much in size
+    separable: bool = False  # all rows, by planes
+    seed: int = 0  # for learners that start at random
     over: Callable[[], bool] = bool  # whether the time has run out
     _scaled: dict[bool, tuple[Any, Any]] = field(default_factory=dict)
     _shared: tuple[Any, Any] = (None, None)
