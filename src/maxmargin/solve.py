@@ -532,11 +532,11 @@ def solve(problem: AnyProblem, settings: Settings, budget: Budget, start: Point)
     wrongly believes that it has converged must go on, and one that stalls hands over to another.
     BLAS stays on one thread: ours share out the rows, and its own would wait for each other.
     """
-    bar = progress(
+    own = progress(
         "Solving", settings.max_iter, unit="iteration", tol=settings.tol, max_time=budget.left,
         quiet=settings.verbose,
     )  # fmt: skip
-    with one_blas_thread(), bar:  # of all attempts: it never goes back
+    with one_blas_thread(), own as bar:  # of all attempts: it never goes back
         return _attempt_all(problem, settings, budget, start, bar)
 
 
