@@ -507,7 +507,7 @@ CALLS: dict[str, tuple[Callable[[Any, Any], Any], str, int, int]] = {
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[Bar]:
     """The bars that were begun; nothing is drawn."""
-    begun: list[Bar] = []
+    begun: list[Any] = []
     monkeypatch.setattr(module, "find_renderer", lambda: nullcontext)
     monkeypatch.setattr(module, "_wake_watcher", lambda: begun.append(module._outermost))
     return begun
