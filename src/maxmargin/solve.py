@@ -516,11 +516,11 @@ def solve(problem: AnyProblem, settings: Settings, budget: Budget, start: Point)
     made, tol, used, trace = Run(Status.MAX_ITER, 0, 0.0), planned.aim * settings.tol, [], []
     best: _Proved | None = None
     reserve = budget.reserve(problem)
-    bar = progress(
+    own = progress(
         "Solving", settings.max_iter, unit="iteration", tol=settings.tol, max_time=budget.left,
         quiet=settings.verbose,
     )  # fmt: skip
-    with one_blas_thread(), bar:  # of all attempts: it never goes back
+    with one_blas_thread(), own as bar:  # of all attempts: it never goes back
         for solver in planned.solvers:
             used.append(SOLVERS[type(solver)])
             attempt = run_solver(

@@ -101,8 +101,8 @@ def regularization_path(
     costs = _check_costs(Cs)
     data = PathData(X, y, sample_weight)
     quiet, most = bool(machine.verbose), machine.max_time
-    bar = progress("Following the path", unit="point", max_time=most, quiet=quiet)
-    with one_blas_thread(), bar:
+    own = progress("Following the path", unit="point", max_time=most, quiet=quiet)
+    with one_blas_thread(), own as bar:
         return _follow(machine, data, costs, exact, ends, bar)
 
 
