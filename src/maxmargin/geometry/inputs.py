@@ -104,5 +104,6 @@ def largest_squared_norm(X: Any) -> float:
     if sp.issparse(X) and not X.has_canonical_format:  # an entry may be listed twice
         X = X.copy()
         X.sum_duplicates()
-    parts = [X] if X.dtype == np.float64 else blocks(X)
-    return max(float(row_norms(part, squared=True).max()) for part in parts)
+    if X.dtype == np.float64:
+        return float(row_norms(X, squared=True).max())
+    return max(float(row_norms(block, squared=True).max()) for block in blocks(X))

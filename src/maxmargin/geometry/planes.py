@@ -467,7 +467,29 @@ def hyperplane(model: Any) -> Hyperplane | KernelHyperplane:
     if linear:
         return Hyperplane(_only_row(model, "coef_"), b)
     a = _only_row(model, "dual_coef_")
-    return KernelHyperplane(_kernel(model, name), model.support_vectors_, a, b)
+    named = getattr(model, "kernel", None)
+    if not hasattr(getattr(model, "kernel_", None), "gram") and named not in _NAMED:
+        raise ValueError(
+            f"{name} has kernel={named!r}, but not the rows it belongs to; write "
+            "KernelHyperplane(kernel, X[model.support_], model.dual_coef_[0], b) yourself"
+        )
+    return KernelHyperplane(read_kernel(model), model.support_vectors_, a, b)
+
+
+_NAMED = ("linear", "rbf", "poly", "sigmoid")  # kernels of rows that scikit-learn's machines have
+
+
+def read_kernel(model: Any) -> Any:
+    """Return the kernel of a fitted model, ours or scikit-learn's."""
+    if hasattr(getattr(model, "kernel_", None), "gram"):
+        return model.kernel_
+    # Imported here: most planes are linear.
+
+    if not isinstance(model.kernel, str):
+        return as_kernel(model.kernel)
+    # scikit-learn keeps the number that it computed for gamma="scale" or "auto" in _gamma.
+    gamma = getattr(model, "_gamma", model.gamma)
+    return as_kernel(model.kernel, gamma=gamma, degree=model.degree, coef0=model.coef0)
 
 
 def _explain_missing(model: Any, name: str) -> None:
@@ -491,18 +513,3 @@ def _only_row(model: Any, attribute: str) -> Any:
             "plane"
         )
     return rows[0]
-
-
-def _kernel(model: Any, name: str) -> KernelLike:
-    if hasattr(getattr(model, "kernel_", None), "gram"):
-        kernel: KernelLike = model.kernel_
-        return kernel
-    named = getattr(model, "kernel", None)
-    if named not in ("linear", "rbf", "poly", "sigmoid"):
-        raise ValueError(
-            f"{name} has kernel={named!r}, but not the rows it belongs to; write "
-            "KernelHyperplane(kernel, X[model.support_], model.dual_coef_[0], b) yourself"
-        )
-    # scikit-learn keeps the number that it computed for gamma="scale" or "auto" in _gamma.
-    gamma = getattr(model, "_gamma", model.gamma)
-    return as_kernel(named, gamma=gamma, degree=model.degree, coef0=model.coef0)

@@ -30,7 +30,7 @@ class Bounded(NamedTuple):
 
 
 def half(count: float) -> float:
-    """Return how many ε a sum of so many products may be off by, in whatever order it is made."""
+    """Return how many ε a sum of ``count`` products may be off by, in any order of summation."""
     return 0.51 * count
 
 
@@ -139,7 +139,7 @@ def _added(value: Floats, more: Floats) -> tuple[Floats, Floats]:
 
 
 def _errors(count: float, sizes: Floats) -> Floats:
-    """Return what sums of so many products, of these sizes, may be off by."""
+    """Return the errors that sums of ``count`` products of these sizes may have."""
     return np.where(sizes > 0, count * EPS * sizes + _TINY, 0.0)
 
 

@@ -41,6 +41,7 @@ from maxmargin.solve import Callback, gap_left, ill_scaled
 from maxmargin.validation.data import check_classes, check_labels, check_weights, class_indices
 from maxmargin.validation.parameters import (
     check_choice,
+    check_memory,
     check_number,
     check_progress,
     check_threads,
@@ -261,8 +262,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         check_number(self, "tol", above=0)
         check_number(self, "max_iter", at_least=1, integer=True)
         check_number(self, "max_time", above=0, optional=True)
-        if not (isinstance(self.memory, str) and self.memory == "auto"):
-            self._check_memory()
+        check_memory(self)
         check_threads(self)
         check_progress(self)
 
@@ -271,7 +271,7 @@ point (see the witness). Use LinearSVC, which allows slack.
 
     def _resolve_kernel(self, X: Any, weight: Floats) -> Kernel:
         """Return the kernel with numbers for all its parameters; refuse an indefinite one."""
-        kernel = named_kernel(self, self._of_objects(X))
+        kernel = named_kernel(self, X.dtype.kind == "O")
         if kernel.psd is False:
             raise ValueError(
                 f"kernel={kernel!r} is not positive semidefinite: there is no feature space in "

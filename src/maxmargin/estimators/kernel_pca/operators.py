@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
 
 from maxmargin import clock
 from maxmargin._typing import Floats
@@ -33,7 +32,8 @@ from maxmargin.estimators.feature_maps.polynomial import (
 )
 from maxmargin.estimators.svm.expansion import PreparedSupport, expanded
 from maxmargin.kernels import Cosine, Kernel, Linear, Polynomial, Precomputed, PreparedRows
-from maxmargin.kernels.tiles import SymmetricProduct, overflow_message
+from maxmargin.kernels.prepared import as_dense
+from maxmargin.kernels.tiles import SymmetricProduct, overflow
 from maxmargin.kernels.user_defined import FromMap
 from maxmargin.problems.gram import Gram
 from maxmargin.threads import one_blas_thread, share_work, usual_threads
@@ -169,7 +169,7 @@ def count_features(kernel: Kernel, X: Any) -> int | None:
     if type(kernel) in (Linear, Cosine):
         return int(X.shape[1])
     if isinstance(kernel, FromMap):
-        return int(kernel.prepare(X[:1]).parts[0].values.shape[1])
+        return int(kernel.prepare(X[:1]).parts[0].shape[1])
     if type(kernel) is Polynomial and kernel.psd and int(kernel.degree) >= 1:
         return count_monomials(X.shape[1], int(kernel.degree), float(kernel.coef0) > 0)
     return None
@@ -189,13 +189,12 @@ class ExplicitFeatures:
 
     def compute(self, X: Any) -> Floats:
         """Return the features of rows."""
-        values = self.kernel.prepare(X.astype(np.float64, copy=False)).parts[0].values
-        features = values.toarray() if sp.issparse(values) else values
+        features: Any = as_dense(self.kernel.prepare(X.astype(np.float64, copy=False)).parts[0])
         if self.monomials is not None:
             degree, lower, weights = self.monomials
             features = expand(features, degree, lower) * weights
         if not np.isfinite(features).all():
-            raise ValueError(overflow_message(self.kernel))
+            raise overflow(self.kernel)
         return np.asarray(features, dtype=np.float64)
 
 
