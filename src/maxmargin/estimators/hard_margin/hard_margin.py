@@ -338,12 +338,13 @@ point (see the witness). Use LinearSVC, which allows slack.
             beta[k, _rows_of(task, data)] = plane.point.beta
         alpha = np.abs(beta)
         self.alpha_ = alpha[0] if len(self.classes_) == 2 else alpha
-        support: Any = np.flatnonzero(alpha.any(axis=0))
-        self.support_, self.dual_coef_ = support, beta[:, support]
+        self.support_ = np.flatnonzero(alpha.any(axis=0))
+        self.dual_coef_ = beta[:, self.support_]
         self.support_kind_ = np.full(len(self.support_), "margin")
         by_number = np.argsort(data.kept)
-        used = by_number[np.searchsorted(data.kept, support, sorter=by_number)]
-        self.n_support_ = np.bincount(data.y[used], minlength=len(self.classes_))
+        used = by_number[np.searchsorted(data.kept, self.support_, sorter=by_number)]
+        counts: Any = np.bincount(data.y[used], minlength=len(self.classes_))
+        self.n_support_ = counts
         self.support_vectors_ = data.X[:0] if self.kernel_.takes_gram else data.X[used]
         if self.kernel_.takes_gram:
             rows = self.kernel_.prepare(data.X)[used]
