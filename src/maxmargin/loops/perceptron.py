@@ -35,11 +35,8 @@ def _write(
     log: Any, used: Any, row: int, step: float, clock: float, label: int, rival: int
 ) -> None:
     at = used[0]
-    log.row[at] = row
-    log.step[at] = step
-    log.clock[at] = clock
-    log.label[at] = label
-    log.rival[at] = rival
+    log.row[at], log.step[at], log.clock[at] = row, step, clock
+    log.label[at], log.rival[at] = label, rival
     used[0] = at + 1
 
 

@@ -205,16 +205,13 @@ class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
         self.n_components_ = self.root_.shape[1]
         self._measure(rows, rng)
         if found.lowest < -10 * found.noise or kernel.psd is False:
-            self._warn_indefinite()
-
-    def _warn_indefinite(self) -> None:
-        self.error_bound_ = math.inf
-        warnings.warn(
-            f"{self.kernel_!r} is not positive semidefinite: its features are those of the "
-            "positive part on the landmarks, and there is no bound on their error.",
-            UserWarning,
-            stacklevel=4,
-        )
+            self.error_bound_ = math.inf
+            warnings.warn(
+                f"{kernel!r} is not positive semidefinite: its features are those of the positive "
+                "part on the landmarks, and there is no bound on their error.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _measure(self, rows: "KernelRows", rng: np.random.Generator) -> None:
         """Set the attributes about errors, from all rows or a sample."""
@@ -229,7 +226,10 @@ class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
         self.error_bound_ = self.error_ + n * largest * deviation
         few = min(seen, _SETTINGS.error_rows)
         some = sample[np.sort(rng.choice(seen, few, replace=False))]
-        self.spectral_estimate_ = n / few * self._spectral_norm(rows, some)
+        phi, _ = rows.project(some, self._landmarks(), self.root_)
+        errors = rows.block(some) - phi @ phi.T
+        largest_error = max(float(solve_eigen(errors, eigvals_only=True)[-1]), 0.0)
+        self.spectral_estimate_ = n / few * largest_error
 
     def _residuals(self, rows: "KernelRows", sample: Ints) -> tuple[Floats, float, float]:
         """Return the diagonal of K − K̂ on a sample, tr K there, and the largest K(x, x) of all."""
@@ -243,11 +243,6 @@ class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
             parts = cut_blocks(len(rows), getattr(self, "n_features_in_", 1))
             largest = max(float(rows.diagonal(every[part]).max()) for part in parts)
         return left, total, largest
-
-    def _spectral_norm(self, rows: "KernelRows", some: Ints) -> float:
-        phi, _ = rows.project(some, self._landmarks(), self.root_)
-        errors = rows.block(some) - phi @ phi.T
-        return max(float(solve_eigen(errors, eigvals_only=True)[-1]), 0.0)
 
     def _width(self) -> int:
         return len(self.root_) + self.n_components_

@@ -14,18 +14,13 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import together
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators.callbacks import announced, with_callbacks
+from maxmargin.estimators.formulations import Training
 from maxmargin.estimators.kernel_input import count_threads, named_kernel
 from maxmargin.estimators.machine import Solved
-from maxmargin.estimators.reductions import (
-    ScoresOnly,
-    Task,
-    best_classes,
-    binary_tasks,
-    combined_scores,
-)
-from maxmargin.estimators.svm.expansion import KernelExpansion
-from maxmargin.kernels import Kernel, Linear
-from maxmargin.problems.features import KernelFeatures, LinearFeatures
+from maxmargin.estimators.reductions import ScoresOnly, Task, best_classes, combined_scores
+from maxmargin.estimators.svm.base import KernelMachine
+from maxmargin.kernels import Linear
+from maxmargin.problems.features import LinearFeatures
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Intercept, Point, Status
 from maxmargin.separability.max_margin import (
@@ -38,7 +33,7 @@ from maxmargin.separability.max_margin import (
     hard_problem,
 )
 from maxmargin.solve import Callback, gap_left, ill_scaled
-from maxmargin.validation.data import check_classes, check_labels, check_weights, class_indices
+from maxmargin.validation.data import check_classification
 from maxmargin.validation.parameters import (
     check_choice,
     check_memory,
@@ -48,7 +43,7 @@ from maxmargin.validation.parameters import (
 )
 
 
-class HardMarginSVC(ScoresOnly, ClassifierMixin, KernelExpansion):
+class HardMarginSVC(ScoresOnly, ClassifierMixin, KernelMachine):
     """The separating plane of largest margin: min ½‖w‖² such that y(w·φ(x) + b) ≥ 1 for every row.
 
     It is found from the nearest points of the classes' convex hulls, not by a huge C, and certified
@@ -150,6 +145,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         "C": "A hard margin allows no slack: SVC and LinearSVC do, at the cost C.",
         "fit_intercept": "It is called intercept here: 'free' or 'none'.",
     }
+    class_weight = None  # a constraint holds or does not, whatever it weighs
 
     def __init__(
         self,
@@ -209,20 +205,11 @@ point (see the witness). Use LinearSVC, which allows slack.
         """
         self.check_parameters()
         self.__dict__.pop("status_", None)  # whatever fails from here on leaves it unfitted
-        X = self._check_input(X, reset=True)
-        y = check_labels(y, X.shape[0])
-        self.classes_ = check_classes(self, y)
-        weight = check_weights(sample_weight, None, self.classes_, y)
-        kept = np.flatnonzero(weight > 0)
-        check_classes(self, y[kept])
-        labels = class_indices(self.classes_, y)
-        self.shape_fit_ = tuple(X.shape)
-        kernel = self._resolve_kernel(X, weight)
-        tasks = binary_tasks(labels[kept], len(self.classes_), self.multi_class)
-        found = self._solve(taken(X, kept, kernel), kernel, tasks, kept)
-        self._adopt(labels, kept, tasks, found)
-        self._keep_weights(X, kernel, found)
-        self._report_search(X, found)
+        data = self._training(X, y, sample_weight, reset=True)
+        found = self._solve(data)
+        self._keep_duals(data, found)
+        self._keep_weights(found)
+        self._report_search(data, found)
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -269,25 +256,22 @@ point (see the witness). Use LinearSVC, which allows slack.
     def _bytes(self) -> int | None:
         return None if isinstance(self.memory, str) else int(self.memory)
 
-    def _resolve_kernel(self, X: Any, weight: Floats) -> Kernel:
-        """Return the kernel with numbers for all its parameters; refuse an indefinite one."""
-        kernel = named_kernel(self, X.dtype.kind == "O")
+    def _check_targets(
+        self, y: Any, n_rows: int, sample_weight: Any, reset: bool
+    ) -> tuple[Ints, Floats, Any]:
+        labels, weight, _ = check_classification(self, y, n_rows, sample_weight, reset=reset)
+        return labels, weight, 1.0
+
+    def _rows(self, X: Any) -> LinearRows | KernelRows:
+        """Return the rows to search among; refuse more than fit into memory as a Gram matrix."""
+        kernel = self.kernel_
+        if type(kernel) is Linear:
+            return LinearRows(X)
         if kernel.psd is False:
             raise ValueError(
                 f"kernel={kernel!r} is not positive semidefinite: there is no feature space in "
                 "which a plane could separate. SVC takes such kernels, without a certificate."
             )
-        if kernel.takes_gram or kernel.takes_objects:
-            return kernel
-        kept = np.flatnonzero(weight > 0)
-        even = bool((weight[kept] == weight[kept[0]]).all())
-        rows = X if len(kept) == X.shape[0] else X[kept]
-        return kernel.resolved(rows, None if even else weight[kept])
-
-    def _rows(self, X: Any, kernel: Kernel) -> LinearRows | KernelRows:
-        """Return the rows to search among; refuse more than fit into memory as a Gram matrix."""
-        if type(kernel) is Linear:
-            return LinearRows(X)
         gram = Gram(kernel, X, memory=self._bytes(), threads=count_threads(self.n_jobs))
         n, most = len(gram), int((gram.memory / (8 * MATRICES)) ** 0.5)
         if n > most:
@@ -299,11 +283,11 @@ point (see the witness). Use LinearSVC, which allows slack.
             )
         return KernelRows.of(gram, X)
 
-    def _solve(self, X: Any, kernel: Kernel, tasks: list[Task], kept: Ints) -> list[Widest]:
+    def _solve(self, data: Training) -> list[Widest]:
         """Return the widest plane of each task; raise at the first that has none."""
         end = None if self.max_time is None else clock.now() + self.max_time
         callback = announced(self, self.callback)
-        rows = self._rows(X, kernel)
+        rows, tasks = self._rows(data.X), data.tasks(self.multi_class)
         found = []
         for k, task in enumerate(tasks):
             answer = find_widest(
@@ -317,13 +301,12 @@ point (see the witness). Use LinearSVC, which allows slack.
                 verbose=bool(self.verbose),
             )
             if isinstance(answer, NoPlane):
-                softer = "LinearSVC" if type(kernel) is Linear else "SVC"
-                self._refuse(task, answer, _rows_of(task, kept), softer)
+                self._refuse(task, answer, _rows_of(task, data))
             else:
                 found.append(answer)
         return found
 
-    def _refuse(self, task: Task, answer: NoPlane, rows: Ints, softer: str) -> None:
+    def _refuse(self, task: Task, answer: NoPlane, rows: Ints) -> None:
         """Raise what says which classes no plane separates, with the rows that prove it."""
         names = self.classes_.tolist()
         first = names[task.positive]
@@ -335,6 +318,7 @@ point (see the witness). Use LinearSVC, which allows slack.
                                     f"{answer.reason}.")  # fmt: skip
         meet = answer.witness
         witness = replace(meet, rows=rows[meet.rows])
+        softer = "LinearSVC" if type(self.kernel_) is Linear else "SVC"
         above, where = "", "in one point"
         if answer.reason:
             above = f" with a margin above {answer.reason}"
@@ -345,40 +329,39 @@ point (see the witness). Use LinearSVC, which allows slack.
             witness,
         )
 
-    def _adopt(self, labels: Ints, kept: Ints, tasks: list[Task], found: list[Widest]) -> None:
+    def _keep_duals(self, data: Training, found: list[Widest]) -> None:
+        tasks = data.tasks(self.multi_class)
         self._tasks = [(task.positive, task.negative) for task in tasks]
         self.intercept_ = np.array([plane.point.b for plane in found])
-        beta = np.zeros((len(tasks), len(labels)))
+        beta = np.zeros((len(tasks), data.n_rows))
         for k, (task, plane) in enumerate(zip(tasks, found, strict=True)):
-            beta[k, _rows_of(task, kept)] = plane.point.beta
+            beta[k, _rows_of(task, data)] = plane.point.beta
         alpha = np.abs(beta)
+        self.alpha_ = alpha[0] if len(self.classes_) == 2 else alpha
         self.support_ = np.flatnonzero(alpha.any(axis=0))
         self.dual_coef_ = beta[:, self.support_]
-        self.n_support_ = np.bincount(labels[self.support_], minlength=len(self.classes_))
         self.support_kind_ = np.full(len(self.support_), "margin")
-        self.alpha_ = alpha[0] if len(self.classes_) == 2 else alpha
+        by_number = np.argsort(data.kept)
+        used = by_number[np.searchsorted(data.kept, self.support_, sorter=by_number)]
+        counts: Any = np.bincount(data.y[used], minlength=len(self.classes_))
+        self.n_support_ = counts
+        self.support_vectors_ = data.X[:0] if self.kernel_.takes_gram else data.X[used]
+        if self.kernel_.takes_gram:
+            rows = self.kernel_.prepare(data.X)[used]
+            self._given_products = self.kernel_.dot(rows, rows[:], self._coefficients())
 
-    def _keep_weights(self, X: Any, kernel: Kernel, found: list[Widest]) -> None:
-        for name in ("_weights", "_given_products"):
-            self.__dict__.pop(name, None)
-        self.kernel_ = kernel
-        self.support_vectors_ = X[:0] if kernel.takes_gram else X[self.support_]
-        if type(kernel) is Linear:
+    def _keep_weights(self, found: list[Widest]) -> None:
+        self.__dict__.pop("_weights", None)
+        if type(self.kernel_) is Linear:
             self.coef_ = np.array([plane.point.w for plane in found])
-        elif kernel.takes_gram:
-            rows = kernel.prepare(X)[self.support_]
-            self._given_products = kernel.dot(rows, rows[:], self._coefficients())
         margins = 1.0 / self._lengths
         self.margin_ = float(margins[0]) if len(self.classes_) == 2 else margins
 
     def solution(self, X: Any, y: Any, sample_weight: Any = None) -> list[Solved]:
         """Return the problems that were solved, and the model as their solutions."""
         self._refuse_altered()
-        X = self._check_input(X, reset=False)
-        y = check_labels(y, X.shape[0])
-        kept = np.flatnonzero(check_weights(sample_weight, None, self.classes_, y) > 0)
-        labels = class_indices(self.classes_, y[kept])
-        linear, n = type(self.kernel_) is Linear, X.shape[0]
+        data = self._training(X, y, sample_weight, reset=False)
+        linear, n = type(self.kernel_) is Linear, data.n_rows
         beta = np.zeros((len(self.intercept_), n))
         if self.shape_fit_[0] == n:
             beta[:, self.support_] = self.dual_coef_
@@ -387,18 +370,18 @@ point (see the witness). Use LinearSVC, which allows slack.
                 f"HardMarginSVC was trained on {self.shape_fit_[0]} rows, but X has {n}: certify "
                 "needs the training rows, all of them."
             )
-        gram = None if linear else Gram(self.kernel_, X)
-        features = LinearFeatures(X) if gram is None else KernelFeatures(gram, np.arange(n))
+        features = LinearFeatures(data.X) if linear else self._features(data)
         solved = []
-        for k, task in enumerate(binary_tasks(labels, len(self.classes_), self.multi_class)):
-            rows = _rows_of(task, kept)
-            problem = hard_problem(features.take(rows), task.signs, Intercept(self.intercept))
+        for k, task in enumerate(data.tasks(self.multi_class)):
+            part = features if task.rows is None else features.take(task.rows)
+            problem = hard_problem(part, task.signs, Intercept(self.intercept))
+            rows = _rows_of(task, data)
             own = beta[k, rows]
             w = self.coef_[k] if linear else own
             solved.append(Solved(problem, Point(w, float(self.intercept_[k]), own), rows))
         return solved
 
-    def _report_search(self, X: Any, found: list[Widest]) -> None:
+    def _report_search(self, data: Training, found: list[Widest]) -> None:
         """Set the attributes that describe the search; warn if it ended early."""
         statuses = [plane.run.status for plane in found]
         self.certificate_ = together([plane.certificate for plane in found])
@@ -411,7 +394,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         self.stop_reason_ += gap_left(self.certificate_, self.tol)
         vectors = not (self.kernel_.takes_gram or self.kernel_.takes_objects)
         if self.status_ in (Status.STALLED, Status.ROUNDING) and vectors:
-            self.stop_reason_ += ill_scaled(X, getattr(self, "feature_names_in_", None))
+            self.stop_reason_ += ill_scaled(data.X, getattr(self, "feature_names_in_", None))
         if self.status_ is Status.INTERRUPTED:
             raise KeyboardInterrupt(self.stop_reason_)
         if self.status_ is not Status.CALLBACK:
@@ -426,13 +409,6 @@ _SENTENCES = {
 }
 
 
-def _rows_of(task: Task, kept: Ints) -> Ints:
-    """Return the rows given that take part in a task, of those that have a weight."""
-    return kept if task.rows is None else kept[task.rows]
-
-
-def taken(X: Any, kept: Ints, kernel: Kernel) -> Any:
-    """Return some of the rows; of a matrix of kernel values, their columns too."""
-    if len(kept) == X.shape[0]:
-        return X
-    return X[np.ix_(kept, kept)] if kernel.takes_gram else X[kept]
+def _rows_of(task: Task, data: Training) -> Ints:
+    """Return the rows given that take part in a task."""
+    return data.kept if task.rows is None else data.kept[task.rows]

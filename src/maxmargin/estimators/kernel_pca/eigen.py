@@ -38,7 +38,6 @@ class EigenSettings:
     fewest_blocks: int = 4
     products_after: int = 5  # in float32, that take as long as what follows a search
     small_block: float = 1e-3  # of a block against its product: below, orthogonalised once more
-    small_diagonal: float = 1e-6  # of the largest entry, below which Cholesky loses too much
     near: float = 1e3  # times tol: below, residuals are checked after every product
     probes: int = 3  # products that search for missed copies of an eigenvalue …
     probe_columns: int = 8  # … with this many columns …
@@ -339,7 +338,7 @@ class _Basis:
         columns = min(columns, n)
         self._Q = np.empty((n, columns), order="F")
         self._T = np.zeros((columns, columns))
-        self._next = _orthonormalise(start)[0]
+        self._next = np.linalg.qr(start)[0]
         self._coupled = 0  # from this column on Q meets the next product, but for rounding
         self.size = 0
 
@@ -358,7 +357,7 @@ class _Basis:
         shares += rest
         self._T[:m, before:m] = shares
         self._T[before:m, :before] = shares[:before].T
-        P, R = _orthonormalise(W)
+        P, R = np.linalg.qr(W)
         if np.abs(R.diagonal()).min() <= _SETTINGS.small_block * np.abs(shares).max():
             # Small differences are rounding in part, and that is not orthogonal to Q.
             P -= Q @ (Q.T @ P)
@@ -396,23 +395,3 @@ class _Basis:
         self._T[:] = 0
         self._T[np.arange(kept), np.arange(kept)] = values
         self.size, self._coupled = kept, 0
-
-
-def _orthonormalise(W: Floats) -> tuple[Floats, Floats]:
-    """Return P with orthonormal columns and R with PR = W: by Cholesky twice, if that is safe.
-
-    The upper factor of WᵀW costs one product; a second time makes up for what the squares lost.
-    """
-    R = np.eye(W.shape[1])
-    P = W
-    for _ in range(2):
-        try:
-            factor = np.linalg.cholesky(P.T @ P).T
-        except np.linalg.LinAlgError:
-            return np.linalg.qr(W)
-        size = np.abs(factor.diagonal())
-        if size.min() <= _SETTINGS.small_diagonal * size.max():
-            return np.linalg.qr(W)
-        P = scipy.linalg.solve_triangular(factor, P.T, trans="T", check_finite=False).T
-        R = factor @ R
-    return P, R

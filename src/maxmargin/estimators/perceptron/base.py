@@ -358,24 +358,20 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
     def _run(self, learner: Learner, rows: Ints, watch: "_Watch", rng: np.random.Generator) -> Run:
         """Let the learner make epochs over the rows until the watch or a limit ends the run."""
         at_max_iter = Status.EPOCHS if self._stable or self.stop == "epochs" else Status.MAX_EPOCHS
+        max_epochs = self.max_epochs
+        if max_epochs == "auto":
+            max_epochs = np.clip(self._auto_visits / len(rows), 10, 1000)
         if self.stop == "one_pass":
-            at_max_iter = Status.ONE_PASS
+            at_max_iter, max_epochs = Status.ONE_PASS, 1
         return drive(
             run_epochs(learner, rows, rng if self.shuffle else None),
             rules=[watch],
-            max_iter=self._epochs_allowed(len(rows)),
+            max_iter=int(max_epochs),
             at_max_iter=at_max_iter,
             max_time=self.max_time,
             callback=self.callback,
             verbose=bool(self.verbose),
         )
-
-    def _epochs_allowed(self, n_rows: int) -> int:
-        if self.stop == "one_pass":
-            return 1
-        if self.max_epochs == "auto":
-            return int(np.clip(self._auto_visits / n_rows, 10, 1000))
-        return int(self.max_epochs)
 
     def _prove(self, learner: Any, labels: Ints, rows: Ints) -> None:
         """Set ``margin_`` and, if a separator was found, ``mistake_bound_``."""
