@@ -19,8 +19,8 @@ from maxmargin._typing import Floats
 from maxmargin.estimators import LinearSVC, VotedPerceptron
 from maxmargin.geometry import Hyperplane, KernelHyperplane, hyperplane
 from maxmargin.geometry.models import read_kernel
+from maxmargin.problems.losses import ON_EDGE, support_kinds
 
-_ON_MARGIN = 1e-5  # slack up to which a support vector of our own machines is on the margin
 _COMPARED = 200  # rows on which a plane must agree with the model
 _EXPONENTIAL = 30  # operations for one kernel value, apart from those for its columns
 
@@ -240,11 +240,10 @@ class Boundary:
         rows = getattr(self.machine, "support_", np.arange(X.shape[0]))
         rows = rows[signs[rows] != 0]
         slack = 1.0 - signs[rows] * self.scores(take_rows(X, rows))
-        tau = max(_ON_MARGIN, 2.0 * float(self.machine.tol))  # accuracy of scikit-learn's optimum
+        tau = max(ON_EDGE, 2.0 * float(self.machine.tol))  # accuracy of scikit-learn's optimum
         # By the optimality conditions, rows with y f > 1 do not contribute to w.
         rows, slack = rows[slack >= -tau], slack[slack >= -tau]
-        kinds = np.select([slack <= tau, slack <= 1.0], ["margin", "inside"], "wrong side")
-        return SupportRows(rows, kinds, np.maximum(0.0, slack))
+        return SupportRows(rows, support_kinds(slack, tau), np.maximum(0.0, slack))
 
     def _own_support(self) -> SupportRows:
         machine, k = self.machine, self.pair or 0

@@ -211,9 +211,7 @@ class PathModels:
 # ------------------------------------------------------------------- what is noted of each C
 
 
-_ON_MARGIN = 1e-5  # slack up to which a support vector counts as lying on the margin
 _KINDS = ("margin", "inside", "wrong side")
-_TUBE = ("on the tube", "outside")
 
 
 class Facts(NamedTuple):
@@ -261,7 +259,9 @@ def _model_facts(model: Any, steps: list[Step]) -> Facts:
         counts: dict[str, Any] = {kind: np.array([n[kind] for n, _ in seen]) for kind in _KINDS}
         errors: Any = np.array([wrong for _, wrong in seen])
     else:
-        counts, errors = _count_by_model(model)
+        names = _KINDS if joint else ("on the tube", "outside")
+        counts = {kind: int((model.support_kind_ == kind).sum()) for kind in names}
+        errors = int((model.slack_ >= 1.0).sum()) if joint else counts["outside"]
     several = joint or len(steps) > 1 or len(model.intercept_) > 1
     coef = getattr(model, "coef_", None)
     slacks = [_slack_sum(step) for step in steps]
@@ -288,19 +288,8 @@ def _count_rows(step: Step) -> tuple[dict[str, float], float]:
     if np.isnan(step.scores).any():
         return dict.fromkeys(_KINDS, np.nan), np.nan
     functional = step.problem.loss.target * (step.scores + step.result.certificate.intercept)
-    slack = np.maximum(0.0, 1 - functional)[step.result.point.beta != 0]
-    on, inside = slack <= _ON_MARGIN, slack <= 1.0
-    counts = (on.sum(), (inside & ~on).sum(), (~inside).sum())
-    return dict(zip(_KINDS, map(int, counts), strict=True)), int((functional <= 0).sum())
-
-
-def _count_by_model(model: Any) -> tuple[dict[str, Any], Any]:
-    """Return the same for regressions and joint classes, as the model tells it."""
-    kinds = model.support_kind_
-    names = _KINDS if hasattr(model, "classes_") else _TUBE
-    counts = {kind: int((kinds == kind).sum()) for kind in names}
-    errors = int((model.slack_ >= 1.0).sum()) if names is _KINDS else counts["outside"]
-    return counts, errors
+    kinds = losses.support_kinds((1 - functional)[step.result.point.beta != 0])
+    return {kind: int((kinds == kind).sum()) for kind in _KINDS}, int((functional <= 0).sum())
 
 
 def _margin(step: Step) -> float:
