@@ -27,11 +27,11 @@ from maxmargin.validation.data import check_weights
 
 _AT_BOUND = 1e-6  # of its bound
 _TRIES = 8
-_MOST_ROWS = 2000  # of a kernel machine, for which the hard margin is looked for: it is n³ work
+_MOST_ROWS = 2000  # of a kernel machine, for which the hard margin is searched for: it is n³ work
 _SECONDS = 3.0  # for that search, unless there is a max_time
 _ROUNDING = 1e-13  # of scores
 ALWAYS = "α/C is constant for every C"
-_UNASKED = "these Cs do not show it: ends=True looks for it"
+_UNASKED = "these Cs do not show it: ends=True searches for it"
 
 
 class End(NamedTuple):
@@ -216,11 +216,11 @@ def find_hard_end(
         return End(None, f"loss={estimator.loss!r} with penalty={estimator.penalty!r} is hard in "
                    "the limit only")  # fmt: skip
     if linear and estimator.multi_class == "crammer_singer":
-        return End(None, "not looked for with multi_class='crammer_singer'")
+        return End(None, "not searched for with multi_class='crammer_singer'")
     n_rows = data.X.shape[0] if hasattr(data.X, "shape") else len(data.X)
     kernel: Any = "linear" if linear else problem.features.kernel
     if not linear and type(kernel) is not Linear and n_rows > _MOST_ROWS:
-        return End(None, f"not looked for with {n_rows} rows: HardMarginSVC(kernel=…) would tell")
+        return End(None, f"not searched for with {n_rows} rows: fit HardMarginSVC(kernel=…)")
     intercept = getattr(estimator, "intercept", "free") if estimator.fit_intercept else "none"
     X = data.X
     if intercept == "penalized":

@@ -192,7 +192,7 @@ _ROUNDING = "rounding hides which row comes next"
 
 @dataclass(frozen=True)
 class Segment:
-    """A stretch on which duals and intercept are linear: α + (C − start)·slope, likewise b."""
+    """A range of C in which α and b are linear: α + (C − start)·slope, likewise b."""
 
     start: float
     alpha: Floats
@@ -201,7 +201,7 @@ class Segment:
     b_slope: float
 
     def at(self, C: float) -> tuple[Floats, float]:
-        """Return the duals ≥ 0 and the intercept at a C of this stretch."""
+        """Return the duals ≥ 0 and the intercept at a C of this range."""
         step = C - self.start
         return np.maximum(self.alpha + step * self.slope, 0.0), self.b + step * self.b_slope
 
@@ -272,10 +272,10 @@ class _Follower:
     def _end_on_last(self, last: float, open_ended: bool) -> ExactPath:
         """End on the segment that leads to the last C, once it is seen to hold far out."""
         far = _FAR * max(self.C, 1.0) if last == np.inf else last
-        begun = self.C, self.alpha, self.b
+        before = self.C, self.alpha, self.b
         self._go(far - self.C, self.segments[-1].slope, self.segments[-1].b_slope)
         wrong = self._violation() > _WRONG
-        self.C, self.alpha, self.b = begun
+        self.C, self.alpha, self.b = before
         if wrong:
             return self._end(self.C, _ROUNDING, drop=True)
         return self._end(
