@@ -21,8 +21,9 @@ from maxmargin import clock
 from maxmargin._typing import Flags, Floats
 from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
 from maxmargin.kernels import Linear
-from maxmargin.model_selection.path.follow import PathFollower, Step
+from maxmargin.model_selection.path.follow import Step, solve_at
 from maxmargin.problems.problem import Intercept, Status
+from maxmargin.solve import Budget, Settings
 from maxmargin.validation.data import check_weights
 
 _AT_BOUND = 1e-6  # of its bound
@@ -79,12 +80,17 @@ def read_hinge(problem: Any, C: float = 1.0) -> Hinge | None:
     return Hinge(loss.target, bound / C, problem.intercept is Intercept.FREE)
 
 
-def find_small_end(follower: PathFollower, max_time: float | None) -> End:
+def find_small_end(
+    problems: list[Any], settings: Settings, budget: Budget, max_time: float | None
+) -> End:
     """Find the C below which α/C is constant."""
-    hinges = [read_hinge(problem) for problem in follower.problems]
+    hinges = [read_hinge(problem) for problem in problems]
     try:
         with clock.limited(max_time):
-            found = [h and _search_small(follower, k, h) for k, h in enumerate(hinges)]
+            found = [
+                hinge and _search_small(problem, hinge, settings, budget)
+                for problem, hinge in zip(problems, hinges, strict=True)
+            ]
     except clock.OutOfTimeError:
         return End(None, "max_time ran out before it was found")
     return _smallest(hinges, found, "no C was found at which they are")
@@ -113,8 +119,8 @@ def _smallest(hinges: list[Hinge | None], found: list[float | None], otherwise: 
     return End(min(known), f"below it every dual {whose}is at its bound, and α = C·constant")
 
 
-def _search_small(follower: PathFollower, k: int, hinge: Hinge) -> float | None:
-    problem, (y, c, _), lighter = follower.problems[k], hinge, hinge.lighter
+def _search_small(problem: Any, hinge: Hinge, settings: Settings, budget: Budget) -> float | None:
+    (y, c, _), lighter = hinge, hinge.lighter
     if hinge.even:
         return _full_reach(_products(problem, c * y), hinge)
     u = np.where(lighter, c, c * c[lighter].sum() / c[~lighter].sum())
@@ -125,7 +131,7 @@ def _search_small(follower: PathFollower, k: int, hinge: Hinge) -> float | None:
         C = C if np.isfinite(C) else 1.0
     for _ in range(_TRIES):
         clock.check()
-        step = follower.solve_at(k, C)
+        step = solve_at(problem, C, settings, budget)
         if not _at_bound(step, lighter):
             C *= 0.2
             continue
