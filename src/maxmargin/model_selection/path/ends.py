@@ -20,11 +20,11 @@ from sklearn.exceptions import ConvergenceWarning
 from maxmargin import clock
 from maxmargin._typing import Flags, Floats
 from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
+from maxmargin.estimators.formulations import Training
 from maxmargin.kernels import Linear
 from maxmargin.model_selection.path.follow import Step, solve_at
 from maxmargin.problems.problem import Intercept, Status
 from maxmargin.solve import Budget, Settings
-from maxmargin.validation.data import check_weights
 
 _AT_BOUND = 1e-6  # of its bound
 _TRIES = 8
@@ -40,14 +40,6 @@ class End(NamedTuple):
 
     C: float | None
     reason: str
-
-
-class PathData(NamedTuple):
-    """What an estimator is fitted to."""
-
-    X: Any
-    y: Any
-    sample_weight: Any
 
 
 class Hinge(NamedTuple):
@@ -211,9 +203,7 @@ def _without_slack(step: Step, tol: float) -> float | None:
     return None if largest >= (1 - _AT_BOUND) * step.C or slack > np.sqrt(tol) else largest
 
 
-def find_hard_end(
-    estimator: Any, classes: Any, problem: Any, data: PathData, max_time: float | None
-) -> End:
+def find_hard_end(estimator: Any, problem: Any, training: Training, max_time: float | None) -> End:
     """Find the C from which on the soft margin is the hard one, from the hard margin itself."""
     if not isinstance(estimator, LinearSVC | SVC):
         return End(None, "a regression has no hard margin")
@@ -223,37 +213,28 @@ def find_hard_end(
                    "the limit only")  # fmt: skip
     if linear and estimator.multi_class == "crammer_singer":
         return End(None, "not searched for with multi_class='crammer_singer'")
-    n_rows = data.X.shape[0] if hasattr(data.X, "shape") else len(data.X)
-    kernel: Any = "linear" if linear else problem.features.kernel
-    if not linear and type(kernel) is not Linear and n_rows > _MOST_ROWS:
-        return End(None, f"not searched for with {n_rows} rows: fit HardMarginSVC(kernel=…)")
+    X, n, kernel = training.X, len(training), problem.features.kernel
+    if not linear and type(kernel) is not Linear and n > _MOST_ROWS:
+        return End(None, f"not searched for with {n} rows: fit HardMarginSVC(kernel=…)")
     intercept = getattr(estimator, "intercept", "free") if estimator.fit_intercept else "none"
-    X = data.X
     if intercept == "penalized":
-        column = np.full((n_rows, 1), float(estimator.intercept_scaling))
+        column = np.full((n, 1), float(estimator.intercept_scaling))
         X = sp.hstack([X, column], format="csr") if sp.issparse(X) else np.hstack([X, column])
     hard = HardMarginSVC(
-        kernel=kernel,
+        kernel="linear" if linear else kernel,
         intercept="free" if intercept == "free" else "none",
         multi_class=estimator.multi_class if linear else "ovo",
         max_time=_SECONDS if max_time is None else max(max_time, 0.001),
     )
-    weight = check_weights(data.sample_weight, estimator.class_weight, classes, np.ravel(data.y))
-    return _hard(hard, X, data.y, weight)
-
-
-def _hard(hard: HardMarginSVC, X: Any, y: Any, weight: Floats) -> End:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the reason says it
-            hard.fit(X, y, sample_weight=weight)
+            hard.fit(X, training.y, sample_weight=training.weight)
     except ValueError as refused:  # the classes overlap, or the kernel is not one
         return End(None, str(refused))
     if hard.status_ is not Status.OPTIMAL:
         return End(None, hard.stop_reason_)
-    alpha = np.atleast_2d(hard.alpha_)
-    used = weight > 0
     return End(
-        float((alpha[:, used] / weight[used]).max()),
+        float((np.atleast_2d(hard.alpha_) / training.weight).max()),
         "from here on every dual of the hard margin is within its bound",
     )

@@ -17,7 +17,6 @@ from maxmargin.estimators.machine import solver_settings
 from maxmargin.model_selection.path.ends import (
     ALWAYS,
     End,
-    PathData,
     find_hard_end,
     find_small_end,
     read_hard_end,
@@ -99,15 +98,19 @@ def regularization_path(
     _check_choice("exact", exact)
     _check_choice("ends", ends)
     costs = _check_costs(Cs)
-    data = PathData(X, y, sample_weight)
     quiet, most = bool(machine.verbose), machine.max_time
     bar = progress("Following the path", unit="point", max_time=most, quiet=quiet)
     with one_blas_thread(), bar:
-        return _follow(machine, data, costs, exact, ends, bar)
+        return _follow(machine, (X, y, sample_weight), costs, exact, ends, bar)
 
 
 def _follow(
-    machine: Any, data: PathData, costs: int | Floats, exact: bool | str, ends: bool | str, bar: Bar
+    machine: Any,
+    data: tuple[Any, Any, Any],
+    costs: int | Floats,
+    exact: bool | str,
+    ends: bool | str,
+    bar: Bar,
 ) -> RegularizationPath:
     machine.set_params(C=1.0, warm_start=False)
     formulated = machine.formulate(*data)
@@ -119,7 +122,7 @@ def _follow(
     if isinstance(costs, int) or ends is True:
         part = None if budget.left is None else _ENDS_PART * budget.left
         small = small or find_small_end(problems, settings, budget, part)
-        hard = hard or find_hard_end(machine, formulated.data.classes, problems[0], data, part)
+        hard = hard or find_hard_end(machine, problems[0], formulated.data, part)
     Cs = _spread(costs, small, hard) if isinstance(costs, int) else costs
     known = [] if found is None else found.steps(Cs, float(machine.tol))
     steps = [known]
@@ -172,7 +175,7 @@ class PathModels:
     """The solutions of a path, and a model for any C."""
 
     machine: Any  # with C = 1
-    data: PathData
+    data: tuple[Any, Any, Any]  # X, y, sample_weight
     problems: list[Any]  # at C = 1
     settings: Settings
     exact: ExactSolutions | None
