@@ -124,6 +124,11 @@ def _is_search(model: Any) -> bool:
     return hasattr(model, "cv_results_") and hasattr(model, "best_params_")
 
 
+def to_dense(values: Any) -> Floats:
+    """Return numbers as an array; those of models fitted to sparse rows may be sparse."""
+    return np.asarray(values.toarray() if sp.issparse(values) else values, dtype=np.float64)
+
+
 def take_rows(X: Any, rows: Any) -> Any:
     """Return some rows of a table or a list, as the same kind of container."""
     if isinstance(X, list | tuple):
@@ -219,8 +224,7 @@ class Boundary:
             return np.asarray(A[:, rows], dtype=np.float64)
         if isinstance(self.plane, KernelHyperplane):
             return np.asarray(self.plane.kernel.gram(A, B), dtype=np.float64)
-        products = A @ B.T
-        return np.asarray(products.toarray() if sp.issparse(products) else products, dtype=float)
+        return to_dense(A @ B.T)
 
     def support(self, X: Any, signs: Floats) -> SupportRows | None:
         """Return the support vectors among the rows X, or None if they are unknown.
@@ -322,13 +326,18 @@ def _pair_plane(
     b = float(machine.intercept_[k])
     if hasattr(machine, "coef_"):
         return k, Hyperplane(machine.coef_[k], b)
-    duals = machine.dual_coef_.toarray() if sp.issparse(machine.dual_coef_) else machine.dual_coef_
-    if hasattr(machine, "multi_class"):  # HardMarginSVC has a row of duals for each pair
-        a = duals[k]
-    else:  # the others have one for each rival class
-        own = np.repeat(np.arange(n_classes), machine.n_support_)
-        a = np.select([own == i, own == j], [duals[j - 1], duals[i]], 0.0)
+    # HardMarginSVC has a row of duals for each pair, the others one for each rival class.
+    several = hasattr(machine, "multi_class")
+    a = machine.dual_coef_[k] if several else read_pair_duals(machine, i, j)
     return k, KernelHyperplane(read_kernel(machine), machine.support_vectors_, a, b)
+
+
+def read_pair_duals(machine: Any, i: int, j: int) -> Floats:
+    """Return the duals of all support vectors between classes i < j, as LIBSVM lays them out."""
+    duals = to_dense(machine.dual_coef_)
+    own = np.repeat(np.arange(len(machine.n_support_)), machine.n_support_)
+    # Those of class i against class j are in row j − 1, those of j against i in row i.
+    return np.select([own == i, own == j], [duals[j - 1], duals[i]], 0.0)
 
 
 def _has_margins(machine: Any) -> bool:
@@ -452,4 +461,4 @@ def read_trace(estimator: Any) -> Any:
 
 def moved_rows(trace: Any) -> Floats:
     """Return the row of each update of a trace, dense."""
-    return np.asarray(trace.moved.toarray() if hasattr(trace.moved, "toarray") else trace.moved)
+    return to_dense(trace.moved)
