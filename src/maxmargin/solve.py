@@ -220,7 +220,7 @@ def run_solver(
     -------
     Attempt
     """
-    watch = _Watch(tol, polish)
+    watch = _GapRule(tol, polish)
     start = start or Point()
     ended = drive(
         watch.seen(solver.iterates(problem, start), max_time, reserve),
@@ -249,7 +249,7 @@ def run_solver(
     return Attempt(Point(last.w, last.b, last.beta), replace(ended, status=status), watch.trace)
 
 
-class _Watch:
+class _GapRule:
     """The stop rule of ``run_solver``: the gap, stalling, and how much polishing follows."""
 
     _PATIENCE = 60  # iterations in which either bound must gain a hundredth of the gap
@@ -275,7 +275,7 @@ class _Watch:
         """
         start = clock.now()
         end = np.inf if max_time is None else start + max_time
-        limit = clock.Limit(end, clock.limit())
+        limit = clock.Limit(end)
         while True:
             try:
                 with clock.under(limit):
@@ -516,11 +516,11 @@ def solve(problem: AnyProblem, settings: Settings, budget: Budget, start: Point)
     made, tol, used, trace = Run(Status.MAX_ITER, 0, 0.0), planned.aim * settings.tol, [], []
     best: _Proved | None = None
     reserve = budget.reserve(problem)
-    bar = progress(
+    own = progress(
         "Solving", settings.max_iter, unit="iteration", tol=settings.tol, max_time=budget.left,
         quiet=settings.verbose,
     )  # fmt: skip
-    with one_blas_thread(), bar:  # of all attempts: it never goes back
+    with one_blas_thread(), own as bar:  # of all attempts: it never goes back
         for solver in planned.solvers:
             used.append(SOLVERS[type(solver)])
             attempt = run_solver(

@@ -18,7 +18,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from maxmargin._typing import Floats
 from maxmargin.estimators import LinearSVC, VotedPerceptron
 from maxmargin.geometry import Hyperplane, KernelHyperplane, hyperplane
-from maxmargin.geometry.models import read_kernel
+from maxmargin.geometry.planes import read_kernel
 from maxmargin.problems.losses import ON_EDGE, support_kinds
 
 _COMPARED = 200  # rows on which a plane must agree with the model

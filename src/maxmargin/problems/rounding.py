@@ -9,10 +9,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxmargin._typing import Floats
 from maxmargin.data.blocks import RowsInMemory
-from maxmargin.geometry.inputs import BLOCK_SIZE, blocks, is_sparse
+from maxmargin.geometry.inputs import BLOCK_SIZE, blocks
 
 EPS = float(np.finfo(np.float64).eps)
 _TINY = 1e-300  # covers what underflow may lose
@@ -144,6 +145,6 @@ def _errors(count: float, sizes: Floats) -> Floats:
 
 def _longest_row(X: Any) -> int:
     """Return of how many products a score is the sum, at most."""
-    if is_sparse(X):
+    if sp.issparse(X):
         return int(np.diff(X.indptr).max(initial=0))
     return int(X.shape[1])

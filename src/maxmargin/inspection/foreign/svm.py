@@ -21,7 +21,7 @@ from maxmargin.estimators.formulations import (
     SolvedPlane,
     Training,
 )
-from maxmargin.geometry.models import read_kernel
+from maxmargin.geometry.planes import read_kernel
 from maxmargin.inspection.foreign.training import TrainingData, class_codes
 from maxmargin.inspection.model_view import read_pair_duals, to_dense
 from maxmargin.loops.records import Loss

@@ -10,7 +10,7 @@ import numpy as np
 from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.certificates import certify_many
-from maxmargin.kernels.rows import FloatArray
+from maxmargin.kernels.prepared import FloatArray
 from maxmargin.problems.problem import KernelProblem, Point, Run, Status
 from maxmargin.progress import Bar
 from maxmargin.solve import Attempt, Budget, Result, Settings, solve

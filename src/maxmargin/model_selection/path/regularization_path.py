@@ -99,8 +99,8 @@ def regularization_path(
     _check_choice("ends", ends)
     costs = _check_costs(Cs)
     quiet, most = bool(machine.verbose), machine.max_time
-    bar = progress("Following the path", unit="point", max_time=most, quiet=quiet)
-    with one_blas_thread(), bar:
+    own = progress("Following the path", unit="point", max_time=most, quiet=quiet)
+    with one_blas_thread(), own as bar:
         return _follow(machine, (X, y, sample_weight), costs, exact, ends, bar)
 
 

@@ -17,7 +17,7 @@ from maxmargin.estimators import SVC, SVR
 from maxmargin.estimators.kernel_input import named_kernel
 from maxmargin.estimators.machine import Formulated
 from maxmargin.kernels import Kernel, Linear
-from maxmargin.kernels.rows import FloatArray
+from maxmargin.kernels.prepared import FloatArray
 from maxmargin.model_selection.search.plan import Family, Split, View
 from maxmargin.problems.gram import SMALL, Gram
 from maxmargin.solvers.on_matrix import COPIED, OnMatrix, Path, Room
