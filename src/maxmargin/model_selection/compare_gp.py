@@ -89,7 +89,7 @@ class GPComparison:
             lines.append((name, *numbers, f"{self.seconds[name]:.2f}", kernel))
         return f"{kind}: {self.n_rows} training rows, {len(self.y_test)} held out", lines
 
-    def _remarks(self) -> list[str]:
+    def _messages(self) -> list[str]:
         likelihood = self.log_marginal_likelihood
         agreement = f"correlate by {self.agreement:.3f} on the held-out rows"
         if self.n_classes:
@@ -108,11 +108,11 @@ class GPComparison:
         for name, *numbers, kernel in lines:
             cells = [f"{cell:>{width}}" for cell, width in zip(numbers, wide[:-1], strict=True)]
             rows.append("  ".join([f"{name:<{first}}", *cells, kernel]))
-        return "\n".join([heading, *rows, *self._remarks()])
+        return "\n".join([heading, *rows, *self._messages()])
 
     def _repr_html_(self) -> str:
         heading, (columns, *lines) = self._table()
-        paragraphs = [tag("p", remark) for remark in self._remarks()]
+        paragraphs = [tag("p", message) for message in self._messages()]
         return joined([table(columns, lines, heading), *paragraphs])
 
     def to_dict(self) -> dict[str, Any]:
@@ -181,7 +181,7 @@ class Choice:
     kernel: Kernel
     theta: Floats
     seconds: float
-    remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def by_marginal_likelihood(kernel: Kernel, data: Data) -> Choice:
@@ -190,18 +190,17 @@ def by_marginal_likelihood(kernel: Kernel, data: Data) -> Choice:
     stated = covariance(kernel)
     with warnings.catch_warnings(record=True, action="always") as caught:
         try:
-            model, theta = _process(stated, data)
+            model, theta = _fit_process(stated, data)
         except np.linalg.LinAlgError as failed:
             raise ValueError(
                 f"kernel={kernel!r} has a matrix on these rows that is not positive definite, so "
                 "it cannot be the covariance of a Gaussian process: see mm.check_kernel."
             ) from failed
-    remarks = tuple(dict.fromkeys(f"scikit-learn: {one.message}" for one in caught))
-    found = with_theta(kernel, theta)
-    return Choice(model, found, theta, clock.now() - began, remarks)
+    notes = tuple(dict.fromkeys(f"scikit-learn: {each.message}" for each in caught))
+    return Choice(model, with_theta(kernel, theta), theta, clock.now() - began, notes)
 
 
-def _process(stated: Any, data: Data) -> tuple[Any, Floats]:
+def _fit_process(stated: Any, data: Data) -> tuple[Any, Floats]:
     if data.regression:
         noisy = stated + gp.WhiteKernel()
         model = GaussianProcessRegressor(noisy, normalize_y=True, random_state=data.seed)
@@ -210,13 +209,13 @@ def _process(stated: Any, data: Data) -> tuple[Any, Floats]:
     if len(np.unique(data.y)) == 2:
         model = GaussianProcessClassifier(stated, random_state=data.seed).fit(data.X, data.y)
         return model, np.asarray(model.kernel_.theta)
-    theta = _shared(stated, data)
-    settled = stated.clone_with_theta(theta) if len(theta) else stated
-    model = GaussianProcessClassifier(settled, optimizer=None, random_state=data.seed)
+    theta = _maximise_likelihood(stated, data)
+    shared = stated.clone_with_theta(theta) if len(theta) else stated
+    model = GaussianProcessClassifier(shared, optimizer=None, random_state=data.seed)
     return model.fit(data.X, data.y), theta
 
 
-def _shared(stated: Any, data: Data) -> Floats:
+def _maximise_likelihood(stated: Any, data: Data) -> Floats:
     """Return the parameters, shared by all classes, with the largest mean log marginal likelihood.
 
     scikit-learn by itself fits a different kernel for each class against the rest.
@@ -387,10 +386,10 @@ def compare_gp(
         bar.update(note=SVM_BY_CV)
         tuned = by_cross_validation(kernel, [theta, *starts], data, bar, len(theta) > 0, spent)
         choices = {GP: process, SVM_BY_GP: borrowed, SVM_BY_CV: tuned}
-        return _compared(choices, data, X_test, y_test, (*notes, *process.remarks))
+        return _join(choices, data, X_test, y_test, (*notes, *process.notes))
 
 
-def _compared(
+def _join(
     choices: dict[str, Choice], data: Data, X_test: Floats, y_test: Any, notes: tuple[str, ...]
 ) -> GPComparison:
     process, tuned = choices[GP], choices[SVM_BY_CV]

@@ -22,7 +22,8 @@ from maxmargin.estimators.formulations import (
     Training,
 )
 from maxmargin.geometry.planes import read_kernel
-from maxmargin.inspection.foreign.training import TrainingData, class_codes, to_dense
+from maxmargin.inspection.foreign.training import TrainingData, class_codes
+from maxmargin.inspection.model_view import read_pair_duals, to_dense
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.features import Features, KernelFeatures, LinearFeatures
@@ -141,14 +142,11 @@ def _class_pairs(
     """Yield the solution of each pair of classes."""
     K = len(model.classes_)
     _refuse_altered(model, n_duals=K - 1, n_planes=K * (K - 1) // 2)
-    rows_of_support = _support_rows(model, data)
-    coefficients = to_dense(model.dual_coef_)
-    owner = np.repeat(np.arange(K), model.n_support_)
+    support = _support_rows(model, data)
     for (i, j), b in zip(combinations(range(K), 2), model.intercept_, strict=True):
-        # The coefficients of class i against class j are in row j − 1, those of j against i in i.
+        duals = read_pair_duals(model, i, j)
         beta = np.zeros(len(codes))
-        beta[rows_of_support[owner == i]] = coefficients[j - 1, owner == i]
-        beta[rows_of_support[owner == j]] = coefficients[i, owner == j]
+        beta[support[duals != 0]] = duals[duals != 0]
         # LIBSVM calls the first class positive; for two classes scikit-learn reverses that.
         sign = np.where(codes == (j if K == 2 else i), 1.0, -1.0)
         concerned = (codes == i) | (codes == j)

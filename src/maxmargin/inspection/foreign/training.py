@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from maxmargin._typing import Floats, Ints
+from maxmargin.inspection.model_view import to_dense
 from maxmargin.validation.data import check_labels
 
 
@@ -59,8 +59,3 @@ def check_class_planes(model: Any) -> tuple[Floats, Floats]:
     w, b = check_planes(model, 1)
     half = np.array([[-0.5], [0.5]])  # the weights of all classes sum to 0
     return half * w, half[:, 0] * b
-
-
-def to_dense(values: Any) -> Floats:
-    """Return coefficients as an array; those of sparse rows may be sparse."""
-    return np.asarray(values.toarray() if sp.issparse(values) else values, dtype=np.float64)

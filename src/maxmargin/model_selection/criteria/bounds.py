@@ -16,7 +16,11 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Flags, Floats, Ints
-from maxmargin.model_selection.criteria.solved_problem import SolvedProblem, solved_problem
+from maxmargin.model_selection.criteria.solved_problem import (
+    ErrorCount,
+    SolvedProblem,
+    solved_problem,
+)
 from maxmargin.problems import losses
 from maxmargin.problems.duality import within_groups
 
@@ -25,13 +29,13 @@ _BLOCK = 512  # rows of kernel values that are computed together
 _ROUNDING = 1e-9  # of all costs: sums that differ by less may be equal
 _RIDGE = 1e-12  # of the largest K(x, x): keeps the matrix of dependent rows invertible
 _STABLE = (
-    "every leave-one-out solution has a row with 0 < α < C, which settles its intercept; with "
+    "every leave-one-out solution has a row with 0 < α < C, which determines its intercept; with "
     "unequal weights, so has every solution on the way to it"
 )
 
 
 @dataclass(frozen=True, eq=False)
-class XiAlphaBound:
+class XiAlphaBound(ErrorCount):
     """An upper bound on the errors that leaving out each row in turn would show.
 
     Attributes
@@ -53,18 +57,10 @@ class XiAlphaBound:
         What the bound rests on; empty if it rests on nothing.
     """
 
-    errors: int
-    rows: Ints
     unsettled: Ints
-    n_rows: int
     squared_radius: float
     allowance: float
     assumes: str = ""
-
-    @property
-    def rate(self) -> float:
-        """Errors divided by rows."""
-        return self.errors / self.n_rows
 
     def __repr__(self) -> str:
         rest = f", if {self.assumes}" if self.assumes else ""
@@ -75,7 +71,7 @@ class XiAlphaBound:
 
 
 @dataclass(frozen=True, eq=False)
-class SpanEstimate:
+class SpanEstimate(ErrorCount):
     """An estimate of the errors that leaving out each row in turn would show; not a bound.
 
     Attributes
@@ -92,16 +88,8 @@ class SpanEstimate:
         S² of the support vectors, 0 for other rows.
     """
 
-    errors: int
-    rows: Ints
-    n_rows: int
     margins: Floats
     squared_spans: Floats
-
-    @property
-    def rate(self) -> float:
-        """Errors divided by rows."""
-        return self.errors / self.n_rows
 
     def __repr__(self) -> str:
         return (
@@ -162,7 +150,7 @@ def xi_alpha_bound(model: Any, X: Any, y: Any, sample_weight: Any = None) -> XiA
             rows = np.sort(np.concatenate([rows, unsettled]))
         else:
             assumes = _STABLE
-    return XiAlphaBound(len(rows), rows, unsettled, len(machine), radius2, allowance, assumes)
+    return XiAlphaBound(len(rows), rows, len(machine), unsettled, radius2, allowance, assumes)
 
 
 def span_estimate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> SpanEstimate:
@@ -307,14 +295,14 @@ def _surely_right(machine: SolvedProblem, rows: Ints) -> Flags:
     found = np.zeros(len(rows), dtype=bool)
     for at, t in enumerate(rows):
         away = np.sqrt(np.maximum(diagonal - 2 * K[t] + diagonal[t], 0.0))
-        lost = _lost(machine, beta, slopes, K, away, int(t))
+        lost = _bound_loss(machine, beta, slopes, K, away, int(t))
         radius = np.sqrt(2 * max(float(primal[t]) - dual + lost, 0.0))
-        found[at] = _right(machine, int(t), radius * away)
+        found[at] = _is_right(machine, int(t), radius * away)
     return found
 
 
-def _right(machine: SolvedProblem, t: int, errors: Floats) -> bool:
-    """Return whether the score of row t has its sign, if differences of scores err by so much."""
+def _is_right(machine: SolvedProblem, t: int, errors: Floats) -> bool:
+    """Return whether the score of row t has its sign, given the errors of score differences."""
     sign, cost = machine.signs[t], machine.bound
     kinks = machine.signs - (machine.scores - machine.scores[t])
     others = np.ones(len(machine), dtype=bool)
@@ -325,7 +313,7 @@ def _right(machine: SolvedProblem, t: int, errors: Floats) -> bool:
     return bool(cost[beyond].sum() < own - _ROUNDING * float(cost.sum()))
 
 
-def _lost(
+def _bound_loss(
     machine: SolvedProblem, beta: Floats, slopes: Floats, K: Floats, away: Floats, t: int
 ) -> float:
     """Return how much of the dual objective is lost at most when the dual of row t has to be 0.
@@ -335,14 +323,14 @@ def _lost(
     alpha, sign = abs(float(beta[t])), float(machine.signs[t])
     if alpha == 0:
         return 0.0
-    room = np.where(sign > 0, machine.loss.high - beta, beta - machine.loss.low)
-    room[t] = 0.0
+    capacity = np.where(sign > 0, machine.loss.high - beta, beta - machine.loss.low)
+    capacity[t] = 0.0
     gains = sign * (slopes - slopes[t])
-    single = np.where(room >= alpha, alpha * gains - 0.5 * (alpha * away) ** 2, -np.inf)
+    single = np.where(capacity >= alpha, alpha * gains - 0.5 * (alpha * away) ** 2, -np.inf)
     best = float(single.max())
     order = np.argsort(-gains, kind="stable")
-    order = order[room[order] > 0]
-    taken = np.diff(np.minimum(np.cumsum(room[order]), alpha), prepend=0.0)
+    order = order[capacity[order] > 0]
+    taken = np.diff(np.minimum(np.cumsum(capacity[order]), alpha), prepend=0.0)
     used = taken > 0
     if taken.sum() < alpha * (1 - 1e-12):
         return -best

@@ -14,6 +14,7 @@ from maxmargin.estimators.machine import solver_settings
 from maxmargin.estimators.reductions import best_classes, combined_scores
 from maxmargin.kernels import Linear
 from maxmargin.model_selection.criteria.solved_problem import (
+    ErrorCount,
     SolvedProblem,
     refuse_others,
     solved_problems,
@@ -26,7 +27,7 @@ from maxmargin.validation.data import class_indices
 
 
 @dataclass(frozen=True, eq=False)
-class LeaveOneOut:
+class LeaveOneOut(ErrorCount):
     """What the models fitted without each row say about that row.
 
     Attributes
@@ -49,19 +50,11 @@ class LeaveOneOut:
         How many of these did not reach ``tol`` (or have no certificate: an indefinite kernel).
     """
 
-    errors: int
-    rows: Ints
-    n_rows: int
     kept: Ints
     predictions: npt.NDArray[Any]
     scores: Floats
     refits: int
     uncertified: int
-
-    @property
-    def rate(self) -> float:
-        """Errors divided by rows."""
-        return self.errors / self.n_rows
 
     def __repr__(self) -> str:
         doubt = f", {self.uncertified} of them not certified" if self.uncertified else ""

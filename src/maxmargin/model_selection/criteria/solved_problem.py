@@ -22,6 +22,20 @@ _AT_BOUND = 1e-9  # of the bound: a dual this near to it is there
 
 
 @dataclass(frozen=True, eq=False)
+class ErrorCount:
+    """Rows that count as errors when they are left out, and how many rows take part."""
+
+    errors: int
+    rows: Ints
+    n_rows: int
+
+    @property
+    def rate(self) -> float:
+        """Errors divided by rows."""
+        return self.errors / self.n_rows
+
+
+@dataclass(frozen=True, eq=False)
 class SolvedProblem:
     """A binary problem with its solution, by the rows that take part in it."""
 

@@ -20,18 +20,19 @@ from sklearn.exceptions import ConvergenceWarning
 from maxmargin import clock
 from maxmargin._typing import Flags, Floats
 from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
+from maxmargin.estimators.formulations import Training
 from maxmargin.kernels import Linear
-from maxmargin.model_selection.path.follow import PathFollower, Step
+from maxmargin.model_selection.path.follow import Step, solve_at
 from maxmargin.problems.problem import Intercept, Status
-from maxmargin.validation.data import check_weights
+from maxmargin.solve import Budget, Settings
 
 _AT_BOUND = 1e-6  # of its bound
 _TRIES = 8
-_MOST_ROWS = 2000  # of a kernel machine, for which the hard margin is looked for: it is n³ work
+_MOST_ROWS = 2000  # of a kernel machine, for which the hard margin is searched for: it is n³ work
 _SECONDS = 3.0  # for that search, unless there is a max_time
 _ROUNDING = 1e-13  # of scores
 ALWAYS = "α/C is constant for every C"
-_UNASKED = "these Cs do not show it: ends=True looks for it"
+_UNASKED = "these Cs do not show it: ends=True searches for it"
 
 
 class End(NamedTuple):
@@ -39,14 +40,6 @@ class End(NamedTuple):
 
     C: float | None
     reason: str
-
-
-class PathData(NamedTuple):
-    """What an estimator is fitted to."""
-
-    X: Any
-    y: Any
-    sample_weight: Any
 
 
 class Hinge(NamedTuple):
@@ -79,12 +72,17 @@ def read_hinge(problem: Any, C: float = 1.0) -> Hinge | None:
     return Hinge(loss.target, bound / C, problem.intercept is Intercept.FREE)
 
 
-def find_small_end(follower: PathFollower, max_time: float | None) -> End:
+def find_small_end(
+    problems: list[Any], settings: Settings, budget: Budget, max_time: float | None
+) -> End:
     """Find the C below which α/C is constant."""
-    hinges = [read_hinge(problem) for problem in follower.problems]
+    hinges = [read_hinge(problem) for problem in problems]
     try:
         with clock.limited(max_time):
-            found = [h and _search_small(follower, k, h) for k, h in enumerate(hinges)]
+            found = [
+                hinge and _search_small(problem, hinge, settings, budget)
+                for problem, hinge in zip(problems, hinges, strict=True)
+            ]
     except clock.OutOfTimeError:
         return End(None, "max_time ran out before it was found")
     return _smallest(hinges, found, "no C was found at which they are")
@@ -113,8 +111,8 @@ def _smallest(hinges: list[Hinge | None], found: list[float | None], otherwise: 
     return End(min(known), f"below it every dual {whose}is at its bound, and α = C·constant")
 
 
-def _search_small(follower: PathFollower, k: int, hinge: Hinge) -> float | None:
-    problem, (y, c, _), lighter = follower.problems[k], hinge, hinge.lighter
+def _search_small(problem: Any, hinge: Hinge, settings: Settings, budget: Budget) -> float | None:
+    (y, c, _), lighter = hinge, hinge.lighter
     if hinge.even:
         return _full_reach(_products(problem, c * y), hinge)
     u = np.where(lighter, c, c * c[lighter].sum() / c[~lighter].sum())
@@ -125,7 +123,7 @@ def _search_small(follower: PathFollower, k: int, hinge: Hinge) -> float | None:
         C = C if np.isfinite(C) else 1.0
     for _ in range(_TRIES):
         clock.check()
-        step = follower.solve_at(k, C)
+        step = solve_at(problem, C, settings, budget)
         if not _at_bound(step, lighter):
             C *= 0.2
             continue
@@ -205,9 +203,7 @@ def _without_slack(step: Step, tol: float) -> float | None:
     return None if largest >= (1 - _AT_BOUND) * step.C or slack > np.sqrt(tol) else largest
 
 
-def find_hard_end(
-    estimator: Any, classes: Any, problem: Any, data: PathData, max_time: float | None
-) -> End:
+def find_hard_end(estimator: Any, problem: Any, training: Training, max_time: float | None) -> End:
     """Find the C from which on the soft margin is the hard one, from the hard margin itself."""
     if not isinstance(estimator, LinearSVC | SVC):
         return End(None, "a regression has no hard margin")
@@ -216,38 +212,29 @@ def find_hard_end(
         return End(None, f"loss={estimator.loss!r} with penalty={estimator.penalty!r} is hard in "
                    "the limit only")  # fmt: skip
     if linear and estimator.multi_class == "crammer_singer":
-        return End(None, "not looked for with multi_class='crammer_singer'")
-    n_rows = data.X.shape[0] if hasattr(data.X, "shape") else len(data.X)
-    kernel: Any = "linear" if linear else problem.features.kernel
-    if not linear and type(kernel) is not Linear and n_rows > _MOST_ROWS:
-        return End(None, f"not looked for with {n_rows} rows: HardMarginSVC(kernel=…) would tell")
+        return End(None, "not searched for with multi_class='crammer_singer'")
+    X, n, kernel = training.X, len(training), problem.features.kernel
+    if not linear and type(kernel) is not Linear and n > _MOST_ROWS:
+        return End(None, f"not searched for with {n} rows: fit HardMarginSVC(kernel=…)")
     intercept = getattr(estimator, "intercept", "free") if estimator.fit_intercept else "none"
-    X = data.X
     if intercept == "penalized":
-        column = np.full((n_rows, 1), float(estimator.intercept_scaling))
+        column = np.full((n, 1), float(estimator.intercept_scaling))
         X = sp.hstack([X, column], format="csr") if sp.issparse(X) else np.hstack([X, column])
     hard = HardMarginSVC(
-        kernel=kernel,
+        kernel="linear" if linear else kernel,
         intercept="free" if intercept == "free" else "none",
         multi_class=estimator.multi_class if linear else "ovo",
         max_time=_SECONDS if max_time is None else max(max_time, 0.001),
     )
-    weight = check_weights(data.sample_weight, estimator.class_weight, classes, np.ravel(data.y))
-    return _hard(hard, X, data.y, weight)
-
-
-def _hard(hard: HardMarginSVC, X: Any, y: Any, weight: Floats) -> End:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the reason says it
-            hard.fit(X, y, sample_weight=weight)
+            hard.fit(X, training.y, sample_weight=training.weight)
     except ValueError as refused:  # the classes overlap, or the kernel is not one
         return End(None, str(refused))
     if hard.status_ is not Status.OPTIMAL:
         return End(None, hard.stop_reason_)
-    alpha = np.atleast_2d(hard.alpha_)
-    used = weight > 0
     return End(
-        float((alpha[:, used] / weight[used]).max()),
+        float((np.atleast_2d(hard.alpha_) / training.weight).max()),
         "from here on every dual of the hard margin is within its bound",
     )

@@ -190,9 +190,8 @@ _FAR = 100.0  # times the last breakpoint, where the segment without an end is c
 _ROUNDING = "rounding hides which row comes next"
 
 
-@dataclass(frozen=True)
-class Segment:
-    """A stretch on which duals and intercept are linear: α + (C − start)·slope, likewise b."""
+class Segment(NamedTuple):
+    """A range of C in which α and b are linear: α + (C − start)·slope, likewise b."""
 
     start: float
     alpha: Floats
@@ -200,14 +199,8 @@ class Segment:
     b: float
     b_slope: float
 
-    def at(self, C: float) -> tuple[Floats, float]:
-        """Return the duals ≥ 0 and the intercept at a C of this stretch."""
-        step = C - self.start
-        return np.maximum(self.alpha + step * self.slope, 0.0), self.b + step * self.b_slope
 
-
-@dataclass(frozen=True)
-class ExactPath:
+class ExactPath(NamedTuple):
     """The path from C = 0 to ``end``, by its segments; ``reason`` says why it ends there."""
 
     segments: tuple[Segment, ...]
@@ -221,12 +214,11 @@ class ExactPath:
         return np.array([segment.start for segment in self.segments[1:]])
 
     def at(self, C: float) -> tuple[Floats, float]:
-        """Return the duals ≥ 0 and an intercept at C."""
-        if not 0 < C <= self.end:
-            raise ValueError(f"C={C!r} is not on the path, which ends at {self.end:g}: "
-                             f"{self.reason}.")  # fmt: skip
-        k = int(np.searchsorted(self.breakpoints, C, side="right"))
-        return self.segments[k].at(C)
+        """Return the duals ≥ 0 and an intercept at a C on the path."""
+        segment = self.segments[int(np.searchsorted(self.breakpoints, C, side="right"))]
+        step = C - segment.start
+        alpha = np.maximum(segment.alpha + step * segment.slope, 0.0)
+        return alpha, segment.b + step * segment.b_slope
 
 
 def exact_path(K: Floats, signs: Floats, weight: Floats, free: bool, last: float) -> ExactPath:
@@ -272,10 +264,10 @@ class _Follower:
     def _end_on_last(self, last: float, open_ended: bool) -> ExactPath:
         """End on the segment that leads to the last C, once it is seen to hold far out."""
         far = _FAR * max(self.C, 1.0) if last == np.inf else last
-        begun = self.C, self.alpha, self.b
+        before = self.C, self.alpha, self.b
         self._go(far - self.C, self.segments[-1].slope, self.segments[-1].b_slope)
         wrong = self._violation() > _WRONG
-        self.C, self.alpha, self.b = begun
+        self.C, self.alpha, self.b = before
         if wrong:
             return self._end(self.C, _ROUNDING, drop=True)
         return self._end(

@@ -16,7 +16,7 @@ from maxmargin.progress import Bar
 from maxmargin.solve import Attempt, Budget, Result, Settings, solve
 from maxmargin.solvers.on_matrix import COPIED, ROUNDS, OnMatrix, Room
 
-_POLISHED = 2e4  # numbers in X up to which linear machines are polished beyond tol
+_POLISHED = 2e4  # numbers in X up to which solutions are polished beyond tol
 _AIM = 0.7  # of tol, aimed at on values of float32, so that the certificate in float64 holds
 _MATRIX_PART = 0.5  # of the time left, for solutions on a matrix of kernel values
 _MOST_ROWS = 20_000  # whose matrix of kernel values is computed
@@ -34,77 +34,76 @@ class Step(NamedTuple):
     scores: Floats
 
 
-class PathFollower:
-    """Solves the problems of an estimator, stated at C = 1, for one C after the other."""
+def solve_path(
+    problems: list[Any], Cs: Floats, settings: Settings, budget: Budget, bar: Bar
+) -> list[list[Step]]:
+    """Solve problems that are stated at C = 1 for one C after the other (ascending).
 
-    def __init__(self, problems: list[Any], settings: Settings, budget: Budget) -> None:
-        small = problems[0].features.size <= _POLISHED
-        self.settings = replace(settings, polish=small)
-        self.problems, self.budget = problems, budget
-
-    def follow(self, Cs: Floats, bar: Bar) -> list[list[Step]]:
-        """Return the steps of each problem, one for each C (ascending)."""
-        bar.update(total=len(self.problems) * len(Cs))
-        matrix = None
-        with suppress(clock.OutOfTimeError), clock.limited(self._time_on_matrix()):
-            if self.settings.callback is None and not self.settings.verbose:
-                matrix = KernelValues.of(self.problems)
-        return [self._follow_one(k, Cs, matrix, bar) for k in range(len(self.problems))]
-
-    def solve_at(self, which: int, C: float, near: Step | None = None) -> Step:
-        """Return one problem solved at one C, starting from a step at another C."""
-        problem = self.problems[which].scaled(C)
-        start = Point() if near is None else problem.grown(near.result.point, C / near.C)
-        result = solve(problem, self.settings, self.budget, start)
-        if self.budget.ended is Status.INTERRUPTED:
-            raise KeyboardInterrupt("interrupted on the way along the path")
-        scores = np.full(problem.variables, np.nan)
-        with suppress(clock.OutOfTimeError), clock.limited(self.budget.for_certificate):
-            scores = problem.products(result.point.w)
-        return Step(C, problem, result, scores)
-
-    def _follow_one(
-        self, which: int, Cs: Floats, matrix: "KernelValues | None", bar: Bar
-    ) -> list[Step]:
-        """Return the steps of one problem, which share ``max_time`` with the problems to come."""
-        known = [] if matrix is None else self._solve_on_matrix(which, Cs, matrix)
-        points = (len(self.problems) - which) * len(Cs)
+    Returns the steps of each problem. Problems with a kernel share one Gram matrix, and each step
+    starts from the last.
+    """
+    bar.update(total=len(problems) * len(Cs))
+    matrix = None
+    with suppress(clock.OutOfTimeError), clock.limited(_time_on_matrix(budget)):
+        if settings.callback is None and not settings.verbose:
+            matrix = KernelValues.of(problems)
+    found = []
+    for which, problem in enumerate(problems):
+        known = [] if matrix is None else _solve_on_matrix(problem, Cs, settings, budget, matrix)
         steps: list[Step] = []
         for k, C in enumerate(Cs.tolist()):
             step = known[k] if k < len(known) else None
             if step is None or step.result.status is not Status.OPTIMAL:
-                self.budget.begin(self.problems[which], points - k)
+                budget.begin(problem, (len(problems) - which) * len(Cs) - k)
                 near = steps[-1] if step is None and steps else step
-                step = self.solve_at(which, C, near)
+                step = solve_at(problem, C, settings, budget, near)
             steps.append(step)
             bar.advance()
-        return steps
+        found.append(steps)
+    return found
 
-    def _solve_on_matrix(self, which: int, Cs: Floats, matrix: "KernelValues") -> list[Step]:
-        """Return the steps of one problem on its Gram matrix, as far as the time goes."""
-        problem, settings = self.problems[which], self.settings
-        attempts: list[Attempt] = []
-        with suppress(clock.OutOfTimeError), clock.limited(self._time_on_matrix()):
-            for attempt in matrix.solve(problem, Cs, _AIM * settings.tol, settings.max_iter):
-                attempts.append(attempt)
-        problems = [problem.scaled(C) for C in Cs[: len(attempts)].tolist()]
-        try:
-            with clock.limited(self.budget.for_certificate):
-                proofs = certify_many(problems, [attempt.point for attempt in attempts])
-        except clock.OutOfTimeError:
-            return []
-        steps = []
-        for k, (attempt, (certificate, seen)) in enumerate(zip(attempts, proofs, strict=True)):
-            (point, run, _), name = attempt, "path on one Gram matrix"
-            status = Status.OPTIMAL if certificate.holds(settings.tol) else Status.STALLED
-            result = Result(point, certificate, status, run.iterations, run.seconds, name)
-            scores = seen.products()[problem.row]
-            steps.append(Step(float(Cs[k]), problems[k], result, scores))
-        return steps
 
-    def _time_on_matrix(self) -> float | None:
-        left = self.budget.left
-        return None if left is None else _MATRIX_PART * left
+def solve_at(
+    problem: Any, C: float, settings: Settings, budget: Budget, near: Step | None = None
+) -> Step:
+    """Solve a problem that is stated at C = 1 at another C, starting from a step near it."""
+    problem = problem.scaled(C)
+    start = Point() if near is None else problem.grown(near.result.point, C / near.C)
+    settings = replace(settings, polish=problem.features.size <= _POLISHED)
+    result = solve(problem, settings, budget, start)
+    if budget.ended is Status.INTERRUPTED:
+        raise KeyboardInterrupt("interrupted on the way along the path")
+    scores = np.full(problem.variables, np.nan)
+    with suppress(clock.OutOfTimeError), clock.limited(budget.for_certificate):
+        scores = problem.products(result.point.w)
+    return Step(C, problem, result, scores)
+
+
+def _solve_on_matrix(
+    problem: Any, Cs: Floats, settings: Settings, budget: Budget, matrix: "KernelValues"
+) -> list[Step]:
+    """Return the steps of one problem on its Gram matrix, as far as the time goes."""
+    attempts: list[Attempt] = []
+    with suppress(clock.OutOfTimeError), clock.limited(_time_on_matrix(budget)):
+        for attempt in matrix.solve(problem, Cs, _AIM * settings.tol, settings.max_iter):
+            attempts.append(attempt)
+    problems = [problem.scaled(C) for C in Cs[: len(attempts)].tolist()]
+    try:
+        with clock.limited(budget.for_certificate):
+            proofs = certify_many(problems, [attempt.point for attempt in attempts])
+    except clock.OutOfTimeError:
+        return []
+    steps = []
+    for k, (attempt, (certificate, seen)) in enumerate(zip(attempts, proofs, strict=True)):
+        (point, run, _), name = attempt, "path on one Gram matrix"
+        status = Status.OPTIMAL if certificate.holds(settings.tol) else Status.STALLED
+        result = Result(point, certificate, status, run.iterations, run.seconds, name)
+        steps.append(Step(float(Cs[k]), problems[k], result, seen.products()[problem.row]))
+    return steps
+
+
+def _time_on_matrix(budget: Budget) -> float | None:
+    return None if budget.left is None else _MATRIX_PART * budget.left
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The regularization path: one machine for every C, at little more than the cost of one."""
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -17,19 +17,18 @@ from maxmargin.estimators.machine import solver_settings
 from maxmargin.model_selection.path.ends import (
     ALWAYS,
     End,
-    PathData,
     find_hard_end,
     find_small_end,
     read_hard_end,
     read_small_end,
 )
 from maxmargin.model_selection.path.exact import ExactPath, ExactSolutions, solve_exactly
-from maxmargin.model_selection.path.follow import PathFollower, Step
+from maxmargin.model_selection.path.follow import Step, solve_at, solve_path
 from maxmargin.model_selection.path.result import RegularizationPath
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, Problem, Status
 from maxmargin.progress import Bar, progress
-from maxmargin.solve import Budget
+from maxmargin.solve import Budget, Settings
 from maxmargin.threads import one_blas_thread
 from maxmargin.validation.data import refuse_swapped
 from maxmargin.validation.parameters import shown
@@ -99,36 +98,41 @@ def regularization_path(
     _check_choice("exact", exact)
     _check_choice("ends", ends)
     costs = _check_costs(Cs)
-    data = PathData(X, y, sample_weight)
     quiet, most = bool(machine.verbose), machine.max_time
     own = progress("Following the path", unit="point", max_time=most, quiet=quiet)
     with one_blas_thread(), own as bar:
-        return _follow(machine, data, costs, exact, ends, bar)
+        return _follow(machine, (X, y, sample_weight), costs, exact, ends, bar)
 
 
 def _follow(
-    machine: Any, data: PathData, costs: int | Floats, exact: bool | str, ends: bool | str, bar: Bar
+    machine: Any,
+    data: tuple[Any, Any, Any],
+    costs: int | Floats,
+    exact: bool | str,
+    ends: bool | str,
+    bar: Bar,
 ) -> RegularizationPath:
     machine.set_params(C=1.0, warm_start=False)
     formulated = machine.formulate(*data)
-    settings, budget = solver_settings(machine), Budget(machine.max_time)
-    follower = PathFollower(formulated.problems, settings, budget)
+    problems, settings = formulated.problems, solver_settings(machine)
+    budget = Budget(machine.max_time)
     last = np.inf if isinstance(costs, int) else float(costs[-1])
-    found, exact_reason = solve_exactly(formulated.problems, exact, last)
+    found, exact_reason = solve_exactly(problems, exact, last)
     small, hard = (None, None) if found is None else _exact_ends(found.path)
     if isinstance(costs, int) or ends is True:
         part = None if budget.left is None else _ENDS_PART * budget.left
-        small = small or find_small_end(follower, part)
-        classes, problem = formulated.data.classes, formulated.problems[0]
-        hard = hard or find_hard_end(machine, classes, problem, data, part)
+        small = small or find_small_end(problems, settings, budget, part)
+        hard = hard or find_hard_end(machine, problems[0], formulated.data, part)
     Cs = _spread(costs, small, hard) if isinstance(costs, int) else costs
-    models = PathModels(machine, data, follower, found)
-    models.steps = models.solve(Cs, bar)
-    small = small or read_small_end([steps[0] for steps in models.steps])
-    hard = hard or read_hard_end(models.steps, float(machine.tol))
-    facts = [
-        _read_facts(models, formulated.data, list(at_C)) for at_C in zip(*models.steps, strict=True)
-    ]
+    known = [] if found is None else found.steps(Cs, float(machine.tol))
+    steps = [known]
+    if len(known) < len(Cs):
+        steps = solve_path(problems, Cs[len(known) :], settings, budget, bar)
+        steps[0][:0] = known
+    small = small or read_small_end([of_problem[0] for of_problem in steps])
+    hard = hard or read_hard_end(steps, float(machine.tol))
+    models = PathModels(machine, data, problems, settings, found, steps)
+    facts = [_read_facts(models, formulated.data, list(at_C)) for at_C in zip(*steps, strict=True)]
     path = _join(facts, Cs, models, small, hard, exact_reason)
     uncertain = sum(not certificate.holds(path.tol) for certificate in path.certificates)
     if uncertain:
@@ -166,37 +170,33 @@ def _spread(count: int, small: End | None, hard: End | None) -> Floats:
     return np.geomspace(first, max(last, first * 10), count)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class PathModels:
     """The solutions of a path, and a model for any C."""
 
     machine: Any  # with C = 1
-    data: PathData
-    follower: PathFollower
+    data: tuple[Any, Any, Any]  # X, y, sample_weight
+    problems: list[Any]  # at C = 1
+    settings: Settings
     exact: ExactSolutions | None
-    steps: list[list[Step]] = field(default_factory=list)  # by problem, then C
-
-    def solve(self, Cs: Floats, bar: Bar) -> list[list[Step]]:
-        """Return the steps at all Cs: from the exact path as far as that is certified."""
-        known = self._exact_steps(Cs)
-        if len(known) == len(Cs):
-            return [known]
-        followed = self.follower.follow(Cs[len(known) :], bar)
-        return [known + followed[0]] if known else followed
+    steps: list[list[Step]]  # by problem, then C
 
     def model(self, C: float) -> Any:
         """Return the model at any C."""
-        exact = self._exact_steps(np.array([C]))
-        if exact:
-            return self.adopt(exact)
+        if self.exact is not None:
+            found = self.exact.steps(np.array([C]), float(self.machine.tol))
+            if found:
+                return self.adopt(found)
         near = min(zip(*self.steps, strict=True), key=lambda at_C: abs(np.log(at_C[0].C / C)))
         if near[0].C == C:
             return self.adopt(list(near))
-        self.follower.budget = Budget(self.machine.max_time)
-        return self.adopt([self.follower.solve_at(k, C, step) for k, step in enumerate(near)])
-
-    def _exact_steps(self, Cs: Floats) -> list[Step]:
-        return [] if self.exact is None else self.exact.steps(Cs, float(self.machine.tol))
+        budget = Budget(self.machine.max_time)
+        return self.adopt(
+            [
+                solve_at(problem, C, self.settings, budget, step)
+                for problem, step in zip(self.problems, near, strict=True)
+            ]
+        )
 
     def adopt(self, steps: list[Step]) -> Any:
         """Return a copy of the estimator with the solutions at one C; the path reports them."""
@@ -211,9 +211,7 @@ class PathModels:
 # ------------------------------------------------------------------- what is noted of each C
 
 
-_ON_MARGIN = 1e-5  # slack up to which a support vector counts as lying on the margin
 _KINDS = ("margin", "inside", "wrong side")
-_TUBE = ("on the tube", "outside")
 
 
 class Facts(NamedTuple):
@@ -261,7 +259,9 @@ def _model_facts(model: Any, steps: list[Step]) -> Facts:
         counts: dict[str, Any] = {kind: np.array([n[kind] for n, _ in seen]) for kind in _KINDS}
         errors: Any = np.array([wrong for _, wrong in seen])
     else:
-        counts, errors = _count_by_model(model)
+        names = _KINDS if joint else ("on the tube", "outside")
+        counts = {kind: int((model.support_kind_ == kind).sum()) for kind in names}
+        errors = int((model.slack_ >= 1.0).sum()) if joint else counts["outside"]
     several = joint or len(steps) > 1 or len(model.intercept_) > 1
     coef = getattr(model, "coef_", None)
     slacks = [_slack_sum(step) for step in steps]
@@ -288,19 +288,8 @@ def _count_rows(step: Step) -> tuple[dict[str, float], float]:
     if np.isnan(step.scores).any():
         return dict.fromkeys(_KINDS, np.nan), np.nan
     functional = step.problem.loss.target * (step.scores + step.result.certificate.intercept)
-    slack = np.maximum(0.0, 1 - functional)[step.result.point.beta != 0]
-    on, inside = slack <= _ON_MARGIN, slack <= 1.0
-    counts = (on.sum(), (inside & ~on).sum(), (~inside).sum())
-    return dict(zip(_KINDS, map(int, counts), strict=True)), int((functional <= 0).sum())
-
-
-def _count_by_model(model: Any) -> tuple[dict[str, Any], Any]:
-    """Return the same for regressions and joint classes, as the model tells it."""
-    kinds = model.support_kind_
-    names = _KINDS if hasattr(model, "classes_") else _TUBE
-    counts = {kind: int((kinds == kind).sum()) for kind in names}
-    errors = int((model.slack_ >= 1.0).sum()) if names is _KINDS else counts["outside"]
-    return counts, errors
+    kinds = losses.support_kinds((1 - functional)[step.result.point.beta != 0])
+    return {kind: int((kinds == kind).sum()) for kind in _KINDS}, int((functional <= 0).sum())
 
 
 def _margin(step: Step) -> float:

@@ -39,14 +39,14 @@ class RegularizationPath:
     training_errors : ndarray of shape (n_Cs,)
         Rows with y f ≤ 0; in regression, rows outside the tube. It may go up and down.
     statuses : tuple of Status
-        Why each fit stopped. Unless it is OPTIMAL, the certificate does not hold at ``tol``.
+        Why each fit stopped. Only if it is OPTIMAL does the certificate hold at ``tol``.
     seconds : ndarray of shape (n_Cs,)
         Spent on solving.
     small_C, small_C_reason : float or None, str
         Below small_C the solution is proportional to C: α/C is constant.
     hard_C, hard_C_reason : float or None, str
-        From hard_C on, the soft margin is the hard margin; None if the classes overlap, or if
-        nobody looked: the reason says which.
+        From hard_C on, the soft margin is the hard margin; None if the classes overlap, or if it
+        was not searched for: the reason says which.
     breakpoints : ndarray or None
         Exact path only: between neighbouring ones α, b and f are linear in C.
     exact_until : float
