@@ -630,8 +630,8 @@ def _warnings(rungs: _Rungs, verdict: str) -> list[str]:
     if _outside(rungs) is not None:
         gain = rungs.gain[_TREES]
         found.append(
-            f"Gradient boosting, which is not on the ladder, predicts better than all that is: "
-            f"{gain}. recommend(family='any') returns it."
+            "Gradient boosting, which is not on the ladder, predicts better than everything on "
+            f"it: {gain}. recommend(family='any') returns it."
         )
     return found
 
@@ -672,7 +672,7 @@ def _advise(rungs: _Rungs, verdict: str) -> tuple[Candidate, str]:
         return best, "a plane errs so rarely that nothing could be shown to be better."
     nearest = max(rivals, key=lambda gain: gain.lead)
     points, where = f"{100 * abs(nearest.lead):.1f}", "ahead" if nearest.lead > 0 else "behind"
-    distance = "level with it" if points == "0.0" else f"{points} points {where}"
+    distance = "level with it" if points == "0.0" else f"{points} percentage points {where}"
     return best, (
         f"no other method is better than a plane beyond noise; the nearest, {nearest.better}, is "
         f"{distance} (p = {nearest.p_value:.2g})."
@@ -687,7 +687,7 @@ def _better(rungs: _Rungs, chosen: str, verdict: str) -> str:
     also = "" if rungs.curved else " Its boundary is a plane as well."
     return (
         f"{however}{gain.better} predicts rows that it was not fitted to better than {gain.worse}, "
-        f"by {100 * gain.lead:.1f} points (p = {gain.p_value:.2g}).{also}"
+        f"by {100 * gain.lead:.1f} percentage points (p = {gain.p_value:.2g}).{also}"
     )
 
 

@@ -110,11 +110,11 @@ class Comparison(_Test):
 
     def __str__(self) -> str:
         verb = "beats" if self.significant else "does not beat"
-        by = "" if self.metric == "accuracy" else f" {self.lead:+.1%} in balanced accuracy,"
+        by = "" if self.metric == "accuracy" else f" {self.lead:+.1%} in balanced accuracy;"
+        rows = "1 row" if self.wins == 1 else f"{self.wins} rows"
         return (
-            f"{self.better} {verb} {self.worse}:{by} right alone on {self.wins} "
-            f"{'row' if self.wins == 1 else 'rows'}, wrong alone on {self.losses} "
-            f"(p = {self.p_value:.2g})"
+            f"{self.better} {verb} {self.worse}:{by} it alone is right on {rows}, the other alone "
+            f"on {self.losses} (p = {self.p_value:.2g})"
         )
 
 
@@ -131,7 +131,7 @@ def compare(
     >>> right, rival = np.arange(20) < 18, np.arange(20) < 8
     >>> metric = Metric.of("accuracy", np.arange(20) % 2)
     >>> print(compare(("a kernel", right), ("a plane", rival), metric))
-    a kernel beats a plane: right alone on 10 rows, wrong alone on 0 (p = 0.00049)
+    a kernel beats a plane: it alone is right on 10 rows, the other alone on 0 (p = 0.00049)
     """
     (name, right), (rival, rival_right) = better, worse
     wins, losses = metric.counts(right & ~rival_right), metric.counts(rival_right & ~right)
