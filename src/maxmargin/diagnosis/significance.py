@@ -259,8 +259,9 @@ class _Placements:
     """How the rows of a fold are ranked."""
 
     y: Ints  # their classes
-    worth: Floats  # what a row (n of them) adds to the mean AUC if it has a class (a column each)
-    offset: float  # what the AUC lacks if it is added up so
+    worth: (
+        Floats  # what a row (n of them) adds to a mean AUC of ½ if it has a class (a column each)
+    )
     area: float  # the mean AUC of the classes against the rest
     chance: float  # its variance over all orders of the labels
     own: float  # and over samples of such rows
@@ -277,21 +278,20 @@ class _Placements:
             return None
         if n_classes == 2:
             ranked = [1]  # the other column says the same
-        worth, offset, own = np.zeros((n, n_classes)), 0.0, 0.0
+        worth, own = np.zeros((n, n_classes)), 0.0
         for k in ranked:
-            size, ranks = counts[k], rankdata(scores[:, k])
-            worth[:, k] = ranks / (size * (n - size) * len(ranked))
-            offset -= (size + 1) / (2 * (n - size) * len(ranked))
+            ranks = rankdata(scores[:, k])
+            pairs = counts[k] * (n - counts[k])
+            worth[:, k] = (ranks - (n + 1) / 2) / (pairs * len(ranked))
             own += _variance_of_area(ranks, y == k) / len(ranked) ** 2
-        deviation = worth - worth.mean(axis=0)
-        mean = deviation @ (counts / n)
-        within = float((counts @ (deviation**2).sum(axis=0)) - n * (mean**2).sum())
-        area = float(worth[np.arange(n), y].sum()) + offset
-        return cls(y, worth, offset, area, within / (n - 1), own)
+        mean = worth @ (counts / n)
+        within = float((counts @ (worth**2).sum(axis=0)) - n * (mean**2).sum())
+        area = 0.5 + float(worth[np.arange(n), y].sum())
+        return cls(y, worth, area, within / (n - 1), own)
 
     def areas(self, orders: Ints) -> Floats:
         """Return the mean AUC of each order of the labels."""
-        return np.asarray(self.worth[np.arange(len(self.y)), orders].sum(axis=1) + self.offset)
+        return np.asarray(0.5 + self.worth[np.arange(len(self.y)), orders].sum(axis=1))
 
 
 def _variance_of_area(ranks: Floats, positive: Flags) -> float:
