@@ -131,7 +131,7 @@ class _TrialRun:
         X = parts.X_train if data.prepare is None else data.prepare.fit_transform(parts.X_train)
         if X.shape[1] != data.X.shape[1]:
             self.console.print(
-                f"The {data.X.shape[1]} columns learnt from become {X.shape[1]} of numbers."
+                f"The {data.X.shape[1]} columns become {X.shape[1]} columns of numbers."
             )
         self.X, self.y, clock = X, parts.y_train, Clock(trial.max_time)
         self._diagnose(data)
@@ -147,7 +147,7 @@ class _TrialRun:
         self._print_figures(context)
         self._print_heading("Certificate")
         machine = _steps(whole)[-1]
-        nothing = f"none: {type(machine).__name__} does not prove how good it is."
+        nothing = f"None: {type(machine).__name__} does not prove how good its fit is."
         self._print(str(getattr(machine, "certificate_", nothing)))
         if not trial.no_report:
             self._print_heading("Report")
@@ -208,7 +208,7 @@ class _TrialRun:
         self._print_heading("Search")
         models = [self.diagnosis.recommend()]
         if not _make_grid(models[0]):
-            self._print(f"{_name(models[0])} has no C: nothing to search for.")
+            self._print(f"{_name(models[0])} has no C, so there is nothing to search for.")
             return models[0], None
         X, y, cv = self.X, self.y, None
         if len(y) > self.searched_rows:
@@ -409,7 +409,7 @@ def describe_rows(X: Any, y: Any) -> Iterator[tuple[str, str]]:
     if cells.dtype == object:
         words = sum(any(isinstance(cell, str) for cell in column) for column in cells.T)
         missing = np.array([[cell is None or cell != cell for cell in row] for row in cells])
-        size += f", {words} of words"
+        size += f", words in {words} column" + ("s" if words > 1 else "")
     else:
         missing = np.isnan(cells)
         nonzero = np.count_nonzero(cells) / math.prod(X.shape)

@@ -176,7 +176,7 @@ def _find_label_column(table: Table) -> tuple[int, list[str]]:
     why = "The file has no header"
     if table.names:
         why = f"No column is named {_listed(LABEL_NAMES[:4], 'or')}"
-    return last, [f"{why}, so the last column, {_shown(table, last)}, is the label."]
+    return last, [f"{why}, so the last column, {_shown(table, last)}, is taken as the label."]
 
 
 def _find_other_than_last(
@@ -225,7 +225,7 @@ def _read_labels(table: Table, index: int) -> tuple[Any, Any]:
 
 
 _LEFT_OUT = {
-    "row": "Left out {}: a value that differs in every row names the row but does not describe it.",
+    "row": "Left out {}: values that differ in every row name rows but do not describe them.",
     "text": "Left out {}: different words in most rows are too many to learn from.",
     "constant": "Left out {}: one value only.",
     "empty": "Left out {}: no values.",
@@ -239,7 +239,7 @@ def _choose_columns(table: Table, columns: dict[int, Column]) -> tuple[list[int]
     counters = [j for j, reason in reasons.items() if reason == "row" and not columns[j].words]
     if not kept and counters:
         named = _name(table, counters)
-        return counters, [f"Kept {named}, which only counts rows, for lack of anything else."]
+        return counters, [f"Kept {named}, which only counts rows: there is nothing else."]
     remarks = [
         sentence.format(_name(table, group))
         for reason, sentence in _LEFT_OUT.items()

@@ -296,7 +296,7 @@ def _is_balanced(sample: Sample) -> bool:
 def _candidate(sample: Sample, kind: str, scaled: bool, **settings: Any) -> Candidate:
     if kind in _WEIGHTED and _is_balanced(sample):
         settings["class_weight"] = "balanced"
-    return Candidate(kind, tuple(settings.items()), scaled, sample.sparse)
+    return Candidate(kind, tuple(settings.items()), scaled, sample.sparse, sample.wide)
 
 
 def _score(

@@ -25,14 +25,14 @@ _WIDE = 0.1  # share of nonzeros below which sparse rows stay sparse
 _DENSE_SIZE = 40_000_000  # numbers that may be written out
 
 
+@dataclass
 class Arguments(BaseEstimator):
     """The options of ``diagnose``, checked like an estimator's."""
 
-    def __init__(self, scoring: Any, max_time: Any, thorough: Any, random_state: Any) -> None:
-        self.scoring = scoring
-        self.max_time = max_time
-        self.thorough = thorough
-        self.random_state = random_state
+    scoring: Any
+    max_time: Any
+    thorough: Any
+    random_state: Any
 
     def check(self) -> None:
         """Raise TypeError or ValueError for what is not allowed."""

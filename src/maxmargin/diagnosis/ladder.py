@@ -153,14 +153,13 @@ def diagnose(
             rungs.answers.append(ask())
     verdict, reason, witness = _decide(rungs)
     candidate, because = _advise(rungs, verdict)
-    wide = rungs.sample.wide
     return Diagnosis(
         verdict=verdict,
         reason=reason,
         witness=witness,
         rungs=tuple(rungs.answers),
         warnings=tuple(_warnings(rungs, verdict)),
-        advice=f"{describe(candidate.estimator(wide))}: {because}",
+        advice=f"{describe(candidate.estimator())}: {because}",
         alternatives=tuple(_alternatives(rungs, candidate)),
         scoring=chosen,
         n_rows=table.X.shape[0],
@@ -170,7 +169,6 @@ def diagnose(
         seconds=clock.seconds,
         candidate=candidate,
         outside=_outside(rungs),
-        wide=wide,
     )
 
 
@@ -282,8 +280,10 @@ class _Rungs:
             message = f"planes separate every two classes, with margin {planes.margin:.4g}."
         # How likely planes separate random labels: of the largest pair, at best.
         largest = int(np.sort(np.bincount(self.table.y))[-2:].sum())
-        rank = self._columns.rank
-        self.chance = chance_separable(largest, self.table.X.shape[1] if rank is None else rank)
+        dimension = self._columns.rank
+        if dimension is None:
+            dimension = self.table.X.shape[1]
+        self.chance = chance_separable(largest, dimension)
         evidence = {
             "separable": planes.separable,
             "margin": planes.margin,
@@ -630,8 +630,8 @@ def _warnings(rungs: _Rungs, verdict: str) -> list[str]:
     if _outside(rungs) is not None:
         gain = rungs.gain[_TREES]
         found.append(
-            f"Gradient boosting, which is not on the ladder, predicts better than all that is: "
-            f"{gain}. recommend(family='any') returns it."
+            "Gradient boosting, which is not on the ladder, predicts better than everything on "
+            f"it: {gain}. recommend(family='any') returns it."
         )
     return found
 
@@ -649,7 +649,8 @@ def _advise(rungs: _Rungs, verdict: str) -> tuple[Candidate, str]:
         if verdict == "linearly separable":
             widest = "a plane separates the rows, and this one has the largest margin."
             return Candidate("hard margin"), widest
-        simplest = Candidate("linear", scaled=True, sparse=rungs.sample.sparse)
+        sample = rungs.sample
+        simplest = Candidate("linear", scaled=True, sparse=sample.sparse, wide=sample.wide)
         return simplest, "it is the simplest, and nothing could be compared."
     chosen = rungs.chosen
     found = rungs.scored[chosen]
@@ -672,7 +673,7 @@ def _advise(rungs: _Rungs, verdict: str) -> tuple[Candidate, str]:
         return best, "a plane errs so rarely that nothing could be shown to be better."
     nearest = max(rivals, key=lambda gain: gain.lead)
     points, where = f"{100 * abs(nearest.lead):.1f}", "ahead" if nearest.lead > 0 else "behind"
-    distance = "level with it" if points == "0.0" else f"{points} points {where}"
+    distance = "level with it" if points == "0.0" else f"{points} percentage points {where}"
     return best, (
         f"no other method is better than a plane beyond noise; the nearest, {nearest.better}, is "
         f"{distance} (p = {nearest.p_value:.2g})."
@@ -687,7 +688,7 @@ def _better(rungs: _Rungs, chosen: str, verdict: str) -> str:
     also = "" if rungs.curved else " Its boundary is a plane as well."
     return (
         f"{however}{gain.better} predicts rows that it was not fitted to better than {gain.worse}, "
-        f"by {100 * gain.lead:.1f} points (p = {gain.p_value:.2g}).{also}"
+        f"by {100 * gain.lead:.1f} percentage points (p = {gain.p_value:.2g}).{also}"
     )
 
 
@@ -715,30 +716,26 @@ _OFFERS = {
 
 def _alternatives(rungs: _Rungs, advised: Candidate) -> list[Alternative]:
     """Return what each rung offers, with its score if it was tried."""
-    found, sample = [_perceptron(rungs)], rungs.sample
+    sample, bound = rungs.sample, rungs.planes.mistake_bound
+    kind, note = "perceptron", f"finds a separating plane after at most {bound:.4g} mistakes."
+    if not rungs.planes.separable:
+        kind = "averaged perceptron"
+        note = "it may make mistakes forever, so use the average of its planes."
+    found = [Alternative("perceptron", Candidate(kind), note=note)]
     for name, (candidate, heading) in _OFFERS.items():
         scored, gain = rungs.scored.get(name), rungs.gain.get(name)
         if scored is not None:
             low, high = scored.metric.interval(scored.right)
             best = advised if advised.kind == scored.best.kind else scored.best
             note = "" if gain is None else f"{gain}."
-            found.append(Alternative(name, best, sample.wide, scored.score, low, high, note))
+            found.append(Alternative(name, best, scored.score, low, high, note))
             continue
         rung = next(rung for rung in rungs.answers if rung.name == heading)
         why = rung.answer
         if rung.ran:
             why = "not tried: it is for counts, and some entries are negative."
-        candidate = replace(candidate, sparse=sample.sparse)
         if sample.wide and name == "naive Bayes":
             candidate = Candidate("multinomial naive Bayes")
-        found.append(Alternative(name, candidate, sample.wide, note=why))
+        candidate = replace(candidate, sparse=sample.sparse, wide=sample.wide)
+        found.append(Alternative(name, candidate, note=why))
     return found
-
-
-def _perceptron(rungs: _Rungs) -> Alternative:
-    wide = rungs.sample.wide
-    if rungs.planes.separable:
-        note = f"finds a separating plane after at most {rungs.planes.mistake_bound:.4g} mistakes."
-        return Alternative("perceptron", Candidate("perceptron"), wide, note=note)
-    note = "it may make mistakes forever, so use the average of its planes."
-    return Alternative("perceptron", Candidate("averaged perceptron"), wide, note=note)

@@ -30,7 +30,8 @@ class Candidate:
     kind: str
     settings: tuple[tuple[str, Any], ...] = ()
     scaled: bool = False
-    sparse: bool = field(default=False, compare=False)
+    sparse: bool = field(default=False, compare=False)  # the rows, and stay so if wide
+    wide: bool = field(default=False, compare=False)
 
     def get(self, name: str) -> Any:
         """Return a setting, or None."""
@@ -45,16 +46,16 @@ class Candidate:
         """Return the learner itself, unfitted."""
         return resolve_name(_KINDS[self.kind])(**dict(self.settings))
 
-    def estimator(self, wide: bool) -> Any:
+    def estimator(self) -> Any:
         """Return the learner, or a pipeline that prepares the rows first as it needs them."""
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import FunctionTransformer
 
         steps: list[Any] = []
-        if self.sparse and not wide and self.dense:
+        if self.sparse and not self.wide and self.dense:
             steps.append(FunctionTransformer(written_out, accept_sparse=True))
         if self.scaled:
-            steps.append(scaler(self.sparse and not self.dense, wide))
+            steps.append(scaler(self.sparse and not self.dense, self.wide))
         return make_pipeline(*steps, self.learner()) if steps else self.learner()
 
     @property

@@ -56,6 +56,8 @@ class Conflicts:
 def find_conflicts(group: Ints, y: Ints, n_classes: int) -> Conflicts:
     """Find the groups of equal rows with more than one label, exactly and over all rows.
 
+    ``group`` numbers rows from 0 on, equal rows alike.
+
     Examples
     --------
     >>> found = find_conflicts(np.array([0, 1, 0, 0]), np.array([0, 0, 1, 1]), 2)
@@ -67,10 +69,8 @@ def find_conflicts(group: Ints, y: Ints, n_classes: int) -> Conflicts:
     most = np.zeros(len(sizes), dtype=np.int64)
     np.maximum.at(most, cells // n_classes, counts)
     mixed = np.flatnonzero(most < sizes)
-    order = np.argsort(group, kind="stable")
-    ends = np.cumsum(sizes)
-    groups = [np.sort(order[ends[g] - sizes[g] : ends[g]]) for g in mixed]
-    groups.sort(key=lambda rows: int(rows[0]))
+    order, ends = np.argsort(group, kind="stable"), np.cumsum(sizes)
+    groups = [order[ends[g] - sizes[g] : ends[g]] for g in mixed]
     errors = int((sizes - most).sum())
     return Conflicts(groups, errors, errors / len(y), int(sizes[mixed].sum()))
 
@@ -192,15 +192,11 @@ class GivingUp:
         return self.share <= FEW or self.at_most <= 1
 
     def __str__(self) -> str:
-        if self.at_least == self.at_most:
-            count = f"exactly {self.at_most}"
-        else:
-            count = f"between {self.at_least} and {self.at_most}"
-        share = self.at_most / self.n_rows
-        return (
-            f"{count} of {self.n_rows} rows ({share:.2%}) must be given up before planes separate "
-            "the rest"
-        )
+        share = f"{self.at_most / self.n_rows:.2%}"
+        count = f"exactly {self.at_most} of {self.n_rows} rows ({share})"
+        if self.at_least < self.at_most:
+            count = f"{self.at_least} to {self.at_most} of {self.n_rows} rows (at most {share})"
+        return f"{count} must be given up before planes can separate the rest"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers; of more than 1000 rows the first 1000."""
@@ -315,10 +311,28 @@ def find_fewest_wrong(X: Any, sign: Ints, worth: Floats, clock: Clock) -> tuple[
     >>> wrong.tolist()
     [False, False, False, False, True]
     """
-    search = _PlaneSearch(X, sign, worth, clock)
-    search.leave_out_worst()
-    search.reduce_weights()
-    return search.best.plane, search.best.wrong
+    margins, every = _SoftMargins(X, sign, worth, clock), np.ones(len(sign))
+    best = margins.fit_plane(_COSTS[0], every)
+    for cost in _COSTS[1:]:
+        if not clock.over:
+            best = min(best, margins.fit_plane(cost, every), key=_worth_lost)
+    stays, latest = every.copy(), best
+    for _ in range(_REPEATS):
+        wrong = np.flatnonzero(latest.wrong & (stays > 0))
+        worst = wrong[np.argsort(latest.score[wrong], kind="stable")][: (len(wrong) + 1) // 2]
+        stays[worst] = 0.0
+        if clock.over or len(worst) == 0 or not margins.has_both_classes(stays):
+            break
+        latest = margins.fit_plane(100.0, stays)
+        best = min(best, latest, key=_worth_lost)
+    for _ in range(_REPEATS):
+        if clock.over:
+            break
+        latest = margins.fit_plane(10.0, 1 / (0.1 + np.maximum(0.0, 1 - best.score)))
+        if latest.lost >= best.lost:
+            break
+        best = latest
+    return best.plane, best.wrong
 
 
 class _ScoredPlane(NamedTuple):
@@ -330,8 +344,12 @@ class _ScoredPlane(NamedTuple):
     score: Floats
 
 
-class _PlaneSearch:
-    """Fits soft margins to scaled columns, and keeps the plane that loses least."""
+def _worth_lost(found: _ScoredPlane) -> float:
+    return found.lost
+
+
+class _SoftMargins:
+    """Fits soft margins to scaled columns."""
 
     def __init__(self, X: Any, sign: Ints, worth: Floats, clock: Clock) -> None:
         self._X, self._sign, self._worth, self._clock = X, sign, worth, clock
@@ -339,41 +357,11 @@ class _PlaneSearch:
         scaling = scaler(sparse=True, wide=sp.issparse(X)).fit(X)
         self._scale, self._rows = scaling.scale_, scaling.transform(X[self._fitted])
         self._size = abs(X)
-        first, *others = _COSTS
-        self.best = self._fit_plane(first, np.ones(len(sign)))
-        for cost in others:
-            if not clock.over:
-                self._keep(self._fit_plane(cost, np.ones(len(sign))))
 
-    def leave_out_worst(self) -> None:
-        """Leave out half of the rows on the wrong side, again and again."""
-        stays = np.ones(len(self._sign))
-        latest = self.best
-        for _ in range(_REPEATS):
-            wrong = np.flatnonzero(latest.wrong & (stays > 0))
-            worst = wrong[np.argsort(latest.score[wrong], kind="stable")][: (len(wrong) + 1) // 2]
-            stays[worst] = 0.0
-            one_class = len(np.unique(self._sign[self._fitted][stays[self._fitted] > 0])) < 2
-            if self._clock.over or len(worst) == 0 or one_class:
-                return
-            latest = self._fit_plane(100.0, stays)
-            self._keep(latest)
+    def has_both_classes(self, weight: Floats) -> bool:
+        return len(np.unique(self._sign[self._fitted][weight[self._fitted] > 0])) == 2
 
-    def reduce_weights(self) -> None:
-        """Give rows with much slack less weight, while that helps."""
-        for _ in range(_REPEATS):
-            best = self.best
-            if self._clock.over:
-                return
-            self._keep(self._fit_plane(10.0, 1 / (0.1 + np.maximum(0.0, 1 - best.score))))
-            if self.best is best:
-                return
-
-    def _keep(self, found: _ScoredPlane) -> None:
-        if found.lost < self.best.lost:
-            self.best = found
-
-    def _fit_plane(self, cost: float, weight: Floats) -> _ScoredPlane:
+    def fit_plane(self, cost: float, weight: Floats) -> _ScoredPlane:
         """Return the best of a soft margin's plane and its two best offsets."""
         weights = (weight * self._worth)[self._fitted]
         with warnings.catch_warnings():
@@ -385,7 +373,7 @@ class _PlaneSearch:
         if not w.any():
             w = np.eye(1, self._X.shape[1])[0]  # any direction, as none was found
         planes = ((w, b), (w, self._best_offset(w)), (-w, self._best_offset(-w)))
-        return min((self._score(*plane) for plane in planes), key=lambda found: found.lost)
+        return min((self._score(*plane) for plane in planes), key=_worth_lost)
 
     def _score(self, w: Floats, b: float) -> _ScoredPlane:
         score = self._sign * (np.asarray(self._X @ w) + b)

@@ -61,7 +61,6 @@ class Alternative:
 
     rung: str
     candidate: Candidate
-    wide: bool
     score: float | None = None
     low: float | None = None
     high: float | None = None
@@ -70,7 +69,7 @@ class Alternative:
     @property
     def estimator(self) -> Any:
         """The estimator, or a pipeline, unfitted."""
-        return self.candidate.estimator(self.wide)
+        return self.candidate.estimator()
 
     def __str__(self) -> str:
         said = f"{self.rung}: {describe(self.estimator)}"
@@ -136,7 +135,6 @@ class Diagnosis:
     seconds: float
     candidate: Candidate
     outside: Candidate | None
-    wide: bool
 
     @property
     def evidence(self) -> dict[str, dict[str, Any]]:
@@ -164,15 +162,13 @@ class Diagnosis:
         """
         if family not in ("ladder", "any"):
             raise ValueError(f"family must be 'ladder' or 'any', got {family!r}")
-        if family == "any" and self.outside is not None:
-            return self.outside.estimator(self.wide)
-        return self.candidate.estimator(self.wide)
+        chosen = self.candidate if family == "ladder" else self.outside or self.candidate
+        return chosen.estimator()
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings, lists and dicts, ready for JSON."""
         found = {**vars(self), "recommendation": self.candidate}
-        for name in ("candidate", "outside", "wide"):
-            del found[name]
+        del found["candidate"], found["outside"]
         return dict(plain(found))
 
     def __str__(self) -> str:

@@ -110,11 +110,11 @@ class Comparison(_Test):
 
     def __str__(self) -> str:
         verb = "beats" if self.significant else "does not beat"
-        by = "" if self.metric == "accuracy" else f" {self.lead:+.1%} in balanced accuracy,"
+        by = "" if self.metric == "accuracy" else f" {self.lead:+.1%} in balanced accuracy;"
+        rows = "1 row" if self.wins == 1 else f"{self.wins} rows"
         return (
-            f"{self.better} {verb} {self.worse}:{by} right alone on {self.wins} "
-            f"{'row' if self.wins == 1 else 'rows'}, wrong alone on {self.losses} "
-            f"(p = {self.p_value:.2g})"
+            f"{self.better} {verb} {self.worse}:{by} it alone is right on {rows}, the other alone "
+            f"on {self.losses} (p = {self.p_value:.2g})"
         )
 
 
@@ -131,7 +131,7 @@ def compare(
     >>> right, rival = np.arange(20) < 18, np.arange(20) < 8
     >>> metric = Metric.of("accuracy", np.arange(20) % 2)
     >>> print(compare(("a kernel", right), ("a plane", rival), metric))
-    a kernel beats a plane: right alone on 10 rows, wrong alone on 0 (p = 0.00049)
+    a kernel beats a plane: it alone is right on 10 rows, the other alone on 0 (p = 0.00049)
     """
     (name, right), (rival, rival_right) = better, worse
     wins, losses = metric.counts(right & ~rival_right), metric.counts(rival_right & ~right)
@@ -259,8 +259,9 @@ class _Placements:
     """How the rows of a fold are ranked."""
 
     y: Ints  # their classes
-    worth: Floats  # what a row (n of them) adds to the mean AUC if it has a class (a column each)
-    offset: float  # what the AUC lacks if it is added up so
+    worth: (
+        Floats  # what a row (n of them) adds to a mean AUC of ½ if it has a class (a column each)
+    )
     area: float  # the mean AUC of the classes against the rest
     chance: float  # its variance over all orders of the labels
     own: float  # and over samples of such rows
@@ -277,21 +278,20 @@ class _Placements:
             return None
         if n_classes == 2:
             ranked = [1]  # the other column says the same
-        worth, offset, own = np.zeros((n, n_classes)), 0.0, 0.0
+        worth, own = np.zeros((n, n_classes)), 0.0
         for k in ranked:
-            size, ranks = counts[k], rankdata(scores[:, k])
-            worth[:, k] = ranks / (size * (n - size) * len(ranked))
-            offset -= (size + 1) / (2 * (n - size) * len(ranked))
+            ranks = rankdata(scores[:, k])
+            pairs = counts[k] * (n - counts[k])
+            worth[:, k] = (ranks - (n + 1) / 2) / (pairs * len(ranked))
             own += _variance_of_area(ranks, y == k) / len(ranked) ** 2
-        deviation = worth - worth.mean(axis=0)
-        mean = deviation @ (counts / n)
-        within = float((counts @ (deviation**2).sum(axis=0)) - n * (mean**2).sum())
-        area = float(worth[np.arange(n), y].sum()) + offset
-        return cls(y, worth, offset, area, within / (n - 1), own)
+        mean = worth @ (counts / n)
+        within = float((counts @ (worth**2).sum(axis=0)) - n * (mean**2).sum())
+        area = 0.5 + float(worth[np.arange(n), y].sum())
+        return cls(y, worth, area, within / (n - 1), own)
 
     def areas(self, orders: Ints) -> Floats:
         """Return the mean AUC of each order of the labels."""
-        return np.asarray(self.worth[np.arange(len(self.y)), orders].sum(axis=1) + self.offset)
+        return np.asarray(0.5 + self.worth[np.arange(len(self.y)), orders].sum(axis=1))
 
 
 def _variance_of_area(ranks: Floats, positive: Flags) -> float:
