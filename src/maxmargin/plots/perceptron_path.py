@@ -188,10 +188,20 @@ class PerceptronPathDisplay(style.Display):
             yield png.getvalue()
 
     def _draw_all(self, ax: Any) -> None:
+        from matplotlib.collections import LineCollection
+        from matplotlib.colors import to_rgba
+
         n, seen = len(self.moments), self._window
         earlier = _pick_evenly(n, _MOST_LINES)[:-1]
         self.points_ = planar.draw_points(ax, self, seen)
-        self.lines_ = _draw_faded(ax, [self._plane(k) for k in earlier], seen)
+        ends = {place: planar.segment(self._plane(k), seen) for place, k in enumerate(earlier)}
+        inside = {place: both for place, both in ends.items() if both is not None}
+        # The first ones are faint.
+        shades = [to_rgba(foreground(ax), 0.12 + 0.5 * place / len(ends)) for place in inside]
+        self.lines_: Any = LineCollection(list(inside.values()), colors=shades, linewidths=0.8)
+        ax.add_collection(self.lines_, autolim=False)
+        if inside:
+            ax.plot([], [], color=foreground(ax), alpha=0.4, linewidth=0.8, label="earlier lines")
         bold = {"color": foreground(ax), "linewidth": 2.2, "label": "last line"}
         self.last_ = draw_line(ax, self._plane(n - 1), seen, **bold)
         self.model_ = None
@@ -201,7 +211,7 @@ class PerceptronPathDisplay(style.Display):
         ax.set_title(self._title)
         style.legend_below(ax, 2)
         zero = np.count_nonzero(~self.coef[earlier].any(axis=1))
-        outside = len(earlier) - len(self.lines_.get_segments()) - zero
+        outside = len(earlier) - len(inside) - zero
         planar.write_messages(
             ax,
             len(self.X),
@@ -242,24 +252,6 @@ class PerceptronPathDisplay(style.Display):
     @property
     def _window(self) -> Window:
         return planar.window(self.X, share=0.15)
-
-
-def _draw_faded(ax: Any, planes: list[Hyperplane], seen: Window) -> Any:
-    """Draw thin lines, the first ones faint, and return their collection."""
-    from matplotlib.collections import LineCollection
-    from matplotlib.colors import to_rgba
-
-    ends = {k: planar.segment(plane, seen) for k, plane in enumerate(planes)}
-    inside = {k: both for k, both in ends.items() if both is not None}
-    colours = [to_rgba(foreground(ax), 0.12 + 0.5 * k / len(planes)) for k in inside]
-    lines = LineCollection(list(inside.values()), colors=colours, linewidths=0.8)
-    if inside:
-        ax.plot([], [], color=foreground(ax), alpha=0.4, linewidth=0.8, label="earlier lines")
-    ax.add_collection(lines, autolim=False)
-    return lines
-
-
-# --------------------------------------------------------------------------- the lines of a run
 
 
 def _read_run(estimator: Any, every: str) -> dict[str, Any]:
