@@ -78,8 +78,8 @@ def certify_hard(
     plane = CertifiedPlane(placing, seen.scores.error, own, root(seen.norm2))
     certificate = assembled(plane, duals, seen.apart, keep_intercept=keep_intercept)
     scale = placing.smallest if placing.smallest > 0 else 1.0
-    stored = seen.outside(placing.intercept) / scale
-    return seen.doubted(replace(certificate, intercept=stored))
+    stored, _ = seen.store(np.array([placing.intercept]))
+    return seen.doubted(replace(certificate, intercept=float(stored[0]) / scale))
 
 
 class CertifiedPlane(NamedTuple):

@@ -45,37 +45,22 @@ class Dual:
     imbalance: float
 
 
-def certify_quadratic(
-    problem: Problem[Any], point: Point, *, keep_intercept: bool = False
-) -> Certificate:
-    """Return the certificate of a point (w, b, beta) for a problem with penalty ½‖w‖².
-
-    Free intercepts are replaced by the best ones for the weights, unless they are to be kept.
-    """
-    return _certified([problem], [point], keep_intercept=keep_intercept)[0][0]
-
-
 def certify_many(
-    problems: list[Problem[Any]], points: list[Point]
-) -> list[tuple[Certificate, Seen]]:
-    """Return the certificates of points of problems with the same features, in one pass."""
-    return _certified(problems, points)
-
-
-def _certified(
     problems: list[Problem[Any]], points: list[Point], *, keep_intercept: bool = False
 ) -> list[tuple[Certificate, Seen]]:
-    repaired = [
-        within_groups(problem.loss, point.beta, problem.groups, problem.totals)
-        for problem, point in zip(problems, points, strict=True)
-    ]
-    claims = [
-        Claim(problem, point, beta)
-        for problem, point, (beta, _) in zip(problems, points, repaired, strict=True)
-    ]
+    """Return the certificates of points of problems with the same features, in one pass.
+
+    The penalty is ½‖w‖². Free intercepts are replaced by the best ones for the weights, unless they
+    are to be kept.
+    """
+    claims, changes = [], []
+    for problem, point in zip(problems, points, strict=True):
+        beta, change = within_groups(problem.loss, point.beta, problem.groups, problem.totals)
+        claims.append(Claim(problem, point, beta))
+        changes.append(change)
     found = []
     seen_all = see(problems[0].features, claims, partial=True)
-    for each, seen, (_, infeasibility) in zip(claims, seen_all, repaired, strict=True):
+    for each, seen, infeasibility in zip(claims, seen_all, changes, strict=True):
         problem, beta, norm2 = each.problem, each.beta, seen.norm2
         length = np.sqrt(max(float(norm2.value), 0.0))
         dual = Dual(
@@ -107,36 +92,30 @@ def assembled(
         Take the primal at the point's own intercepts, rather than at the best ones.
     """
     row, unknown = problem.row, np.broadcast_to(seen.unknown, len(problem))
-    scores = Bounded(seen.scores.value[row], seen.scores.error[row])
-    primal = Primal(scores, norm2, seen.b, unknown[row])
-    best = seen.b
+    bounded = Bounded(seen.scores.value[row], seen.scores.error[row])
+    primal = Primal(bounded, norm2, seen.b, unknown[row])
+    stored, best = seen.b, seen.b
     if len(problem.totals):  # what the intercepts will be once a model has stored them
-        found = best_intercepts(problem, primal)
-        best = np.array([seen.inside(seen.outside(float(b))) for b in found])
+        stored, best = seen.store(best_intercepts(problem, primal))
     own = seen.b if keep_intercept else best
     value = _objective(problem, primal, own)
     least = value if np.array_equal(own, best) else _objective(problem, primal, best)
     bound = dual_objective(problem.loss, dual)
     proved = min(value.value + value.error, least.value + least.error) - (bound.value - bound.error)
-    stored = [seen.outside(float(b)) for b in best]
+    scores = primal.scores.value + by_variable(problem.groups, own)
+    known = not np.any(primal.unknown)
     return Certificate(
         value.value,
         bound.value,
         dual.infeasibility,
         dual.drift,
-        _violation(problem, primal, by_variable(problem.groups, own), dual.beta),
+        kkt_violation(problem.loss, scores, dual.beta) if known else np.inf,
         float(np.sqrt(2 * max(proved, 0.0))),
-        stored[0] if stored else seen.penalised,
+        float(stored[0]) if len(stored) else seen.penalised,
         intercept_cost=max(value.value - least.value, 0.0) if np.isfinite(least.value) else 0.0,
-        intercepts=tuple(stored),
+        intercepts=tuple(stored.tolist()),
         rounding=relative_rounding(value, bound),
     ).resolved()
-
-
-def _violation(problem: Problem[Any], primal: Primal, offset: Floats, beta: Floats) -> float:
-    if np.any(primal.unknown):
-        return np.inf
-    return kkt_violation(problem.loss, primal.scores.value + offset, beta)
 
 
 def relative_rounding(value: Bounded, bound: Bounded) -> float:
@@ -157,7 +136,9 @@ def _objective(problem: Problem[Any], primal: Primal, b: Floats) -> Bounded:
     off += EPS * np.where((primal.scores.value != 0) & (offset != 0), np.abs(scores), 0.0)
     if totals.any():  # a model of a ν-form is divided by its margin before it is stored
         off += 2 * EPS * (np.abs(scores) + np.abs(offset))
-    each = _within(loss, scores, primal.unknown)
+    each = losses.values(loss, scores + primal.unknown)
+    if np.any(primal.unknown):  # the largest loss on the interval that a score is known to lie in
+        each = np.maximum(each, losses.values(loss, scores - primal.unknown))
     steep = losses.steepest(loss, scores, primal.unknown + off)
     fitted = total(each, steep * off + 4 * EPS * each)
     pulled = total(totals * b, EPS * np.abs(totals * b))
@@ -165,13 +146,6 @@ def _objective(problem: Problem[Any], primal: Primal, b: Floats) -> Bounded:
     size = 0.5 * abs(primal.norm2.value) + abs(fitted.value) + abs(pulled.value)
     error = 0.5 * primal.norm2.error + fitted.error + pulled.error + 2 * EPS * size
     return Bounded(value, error) if np.isfinite(value) else Bounded(np.inf, np.inf)
-
-
-def _within(loss: Loss, scores: Floats, off: Floats | float) -> Floats:
-    """Return the largest loss on the interval of so much to either side of each score."""
-    if not np.any(off):
-        return losses.values(loss, scores)
-    return np.maximum(losses.values(loss, scores - off), losses.values(loss, scores + off))
 
 
 def dual_objective(loss: Loss, dual: Dual) -> Bounded:

@@ -74,15 +74,11 @@ class Seen(Protocol):
         ...
 
     def imbalance_cost(self, off: Floats) -> float:
-        """Return what D loses at most while the sums of groups, off by so much, are mended."""
+        """Return the most that D loses while the sums of groups, off by ``off``, are mended."""
         ...
 
-    def outside(self, b: float) -> float:
-        """Return an intercept as a model stores it."""
-        ...
-
-    def inside(self, b: float) -> float:
-        """Return an intercept that a model stores as the scores are measured."""
+    def store(self, b: Floats) -> tuple[Floats, Floats]:
+        """Return intercepts as a model stores them, and these again as the scores are measured."""
         ...
 
     def doubted(self, certificate: Certificate) -> Certificate:
@@ -162,13 +158,10 @@ class LinearSeen(NamedTuple):
         bent = float(np.abs(implied.value) @ implied.size)
         return part * (gained + bent + part * float(implied.size @ implied.size))
 
-    def outside(self, b: float) -> float:
-        """Return an intercept as a model stores it."""
-        return exact_sum(b, -self.w, self.centre)
-
-    def inside(self, b: float) -> float:
-        """Return an intercept that a model stores as seen from the centre."""
-        return exact_sum(b, self.w, self.centre)
+    def store(self, b: Floats) -> tuple[Floats, Floats]:
+        """Return intercepts as a model stores them, and these again as seen from the centre."""
+        stored = np.array([exact_sum(float(each), -self.w, self.centre) for each in b])
+        return stored, np.array([exact_sum(float(each), self.w, self.centre) for each in stored])
 
     def doubted(self, certificate: Certificate) -> Certificate:
         """Return the certificate: there is nothing against rows of numbers."""
@@ -210,7 +203,7 @@ def _with_constant(implied: Combination, constant: float, beta: Floats) -> Combi
 
 
 def centre_of(features: LinearFeatures, *, free: bool) -> Floats:
-    """Return a point to measure rows from: 0, unless differences would drown in rounding there."""
+    """Return a point to measure rows from: 0, unless rounding would swamp differences there."""
     X = features.X
     if sp.issparse(X) or not free:
         return np.zeros(X.shape[1])
@@ -271,13 +264,9 @@ class KernelSeen(NamedTuple):
             cost += moved * (1.01 * float(pull.max(initial=0.0)) + problem.loss.epsilon)
         return cost + (float(off.sum()) * implied.longest) ** 2
 
-    def outside(self, b: float) -> float:
-        """Return an intercept as a model stores it."""
-        return b
-
-    def inside(self, b: float) -> float:
-        """Return an intercept that a model stores."""
-        return b
+    def store(self, b: Floats) -> tuple[Floats, Floats]:
+        """Return the intercepts, which are stored as they are."""
+        return b, b
 
     def doubted(self, certificate: Certificate) -> Certificate:
         """Return the certificate with what is known against the kernel, and what was left out."""
@@ -296,9 +285,10 @@ class KernelSeen(NamedTuple):
 def _(features: KernelFeatures, claims: list[Claim], *, partial: bool = False) -> list[KernelSeen]:
     """Compute the functions that weights and duals are the coefficients of, in one pass."""
     prepared = features.gram.exact[features.rows]
-    columns = [(each.point.w, each.problem.by_row(each.beta)) for each in claims]
-    coefficients = np.column_stack([column for pair in columns for column in pair])
-    found = expansions(features.gram.kernel, prepared, coefficients, partial=partial)
+    columns: list[Floats] = []
+    for each in claims:
+        columns += (each.point.w, each.problem.by_row(each.beta))
+    found = expansions(features.gram.kernel, prepared, np.column_stack(columns), partial=partial)
     seen = []
     for each, weights, implied in zip(claims, found[::2], found[1::2], strict=True):
         shape = each.problem.totals.shape
@@ -325,7 +315,7 @@ class Expansion(NamedTuple):
 def expansions(
     kernel: Kernel, rows: PreparedRows, coefficients: Floats, *, partial: bool = False
 ) -> list[Expansion]:
-    """Return the functions with these coefficients, one a column.
+    """Return the functions with these coefficients, one per column.
 
     With ``partial``, a time limit may leave scores unknown, those of rows without a coefficient
     first. As |f(x)| ≤ ‖w‖√K(x, x), there is a bound on them, and on ‖w‖² = Σ aⱼf(xⱼ): with A the
@@ -335,7 +325,8 @@ def expansions(
     over the columns of a tile, and over tiles, are off by an ε for each term.
     """
     rows = kernel.sharpened(rows)
-    some, place = _distinct(coefficients)
+    some, place = np.unique(coefficients, axis=1, return_inverse=True)
+    some = np.ascontiguousarray(some)
     used = np.flatnonzero(some.any(axis=1))
     lengths = 1.001 * np.sqrt(np.maximum(kernel.diag(rows).astype(np.float64), 0.0))
     off = np.asarray(kernel.rounding(rows), dtype=np.float64)
@@ -362,17 +353,6 @@ def expansions(
             norm2, unknown = Bounded(length * length, 0.0), length * lengths * missing
         found.append(Expansion(a, known, norm2, float(lengths.max(initial=0.0)), unknown))
     return [found[k] for k in place]
-
-
-def _distinct(columns: Floats) -> tuple[Floats, list[int]]:
-    """Return the columns without those that are equal to an earlier one, and where each is."""
-    known: list[int] = []
-    place: list[int] = []
-    for k in range(columns.shape[1]):
-        same = [j for j, i in enumerate(known) if np.array_equal(columns[:, i], columns[:, k])]
-        place.append(same[0] if same else len(known))
-        known += [] if same else [k]
-    return np.ascontiguousarray(columns[:, known]), place
 
 
 def doubted(

@@ -14,10 +14,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxmargin._typing import Floats
 from maxmargin.geometry import Hyperplane
-from maxmargin.geometry.inputs import check_rows, is_sparse
+from maxmargin.geometry.inputs import check_rows
 from maxmargin.plots import planar, style
 from maxmargin.plots.planar import hull_corners
 from maxmargin.plots.style import colour, foreground
@@ -201,7 +202,7 @@ def _project(X: Any, y: Any, names: list[str], found: Any) -> dict[str, Any]:
             )
         plane = Hyperplane([1.0, 0.0], 0.0)
         return answer | {"points": _edge_on(X, witness), "plane": plane, "names": _EDGE_ON}
-    dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+    dense = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
     flat = np.zeros((len(dense), 2 - d))  # one column is drawn along a line
     answer |= {"points": np.hstack([dense, flat]), "names": (*names, " ")[:2]}
     if found.separable:
