@@ -131,8 +131,17 @@ class PerceptronPathDisplay(style.Display):
     def _draw(self, axes: Any) -> None:
         if self.panels is None:
             self._draw_all(axes)
-        else:
-            self._draw_panels(axes)
+            return
+        axes[0].figure.suptitle(self._title, fontsize=10)
+        self.lines_: Any = []
+        self.points_, self.last_, self.model_ = [], None, None
+        for ax, k in zip(axes, _pick_evenly(len(self.moments), len(axes)), strict=True):
+            self.points_ += planar.draw_points(ax, self, self._window, size=7.0, longest=14)
+            self.lines_ += [a for a in self._draw_moment(ax, int(k)) if hasattr(a, "get_xdata")]
+            ax.title.set_fontsize(8)
+        rings = "" if self.examples is None else "ring: the last mistake"
+        messages = "; ".join(planar.sampling_messages(len(self.X), rings))
+        style.legend_under(axes, self.points_[:2]).set_title(messages, {"size": 7})
 
     def animate(
         self, path: str | Path, *, fps: float = 4.0, most: int = 100, dpi: float = 100.0
@@ -198,7 +207,7 @@ class PerceptronPathDisplay(style.Display):
         inside = {place: both for place, both in ends.items() if both is not None}
         # The first ones are faint.
         shades = [to_rgba(foreground(ax), 0.12 + 0.5 * place / len(ends)) for place in inside]
-        self.lines_: Any = LineCollection(list(inside.values()), colors=shades, linewidths=0.8)
+        self.lines_ = LineCollection(list(inside.values()), colors=shades, linewidths=0.8)
         ax.add_collection(self.lines_, autolim=False)
         if inside:
             ax.plot([], [], color=foreground(ax), alpha=0.4, linewidth=0.8, label="earlier lines")
@@ -219,17 +228,6 @@ class PerceptronPathDisplay(style.Display):
             "no line where w = 0" if zero else "",
             f"{outside} outside" if outside else "",
         )
-
-    def _draw_panels(self, axes: Any) -> None:
-        axes[0].figure.suptitle(self._title, fontsize=10)
-        self.points_, self.lines_, self.last_, self.model_ = [], [], None, None
-        for ax, k in zip(axes, _pick_evenly(len(self.moments), len(axes)), strict=True):
-            self.points_ += planar.draw_points(ax, self, self._window, size=7.0, longest=14)
-            self.lines_ += [a for a in self._draw_moment(ax, int(k)) if hasattr(a, "get_xdata")]
-            ax.title.set_fontsize(8)
-        rings = "" if self.examples is None else "ring: the last mistake"
-        messages = "; ".join(planar.sampling_messages(len(self.X), rings))
-        style.legend_under(axes, self.points_[:2]).set_title(messages, {"size": 7})
 
     def _draw_moment(self, ax: Any, k: int) -> list[Any]:
         """Draw the line of one record and the mistake that led to it, with a title."""

@@ -117,12 +117,6 @@ def choose_figures(context: Context) -> Iterator[ReportFigure]:
         yield ReportFigure(caption, lambda: make(context.machine))
 
 
-def search_figure(search: Any) -> ReportFigure:
-    """Return the map of a search."""
-    caption = "What was searched: mean score over the folds for each setting."
-    return ReportFigure(caption, lambda: plots.SearchDisplay.from_estimator(search))
-
-
 def _boundaries(context: Context) -> Iterator[ReportFigure]:
     """Yield the data with the boundary: in the plane, or along it."""
     if context.regresses or not hasattr(context.machine, "decision_function"):
