@@ -220,7 +220,7 @@ def run_solver(
     -------
     Attempt
     """
-    watch = _Watch(tol, polish)
+    watch = _GapRule(tol, polish)
     start = start or Point()
     ended = drive(
         watch.seen(solver.iterates(problem, start), max_time, reserve),
@@ -249,7 +249,7 @@ def run_solver(
     return Attempt(Point(last.w, last.b, last.beta), replace(ended, status=status), watch.trace)
 
 
-class _Watch:
+class _GapRule:
     """The stop rule of ``run_solver``: the gap, stalling, and how much polishing follows."""
 
     _PATIENCE = 60  # iterations in which either bound must gain a hundredth of the gap

@@ -19,7 +19,7 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 import maxmargin as mm
 from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate, together
-from maxmargin.certificates import seen as kernel_certificates
+from maxmargin.certificates import quadratic as kernel_certificates
 from maxmargin.inspection.foreign import PerceptronFacts
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Problem
@@ -498,7 +498,7 @@ def test_an_indefinite_kernel_is_never_certified() -> None:
 def test_a_kernel_seen_on_some_rows_only_is_an_assumption(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_certificates, "_MOST_TESTED", 10)
     found = proof(SVC(kernel=lambda A, B: A @ B.T).fit(X, Y), X, Y)
-    assert "as seen on 10 rows" in str(found)
+    assert "as tested on 10 rows" in str(found)
 
 
 @pytest.mark.parametrize(

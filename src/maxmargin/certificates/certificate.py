@@ -98,7 +98,9 @@ class Certificate:
         proved = self.relative_gap + self.rounding <= tol * (1 - self.rounding)
         # A gap below 0 by more than rounding contradicts itself, and proves nothing.
         proved &= self.relative_gap >= -(1.01 * self.rounding + _BELOW)
-        return bool(proved) and all(part.holds(tol) for part in self.parts)
+        if not proved or not self.parts:
+            return bool(proved)
+        return all(part.holds(tol) for part in self.parts)
 
     def is_rounding(self, tol: float) -> bool:
         """Return whether rounding, rather than the gap, keeps tol from being proved."""
