@@ -108,7 +108,15 @@ class ConvergenceDisplay(style.Display):
 
     def _draw(self, ax: Any) -> None:
         check_choice(self, "x", ("seconds", "iterations"))
-        curves = {name: [_check_trace(name, t) for t in of] for name, of in self.traces.items()}
+        curves: dict[str, list[Floats]] = {}
+        for name, of in self.traces.items():
+            curves[name] = [np.asarray(trace, dtype=np.float64) for trace in of]
+            for trace in curves[name]:
+                if trace.ndim != 2 or trace.shape[1] != 2 or not len(trace):
+                    raise ValueError(
+                        f"traces[{name!r}] has an array of shape {trace.shape}: it needs a row of "
+                        "seconds and gap for each iteration, and at least one row."
+                    )
         gaps = np.concatenate([trace[:, 1] for of in curves.values() for trace in of])
         floor = _BELOW * min((gap for gap in [*gaps, *self.tols] if gap > 0), default=1.0)
         self.lines_: dict[str, list[Any]] = {}
@@ -158,13 +166,3 @@ def _read_traces(model: Any) -> list[Floats]:
         )
     several = bool(trace) and isinstance(trace[0], list)
     return [np.asarray(one, dtype=np.float64) for one in (trace if several else [trace])]
-
-
-def _check_trace(name: str, trace: Any) -> Floats:
-    checked = np.asarray(trace, dtype=np.float64)
-    if checked.ndim != 2 or checked.shape[1] != 2 or not len(checked):
-        raise ValueError(
-            f"traces[{name!r}] has an array of shape {checked.shape}: it needs a row of seconds "
-            "and gap for each iteration, and at least one row."
-        )
-    return checked

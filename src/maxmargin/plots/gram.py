@@ -18,7 +18,7 @@ from maxmargin._typing import Floats
 from maxmargin.inspection.model_view import view_model
 from maxmargin.kernels import as_kernel, check_kernel
 from maxmargin.plots import style
-from maxmargin.plots.style import Rows, text, thin
+from maxmargin.plots.style import text, thin
 from maxmargin.validation.data import check_labels
 
 _APART = 0.06  # share of the matrix: class names nearer to each other would overlap
@@ -93,17 +93,31 @@ class GramDisplay(style.Display):
         """
         settled = as_kernel(kernel).resolved(X)
         prepared = settled.prepare(X)
-        rows, labels = _sample_rows(len(prepared), y, most)
+        whole = isinstance(most, int | np.integer) and not isinstance(most, bool)
+        if not whole or most < 2:
+            raise ValueError(f"most={most!r} is not valid: it must be an integer >= 2.")
+        labels = np.zeros(len(prepared)) if y is None else check_labels(y, len(prepared))
+        classes, firsts = np.unique(labels, return_index=True)
+        rows = thin(len(prepared), keep=() if y is None else firsts, most=int(most))
+        labels = labels[rows]
         # Both halves are computed: a kernel function that is not symmetric must be visible.
         values = settled.block(prepared[rows], prepared[rows])
         K, spectrum = np.asarray(values, dtype=np.float64), check_kernel(values).spectrum[0]
-        place = _sort_rows(K, labels)
+        orders = []
+        for label in classes:
+            own = np.flatnonzero(labels == label)
+            block = K[np.ix_(own, own)]
+            centred = KernelCenterer().fit_transform((block + block.T) / 2)
+            first = np.linalg.eigh(centred)[1][:, -1]
+            sign = np.sign(first[np.argmax(np.abs(first))])  # that of an eigenvector is arbitrary
+            orders.append(own[np.argsort(sign * first, kind="stable")])
+        place = np.concatenate(orders)
         return cls(
             K[np.ix_(place, place)],
             rows[place],
             spectrum[::-1],
             rounding=len(K) * float(np.finfo(values.dtype).eps) * float(abs(spectrum).max()),
-            labels=None if labels is None else labels[place],
+            labels=None if y is None else labels[place],
             name=style.kernel_name(settled),
             n_rows=len(prepared),
         ).plot(ax)
@@ -191,30 +205,3 @@ class GramDisplay(style.Display):
         ax.set(xlabel="rank of λ, from the largest", ylabel="|λ|")
         verdict = "not positive semidefinite" if below.any() else "positive semidefinite"
         ax.set_title(f"Spectrum:\n{verdict}")
-
-
-def _sample_rows(n: int, y: Any, most: int) -> tuple[Rows, npt.NDArray[Any] | None]:
-    """Return the numbers of the rows to draw, at least one of each class, and their labels."""
-    whole = isinstance(most, int | np.integer) and not isinstance(most, bool)
-    if not whole or most < 2:
-        raise ValueError(f"most={most!r} is not valid: it must be an integer >= 2.")
-    if y is None:
-        return thin(n, most=int(most)), None
-    labels = check_labels(y, n)
-    first = np.unique(labels, return_index=True)[1]
-    rows = thin(n, keep=first, most=int(most))
-    return rows, labels[rows]
-
-
-def _sort_rows(K: Floats, labels: npt.NDArray[Any] | None) -> Rows:
-    """Return the order of rows: by class, and within a class by its first principal component."""
-    labels = np.zeros(len(K)) if labels is None else labels
-    order = []
-    for label in np.unique(labels):
-        rows = np.flatnonzero(labels == label)
-        block = K[np.ix_(rows, rows)]
-        centred = KernelCenterer().fit_transform((block + block.T) / 2)
-        first = np.linalg.eigh(centred)[1][:, -1]
-        sign = np.sign(first[np.argmax(np.abs(first))])  # that of an eigenvector is arbitrary
-        order.append(rows[np.argsort(sign * first, kind="stable")])
-    return np.concatenate(order)

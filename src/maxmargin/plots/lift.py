@@ -154,18 +154,15 @@ class KernelLiftDisplay(style.Display):
         X, y = self.X[shown], self.y[shown]
         classes, size = np.unique(self.y).tolist(), style.dot_size(len(shown))
         self.points_ = scatter(axes[0], X, y, classes, size)
-        self._draw_contour(axes[0])
+        (left, below), (right, above) = pad(self.X)
+        x1, x2 = np.linspace(left, right, _GRID), np.linspace(below, above, _GRID)
+        grid = self.lifted(np.stack(np.meshgrid(x1, x2), axis=-1))
+        self.contour_ = draw_contours(axes[0], (x1, x2, grid @ self.coef + self.intercept))
+        axes[0].set(xlim=(left, right), ylim=(below, above), aspect="equal")
         self.lifted_ = scatter(axes[1], self.lifted(X), y, classes, size, depthshade=False)
         self._draw_plane(axes[1])
         self._label(axes, style.sampled(len(shown), len(self.X)))
         style.legend_under(axes, axes[0].get_legend_handles_labels()[0])
-
-    def _draw_contour(self, ax: Any) -> None:
-        (left, below), (right, above) = pad(self.X)
-        x1, x2 = np.linspace(left, right, _GRID), np.linspace(below, above, _GRID)
-        grid = self.lifted(np.stack(np.meshgrid(x1, x2), axis=-1))
-        self.contour_ = draw_contours(ax, (x1, x2, grid @ self.coef + self.intercept))
-        ax.set(xlim=(left, right), ylim=(below, above), aspect="equal")
 
     def _draw_plane(self, ax: Any) -> None:
         from matplotlib.ticker import MaxNLocator

@@ -181,7 +181,9 @@ class MarginDisplay(style.Display):
         >>> round((right - left) * 0.5 / model.margin_, 6)
         1.0
         """
-        table = _as_table(X)
+        table = X.tocsr() if sp.issparse(X) else X if hasattr(X, "columns") else np.asarray(X)
+        if len(table.shape) != 2 or not all(table.shape):
+            raise ValueError(f"X must be a table of rows and columns, got shape {table.shape}")
         if view == "auto":
             view = "margin" if features is None and table.shape[1] > 2 else "data"
         boundary = read_boundary(estimator, table, pair)
@@ -315,14 +317,6 @@ def _check_choices(boundary: Boundary, view: Any, features: Any, resolution: Any
             "X holds kernel values (kernel='precomputed'), which have no features to draw: take "
             "view='margin'"
         )
-
-
-def _as_table(X: Any) -> Any:
-    """Return X as a table with a shape and rows to choose; frames stay as they are."""
-    table = X.tocsr() if sp.issparse(X) else X if hasattr(X, "columns") else np.asarray(X)
-    if len(table.shape) != 2 or not all(table.shape):
-        raise ValueError(f"X must be a table of rows and columns, got shape {table.shape}")
-    return table
 
 
 def _labels(boundary: Boundary, X: Any, y: Any) -> npt.NDArray[Any]:

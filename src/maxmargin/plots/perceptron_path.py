@@ -131,8 +131,17 @@ class PerceptronPathDisplay(style.Display):
     def _draw(self, axes: Any) -> None:
         if self.panels is None:
             self._draw_all(axes)
-        else:
-            self._draw_panels(axes)
+            return
+        axes[0].figure.suptitle(self._title, fontsize=10)
+        self.lines_: Any = []
+        self.points_, self.last_, self.model_ = [], None, None
+        for ax, k in zip(axes, _pick_evenly(len(self.moments), len(axes)), strict=True):
+            self.points_ += planar.draw_points(ax, self, self._window, size=7.0, longest=14)
+            self.lines_ += [a for a in self._draw_moment(ax, int(k)) if hasattr(a, "get_xdata")]
+            ax.title.set_fontsize(8)
+        rings = "" if self.examples is None else "ring: the last mistake"
+        messages = "; ".join(planar.sampling_messages(len(self.X), rings))
+        style.legend_under(axes, self.points_[:2]).set_title(messages, {"size": 7})
 
     def animate(
         self, path: str | Path, *, fps: float = 4.0, most: int = 100, dpi: float = 100.0
@@ -188,10 +197,20 @@ class PerceptronPathDisplay(style.Display):
             yield png.getvalue()
 
     def _draw_all(self, ax: Any) -> None:
+        from matplotlib.collections import LineCollection
+        from matplotlib.colors import to_rgba
+
         n, seen = len(self.moments), self._window
         earlier = _pick_evenly(n, _MOST_LINES)[:-1]
         self.points_ = planar.draw_points(ax, self, seen)
-        self.lines_ = _draw_faded(ax, [self._plane(k) for k in earlier], seen)
+        ends = {place: planar.segment(self._plane(k), seen) for place, k in enumerate(earlier)}
+        inside = {place: both for place, both in ends.items() if both is not None}
+        # The first ones are faint.
+        shades = [to_rgba(foreground(ax), 0.12 + 0.5 * place / len(ends)) for place in inside]
+        self.lines_ = LineCollection(list(inside.values()), colors=shades, linewidths=0.8)
+        ax.add_collection(self.lines_, autolim=False)
+        if inside:
+            ax.plot([], [], color=foreground(ax), alpha=0.4, linewidth=0.8, label="earlier lines")
         bold = {"color": foreground(ax), "linewidth": 2.2, "label": "last line"}
         self.last_ = draw_line(ax, self._plane(n - 1), seen, **bold)
         self.model_ = None
@@ -201,7 +220,7 @@ class PerceptronPathDisplay(style.Display):
         ax.set_title(self._title)
         style.legend_below(ax, 2)
         zero = np.count_nonzero(~self.coef[earlier].any(axis=1))
-        outside = len(earlier) - len(self.lines_.get_segments()) - zero
+        outside = len(earlier) - len(inside) - zero
         planar.write_messages(
             ax,
             len(self.X),
@@ -209,17 +228,6 @@ class PerceptronPathDisplay(style.Display):
             "no line where w = 0" if zero else "",
             f"{outside} outside" if outside else "",
         )
-
-    def _draw_panels(self, axes: Any) -> None:
-        axes[0].figure.suptitle(self._title, fontsize=10)
-        self.points_, self.lines_, self.last_, self.model_ = [], [], None, None
-        for ax, k in zip(axes, _pick_evenly(len(self.moments), len(axes)), strict=True):
-            self.points_ += planar.draw_points(ax, self, self._window, size=7.0, longest=14)
-            self.lines_ += [a for a in self._draw_moment(ax, int(k)) if hasattr(a, "get_xdata")]
-            ax.title.set_fontsize(8)
-        rings = "" if self.examples is None else "ring: the last mistake"
-        messages = "; ".join(planar.sampling_messages(len(self.X), rings))
-        style.legend_under(axes, self.points_[:2]).set_title(messages, {"size": 7})
 
     def _draw_moment(self, ax: Any, k: int) -> list[Any]:
         """Draw the line of one record and the mistake that led to it, with a title."""
@@ -242,24 +250,6 @@ class PerceptronPathDisplay(style.Display):
     @property
     def _window(self) -> Window:
         return planar.window(self.X, share=0.15)
-
-
-def _draw_faded(ax: Any, planes: list[Hyperplane], seen: Window) -> Any:
-    """Draw thin lines, the first ones faint, and return their collection."""
-    from matplotlib.collections import LineCollection
-    from matplotlib.colors import to_rgba
-
-    ends = {k: planar.segment(plane, seen) for k, plane in enumerate(planes)}
-    inside = {k: both for k, both in ends.items() if both is not None}
-    colours = [to_rgba(foreground(ax), 0.12 + 0.5 * k / len(planes)) for k in inside]
-    lines = LineCollection(list(inside.values()), colors=colours, linewidths=0.8)
-    if inside:
-        ax.plot([], [], color=foreground(ax), alpha=0.4, linewidth=0.8, label="earlier lines")
-    ax.add_collection(lines, autolim=False)
-    return lines
-
-
-# --------------------------------------------------------------------------- the lines of a run
 
 
 def _read_run(estimator: Any, every: str) -> dict[str, Any]:

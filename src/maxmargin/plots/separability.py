@@ -20,7 +20,7 @@ from maxmargin._typing import Floats
 from maxmargin.geometry import Hyperplane
 from maxmargin.geometry.inputs import check_rows
 from maxmargin.plots import planar, style
-from maxmargin.plots.planar import Window, hull_corners
+from maxmargin.plots.planar import hull_corners
 from maxmargin.plots.style import colour, foreground
 from maxmargin.separability import separate
 from maxmargin.validation.data import check_labels
@@ -134,7 +134,12 @@ class SeparabilityDisplay(style.Display):
         self.line_ = self.band_ = self.common_ = self.carriers_ = None
         self.hulls_: list[Any] = []
         if self.plane is not None:
-            carriers = self._draw_plane(ax, points, seen)
+            line = {"color": foreground(ax), "linewidth": 1.4, "label": "separating plane"}
+            self.line_ = planar.draw_line(ax, self.plane, seen, **line)
+            band = {"color": foreground(ax), "alpha": 0.12, "label": "margin"}
+            self.band_ = planar.draw_band(ax, self.plane, self.margin, seen, **band)
+            near = self.plane.absolute_distance(points) <= (1 + _NEAR) * self.margin
+            carriers = np.flatnonzero(near)
         else:
             carriers = np.asarray(self.rows, dtype=np.intp)
             self._draw_hulls(ax, points, labels, carriers)
@@ -157,16 +162,6 @@ class SeparabilityDisplay(style.Display):
         style.legend_below(ax, columns=2)
         planar.write_messages(ax, len(points))
         style.settle(ax.figure)
-
-    def _draw_plane(self, ax: Any, points: Floats, seen: Window) -> Any:
-        """Draw the plane and its margins; return which points touch them."""
-        plane, black = self.plane, foreground(ax)
-        assert plane is not None
-        line = {"color": black, "linewidth": 1.4, "label": "separating plane"}
-        self.line_ = planar.draw_line(ax, plane, seen, **line)
-        filled = {"color": black, "alpha": 0.12, "label": "margin"}
-        self.band_ = planar.draw_band(ax, plane, self.margin, seen, **filled)
-        return np.flatnonzero(plane.absolute_distance(points) <= (1 + _NEAR) * self.margin)
 
     def _draw_hulls(self, ax: Any, points: Floats, labels: Any, carriers: Any) -> None:
         for k, label in enumerate(self.classes):

@@ -32,26 +32,6 @@ _LEGEND_WIDTH = 0.95  # largest share of the figure's width that a legend may ta
 _MOST_ENTRIES = 12  # in a legend below several panels: with more it would be larger than they are
 _LAYOUT_ROUNDS = 12  # at most
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-_DARK = {
-    "figure.facecolor": "#15181c",
-    "axes.facecolor": "#15181c",
-    "savefig.facecolor": "#15181c",
-    "text.color": "#e8e8e8",
-    "axes.labelcolor": "#e8e8e8",
-    "axes.edgecolor": "#9aa0a6",
-    "axes.titlecolor": "#e8e8e8",
-    "xtick.color": "#c8ccd0",
-    "ytick.color": "#c8ccd0",
-    "grid.color": "#3a4046",
-}
-_COMMON = {
-    "font.size": 9.0,
-    "axes.titlesize": 10.0,
-    "axes.labelsize": 9.0,
-    "legend.fontsize": 8.0,
-    "xtick.labelsize": 8.0,
-    "ytick.labelsize": 8.0,
-}
 
 
 class Display:
@@ -128,7 +108,8 @@ def theme(name: str = "light") -> Iterator[None]:
     """
     if name not in ("light", "dark"):
         raise ValueError(f"theme must be 'light' or 'dark', got {name!r}")
-    with pyplot().rc_context({**_COMMON, **(_DARK if name == "dark" else {})}):
+    styles = ["maxmargin.plots.small", "maxmargin.plots.dark"]
+    with pyplot().style.context(styles if name == "dark" else styles[:1]):
         yield
 
 

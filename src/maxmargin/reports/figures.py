@@ -117,12 +117,6 @@ def choose_figures(context: Context) -> Iterator[ReportFigure]:
         yield ReportFigure(caption, lambda: make(context.machine))
 
 
-def search_figure(search: Any) -> ReportFigure:
-    """Return the map of a search."""
-    caption = "What was searched: mean score over the folds for each setting."
-    return ReportFigure(caption, lambda: plots.SearchDisplay.from_estimator(search))
-
-
 def _boundaries(context: Context) -> Iterator[ReportFigure]:
     """Yield the data with the boundary: in the plane, or along it."""
     if context.regresses or not hasattr(context.machine, "decision_function"):
@@ -143,19 +137,15 @@ def _boundaries(context: Context) -> Iterator[ReportFigure]:
 
     if flat and not context.pairwise:
         caption = "The data and the boundary, with margins and support vectors if it has any."
-        yield ReportFigure(caption, lambda: make(grid_resolution=_resolution(context)))
+        count = np.shape(getattr(context.machine, "dual_coef_", np.zeros((1, 1))))[-1]
+        finest = np.clip(np.sqrt(_OPERATIONS / max(1, 4 * count)), _COARSEST, _FINEST)
+        yield ReportFigure(caption, lambda: make(grid_resolution=int(finest)))
     if len(context.classes) == 2 and not flat and context.train.scores.unit == "distance":
         caption = (
             "The data seen along the boundary: to the right, the signed distance; upwards, the "
             "direction of the largest spread beside it."
         )
         yield ReportFigure(caption, lambda: make(view="margin"))
-
-
-def _resolution(context: Context) -> int:
-    """Return how fine a grid the boundary can be drawn on in a few seconds."""
-    count = np.shape(getattr(context.machine, "dual_coef_", np.zeros((1, 1))))[-1]
-    return int(np.clip(np.sqrt(_OPERATIONS / max(1, 4 * count)), _COARSEST, _FINEST))
 
 
 def _score_figures(context: Context) -> Iterator[ReportFigure]:

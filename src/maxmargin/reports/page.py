@@ -19,9 +19,9 @@ from maxmargin.reports.provenance import provenance, search_results
 from maxmargin.reports.quality import (
     Quality,
     largest_class,
+    part_figures,
     quality,
     quality_of,
-    r_squared,
     scoring_of,
 )
 from maxmargin.reports.tables import COLUMNS_SHOWN, columns, importances, notable_rows, support
@@ -198,10 +198,10 @@ def _key_figures(
         best, share = largest_class(context)
         yield "to beat", f"{share:.2%}", f"always predicting {visible(best, NAME)!r}"
     elif context.regresses:
-        yield "R²", r_squared(part), where
-        yield "mean error", f"{np.abs(part.scores.values).mean():.4g}", where
+        for name in ("R²", "mean error"):
+            yield name, part_figures(context, part)[name], where
     else:
-        yield "outliers", f"{np.mean(~part.scores.right):.2%}", where
+        yield "outliers", part_figures(context, part)["share"], where
     if not context.guesses:
         yield "proved", "yes" if found.kind == "proved" else "no", "on the training rows"
 
@@ -246,15 +246,16 @@ def describe_model(context: Context) -> str:
 
 def _describe_quality(context: Context) -> str:
     part = context.parts[0]
-    if context.regresses:
-        off = np.abs(part.scores.values)
-        return (
-            f"On the {part.name} rows R² = {r_squared(part)} (1 is perfect, 0 is no better than "
-            f"their mean); it is off by {off.mean():.4g} on average and by {off.max():.4g} at most."
-        )
     n, right = len(part.rows), int(part.scores.right.sum())
+    if context.regresses:
+        score, mean, largest = part_figures(context, part).values()
+        return (
+            f"On the {part.name} rows R² = {score} (1 is perfect, 0 is no better than their "
+            f"mean); it is off by {mean} on average and by {largest} at most."
+        )
     if not context.classifies:
-        return f"It calls {n - right:,} of {n:,} {part.name} rows outliers ({1 - right / n:.2%})."
+        found, percent = part_figures(context, part).values()
+        return f"It calls {found} of {n:,} {part.name} rows outliers ({percent})."
     best, share = largest_class(context)
     baseline = f"Always predicting {visible(best, NAME)!r} would be right on {share:.2%}."
     correct = f"It is right on {right / n:.2%} ({right} of {n})"

@@ -13,12 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 
 import maxmargin
+from maxmargin import plots
 from maxmargin.html import Html, html, joined, table, tag, visible
 from maxmargin.inspection.code import drop_addresses, write_code
 from maxmargin.plots.search import read_candidates
 from maxmargin.problems.problem import Status
 from maxmargin.reports.context import Context
-from maxmargin.reports.figures import draw_figure, search_figure
+from maxmargin.reports.figures import ReportFigure, draw_figure
 
 _DIGITS = 16  # of a hash
 _LINE = 10**5  # characters of a line of code
@@ -176,10 +177,14 @@ def search_results(search: Any, theme: str) -> Html:
     if hasattr(search, "sharing_"):
         message += f" Shared between fits: {search.sharing_}."
     caption = f"The best {len(lines)} of {total}" if len(lines) < total else "All settings"
+    searched = ReportFigure(
+        "What was searched: mean score over the folds for each setting.",
+        lambda: plots.SearchDisplay.from_estimator(search),
+    )
     return joined(
         [
             tag("p", message),
-            draw_figure(search_figure(search), theme),
+            draw_figure(searched, theme),
             table(["setting", "mean score", "deviation over the folds"], lines, caption),
         ]
     )

@@ -158,18 +158,26 @@ def quality(context: Context) -> Html:
     """Return tables of how good the model is."""
     if context.classifies:
         return joined([*_of_classes(context)])
-    if context.regresses:
-        heads, lines = ["", "rows", "R²", "mean error", "largest error"], []
-        for part in context.parts:
-            off = np.abs(part.scores.values)
-            errors = f"{off.mean():.4g}", f"{off.max():.4g}"
-            lines.append([f"{part.name} rows", len(off), r_squared(part), *errors])
-        return joined([table(heads, lines), tag("p", _SEEN) if not context.test else ""])
-    heads, lines = ["", "rows", "outliers", "share"], []
-    for part in context.parts:
+    figures = [part_figures(context, part) for part in context.parts]
+    lines = [
+        [f"{part.name} rows", len(part.rows), *of.values()]
+        for part, of in zip(context.parts, figures, strict=True)
+    ]
+    hint = tag("p", _SEEN) if context.regresses and not context.test else ""
+    return joined([table(["", "rows", *figures[0]], lines), hint])
+
+
+def part_figures(context: Context, part: ScoredRows) -> dict[str, str]:
+    """Return how good a regressor is on some rows, or how many outliers a detector finds."""
+    if not context.regresses:
         out = ~part.scores.right
-        lines.append([f"{part.name} rows", len(out), int(out.sum()), f"{out.mean():.2%}"])
-    return table(heads, lines)
+        return {"outliers": f"{out.sum():,}", "share": f"{out.mean():.2%}"}
+    y, off = np.asarray(part.y, dtype=np.float64), part.scores.values
+    return {
+        "R²": f"{r2_score(y, y - off):.4f}" if np.ptp(y) else "undefined",
+        "mean error": f"{np.abs(off).mean():.4g}",
+        "largest error": f"{np.abs(off).max():.4g}",
+    }
 
 
 _SEEN = (
@@ -283,9 +291,3 @@ def _matrix(context: Context, found: Quality) -> Html:
         rows.append(tag("tr", *cells))
     kind = "confusion upright" if upright else "confusion"
     return tag("table", tag("thead", head), tag("tbody", *rows), class_=kind)
-
-
-def r_squared(part: ScoredRows) -> str:
-    """Return R² of a part's predictions in four digits."""
-    y = np.asarray(part.y, dtype=np.float64)
-    return f"{r2_score(y, y - part.scores.values):.4f}" if np.ptp(y) else "undefined"

@@ -85,8 +85,11 @@ def importances(context: Context, metric: str) -> Importances | None:
     foreign = hasattr(X, "columns") and not hasattr(X, "iloc")  # another frame than pandas'
     if context.guesses or not context.names or foreign or context.pairwise:
         return None
+    cost = context.view.count_operations()
+    shuffles = _REPEATS * min(_TRIED, len(context.names))
+    affordable = _OPERATIONS / (shuffles * (_COST if cost is None else max(cost, 1.0)))
     shuffled = np.random.default_rng(0).permutation(len(part.rows))
-    some = np.sort(shuffled[: _affordable_rows(context)])
+    some = np.sort(shuffled[: int(np.clip(affordable, _FEWEST, _ROWS))])
     rows, y = _safe_indexing(X, some), None if part.y is None else part.y[some]
     score = partial(_score, context, y, metric)
     scores, figure = score(rows)
@@ -172,18 +175,15 @@ def inner_names(context: Context, width: int) -> list[str]:
     """Return the names of the columns that the machine sees."""
     names: Any = np.asarray(context.names, dtype=object)
     for step in context.view.steps:
-        names = _names_out(step, names)
-    if names is None or len(names) != width:
+        before, names = names, ()
+        for given in ((), (before,)):  # those it was fitted to, or better those of the step before
+            with suppress(AttributeError, TypeError, ValueError):
+                names = step.get_feature_names_out(*given)
+        if not len(names):
+            break
+    if len(names) != width:
         return [f"prepared column {j + 1}" for j in range(width)]
     return [str(name) for name in names]
-
-
-def _names_out(step: Any, names: Any) -> Any:
-    """Return a step's names of its columns, by those given or those it was fitted to; or None."""
-    for given in ((names,), ()) if names is not None else ():
-        with suppress(AttributeError, TypeError, ValueError):
-            return step.get_feature_names_out(*given)
-    return None
 
 
 def _importance_table(context: Context, found: Importances) -> Html:
@@ -238,14 +238,6 @@ def _score(context: Context, y: Any, metric: str, X: Any) -> tuple[Floats, float
     if metric != "balanced accuracy":
         return scores, float(right.mean())
     return scores, float(np.mean([right[y == label].mean() for label in np.unique(y)]))
-
-
-def _affordable_rows(context: Context) -> int:
-    """Return how many rows can be scored again for every column in a few seconds."""
-    cost = context.view.count_operations()
-    each = _COST if cost is None else max(cost, 1.0)
-    shuffles = _REPEATS * min(_TRIED, max(1, len(context.names)))
-    return int(np.clip(_OPERATIONS / (shuffles * each), _FEWEST, _ROWS))
 
 
 def _candidates(rows: Any, scores: Any, width: int) -> npt.NDArray[np.int64]:
