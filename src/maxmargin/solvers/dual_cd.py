@@ -62,7 +62,7 @@ class _DualCDState:
         self.w = np.zeros(d)
         if start.beta is not None:
             self.beta[:] = np.clip(start.beta, loss.low, loss.high)
-            loops.newton_pass.combine(passes.rows, 0, n, passes.centre, self.beta, self.w, self.w)
+            loops.newton.combine(passes.rows, 0, n, passes.centre, self.beta, self.w, self.w)
         self.norms = np.empty(n)
         loops.dual_cd.squared_norms(passes.rows, self.norms)
         self.tau = {

@@ -1,6 +1,6 @@
 """Augmented-Lagrangian semismooth Newton method for linear machines.
 
-Each loss is smoothed around a prox centre a (see ``loops.newton_pass``) and
+Each loss is smoothed around a prox centre a (see ``loops.newton``) and
 
     ½‖w‖² + Σ m(t − w·x − b)
 
@@ -19,14 +19,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point
-from maxmargin.solvers.conjugate_gradients import solve_by_products
+from maxmargin.solvers.linear_systems import solve_by_products, solve_positive
 from maxmargin.solvers.polish import polished
 from maxmargin.solvers.row_sums import Passes, Sums
 
@@ -40,7 +39,6 @@ from maxmargin.solvers.row_sums import Passes, Sums
 # rows are fewer than columns.
 
 
-_RIDGE = 1e-13  # added to a unit diagonal
 _MANY_COLUMNS = 2000
 _MANY_ROWS = 4000  # active rows beyond which a system is solved by conjugate gradients
 _CG_STEPS = 60
@@ -89,7 +87,7 @@ class ColumnSystem:
             H[d, :] = H[:, d] = 0.0
         if H[d, d] == 0.0:
             H[d, d] = 1.0  # no row is active: the line search bounds the step of b
-        return -_solved(H, gradient[:, np.newaxis])[:, 0]
+        return -solve_positive(H, gradient)
 
 
 class RowSystem:
@@ -117,7 +115,7 @@ class RowSystem:
         K[np.arange(len(K)), np.arange(len(K))] += 1.0 / self.h
         free = self._intercept_ridge()
         products = self.cache.times(self.active, g)
-        left, ones = _solved(K, np.column_stack([-products, np.ones(len(K))])).T
+        left, ones = solve_positive(K, np.column_stack([-products, np.ones(len(K))])).T
         p_b = (-g_b - left.sum()) / (ones.sum() + free) if np.isfinite(free) else 0.0
         mu = left + p_b * ones
         return np.append(-g - self.cache.combined(self.active, mu), p_b)
@@ -200,27 +198,6 @@ class _Products:
         if not self.centre.any():
             return rows
         return _dense(rows) - self.centre  # few rows, or they would not be centred
-
-
-def _solved(matrix: Floats, right: Floats) -> Floats:
-    """Return the solution of a positive system (upper triangle given), from unit diagonal.
-
-    A ridge of 1e-13, or as much more as it takes, keeps rounding from making it indefinite.
-    """
-    diagonal = np.arange(len(matrix))
-    unit = 1.0 / np.sqrt(matrix[diagonal, diagonal])
-    matrix *= unit[:, np.newaxis]
-    matrix *= unit
-    ridge = _RIDGE
-    while True:
-        matrix[diagonal, diagonal] = 1.0 + ridge
-        try:
-            factor = scipy.linalg.cho_factor(matrix, check_finite=False)
-        except np.linalg.LinAlgError:
-            ridge *= 10
-        else:
-            solved = scipy.linalg.cho_solve(factor, unit[:, np.newaxis] * right, check_finite=False)
-            return np.asarray(unit[:, np.newaxis] * solved)
 
 
 def _dense(K: Any) -> Floats:
