@@ -179,10 +179,15 @@ def _sharpened(
     rows = np.flatnonzero(beta)
     if len(columns) * len(rows) > _MOST_EXACT:
         return implied
-    some = sp.csc_array(X[rows][:, columns].astype(np.float64))
+    some = X[rows][:, columns].astype(np.float64)
+    if sp.issparse(some):
+        some = some.tocsc()
     for k, j in enumerate(columns):
-        entries = slice(some.indptr[k], some.indptr[k + 1])
-        value[j] = exact_sum(0.0, some.data[entries], beta[rows[some.indices[entries]]])
+        if sp.issparse(some):
+            entries = slice(some.indptr[k], some.indptr[k + 1])
+            value[j] = exact_sum(0.0, some.data[entries], beta[rows[some.indices[entries]]])
+        else:
+            value[j] = exact_sum(0.0, some[:, k], beta[rows])
         error[j] = EPS * abs(value[j])
     if constant:
         value[d] = constant * math.fsum(beta.tolist())

@@ -17,51 +17,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 import scipy.sparse as sp
 
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
-from maxmargin.geometry.inputs import blocks
+from maxmargin.certificates.multiclass import best_intercept_step, duals_of, feasible_masses
 from maxmargin.problems.problem import Intercept, Iterate, MulticlassProblem, Point, relative_gap
+from maxmargin.solvers.linear_systems import solve_positive
+from maxmargin.solvers.row_sums import sum_squares
 
 # ------------------------------------------------------------------- crammer singer intercepts
 #
 # Intercepts of the multiclass machine, given the weights: a better one, and the middle one.
-
-
-_EQUAL = 1e-12  # sums of costs that differ by less than this part are equal
-
-
-def better_intercept(
-    claims: Floats, labels: Ints, cost: Floats, b: Floats, loss: float
-) -> tuple[Floats, float]:
-    """Return b after one exact step in each coordinate if that helps, and the loss there.
-
-    In its own coordinate the loss is lowest where the rows that class k claims cost together what
-    its own rows bring: a weighted quantile. All coordinates together need not be best.
-    """
-    supply = np.bincount(labels, cost, minlength=len(b))
-    moved, claims = b.copy(), claims.copy()
-    for k in range(len(b)):
-        step = _best_step(claims, k, cost, float(supply[k]))
-        claims[:, k] += step
-        moved[k] += step
-    own = claims[np.arange(len(claims)), labels]
-    better = float(cost @ (claims.max(axis=1) - own))
-    return (moved, better) if better < loss else (b, loss)
-
-
-def _best_step(claims: Floats, k: int, cost: Floats, supply: float) -> float:
-    leads = np.empty(len(claims))
-    loops.crammer_singer.leads_over(claims, k, leads)
-    order = np.argsort(leads)
-    claimed = np.cumsum(cost[order])
-    at = min(int(np.searchsorted(claimed, supply * (1 - _EQUAL))), len(order) - 1)
-    step = leads[order[at]]
-    if claimed[at] <= supply * (1 + _EQUAL) and at + 1 < len(order):
-        step = 0.5 * (step + leads[order[at + 1]])
-    return float(step)
 
 
 def middle_step(claims: Floats, mass: Floats) -> Floats:
@@ -113,10 +80,11 @@ class JointMachine:
         self.cost = np.ascontiguousarray(problem.cost[self.kept], dtype=np.float64)
         shape = len(self.kept), problem.n_classes
         self.norms = np.empty(shape[0])
-        loops.crammer_singer.squared_norms(self.rows, self.norms)
+        loops.dual_cd.squared_norms(self.rows, self.norms)
         self.claims = np.empty(shape)
         self.shrunk = np.zeros(shape[0], dtype=np.bool_)
-        self.mass = self._first_masses(start)
+        beta = np.zeros((len(problem), shape[1])) if start.beta is None else start.beta
+        self.mass = feasible_masses(problem, beta)[0][self.kept]
         self.scale = _SOFT * self.typical_norm() if self.free else problem.features.constant**2
         self.W, self.total = self.implied(self.mass)
         self.offset = np.zeros(shape[1])
@@ -138,41 +106,13 @@ class JointMachine:
         centre = np.average(X, axis=0, weights=self.problem.cost[self.kept])
         return np.ascontiguousarray(X - centre), np.asarray(centre, dtype=np.float64)
 
-    def _first_masses(self, start: Point) -> Floats:
-        own = np.zeros(self.claims.shape)
-        own[np.arange(len(own)), self.labels] = self.cost
-        if start.beta is None:
-            return own
-        mass = np.maximum(own - start.beta[self.kept], 0.0)
-        sums = mass.sum(axis=1)
-        usable = np.isfinite(sums) & (sums > 0)
-        mass[usable] *= (self.cost[usable] / sums[usable])[:, np.newaxis]
-        mass[~usable] = own[~usable]
-        return np.asarray(mass)
-
     def typical_norm(self) -> float:
         """Return the mean ‖x‖², or 1 where all rows are 0."""
         return float(np.average(self.norms, weights=self.cost)) or 1.0 if len(self.norms) else 1.0
 
-    def column_sizes(self, lift: float) -> Floats:
-        """Return Σ C x² of each column, and of a constant one."""
-        sizes = np.zeros(self.matrix.shape[1])
-        first = 0
-        for rows in blocks(self.matrix):
-            squares = rows.multiply(rows) if sp.issparse(rows) else rows * rows
-            sizes += np.asarray(self.cost[first : first + rows.shape[0]] @ squares).ravel()
-            first += rows.shape[0]
-        return np.append(sizes, lift**2 * self.cost.sum())
-
-    def duals(self, mass: Floats) -> Floats:
-        """Return β = Cδ − m of the rows with a cost."""
-        beta = np.empty(mass.shape)
-        loops.crammer_singer.duals_of(self.labels, mass, beta)
-        return beta
-
     def implied(self, mass: Floats) -> tuple[Floats, Floats]:
         """Return Σ xβᵀ and Σβ."""
-        beta = self.duals(mass)
+        beta = duals_of(self.labels, mass)
         W = np.zeros((self.matrix.shape[1], beta.shape[1]))
         loops.crammer_singer.add_rows(self.rows, beta, W)
         return W, beta.sum(axis=0)
@@ -224,7 +164,8 @@ class JointMachine:
     def offer_primal(self, W: Floats, b: Floats, loss: float) -> None:
         """Take note of weights if none were better; ``claims`` are theirs."""
         if self.free:
-            b, loss = better_intercept(self.claims, self.labels, self.cost, b, loss)
+            step, loss = best_intercept_step(self.claims, self.labels, self.cost, passes=1)
+            b = b + step
         value = self._penalty(W, b) + loss
         if value < self.primal:
             self.primal, self.best_W, self.best_b = value, W.copy(), b
@@ -270,7 +211,7 @@ class JointMachine:
             mass, change = self._balanced(mass, total)
             W = W.copy()
             loops.crammer_singer.add_rows(self.rows, change, W)
-            gain = float(self.duals(mass)[np.arange(len(mass)), self.labels].sum())
+            gain = float(duals_of(self.labels, mass)[np.arange(len(mass)), self.labels].sum())
         return mass, gain - 0.5 * float(np.vdot(W, W))
 
     def _balanced(self, mass: Floats, total: Floats) -> tuple[Floats, Floats]:
@@ -306,7 +247,7 @@ class JointMachine:
     def point(self) -> tuple[Floats, Floats, Floats]:
         """Return the best W, b and β for the problem as it was given."""
         beta = np.zeros((self.problem.features.X.shape[0], self.claims.shape[1]))
-        beta[self.kept] = self.duals(self.best_mass)
+        beta[self.kept] = duals_of(self.labels, self.best_mass)
         b = self.best_b - self.centre @ self.best_W
         if self.free:
             b -= b.mean()  # the same for all classes, it changes nothing
@@ -346,7 +287,9 @@ class JointNewton:
     def __init__(self, machine: JointMachine) -> None:
         self.machine = machine
         # Far below their costs the duals of separable classes live: hold those tighter.
-        typical = float(machine.duals(machine.best_mass).clip(0).sum() / machine.cost.sum())
+        typical = float(
+            duals_of(machine.labels, machine.best_mass).clip(0).sum() / machine.cost.sum()
+        )
         self.sigma = self.least = float(np.clip(typical, 1e-4, 1.0))
         scale = _FREE_SCALE * machine.typical_norm() if machine.free else machine.scale
         self.root = float(np.sqrt(scale))
@@ -358,7 +301,8 @@ class JointNewton:
         self.slopes = np.zeros(self.centre.shape)
         self.stuck = self.blocked = False
         # What the Hessian's diagonal would be if all masses were free: the units of its columns.
-        self.sizes = machine.column_sizes(self.root)[:, np.newaxis]
+        columns = sum_squares(machine.matrix, machine.cost, np.zeros(machine.matrix.shape[1]))
+        self.sizes = np.append(columns, scale * machine.cost.sum())[:, np.newaxis]
         self.damping = 0.0
         self.least_wrong, self.nearest = np.inf, (self.mass, self.offset)
         self._settle()
@@ -520,7 +464,7 @@ class JointNewton:
         square = hessian.reshape(K * D, K * D)
         damping = self.damping * self.sigma * np.tile(self.sizes.ravel(), K)
         square[np.diag_indices(K * D)] += 1.0 + damping
-        return -_solved(square, self.gradient.T.ravel()).reshape(K, D).T
+        return -solve_positive(square, self.gradient.T.ravel()).reshape(K, D).T
 
     def _by_masses(self, held: npt.NDArray[np.bool_], rows: Ints) -> Floats:
         """Solve in the space of free masses (Woodbury's identity)."""
@@ -531,7 +475,7 @@ class JointNewton:
         gram = (gram + self.root**2)[np.ix_(owner, owner)] * (basis @ basis.T)
         gram[np.diag_indices(len(owner))] += 1.0 / (self.sigma * self.machine.cost[rows][owner])
         scores = picked @ self.gradient[:-1] + self.root * self.gradient[-1]
-        z = _solved(gram, (scores[owner] * basis).sum(axis=1))
+        z = solve_positive(gram, (scores[owner] * basis).sum(axis=1))
         coefficients = np.zeros(held.shape)
         np.add.at(coefficients, owner, z[:, np.newaxis] * basis)
         back = np.vstack([picked.T @ coefficients, self.root * coefficients.sum(axis=0)])
@@ -546,20 +490,6 @@ def _contrasts(held: npt.NDArray[np.bool_]) -> tuple[Ints, Floats]:
     basis = np.where(held[owner] & (np.arange(held.shape[1]) < last[:, np.newaxis]), 1.0, 0.0)
     basis[np.arange(len(owner)), last] = -count
     return owner, basis / np.sqrt(count * (count + 1))[:, np.newaxis]
-
-
-def _solved(square: Floats, right: Floats) -> Floats:
-    """Solve a positive definite system, whatever the units of its unknowns."""
-    unit = 1.0 / np.sqrt(np.diagonal(square))
-    square = square * unit * unit[:, np.newaxis]
-    for ridge in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
-        square[np.diag_indices(len(square))] += ridge
-        try:
-            factor = scipy.linalg.cho_factor(square, lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            continue
-        return np.asarray(unit * scipy.linalg.cho_solve(factor, unit * right, check_finite=False))
-    return unit * unit * right
 
 
 # ------------------------------------------------------------------- the method

@@ -54,7 +54,7 @@ class ProximalNewton:
     patience: int = 10  # rounds of descent on one model
     sweeps: int = 20  # before the coordinates that are not 0 are solved for together
     gram_solves: int = 8  # sign changes followed then, before coordinates are visited again
-    column_solves: int = 2  # the same, for models in columns
+    column_solves: int = 1  # the same, for models in columns
     cg_steps: int = 30  # of conjugate gradients, in columns
     cg_enough: float = 1e-4  # part of the residual that they may leave
     work: float = 2.0**24  # multiplications between two looks at the clock
