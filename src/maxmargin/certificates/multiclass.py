@@ -52,7 +52,8 @@ def certify_multiclass(
         seen = np.array([exact_sum(float(one), w, centre) for one, w in zip(b, W.T, strict=True)])
     if problem.intercept is Intercept.FREE:
         claims = _claims(problem, scores.value + seen)
-        seen = seen + best_intercept_step(claims, problem.labels, problem.cost, _PASSES)[0]
+        loss = _total_loss(claims, problem.labels, problem.cost)
+        seen = seen + best_intercept_step(claims, problem.labels, problem.cost, loss, _PASSES)[0]
         kept = [exact_sum(float(one), -w, centre) for one, w in zip(seen, W.T, strict=True)]
         b = np.array(kept)
         seen = np.array([exact_sum(float(one), w, centre) for one, w in zip(b, W.T, strict=True)])
@@ -125,9 +126,8 @@ def _costs(problem: MulticlassProblem) -> Floats:
 
 def duals_of(labels: Ints, mass: Floats) -> Floats:
     """Return β = Cδ − m, where β[y] is what the other classes hold: rows then sum to 0."""
-    beta, own = 0.0 - mass, (np.arange(len(mass)), labels)
-    beta[own] = 0.0
-    beta[own] = -beta.sum(axis=1)
+    beta = np.empty(mass.shape)
+    loops.crammer_singer.duals_of(labels, np.ascontiguousarray(mass), beta)
     return beta
 
 
@@ -220,22 +220,17 @@ def _balanced(mass: Floats, due: Floats) -> Floats:
 
 
 def best_intercept_step(
-    claims: Floats, labels: Ints, cost: Floats, passes: int
+    claims: Floats, labels: Ints, cost: Floats, loss: float, passes: int
 ) -> tuple[Floats, float]:
     """Return a step of b that lowers the loss, or none, and the loss there.
 
     Each coordinate in turn moves to where its loss is lowest: the rows that class k claims then
     cost together what its own rows bring, a weighted quantile. All together need not be best.
     """
-    own = np.arange(len(claims)), labels
     n_classes = claims.shape[1]
-
-    def loss() -> float:
-        return float(cost @ (claims.max(axis=1, initial=-np.inf) - claims[own]))
-
-    best, kept = loss(), np.zeros(n_classes)
-    if n_classes < 2 or not np.isfinite(best) or not cost.any():
-        return kept, best
+    kept = np.zeros(n_classes)
+    if n_classes < 2 or not np.isfinite(loss) or not cost.any():
+        return kept, loss
     step, claims = kept.copy(), claims.copy()
     due = np.bincount(labels, cost, minlength=n_classes)
     for _ in range(passes):
@@ -243,11 +238,17 @@ def best_intercept_step(
             move = _coordinate_step(cost, claims, k, float(due[k]))
             claims[:, k] += move
             step[k] += move
-        reached = loss()
-        if not reached < best * (1 - _EQUAL):
+        reached = _total_loss(claims, labels, cost)
+        if not reached < loss * (1 - _EQUAL):
             break
-        best, kept = reached, step.copy()
-    return kept, best
+        loss, kept = reached, step.copy()
+    return kept, loss
+
+
+def _total_loss(claims: Floats, labels: Ints, cost: Floats) -> float:
+    """Return Σ C times by how much the highest claim on a row is above that of its own class."""
+    own = claims[np.arange(len(claims)), labels]
+    return float(cost @ (claims.max(axis=1, initial=-np.inf) - own))
 
 
 def _coordinate_step(cost: Floats, claims: Floats, k: int, due: float) -> float:

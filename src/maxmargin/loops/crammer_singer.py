@@ -194,6 +194,18 @@ def add_rows(X: Any, change: Any, W: Any) -> None:
 
 
 @compiled
+def duals_of(labels: Any, mass: Any, beta: Any) -> None:
+    """Do β = Cδ − m, with rows that sum to 0 to rounding: what the others hold is known best."""
+    for i in range(mass.shape[0]):
+        given = 0.0
+        for k in range(mass.shape[1]):
+            if k != labels[i]:
+                beta[i, k] = 0.0 - mass[i, k]
+                given += mass[i, k]
+        beta[i, labels[i]] = given
+
+
+@compiled
 def project_rows(
     centre: Any, claims: Any, slopes: Any, step: float, strength: Any, cost: Any, mass: Any
 ) -> float:

@@ -56,7 +56,6 @@ def duals(
     fitted = 0.0
     gain = gain_value = gain_square = 0.0
     lost = lost_value = lost_square = 0.0
-    active = 0
     for i in range(begin, end):
         t, quadratic = loss.target[i], loss.quadratic[i]
         b, curve = smooth_dual(loss, i, t - f[i], prox_centre[i], width)
@@ -70,8 +69,7 @@ def duals(
         lost -= down
         lost_value += (t + loss.epsilon) * down
         lost_square += 0.5 * quadratic * down * down
-        active += curve > 0.0
-    return fitted, gain, gain_value, gain_square, lost, lost_value, lost_square, active
+    return fitted, gain, gain_value, gain_square, lost, lost_value, lost_square
 
 
 @compiled

@@ -26,7 +26,6 @@ class Sums(NamedTuple):
     lost: float  # −Σβ over β < 0
     lost_value: float
     lost_square: float
-    active: int  # rows with h > 0
 
     def dual(self, gain_scale: float, lost_scale: float) -> float:
         """Return the dual objective but for ½‖w‖², either side of β scaled."""
@@ -172,8 +171,7 @@ def repaired(problem: LinearProblem, passes: Passes, beta: Floats) -> tuple[Floa
     implied = gains + losses
     linear = float((loss.target * beta - loss.epsilon * np.abs(beta)).sum())
     square = float(implied @ implied) + float((loss.quadratic * beta * beta).sum())
-    if problem.intercept is Intercept.PENALIZED:
-        square += (problem.features.constant * (gain - lost)) ** 2
+    square += (problem.features.constant * (gain - lost)) ** 2
     scale = min(1.0, max(linear, 0.0) / square) if square > 0 else 1.0
     return scale * beta, scale * linear - 0.5 * scale**2 * square
 
