@@ -141,7 +141,9 @@ def read_labelled(path: str | os.PathLike[str], label: str | int | None = None) 
     path = Path(path)
     text, remarks = _read_text(path)
     extension = _extension(path)
-    if extension in _SVMLIGHT or (extension not in _TABLES and _looks_like_svmlight(text)):
+    first = _FIRST_LINE.search(text)
+    like_svmlight = first is not None and _SVMLIGHT_LINE.fullmatch(first[0]) is not None
+    if extension in _SVMLIGHT or (extension not in _TABLES and like_svmlight):
         if label is not None:
             raise DataFileError(
                 f"{path}: svmlight text has its label first on each line; "
@@ -170,11 +172,6 @@ def _extension(path: Path) -> str:
     if endings and endings[-1] in _COMPRESSIONS:
         endings.pop()
     return endings[-1] if endings else ""
-
-
-def _looks_like_svmlight(text: str) -> bool:
-    first = _FIRST_LINE.search(text)
-    return first is not None and _SVMLIGHT_LINE.fullmatch(first[0]) is not None
 
 
 # ------------------------------------------------------------------- bytes to text

@@ -51,13 +51,11 @@ class Metric:
 
         Balanced accuracy is a mean of K shares; its variance is that of one share of these rows.
         """
-        share = self.score(right)
-        n = self.counts(np.ones(len(self.y), dtype=bool))
+        n = np.bincount(self.y, minlength=len(self.weight))
         p = (self.counts(right) + 1.0) / (n + 2.0)  # a class without mistakes has a variance too
-        spread = float((self.weight**2 * n * p * (1 - p)).sum())
         mean = float((self.weight * n) @ p)
-        size = mean * (1 - mean) / spread
-        return wilson(share, size)
+        size = mean * (1 - mean) / float((self.weight**2 * n * p * (1 - p)).sum())
+        return wilson(self.score(right), size)
 
 
 def wilson(share: float, n: float) -> tuple[float, float]:
@@ -120,14 +118,13 @@ class Comparison(_Test):
         )
 
 
+Rule = tuple[str, Flags]  # its name, and where it predicts correctly
+
+
 def compare(
-    better: tuple[str, Flags],
-    worse: tuple[str, Flags],
-    metric: Metric,
-    tests: int = 1,
-    level: float = LEVEL,
+    better: Rule, worse: Rule, metric: Metric, tests: int = 1, level: float = LEVEL
 ) -> Comparison:
-    """Compare two rules, each a name and the rows that it predicts correctly.
+    """Compare two rules row by row.
 
     Examples
     --------
@@ -136,13 +133,11 @@ def compare(
     >>> print(compare(("a kernel", right), ("a plane", rival), metric))
     a kernel beats a plane: right alone on 10 rows, wrong alone on 0 (p = 0.00049)
     """
-    wins, losses = metric.counts(better[1] & ~worse[1]), metric.counts(worse[1] & ~better[1])
+    (name, right), (rival, rival_right) = better, worse
+    wins, losses = metric.counts(right & ~rival_right), metric.counts(rival_right & ~right)
     p_value = min(1.0, tests * sign_test(wins, losses, metric.weight))
-    lead = float(metric.weight @ (wins - losses))
-    return Comparison(
-        better[0], worse[0], int(wins.sum()), int(losses.sum()), lead, p_value, tests, level,
-        metric.name,
-    )  # fmt: skip
+    lead, counts = float(metric.weight @ (wins - losses)), (int(wins.sum()), int(losses.sum()))
+    return Comparison(name, rival, *counts, lead, p_value, tests, level, metric.name)
 
 
 def hopeless(wrong: Flags, metric: Metric, tests: int = 1, level: float = LEVEL) -> bool:
@@ -229,17 +224,18 @@ def rank(method: str, scores: Floats, y: Ints, folds: Ints, tests: int = 1) -> R
     """
     from scipy.stats import norm
 
-    parts = [_Placements.of(scores[folds == k], y[folds == k]) for k in np.unique(folds)]
-    found = [part for part in parts if part is not None]
-    total = sum(len(part.y) for part in found)
-    spread = math.sqrt(sum((len(part.y) / total) ** 2 * part.chance for part in found))
+    ranked = (_Placements.of(scores[folds == k], y[folds == k]) for k in np.unique(folds))
+    parts = [part for part in ranked if part is not None]
+    sizes = np.array([len(part.y) for part in parts])
+    total, shares = int(sizes.sum()), sizes / max(1, sizes.sum())
+    spread = math.sqrt(shares**2 @ [part.chance for part in parts])
     if not spread > 0:
         return Ranking(method, 0.5, 0.0, 1.0, 1.0, tests)
-    auc = sum(len(part.y) / total * part.area for part in found)
-    half = _Z * math.sqrt(sum((len(part.y) / total) ** 2 * part.own for part in found))
+    auc = float(shares @ [part.area for part in parts])
+    half = _Z * math.sqrt(shares**2 @ [part.own for part in parts])
     p_value = float(norm.sf((auc - 0.5) / spread))
     if _TINY < p_value < SIGNAL and total <= _REORDERED_ROWS:
-        p_value = max(p_value, _reordered(found, auc))
+        p_value = max(p_value, _reordered(parts, auc))
     low, high = max(0.0, auc - half), min(1.0, auc + half)
     return Ranking(method, auc, low, high, min(1.0, tests * p_value), tests)
 

@@ -7,7 +7,6 @@ says about rows, and ``read_trace`` the updates of a perceptron.
 
 import copy
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from maxmargin._typing import Floats
 from maxmargin.estimators import LinearSVC, VotedPerceptron
 from maxmargin.geometry import Hyperplane, KernelHyperplane, hyperplane
+from maxmargin.geometry.planes import read_kernel
 
 _ON_MARGIN = 1e-5  # slack up to which a support vector of our own machines is on the margin
 _COMPARED = 200  # rows on which a plane must agree with the model
@@ -320,18 +320,16 @@ def _pair_plane(
             "read; take SVC, or LinearSVC(multi_class='ovo'), or pair=None for regions"
         )
     k = i * n_classes - i * (i + 1) // 2 + j - i - 1
-    b = [float(machine.intercept_[k])]
+    b = float(machine.intercept_[k])
     if hasattr(machine, "coef_"):
-        return k, hyperplane(SimpleNamespace(coef_=machine.coef_[k], intercept_=b))
+        return k, Hyperplane(machine.coef_[k], b)
     duals = machine.dual_coef_.toarray() if sp.issparse(machine.dual_coef_) else machine.dual_coef_
     if hasattr(machine, "multi_class"):  # HardMarginSVC has a row of duals for each pair
         a = duals[k]
     else:  # the others have one for each rival class
         own = np.repeat(np.arange(n_classes), machine.n_support_)
         a = np.select([own == i, own == j], [duals[j - 1], duals[i]], 0.0)
-    known = ("kernel", "kernel_", "gamma", "_gamma", "degree", "coef0", "support_vectors_")
-    parts = {name: getattr(machine, name) for name in known if hasattr(machine, name)}
-    return k, hyperplane(SimpleNamespace(dual_coef_=a, intercept_=b, **parts))
+    return k, KernelHyperplane(read_kernel(machine), machine.support_vectors_, a, b)
 
 
 def _has_margins(machine: Any) -> bool:

@@ -14,10 +14,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxmargin._typing import Floats
 from maxmargin.geometry import Hyperplane
-from maxmargin.geometry.inputs import check_rows, is_sparse
+from maxmargin.geometry.inputs import check_rows
 from maxmargin.plots import planar, style
 from maxmargin.plots.planar import Window, hull_corners
 from maxmargin.plots.style import colour, foreground
@@ -88,6 +89,7 @@ class SeparabilityDisplay(style.Display):
     weights: Any = ()
     common: Any = None
     names: tuple[str, str] = ("x₁", "x₂")
+    _size = (4.6, 4.4)
 
     @classmethod
     def from_data(
@@ -126,10 +128,8 @@ class SeparabilityDisplay(style.Display):
             found = separate(rows, labels, max_time=max_time)
         return cls(**_project(rows, labels, names, found)).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the rows and the proof on the given axes, or in a new figure for None."""
+    def _draw(self, ax: Any) -> None:
         points, labels = np.asarray(self.points, dtype=np.float64), np.asarray(self.y)
-        ax = style.new_axes(ax, (4.6, 4.4))
         seen = planar.window(points, equal=True)
         self.line_ = self.band_ = self.common_ = self.carriers_ = None
         self.hulls_: list[Any] = []
@@ -143,10 +143,20 @@ class SeparabilityDisplay(style.Display):
         if len(carriers):
             name = "nearest rows" if self.separable else "rows that make it"
             self.carriers_ = planar.draw_rings(ax, points[carriers], zorder=4, label=name)
-        self._dress(ax, seen)
+        flat = not points[:, 1].any()  # one column, drawn along a line
+        planar.show_window(ax, seen._replace(equal=seen.equal and not flat))
+        style.label_axes(ax, self.names)
+        if flat:
+            ax.set_yticks([])
+        titles = {
+            True: f"Separable, with margin {self.margin:.3g}",
+            False: "Not separable: the convex hulls meet",
+            None: "Whether the hulls meet is undecided",
+        }
+        ax.set_title(titles[self.separable])
+        style.legend_below(ax, columns=2)
         planar.write_messages(ax, len(points))
         style.settle(ax.figure)
-        return self._keep_axes(ax)
 
     def _draw_plane(self, ax: Any, points: Floats, seen: Window) -> Any:
         """Draw the plane and its margins; return which points touch them."""
@@ -173,20 +183,6 @@ class SeparabilityDisplay(style.Display):
             star = {"s": 110, "marker": "*", "color": foreground(ax), "zorder": 5}
             self.common_ = ax.scatter(*self.common, label="common point", **star)
 
-    def _dress(self, ax: Any, seen: Window) -> None:
-        flat = not np.any(np.asarray(self.points)[:, 1])  # one column, drawn along a line
-        planar.show_window(ax, seen._replace(equal=seen.equal and not flat))
-        style.label_axes(ax, self.names)
-        if flat:
-            ax.set_yticks([])
-        if self.separable:
-            ax.set_title(f"Separable, with margin {self.margin:.3g}")
-        elif self.separable is None:
-            ax.set_title("Whether the hulls meet is undecided")
-        else:
-            ax.set_title("Not separable: the convex hulls meet")
-        style.legend_below(ax, columns=2)
-
 
 def _choose_pair(X: Any, y: Any, pair: Any) -> tuple[Any, Any]:
     """Return the rows and labels of two classes."""
@@ -199,27 +195,26 @@ def _choose_pair(X: Any, y: Any, pair: Any) -> tuple[Any, Any]:
 
 def _project(X: Any, y: Any, names: list[str], found: Any) -> dict[str, Any]:
     """Return the data of the display: the answer of ``separate``, in the plane that is drawn."""
-    d = X.shape[1]
+    d, witness = X.shape[1], found.witness
     answer = {"y": y, "classes": found.classes, "separable": found.separable}
     if found.separable:
         answer["margin"] = found.margin
-    if d > 2 and not found.separable:
-        raise ValueError(
-            f"X has {d} columns, and no plane separates the classes: a picture of their hulls "
-            "needs 1 or 2 columns, as projections of hulls may meet where the hulls do not."
-        )
     if d > 2:
+        if not found.separable:
+            raise ValueError(
+                f"X has {d} columns, and no plane separates the classes: a picture of their hulls "
+                "needs 1 or 2 columns, as projections of hulls may meet where the hulls do not."
+            )
         plane = Hyperplane([1.0, 0.0], 0.0)
-        return {**answer, "points": _edge_on(X, found.witness), "plane": plane, "names": _EDGE_ON}
-    dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+        return answer | {"points": _edge_on(X, witness), "plane": plane, "names": _EDGE_ON}
+    dense = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
     flat = np.zeros((len(dense), 2 - d))  # one column is drawn along a line
     answer |= {"points": np.hstack([dense, flat]), "names": (*names, " ")[:2]}
-    witness = found.witness
     if found.separable:
         answer["plane"] = Hyperplane(np.append(witness.w, flat[0]), witness.b)
     elif found.separable is not None:
-        answer |= {"rows": witness.rows, "weights": witness.weights}
-        answer["common"] = np.append(witness.point, flat[0])
+        common = np.append(witness.point, flat[0])
+        answer |= {"rows": witness.rows, "weights": witness.weights, "common": common}
     return answer
 
 

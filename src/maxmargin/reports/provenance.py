@@ -159,17 +159,19 @@ def digest(*arrays: Any) -> str:
     return found.hexdigest()[:_DIGITS]
 
 
-# ------------------------------------------------------------ the search
-
-
 def search_results(search: Any, theme: str) -> Html:
     """Return the map of a search and a table of its best candidates."""
     found = read_candidates(search)
     total = len(found.params)
-    lines = [
-        (_setting(found.params[k]), f"{found.means[k]:.4g}", f"{found.deviations[k]:.2g}")
-        for k in np.argsort(found.ranks, kind="stable")[:_SETTINGS]
-    ]
+    lines = []
+    for k in np.argsort(found.ranks, kind="stable")[:_SETTINGS]:
+        shown = {
+            name: f"{value:.4g}" if isinstance(value, float) else drop_addresses(str(value))
+            for name, value in found.params[k].items()
+        }
+        setting = ", ".join(f"{name} = {visible(shown[name], _VALUE)}" for name in shown)
+        scores = f"{found.means[k]:.4g}", f"{found.deviations[k]:.2g}"
+        lines.append((visible(setting, _LONGEST), *scores))
     message = f"{total} settings, each fitted on {search.n_splits_} folds."
     if hasattr(search, "sharing_"):
         message += f" Shared between fits: {search.sharing_}."
@@ -181,11 +183,3 @@ def search_results(search: Any, theme: str) -> Html:
             table(["setting", "mean score", "deviation over the folds"], lines, caption),
         ]
     )
-
-
-def _setting(params: dict[str, Any]) -> str:
-    def short(value: Any) -> str:
-        return f"{value:.4g}" if isinstance(value, float) else drop_addresses(str(value))
-
-    pairs = (f"{name} = {visible(short(value), _VALUE)}" for name, value in params.items())
-    return visible(", ".join(pairs), _LONGEST)

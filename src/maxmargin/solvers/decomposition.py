@@ -21,7 +21,7 @@ import scipy.linalg
 from maxmargin import clock, loops
 from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.kernels import PreparedRows
-from maxmargin.kernels.rows import FloatArray
+from maxmargin.kernels.prepared import FloatArray
 from maxmargin.problems import losses
 from maxmargin.problems.duality import feasible_start
 from maxmargin.problems.problem import Iterate, KernelProblem, Point
@@ -453,7 +453,7 @@ class _DecompositionState:
 
     def _square(self) -> FloatArray:
         if not self.precise:
-            return self.gram.square(self.used)
+            return self.gram.block(self.used, self.used, fast=True)
         rows = self._prepared(self.rows)
         return self.gram.kernel.block(rows, rows, threads=self.gram.threads)
 

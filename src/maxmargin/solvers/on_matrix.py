@@ -9,7 +9,7 @@ from scipy.linalg import lapack
 
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
-from maxmargin.kernels.rows import FloatArray
+from maxmargin.kernels.prepared import FloatArray
 from maxmargin.loops.records import Loss
 from maxmargin.problems.duality import best_intercept, snapped
 from maxmargin.problems.losses import split_tube

@@ -1,7 +1,8 @@
 """The maximal margin classifier: no slack, and an error with a proof where there is no plane."""
 
 import warnings
-from typing import Any, ClassVar, Protocol, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,138 +25,27 @@ from maxmargin.estimators.reductions import (
 )
 from maxmargin.estimators.svm.expansion import KernelExpansion
 from maxmargin.kernels import Kernel, Linear
-from maxmargin.problems import losses
-from maxmargin.problems.gram import Gram, free_memory
-from maxmargin.problems.problem import Intercept, LinearProblem, Point, Problem, Status
-from maxmargin.separability import Overlap
-from maxmargin.separability.max_margin import NoPlane, Widest, widest
-from maxmargin.separability.max_margin_kernel import (
+from maxmargin.problems.features import KernelFeatures, LinearFeatures
+from maxmargin.problems.gram import Gram
+from maxmargin.problems.problem import Intercept, Point, Status
+from maxmargin.separability.max_margin import (
     MATRICES,
-    FeatureRows,
-    conflicting,
-    widest_by_kernel,
+    KernelRows,
+    LinearRows,
+    NoPlane,
+    Widest,
+    find_widest,
+    hard_problem,
 )
-from maxmargin.separability.overlap import conflict
 from maxmargin.solve import Callback, gap_left, ill_scaled
 from maxmargin.validation.data import check_classes, check_labels, check_weights, class_indices
 from maxmargin.validation.parameters import (
     check_choice,
+    check_memory,
     check_number,
     check_progress,
     check_threads,
 )
-
-# ------------------------------------------------------------------- hard margin planes
-#
-# Where a hard margin looks for its planes: among the rows themselves, or in feature space.
-
-
-class PlaneFinder(Protocol):
-    """Rows that can be asked for the widest plane of a task."""
-
-    def find(self, task: Task, intercept: Intercept, **budget: Any) -> Widest | NoPlane:
-        """Return it, or why there is none; ``budget`` is that of ``widest``."""
-        ...
-
-
-class LinearPlanes:
-    """Rows as they are."""
-
-    def __init__(self, X: Any) -> None:
-        self._X = X
-
-    def find(self, task: Task, intercept: Intercept, **budget: Any) -> Widest | NoPlane:
-        """Return the widest plane, or why there is none."""
-        X = self._X if task.rows is None else self._X[task.rows]
-        return widest(X, task.signs, intercept, **budget)
-
-
-class KernelPlanes:
-    """Rows in the feature space of a kernel, by their Gram matrix, which is computed here."""
-
-    def __init__(self, gram: Gram, X: Any) -> None:
-        refuse_many(len(gram), gram.memory)
-        self._rows = FeatureRows.of(gram)
-        told_by_values = gram.kernel.takes_gram or gram.kernel.takes_objects
-        self._given = self._rows.K if told_by_values else X  # what shows that two rows are the same
-
-    def find(self, task: Task, intercept: Intercept, **budget: Any) -> Widest | NoPlane:
-        """Return the widest plane, or why there is none."""
-        free = intercept is Intercept.FREE
-        given = self._given if task.rows is None else self._given[task.rows]
-        rows = self._rows if task.rows is None else self._rows[task.rows]
-        pair = conflict(given, task.signs > 0, free)
-        if pair is not None:
-            return conflicting(pair, rows, task.signs, free)
-        return widest_by_kernel(rows, task.signs, intercept, **budget)
-
-
-def refuse_many(n: int, memory: int | None) -> None:
-    """Raise if the Gram matrix of n rows, and what is made of it, would not fit into memory."""
-    room = free_memory() if memory is None else memory
-    most = int((room / (8 * MATRICES)) ** 0.5)
-    if n > most:
-        raise ValueError(
-            f"HardMarginSVC with a kernel holds {MATRICES} matrices as large as the Gram matrix: "
-            f"{n} rows would take {8e-9 * MATRICES * n * n:.3g} GB, and {1e-9 * room:.3g} GB are "
-            f"allowed, for {most} rows. Raise memory (in bytes), take fewer rows, or use SVC with "
-            "a large C, which holds only parts of it."
-        )
-
-
-# ------------------------------------------------------------------- hard margin problems
-#
-# A fitted hard margin as problems with their solutions, so that they can be certified.
-
-
-def hard_problems(model: Any, X: Any, kept: Ints, tasks: list[Task]) -> list[Solved]:
-    """Return the problems of a model and its solutions.
-
-    Parameters
-    ----------
-    model : HardMarginSVC
-        Fitted.
-    X : matrix or array of objects
-        All rows.
-    kept : ndarray
-        The rows that have a weight.
-    tasks : list of Task
-        The binary problems of these.
-    """
-    beta = np.zeros((len(model.intercept_), X.shape[0]))
-    linear = type(model.kernel_) is Linear
-    if model.shape_fit_[0] == X.shape[0]:
-        beta[:, model.support_] = model.dual_coef_
-    elif not linear:
-        raise ValueError(
-            f"HardMarginSVC was trained on {model.shape_fit_[0]} rows, but X has {X.shape[0]}: "
-            "certify needs the training rows, all of them."
-        )
-    rows = [kept if task.rows is None else kept[task.rows] for task in tasks]
-    intercept = Intercept(model.intercept)
-    if linear:
-        return [
-            Solved(*_linear(model, X[part], task, beta[k, part], k), part)
-            for k, (task, part) in enumerate(zip(tasks, rows, strict=True))
-        ]
-    gram = Gram(model.kernel_, X)
-    free = int(intercept is Intercept.FREE)
-    solved = []
-    for k, (task, part) in enumerate(zip(tasks, rows, strict=True)):
-        loss, groups = losses.hard_margin(task.signs), np.full(len(part), free - 1)
-        problem = Problem.kernel(gram, loss, part, groups, np.zeros(free))
-        own = beta[k, part]
-        point = Point(problem.by_row(own), model.intercept_[[k]], own)
-        solved.append(Solved(problem, point, part))
-    return solved
-
-
-def _linear(model: Any, X: Any, task: Task, beta: Floats, k: int) -> tuple[LinearProblem, Point]:
-    problem = Problem.linear(X, losses.hard_margin(task.signs), Intercept(model.intercept))
-    return problem, Point(model.coef_[k], float(model.intercept_[k]), beta)
-
-
-# ------------------------------------------------------------------- the estimator
 
 
 class HardMarginSVC(ScoresOnly, ClassifierMixin, KernelExpansion):
@@ -165,11 +55,10 @@ class HardMarginSVC(ScoresOnly, ClassifierMixin, KernelExpansion):
     by its dual. If no plane separates the classes, ``fit`` raises ``NotSeparableError``, whose
     ``witness`` proves it: rows of both classes with convex weights that meet in one point.
 
-    With a kernel, φ(x) lies in its feature space, and everything is told from the Gram matrix of
-    all rows. As its values are rounded, planes whose margin is below about 1e-7 of the rows' size
-    cannot be told from none: then the error says which margin is out of the question, and the
-    witness how near the classes come to each other there (its ``point`` is given by its products
-    with the witness's own rows).
+    With a kernel, φ(x) lies in its feature space, and everything is computed from the Gram matrix
+    of all rows. As its values are rounded, a margin below about 1e-7 of the rows' size cannot be
+    told from none: then the error says which margin is impossible, and the witness how near the
+    classes come to each other (its ``point`` is given by its products with the witness's own rows).
 
     Parameters
     ----------
@@ -191,7 +80,7 @@ class HardMarginSVC(ScoresOnly, ClassifierMixin, KernelExpansion):
         Relative duality gap at which the answer is optimal. The answer is as near as rounding
         allows in any case; ``tol`` only decides what ``status_`` calls it.
     max_iter : int, default=1000
-        How many times all rows may be looked at, for each binary problem.
+        How many times all rows may be searched, for each binary problem.
     max_time : float or None, default=None
         Seconds allowed for the fit. If a plane was found by then it is kept, with its gap;
         otherwise NotSeparableError says that it is undecided. (A Gram matrix and its factor, n³/3
@@ -232,7 +121,7 @@ class HardMarginSVC(ScoresOnly, ClassifierMixin, KernelExpansion):
     status_, stop_reason_ : Status, str
         Why it stopped, as a word and as a sentence.
     n_iter_ : int
-        How many times all rows were looked at; the most of all binary problems.
+        How many times all rows were searched; the largest number of all binary problems.
     kernel_ : Kernel
         The kernel with numbers for all its parameters.
     shape_fit_ : tuple
@@ -328,10 +217,10 @@ point (see the witness). Use LinearSVC, which allows slack.
         check_classes(self, y[kept])
         labels = class_indices(self.classes_, y)
         self.shape_fit_ = tuple(X.shape)
-        kernel = self._settled(X, weight)
+        kernel = self._resolve_kernel(X, weight)
         tasks = binary_tasks(labels[kept], len(self.classes_), self.multi_class)
         found = self._solve(taken(X, kept, kernel), kernel, tasks, kept)
-        self._adopt(X, labels, kept, tasks, found)
+        self._adopt(labels, kept, tasks, found)
         self._keep_weights(X, kernel, found)
         self._report_search(X, found)
         return self
@@ -373,17 +262,16 @@ point (see the witness). Use LinearSVC, which allows slack.
         check_number(self, "tol", above=0)
         check_number(self, "max_iter", at_least=1, integer=True)
         check_number(self, "max_time", above=0, optional=True)
-        if not (isinstance(self.memory, str) and self.memory == "auto"):
-            self._check_memory()
+        check_memory(self)
         check_threads(self)
         check_progress(self)
 
     def _bytes(self) -> int | None:
         return None if isinstance(self.memory, str) else int(self.memory)
 
-    def _settled(self, X: Any, weight: Floats) -> Kernel:
-        """Return the kernel with numbers for all its parameters; refuse one that is none."""
-        kernel = named_kernel(self, self._of_objects(X))
+    def _resolve_kernel(self, X: Any, weight: Floats) -> Kernel:
+        """Return the kernel with numbers for all its parameters; refuse an indefinite one."""
+        kernel = named_kernel(self, X.dtype.kind == "O")
         if kernel.psd is False:
             raise ValueError(
                 f"kernel={kernel!r} is not positive semidefinite: there is no feature space in "
@@ -396,33 +284,41 @@ point (see the witness). Use LinearSVC, which allows slack.
         rows = X if len(kept) == X.shape[0] else X[kept]
         return kernel.resolved(rows, None if even else weight[kept])
 
-    def _planes(self, X: Any, kernel: Kernel) -> PlaneFinder:
+    def _rows(self, X: Any, kernel: Kernel) -> LinearRows | KernelRows:
+        """Return the rows to search among; refuse more than fit into memory as a Gram matrix."""
         if type(kernel) is Linear:
-            return LinearPlanes(X)
-        return KernelPlanes(
-            Gram(kernel, X, memory=self._bytes(), threads=count_threads(self.n_jobs)), X
-        )
+            return LinearRows(X)
+        gram = Gram(kernel, X, memory=self._bytes(), threads=count_threads(self.n_jobs))
+        n, most = len(gram), int((gram.memory / (8 * MATRICES)) ** 0.5)
+        if n > most:
+            raise ValueError(
+                f"HardMarginSVC with a kernel holds {MATRICES} matrices as large as the Gram "
+                f"matrix: {n} rows would take {8e-9 * MATRICES * n * n:.3g} GB, and "
+                f"{1e-9 * gram.memory:.3g} GB are allowed, for {most} rows. Raise memory (in "
+                "bytes), take fewer rows, or use SVC with a large C, which holds only parts of it."
+            )
+        return KernelRows.of(gram, X)
 
     def _solve(self, X: Any, kernel: Kernel, tasks: list[Task], kept: Ints) -> list[Widest]:
         """Return the widest plane of each task; raise at the first that has none."""
         end = None if self.max_time is None else clock.now() + self.max_time
         callback = announced(self, self.callback)
-        planes = self._planes(X, kernel)
+        rows = self._rows(X, kernel)
         found = []
         for k, task in enumerate(tasks):
-            left = None if end is None else max(end - clock.now(), 0.0) / (len(tasks) - k)
-            answer = planes.find(
-                task,
+            answer = find_widest(
+                rows if task.rows is None else rows[task.rows],
+                task.signs,
                 Intercept(self.intercept),
                 tol=self.tol,
                 max_iter=self.max_iter,
-                max_time=left,
+                max_time=None if end is None else max(end - clock.now(), 0.0) / (len(tasks) - k),
                 callback=callback,
                 verbose=bool(self.verbose),
             )
             if isinstance(answer, NoPlane):
-                rows = kept if task.rows is None else kept[task.rows]
-                self._refuse(task, answer, rows, "LinearSVC" if type(kernel) is Linear else "SVC")
+                softer = "LinearSVC" if type(kernel) is Linear else "SVC"
+                self._refuse(task, answer, _rows_of(task, kept), softer)
             else:
                 found.append(answer)
         return found
@@ -438,7 +334,7 @@ point (see the witness). Use LinearSVC, which allows slack.
             raise NotSeparableError(f"Whether a plane separates {first} from {second} is "
                                     f"{answer.reason}.")  # fmt: skip
         meet = answer.witness
-        witness = Overlap(rows[meet.rows], meet.weights, meet.point, meet.residual, meet.exact)
+        witness = replace(meet, rows=rows[meet.rows])
         above, where = "", "in one point"
         if answer.reason:
             above = f" with a margin above {answer.reason}"
@@ -449,16 +345,13 @@ point (see the witness). Use LinearSVC, which allows slack.
             witness,
         )
 
-    def _adopt(
-        self, X: Any, labels: Ints, kept: Ints, tasks: list[Task], found: list[Widest]
-    ) -> None:
+    def _adopt(self, labels: Ints, kept: Ints, tasks: list[Task], found: list[Widest]) -> None:
         self._tasks = [(task.positive, task.negative) for task in tasks]
-        self.intercept_ = np.array([plane.b for plane in found])
-        alpha, beta = np.zeros((2, len(tasks), len(labels)))
+        self.intercept_ = np.array([plane.point.b for plane in found])
+        beta = np.zeros((len(tasks), len(labels)))
         for k, (task, plane) in enumerate(zip(tasks, found, strict=True)):
-            rows = kept if task.rows is None else kept[task.rows]
-            alpha[k, rows] = plane.alpha
-            beta[k, rows] = plane.alpha * task.signs
+            beta[k, _rows_of(task, kept)] = plane.point.beta
+        alpha = np.abs(beta)
         self.support_ = np.flatnonzero(alpha.any(axis=0))
         self.dual_coef_ = beta[:, self.support_]
         self.n_support_ = np.bincount(labels[self.support_], minlength=len(self.classes_))
@@ -471,7 +364,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         self.kernel_ = kernel
         self.support_vectors_ = X[:0] if kernel.takes_gram else X[self.support_]
         if type(kernel) is Linear:
-            self.coef_ = np.array([plane.w for plane in found])
+            self.coef_ = np.array([plane.point.w for plane in found])
         elif kernel.takes_gram:
             rows = kernel.prepare(X)[self.support_]
             self._given_products = kernel.dot(rows, rows[:], self._coefficients())
@@ -485,11 +378,28 @@ point (see the witness). Use LinearSVC, which allows slack.
         y = check_labels(y, X.shape[0])
         kept = np.flatnonzero(check_weights(sample_weight, None, self.classes_, y) > 0)
         labels = class_indices(self.classes_, y[kept])
-        tasks = binary_tasks(labels, len(self.classes_), self.multi_class)
-        return hard_problems(self, X, kept, tasks)
+        linear, n = type(self.kernel_) is Linear, X.shape[0]
+        beta = np.zeros((len(self.intercept_), n))
+        if self.shape_fit_[0] == n:
+            beta[:, self.support_] = self.dual_coef_
+        elif not linear:
+            raise ValueError(
+                f"HardMarginSVC was trained on {self.shape_fit_[0]} rows, but X has {n}: certify "
+                "needs the training rows, all of them."
+            )
+        gram = None if linear else Gram(self.kernel_, X)
+        features = LinearFeatures(X) if gram is None else KernelFeatures(gram, np.arange(n))
+        solved = []
+        for k, task in enumerate(binary_tasks(labels, len(self.classes_), self.multi_class)):
+            rows = _rows_of(task, kept)
+            problem = hard_problem(features.take(rows), task.signs, Intercept(self.intercept))
+            own = beta[k, rows]
+            w = self.coef_[k] if linear else own
+            solved.append(Solved(problem, Point(w, float(self.intercept_[k]), own), rows))
+        return solved
 
     def _report_search(self, X: Any, found: list[Widest]) -> None:
-        """Set what is said about the search, and warn when it ended without what was asked for."""
+        """Set the attributes that describe the search; warn if it ended early."""
         statuses = [plane.run.status for plane in found]
         self.certificate_ = together([plane.certificate for plane in found])
         self.status_ = next((s for s in statuses if s is not Status.OPTIMAL), Status.OPTIMAL)
@@ -514,6 +424,11 @@ _SENTENCES = {
     Status.ROUNDING: "the plane separates, but its margin is so small beside the rows that "
     "rounding hides whether it is the widest",
 }
+
+
+def _rows_of(task: Task, kept: Ints) -> Ints:
+    """Return the rows given that take part in a task, of those that have a weight."""
+    return kept if task.rows is None else kept[task.rows]
 
 
 def taken(X: Any, kept: Ints, kernel: Kernel) -> Any:

@@ -9,8 +9,6 @@ import scipy.sparse as sp
 from maxmargin._typing import Floats, Ints
 from maxmargin.validation.data import check_labels
 
-ENOUGH = 1e-6  # relative gap below which a better bound would say nothing more
-
 
 @dataclass(frozen=True)
 class TrainingData:
@@ -51,6 +49,16 @@ def check_planes(model: Any, count: int) -> tuple[Floats, Floats]:
             f"planes, and finite; got shapes {W.shape} and {b.shape}: fit it again."
         )
     return W, np.broadcast_to(b, (count,))
+
+
+def check_class_planes(model: Any) -> tuple[Floats, Floats]:
+    """Return one plane for each class; for two classes, models keep only their difference."""
+    K = len(model.classes_)
+    if K > 2:
+        return check_planes(model, K)
+    w, b = check_planes(model, 1)
+    half = np.array([[-0.5], [0.5]])  # the weights of all classes sum to 0
+    return half * w, half[:, 0] * b
 
 
 def to_dense(values: Any) -> Floats:

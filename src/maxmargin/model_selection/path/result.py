@@ -1,21 +1,13 @@
 """What a regularization path is: arrays along C, its ends, and a model for any C."""
 
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import Certificate
 from maxmargin.problems.problem import Status
-
-
-class Maker(Protocol):
-    """Makes the model for a C."""
-
-    def model(self, C: float) -> Any:
-        """Return a fitted estimator."""
-        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,7 +87,7 @@ class RegularizationPath:
     exact_reason: str
     tol: float
     estimator: Any
-    _maker: Maker = field()
+    _models: Any  # makes the model for a C
 
     @property
     def certified(self) -> bool:
@@ -115,7 +107,7 @@ class RegularizationPath:
         """
         if not (isinstance(C, int | float | np.number) and np.isfinite(C) and C > 0):
             raise ValueError(f"C={C!r} is not valid: it must be a finite number > 0.")
-        return self._maker.model(float(C))
+        return self._models.model(float(C))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings, lists and dicts."""
