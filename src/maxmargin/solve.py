@@ -30,7 +30,7 @@ from maxmargin.solvers.decomposition import Decomposition
 from maxmargin.solvers.dual_cd import DualCDThenNewton
 from maxmargin.solvers.factor_newton import MOST_ROWS, FactorNewton
 from maxmargin.solvers.newton import Newton
-from maxmargin.solvers.proximal_newton import WorkingSets
+from maxmargin.solvers.proximal_newton import ProximalNewton
 from maxmargin.solvers.subgradient import Subgradient
 from maxmargin.threads import one_blas_thread
 
@@ -80,7 +80,7 @@ SOLVERS: dict[type[Any], str] = {
     Newton: "newton",
     DualCDThenNewton: "dual_cd",
     Subgradient: "subgradient",
-    WorkingSets: "working_sets",
+    ProximalNewton: "working_sets",
     SequentialDual: "sequential_dual",
     Decomposition: "block_smo",
     FactorNewton: "factor_newton",
@@ -119,7 +119,7 @@ def _(features: LinearFeatures, problem: Any, settings: Settings) -> Plan:
     """Newton's method wins unless both rows and columns are many."""
     polish = _worth_polishing(features)
     if problem.l1_ratio > 0:
-        return Plan([WorkingSets()] * _ATTEMPTS, _MARGIN, polish)
+        return Plan([ProximalNewton(settings.threads)] * _ATTEMPTS, _MARGIN, polish)
     newton = Newton(settings.threads)
     descent = DualCDThenNewton(settings.seed, settings.threads)
     n, d = features.X.shape

@@ -173,16 +173,22 @@ def _sharpened(
 ) -> Combination:
     """Return what duals imply with exact sums where rounding might put it out of range."""
     value, error = implied.value.copy(), implied.error.copy()
-    d = problem.features.X.shape[1]
+    X, constant, d = problem.features.X, problem.features.constant, problem.features.X.shape[1]
     columns = np.flatnonzero((np.abs(value) + error > penalty.l1)[:d])
-    if len(columns) * len(beta) > _MOST_EXACT:
+    rows = np.flatnonzero(beta)
+    if len(columns) * len(rows) > _MOST_EXACT:
         return implied
-    for j in columns:
-        column = problem.features.X[:, [j]]
-        column = np.ravel(column.toarray() if sp.issparse(column) else column).astype(np.float64)
-        value[j] = exact_sum(0.0, column, beta)
+    some = X[rows][:, columns].astype(np.float64)
+    if sp.issparse(some):
+        some = some.tocsc()
+    for k, j in enumerate(columns):
+        if sp.issparse(some):
+            entries = slice(some.indptr[k], some.indptr[k + 1])
+            value[j] = exact_sum(0.0, some.data[entries], beta[rows[some.indices[entries]]])
+        else:
+            value[j] = exact_sum(0.0, some[:, k], beta[rows])
         error[j] = EPS * abs(value[j])
-    if len(value) > d:  # the weight of a penalized intercept
-        value[d] = problem.features.constant * math.fsum(beta.tolist())
+    if constant:
+        value[d] = constant * math.fsum(beta.tolist())
         error[d] = EPS * abs(value[d])
     return Combination(value, error, implied.size)
