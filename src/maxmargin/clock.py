@@ -1,10 +1,10 @@
 """The one clock of all time limits: it stands still while this process gets loops compiled.
 
-Compiling happens once for a machine and says nothing about the data, so that no ``max_time`` may
-pay for it: the same call must give the same answer whether or not compiled code is there already.
+Loops are compiled once for a machine, whatever the data are, so no ``max_time`` may pay for it: the
+same call must give the same answer whether or not the compiled code exists already.
 
-Who has a time limit sets it with ``limited``; long passes over rows call ``check`` between their
-blocks, in every thread that works for them, and are left by ``OutOfTimeError`` once the time is up.
+A call with a time limit sets it with ``limited``; long passes over rows call ``check`` between
+blocks, in every thread that works for them, and end with ``OutOfTimeError`` once the time is up.
 """
 
 import math
@@ -16,40 +16,15 @@ from contextlib import contextmanager
 
 
 class _Stops:
-    """The time in which at least one thread kept the clock stopped."""
+    """The time in which the clock was stopped."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Start afresh, as in a forked child, where the other threads do not exist."""
-        self._lock = threading.RLock()  # a signal handler may ask for the time as well
-        self._threads: set[int] = set()
-        self._since = self._seconds = 0.0
-
-    def begin(self) -> bool:
-        """Stop the clock; return False if this thread has done so already."""
-        me = threading.get_ident()
-        with self._lock:
-            if me in self._threads:
-                return False
-            if not self._threads:
-                self._since = time.perf_counter()
-            self._threads.add(me)
-            return True
-
-    def end(self) -> None:
-        """Let the clock go on, unless another thread keeps it stopped."""
-        with self._lock:
-            self._threads.discard(threading.get_ident())
-            if not self._threads:
-                self._seconds += time.perf_counter() - self._since
-
-    def now(self) -> float:
-        """Return the seconds in which the clock was not stopped, from an arbitrary beginning."""
-        with self._lock:
-            reached = self._since if self._threads else time.perf_counter()
-            return reached - self._seconds
+        """Forget stops by other threads: in a forked child there are none."""
+        self.lock = threading.RLock()  # a signal handler may ask for the time as well
+        self.count, self.since, self.seconds = 0, time.perf_counter(), 0.0
 
 
 _stops = _Stops()
@@ -59,18 +34,24 @@ if hasattr(os, "register_at_fork"):
 
 def now() -> float:
     """Return seconds from an arbitrary beginning, without those in which loops were compiled."""
-    return _stops.now()
+    with _stops.lock:
+        return (_stops.since if _stops.count else time.perf_counter()) - _stops.seconds
 
 
 @contextmanager
 def stopped() -> Iterator[None]:
     """Stop the clock for the whole process; nested and concurrent stops count once."""
-    outermost = _stops.begin()
+    with _stops.lock:
+        if not _stops.count:
+            _stops.since = time.perf_counter()
+        _stops.count += 1
     try:
         yield
     finally:
-        if outermost:
-            _stops.end()
+        with _stops.lock:
+            _stops.count = max(0, _stops.count - 1)
+            if not _stops.count:
+                _stops.seconds += time.perf_counter() - _stops.since
 
 
 class OutOfTimeError(Exception):
@@ -78,69 +59,55 @@ class OutOfTimeError(Exception):
 
 
 class Limit:
-    """When the work of a call must end, in whatever threads it is done: at a time, or right away.
+    """When the work of a call must end, in whatever threads it is done.
 
-    Parameters
-    ----------
-    end : float
-        As ``now`` will say it; infinity: never.
-    outer : Limit, optional
-        The limit of the call that this one is made by.
+    It ends when ``now`` is ``end``, and no later than the thread that makes the limit may work.
     """
 
-    def __init__(self, end: float = math.inf, outer: "Limit | None" = None) -> None:
-        self.end: float = end if outer is None else min(end, outer.end)
-        self._outer = outer
-        self._cancelled = False
-
-    def cancel(self) -> None:
-        """End the work right away, as after an error or Ctrl-C in one of its threads."""
-        self._cancelled = True
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether the work must end right away."""
-        return self._cancelled or (self._outer is not None and self._outer.cancelled)
-
-    def check(self) -> None:
-        """Raise OutOfTimeError if the work must end."""
-        if self.cancelled or (self.end < math.inf and now() >= self.end):
-            raise OutOfTimeError
+    def __init__(self, end: float = math.inf) -> None:
+        self.outer: Limit | None = _thread.limit
+        self.end: float = end if self.outer is None else min(end, self.outer.end)
+        self.cancelled = False  # True after an error or Ctrl-C: the work must end right away
 
 
-class _Current(threading.local):
-    limit = Limit()
+class _Thread(threading.local):
+    limit: Limit | None = None
 
 
-_current = _Current()
+_thread = _Thread()
 
 
 @contextmanager
 def under(limit: Limit) -> Iterator[None]:
     """Let this thread work under a limit."""
-    before, _current.limit = _current.limit, limit
+    before, _thread.limit = _thread.limit, limit
     try:
         yield
     finally:
-        _current.limit = before
+        _thread.limit = before
 
 
 @contextmanager
 def limited(seconds: float | None) -> Iterator[None]:
-    """Let this thread work for so many seconds at most, and no longer than it may already."""
-    end = math.inf if seconds is None else now() + seconds
-    with under(Limit(end, limit())):
+    """Let this thread work for this many seconds at most, and no longer than it may already."""
+    with under(Limit(math.inf if seconds is None else now() + seconds)):
         yield
 
 
 def limit() -> Limit:
     """Return the limit that this thread works under."""
-    return _current.limit
+    return _thread.limit or Limit()
 
 
 def check() -> None:
     """Raise OutOfTimeError if this thread has worked for as long as it may."""
-    _current.limit.check()
+    limit = _thread.limit
+    if limit is not None and limit.end < math.inf and now() >= limit.end:
+        raise OutOfTimeError
+    while limit is not None:
+        if limit.cancelled:
+            raise OutOfTimeError
+        limit = limit.outer
 
 
 class Clock:

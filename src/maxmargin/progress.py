@@ -28,7 +28,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any, Self
+from typing import Any
 
 _DELAY = 1.0  # seconds before a bar appears
 _PERIOD = 0.2  # seconds between two drawings
@@ -46,11 +46,10 @@ _called = threading.Event()  # wakes the watcher
 
 @dataclass(eq=False)
 class Bar:
-    """What a call says about its progress; the call updates it within a ``with`` block."""
+    """What a call says about its progress."""
 
     what: str  # what the call does: "Solving"
     renderer: Renderer | None = None  # None: the bar is not shown
-    outermost: bool = False  # whether the calls within this one have no bars
     total: int | None = None  # steps, or the most there can be
     unit: str = "step"  # what a step is called
     tol: float | None = None  # the gap that has to be reached
@@ -69,22 +68,6 @@ class Bar:
         self._over = threading.Event()
         self._drawing, self._counting = threading.Lock(), threading.Lock()
 
-    def __enter__(self) -> Self:
-        global _outermost
-        if self.watched:
-            _wake_watcher()
-        if self.outermost:
-            _outermost = self  # last: a Ctrl-C before this statement would leave it set for ever
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        global _outermost
-        self._over.set()
-        if self._drawing.acquire(timeout=_PATIENCE):
-            self._drawing.release()
-        if _outermost is self:
-            _outermost = None
-
     def draw(self) -> None:
         """Draw the bar now and then until the call is over (in the thread that draws)."""
         with self._drawing, suppress(Exception):  # a terminal fails no fit
@@ -93,6 +76,12 @@ class Bar:
                     while not self._over.wait(_PERIOD):
                         draw()
         self.watched = False
+
+    def erase(self) -> None:
+        """End the drawing, and wait until nothing is left of it."""
+        self._over.set()
+        if self._drawing.acquire(timeout=_PATIENCE):
+            self._drawing.release()
 
     def update(
         self,
@@ -157,6 +146,7 @@ class Bar:
         return " · ".join([*facts, self.note] if self.note else facts)
 
 
+@contextmanager
 def progress(
     what: str,
     total: int | None = None,
@@ -167,8 +157,8 @@ def progress(
     max_time: float | None = None,
     even: bool = True,
     quiet: bool = False,
-) -> Bar:
-    """Return the bar of a call, shown if this is the outermost call and somebody can see it.
+) -> Iterator[Bar]:
+    """Give the bar of a call, shown if this is the outermost call and somebody can see it.
 
     Most arguments are fields of ``Bar``. ``quiet`` says that the call prints messages: then neither
     it nor the calls within it have a bar.
@@ -180,9 +170,20 @@ def progress(
     ...     for k in range(3):
     ...         bar.update(done=k + 1)
     """
+    global _outermost
     renderer = None if _outermost is not None else find_renderer()
-    shown = None if quiet else renderer
-    return Bar(what, shown, renderer is not None, total, unit, tol, measure, max_time, even)
+    bar = Bar(what, None if quiet else renderer, total, unit, tol, measure, max_time, even)
+    if renderer is None:
+        yield bar
+        return
+    try:
+        _outermost = bar
+        if bar.watched:
+            _wake_watcher()
+        yield bar
+    finally:
+        bar.erase()
+        _outermost = None
 
 
 def _duration(seconds: float) -> str:
@@ -193,7 +194,7 @@ def _duration(seconds: float) -> str:
 
 
 def _wake_watcher() -> None:
-    """Start the thread that draws, if there is none, and have it look at the call under way."""
+    """Have the thread that draws look at the call under way; start it if there is none."""
     global _watcher
     if _watcher is None:
         watcher = threading.Thread(target=_watch, name="maxmargin-progress", daemon=True)
@@ -224,8 +225,8 @@ def find_renderer() -> Renderer | None:
         return None
     if multiprocessing.parent_process() is not None:
         return None
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if getattr(shell, "kernel", None) is not None:
+    notebook = "IPython" in sys.modules and sys.modules["IPython"].get_ipython()
+    if getattr(notebook, "kernel", None) is not None:
         return _draw_in_notebook
     stream = sys.stderr
     if stream is None or not (asked == "1" or _is_interactive(stream)):
@@ -234,10 +235,10 @@ def find_renderer() -> Renderer | None:
 
 
 def _is_interactive(stream: Any) -> bool:
-    if os.environ.get("TERM") in ("dumb", "unknown") or _is_proxy(stream):
+    if os.environ.get("TERM") in ("dumb", "unknown"):
         return False
     try:
-        return bool(stream.isatty())
+        return bool(stream.isatty()) and not _is_proxy(stream)
     except (AttributeError, ValueError):  # not a file, or a closed one
         return False
 
@@ -269,12 +270,12 @@ def _draw_on_terminal(stream: Any, bar: Bar) -> Iterator[Callable[[], None]]:
     )
     task = display.add_task("")
 
-    def draw(refresh: bool = True) -> None:
+    def draw() -> None:
         part = bar.part
         display.tasks[0].total = None if part is None else 1.0
-        display.update(task, completed=part or 0.0, facts=bar.describe(), refresh=refresh)
+        display.update(task, completed=part or 0.0, facts=bar.describe(), refresh=True)
 
-    draw(refresh=False)
+    draw()  # so that the bar is complete when it appears
     try:
         display.start()
         yield draw

@@ -1,4 +1,4 @@
-"""The one loop: it draws iterates from a solver, counts, watches the clock, and decides to stop."""
+"""The one driver: it plans solvers, runs them, watches the clock, decides to stop, certifies."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ from maxmargin.solvers.decomposition import Decomposition
 from maxmargin.solvers.dual_cd import DualCDThenNewton
 from maxmargin.solvers.factor_newton import MOST_ROWS, FactorNewton
 from maxmargin.solvers.newton import Newton
-from maxmargin.solvers.proximal_newton import WorkingSets
+from maxmargin.solvers.proximal_newton import ProximalNewton
 from maxmargin.solvers.subgradient import Subgradient
 from maxmargin.threads import one_blas_thread
 
@@ -39,7 +39,7 @@ Callback = Callable[[Progress], Any]
 
 @dataclass(frozen=True)
 class Settings:
-    """What an estimator's parameters say about solving."""
+    """The parameters of an estimator that concern solving."""
 
     solver: str = "auto"
     tol: float = 1e-4
@@ -63,7 +63,7 @@ _POLISHED_DUALS = 1000  # the same of a kernel machine, by its dual variables
 _POLISH = 100  # iterations
 _SINGLE_MARGIN = 0.6  # of tol, aimed at by float32, so that the certificate in float64 holds
 _MARGIN = 0.97  # of tol, aimed at by linear machines, so that there is room for rounding
-_MOST_FACTORISED = 2 * MOST_ROWS  # variables: beyond that nobody need count rows
+_MOST_FACTORISED = 2 * MOST_ROWS  # variables, beyond which rows are not even counted
 _CHECKS = 50  # that pairs have at a small problem before Newton's method takes over
 _FEW_CHECKS = 8  # the same if Newton's method is likely to be better
 
@@ -80,7 +80,7 @@ SOLVERS: dict[type[Any], str] = {
     Newton: "newton",
     DualCDThenNewton: "dual_cd",
     Subgradient: "subgradient",
-    WorkingSets: "working_sets",
+    ProximalNewton: "working_sets",
     SequentialDual: "sequential_dual",
     Decomposition: "block_smo",
     FactorNewton: "factor_newton",
@@ -119,7 +119,7 @@ def _(features: LinearFeatures, problem: Any, settings: Settings) -> Plan:
     """Newton's method wins unless both rows and columns are many."""
     polish = _worth_polishing(features)
     if problem.l1_ratio > 0:
-        return Plan([WorkingSets()] * _ATTEMPTS, _MARGIN, polish)
+        return Plan([ProximalNewton(settings.threads)] * _ATTEMPTS, _MARGIN, polish)
     newton = Newton(settings.threads)
     descent = DualCDThenNewton(settings.seed, settings.threads)
     n, d = features.X.shape
@@ -166,17 +166,18 @@ def _worth_polishing(features: LinearFeatures) -> int:
 
 Step = TypeVar("Step", bound=Finishable)
 StopRule = Callable[[Step], Status | None]
+Trace = list[tuple[float, float]]  # seconds, relative gap
 
 
 _POLISH_LEAST = 20
 
 
 class Attempt(NamedTuple):
-    """How far one solver got: a point, how the run ended, and its course if asked for."""
+    """How far one solver got: a point, how the run ended, and its course."""
 
     point: Point
     run: Run
-    trace: list[tuple[float, float]]  # seconds, relative gap
+    trace: Trace
 
 
 def run_solver(
@@ -190,10 +191,9 @@ def run_solver(
     verbose: bool = False,
     start: Point | None = None,
     polish: int = 0,
-    trace: bool = False,
     reserve: Callable[[Iterate], float] | None = None,
     bar: Bar | None = None,
-    made: int = 0,
+    before: Run | None = None,
 ) -> Attempt:
     """Let one solver solve a problem to a relative duality gap.
 
@@ -205,7 +205,7 @@ def run_solver(
         How.
     tol : float
         Relative duality gap at which the answer is good enough.
-    max_iter, max_time, callback, verbose :
+    max_iter, max_time, callback, verbose, bar, before :
         As in ``drive``.
     start : Point or None
         Where to start.
@@ -213,25 +213,14 @@ def run_solver(
         How many more iterations to make at most after ``tol`` is reached, unless the optimality
         conditions hold to rounding before: fits then agree to many digits, whatever the order of
         rows. Beyond the first twenty, no more than it took to get there.
-    trace : bool
-        Whether to note seconds and gap after each iteration.
     reserve : callable or None
         Returns how many seconds of ``max_time`` to leave for what comes after an iterate.
-    bar, made :
-        As in ``drive``.
 
     Returns
     -------
     Attempt
     """
-    watch = _Watch(tol, polish)
-    notes: list[tuple[float, float]] = []
-
-    def told(progress: Progress) -> Any:
-        if trace:
-            notes.append((progress.seconds, progress.iterate.relative_gap))
-        return None if callback is None else callback(progress)
-
+    watch = _GapRule(tol, polish)
     start = start or Point()
     ended = drive(
         watch.seen(solver.iterates(problem, start), max_time, reserve),
@@ -239,29 +228,28 @@ def run_solver(
         max_iter=max_iter,
         at_max_iter=Status.MAX_ITER,
         max_time=max_time,
-        callback=told,
+        callback=callback,
         verbose=verbose,
         tol=tol,
         bar=bar,
-        made=made,
+        before=before,
     )
-    status = ended.status
-    if watch.last is None and status is Status.INTERRUPTED:
+    status, last = ended.status, watch.last
+    if last is None and status is Status.INTERRUPTED:
         raise KeyboardInterrupt("interrupted before there was anything to keep")
     late = watch.late or status is Status.MAX_TIME
-    if watch.last is None or (late and not watch.last.w.any()):
-        return Attempt(problem.guess(start), replace(ended, status=Status.MAX_TIME), notes)
-    if watch.last.relative_gap <= tol and status is not Status.INTERRUPTED:
+    if last is None or (late and not last.w.any()):
+        return Attempt(problem.guess(start), replace(ended, status=Status.MAX_TIME), watch.trace)
+    if last.relative_gap <= tol and status is not Status.INTERRUPTED:
         status = Status.OPTIMAL
     elif watch.late:
         status = Status.MAX_TIME
     elif watch.exhausted:
         status = Status.STALLED
-    last = watch.last
-    return Attempt(Point(last.w, last.b, last.beta), replace(ended, status=status), notes)
+    return Attempt(Point(last.w, last.b, last.beta), replace(ended, status=status), watch.trace)
 
 
-class _Watch:
+class _GapRule:
     """The stop rule of ``run_solver``: the gap, stalling, and how much polishing follows."""
 
     _PATIENCE = 60  # iterations in which either bound must gain a hundredth of the gap
@@ -271,6 +259,7 @@ class _Watch:
         self.polish = polish
         self.last: Iterate | None = None
         self.exhausted = self.late = False
+        self.trace: Trace = []
         self._marks: list[tuple[float, float]] = []
         self._extra = 0
 
@@ -284,8 +273,9 @@ class _Watch:
 
         A step that takes longer than there is time for is given up in the middle.
         """
-        end = np.inf if max_time is None else clock.now() + max_time
-        limit = clock.Limit(end, clock.limit())
+        start = clock.now()
+        end = np.inf if max_time is None else start + max_time
+        limit = clock.Limit(end)
         while True:
             try:
                 with clock.under(limit):
@@ -297,6 +287,8 @@ class _Watch:
             except clock.OutOfTimeError:
                 self.late = True
                 return
+            if self.last.finished:
+                self.trace.append((clock.now() - start, self.last.relative_gap))
             yield self.last
             if reserve is not None and max_time is not None:
                 limit.end = min(limit.end, end - reserve(self.last))
@@ -328,7 +320,7 @@ def drive(
     verbose: bool = False,
     tol: float | None = None,
     bar: Bar | None = None,
-    made: int = 0,
+    before: Run | None = None,
 ) -> Run:
     """Run a solver until a rule, a budget, the callback or Ctrl-C ends it.
 
@@ -350,8 +342,8 @@ def drive(
         Relative gap at which a rule will end the run, so that the bar can say how far it is.
     bar : Bar or None
         The bar of the call that this run is one of several of; None: the run has its own.
-    made : int
-        Iterations that this bar has counted before.
+    before : Run or None
+        What was made before this run: bar and callback go on counting from there.
 
     Returns
     -------
@@ -359,9 +351,8 @@ def drive(
         Ctrl-C is reported as ``Status.INTERRUPTED``, so that the caller can keep what was reached
         before it raises KeyboardInterrupt itself.
     """
-    start = clock.now()
-    iterations = 0
-    status = at_max_iter
+    start, iterations, status = clock.now(), 0, at_max_iter
+    before = before or Run(at_max_iter, 0, 0.0)
     own = nullcontext(bar) if bar is not None else progress(
         "Solving", max_iter, unit="iteration", tol=tol, max_time=max_time, even=tol is not None,
         quiet=verbose,
@@ -372,9 +363,18 @@ def drive(
                 seconds = clock.now() - start
                 if iterate.finished:
                     iterations += 1
+                    count, time = before.iterations + iterations, before.seconds + seconds
                     if bar.watched:
-                        bar.update(made + iterations, getattr(iterate, "relative_gap", None))
-                    ended = _ended(Progress(iterations, seconds, iterate), rules, callback, verbose)
+                        bar.update(count, getattr(iterate, "relative_gap", None))
+                    if verbose:
+                        sys.stdout.write(f"{iterations:6d} {seconds:8.2f} s  {iterate}\n")
+                    answer = None if callback is None else callback(Progress(count, time, iterate))
+                    stop_asked = isinstance(answer, bool | np.bool_) and bool(answer)
+                    ended = Status.CALLBACK if stop_asked else None
+                    for rule in rules:
+                        if found := rule(iterate):
+                            ended = found
+                            break
                     if ended or iterations >= max_iter:
                         status = ended or at_max_iter
                         break
@@ -384,22 +384,6 @@ def drive(
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     return Run(status, iterations, clock.now() - start)
-
-
-def _ended(
-    progress: Progress,
-    rules: Sequence[StopRule[Any]],
-    callback: Callback | None,
-    verbose: bool,
-) -> Status | None:
-    if verbose:
-        sys.stdout.write(f"{progress.iteration:6d} {progress.seconds:8.2f} s  {progress.iterate}\n")
-    answer = None if callback is None else callback(progress)
-    stop_asked = isinstance(answer, bool | np.bool_) and bool(answer)
-    for rule in rules:
-        if ended := rule(progress.iterate):
-            return ended
-    return Status.CALLBACK if stop_asked else None
 
 
 # ------------------------------------------------------------------- to a certified answer
@@ -426,7 +410,7 @@ class Result:
     iterations: int
     seconds: float
     solver: str  # or solvers, if one went on where another had stopped
-    trace: list[tuple[float, float]] = field(default_factory=list)  # seconds, relative gap
+    trace: Trace = field(default_factory=list)
 
 
 class Budget:
@@ -453,14 +437,14 @@ class Budget:
             self._share = self._end, self._last
 
     def begin(self, problem: AnyProblem, problems: int) -> None:
-        """Give a problem its share, where so many are still to be solved, this one among them."""
+        """Give a problem its share; ``problems`` are still to be solved, this one included."""
         if self._last is None:
             return
         now = clock.now()
         rest, end = max(0.0, self._last - now), self._end
         if end is not None:
             left = max(0.0, end - now)
-            proofs = problems * self._foreseen(problem)
+            proofs = problems * self.foresee(problem)
             end = now + max((1 - _RESERVED) * left, min(left, rest - proofs)) / problems
         self._share = end, now + rest / problems
 
@@ -478,12 +462,7 @@ class Budget:
         last = self._share[1]
         return None if last is None else max(0.0, last - clock.now())
 
-    def affords(self, problem: AnyProblem) -> bool:
-        """Return whether there is time for a certificate, as far as that can be foreseen."""
-        left = self.for_certificate
-        return left is None or self._foreseen(problem) <= left
-
-    def _foreseen(self, problem: AnyProblem, beta: Floats | None = None) -> float:
+    def foresee(self, problem: AnyProblem, beta: Floats | None = None) -> float:
         """Return the seconds that the certificate of duals will take; of any, at least."""
         work = problem.features.certificate_work(beta)
         if not work:
@@ -507,7 +486,7 @@ class Budget:
         grace, most = after - left, _RESERVED * left
 
         def reserved(iterate: Iterate) -> float:
-            seconds = self._foreseen(problem, iterate.beta) - self._foreseen(problem)
+            seconds = self.foresee(problem, iterate.beta) - self.foresee(problem)
             return float(np.clip(seconds - grace, 0.0, most))
 
         return reserved
@@ -528,16 +507,54 @@ def _seconds_per_unit(problem: AnyProblem) -> float:
 def solve(problem: AnyProblem, settings: Settings, budget: Budget, start: Point) -> Result:
     """Return the solution of a problem with its certificate.
 
-    The status is OPTIMAL only if the certificate, recomputed from the data, says so: a solver that
-    wrongly believes that it has converged must go on, and one that stalls hands over to another.
-    BLAS stays on one thread: ours share out the rows, and its own would wait for each other.
+    One solver after the other goes on until the certificate holds or a limit is reached. The status
+    is OPTIMAL only if the certificate, recomputed from the data, says so: a solver that wrongly
+    believes that it has converged must go on, and one that stalls hands over to another. BLAS stays
+    on one thread: ours share out the rows, and its own would wait for each other.
     """
-    bar = progress(
+    planned = plan(problem, settings)
+    made, tol, used, trace = Run(Status.MAX_ITER, 0, 0.0), planned.aim * settings.tol, [], []
+    best: _Proved | None = None
+    reserve = budget.reserve(problem)
+    own = progress(
         "Solving", settings.max_iter, unit="iteration", tol=settings.tol, max_time=budget.left,
         quiet=settings.verbose,
     )  # fmt: skip
-    with one_blas_thread(), bar:  # of all attempts: it never goes back
-        return _attempt_all(problem, settings, budget, start, bar)
+    with one_blas_thread(), own as bar:  # of all attempts: it never goes back
+        for solver in planned.solvers:
+            used.append(SOLVERS[type(solver)])
+            attempt = run_solver(
+                problem,
+                solver,
+                tol=tol,
+                max_iter=max(1, settings.max_iter - made.iterations),
+                max_time=budget.left,
+                callback=settings.callback,
+                verbose=settings.verbose,
+                start=start,
+                polish=planned.polish if settings.polish else 0,
+                reserve=reserve,
+                bar=bar,
+                before=made,
+            )
+            if settings.trace:
+                trace += [(made.seconds + at, gap) for at, gap in attempt.trace]
+            best = _certified(problem, attempt, best, budget, planned.tied)
+            start, certificate = best
+            status = _judge(budget.ended or attempt.run.status, certificate, settings.tol)
+            if status not in _ENDS and budget.left == 0.0:  # for another attempt
+                status = Status.MAX_TIME
+            run = attempt.run
+            made = Run(status, made.iterations + run.iterations, made.seconds + run.seconds)
+            hidden = certificate.relative_gap <= _HIDDEN * certificate.rounding
+            done = status in _ENDS or (hidden and status is Status.ROUNDING)
+            if done or made.iterations >= settings.max_iter:
+                break
+            tol = 0.1 * tol
+    if made.status is Status.CALLBACK:
+        budget.ended = made.status
+    names = " and ".join(dict.fromkeys(used))
+    return Result(start, certificate, made.status, made.iterations, made.seconds, names, trace)
 
 
 def solve_all(
@@ -562,89 +579,33 @@ def solve_all(
 _Proved = tuple[Point, Certificate]
 
 
-def _attempt_all(
-    problem: AnyProblem, settings: Settings, budget: Budget, start: Point, bar: Bar
-) -> Result:
-    """Let one solver after the other go on until the certificate holds or a limit is reached."""
-    used: list[str] = []
-    made = Run(Status.MAX_ITER, 0, 0.0)
-    planned = plan(problem, settings)
-    tol = planned.aim * settings.tol
-    trace: list[tuple[float, float]] = []
-    best: _Proved | None = None
-    reserve = budget.reserve(problem)
-    for solver in planned.solvers:
-        used.append(SOLVERS[type(solver)])
-        attempt = run_solver(
-            problem,
-            solver,
-            tol=tol,
-            max_iter=max(1, settings.max_iter - made.iterations),
-            max_time=budget.left,
-            callback=_going_on(settings.callback, made),
-            verbose=settings.verbose,
-            start=start,
-            polish=planned.polish if settings.polish else 0,
-            trace=settings.trace,
-            reserve=reserve,
-            bar=bar,
-            made=made.iterations,
-        )
-        trace += [(made.seconds + at, gap) for at, gap in attempt.trace]
-        best = _checked(problem, attempt, best, budget, planned.tied)
-        point, certificate = best
-        status = _judged(budget.ended or attempt.run.status, certificate, settings.tol)
-        if status not in _ENDS and budget.left == 0.0:  # for another attempt
-            status = Status.MAX_TIME
-        made = Run(
-            status, made.iterations + attempt.run.iterations, made.seconds + attempt.run.seconds
-        )
-        hidden = certificate.relative_gap <= _HIDDEN * certificate.rounding
-        if status in _ENDS or (hidden and status is Status.ROUNDING):
-            break
-        if made.iterations >= settings.max_iter:
-            break
-        start, tol = point, 0.1 * tol
-    if made.status is Status.CALLBACK:
-        budget.ended = made.status
-    names = " and ".join(dict.fromkeys(used))
-    return Result(point, certificate, made.status, made.iterations, made.seconds, names, trace)
-
-
-def _checked(
+def _certified(
     problem: AnyProblem, attempt: Attempt, before: _Proved | None, budget: Budget, tied: bool
 ) -> _Proved:
-    """Return the better of two points with its certificate, in the time there is for it.
+    """Return the better of two points with its certificate; no proof if there is no time for one.
 
     After Ctrl-C, which may come in the middle of this, what was reached is kept with a certificate
     that takes a moment.
     """
     if attempt.run.status is Status.INTERRUPTED:
         budget.interrupt()
+    point, started, left = attempt.point, clock.now(), budget.for_certificate
     try:
-        return _in_time(problem, attempt.point, before, budget, tied)
+        if left is not None and budget.foresee(problem) > left:
+            raise clock.OutOfTimeError
+        with clock.limited(left):
+            found = (_better_tied if tied else _better)(problem, point, before)
     except KeyboardInterrupt:
         budget.interrupt()
-        return _in_time(problem, attempt.point, before, budget, tied)
-
-
-def _in_time(
-    problem: AnyProblem, point: Point, before: _Proved | None, budget: Budget, tied: bool
-) -> _Proved:
-    """Return the better point; without any proof if there is no time for one."""
-    started = clock.now()
-    try:
-        if not budget.affords(problem):
-            raise clock.OutOfTimeError
-        with clock.limited(budget.for_certificate):
-            found = (_better_tied if tied else _better)(problem, point, before)
+        return _certified(problem, attempt, before, budget, tied)
     except clock.OutOfTimeError:
         if before is not None:
             return before
         if not tied:  # duals of their own need a proof
             point = replace(point, beta=np.zeros(point.beta.shape))
         return point, unproved(point)
-    budget.certified(problem, found[0].beta, clock.now() - started)
+    if left is not None:
+        budget.certified(problem, found[0].beta, clock.now() - started)
     return found
 
 
@@ -687,7 +648,7 @@ def recertified(problem: AnyProblem, result: Result, b: Any, tol: float) -> Resu
     over = result.status in (Status.MAX_TIME, Status.INTERRUPTED)
     with clock.limited(0.0 if over else None):
         certificate = certify(problem, point, keep_intercept=True)
-    status = _judged(result.status, certificate, tol)
+    status = _judge(result.status, certificate, tol)
     return replace(result, point=point, certificate=certificate, status=status)
 
 
@@ -702,19 +663,7 @@ def _rank(certificate: Certificate) -> tuple[bool, float, float]:
     return True, certificate.max_kkt_violation, certificate.primal
 
 
-def _going_on(callback: Callback | None, made: Run) -> Callback | None:
-    """Return a callback that counts on from what was made before."""
-    if callback is None or made.iterations == 0:
-        return callback
-
-    def tell(progress: Progress) -> Any:
-        iteration, seconds = made.iterations + progress.iteration, made.seconds + progress.seconds
-        return callback(Progress(iteration, seconds, progress.iterate))
-
-    return tell
-
-
-def _judged(status: Status, certificate: Certificate, tol: float) -> Status:
+def _judge(status: Status, certificate: Certificate, tol: float) -> Status:
     if status is Status.INTERRUPTED:
         return status
     if certificate.holds(tol):

@@ -19,8 +19,8 @@ def _libraries() -> list[Any]:
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
-class _ThreadLimit:
-    """Counts the threads inside: the first one lowers the limit, the last one restores it.
+class _BlasThreads:
+    """Counts the threads that keep BLAS to one: the first lowers the limit, the last restores it.
 
     The limit belongs to the process, so two threads that each saved and restored it for
     themselves could leave it at 1 for good.
@@ -29,57 +29,52 @@ class _ThreadLimit:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.inside = 0
-        self.before: list[int] = []
+        self.before: list[tuple[Any, int]] = []  # while inside: libraries, and their threads
 
-    def enter(self) -> None:
-        with self.lock:
-            if self.inside == 0:
-                self.before = [library.get_num_threads() for library in _libraries()]
-                for library in _libraries():
-                    library.set_num_threads(1)
-            self.inside += 1
+    def leave_all(self) -> None:
+        """Restore the limit in a forked child, where the threads inside do not exist."""
+        self.lock, self.inside = threading.Lock(), 0
+        self.restore()
 
-    def leave(self) -> None:
-        with self.lock:
-            self.inside -= 1
-            if self.inside == 0:
-                self._restore()
-
-    def usual_threads(self) -> int:
-        with self.lock:
-            counts = self.before if self.inside else [x.get_num_threads() for x in _libraries()]
-        return max(counts, default=os.cpu_count() or 1)
-
-    def forget_parent(self) -> None:
-        """Reset the count in a forked child, where the threads that were inside do not exist."""
-        self.lock = threading.Lock()
-        if self.inside:
-            self.inside = 0
-            self._restore()
-
-    def _restore(self) -> None:
-        for library, threads in zip(_libraries(), self.before, strict=True):
+    def restore(self) -> None:
+        while self.before:
+            library, threads = self.before.pop()
             library.set_num_threads(threads)
 
 
-_limit = _ThreadLimit()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_limit.forget_parent)
+_blas = _BlasThreads()
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Keep BLAS to one thread while the body runs."""
-    _limit.enter()
+    with _blas.lock:
+        if not _blas.inside:
+            for library in _libraries():
+                _blas.before.append((library, library.get_num_threads()))
+                library.set_num_threads(1)
+        _blas.inside += 1
     try:
         yield
     finally:
-        _limit.leave()
+        with _blas.lock:
+            _blas.inside = max(0, _blas.inside - 1)
+            if not _blas.inside:
+                _blas.restore()
 
 
 def usual_threads() -> int:
     """Return the threads BLAS would use: what the user, joblib or threadpoolctl has set."""
-    return _limit.usual_threads()
+    with _blas.lock:
+        counts = [n for _, n in _blas.before] or [x.get_num_threads() for x in _libraries()]
+    return max(counts, default=os.cpu_count() or 1)
+
+
+class _Worker(threading.local):
+    busy = False  # whether this thread has a share of the work of several threads already
+
+
+_worker = _Worker()
 
 
 def share_work(each: Callable[[Any], None], todo: deque[Any], threads: int) -> None:
@@ -88,14 +83,16 @@ def share_work(each: Callable[[Any], None], todo: deque[Any], threads: int) -> N
     All of them work under the time limit of this thread. After an error in one of them, or Ctrl-C
     in this one, the others stop at their next ``clock.check``.
     """
-    limit = clock.Limit(outer=clock.limit())
+    helping = 0 if _worker.busy else threads - 1  # workers that wait for workers might wait forever
+    limit = clock.Limit()
     errors: list[BaseException] = []  # the first is the cause of all others
 
     def work() -> None:
+        before, _worker.busy = _worker.busy, _worker.busy or helping > 0
         try:
             with clock.under(limit):
                 while todo:
-                    limit.check()
+                    clock.check()
                     try:
                         item = todo.popleft()
                     except IndexError:  # another thread took the last one
@@ -103,14 +100,16 @@ def share_work(each: Callable[[Any], None], todo: deque[Any], threads: int) -> N
                     each(item)
         except BaseException as error:
             errors.append(error)
-            limit.cancel()
+            limit.cancelled = True
+        finally:
+            _worker.busy = before
 
-    helpers = [worker_pool(threads - 1).submit(work) for _ in range(threads - 1)]
+    helpers = [worker_pool(helping).submit(work) for _ in range(helping)]
     try:
         work()
         wait(helpers)
     except BaseException:
-        limit.cancel()
+        limit.cancelled = True
         wait(helpers)
         raise
     if errors:
@@ -124,5 +123,6 @@ def worker_pool(workers: int) -> ThreadPoolExecutor:
 
 
 if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_blas.leave_all)
     # Threads do not survive a fork: a child makes its own pool.
     os.register_at_fork(after_in_child=worker_pool.cache_clear)

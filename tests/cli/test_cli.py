@@ -300,7 +300,7 @@ def test_facts_count_words_and_missing_cells() -> None:
     X = np.array([[1.0, "a"], [np.nan, None]], dtype=object)
     assert (
         dict(trial.describe_rows(X, [0, 1]))["rows × columns"]
-        == "2 × 2, 1 of words, 50.00% missing"
+        == "2 × 2, words in 1 column, 50.00% missing"
     )
     X = np.array([[1.0, 0.0], [np.nan, 2.0]])
     assert (
@@ -388,7 +388,7 @@ def test_words_gaps_and_dates_go_through_a_pipeline_that_is_shown_and_saved(
     said = " ".join(result.output.split())
     assert "'id'" in said
     assert "OneHotEncoder" in said
-    assert "The 2 columns learnt from become 5 of numbers." in said
+    assert "The 2 columns become 5 columns of numbers." in said
     page = Path("maxmargin-report.html").read_text()
     assert "city_missing" in page
     assert "city_None" not in page

@@ -402,7 +402,7 @@ def test_columns_that_name_rows_are_left_out(
     assert data.feature_names == ["x"]
     assert data.X.shape == (ROWS, 1)
     shown = repr(name) if name else "1"
-    assert remarked(data, f"Left out column {shown}: a value that differs in every row")
+    assert remarked(data, f"Left out column {shown}: values that differ in every row")
 
 
 @pytest.mark.parametrize(
@@ -537,7 +537,7 @@ def test_another_possible_label_is_remarked(tmp_path: Path) -> None:
         tmp_path, table("sex,age,port", lambda i: f"{'mf'[i % 2]},{wave(i)},{i % 3}"), "a.csv"
     )
     assert data.label_name == "port"
-    assert remarked(data, "No column is named label, target, class or y", "'port', is the label")
+    assert remarked(data, "No column is named label, target, class or y", "'port', is taken as")
 
 
 @pytest.mark.parametrize(

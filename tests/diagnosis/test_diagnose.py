@@ -25,7 +25,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import maxmargin as mm
 from maxmargin._typing import Floats, Ints
 from maxmargin.clock import Clock
-from maxmargin.diagnosis.cross_validation import cross_validate, inner_scores, make_folds
+from maxmargin.diagnosis.families import cross_validate, inner_scores, make_folds
 from maxmargin.diagnosis.inputs import DiagnosedTable, Sample, equal_rows
 from maxmargin.diagnosis.learners import Candidate, fit_neighbours
 from maxmargin.diagnosis.planes import find_conflicts, find_planes, give_up
@@ -228,7 +228,7 @@ class Memory:
     def __init__(self) -> None:
         self.calls: list[tuple[set[int], set[int]]] = []
 
-    def __call__(self, settings: Any, train: Ints, test: Ints) -> list[Floats]:
+    def __call__(self, _: Sample, settings: Any, train: Ints, test: Ints) -> list[Floats]:
         self.calls.append((set(train.tolist()), set(test.tolist())))
         return [np.tile(np.arange(2.0) == setting.get("C"), (len(test), 1)) for setting in settings]
 
@@ -300,9 +300,8 @@ def test_neighbours_vote_as_scikit_learns_do() -> None:
     sample = Sample(X, y, y, metric)
     train, test = np.arange(60), np.arange(60, 90)
     ks = (1, 3, 5, 60)
-    found = fit_neighbours(sample)(
-        [Candidate("k-NN", (("n_neighbors", k),)) for k in ks], train, test
-    )
+    settings = [Candidate("k-NN", (("n_neighbors", k),)) for k in ks]
+    found = fit_neighbours(sample, settings, train, test)
     for k, scores in zip(ks, found, strict=True):
         theirs = KNeighborsClassifier(k).fit(X[train], y[train])
         assert scores == pytest.approx(theirs.predict_proba(X[test]))
@@ -318,7 +317,7 @@ def test_bounds_on_rows_to_give_up_hold(seed: int, sparse: bool) -> None:
     X = rng.standard_normal((n, 2))
     y = np.append(np.arange(classes), rng.integers(0, classes, n - classes))
     given_rows = sp.csr_array(X) if sparse else X
-    found = give_up(table(given_rows, y), Clock(60), np.random.default_rng(0))
+    found = give_up(table(given_rows, y), Clock(60), np.random.default_rng(0), np.ones(classes))
     assert found is not None
     truth = next(
         m

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import maxmargin as mm
-from maxmargin.diagnosis.result import VERDICTS
 
 FOLDER = os.environ.get("MAXMARGIN_DATA", "")
 
@@ -43,6 +42,7 @@ LINEAR, ALMOST, NON_LINEAR, NOISE, INSEPARABLE = (
     "linearly separable", "almost linearly separable", "non-linearly separable", "no signal",
     "inseparable",
 )  # fmt: skip
+VERDICTS = (LINEAR, ALMOST, NON_LINEAR, NOISE, INSEPARABLE, "multi-layer separable", "undecided")
 # Rare positives that overlap the others: which of the two it is depends on how errors are counted,
 # but the truth is a plane, and there is signal.
 A_PLANE = (ALMOST, INSEPARABLE)

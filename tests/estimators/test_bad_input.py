@@ -261,5 +261,5 @@ def test_bad_streams(estimator: Any) -> None:
 
 
 def test_streams_and_gram_matrices_do_not_mix() -> None:
-    with pytest.raises(ValueError, match="cannot go on from earlier"):
+    with pytest.raises(ValueError, match="the kernel values of earlier rows"):
         mm.KernelPerceptron(kernel="precomputed").partial_fit(np.eye(4), Y, classes=[0, 1])

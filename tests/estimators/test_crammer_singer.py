@@ -13,8 +13,8 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.svm import LinearSVC
 
 from maxmargin._typing import Floats
+from maxmargin.certificates import certify
 from maxmargin.certificates.multiclass import MulticlassCertificate, certify_multiclass
-from maxmargin.certificates.quadratic import certify_quadratic
 from maxmargin.problems import losses
 from maxmargin.problems.problem import (
     Intercept,
@@ -170,7 +170,7 @@ def test_two_classes_are_the_binary_machine_at_twice_the_cost(intercept: Interce
         problem.features.X, losses.hinge(signs, 2 * problem.cost), intercept, 1.5
     )
     u, c = at.w[:, 1] - at.w[:, 0], float(at.b[1] - at.b[0])
-    certificate = certify_quadratic(binary, Point(u, c, 2 * at.beta[:, 1]))
+    certificate = certify(binary, Point(u, c, 2 * at.beta[:, 1]))
     assert certificate.holds(1e-8)
     assert_allclose(certificate.primal, 2 * certified(problem, at).primal, rtol=1e-8)
 

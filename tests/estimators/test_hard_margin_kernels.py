@@ -26,7 +26,7 @@ from maxmargin.problems.features import KernelFeatures
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Intercept, KernelProblem, Point, Status
 from maxmargin.separability import Overlap
-from maxmargin.separability.max_margin_kernel import FeatureRows, hard_problem
+from maxmargin.separability.max_margin import KernelRows, hard_problem
 from tests.estimators.test_hard_margin import quadratic_program
 
 KERNELS: list[Any] = [
@@ -510,8 +510,8 @@ def test_coordinates_give_the_kernel_back() -> None:
     X = np.random.default_rng(0).standard_normal((80, 4)) * 10.0 ** np.arange(-3, 1)
     for kernel, rank in ((kernels.RBF(1.0), None), (kernels.Polynomial(3, 1.0, 0.0), None),
                          (1.0 * kernels.Linear(), 4)):  # fmt: skip
-        rows = FeatureRows.of(Gram(kernel, X))
-        Z = rows.vectors
+        rows = KernelRows.of(Gram(kernel, X), X)
+        Z = rows.factor
         assert rank is None or Z.shape == (80, rank)
         unit = np.sqrt(rows.K.diagonal())
         assert np.abs((rows.K - Z @ Z.T) / np.outer(unit, unit)).max() < 1e-13
@@ -605,8 +605,8 @@ class TestCertificate:
 
     def problem(self, signs: Any = None, kernel: Any = None) -> KernelProblem:
         signs = self.y if signs is None else signs
-        rows = FeatureRows.of(Gram(self.kernel if kernel is None else kernel, self.X))
-        return hard_problem(rows, signs, Intercept.FREE)
+        rows = KernelRows.of(Gram(self.kernel if kernel is None else kernel, self.X), self.X)
+        return hard_problem(rows.features, signs, Intercept.FREE)
 
     def certified(self, signs: Any = None, kernel: Any = None, **changed: Any) -> Any:
         model = mm.HardMarginSVC(kernel=self.kernel).fit(self.X, self.y)

@@ -21,7 +21,7 @@ from sklearn.multiclass import OneVsRestClassifier
 
 import maxmargin as mm
 from maxmargin._typing import Floats
-from maxmargin.certificates.quadratic import certify_quadratic
+from maxmargin.certificates import certify
 from maxmargin.problems.problem import Progress, Status
 from maxmargin.solve import run_solver
 from maxmargin.solvers.decomposition import Decomposition
@@ -840,7 +840,7 @@ def test_in_float64_a_gap_counts_as_closed_only_by_sums_over_all_variables(tol: 
     machine = mm.SVC(C=1e6, gamma=5.0)
     problem = machine.formulate(X, y).problems[0]
     solution = run_solver(problem, Decomposition(tol, precise=True), tol=0.6 * tol, max_iter=40)
-    certificate = certify_quadratic(problem, solution.point)
+    certificate = certify(problem, solution.point)
     assert solution.run.status is Status.OPTIMAL or tol < 1e-4
     if solution.run.status is Status.OPTIMAL:
         assert certificate.relative_gap <= tol + 10 * certificate.rounding

@@ -14,7 +14,8 @@ from maxmargin.certificates import certify
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, LinearProblem, Point, Problem, Status
 from maxmargin.solve import Attempt, run_solver
-from maxmargin.solvers.proximal_newton import WorkingSets, best_scale
+from maxmargin.solvers.proximal_newton import ProximalNewton, best_scale
+from maxmargin.threads import one_blas_thread
 
 RATIOS = [0.1, 0.5, 1.0]
 INTERCEPTS = list(Intercept)
@@ -35,7 +36,8 @@ def machine(
 
 
 def attempted(problem: LinearProblem, tol: float = 1e-9, **options: Any) -> Attempt:
-    return run_solver(problem, WorkingSets(), tol=tol, **options)
+    with one_blas_thread():  # as ``solve`` does
+        return run_solver(problem, ProximalNewton(), tol=tol, **options)
 
 
 def solved(problem: LinearProblem, tol: float = 1e-9, **options: Any) -> Point:
@@ -262,7 +264,7 @@ def test_no_other_scale_gives_a_better_bound(ratio: float) -> None:
     X, y, weight = rows(16)
     loss = losses.squared_hinge(y, weight)
     beta = y * np.random.default_rng(16).random(len(y))
-    v, l1, l2 = X.T @ beta, np.full(15, ratio), np.full(15, 1 - ratio)
+    v, l1, l2 = X.T @ beta, ratio, 1 - ratio
     scale, value = best_scale(loss, beta, v, l1, l2)
 
     def dual(t: float) -> float:
@@ -278,7 +280,7 @@ def test_no_other_scale_gives_a_better_bound(ratio: float) -> None:
 def test_steps_are_short_enough_to_be_interrupted() -> None:
     X, y, weight = rows(17, 60, 250)
     problem = machine(X, y, 1e3 * weight, 1.0, Intercept.FREE)
-    seen = list(WorkingSets().iterates(problem, Point()))
+    seen = list(ProximalNewton().iterates(problem, Point()))
     assert any(not bracket.finished for bracket in seen)
     assert seen[-1].converged
     primals, duals = zip(*((bracket.primal, bracket.dual) for bracket in seen), strict=True)

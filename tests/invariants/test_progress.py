@@ -341,8 +341,8 @@ def test_one_bar_for_calls_within_calls(open_terminal: OpenTerminal) -> None:
         for k in range(3):
             bar.update(k)
             until(f"{k} of 3 fits", terminal)
-            inner = progress("Inner")
-            assert not inner.watched
+            with progress("Inner") as inner:
+                assert not inner.watched
             run(Halving(lambda k: time.sleep(0.002)))
     assert {line.split()[0] for line in terminal.lines} == {"Searching"}
     assert terminal.getvalue().count(HIDE) == 1
@@ -355,7 +355,8 @@ def test_verbose_calls_have_none_nor_those_within(
     terminal = open_terminal()
 
     def callback(_: Progress) -> None:
-        assert not progress("Inner").watched
+        with progress("Inner") as inner:
+            assert not inner.watched
         time.sleep(0.005)
 
     run(Halving(), verbose=True, callback=callback)
@@ -506,17 +507,9 @@ CALLS: dict[str, tuple[Callable[[Any, Any], Any], str, int, int]] = {
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[Bar]:
     """The bars that were begun; nothing is drawn."""
-    begun: list[Bar] = []
+    begun: list[Any] = []
     monkeypatch.setattr(module, "find_renderer", lambda: nullcontext)
-    monkeypatch.setattr(module, "_wake_watcher", lambda: None)
-    enter = Bar.__enter__
-
-    def noted(bar: Bar) -> Bar:
-        if bar.watched:
-            begun.append(bar)
-        return enter(bar)
-
-    monkeypatch.setattr(Bar, "__enter__", noted)
+    monkeypatch.setattr(module, "_wake_watcher", lambda: begun.append(module._outermost))
     return begun
 
 

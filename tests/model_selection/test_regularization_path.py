@@ -248,6 +248,18 @@ def test_a_model_between_the_costs_is_solved_when_it_is_asked_for() -> None:
         assert "_solve" not in vars(between)
 
 
+@pytest.mark.parametrize("model", [mm.LinearSVC(), mm.SVC(), mm.SVC(kernel="poly", degree=2)])
+def test_a_time_limit_that_suffices_changes_nothing(model: Any) -> None:
+    X, y = rows(7, 400)
+    Cs = np.geomspace(0.01, 100, 6)
+    free = mm.regularization_path(X, y, model, Cs=Cs, tol=1e-6)
+    limited = mm.regularization_path(X, y, model.set_params(max_time=600.0), Cs=Cs, tol=1e-6)
+    assert limited.certified
+    assert_allclose(limited.margins, free.margins, rtol=1e-4)
+    solvers = [path.model(1.0).solver_ for path in (free, limited)]
+    assert solvers[0] == solvers[1]
+
+
 @pytest.mark.parametrize("model", [
     mm.LinearSVC(), mm.LinearSVC(multi_class="ovo"), mm.LinearSVC(multi_class="crammer_singer"),
     mm.SVC(), mm.SVC(kernel="poly", degree=2),

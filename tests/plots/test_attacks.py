@@ -1,4 +1,4 @@
-"""Hostile but honest use of every display: odd axes, papers, names, labels, models and scales."""
+"""Hostile but honest use of every display: odd axes, backgrounds, names, models and scales."""
 
 import io
 import warnings
@@ -39,7 +39,7 @@ def named(y: Any, names: Any) -> Any:
     return np.array(names)[(np.asarray(y) == np.unique(y)[1]).astype(int)]
 
 
-# Axes and papers.
+# Axes and backgrounds.
 
 
 @pytest.mark.parametrize("ax", ["ax", 3, np.array([]), plt], ids=repr)
@@ -70,7 +70,9 @@ def test_what_is_drawn_on_a_part_of_a_figure_is_saved(tmp_path: Any) -> None:
     [("white", "none", True), ("#111111", "none", False), ("white", (0, 0, 0, 0.2), True),
      ("none", "none", True), ("white", "#101010", False)],
 )  # fmt: skip
-def test_ink_shows_through_transparent_axes(figure: Any, axes: Any, black: bool) -> None:
+def test_the_foreground_suits_what_shows_through_transparent_axes(
+    figure: Any, axes: Any, black: bool
+) -> None:
     with plt.rc_context({"figure.facecolor": figure, "axes.facecolor": axes}):
         part = plt.figure().subfigures(1, 1)
         assert (foreground(part.subplots()) == "#000000") == black

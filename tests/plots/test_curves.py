@@ -1,7 +1,5 @@
 """Curves, paths, maps and answers: what is drawn is what was computed, and the theorems hold."""
 
-import subprocess
-import sys
 import warnings
 from copy import copy
 from typing import Any
@@ -20,7 +18,6 @@ from sklearn.preprocessing import StandardScaler
 
 import maxmargin as mm
 from maxmargin.plots.planar import hull_corners
-from maxmargin.plots.style import foreground
 from tests.support.drawing import assert_apart, assert_fits
 
 mpl.use("Agg")
@@ -84,72 +81,6 @@ def inside(polygon: Any, point: Any, slack: float = 1e-9) -> bool:
     side = np.roll(polygon, -1, axis=0) - polygon
     way = np.asarray(point) - polygon
     return bool((cross(side, way) >= -slack).all())
-
-
-# ------------------------------------------------------------------- all of them
-
-
-@pytest.fixture
-def makers(blobs: Any, apart: Any, linear: Any, path: Any, search: Any) -> dict[str, Any]:
-    return {
-        "losses": lambda: plots.LossDisplay().plot(),
-        "convergence": lambda: plots.ConvergenceDisplay.from_estimator(linear),
-        "path": lambda: plots.PathDisplay.from_path(path),
-        "map": lambda: plots.SearchDisplay.from_estimator(search),
-        "curve": lambda: plots.SearchDisplay.from_estimator(search, x="C"),
-        "plane": lambda: plots.SeparabilityDisplay.from_data(*apart),
-        "hulls": lambda: plots.SeparabilityDisplay.from_data(*blobs),
-    }
-
-
-NAMES = ["losses", "convergence", "path", "map", "curve", "plane", "hulls"]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_titles_labels_and_legends_fit_into_one_column(makers: dict[str, Any], name: str) -> None:
-    with plots.theme():
-        display = makers[name]()
-        panels = np.ravel(display.ax_)
-        assert panels[0].get_title()
-        assert panels[-1].get_xlabel()
-        assert all(panel.get_ylabel() for panel in panels)
-        assert any(panel.get_legend() is not None for panel in panels)
-        now = display.figure_.get_size_inches()
-        display.figure_.set_size_inches(COLUMN, COLUMN * now[1] / now[0])
-        assert_fits(settled(display.figure_))
-        assert_apart(display.figure_)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_displays_draw_on_dark_paper(makers: dict[str, Any], name: str) -> None:
-    with plots.theme("dark"):
-        display = makers[name]()
-        ax = np.ravel(display.ax_)[0]
-        assert foreground(ax) == "#f2f2f2"
-        black = [a for a in ax.lines + list(ax.collections) if "black" in _colours(a)]
-        assert not black
-        settled(display.figure_)
-
-
-def _colours(artist: Any) -> list[str]:
-    given = artist.get_color() if hasattr(artist, "get_color") else artist.get_edgecolor()
-    shades = mpl.colors.to_rgba_array(given)
-    return ["black" for red, green, blue, alpha in shades if red + green + blue == 0 and alpha > 0]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_displays_draw_where_they_are_told(makers: dict[str, Any], name: str) -> None:
-    display = makers[name]()
-    count = np.size(display.ax_)
-    figure, axes = plt.subplots(count, squeeze=False)
-    given = axes if count > 1 else axes[0, 0]
-    assert display.plot(ax=given) is display
-    assert display.figure_ is figure
-
-
-def test_importing_displays_loads_no_matplotlib() -> None:
-    code = "from maxmargin.plots import *; import sys; assert 'matplotlib' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 # ------------------------------------------------------------------- losses

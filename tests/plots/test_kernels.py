@@ -17,9 +17,8 @@ from matplotlib.axes import Axes
 import maxmargin as mm
 from maxmargin.kernels import RBF, Laplacian, Linear, Sigmoid
 from maxmargin.plots.lift import cut_box
-from tests.support.drawing import assert_apart, assert_fits
+from tests.support.drawing import assert_whole
 
-HOSTILE = ("<script>$\\frac{", "_'\"\n\u05d0\u05d1" + "x" * 10_000)
 Lift, PCA = mm.plots.KernelLiftDisplay, mm.plots.KernelPCADisplay
 Gram, Prior = mm.plots.GramDisplay, mm.plots.PriorSamplesDisplay
 
@@ -45,25 +44,6 @@ def offsets(artists: list[Any]) -> Any:
 
 def by_class(X: Any, y: Any) -> Any:
     return np.vstack([X[y == label] for label in np.unique(y)])
-
-
-def assert_whole(display: Any) -> None:
-    """Everything written is inside the figure, and nothing overlaps."""
-    figure = display.figure_
-    assert_fits(figure)
-    figure.set_layout_engine("none")  # it is settled: what follows is quicker without
-    assert_apart(figure)
-    renderer = figure.canvas.get_renderer()
-    seen = [text for legend in figure.legends for text in legend.get_texts()]
-    seen += [a.zaxis.label for a in figure.axes if hasattr(a, "zaxis")]
-    seen += [figure._suptitle] if figure._suptitle is not None else []
-    for artist in seen:
-        box = artist.get_window_extent(renderer)
-        assert box.x0 >= -1, artist
-        assert box.y0 >= -1, artist
-        assert box.x1 <= figure.bbox.x1 + 1, artist
-        assert box.y1 <= figure.bbox.y1 + 1, artist
-    assert all(a.get_title() for a in np.ravel(display.ax_))
 
 
 # ------------------------------------------------------------------- the lift
@@ -433,37 +413,6 @@ def test_a_prior_refuses_nonsense(wrong: Any, named: str) -> None:
 
 
 # ------------------------------------------------------------------- all of them
-
-
-def drawn(which: str, X: Any, y: Any) -> Any:
-    match which:
-        case "circle" | "gaussian":
-            return Lift.from_data(X, y, lift=which)
-        case "components":
-            return PCA.from_estimator(mm.KernelPCA(3, kernel="rbf").fit(X), X, y)
-        case "gram":
-            return Gram.from_kernel("rbf", X, y)
-        case _:
-            return Prior.from_kernels({str(name): "rbf" for name in np.unique(y)})
-
-
-ALL = ("circle", "gaussian", "components", "gram", "prior")
-
-
-@pytest.mark.parametrize("which", ALL)
-def test_hostile_names_on_dark_paper(rings: tuple[Any, Any], which: str, tmp_path: Any) -> None:
-    from matplotlib.colors import to_rgb
-
-    X, y = rings
-    frame = pd.DataFrame(X, columns=list(HOSTILE))
-    words = np.array([HOSTILE[1], HOSTILE[0]], dtype=object)[(y > 0).astype(int)]
-    with mm.plots.theme("dark"):
-        display = drawn(which, frame, words)
-        assert_whole(display)
-    assert display.save(tmp_path / "picture.svg").stat().st_size > 1000
-    for a in np.ravel(display.ax_):
-        assert max(to_rgb(a.get_facecolor())) < 0.3
-        assert not [line for line in a.lines if max(to_rgb(line.get_color())) < 0.3]
 
 
 @pytest.mark.parametrize("which", ["circle", "components"])

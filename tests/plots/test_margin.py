@@ -65,7 +65,7 @@ def iris() -> Any:
 
 
 def apart(display: Any, one: float, other: float) -> float:
-    """Return the distance of a drawn line from another, measured on the paper."""
+    """Return the distance of a drawn line from another, as drawn."""
     start, end = display.lines_[one].get_xydata()
     along = (end - start) / np.linalg.norm(end - start)
     away = display.lines_[other].get_xydata() - start
@@ -267,8 +267,8 @@ def test_slack_is_perpendicular_and_as_long_as_said(model: Any, view: str, cloud
     assert_allclose(np.sort(lengths), np.sort(model.slack_[rows]) * model.margin_, rtol=1e-6)
     start, end = display.lines_[0.0].get_xydata()
     assert_allclose(steps @ (end - start), 0.0, atol=1e-9)
-    on_paper = segments[:, 1] @ display.weights + display.intercept
-    assert_allclose(np.abs(on_paper), 1.0, atol=1e-9)
+    drawn = segments[:, 1] @ display.weights + display.intercept
+    assert_allclose(np.abs(drawn), 1.0, atol=1e-9)
     assert any("slack" in words.get_text() for words in display.ax_.get_legend().get_texts())
 
 
@@ -487,12 +487,14 @@ def test_few_support_vectors_among_many_points_are_all_kept() -> None:
 # ---------------------------------------------------------------- looks
 
 
-@pytest.mark.parametrize("paper", ["light", "dark"])
+@pytest.mark.parametrize("background", ["light", "dark"])
 @pytest.mark.parametrize("options", [{"features": (0, 1)}, {"view": "margin"}], ids=str)
 @pytest.mark.parametrize("model", [mm.LinearSVC(), mm.SVC()], ids=str)
-def test_everything_lies_inside_a_column(paper: str, options: Any, model: Any, five: Any) -> None:
+def test_everything_lies_inside_a_column(
+    background: str, options: Any, model: Any, five: Any
+) -> None:
     X, y = five
-    with mm.plots.theme(paper):
+    with mm.plots.theme(background):
         figure = plt.figure(figsize=(3.5, 4.0), layout="constrained")
         display = draw(model.fit(X, y), X, y, ax=figure.add_subplot(), **options)
         assert_fits(figure)
@@ -501,8 +503,8 @@ def test_everything_lies_inside_a_column(paper: str, options: Any, model: Any, f
         assert display.ax_.get_xlabel()
         assert display.ax_.get_legend() is not None
         lines = display.lines_.values() or display.ax_.lines
-        ink = mpl.colors.to_rgb(next(iter(lines)).get_color())
-        assert (sum(ink) > 1.5) == (paper == "dark")
+        foreground = mpl.colors.to_rgb(next(iter(lines)).get_color())
+        assert (sum(foreground) > 1.5) == (background == "dark")
 
 
 @pytest.mark.parametrize("k", range(0, len(HOSTILE), 2))

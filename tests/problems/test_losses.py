@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose
 
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
-from maxmargin.problems.duality import best_intercept
 
 MARGINS: dict[str, Callable[[Any], Any]] = {
     "hinge": lambda z: np.maximum(0, z),
@@ -43,17 +42,3 @@ def test_fenchel(name: str, seed: int) -> None:
     for _ in range(20):
         beta = np.clip(5 * rng.standard_normal(40) * cost, loss.low, loss.high)
         assert (gains(beta) <= values + 1e-12 * (1 + np.abs(values))).all()
-
-
-def test_the_best_intercept_where_curves_meet_bounds() -> None:
-    """A hinge with a rounded kink: quadratic, then linear where its dual is at its bound."""
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        y = rng.choice([-1.0, 1.0], 9)
-        y[:2] = -1.0, 1.0
-        loss = Loss(y, np.where(y > 0, 0.0, -1.0), np.where(y > 0, 1.0, 0.0), np.ones(9), 0.0)
-        scores = 3 * rng.standard_normal(9)
-        b = best_intercept(loss, scores, 0.0)
-        grid = b + np.linspace(-1, 1, 2001)
-        least = min(float(losses.values(loss, scores + other).sum()) for other in grid)
-        assert float(losses.values(loss, scores + b).sum()) <= least + 1e-12

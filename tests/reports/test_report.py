@@ -873,10 +873,10 @@ def test_margins_are_drawn_of_one_plane_only() -> None:
         assert sum("along the boundary" in caption for caption in captions) == count
 
 
-@pytest.mark.parametrize("paper", ["light", "dark"])
-def test_histogram_and_fit_show_the_numbers(paper: str) -> None:
+@pytest.mark.parametrize("background", ["light", "dark"])
+def test_histogram_and_fit_show_the_numbers(background: str) -> None:
     parts = _context(mm.LinearSVR(), X, TARGET).parts
-    with style.theme(paper):
+    with style.theme(background):
         histogram, fit = ScoresDisplay(parts, "numbers").plot(), FitDisplay(parts).plot()
     heights, edges, _ = histogram.steps_[0].get_data()
     off = parts[0].scores.values
@@ -1073,8 +1073,8 @@ def test_browsers_find_nothing_to_complain_about(
         chromium.open(path, width=width, dark=dark)
         assert_quiet(chromium, path)
         assert chromium.value("document.documentElement.scrollWidth") == width
-        paper = chromium.value("getComputedStyle(document.body).backgroundColor")
-        assert (paper == "rgb(21, 24, 28)") is dark
+        background = chromium.value("getComputedStyle(document.body).backgroundColor")
+        assert (background == "rgb(21, 24, 28)") is dark
         shown = chromium.value(
             "[...document.images].map(i => [i.complete, i.naturalWidth, i.currentSrc.length])"
         )

@@ -242,13 +242,18 @@ def test_hulls_agree_with_their_vectors(form: Any) -> None:
         hulls = Hulls.of(form(X), rng.random(30) < 0.5, intercept)
         for each in (hulls, hulls.shrunk(0.1)):
             Z = each.dense()
-            weights = rng.random(30)
+            weights = rng.random(len(each))
             assert_allclose(each.gram(each), Z @ Z.T, atol=1e-13)
             assert_allclose(each.squares(), (Z * Z).sum(axis=1), atol=1e-13)
             if Z.shape[1] == 12:
                 assert_allclose(each.combination(weights), weights @ Z, atol=1e-13)
                 assert_allclose(each.products(X[0]), Z @ X[0], atol=1e-13)
-                assert_allclose(each.means().sum(axis=0), hulls.means().sum(axis=0), atol=1e-13)
+        # The points of rows drawn a tenth of the way towards the mean of their group.
+        weights = rng.random(30)
+        weights /= hulls.sums(weights)[hulls.group]
+        point = 0.9 * hulls.combination(weights) + 0.1 * hulls.means().sum(axis=0)
+        found = hulls.shrunk(0.1).combination(np.append(weights, 1.0))
+        assert_allclose(0.9 * found, point, atol=1e-13)
 
 
 def test_bad_input() -> None:

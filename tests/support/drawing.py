@@ -39,3 +39,21 @@ def assert_apart(figure: Any) -> None:
             boxes = [label.get_window_extent(renderer) for label in labels]
             for one, other in pairwise(boxes):
                 assert not one.padded(-1).overlaps(other.padded(-1))
+
+
+def assert_whole(display: Any) -> None:
+    """Everything written, also beside the axes, is inside the figure, and nothing overlaps."""
+    figure = display.figure_
+    assert_fits(figure)
+    figure.set_layout_engine("none")  # it is settled: what follows is quicker without
+    assert_apart(figure)
+    renderer = figure.canvas.get_renderer()
+    seen = [text for legend in figure.legends for text in legend.get_texts()]
+    seen += [a.zaxis.label for a in figure.axes if hasattr(a, "zaxis")]
+    seen += [figure._suptitle] if figure._suptitle is not None else []
+    for artist in seen:
+        box = artist.get_window_extent(renderer)
+        assert box.x0 >= -1, artist
+        assert box.y0 >= -1, artist
+        assert box.x1 <= figure.bbox.x1 + 1, artist
+        assert box.y1 <= figure.bbox.y1 + 1, artist

@@ -18,9 +18,8 @@ from maxmargin.certificates import multiclass, sparse
 from maxmargin.certificates.certificate import Certificate, together, unproved
 from maxmargin.certificates.hard import certify_hard
 from maxmargin.certificates.multiclass import certify_multiclass
-from maxmargin.certificates.quadratic import certify_many, certify_quadratic
+from maxmargin.certificates.quadratic import certify_many
 from maxmargin.certificates.sparse import certify_sparse
-from maxmargin.loops.records import Loss
 from maxmargin.problems.duality import within_groups
 from maxmargin.problems.problem import AnyProblem, MulticlassProblem, Point
 
@@ -36,8 +35,10 @@ def certify(problem: AnyProblem, point: Point, *, keep_intercept: bool = False) 
         return certify_multiclass(problem, point.w, np.atleast_1d(point.b), point.beta)
     if problem.l1_ratio > 0:
         return certify_sparse(problem, point, keep_intercept=keep_intercept)
-    by_loss = certify_hard if _is_hard(problem.loss) else certify_quadratic
-    return by_loss(problem, point, keep_intercept=keep_intercept)
+    loss = problem.loss
+    if not loss.quadratic.any() and np.isinf(loss.high - loss.low).all():
+        return certify_hard(problem, point, keep_intercept=keep_intercept)
+    return certify_many([problem], [point], keep_intercept=keep_intercept)[0][0]
 
 
 def feasible_duals(problem: AnyProblem, point: Point) -> Floats:
@@ -47,7 +48,3 @@ def feasible_duals(problem: AnyProblem, point: Point) -> Floats:
     if problem.l1_ratio > 0:
         return sparse.feasible_duals(problem, point)
     return within_groups(problem.loss, point.beta, problem.groups, problem.totals)[0]
-
-
-def _is_hard(loss: Loss) -> bool:
-    return not loss.quadratic.any() and bool(np.isinf(loss.high - loss.low).all())

@@ -1,4 +1,4 @@
-"""What a certificate says."""
+"""A certificate: bounds on the optimum, and how they are shown."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ class Certificate:
     intercept : float
         The intercept that is best for the weights (the middle one if there are several).
     intercept_cost : float
-        How much lower the primal would be with that intercept in the place of the model's own.
+        How much lower the primal would be with that intercept instead of the model's own.
     caveat : str
         What the bound rests on, or why there is none; empty if there is nothing to say.
     rounding : float
@@ -47,7 +47,7 @@ class Certificate:
         scores (times C) and sums, and is a bound, not an estimate.
     intercepts : tuple of float
         The best intercept of each group of dual variables: one if the intercept is free, two in
-        the ν-forms of SVC and SVR, none if there is none that is free.
+        the ν-forms of SVC and SVR, none without a free intercept.
     parts : tuple of Certificate
         With several classes: one for each binary problem; the sums are those of all.
     """
@@ -98,7 +98,9 @@ class Certificate:
         proved = self.relative_gap + self.rounding <= tol * (1 - self.rounding)
         # A gap below 0 by more than rounding contradicts itself, and proves nothing.
         proved &= self.relative_gap >= -(1.01 * self.rounding + _BELOW)
-        return bool(proved) and all(part.holds(tol) for part in self.parts)
+        if not proved or not self.parts:
+            return bool(proved)
+        return all(part.holds(tol) for part in self.parts)
 
     def is_rounding(self, tol: float) -> bool:
         """Return whether rounding, rather than the gap, keeps tol from being proved."""
@@ -162,9 +164,7 @@ def together(parts: list[Certificate]) -> Certificate:
     )
 
 
-# ------------------------------------------------------------------- page
-#
-# A certificate in a notebook.
+# ------------------------------------------------------------------- in a notebook
 
 
 def as_html(found: Certificate) -> Html:

@@ -13,8 +13,13 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.certificates.certificate import Certificate
-from maxmargin.certificates.quadratic import relative_rounding
-from maxmargin.certificates.seen import Claim, Seen, centre_of, see
+from maxmargin.certificates.quadratic import (
+    Claim,
+    Evaluation,
+    centre_of,
+    evaluate,
+    relative_rounding,
+)
 from maxmargin.problems.features import LinearFeatures
 from maxmargin.problems.problem import Intercept, Point, Problem
 from maxmargin.problems.rounding import EPS, Bounded, exact_sum, passed, total
@@ -70,16 +75,16 @@ def certify_hard(
     """
     signs, intercept = problem.loss.target, problem.intercept
     alpha, infeasibility = feasible(signs * point.beta, signs, intercept)
-    seen: Seen = see(problem.features, [Claim(problem, point, alpha * signs)])[0]
-    placing = placed_scores(seen.scores.value, signs, intercept)
-    implied = seen.implied_norm2(balance(alpha, signs, intercept))
+    evaluated: Evaluation = evaluate(problem.features, [Claim(problem, point, alpha * signs)])[0]
+    placing = placed_scores(evaluated.scores.value, signs, intercept)
+    implied = evaluated.implied_norm2(balance(alpha, signs, intercept))
     duals = Duals(alpha, infeasibility, root(implied))
-    own = float(seen.b[0]) if len(seen.b) else placing.intercept
-    plane = CertifiedPlane(placing, seen.scores.error, own, root(seen.norm2))
-    certificate = assembled(plane, duals, seen.apart, keep_intercept=keep_intercept)
+    own = float(evaluated.b[0]) if len(evaluated.b) else placing.intercept
+    plane = CertifiedPlane(placing, evaluated.scores.error, own, root(evaluated.norm2))
+    certificate = conclude(plane, duals, evaluated.apart, keep_intercept=keep_intercept)
     scale = placing.smallest if placing.smallest > 0 else 1.0
-    stored = seen.outside(placing.intercept) / scale
-    return seen.doubted(replace(certificate, intercept=stored))
+    stored, _ = evaluated.store(np.array([placing.intercept]))
+    return evaluated.with_caveats(replace(certificate, intercept=float(stored[0]) / scale))
 
 
 class CertifiedPlane(NamedTuple):
@@ -99,7 +104,7 @@ class Duals(NamedTuple):
     length: Bounded
 
 
-def assembled(
+def conclude(
     plane: CertifiedPlane,
     duals: Duals,
     apart: Callable[[float, float], float],

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin._typing import Floats
+from maxmargin import loops
+from maxmargin._typing import Floats, Ints
 from maxmargin.certificates.certificate import Certificate
 from maxmargin.certificates.quadratic import relative_rounding
 from maxmargin.geometry.inputs import largest_squared_norm
@@ -50,7 +51,9 @@ def certify_multiclass(
     if problem.intercept is not Intercept.NONE:
         seen = np.array([exact_sum(float(one), w, centre) for one, w in zip(b, W.T, strict=True)])
     if problem.intercept is Intercept.FREE:
-        seen = seen + _better_step(problem, _claims(problem, scores.value + seen))
+        claims = _claims(problem, scores.value + seen)
+        loss = _total_loss(claims, problem.labels, problem.cost)
+        seen = seen + best_intercept_step(claims, problem.labels, problem.cost, loss, _PASSES)[0]
         kept = [exact_sum(float(one), -w, centre) for one, w in zip(seen, W.T, strict=True)]
         b = np.array(kept)
         seen = np.array([exact_sum(float(one), w, centre) for one, w in zip(b, W.T, strict=True)])
@@ -79,13 +82,13 @@ def _feasible(problem: MulticlassProblem, beta: Floats) -> tuple[Floats, float]:
     """Return duals within all constraints, and the change; as they are if only rounding is off."""
     costs, size = _costs(problem), float(np.abs(beta).sum())
     if np.isfinite(size) and (beta <= costs).all():
-        duals = _rows_summing_to_0(problem, beta.copy())
+        duals = duals_of(problem.labels, -beta)
         sums = np.abs(duals.sum(axis=0)) if problem.intercept is Intercept.FREE else np.zeros(1)
         within = (np.abs(duals - beta) <= _BALANCED * np.abs(beta).sum(axis=1, keepdims=True)).all()
         if within and (duals <= costs).all() and (sums <= _BALANCED * size).all():
             return duals, 0.0
     mass, change = feasible_masses(problem, beta)
-    duals = _duals(problem, mass)
+    duals = duals_of(problem.labels, mass)
     return (_settled(problem, duals) if problem.intercept is Intercept.FREE else duals), change
 
 
@@ -121,10 +124,10 @@ def _costs(problem: MulticlassProblem) -> Floats:
     return costs
 
 
-def _rows_summing_to_0(problem: MulticlassProblem, beta: Floats) -> Floats:
-    own = np.arange(len(beta)), problem.labels
-    beta[own] = 0.0
-    beta[own] = -beta.sum(axis=1)
+def duals_of(labels: Ints, mass: Floats) -> Floats:
+    """Return β = Cδ − m, where β[y] is what the other classes hold: rows then sum to 0."""
+    beta = np.empty(mass.shape)
+    loops.crammer_singer.duals_of(labels, np.ascontiguousarray(mass), beta)
     return beta
 
 
@@ -202,7 +205,7 @@ def feasible_masses(problem: MulticlassProblem, beta: Floats) -> tuple[Floats, f
     if problem.intercept is Intercept.FREE:
         mass = _balanced(mass, own.sum(axis=0))
     total = float(np.abs(beta).sum())
-    change = float(np.abs(_duals(problem, mass) - beta).sum())
+    change = float(np.abs(duals_of(problem.labels, mass) - beta).sum())
     return mass, change / total if total > 0 else 0.0
 
 
@@ -216,43 +219,50 @@ def _balanced(mass: Floats, due: Floats) -> Floats:
     return np.asarray(kept + released * (lack / lack.sum()))
 
 
-def _duals(problem: MulticlassProblem, mass: Floats) -> Floats:
-    """Return β = Cδ − m, where β[y] is what the other classes hold: rows then sum to 0."""
-    return _rows_summing_to_0(problem, -mass)
+def best_intercept_step(
+    claims: Floats, labels: Ints, cost: Floats, loss: float, passes: int
+) -> tuple[Floats, float]:
+    """Return a step of b that lowers the loss, or none, and the loss there.
 
-
-def _loss(problem: MulticlassProblem, claims: Floats) -> float:
-    own = claims[np.arange(len(claims)), problem.labels]
-    return float(problem.cost @ (claims.max(axis=1, initial=-np.inf) - own))
-
-
-def _better_step(problem: MulticlassProblem, claims: Floats) -> Floats:
-    """Return a step of b that lowers the loss, or none: exact in each coordinate in turn."""
-    due = np.bincount(problem.labels, problem.cost, minlength=problem.n_classes)
-    best, kept = _loss(problem, claims), np.zeros(problem.n_classes)
-    if problem.n_classes < 2 or not np.isfinite(best) or not problem.cost.any():
-        return kept
+    Each coordinate in turn moves to where its loss is lowest: the rows that class k claims then
+    cost together what its own rows bring, a weighted quantile. All together need not be best.
+    """
+    n_classes = claims.shape[1]
+    kept = np.zeros(n_classes)
+    if n_classes < 2 or not np.isfinite(loss) or not cost.any():
+        return kept, loss
     step, claims = kept.copy(), claims.copy()
-    for _ in range(_PASSES):
-        for k in range(problem.n_classes):
-            move = _coordinate_step(problem.cost, claims, k, float(due[k]))
+    due = np.bincount(labels, cost, minlength=n_classes)
+    for _ in range(passes):
+        for k in range(n_classes):
+            move = _coordinate_step(cost, claims, k, float(due[k]))
             claims[:, k] += move
             step[k] += move
-        loss = _loss(problem, claims)
-        if not loss < best * (1 - _EQUAL):
+        reached = _total_loss(claims, labels, cost)
+        if not reached < loss * (1 - _EQUAL):
             break
-        best, kept = loss, step.copy()
-    return kept
+        loss, kept = reached, step.copy()
+    return kept, loss
+
+
+def _total_loss(claims: Floats, labels: Ints, cost: Floats) -> float:
+    """Return Σ C times by how much the highest claim on a row is above that of its own class."""
+    own = claims[np.arange(len(claims)), labels]
+    return float(cost @ (claims.max(axis=1, initial=-np.inf) - own))
 
 
 def _coordinate_step(cost: Floats, claims: Floats, k: int, due: float) -> float:
-    """Return how far to raise class k: the loss stops falling where its claims cost its due."""
-    kinks = np.delete(claims, k, axis=1).max(axis=1) - claims[:, k]
+    """Return how far to raise class k: the middle, if the loss is lowest on an interval."""
+    kinks = np.empty(len(claims))
+    loops.crammer_singer.leads_over(claims, k, kinks)
     used = np.flatnonzero(cost > 0)
     order = used[np.argsort(kinks[used])]
     reached = np.cumsum(cost[order])
     at = min(int(np.searchsorted(reached, due * (1 - _EQUAL))), len(order) - 1)
-    return float(kinks[order[at]])
+    step = kinks[order[at]]
+    if reached[at] <= due * (1 + _EQUAL) and at + 1 < len(order):
+        step = 0.5 * (step + kinks[order[at + 1]])
+    return float(step)
 
 
 def kkt_violation(problem: MulticlassProblem, claims: Floats, mass: Floats) -> float:

@@ -1,13 +1,26 @@
-"""Certificates of machines with penalty ½‖w‖², whatever space the weights live in."""
+"""Certificates of machines with penalty ½‖w‖², whatever space the weights live in.
 
+First a point is evaluated: scores, norms and what duals imply, each with a bound on its rounding
+error, computed from rows of numbers for linear machines and from kernel values for kernel machines.
+What is concluded from an evaluation is then the same for both.
+"""
+
+import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from functools import singledispatch
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+import scipy.sparse as sp
 
+from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.certificates.certificate import Certificate
-from maxmargin.certificates.seen import Claim, Seen, see
+from maxmargin.kernels import Kernel, PreparedRows
+from maxmargin.kernels.precomputed import asymmetry
+from maxmargin.kernels.tiles import TILE_COLUMNS
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.duality import (
@@ -17,8 +30,387 @@ from maxmargin.problems.duality import (
     kkt_violation,
     within_groups,
 )
-from maxmargin.problems.problem import Point, Problem
-from maxmargin.problems.rounding import EPS, Bounded, total
+from maxmargin.problems.features import KernelFeatures, LinearFeatures
+from maxmargin.problems.problem import KernelProblem, LinearProblem, Point, Problem
+from maxmargin.problems.rounding import (
+    EPS,
+    Bounded,
+    Combination,
+    exact_sum,
+    half,
+    passed,
+    squared_norm,
+    total,
+)
+
+
+class Evaluation(Protocol):
+    """A point of a problem: scores, norms, and what becomes of them."""
+
+    @property
+    def scores(self) -> Bounded:
+        """w·φ(x) of each row, 0 where there was no time for it."""
+        ...
+
+    @property
+    def unknown(self) -> Floats | float:
+        """What no |score| exceeds that there was no time for; 0 for all others."""
+        ...
+
+    @property
+    def norm2(self) -> Bounded:
+        """‖w‖²."""
+        ...
+
+    def implied_norm2(self, off: float = 0.0) -> Bounded:
+        """Return ‖Σβφ‖², also after duals moved by ``off`` in all to mend their sum."""
+        ...
+
+    @property
+    def b(self) -> Floats:
+        """The intercept of each group, as the scores are measured."""
+        ...
+
+    @property
+    def penalised(self) -> float:
+        """The intercept that is the weight of a constant feature; 0 if there is none."""
+        ...
+
+    def products(self) -> Floats:
+        """Return w·φ(x) of each row without any intercept, NaN where there was no time for it."""
+        ...
+
+    def apart(self, p: float, q: float) -> float:
+        """Return ‖p·w − q·Σβφ‖."""
+        ...
+
+    def imbalance_cost(self, off: Floats) -> float:
+        """Return the most that D loses while the sums of groups, off by ``off``, are mended."""
+        ...
+
+    def store(self, b: Floats) -> tuple[Floats, Floats]:
+        """Return intercepts as a model stores them, and these again as the scores are measured."""
+        ...
+
+    def with_caveats(self, certificate: Certificate) -> Certificate:
+        """Return the certificate with what is known against it."""
+        ...
+
+
+class Claim(NamedTuple):
+    """A point of a problem, and its duals as they are feasible."""
+
+    problem: Any
+    point: Point
+    beta: Floats
+
+
+@singledispatch
+def evaluate(features: Any, claims: list[Claim], *, partial: bool = False) -> list[Any]:
+    """Return what is to be known of points of problems with the same features.
+
+    With ``partial``, a time limit may leave scores unknown.
+    """
+    raise TypeError(f"no certificate knows {type(features).__name__}")
+
+
+# ------------------------------------------------------------------- rows of numbers
+
+
+_FAR = 30.0  # from 0, in standard deviations of a column
+
+
+class LinearEvaluation(NamedTuple):
+    """A point of a linear problem with rows measured from a centre.
+
+    w·x + b = w·(x − centre) + (b + w·centre), and Σβx = Σβ(x − centre) where Σβ = 0.
+    """
+
+    problem: LinearProblem
+    w: Floats
+    beta: Floats
+    centre: Floats
+    scores: Bounded
+    weights: Floats  # with that of a constant feature
+    weights_error: Floats
+    b: Floats  # the free intercept, seen from the centre; empty if there is none
+    implied: Combination  # the weights that duals imply
+    penalised: float
+    unknown: float = 0.0
+
+    @property
+    def norm2(self) -> Bounded:
+        """‖w‖²."""
+        return squared_norm(self.weights, self.weights_error)
+
+    def implied_norm2(self, off: float = 0.0) -> Bounded:
+        """Return ‖Σβφ‖²: while sums are mended no dual moves by more than a part of itself."""
+        part = 4 * off / (float(np.abs(self.beta).sum()) or 1.0)
+        return squared_norm(self.implied.value, self.implied.error + part * self.implied.size)
+
+    def products(self) -> Floats:
+        """Return w·φ(x) of each row."""
+        return np.asarray(self.scores.value + (float(self.w @ self.centre) - self.penalised))
+
+    def apart(self, p: float, q: float) -> float:
+        """Return ‖p·w − q·Σβφ‖."""
+        return float(np.linalg.norm(p * self.weights - q * self.implied.value))
+
+    def imbalance_cost(self, off: Floats) -> float:
+        """Return what D loses at most while one side is scaled down until Σβ = 0 exactly."""
+        moved, beta, implied = float(off.sum()), self.beta, self.implied
+        if not moved > 0:
+            return 0.0
+        lighter = min(float(beta[beta > 0].sum()), -float(beta[beta < 0].sum()))
+        if not lighter > moved:
+            return np.inf if lighter > 0 else 0.0
+        part = 1.01 * moved / lighter
+        gained = float(np.abs(self.problem.loss.target * beta).sum())
+        bent = float(np.abs(implied.value) @ implied.size)
+        return part * (gained + bent + part * float(implied.size @ implied.size))
+
+    def store(self, b: Floats) -> tuple[Floats, Floats]:
+        """Return intercepts as a model stores them, and these again as seen from the centre."""
+        stored = np.array([exact_sum(float(each), -self.w, self.centre) for each in b])
+        return stored, np.array([exact_sum(float(each), self.w, self.centre) for each in stored])
+
+    def with_caveats(self, certificate: Certificate) -> Certificate:
+        """Return the certificate: there is nothing against rows of numbers."""
+        return certificate
+
+
+@evaluate.register
+def _(
+    features: LinearFeatures, claims: list[Claim], *, partial: bool = False
+) -> list[LinearEvaluation]:
+    """Compute the scores of points, and the weights that feasible duals imply."""
+    del partial  # a pass over the rows takes little
+    return [_evaluate_linear(features, *claim) for claim in claims]
+
+
+def _evaluate_linear(
+    features: LinearFeatures, problem: LinearProblem, point: Point, beta: Floats
+) -> LinearEvaluation:
+    centre, w = centre_of(features, free=len(problem.totals) > 0), point.w
+    scores, implied = passed(features.X, w, beta, centre)
+    weights, error = w, np.zeros(len(w))
+    b = np.array([exact_sum(float(point.b), w, centre)] if len(problem.totals) else [])
+    own = float(point.b) if features.constant else 0.0
+    if features.constant:
+        shifted = scores.value + own
+        scores = Bounded(shifted, scores.error + EPS * (np.abs(shifted) + abs(own)))
+        weights = features.join(w, own)
+        error = np.append(error, EPS * abs(weights[-1]))
+        implied = _with_constant(implied, features.constant, beta)
+    return LinearEvaluation(problem, w, beta, centre, scores, weights, error, b, implied, own)
+
+
+def _with_constant(implied: Combination, constant: float, beta: Floats) -> Combination:
+    """Return the weights that duals imply, with that of a constant feature."""
+    size, summed = float(np.abs(beta).sum()), total(beta)
+    return Combination(
+        np.append(implied.value, constant * summed.value),
+        np.append(implied.error, constant * (summed.error + EPS * size)),
+        np.append(implied.size, constant * size),
+    )
+
+
+def centre_of(features: LinearFeatures, *, free: bool) -> Floats:
+    """Return a point to measure rows from: 0, unless rounding would swamp differences there."""
+    X = features.X
+    if sp.issparse(X) or not free:
+        return np.zeros(X.shape[1])
+    some = np.asarray(X[:: max(1, X.shape[0] >> 12)], dtype=np.float64)
+    middle, spread = some.mean(axis=0), some.std(axis=0)
+    return middle if (np.abs(middle) > _FAR * spread).any() else np.zeros(X.shape[1])
+
+
+# ------------------------------------------------------------------- kernel values
+#
+# With f = Σ aᵢ K(xᵢ, ·) the weights are w = Σ aᵢ φ(xᵢ) in feature space: scores Ka, ‖w‖² = aᵀKa.
+#
+# Weak duality needs ‖w − v‖² ≥ 0, so a kernel that is not positive semidefinite is never certified:
+# its dual is reported as −∞. If positive semidefiniteness is unknown, it is tested on the training
+# Gram matrix.
+
+
+_MOST_TESTED = 3000  # rows whose matrix is factorised to test the kernel: a second
+_MOST_TESTED_IN_TIME = 1000  # the same under a time limit: a moment
+
+
+class KernelEvaluation(NamedTuple):
+    """A point of a kernel problem."""
+
+    problem: KernelProblem
+    rows: PreparedRows
+    weights: "Expansion"
+    implied: "Expansion"
+    b: Floats
+    scores: Bounded
+    norm2: Bounded
+    unknown: Floats
+    penalised: float = 0.0
+
+    def implied_norm2(self, off: float = 0.0) -> Bounded:
+        """Return ‖Σβφ‖², whose length changes by the longest row times ``off`` at most."""
+        value, error = self.implied.norm2
+        moved, length = off * self.implied.longest, np.sqrt(max(value + error, 0.0))
+        return Bounded(value, error + moved * (2 * length + moved))
+
+    def products(self) -> Floats:
+        """Return w·φ(x) of each row."""
+        return np.where(self.unknown > 0, np.nan, self.scores.value)
+
+    def apart(self, p: float, q: float) -> float:
+        """Return ‖p·w − q·Σβφ‖."""
+        between = p * self.weights.coefficients - q * self.implied.coefficients
+        apart = between @ (p * self.weights.scores.value - q * self.implied.scores.value)
+        return float(np.sqrt(max(float(apart), 0.0)))
+
+    def imbalance_cost(self, off: Floats) -> float:
+        """Return what D loses at most while duals move by ``off`` in all, in each group."""
+        problem, implied = self.problem, self.implied
+        cost, size = 0.0, (np.abs(implied.scores.value) + implied.unknown)[problem.row]
+        for g, moved in enumerate(off):
+            members = problem.groups == g
+            pull = np.abs(problem.loss.target[members]) + size[members]
+            cost += moved * (1.01 * float(pull.max(initial=0.0)) + problem.loss.epsilon)
+        return cost + (float(off.sum()) * implied.longest) ** 2
+
+    def store(self, b: Floats) -> tuple[Floats, Floats]:
+        """Return the intercepts, which are stored as they are."""
+        return b, b
+
+    def with_caveats(self, certificate: Certificate) -> Certificate:
+        """Return the certificate with what is known against the kernel, and what was left out."""
+        missing = np.count_nonzero(self.unknown)
+        if missing and not certificate.caveat:
+            caveat = (
+                f"there was no time for the scores of {missing} of {len(self.unknown)} rows, which "
+                "are bounded by ‖w‖√K(x, x) instead: the true gap is smaller"
+            )
+            certificate = dataclasses.replace(certificate, caveat=caveat)
+        gram = self.problem.features.gram
+        return with_caveats(certificate, gram.kernel, self.rows, gram.prepared.dtype)
+
+
+@evaluate.register
+def _(
+    features: KernelFeatures, claims: list[Claim], *, partial: bool = False
+) -> list[KernelEvaluation]:
+    """Compute the functions that weights and duals are the coefficients of, in one pass."""
+    prepared = features.gram.exact[features.rows]
+    columns: list[Floats] = []
+    for each in claims:
+        columns += (each.point.w, each.problem.by_row(each.beta))
+    found = expansions(features.gram.kernel, prepared, np.column_stack(columns), partial=partial)
+    evaluated = []
+    for each, weights, implied in zip(claims, found[::2], found[1::2], strict=True):
+        shape = each.problem.totals.shape
+        b = np.broadcast_to(np.asarray(each.point.b, dtype=np.float64), shape).copy()
+        evaluated.append(
+            KernelEvaluation(
+                each.problem, prepared, weights, implied, b,
+                weights.scores, weights.norm2, weights.unknown,
+            )
+        )  # fmt: skip
+    return evaluated
+
+
+class Expansion(NamedTuple):
+    """A function Σ aⱼK(xⱼ, ·) on the rows it is made of, with bounds on all errors."""
+
+    coefficients: Floats
+    scores: Bounded  # 0 where they are not known
+    norm2: Bounded  # a bound from above where not all scores are known
+    longest: float  # the largest √K(x, x)
+    unknown: Floats  # what no |score| exceeds that is not known, 0 for all others
+
+
+def expansions(
+    kernel: Kernel, rows: PreparedRows, coefficients: Floats, *, partial: bool = False
+) -> list[Expansion]:
+    """Return the functions with these coefficients, one per column.
+
+    With ``partial``, a time limit may leave scores unknown, those of rows without a coefficient
+    first. As |f(x)| ≤ ‖w‖√K(x, x), there is a bound on them, and on ‖w‖² = Σ aⱼf(xⱼ): with A the
+    sum over known scores, and S = Σ |aⱼ|√K(xⱼ, xⱼ) over the others, ‖w‖² ≤ A + S‖w‖.
+
+    A kernel value is off by ε(r(x) + r(x′))√(K(x, x)K(x′, x′)) at most (``Kernel.rounding``); sums
+    over the columns of a tile, and over tiles, are off by an ε for each term.
+    """
+    rows = kernel.sharpened(rows)
+    some, place = np.unique(coefficients, axis=1, return_inverse=True)
+    some = np.ascontiguousarray(some)
+    used = np.flatnonzero(some.any(axis=1))
+    lengths = 1.001 * np.sqrt(np.maximum(kernel.diag(rows).astype(np.float64), 0.0))
+    off = np.asarray(kernel.rounding(rows), dtype=np.float64)
+    scores, sizes = np.zeros((2, *some.shape))
+    if len(used):
+        order = np.argsort(~some.any(axis=1), kind="stable")
+        scores[order], sizes[order] = kernel.dot_with_magnitudes(
+            rows[order], rows[used], some[used], partial=partial
+        )
+    count = half(min(len(used), TILE_COLUMNS) + len(used) // TILE_COLUMNS) + 4
+    found = []
+    missing = np.isnan(scores[:, 0])
+    scores[missing], sizes[missing] = 0.0, 0.0
+    for a, value, size in zip(some.T, scores.T, sizes.T, strict=True):
+        long = np.abs(a) * lengths
+        error = count * size + lengths * (off * float(long.sum()) + float(long @ off))
+        known = Bounded(value, np.where(missing, 0.0, EPS * error))
+        norm2 = total(a * value, np.abs(a) * known.error + EPS * np.abs(a * value))
+        unknown = np.zeros(len(a))
+        if missing.any():
+            most = max(norm2.value + norm2.error, 0.0)
+            rest = 1.001 * float(long[missing].sum())
+            length = 1.001 * 0.5 * (rest + np.sqrt(rest * rest + 4 * most))
+            norm2, unknown = Bounded(length * length, 0.0), length * lengths * missing
+        found.append(Expansion(a, known, norm2, float(lengths.max(initial=0.0)), unknown))
+    return [found[k] for k in place]
+
+
+def with_caveats(
+    certificate: Certificate, kernel: Kernel, rows: PreparedRows, given: npt.DTypeLike
+) -> Certificate:
+    """Return the certificate with what is known against the kernel.
+
+    ``given`` is the type that rows, or a matrix of kernel values, came in.
+    """
+    if kernel.psd:
+        return certificate
+    tested = min(len(rows), _MOST_TESTED if np.isinf(clock.limit().end) else _MOST_TESTED_IN_TIME)
+    sample = np.linspace(0, len(rows) - 1, tested).astype(np.int64)
+    refuted = f"{kernel!r} is not positive semidefinite, so that the dual bounds nothing"
+    try:
+        if kernel.psd is None and _is_gram(kernel, rows[sample], given):
+            assumed = f"this takes {kernel!r} for positive semidefinite, as tested on {tested} rows"
+            caveat = certificate.caveat or (assumed if tested < len(rows) else "")
+            return dataclasses.replace(certificate, caveat=caveat)
+    except clock.OutOfTimeError:
+        refuted = f"there was no time to see whether {kernel!r} is positive semidefinite"
+    return dataclasses.replace(certificate, dual=-np.inf, distance_bound=np.inf, caveat=refuted)
+
+
+def _is_gram(kernel: Kernel, rows: PreparedRows, given: npt.DTypeLike) -> bool:
+    """Return whether the matrix is symmetric and positive semidefinite, but for rounding."""
+    clock.check()
+    K = kernel.block(rows, rows[:])  # two objects, so that both triangles are computed
+    eps = float(np.finfo(np.dtype(given)).eps)
+    if asymmetry(K) > np.sqrt(eps):
+        return False
+    K = 0.5 * (K.astype(np.float64) + K.T)
+    # No eigenvalue is larger than the largest sum of a row.
+    largest = float(np.abs(K).sum(axis=1).max())
+    K[np.diag_indices(len(K))] += 2 * len(K) * eps * largest + np.finfo(np.float64).tiny
+    try:
+        scipy.linalg.cholesky(K, lower=True, overwrite_a=True, check_finite=False)
+    except scipy.linalg.LinAlgError:
+        return False
+    return True
+
+
+# ------------------------------------------------------------------- what is concluded
 
 
 @dataclass(frozen=True)
@@ -45,53 +437,43 @@ class Dual:
     imbalance: float
 
 
-def certify_quadratic(
-    problem: Problem[Any], point: Point, *, keep_intercept: bool = False
-) -> Certificate:
-    """Return the certificate of a point (w, b, beta) for a problem with penalty ½‖w‖².
-
-    Free intercepts are replaced by the best ones for the weights, unless they are to be kept.
-    """
-    return _certified([problem], [point], keep_intercept=keep_intercept)[0][0]
-
-
 def certify_many(
-    problems: list[Problem[Any]], points: list[Point]
-) -> list[tuple[Certificate, Seen]]:
-    """Return the certificates of points of problems with the same features, in one pass."""
-    return _certified(problems, points)
-
-
-def _certified(
     problems: list[Problem[Any]], points: list[Point], *, keep_intercept: bool = False
-) -> list[tuple[Certificate, Seen]]:
-    repaired = [
-        within_groups(problem.loss, point.beta, problem.groups, problem.totals)
-        for problem, point in zip(problems, points, strict=True)
-    ]
-    claims = [
-        Claim(problem, point, beta)
-        for problem, point, (beta, _) in zip(problems, points, repaired, strict=True)
-    ]
+) -> list[tuple[Certificate, Evaluation]]:
+    """Return the certificates of points of problems with the same features, in one pass.
+
+    The penalty is ½‖w‖². Free intercepts are replaced by the best ones for the weights, unless they
+    are to be kept.
+    """
+    claims, changes = [], []
+    for problem, point in zip(problems, points, strict=True):
+        beta, change = within_groups(problem.loss, point.beta, problem.groups, problem.totals)
+        claims.append(Claim(problem, point, beta))
+        changes.append(change)
     found = []
-    seen_all = see(problems[0].features, claims, partial=True)
-    for each, seen, (_, infeasibility) in zip(claims, seen_all, repaired, strict=True):
-        problem, beta, norm2 = each.problem, each.beta, seen.norm2
+    evaluations = evaluate(problems[0].features, claims, partial=True)
+    for each, evaluated, infeasibility in zip(claims, evaluations, changes, strict=True):
+        problem, beta, norm2 = each.problem, each.beta, evaluated.norm2
         length = np.sqrt(max(float(norm2.value), 0.0))
         dual = Dual(
             beta,
             infeasibility,
-            seen.implied_norm2(),
-            seen.apart(1.0, 1.0) / (length if length > 0 else 1.0),
-            seen.imbalance_cost(imbalances(beta, problem.groups, problem.totals)),
+            evaluated.implied_norm2(),
+            evaluated.apart(1.0, 1.0) / (length if length > 0 else 1.0),
+            evaluated.imbalance_cost(imbalances(beta, problem.groups, problem.totals)),
         )
-        certificate = assembled(problem, seen, norm2, dual, keep_intercept=keep_intercept)
-        found.append((seen.doubted(certificate), seen))
+        certificate = conclude(problem, evaluated, norm2, dual, keep_intercept=keep_intercept)
+        found.append((evaluated.with_caveats(certificate), evaluated))
     return found
 
 
-def assembled(
-    problem: Problem[Any], seen: Seen, norm2: Bounded, dual: Dual, *, keep_intercept: bool
+def conclude(
+    problem: Problem[Any],
+    evaluated: Evaluation,
+    norm2: Bounded,
+    dual: Dual,
+    *,
+    keep_intercept: bool,
 ) -> Certificate:
     """Return the certificate.
 
@@ -99,44 +481,38 @@ def assembled(
     ----------
     problem : Problem
         What was solved.
-    seen, norm2 : Seen, Bounded
+    evaluated, norm2 : Evaluation, Bounded
         The point, and twice the penalty of its weights.
     dual : Dual
         What its duals prove.
     keep_intercept : bool
         Take the primal at the point's own intercepts, rather than at the best ones.
     """
-    row, unknown = problem.row, np.broadcast_to(seen.unknown, len(problem))
-    scores = Bounded(seen.scores.value[row], seen.scores.error[row])
-    primal = Primal(scores, norm2, seen.b, unknown[row])
-    best = seen.b
+    row, unknown = problem.row, np.broadcast_to(evaluated.unknown, len(problem))
+    bounded = Bounded(evaluated.scores.value[row], evaluated.scores.error[row])
+    primal = Primal(bounded, norm2, evaluated.b, unknown[row])
+    stored, best = evaluated.b, evaluated.b
     if len(problem.totals):  # what the intercepts will be once a model has stored them
-        found = best_intercepts(problem, primal)
-        best = np.array([seen.inside(seen.outside(float(b))) for b in found])
-    own = seen.b if keep_intercept else best
+        stored, best = evaluated.store(best_intercepts(problem, primal))
+    own = evaluated.b if keep_intercept else best
     value = _objective(problem, primal, own)
     least = value if np.array_equal(own, best) else _objective(problem, primal, best)
     bound = dual_objective(problem.loss, dual)
     proved = min(value.value + value.error, least.value + least.error) - (bound.value - bound.error)
-    stored = [seen.outside(float(b)) for b in best]
+    scores = primal.scores.value + by_variable(problem.groups, own)
+    known = not np.any(primal.unknown)
     return Certificate(
         value.value,
         bound.value,
         dual.infeasibility,
         dual.drift,
-        _violation(problem, primal, by_variable(problem.groups, own), dual.beta),
+        kkt_violation(problem.loss, scores, dual.beta) if known else np.inf,
         float(np.sqrt(2 * max(proved, 0.0))),
-        stored[0] if stored else seen.penalised,
+        float(stored[0]) if len(stored) else evaluated.penalised,
         intercept_cost=max(value.value - least.value, 0.0) if np.isfinite(least.value) else 0.0,
-        intercepts=tuple(stored),
+        intercepts=tuple(stored.tolist()),
         rounding=relative_rounding(value, bound),
     ).resolved()
-
-
-def _violation(problem: Problem[Any], primal: Primal, offset: Floats, beta: Floats) -> float:
-    if np.any(primal.unknown):
-        return np.inf
-    return kkt_violation(problem.loss, primal.scores.value + offset, beta)
 
 
 def relative_rounding(value: Bounded, bound: Bounded) -> float:
@@ -157,7 +533,9 @@ def _objective(problem: Problem[Any], primal: Primal, b: Floats) -> Bounded:
     off += EPS * np.where((primal.scores.value != 0) & (offset != 0), np.abs(scores), 0.0)
     if totals.any():  # a model of a ν-form is divided by its margin before it is stored
         off += 2 * EPS * (np.abs(scores) + np.abs(offset))
-    each = _within(loss, scores, primal.unknown)
+    each = losses.values(loss, scores + primal.unknown)
+    if np.any(primal.unknown):  # the largest loss on the interval that a score is known to lie in
+        each = np.maximum(each, losses.values(loss, scores - primal.unknown))
     steep = losses.steepest(loss, scores, primal.unknown + off)
     fitted = total(each, steep * off + 4 * EPS * each)
     pulled = total(totals * b, EPS * np.abs(totals * b))
@@ -165,13 +543,6 @@ def _objective(problem: Problem[Any], primal: Primal, b: Floats) -> Bounded:
     size = 0.5 * abs(primal.norm2.value) + abs(fitted.value) + abs(pulled.value)
     error = 0.5 * primal.norm2.error + fitted.error + pulled.error + 2 * EPS * size
     return Bounded(value, error) if np.isfinite(value) else Bounded(np.inf, np.inf)
-
-
-def _within(loss: Loss, scores: Floats, off: Floats | float) -> Floats:
-    """Return the largest loss on the interval of so much to either side of each score."""
-    if not np.any(off):
-        return losses.values(loss, scores)
-    return np.maximum(losses.values(loss, scores - off), losses.values(loss, scores + off))
 
 
 def dual_objective(loss: Loss, dual: Dual) -> Bounded:

@@ -16,8 +16,7 @@ import scipy.sparse as sp
 
 from maxmargin._typing import Floats
 from maxmargin.certificates.certificate import Certificate
-from maxmargin.certificates.quadratic import Dual, assembled
-from maxmargin.certificates.seen import Claim, LinearSeen, see
+from maxmargin.certificates.quadratic import Claim, Dual, LinearEvaluation, conclude, evaluate
 from maxmargin.problems.duality import imbalances, within_groups
 from maxmargin.problems.problem import Intercept, LinearProblem, Point
 from maxmargin.problems.rounding import (
@@ -76,7 +75,7 @@ def certify_sparse(
     """
     penalty = _Penalty(problem.l1_ratio, 1.0 - problem.l1_ratio)
     seen, beta, implied, infeasibility = _feasible(problem, point, penalty)
-    # ``assembled`` takes half of these, as it would of squared norms.
+    # ``conclude`` takes half of these, as it would of squared norms.
     paid = penalty.value(seen.weights, seen.weights_error)
     owed = penalty.conjugate(implied.value, implied.error)
     off = imbalances(beta, problem.groups, problem.totals)
@@ -88,7 +87,7 @@ def certify_sparse(
         seen._replace(beta=beta, implied=implied).imbalance_cost(off) / (penalty.l2 or 1.0),
     )
     twice = Bounded(2 * paid.value, 2 * paid.error)
-    certificate = assembled(problem, seen, twice, dual, keep_intercept=keep_intercept)
+    certificate = conclude(problem, seen, twice, dual, keep_intercept=keep_intercept)
     bound = certificate.distance_bound / np.sqrt(penalty.l2) if penalty.l2 > 0 else np.inf
     return replace(certificate, distance_bound=float(bound))
 
@@ -101,7 +100,7 @@ def feasible_duals(problem: LinearProblem, point: Point) -> Floats:
 
 def _feasible(
     problem: LinearProblem, point: Point, penalty: _Penalty
-) -> tuple[LinearSeen, Floats, Combination, float]:
+) -> tuple[LinearEvaluation, Floats, Combination, float]:
     """Return the point, feasible duals with what they imply, and the change made.
 
     Where l2 is 0, no |v| may be above l1, also not by what it may be off.
@@ -132,8 +131,8 @@ def _feasible(
     return _seen(problem, point, none), none, Combination(*np.zeros((3, len(size)))), 1.0
 
 
-def _seen(problem: LinearProblem, point: Point, beta: Floats) -> LinearSeen:
-    seen: LinearSeen = see(problem.features, [Claim(problem, point, beta)])[0]
+def _seen(problem: LinearProblem, point: Point, beta: Floats) -> LinearEvaluation:
+    seen: LinearEvaluation = evaluate(problem.features, [Claim(problem, point, beta)])[0]
     return seen
 
 
@@ -150,7 +149,7 @@ def _settled(problem: LinearProblem, beta: Floats) -> Floats:
     return beta
 
 
-def _moved(seen: LinearSeen, change: Floats) -> Floats:
+def _moved(seen: LinearEvaluation, change: Floats) -> Floats:
     """Return how far, at most, a change of one dual moves what duals imply."""
     move = np.zeros(len(seen.implied.value))
     for i in np.flatnonzero(change):
@@ -174,16 +173,22 @@ def _sharpened(
 ) -> Combination:
     """Return what duals imply with exact sums where rounding might put it out of range."""
     value, error = implied.value.copy(), implied.error.copy()
-    d = problem.features.X.shape[1]
+    X, constant, d = problem.features.X, problem.features.constant, problem.features.X.shape[1]
     columns = np.flatnonzero((np.abs(value) + error > penalty.l1)[:d])
-    if len(columns) * len(beta) > _MOST_EXACT:
+    rows = np.flatnonzero(beta)
+    if len(columns) * len(rows) > _MOST_EXACT:
         return implied
-    for j in columns:
-        column = problem.features.X[:, [j]]
-        column = np.ravel(column.toarray() if sp.issparse(column) else column).astype(np.float64)
-        value[j] = exact_sum(0.0, column, beta)
+    some = X[rows][:, columns].astype(np.float64)
+    if sp.issparse(some):
+        some = some.tocsc()
+    for k, j in enumerate(columns):
+        if sp.issparse(some):
+            entries = slice(some.indptr[k], some.indptr[k + 1])
+            value[j] = exact_sum(0.0, some.data[entries], beta[rows[some.indices[entries]]])
+        else:
+            value[j] = exact_sum(0.0, some[:, k], beta[rows])
         error[j] = EPS * abs(value[j])
-    if len(value) > d:  # the weight of a penalized intercept
-        value[d] = problem.features.constant * math.fsum(beta.tolist())
+    if constant:
+        value[d] = constant * math.fsum(beta.tolist())
         error[d] = EPS * abs(value[d])
     return Combination(value, error, implied.size)

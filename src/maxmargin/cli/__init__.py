@@ -83,33 +83,20 @@ def warm_up_command(alone: bool, last_first: bool) -> None:
     maintain. Two processes do them in opposite orders: a loop that both need is compiled once.
     """
     logging.getLogger("maxmargin").setLevel(logging.ERROR)  # compiling is no news here
-    second = None if alone else _start_second(not last_first)
-    jobs = [_try_bundled_data, _fit_kernel_machine]
-    for job in reversed(jobs) if last_first else jobs:
+    command = [sys.executable, "-m", "maxmargin", "warm-up", "--alone"]
+    if not last_first:
+        command.append("--last-first")
+    nothing = subprocess.DEVNULL
+    second = None if alone else subprocess.Popen(command, stdin=nothing, stdout=nothing)
+    # What ./try needs for most files. The rest (searches among thousands of rows, sparse rows,
+    # perceptrons) would double the work, and is compiled when it is first used.
+    for job in ("fit", "try") if last_first else ("try", "fit"):
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            job()
+            if job == "try":
+                main(["try", "--no-report"], standalone_mode=False)
+            else:
+                X, y = mm.datasets.circles(200, random_state=0)
+                mm.SVC().fit(X, y).predict(X)
     if second is not None:
         second.wait()
-
-
-def _start_second(last_first: bool) -> "subprocess.Popen[bytes]":
-    order = ["--last-first"] if last_first else []
-    return subprocess.Popen(
-        [sys.executable, "-m", "maxmargin", "warm-up", "--alone", *order],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-    )
-
-
-# What ./try needs for most files. The rest (searches among thousands of rows, sparse rows,
-# perceptrons) would double the work, and is compiled when it is first used.
-
-
-def _try_bundled_data() -> None:
-    main(["try", "--no-report"], standalone_mode=False)
-
-
-def _fit_kernel_machine() -> None:
-    X, y = mm.datasets.circles(200, random_state=0)
-    mm.SVC().fit(X, y).predict(X)

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 PIPE_WIDTH = 100
 REPORT = "maxmargin-report"
 MODEL = ".joblib"
-OPTIONS = {"max_time": "--time"}  # parameters by their names on the command line
 DIAGNOSED, FITTED = 0.5, 0.35  # shares of --time; the search takes what its rows take
 HURRIED = 0.25  # of the work that follows, if not even the diagnosis was finished in time
 LEAST = 0.1  # share of --time that a fit gets in any case
@@ -57,8 +56,8 @@ MAP_FEATURES = (50, 1000)
 MAP_WIDTHS, MAP_COSTS = (1.0, 0.25), (1.0, 16.0)  # times those of the kernel machine
 SAMPLED_ROWS = 15_000  # of a kernel machine that is fitted to a part of the rows
 SLOW_ROWS = 1500  # rows of networks and neighbours that fit into a second
-_MATRIX = 8  # classes of a confusion matrix that fits on a screen
-_CONFUSIONS = 5  # listed if there are more
+MATRIX_CLASSES = 8  # whose confusion matrix fits on a screen
+CONFUSIONS = 5  # listed if there are more
 MANY_CLASSES = 10
 MOSTLY = 0.9  # share of nonzero cells above which zeros are not mentioned
 # Above this density a dense array is smaller than a sparse one, and faster.
@@ -81,26 +80,20 @@ class Trial:
 
 
 class TrialRows(NamedTuple):
-    """A training and a test part."""
+    """A training and a test part; ``numbers`` say where rows are in the file."""
 
     X_train: Any
     X_test: Any
     y_train: Any
     y_test: Any
     numbers_train: Any
-    """Where the rows are in the file, as ``Labelled.numbers``."""
     numbers_test: Any
-
-    def first(self, count: int) -> "TrialRows":
-        """Return the first rows of the training part, a random sample, with the same test part."""
-        X, y, numbers = (part[:count] for part in (self.X_train, self.y_train, self.numbers_train))
-        return self._replace(X_train=X, y_train=y, numbers_train=numbers)
 
 
 def run(trial: Trial) -> None:
     """Do the whole job; bad input ends in a sentence, not a traceback."""
     try:
-        _Run(trial).run()
+        _TrialRun(trial).run()
     except MemoryError as too_large:
         raise click.ClickException(
             f"not enough memory for this data ({too_large or 'no details'}); "
@@ -112,7 +105,7 @@ def run(trial: Trial) -> None:
         raise click.ClickException(str(bad_input)) from bad_input
 
 
-class _Run:
+class _TrialRun:
     """One trial: what is asked for, where it is printed, and what is known so far."""
 
     def __init__(self, trial: Trial) -> None:
@@ -138,7 +131,7 @@ class _Run:
         X = parts.X_train if data.prepare is None else data.prepare.fit_transform(parts.X_train)
         if X.shape[1] != data.X.shape[1]:
             self.console.print(
-                f"The {data.X.shape[1]} columns learnt from become {X.shape[1]} of numbers."
+                f"The {data.X.shape[1]} columns become {X.shape[1]} columns of numbers."
             )
         self.X, self.y, clock = X, parts.y_train, Clock(trial.max_time)
         self._diagnose(data)
@@ -150,16 +143,17 @@ class _Run:
         whole = model if data.prepare is None else make_pipeline(data.prepare, *_steps(model))
         self._fit(whole, model, count, clock)
         with self.console.status("predicting …"):
-            context = _make_context(whole, parts.first(count), data, trial, search)
+            context = _make_context(whole, parts, count, data, trial, search)
         self._print_figures(context)
-        self._print_certificate(_steps(whole)[-1])
+        self._print_heading("Certificate")
+        machine = _steps(whole)[-1]
+        nothing = f"None: {type(machine).__name__} does not prove how good its fit is."
+        self._print(str(getattr(machine, "certificate_", nothing)))
         if not trial.no_report:
             self._print_heading("Report")
             with self.console.status("drawing …"):
                 message = _write_report(context, data, trial, self.diagnosis)
             self._print(message)
-
-    # --------------------------------------------------------------- printing
 
     def _print_heading(self, heading: str) -> None:
         self.console.print(f"\n[bold]{heading}[/bold]")
@@ -182,48 +176,6 @@ class _Run:
         self.console.print(grid)
         self.console.print()
 
-    def _print_figures(self, context: "Context") -> None:
-        """Print the figures of the test and of the training rows, as the report has them."""
-        from maxmargin.reports.quality import quality_of
-
-        self._print_heading("How good is it?")
-        test, train = (quality_of(part, context.machine) for part in context.parts)
-        seen = {figure.name: figure for figure in train.figures()}
-        grid = Table.grid(padding=(0, 2))
-        grid.add_row("", "test rows", "95 % interval", "training rows", style="bold")
-        for figure in test.figures():
-            grid.add_row(figure.name, str(figure), figure.interval, str(seen.get(figure.name, "")))
-        self._print(grid)
-        for part in context.parts:
-            if part.sampled:
-                self._print(f"({part.sampled}.)")
-        self._print("")
-        self._print_confusions(test)
-
-    def _print_confusions(self, quality: Any) -> None:
-        """Print which class is taken for which: a matrix, or the most frequent mistakes."""
-        labels = [str(label)[:20] for label in quality.labels]
-        if len(labels) <= _MATRIX:
-            grid = Table.grid(padding=(0, 2))
-            grid.add_row("", *(f"says {label}" for label in labels), style="bold")
-            for label, counts in zip(labels, quality.counts, strict=True):
-                grid.add_row(f"is {label}", *map(str, counts))
-            self._print(grid)
-            return
-        pairs = quality.confusions(_CONFUSIONS)
-        listed = ", ".join(f"{labels[i]} as {labels[j]}: {quality.counts[i, j]}" for i, j in pairs)
-        self._print(
-            f"Most frequent mistakes (a row of the first is called the second): {listed or 'none'}."
-        )
-
-    def _print_certificate(self, machine: Any) -> None:
-        self._print_heading("Certificate")
-        certificate = getattr(machine, "certificate_", None)
-        nothing = f"none: {type(machine).__name__} does not prove how good it is."
-        self._print(nothing if certificate is None else str(certificate))
-
-    # --------------------------------------------------------------- the steps
-
     def _diagnose(self, data: Labelled) -> None:
         import maxmargin as mm
 
@@ -242,8 +194,11 @@ class _Run:
         self._print(str(found).replace("max_time", "--time"))
         # If the time ran out, the rungs that were not asked say so.
         self.late = any("the time ran out" in rung.answer for rung in found.rungs if not rung.ran)
-        # The seconds that work is planned for: fewer if the diagnosis ran out of time.
+        # The seconds that work is planned for, and the rows that a search learns from.
         self.seconds = self.trial.max_time * (HURRIED if self.late else 1.0)
+        self.searched_rows = int(SEARCHED_ROWS * min(1.0, math.sqrt(self.seconds / 30)))
+
+    # --------------------------------------------------------------- the model
 
     def _search_around(self) -> tuple[Any, Any]:
         """Return the best model around the one that is recommended, and the search that found it.
@@ -253,10 +208,10 @@ class _Run:
         self._print_heading("Search")
         models = [self.diagnosis.recommend()]
         if not _make_grid(models[0]):
-            self._print(f"{_name(models[0])} has no C: nothing to search for.")
+            self._print(f"{_name(models[0])} has no C, so there is nothing to search for.")
             return models[0], None
         X, y, cv = self.X, self.y, None
-        if len(y) > self._count_searched_rows():
+        if len(y) > self.searched_rows:
             X, y, cv = self._draw_sample()
         tried = {offer.rung for offer in self.diagnosis.alternatives if offer.score is not None}
         compared = self.diagnosis.verdict == "linearly separable" or "kernels" in tried
@@ -297,21 +252,18 @@ class _Run:
         )
         return search
 
-    def _count_searched_rows(self) -> int:
-        return int(SEARCHED_ROWS * min(1.0, math.sqrt(self.seconds / 30)))
-
     def _draw_sample(self) -> tuple[Any, Any, Any]:
         """Return some rows, their labels, and a split into rows to fit to and rows to score on."""
         from maxmargin.diagnosis.inputs import draw_rows
 
         n, rng = len(self.y), np.random.default_rng(self.trial.seed)
         classes = np.unique(self.y, return_inverse=True)[1]
-        learnt = draw_rows(classes, min(self._count_searched_rows(), n // 2), rng)
+        learnt = draw_rows(classes, min(self.searched_rows, n // 2), rng)
         others = np.setdiff1d(np.arange(n), learnt)
         held_out = others[draw_rows(classes[others], SCORED_ON * len(learnt), rng)]
         some = np.concatenate([learnt, held_out])
-        places = np.arange(len(some))
-        return self.X[some], self.y[some], [(places[: len(learnt)], places[len(learnt) :])]
+        split = np.split(np.arange(len(some)), [len(learnt)])
+        return self.X[some], self.y[some], [split]
 
     def _choose_affordable(self, model: Any) -> tuple[Any, int]:
         """Return the model and how many rows to fit it to: all that can be done within --time.
@@ -340,7 +292,7 @@ class _Run:
             self._print(f"{message}: these features and a plane replace it.")
             return mapped, n
         count = int(min(n, SAMPLED_ROWS, math.sqrt(KERNEL_WORK * seconds / (d + 30))))
-        count = max(count, min(n, self._count_searched_rows()))
+        count = max(count, min(n, self.searched_rows))
         self._print(f"{message}: the kernel is kept, and fitted to {count} of the rows.")
         return kernel, count
 
@@ -352,12 +304,6 @@ class _Run:
         """
         scoring = self.diagnosis.scoring
         X, y, ((learnt, others),) = self._draw_sample()
-        scorer = get_scorer(scoring)
-
-        def fit_and_score(model: Any) -> float:
-            fitted = clone(model).fit(X[learnt], y[learnt])
-            return float(scorer(fitted, X[others], y[others]))
-
         count = int(np.clip(math.sqrt(MAP_WORK * seconds / len(self.y)), *MAP_FEATURES))
         maps = [
             _make_map(kernel, count, width, cost, self.trial.seed)
@@ -366,7 +312,8 @@ class _Run:
         ]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # bounded iterations: the score shows their worth
-            exact, scores = fit_and_score(kernel), [fit_and_score(model) for model in maps]
+            fitted = (clone(model).fit(X[learnt], y[learnt]) for model in (kernel, *maps))
+            exact, *scores = (get_scorer(scoring)(one, X[others], y[others]) for one in fitted)
         best = int(np.argmax(scores))
         noise = 2 * math.sqrt(exact * (1 - exact) / len(others))  # two standard errors
         message = (
@@ -398,6 +345,37 @@ class _Run:
         if reason:
             self._print(reason.replace("max_time", "--time"))
 
+    def _print_figures(self, context: "Context") -> None:
+        """Print the figures of the test and of the training rows, as the report has them."""
+        from maxmargin.reports.quality import quality_of
+
+        self._print_heading("How good is it?")
+        test, train = (quality_of(part, context.machine) for part in context.parts)
+        seen = {figure.name: figure for figure in train.figures()}
+        grid = Table.grid(padding=(0, 2))
+        grid.add_row("", "test rows", "95 % interval", "training rows", style="bold")
+        for figure in test.figures():
+            grid.add_row(figure.name, str(figure), figure.interval, str(seen.get(figure.name, "")))
+        self._print(grid)
+        for part in context.parts:
+            if part.sampled:
+                self._print(f"({part.sampled}.)")
+        self._print("")
+        # Which class is taken for which: a matrix, or the most frequent mistakes.
+        labels = [str(label)[:20] for label in test.labels]
+        if len(labels) <= MATRIX_CLASSES:
+            grid = Table.grid(padding=(0, 2))
+            grid.add_row("", *(f"says {label}" for label in labels), style="bold")
+            for label, counts in zip(labels, test.counts, strict=True):
+                grid.add_row(f"is {label}", *map(str, counts))
+            self._print(grid)
+            return
+        pairs = test.confusions(CONFUSIONS)
+        listed = ", ".join(f"{labels[i]} as {labels[j]}: {test.counts[i, j]}" for i, j in pairs)
+        self._print(
+            f"Most frequent mistakes (a row of the first is called the second): {listed or 'none'}."
+        )
+
 
 # ------------------------------------------------------------------- the rows
 
@@ -427,48 +405,44 @@ def load_rows(trial: Trial) -> Labelled:
 
 def describe_rows(X: Any, y: Any) -> Iterator[tuple[str, str]]:
     """Yield (heading, sentence) pairs about rows X with labels y."""
-    yield "rows × columns", " × ".join(map(str, X.shape)) + _describe_cells(X)
-    yield "classes", _describe_classes(y)
-
-
-def _describe_cells(X: Any) -> str:
-    """Return how many columns hold words, or cells are nonzero, and how many cells are missing."""
-    cells = X.data if sp.issparse(X) else X
+    size, cells = " × ".join(map(str, X.shape)), X.data if sp.issparse(X) else X
     if cells.dtype == object:
         words = sum(any(isinstance(cell, str) for cell in column) for column in cells.T)
         missing = np.array([[cell is None or cell != cell for cell in row] for row in cells])
-        message = f", {words} of words"
+        size += f", words in {words} column" + ("s" if words > 1 else "")
     else:
         missing = np.isnan(cells)
         nonzero = np.count_nonzero(cells) / math.prod(X.shape)
-        message = f", {nonzero:.2%} nonzero" if nonzero < MOSTLY else ""
-    return f"{message}, {missing.mean():.2%} missing" if missing.any() else message
-
-
-def _describe_classes(y: Any) -> str:
+        size += f", {nonzero:.2%} nonzero" if nonzero < MOSTLY else ""
+    yield "rows × columns", f"{size}, {missing.mean():.2%} missing" if missing.any() else size
     classes, counts = np.unique(y, return_counts=True)
-    shown = ", ".join(
-        f"{label}: {count}"
-        for label, count in list(zip(classes, counts, strict=True))[:MANY_CLASSES]
-    )
-    more = f", … ({len(classes)} in all)" if len(classes) > MANY_CLASSES else ""
-    return shown + more
+    listed = [f"{label}: {count}" for label, count in zip(classes, counts, strict=True)]
+    if len(listed) > MANY_CLASSES:
+        listed[MANY_CLASSES:] = [f"… ({len(classes)} in all)"]
+    yield "classes", ", ".join(listed)
 
 
 def split_rows(data: Labelled, trial: Trial) -> TrialRows:
     """Return a training and a test part with every class on both sides."""
     _refuse_labels(data)
-    rows = np.arange(len(data.y))
+    rows, fraction = np.arange(len(data.y)), trial.test_fraction
     try:
         train, test = train_test_split(
-            rows, test_size=trial.test_fraction, stratify=data.y, random_state=trial.seed
+            rows, test_size=fraction, stratify=data.y, random_state=trial.seed
         )
     except ValueError as impossible:
         raise click.ClickException(
-            f"cannot hold back {trial.test_fraction:.0%} of {len(rows)} rows with every class on "
-            f"both sides ({impossible}); choose another --test"
+            f"cannot hold back {fraction:.0%} of {len(rows)} rows with every class on both sides "
+            f"({impossible}); choose another --test"
         ) from impossible
-    _refuse_one_sided(data.y, train, test, trial)
+    for side, taken in (("test", test), ("training", train)):
+        absent = np.setdiff1d(data.y, data.y[taken])
+        if len(absent):
+            raise click.ClickException(
+                f"with --test {fraction:g}, no {side} row has the label {absent[0]}, which only "
+                f"{np.count_nonzero(data.y == absent[0])} of {len(rows)} rows have: choose --test "
+                "nearer to 0.5, or remove those rows."
+            )
     parts = [part[side] for part in (data.X, data.y, data.numbers) for side in (train, test)]
     return TrialRows(*parts)
 
@@ -499,19 +473,6 @@ def _refuse_labels(data: Labelled) -> None:
             "each class needs a row to train on and one to test on. "
             "Remove those rows; if the labels are measurements, this is not classification."
         )
-
-
-def _refuse_one_sided(y: Any, train: Any, test: Any, trial: Trial) -> None:
-    """Refuse a split that has all rows of a class on one side."""
-    for side, rows in (("test", test), ("training", train)):
-        absent = np.setdiff1d(y, y[rows])
-        if len(absent):
-            count = int(np.count_nonzero(y == absent[0]))
-            raise click.ClickException(
-                f"with --test {trial.test_fraction:g}, no {side} row has the label {absent[0]}, "
-                f"which only {count} of {len(y)} rows have: choose --test nearer to 0.5, or remove "
-                "those rows."
-            )
 
 
 # ------------------------------------------------------------------- models
@@ -571,25 +532,29 @@ def _title(data: Labelled, trial: Trial) -> str:
 
 
 def _make_context(
-    model: Any, parts: TrialRows, data: Labelled, trial: Trial, search: Any
+    model: Any, parts: TrialRows, count: int, data: Labelled, trial: Trial, search: Any
 ) -> "Context":
-    """Return what is printed and reported: the model, and its scores of the rows."""
+    """Return what is printed and reported: the model, and its scores of the rows.
+
+    It was fitted to the first rows of the training part, a random sample.
+    """
     # Imported here: it takes as long as everything else that is imported.
     from maxmargin.reports.context import Wording, make_context
 
-    names = data.feature_names if len(data.feature_names or ()) == data.X.shape[1] else None
     return make_context(
         model,
-        parts.X_train,
-        parts.y_train,
+        parts.X_train[:count],
+        parts.y_train[:count],
         X_test=parts.X_test,
         y_test=parts.y_test,
         search=search,
         title=_title(data, trial),
-        feature_names=names,
-        rows=parts.numbers_train,
+        feature_names=data.feature_names,
+        rows=parts.numbers_train[:count],
         rows_test=parts.numbers_test,
-        wording=Wording(data.numbered, data.label_name or "label", OPTIONS, data.remarks),
+        wording=Wording(
+            data.numbered, data.label_name or "label", {"max_time": "--time"}, data.remarks
+        ),
     )
 
 
@@ -636,9 +601,25 @@ def _write_script(context: "Context", data: Labelled, trial: Trial) -> str:
     made, count = write_code(context.model), len(context.y)
     assert context.test is not None
     some = f"[:{count}]" if count + context.test.total < len(data.y) else ""
+    reading = [
+        "from sklearn.datasets import load_breast_cancer",
+        "",
+        "data = load_breast_cancer()",
+        "X, y = data.data, data.target_names[data.target]",
+    ]
+    if trial.file is not None:
+        label = "" if trial.label is None else f", {trial.label!r}"
+        reading = [
+            "import maxmargin as mm",
+            "",
+            f"data = mm.data.read_labelled({os.path.abspath(trial.file)!r}{label})",
+            "X, y = data.X, data.y",
+        ]
+        if data.format.startswith("svmlight") and not sp.issparse(data.X):
+            reading.append("X = X.toarray()  # dense enough")
     lines = [
         *made.imports,
-        *_reading_code(data, trial),
+        *reading,
         "from sklearn.model_selection import train_test_split",
         "",
         "X_train, X_test, y_train, y_test = train_test_split(",
@@ -649,24 +630,3 @@ def _write_script(context: "Context", data: Labelled, trial: Trial) -> str:
         *figures_code(context.model, "X_test", "y_test"),
     ]
     return program(lines)
-
-
-def _reading_code(data: Labelled, trial: Trial) -> list[str]:
-    """Return the lines of the program that read the rows."""
-    if trial.file is None:
-        return [
-            "from sklearn.datasets import load_breast_cancer",
-            "",
-            "data = load_breast_cancer()",
-            "X, y = data.data, data.target_names[data.target]",
-        ]
-    label = "" if trial.label is None else f", {trial.label!r}"
-    lines = [
-        "import maxmargin as mm",
-        "",
-        f"data = mm.data.read_labelled({os.path.abspath(trial.file)!r}{label})",
-        "X, y = data.X, data.y",
-    ]
-    if data.format.startswith("svmlight") and not sp.issparse(data.X):
-        lines.append("X = X.toarray()  # dense enough")
-    return lines

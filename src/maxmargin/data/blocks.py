@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,22 +17,12 @@ _WORTH_A_THREAD = 1 << 19  # numbers read in a pass
 Found = TypeVar("Found")
 
 
-class Blocks(Protocol):
-    """Rows in blocks; what belongs to a row (its dual, its score) stays with its block."""
-
-    def map(self, step: Callable[[int, int], Found], numbers: float | None = None) -> list[Found]:
-        """Return what a step gives for each block of rows (begin, end), in their order.
-
-        ``numbers`` says how many numbers the whole pass reads, if not those of the rows.
-        """
-        ...
-
-
 class RowsInMemory:
     """Rows of an array or a CSR matrix, cut into blocks by their size alone.
 
     A block is worked through in order by one thread, so that what is summed up from the blocks, in
-    their order, is the same to the last bit whatever the number of threads.
+    their order, is the same to the last bit whatever the number of threads. What belongs to a row
+    (its dual, its score) stays with its block.
     """
 
     def __init__(self, X: Any, threads: int | None = None) -> None:
@@ -44,7 +34,11 @@ class RowsInMemory:
         self._threads = min(threads or usual_threads(), count)
 
     def map(self, step: Callable[[int, int], Found], numbers: float | None = None) -> list[Found]:
-        """Return what a step gives for each block, in order; little work is done in one go."""
+        """Return what a step gives for each block of rows (begin, end), in their order.
+
+        ``numbers`` says how many numbers the whole pass reads, if not those of the rows. Little
+        work is done in one go.
+        """
         if (self.numbers if numbers is None else numbers) < _WORTH_A_THREAD:
             return [step(0, self._n)]
         found: list[Any] = [None] * len(self._blocks)

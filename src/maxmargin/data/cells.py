@@ -224,28 +224,27 @@ _spaced = re.compile(
 
 def _point_notation(texts: list[str], delimiter: str | None) -> tuple[list[str], tuple[str, ...]]:
     """Return numbers as ``float`` reads them, and what their notation is called."""
+    joined = "\n".join(texts)
     notation: tuple[str, ...] = ()
-    if any(" " in text or "'" in text for text in texts):
+    if " " in joined or "'" in joined:
         if not all(_spaced(text) or _is_number(text) for text in texts):
             return texts, ()
         texts = [text.replace(" ", "").replace("'", "") for text in texts]
         notation = ("groups",)
     dots = any(text.count(".") > 1 for text in texts)
-    if not dots and not any("," in text for text in texts):
+    if not dots and "," not in joined:
         return texts, notation
     english = not dots and all(map(_english, texts))
     european = all(map(_european, texts))
-    if english and european:
-        english = _commas_group(texts, delimiter)
-    if english:
+    if english and (not european or _commas_group(texts, delimiter)):
         return [text.replace(",", "") for text in texts], ("comma groups",)
-    if european:
-        if any("." in text for text in texts):
-            notation = ("groups",)
-        if any("," in text for text in texts):
-            notation = (*notation, "decimal comma")
-        return [text.replace(".", "").replace(",", ".") for text in texts], notation
-    return texts, ()
+    if not european:
+        return texts, ()
+    if "." in joined:
+        notation = ("groups",)
+    if "," in joined:
+        notation = (*notation, "decimal comma")
+    return [text.replace(".", "").replace(",", ".") for text in texts], notation
 
 
 def _commas_group(texts: list[str], delimiter: str | None) -> bool:
@@ -290,12 +289,12 @@ class _Moment(NamedTuple):
     """A date whose day and month may stand in either order, or a time of day."""
 
     text: str
-    year: int | None
+    year: int | None  # None for a time of day
     parts: tuple[int, int]
     ordered: bool  # the parts are month and day; else they are what stands first and second
     time: float  # in days
 
-    def days(self, day_first: bool) -> float:
+    def value(self, day_first: bool) -> float:
         if self.year is None:
             return self.time * 24
         month, day = self.parts if self.ordered or not day_first else self.parts[::-1]
@@ -308,7 +307,7 @@ def _read_dates(texts: list[str]) -> _Read | None:
         return None
     day_first = _day_comes_first([moment for moment in moments if not moment.ordered])
     try:
-        values = [moment.days(day_first) for moment in moments]
+        values = [moment.value(day_first) for moment in moments]
     except ValueError:  # the 30th of February
         return None
     return values, ("times" if moments[0].year is None else "dates",)
@@ -352,16 +351,15 @@ def _moment(text: str) -> _Moment | None:
             parts = int(found["first"]), int(found["second_part"])
             possible = 1 <= min(parts) <= 12 and max(parts) <= 31
             return _Moment(text, year, parts, False, time) if possible else None
-        month = _month(found["name"]) if "name" in found else int(found["month"])
+        if "name" in found:  # three or more of its letters
+            start = found["name"].lower()
+            month = next((k for k, name in enumerate(_MONTHS, 1) if name.startswith(start)), 0)
+        else:
+            month = int(found["month"])
         day = datetime.date(year, month, int(found.get("day", 1))).day
         return _Moment(text, year, (month, day), True, time)
     except ValueError:  # there is no such day or time
         return None
-
-
-def _month(name: str) -> int:
-    """Return the number of a month from three or more of its letters, 0 if there is none."""
-    return next((k for k, month in enumerate(_MONTHS, 1) if month.startswith(name.lower())), 0)
 
 
 def _time(found: dict[str, str]) -> float:

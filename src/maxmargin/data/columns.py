@@ -76,16 +76,16 @@ def prepare_table(table: Table) -> Labelled:
     label, remarks = _find_label_column(table)
     y, rows = _read_labels(table, label)
     if not rows.all():
-        remarks.append(_explain_rows_left_out(table.numbers[~rows], table.numbered))
+        without = table.numbers[~rows].astype(str).tolist()
+        said = f"{len(without)} rows have no label and are left out ({table.numbered}s {{}})."
+        if len(without) == 1:
+            said = f"The row in {table.numbered} {{}} has no label and is left out."
+        remarks.append(said.format(_listed(without)))
     features = [j for j in range(len(table.columns)) if j != label]
     columns = {j: _read_column(table, j, rows) for j in features}
     kept, left_out = _choose_columns(table, columns)
     plan = _Plan({j: columns[j] for j in kept})
-    names, renamed = _name_columns(table, plan.order, len(features) > len(kept) or plan.needed)
-    if names and plan.names_collide(names):
-        names = [f"{name} (column {j + 1})" for name, j in zip(names, plan.order, strict=True)]
-        renamed.append("Columns are called by name and number, since names alone are ambiguous.")
-    explained = _explain_columns(table, {j: columns[j] for j in kept})
+    names, renamed = _name_columns(table, plan, len(kept) < len(features))
     return Labelled(
         X=plan.rows(),
         y=y,
@@ -95,7 +95,7 @@ def prepare_table(table: Table) -> Labelled:
         numbers=table.numbers[rows],
         numbered=table.numbered,
         prepare=plan.transformer(),
-        remarks=(*table.remarks, *remarks, *renamed, *left_out, *explained),
+        remarks=(*table.remarks, *remarks, *renamed, *left_out, *_explain_columns(table, plan)),
     )
 
 
@@ -176,7 +176,7 @@ def _find_label_column(table: Table) -> tuple[int, list[str]]:
     why = "The file has no header"
     if table.names:
         why = f"No column is named {_listed(LABEL_NAMES[:4], 'or')}"
-    return last, [f"{why}, so the last column, {_shown(table, last)}, is the label."]
+    return last, [f"{why}, so the last column, {_shown(table, last)}, is taken as the label."]
 
 
 def _find_other_than_last(
@@ -221,18 +221,11 @@ def _read_labels(table: Table, index: int) -> tuple[Any, Any]:
     return y, rows
 
 
-def _explain_rows_left_out(numbers: Any, numbered: str) -> str:
-    if len(numbers) == 1:
-        return f"The row in {numbered} {numbers[0]} has no label and is left out."
-    listed = _listed([str(number) for number in numbers])
-    return f"{len(numbers)} rows have no label and are left out ({numbered}s {listed})."
-
-
 # ------------------------------------------------------------------- columns left out
 
 
 _LEFT_OUT = {
-    "row": "Left out {}: a value that differs in every row names the row but does not describe it.",
+    "row": "Left out {}: values that differ in every row name rows but do not describe them.",
     "text": "Left out {}: different words in most rows are too many to learn from.",
     "constant": "Left out {}: one value only.",
     "empty": "Left out {}: no values.",
@@ -246,7 +239,7 @@ def _choose_columns(table: Table, columns: dict[int, Column]) -> tuple[list[int]
     counters = [j for j, reason in reasons.items() if reason == "row" and not columns[j].words]
     if not kept and counters:
         named = _name(table, counters)
-        return counters, [f"Kept {named}, which only counts rows, for lack of anything else."]
+        return counters, [f"Kept {named}, which only counts rows: there is nothing else."]
     remarks = [
         sentence.format(_name(table, group))
         for reason, sentence in _LEFT_OUT.items()
@@ -295,28 +288,6 @@ def _numbers_rows(column: Column, says_so: bool) -> bool:
     return different == len(values) and (span == len(values) or ascends)
 
 
-def _name_columns(
-    table: Table, kept: list[int], wanted: bool
-) -> tuple[list[str] | None, list[str]]:
-    """Return different names of the columns that are kept, and remarks on names that are new."""
-    if not table.names:
-        return [f"column {j + 1}" for j in kept] if wanted else None, []
-    names: list[str] = []
-    renamed: list[str] = []
-    for j in kept:
-        given = table.names[j] or f"column {j + 1}"
-        copies = (f"{given} ({k})" for k in count(2))
-        name = given if given not in names else next(new for new in copies if new not in names)
-        why = "its name is that of another column" if name != given else "it has no name"
-        if name != table.names[j]:
-            renamed.append(f"Column {j + 1} is called {name!r}, since {why}.")
-        names.append(name)
-    if len(renamed) > SHOWN:
-        more = f"{len(renamed) - SHOWN} more columns without a name of their own got one."
-        renamed = [*renamed[:SHOWN], more]
-    return names, renamed
-
-
 # ------------------------------------------------------------------- columns made numbers
 
 
@@ -325,35 +296,42 @@ _STEPS = ("numbers", "gaps", "two_words", "words")  # of a preparation, in the o
 
 def _step(column: Column) -> str:
     """Return the step of the preparation that a column goes through, if there are words."""
-    if column.words:
-        return "two_words" if _is_binary(column) else "words"
-    return "gaps" if np.mean(column.missing) >= MANY_MISSING else "numbers"
+    if not column.words:
+        return "gaps" if np.mean(column.missing) >= MANY_MISSING else "numbers"
+    counts = Counter(column.values.tolist())
+    # Two words, both in enough rows to be in every training part.
+    return "two_words" if len(counts) == 2 and min(counts.values()) >= RARE else "words"
 
 
 class _Plan:
     """Which columns are prepared how, and in which order they stand in X."""
 
     def __init__(self, columns: dict[int, Column]) -> None:
-        steps = {j: _step(column) for j, column in columns.items()}
-        self.order = list(columns)
-        self.has_words = not {"words", "two_words"}.isdisjoint(steps.values())
+        self.steps = {j: _step(column) for j, column in columns.items()}
+        self.has_words = any(column.words for column in columns.values())
+        self.columns = columns
         if self.has_words:
             # Columns of one step stand together, so that a slice of any length prints in full.
-            self.order.sort(key=lambda j: _STEPS.index(steps[j]))
-        self.columns = [columns[j] for j in self.order]
-        self.steps = [steps[j] for j in self.order]
-        self.needed = self.has_words or any(column.missing.any() for column in self.columns)
+            order = sorted(columns, key=lambda j: _STEPS.index(self.steps[j]))
+            self.columns = {j: columns[j] for j in order}
+        self.gaps = [j for j, column in columns.items() if column.missing.any()]
         self.missing = "missing"  # the word for none
-        while any(column.words and self.missing in column.values for column in self.columns):
+        while any(column.words and self.missing in column.values for column in columns.values()):
             self.missing = f"({self.missing})"
+
+    @property
+    def needed(self) -> bool:
+        """Whether the columns are not all numbers without gaps."""
+        return self.has_words or bool(self.gaps)
+
+    def width(self, index: int) -> int:
+        """Return how many columns words become if all rows are trained on, if none share one."""
+        return self.columns[index].distinct + (index in self.gaps)
 
     def rows(self) -> Any:
         """Return the rows, as floats if all columns are numbers, else as objects."""
-        n = len(self.columns[0].values)
-        X = np.empty((n, len(self.columns)), dtype=object if self.has_words else np.float64)
-        for j, column in enumerate(self.columns):
-            X[:, j] = column.values
-        return X
+        kind = object if self.has_words else np.float64
+        return np.column_stack([column.values.astype(kind) for column in self.columns.values()])
 
     def transformer(self) -> Any:
         """Return what makes numbers of the rows, not fitted; None if they are numbers."""
@@ -367,90 +345,102 @@ class _Plan:
 
         median = SimpleImputer(strategy="median", keep_empty_features=True)
         marked = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
+        steps = list(self.steps.values())
         if not self.has_words:
-            return marked if "gaps" in self.steps else median
-        wide = self._is_wide()
+            return marked if "gaps" in steps else median
+        columns = self.columns.items()
+        width = sum(min(self.width(j), VALUES) if column.words else 1 for j, column in columns)
+        wide = width > DENSE_COLUMNS or width * len(self.rows()) > DENSE_ENTRIES
         form = {} if wide else {"sparse_output": False}
         two = OneHotEncoder(drop="if_binary", handle_unknown="ignore", **form)
         more = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=VALUES, **form)
         named = SimpleImputer(missing_values=None, strategy="constant", fill_value=self.missing)
-        parts = []
+        parts, end = [], 0
         for step, part in zip(_STEPS, (median, marked, two, more), strict=True):
-            if step in self.steps:
-                first = self.steps.index(step)
-                place = slice(first, first + self.steps.count(step))
-                gaps = any(column.missing.any() for column in self.columns[place])
-                words = part in (two, more)
-                parts.append((step, make_pipeline(named, part) if words and gaps else part, place))
+            members = [j for j in self.columns if self.steps[j] == step]
+            if not members:
+                continue
+            start, end = end, end + len(members)
+            if part in (two, more) and any(j in self.gaps for j in members):
+                part = make_pipeline(named, part)
+            parts.append((step, part, slice(start, end)))
         return ColumnTransformer(
             parts, sparse_threshold=0.3 if wide else 0, verbose_feature_names_out=False
         )
 
-    def _is_wide(self) -> bool:
-        width = sum(_one_hot_width(column) if column.words else 1 for column in self.columns)
-        return width > DENSE_COLUMNS or width * len(self.columns[0].values) > DENSE_ENTRIES
-
     def names_collide(self, names: list[str]) -> bool:
         """Tell whether names of columns and of words make the same name twice: a + b_c, a_b + c."""
         made: list[str] = []
-        for name, column, step in zip(names, self.columns, self.steps, strict=True):
+        for name, (j, column) in zip(names, self.columns.items(), strict=True):
             if column.words:
                 words = {value or self.missing for value in column.values.tolist()}
                 made += [f"{name}_{word}" for word in words]
             else:
                 made.append(name)
-            made += [f"{name}_infrequent_sklearn"] if step == "words" else []
-            made += [f"missingindicator_{name}"] if step == "gaps" else []
+            made += [f"{name}_infrequent_sklearn"] if self.steps[j] == "words" else []
+            made += [f"missingindicator_{name}"] if self.steps[j] == "gaps" else []
         return len(set(made)) < len(made)
 
 
-def _is_binary(column: Column) -> bool:
-    """Tell whether words are two, both in enough rows to be in every training part."""
-    counts = Counter(column.values.tolist())
-    return len(counts) == 2 and min(counts.values()) >= RARE
+# ------------------------------------------------------------------- names and sentences
 
 
-def _one_hot_width(column: Column) -> int:
-    """Return how many columns words become if all rows are trained on."""
-    return min(column.distinct + bool(column.missing.any()), VALUES)
+def _name_columns(
+    table: Table, plan: _Plan, some_left_out: bool
+) -> tuple[list[str] | None, list[str]]:
+    """Return different names of the columns that are kept, and remarks on names that are new."""
+    if not table.names:
+        wanted = some_left_out or plan.needed
+        return [f"column {j + 1}" for j in plan.columns] if wanted else None, []
+    names: list[str] = []
+    renamed: list[str] = []
+    for j in plan.columns:
+        given = table.names[j] or f"column {j + 1}"
+        copies = (f"{given} ({k})" for k in count(2))
+        name = given if given not in names else next(new for new in copies if new not in names)
+        why = "its name is that of another column" if name != given else "it has no name"
+        if name != table.names[j]:
+            renamed.append(f"Column {j + 1} is called {name!r}, since {why}.")
+        names.append(name)
+    if len(renamed) > SHOWN:
+        more = f"{len(renamed) - SHOWN} more columns without a name of their own got one."
+        renamed = [*renamed[:SHOWN], more]
+    if plan.names_collide(names):
+        names = [f"{name} (column {j + 1})" for name, j in zip(names, plan.columns, strict=True)]
+        renamed.append("Columns are called by name and number, since names alone are ambiguous.")
+    return names, renamed
 
 
-# ------------------------------------------------------------------- sentences
-
-
-def _explain_columns(table: Table, columns: dict[int, Column]) -> list[str]:
+def _explain_columns(table: Table, plan: _Plan) -> list[str]:
     """Return sentences on notations, words and missing cells."""
-    words = {j: column for j, column in columns.items() if column.words}
-    two = [j for j, column in words.items() if _is_binary(column)]
-    many = [j for j, column in words.items() if column.distinct + column.missing.any() > VALUES]
-    some = [j for j in words if j not in two and j not in many]
-    width = sum(_one_hot_width(columns[j]) for j in some)
-    gaps = [j for j, column in columns.items() if column.missing.any()]
-    marked = [j for j in gaps if _step(columns[j]) == "gaps"]
-    if marked and not words:
-        marked = gaps  # one imputer for all columns marks all
-    few = [j for j in gaps if j not in words and j not in marked]
+    columns = {j: plan.columns[j] for j in sorted(plan.columns)}
+    two = [j for j in columns if plan.steps[j] == "two_words"]
+    words = [j for j in columns if plan.steps[j] == "words"]
+    many = [j for j in words if plan.width(j) > VALUES]
+    some = [j for j in words if j not in many]
+    marked = [j for j in plan.gaps if plan.steps[j] == "gaps"]
+    if marked and not plan.has_words:
+        marked = plan.gaps  # one imputer for all columns marks all
     empty = "Empty cells of {} ({} in all) "
     median = f"{empty}are filled with the median of the training rows"
     said = [
-        *(
-            (sentence, [j for j, column in columns.items() if notation in column.notations])
-            for notation, sentence in NOTATIONS.items()
-        ),
+        (sentence, [j for j, column in columns.items() if notation in column.notations])
+        for notation, sentence in NOTATIONS.items()
+    ]
+    said += [
         ("The two words of {} become 0 and 1.", two),
-        (f"The words of {{}} become {width} columns of 0 and 1.", some),
+        (f"The words of {{}} become {sum(map(plan.width, some))} columns of 0 and 1.", some),
         (
             f"Of the more than {VALUES} words of {{}}, the {VALUES - 1} most frequent become "
             "columns of 0 and 1, and the others share one.",
             many,
         ),
-        (f"{median}.", few),
+        (f"{median}.", [j for j in plan.gaps if not columns[j].words and j not in marked]),
         (f"{median}, and columns of 0 and 1 mark them.", marked),
-        (f"{empty}count as one more word.", [j for j in gaps if j in words]),
+        (f"{empty}count as one more word.", [j for j in plan.gaps if columns[j].words]),
     ]
-    missing = {j: int(np.count_nonzero(columns[j].missing)) for j in gaps}
     return [
-        sentence.format(_name(table, group), sum(missing.get(j, 0) for j in group))
+        sentence.format(_name(table, group), sum(columns[j].missing.sum() for j in group))
         for sentence, group in said
         if group
     ]

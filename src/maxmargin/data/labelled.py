@@ -22,12 +22,12 @@ _JSON_LINES = {".jsonl", ".ndjson"}
 _TABLES = {".csv": None, ".tsv": "\t"}
 _SVMLIGHT_LINE = re.compile(r"\s*[^\s:,;]+(?:[ \t]+(?:\d+|qid):\S*)+\s*(?:#.*)?")
 _FIRST_LINE = re.compile(r"^[^\S\n]*[^\s#].*", re.MULTILINE)
-_ENCODINGS = {
-    codecs.BOM_UTF8: "utf-8",
-    codecs.BOM_UTF32_LE: "utf-32-le",  # before UTF-16, whose mark it starts with
-    codecs.BOM_UTF32_BE: "utf-32-be",
-    codecs.BOM_UTF16_LE: "utf-16-le",
-    codecs.BOM_UTF16_BE: "utf-16-be",
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it starts with
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
 }
 _WINDOWS = "cp1252"
 _not_text = re.compile(r"[\x00-\x08\x0e-\x19\x1b-\x1f\x7f\ufffe\uffff]").search
@@ -141,7 +141,9 @@ def read_labelled(path: str | os.PathLike[str], label: str | int | None = None) 
     path = Path(path)
     text, remarks = _read_text(path)
     extension = _extension(path)
-    if extension in _SVMLIGHT or (extension not in _TABLES and _looks_like_svmlight(text)):
+    first = _FIRST_LINE.search(text)
+    like_svmlight = first is not None and _SVMLIGHT_LINE.fullmatch(first[0]) is not None
+    if extension in _SVMLIGHT or (extension not in _TABLES and like_svmlight):
         if label is not None:
             raise DataFileError(
                 f"{path}: svmlight text has its label first on each line; "
@@ -170,11 +172,6 @@ def _extension(path: Path) -> str:
     if endings and endings[-1] in _COMPRESSIONS:
         endings.pop()
     return endings[-1] if endings else ""
-
-
-def _looks_like_svmlight(text: str) -> bool:
-    first = _FIRST_LINE.search(text)
-    return first is not None and _SVMLIGHT_LINE.fullmatch(first[0]) is not None
 
 
 # ------------------------------------------------------------------- bytes to text
@@ -209,17 +206,14 @@ def _refuse_foreign(content: bytes, path: Path) -> None:
 
 
 def _decode(content: bytes, path: Path) -> tuple[str, tuple[str, ...]]:
-    mark, encoding = next(
-        ((mark, name) for mark, name in _ENCODINGS.items() if content.startswith(mark)),
-        (b"", "utf-8"),
-    )
+    marked = next((name for mark, name in _MARKS.items() if content.startswith(mark)), None)
     try:
-        return content[len(mark) :].decode(encoding), ()
+        return content.decode(marked or "utf-8"), ()
     except UnicodeDecodeError as wrong:
         line = content.count(b"\n", 0, wrong.start) + 1
-        if mark:
+        if marked:
             raise DataFileError(
-                f"{path}: marked as {encoding.upper()} text, but it is not; save it as UTF-8"
+                f"{path}: marked as {wrong.encoding.upper()} text, but it is not; save it as UTF-8"
             ) from wrong
     try:
         text = content.decode(_WINDOWS)

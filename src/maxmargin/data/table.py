@@ -24,7 +24,7 @@ LABEL_NAMES = ("label", "target", "class", "y", "outcome", "diagnosis", "species
 _SURE_NAMES = LABEL_NAMES[:2]
 # The first that divides all rows alike; where semicolons do, commas are part of the cells.
 _DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas", " ": "spaces"}
-_DELIMITER_ROWS = 20
+_FIRST_ROWS = 20
 _DELIMITER_TEXT = 10**6  # characters
 _HEADER_ROWS = 1000
 _ROWS_PER_BLOCK = 1000
@@ -51,10 +51,8 @@ class Table(NamedTuple):
 
     def place(self, row: int) -> str:
         """Return the file and the place of a row, for messages."""
-        number = self.numbers[row]
-        return (
-            f"{self.file}:{number}" if self.numbered == "line" else f"{self.file}: record {number}"
-        )
+        between = ":" if self.numbered == "line" else ": record "
+        return f"{self.file}{between}{self.numbers[row]}"
 
     def column(self, index: int) -> str:
         """Return a column's number and name, for messages."""
@@ -96,9 +94,8 @@ _ARFF_DATA = re.compile(r"^\s*@data[^\n]*(?:\n|\Z)", re.I | re.M)
 def read_arff(content: str, file: str, label: str | int | None) -> Table:
     """Return the table of an ARFF file: attributes, then rows with commas."""
     start = _ARFF_DATA.search(content)
-    names = [
-        name.strip("'\"") for name in _ATTRIBUTE.findall(content[: start.start()] if start else "")
-    ]
+    attributes = _ATTRIBUTE.findall(content[: start.start()]) if start else ()
+    names = [name.strip("'\"") for name in attributes]
     if start is None or len(names) < 2:
         raise DataFileError(f"{file}: not a whole ARFF file; it needs two attributes and @data")
     rows = re.sub(r"(?m)^[ \t]*%.*$", "", content[start.end() :])
@@ -127,6 +124,7 @@ class _Body:
     skip: int = 0  # rows that are no data: comments and the header
     trailing: bool = False  # each row ends in a delimiter
     quote: str = '"'
+    strict: bool = True  # about quotation marks
 
     def rows(self) -> Iterator[Row]:
         """Iterate over the line and the cells of each row that is not blank."""
@@ -138,15 +136,15 @@ class _Body:
             delimiter=self.delimiter,
             quotechar=self.quote,
             skipinitialspace=True,
-            strict=True,
+            strict=self.strict,
         )
         line = self.before
-        trailing, spaces = self.trailing, self.delimiter == " "
+        may_end_blank = self.trailing or self.delimiter == " "
         try:
             for cells in reader:
                 first, line = line + 1, self.before + reader.line_num
-                if trailing or (spaces and cells):
-                    _drop_blank_end(cells)
+                if may_end_blank and cells and not cells[-1].strip():
+                    cells.pop()
                 if len(cells) > 1 or (cells and cells[0].strip()):
                     yield first, cells
         except csv.Error as wrong:
@@ -155,24 +153,19 @@ class _Body:
             ) from wrong
 
 
-def _drop_blank_end(cells: list[str]) -> None:
-    if cells and not cells[-1].strip():
-        cells.pop()
-
-
 def _find_body(content: str, file: str, delimiter: str | None) -> _Body:
     spreadsheet = _SPREADSHEET_LINE.match(content)
     before = 0
     if spreadsheet and spreadsheet[1] in _DELIMITERS:
         content, delimiter, before = content[spreadsheet.end() :], spreadsheet[1], 1
     if delimiter is None or delimiter not in content:
-        delimiter = _find_delimiter(content)
+        delimiter = _find_delimiter(content, file)
     if delimiter == " ":
         content = content.replace("\t", " ")
     body = _Body(content, file, delimiter, before)
     if not content.lstrip().startswith("#"):
         return body
-    start = list(islice(body.rows(), _DELIMITER_ROWS))
+    start = list(islice(body.rows(), _FIRST_ROWS))
     marked = next((k for k, (_, cells) in enumerate(start) if not _is_marked(cells)), len(start))
     if marked and marked < len(start) and len(start[marked - 1][1]) == len(start[marked][1]):
         marked -= 1  # as wide as the table: its header
@@ -183,25 +176,19 @@ def _is_marked(cells: list[str]) -> bool:
     return cells[0].lstrip().startswith("#")
 
 
-def _find_delimiter(content: str) -> str:
+def _find_delimiter(content: str, file: str) -> str:
     """Return the first delimiter that divides all of the first rows alike."""
     start = content[:_DELIMITER_TEXT]
     for delimiter in _DELIMITERS:
-        source = io.StringIO(start, newline="")
-        reader = csv.reader(source, delimiter=delimiter, skipinitialspace=True)
-        try:
-            rows = list(islice((cells for cells in reader if cells), _DELIMITER_ROWS))
-        except csv.Error:
-            continue
-        if len(start) < len(content) and len(rows) < _DELIMITER_ROWS:
+        body = _Body(start, file, delimiter, strict=False)
+        rows = [cells for _, cells in islice(body.rows(), _FIRST_ROWS)]
+        if len(start) < len(content) and len(rows) < _FIRST_ROWS:
             rows = rows[:-1]  # cut off
-        for cells in rows if delimiter == " " else []:
-            _drop_blank_end(cells)
-        widths = {len(cells) for cells in rows[1:] or rows if cells and not _is_marked(cells)}
+        widths = {len(cells) for cells in rows[1:] or rows if not _is_marked(cells)}
         if len(widths) == 1 and widths.pop() > 1:
             return delimiter
     first_line = next((line for line in start.splitlines() if line.strip()), "")
-    return max(";\t|, ", key=first_line.count) if first_line.strip() else ","
+    return max(";\t|, ", key=first_line.count)
 
 
 def _has_trailing_delimiters(rows: list[list[str]]) -> bool:
@@ -227,19 +214,19 @@ def _is_header(first: list[str], rest: list[list[str]], label: str | int | None)
     def below(j: int) -> list[str]:
         return [cells[j].strip() for cells in rest if j < len(cells)]
 
-    words = [
-        j for j, cell in enumerate(first) if not is_missing(cell) and not resembles_value(cell)
-    ]
+    words = [j for j, cell in enumerate(first) if not (is_missing(cell) or resembles_value(cell))]
     if 2 * len(words) >= len(first) and any(_is_numeric(below(j)) for j in words):
         return True
     if words and 2 * sum(first[j] in below(j) for j in words) >= len(words):
         return False
     if any(cell.lower() in LABEL_NAMES for cell in first):
         return True
-    if len(first) > 2 and _counts(first) and rest:
+    named = first[1:] if not first[0] else first
+    if len(first) > 2 and rest and named == [str(k) for k in range(len(named))]:
         return True  # what pandas writes for columns without names
-    classes = [j for j in words if _are_classes(below(j))]
-    if len(classes) > 1 and not any(first[j] in below(j) for j in words):
+    # Where values are repeated so often that a new one is a surprise, the first row is no row.
+    surprising = [j for j in words if len(rest) >= 10 and 4 * len(set(below(j))) <= len(below(j))]
+    if len(surprising) > 1 and not any(first[j] in below(j) for j in words):
         return True
     return not any(resembles_value(cell) for cell in first)
 
@@ -248,16 +235,6 @@ def _is_numeric(cells: list[str]) -> bool:
     """Tell whether cells are numbers or missing."""
     present = {cell for cell in cells if not is_missing(cell)}
     return bool(present) and all(map(resembles_value, present))
-
-
-def _are_classes(cells: list[str]) -> bool:
-    """Tell whether values are repeated so often that a new one is a surprise."""
-    return len(cells) >= 10 and len(set(cells)) <= len(cells) / 4
-
-
-def _counts(first: list[str]) -> bool:
-    named = first[1:] if not first[0] else first
-    return named == [str(k) for k in range(len(named))]
 
 
 def find_label(
@@ -303,6 +280,7 @@ _Columns = tuple[Any, list[Any]]  # line numbers, columns
 
 
 def _read_columns(body: _Body, width: int, label: int | None) -> _Columns:
+    """Return line numbers and columns: all as floats but for the label's cells, or all as cells."""
     lines, columns = _read_numbers(body, width, label) or _read_cells(body, width)
     if not len(lines):
         raise DataFileError(f"{body.file}: a header but no rows; add labelled rows")
@@ -356,37 +334,33 @@ def _read_cells(body: _Body, width: int) -> _Columns:
 
 # ------------------------------------------------------------------- JSON
 
-_Found = tuple[list[str] | None, list[list[Any]], str]  # names, columns, shape in words
-
 
 def read_json(content: str, file: str, label: str | int | None, lines: bool) -> Table:
     """Return the table that JSON is; ``lines`` says that each line is a record."""
     if lines:
         written = [(k, line) for k, line in enumerate(content.split("\n"), 1) if line.strip()]
-        records = [_load_json(line, file, k - 1) for k, line in written]
-        found = _columns_of_rows(records, "one record per line")
+        numbers = [k for k, _ in written]
+        rows = [_load_json(line, file, k - 1) for k, line in written]
+        names, shape = None, "one record per line"
     else:
-        found = _columns_of_value(_load_json(content, file, 0))
-    if found is None:
+        names, rows, shape = _find_rows(_load_json(content, file, 0))
+        numbers = list(range(1, len(rows) + 1))
+    if rows and names is None and all(isinstance(row, dict) for row in rows):
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        rows = [[row.get(name) for name in names] for row in rows]
+    elif names is None:
+        shape = "a list of rows"
+    widths = {len(row) if isinstance(row, list) else 0 for row in rows}
+    if len(widths) != 1 or widths == {0} or (names and widths != {len(names)}):
         raise DataFileError(
             f"{file}: this JSON holds no table; supported are a list of records, an object of "
             'columns, {"columns": …, "data": …}, or one record per line'
         )
-    names, columns, shape = found
-    if len(columns) < 2:
+    if widths == {1}:
         raise DataFileError(f"{file}: only one column; a table needs a label and a feature")
-    if not columns[0]:
-        raise DataFileError(f"{file}: no rows; it needs at least one labelled row")
-    numbers = [k for k, _ in written] if lines else range(1, len(columns[0]) + 1)
-    table = Table(
-        file,
-        names,
-        columns,
-        find_label(names, len(columns), label, file),
-        np.array(numbers, dtype=np.int64),
-        f"JSON, {shape}",
-        "line" if lines else "record",
-    )
+    columns, where = list(zip(*rows, strict=True)), "line" if lines else "record"
+    found = find_label(names, len(columns), label, file)
+    table = Table(file, names, columns, found, np.array(numbers), f"JSON, {shape}", where)
     return table._replace(columns=[_cells(table, j) for j in range(len(columns))])
 
 
@@ -403,41 +377,28 @@ def _load_json(content: str, file: str, before: int) -> Any:
         raise DataFileError(f"{file}: this JSON is nested too deeply for a table") from deep
 
 
-def _columns_of_value(value: Any) -> _Found | None:
-    if isinstance(value, list):
-        return _columns_of_rows(value, "a list of records")
-    if not isinstance(value, dict) or not value:
-        return None
-    names, parts = list(value), list(value.values())
-    if isinstance(value.get("columns"), list) and isinstance(value.get("data"), list):
-        found = _columns_of_rows(value["data"], "columns and data")
-        if found is None or found[0] or len(found[1]) != len(value["columns"]):
-            return None
-        return [str(name) for name in value["columns"]], found[1], "columns and data"
-    if all(isinstance(part, dict) for part in parts):  # as pandas writes frames
-        if all(map(str.isdigit, names)) and not all(map(str.isdigit, parts[0])):
-            return _columns_of_rows(parts, "an object of records")
-        rows = list(dict.fromkeys(row for part in parts for row in part))
-        return names, [[part.get(row) for row in rows] for part in parts], "an object of columns"
-    lists = [part for part in parts if isinstance(part, list)]
-    if len(lists) == 1:
-        return _columns_of_rows(lists[0], "a list of records")
-    if len(lists) == len(parts) and len(set(map(len, lists))) == 1:
-        return names, lists, "an object of columns"
-    return None
+def _find_rows(value: Any) -> tuple[list[str] | None, list[Any], str]:
+    """Return the names of columns, if they stand apart, the rows, and their shape in words."""
+    if isinstance(value, dict) and value:
+        names, parts = list(value), list(value.values())
+        if isinstance(value.get("columns"), list) and isinstance(value.get("data"), list):
+            return [str(name) for name in value["columns"]], value["data"], "columns and data"
+        if all(isinstance(part, dict) for part in parts):  # as pandas writes frames
+            if all(map(str.isdigit, names)) and not all(map(str.isdigit, parts[0])):
+                return None, parts, "an object of records"
+            keys = dict.fromkeys(key for part in parts for key in part)
+            rows = [[part.get(key) for part in parts] for key in keys]
+            return names, rows, "an object of columns"
+        lists = [part for part in parts if isinstance(part, list)]
+        if len(lists) == len(parts) > 1 and len(set(map(len, lists))) == 1:
+            return names, list(map(list, zip(*lists, strict=True))), "an object of columns"
+        value = lists[0] if len(lists) == 1 else None
+    return None, value if isinstance(value, list) else [], "a list of records"
 
 
-def _columns_of_rows(rows: list[Any], shape: str) -> _Found | None:
-    if rows and all(isinstance(row, dict) for row in rows):
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        return names, [[row.get(name) for row in rows] for name in names], shape
-    if rows and all(isinstance(row, list) for row in rows) and len(set(map(len, rows))) == 1:
-        return None, [list(column) for column in zip(*rows, strict=True)], "a list of rows"
-    return None
-
-
-def _cells(table: Table, index: int) -> Sequence[str]:
+def _cells(table: Table, index: int) -> list[str]:
     """Return a column's values as texts."""
+    spelt = {None: "", True: "true", False: "false"}
     cells = []
     for row, value in enumerate(table.columns[index]):
         if isinstance(value, dict | list):
@@ -445,7 +406,5 @@ def _cells(table: Table, index: int) -> Sequence[str]:
                 f"{table.place(row)}: {table.column(index)} holds another list or object; "
                 "make columns of single values of it, or leave it out"
             )
-        if value is None:
-            value = ""
-        cells.append(str(value).lower() if isinstance(value, bool) else value)
+        cells.append(spelt.get(value, value))
     return cells

@@ -1,24 +1,152 @@
-"""The families of rules that are compared, and the settings that each is tried with.
+"""The families of rules that are compared: their settings, and their nested cross-validation.
 
-Costs and widths are relative to the spread of the rows. Where the metric is balanced accuracy,
-every learner that can weighs rows by the inverse share of their class.
+To predict fold k without having seen it, settings are chosen by fits that leave out k and one more
+fold j, scored on j. The same fits, scored on k, serve the choice for fold j. So K(K − 1)/2 fits of
+each setting are a full nested cross-validation, and the K fits around a ring still score each
+setting on two inner folds for every outer one. No label of a fold has any part in what predicts it.
+
+What is fitted follows from numbers of rows and settings, never from the clock: when the time runs
+out there is no answer, rather than another one.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, groupby
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from maxmargin.diagnosis.cross_validation import Scored, cross_validate, inner_scores
+from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.diagnosis.inputs import Sample
 from maxmargin.diagnosis.learners import (
     Candidate,
     FoldLearner,
+    fit_and_score,
     fit_each,
     fit_kernels,
     fit_neighbours,
     fit_planes,
 )
+from maxmargin.diagnosis.significance import Metric
+
+N_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A family of rules after cross-validation."""
+
+    name: str  # what it is called in sentences
+    best: Candidate  # the setting with the best score over all inner folds
+    scores: Floats  # of each class (columns) for rows not fitted to: out of fold, or fresh
+    metric: Metric  # by which families are compared
+    table: dict[Candidate, float]  # the score of each setting on inner folds, summed over folds
+
+    @property
+    def right(self) -> Flags:
+        """Where the class with the best score is the true one."""
+        return np.asarray(self.scores.argmax(axis=1) == self.metric.y)
+
+    @property
+    def score(self) -> float:
+        """Score by the metric, on rows that were not fitted to."""
+        return self.metric.score(self.right)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and strings."""
+        return {
+            "method": self.name,
+            self.metric.name: self.score,
+            "interval": list(self.metric.interval(self.right)),
+            "accuracy": float(self.right.mean()),
+            "errors": int((~self.right).sum()),
+            "rows": len(self.right),
+            "best": self.best.to_dict(),
+            "settings": len(self.table),
+        }
+
+
+# ------------------------------------------------------------------- nested cross-validation
+
+
+def make_folds(y: Ints, group: Ints, rng: np.random.Generator) -> Ints:
+    """Return a fold for each row: classes evenly spread, equal rows always together.
+
+    A copy of a row in the training part would give its answer away.
+    """
+    _, first, group = np.unique(group, return_index=True, return_inverse=True)
+    order = rng.permutation(len(first))
+    order = order[np.argsort(y[first][order], kind="stable")]
+    fold_of_group = np.empty(len(first), dtype=np.int64)
+    fold_of_group[order] = np.arange(len(first)) % N_FOLDS
+    return np.asarray(fold_of_group[group])
+
+
+def cross_validate(
+    name: str, learn: FoldLearner, settings: Sequence[Candidate], sample: Sample, ring: bool
+) -> Scored | None:
+    """Cross-validate a family, choosing its setting inside; None if the time ran out.
+
+    With ``ring``, each outer fold has two inner ones; otherwise all others. If there are fresh
+    rows, all folds choose the setting together, and the fresh rows score it.
+    """
+    inner = inner_scores(learn, settings, sample, ring)
+    if inner is None:
+        return None
+    table = dict(zip(settings, inner.sum(axis=0).tolist(), strict=True))
+    best = max(settings, key=lambda setting: table[setting])
+    scores = np.empty((len(sample.compared.y), sample.n_classes))
+    if sample.y_fresh is not None:
+        if sample.over():
+            return None
+        X, fresh = sample.form(best.scaled, best.dense)
+        scores[:] = fit_and_score(best.learner(), X, sample.y, fresh, sample.n_classes)
+        return Scored(name, best, scores, sample.compared, table)
+    chosen = inner.argmax(axis=1)
+    for k in np.argsort(chosen, kind="stable"):  # folds of one setting share its matrix
+        if sample.over():
+            return None
+        test, train = np.flatnonzero(sample.folds == k), np.flatnonzero(sample.folds != k)
+        scores[test] = learn(sample, [settings[chosen[k]]], train, test)[0]
+    return Scored(name, best, scores, sample.compared, table)
+
+
+def inner_scores(
+    learn: FoldLearner, settings: Sequence[Candidate], sample: Sample, ring: bool
+) -> Floats | None:
+    """Return the score of each setting on its inner folds, for each outer fold (a row each).
+
+    None if the time ran out; zeros if there is nothing to choose.
+    """
+    folds, metric = sample.folds, sample.metric
+    n_folds = int(folds.max()) + 1
+    inner = np.zeros((n_folds, len(settings)))
+    if len(settings) == 1:
+        return inner
+    pairs = list(combinations(range(n_folds), 2))
+    if ring and n_folds > 2:
+        pairs = [(k, (k + 1) % n_folds) for k in range(n_folds)]
+    weight = metric.weight[metric.y]
+    for _, group in groupby(range(len(settings)), key=lambda s: settings[s].shared):
+        alike = list(group)
+        for j, k in pairs:
+            if sample.over():
+                return None
+            left_out = (folds == j) | (folds == k)
+            test, train = np.flatnonzero(left_out), np.flatnonzero(~left_out)
+            found = learn(sample, [settings[s] for s in alike], train, test)
+            for s, scores in zip(alike, found, strict=True):
+                gained = weight[test] * (scores.argmax(axis=1) == metric.y[test])
+                inner[k, s] += gained[folds[test] == j].sum()
+                inner[j, s] += gained[folds[test] == k].sum()
+    return np.round(inner, 12)  # equal scores stay equal, whatever the order of the sums
+
+
+# ------------------------------------------------------------------- the families
+#
+# Costs and widths are relative to the spread of the rows. Where the metric is balanced accuracy,
+# every learner that can weighs rows by the inverse share of their class.
 
 _COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 _FEW_COSTS = (1.0, 10.0, 0.1)
@@ -31,33 +159,32 @@ _TREE_COLUMNS = 10_000  # trees times columns that are affordable
 _WEIGHTED = ("linear", "kernel", "gradient boosting")  # learners that can weigh classes
 
 
-def score_planes(sample: Sample, separable: bool) -> Scored | None:
+def score_planes(sample: Sample) -> Scored | None:
     """Cross-validate planes: hard margin where the classes are separable, and soft ones.
 
     Two classes: hinge and squared hinge. More: squared hinge against the rest, and hinge between
     every two classes, which is what kernel machines do.
     """
+    squared = {"loss": "squared_hinge"}
+    losses: list[tuple[dict[str, str], tuple[float, ...]]]
+    if sample.wide:
+        losses = [({**squared, "intercept": "penalized"}, _FEW_COSTS)]
+    elif sample.n_classes == 2:
+        losses = [({}, _COSTS), (squared, _FEW_COSTS)]
+    else:
+        losses = [(squared, _FEW_COSTS)]
+        if sample.n_classes <= _PAIRWISE:
+            losses.append(({"multi_class": "ovo"}, _FEW_COSTS))
     settings: list[Candidate] = []
     for scaled in sample.forms:
-        if separable and sample.X.shape[1] * sample.n_classes**2 <= 1000:
+        if sample.separable and sample.X.shape[1] * sample.n_classes**2 <= 1000:
             settings.append(_candidate(sample, "hard margin", scaled))
         size = sample.spread(scaled)
-        for loss, costs in _losses(sample):
+        for loss, costs in losses:
             for cost in costs[1::2] if _is_rival(sample, scaled) else costs:
-                C = rounded(cost / size)
+                C = _round(cost / size)
                 settings.append(_candidate(sample, "linear", scaled, C=C, **loss))
-    return _score("a plane", fit_planes(sample), settings, sample)
-
-
-def _losses(sample: Sample) -> list[tuple[dict[str, str], tuple[float, ...]]]:
-    """Return losses and ways to tell several classes apart, each with its costs."""
-    squared = {"loss": "squared_hinge"}
-    if sample.wide:
-        return [({**squared, "intercept": "penalized"}, _FEW_COSTS)]
-    if sample.n_classes == 2:
-        return [({}, _COSTS), (squared, _FEW_COSTS)]
-    pairwise = [({"multi_class": "ovo"}, _FEW_COSTS)] if sample.n_classes <= _PAIRWISE else []
-    return [(squared, _FEW_COSTS), *pairwise]
+    return _score("a plane", fit_planes, settings, sample)
 
 
 def score_kernels(sample: Sample) -> Scored | None:
@@ -66,11 +193,11 @@ def score_kernels(sample: Sample) -> Scored | None:
     for scaled in sample.forms:
         size = sample.spread(scaled)
         for width in _WIDTHS[2:5] if _is_rival(sample, scaled) else _WIDTHS:
-            gamma = rounded(width / size)
+            gamma = _round(width / size)
             settings += [
                 _candidate(sample, "kernel", scaled, C=cost, gamma=gamma) for cost in _KERNEL_COSTS
             ]
-    return _score("an RBF kernel", fit_kernels(sample), settings, sample)
+    return _score("an RBF kernel", fit_kernels, settings, sample)
 
 
 def refine_kernel(sample: Sample, found: Scored) -> Candidate:
@@ -78,19 +205,19 @@ def refine_kernel(sample: Sample, found: Scored) -> Candidate:
     best = found.best
     C, gamma = best.get("C"), best.get("gamma")
     settings = [
-        _candidate(sample, "kernel", best.scaled, C=rounded(C * c), gamma=rounded(gamma * g))
+        _candidate(sample, "kernel", best.scaled, C=_round(C * c), gamma=_round(gamma * g))
         for g in (1.0, 0.5, 2.0)
         for c in (0.3, 1.0, 3.0)
         if (c, g) != (1.0, 1.0)
     ]
     with threadpool_limits(1):
-        inner = inner_scores(fit_kernels(sample), settings, sample, len(sample.y) > _SMALL)
+        inner = inner_scores(fit_kernels, settings, sample, len(sample.y) > _SMALL)
     if inner is None or inner.sum(axis=0).max() <= found.table[best] + 1e-9:
         return best
     return settings[int(inner.sum(axis=0).argmax())]
 
 
-def score_networks(sample: Sample, seed: int) -> Scored | None:
+def score_networks(sample: Sample) -> Scored | None:
     """Cross-validate small networks with one hidden layer."""
     tried: list[dict[str, Any]] = [
         {"hidden_layer_sizes": (32,), "solver": "lbfgs", "alpha": alpha, "max_iter": 100}
@@ -98,8 +225,9 @@ def score_networks(sample: Sample, seed: int) -> Scored | None:
     ]
     if sample.X.shape[0] * sample.X.shape[1] > 60_000 or sample.n_classes > 3:
         tried = [{"hidden_layer_sizes": (64,), "learning_rate_init": 0.005, "max_iter": 40}]
+    seed = sample.seed
     settings = [_candidate(sample, "network", True, **one, random_state=seed) for one in tried]
-    return _score("a network", fit_each(sample), settings, sample, ring=True)
+    return _score("a network", fit_each, settings, sample, ring=True)
 
 
 def score_gradient_boosting(sample: Sample) -> Scored | None:
@@ -111,9 +239,9 @@ def score_gradient_boosting(sample: Sample) -> Scored | None:
     count = int(np.clip(_TREE_COLUMNS / n_trees, 10, 100))
     faster: dict[str, Any] = {}
     if count < 100:
-        faster = {"max_iter": count, "learning_rate": rounded(0.1 * np.sqrt(100 / count))}
+        faster = {"max_iter": count, "learning_rate": _round(0.1 * np.sqrt(100 / count))}
     settings = [_candidate(sample, "gradient boosting", False, **faster, random_state=0)]
-    return _score("gradient boosting", fit_each(sample), settings, sample)
+    return _score("gradient boosting", fit_each, settings, sample)
 
 
 def score_neighbours(sample: Sample) -> Scored | None:
@@ -124,13 +252,13 @@ def score_neighbours(sample: Sample) -> Scored | None:
         for k in _NEIGHBOURS
         if k <= len(sample.y) // 2
     ]
-    return _score("k-NN", fit_neighbours(sample), settings, sample)
+    return _score("k-NN", fit_neighbours, settings, sample)
 
 
 def score_nearest(sample: Sample, scaled: bool) -> Scored | None:
     """Cross-validate the single nearest neighbour, whose error brackets the least possible."""
     settings = [_candidate(sample, "k-NN", scaled, n_neighbors=1)]
-    return _score("1-NN", fit_neighbours(sample), settings, sample)
+    return _score("1-NN", fit_neighbours, settings, sample)
 
 
 def score_naive_bayes(sample: Sample) -> Scored | None:
@@ -148,17 +276,11 @@ def score_naive_bayes(sample: Sample) -> Scored | None:
             _candidate(sample, "multinomial naive Bayes", False, alpha=alpha, **prior)
             for alpha in (1.0, 0.1, 0.01)
         ]
-    return _score("naive Bayes", fit_each(sample), settings, sample)
+    return _score("naive Bayes", fit_each, settings, sample)
 
 
-def rounded(value: float) -> float:
-    """Return the value to two digits: more would be noise in a recommendation.
-
-    Examples
-    --------
-    >>> rounded(0.012345)
-    0.012
-    """
+def _round(value: float) -> float:
+    """Return the value to two digits: more would be noise in a recommendation."""
     return float(f"{value:.1e}")
 
 
@@ -174,7 +296,7 @@ def _is_balanced(sample: Sample) -> bool:
 def _candidate(sample: Sample, kind: str, scaled: bool, **settings: Any) -> Candidate:
     if kind in _WEIGHTED and _is_balanced(sample):
         settings["class_weight"] = "balanced"
-    return Candidate(kind, tuple(settings.items()), scaled, sample.sparse)
+    return Candidate(kind, tuple(settings.items()), scaled, sample.sparse, sample.wide)
 
 
 def _score(

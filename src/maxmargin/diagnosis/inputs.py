@@ -13,12 +13,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from maxmargin._typing import Floats, Ints
+from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.diagnosis.significance import Metric
 from maxmargin.validation.data import check_classes, check_labels, check_rows, generator
-from maxmargin.validation.parameters import check_flag, check_number
+from maxmargin.validation.parameters import check_flag, check_number, shown
 
-SCORINGS = ("auto", "accuracy", "balanced_accuracy")
 _UNEVEN_CLASSES = 0.6  # share of the largest class beyond which accuracy says too little
 _LARGEST = 1e140  # products of two such numbers, and sums of them, are still finite
 _BLOCK = 1 << 22  # numbers hashed at a time
@@ -26,18 +25,18 @@ _WIDE = 0.1  # share of nonzeros below which sparse rows stay sparse
 _DENSE_SIZE = 40_000_000  # numbers that may be written out
 
 
+@dataclass
 class Arguments(BaseEstimator):
     """The options of ``diagnose``, checked like an estimator's."""
 
-    def __init__(self, scoring: Any, max_time: Any, thorough: Any, random_state: Any) -> None:
-        self.scoring = scoring
-        self.max_time = max_time
-        self.thorough = thorough
-        self.random_state = random_state
+    scoring: Any
+    max_time: Any
+    thorough: Any
+    random_state: Any
 
-    def check(self) -> "Arguments":
+    def check(self) -> None:
         """Raise TypeError or ValueError for what is not allowed."""
-        if not isinstance(self.scoring, str) or self.scoring not in SCORINGS:
+        if self.scoring not in ("auto", "accuracy", "balanced_accuracy"):
             raise ValueError(
                 f"scoring={self.scoring!r}: diagnose compares models by 'accuracy' or "
                 "'balanced_accuracy' ('auto' chooses); for any other score, search with "
@@ -46,7 +45,6 @@ class Arguments(BaseEstimator):
         check_number(self, "max_time", above=0)
         check_flag(self, "thorough")
         generator(self.random_state)
-        return self
 
 
 Arguments.__name__ = "diagnose"  # what error messages call it
@@ -66,19 +64,13 @@ class DiagnosedTable:
         """How many classes there are."""
         return len(self.classes)
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return int(self.X.shape[0]), int(self.X.shape[1])
-
     def column(self, j: int) -> str:
         """Return the name of a column, or its number."""
-        return f"column {j}" if self.names is None else f"column {shown(self.names[j])}"
+        return f"column {j if self.names is None else shown(self.names[j])}"
 
     def label(self, k: int) -> Any:
         """Return the label of class k as a plain value."""
-        label = self.classes[k]
-        return label.item() if isinstance(label, np.generic) else label
+        return self.classes[k : k + 1].tolist()[0]
 
 
 def choose_scoring(scoring: str, y: Ints) -> str:
@@ -93,19 +85,6 @@ def choose_scoring(scoring: str, y: Ints) -> str:
         return scoring
     uneven = np.bincount(y).max() > _UNEVEN_CLASSES * len(y)
     return "balanced_accuracy" if uneven else "accuracy"
-
-
-def shown(name: Any) -> str:
-    """Return a name as it appears in a sentence: quoted, and no longer than 40 characters.
-
-    Examples
-    --------
-    >>> shown("width"), len(shown("a" * 10_000)), shown(chr(0x202E)).isascii()
-    ("'width'", 42, True)
-    """
-    if not isinstance(name, str):
-        return repr(name)
-    return repr(name if len(name) <= 40 else name[:39] + "…")
 
 
 def check_table(arguments: Arguments, X: Any, y: Any, feature_names: Any = None) -> DiagnosedTable:
@@ -133,20 +112,21 @@ def _refuse_numbers(y: Any) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            kind = type_of_target(y)
-            different = len(np.unique(y))
+            kind, n, different = type_of_target(y), np.size(y), len(np.unique(y))
     except (TypeError, ValueError):
         return  # check_labels says what is wrong
-    n = len(np.asarray(y)) if np.ndim(y) else 0
     if kind.startswith("continuous"):
         found = "y is continuous, and diagnose is about classes"
-    elif different > 20 and different > n / 2:
+    elif different > max(20, n / 2):
         found = f"y has {different} different values in {n} rows, which are hardly classes"
     else:
         return
     raise ValueError(
         f"{found}: cut it into some (numpy.digitize), or use SVR or LinearSVR, which learn numbers."
     )
+
+
+# ------------------------------------------------------------------- samples of rows
 
 
 def draw_rows(y: Ints, size: int, rng: np.random.Generator) -> Ints:
@@ -165,8 +145,29 @@ def is_wide(X: Any) -> bool:
     """Return whether rows are so sparse, or so many, that they should not be made dense."""
     if not sp.issparse(X):
         return False
-    size = max(1, X.shape[0] * X.shape[1])
+    size = X.shape[0] * X.shape[1]
     return bool(X.nnz < _WIDE * size or X.shape[1] > 2000 or size > _DENSE_SIZE)
+
+
+def as_learnt(X: Any, wide: bool) -> Any:
+    """Return rows as learners get them: sparse only if they are wide."""
+    if not sp.issparse(X):
+        return X
+    if not wide:
+        return X.toarray()
+    # Some of scikit-learn's learners refuse 64-bit indices.
+    indices = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return sp.csr_array((X.data, *indices), shape=X.shape)
+
+
+def scaler(sparse: bool, wide: bool) -> Any:
+    """Return what evens columns out: zeros of sparse rows stay zeros.
+
+    The mean may stay: kernels of distances and planes with a free intercept do not depend on it.
+    """
+    from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+
+    return MaxAbsScaler() if wide else StandardScaler(with_mean=not sparse)
 
 
 @dataclass
@@ -187,8 +188,11 @@ class Sample:
     sparse: bool = False  # as they were given; ``X`` is sparse only if it is wide
     wide: bool = False
     uneven: bool = False  # columns differ much in size
+    separable: bool = False  # all rows, by planes
+    seed: int = 0  # for learners that start at random
     over: Callable[[], bool] = bool  # whether the time has run out
     _scaled: dict[bool, tuple[Any, Any]] = field(default_factory=dict)
+    _shared: tuple[Any, Any] = (None, None)
 
     @property
     def n_classes(self) -> int:
@@ -202,6 +206,22 @@ class Sample:
             return self.metric
         return Metric.of(self.metric.name, self.y_fresh, self.n_classes)
 
+    @property
+    def strata(self) -> Ints:
+        """Which of the rows that families are compared by were scored by the same fit."""
+        fresh = self.y_fresh
+        return self.folds if fresh is None else np.zeros(len(fresh), dtype=np.int64)
+
+    @property
+    def majority(self) -> Flags:
+        """Where naming the largest class is right, of the rows that families are compared by."""
+        return np.asarray(self.compared.y == np.bincount(self.y).argmax())
+
+    @property
+    def forms(self) -> list[bool]:
+        """Whether to scale: both are tried if columns are uneven, else they stay as they are."""
+        return [True, False] if self.uneven else [False]
+
     def form(self, scaled: bool, centred: bool = False) -> tuple[Any, Any]:
         """Return the rows and the fresh rows, with columns scaled if asked for."""
         if not scaled:
@@ -213,35 +233,18 @@ class Sample:
             self._scaled[mean] = fitted.transform(self.X), fresh
         return self._scaled[mean]
 
-    @property
-    def forms(self) -> list[bool]:
-        """Whether to scale: both are tried if columns are uneven, else they stay as they are."""
-        return [True, False] if self.uneven else [False]
-
-    @property
-    def majority(self) -> npt.NDArray[np.bool_]:
-        """Where naming the largest class is right, of the rows that families are compared by."""
-        return np.asarray(self.compared.y == np.bincount(self.y).argmax())
-
     def spread(self, scaled: bool) -> float:
         """Return the mean squared distance of the rows from their mean."""
         X, _ = self.form(scaled)
         squares: float = X.multiply(X).sum() if sp.issparse(X) else np.einsum("ij,ij->", X, X)
         mean = np.asarray(X.mean(axis=0)).ravel()
-        variance = float(squares) / int(X.shape[0]) - float(mean @ mean)
-        return max(variance, 1e-300)
+        return max(float(squares) / int(X.shape[0]) - float(mean @ mean), 1e-300)
 
-
-def scaler(sparse: bool, wide: bool) -> Any:
-    """Return what evens columns out: zeros of sparse rows stay zeros.
-
-    The mean may stay: kernels of distances and planes with a free intercept do not depend on it.
-    """
-    from sklearn.preprocessing import MaxAbsScaler, StandardScaler
-
-    if wide:
-        return MaxAbsScaler()
-    return StandardScaler(with_mean=not sparse)
+    def share(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """Return what all folds share, such as a kernel matrix; only the latest is kept."""
+        if self._shared[0] != key:
+            self._shared = key, compute()
+        return self._shared[1]
 
 
 # ------------------------------------------------------------------- equal rows
@@ -263,7 +266,7 @@ def equal_rows(X: Any) -> Ints:
     if sp.issparse(X):
         hashes = sp.csr_array((_scrambled(X.data), X.indices, X.indptr), shape=(n, d)) @ keys
     else:
-        step = max(1, _BLOCK // max(1, d))
+        step = max(1, _BLOCK // d)
         hashes = np.vstack([_scrambled(X[i : i + step]) @ keys for i in range(0, n, step)])
     bits = np.ascontiguousarray(hashes).view("V16").ravel()
     _, first, group = np.unique(bits, return_index=True, return_inverse=True)
@@ -305,29 +308,24 @@ class ColumnFacts:
         return self.ratio > (_WIDE_UNEVEN if self.wide else _UNEVEN)
 
 
-def measure_columns(table: DiagnosedTable, rows: Ints) -> ColumnFacts:
+def measure_columns(X: Any, rows: Ints) -> ColumnFacts:
     """Measure the columns; rank and correlations on the given rows."""
-    sizes, constant = _column_sizes(table.X)
+    sizes, constant = _column_sizes(X)
     gone = np.flatnonzero(constant).tolist()
     varying = np.flatnonzero(~constant & (sizes > 0))
     if len(varying) == 0:
         return ColumnFacts(1.0, 0, 0, gone, 0, [], len(rows))
-    largest, smallest = (
-        int(varying[extreme]) for extreme in (sizes[varying].argmax(), sizes[varying].argmin())
-    )
-    rank, nearly = (
-        _dependence(table.X[rows], varying) if table.shape[1] <= _RANK_COLUMNS else (None, [])
-    )
+    largest = int(varying[sizes[varying].argmax()])
+    smallest = int(varying[sizes[varying].argmin()])
     ratio = float(sizes[largest] / sizes[smallest])
-    wide = is_wide(table.X)
-    return ColumnFacts(ratio, largest, smallest, gone, rank, nearly, len(rows), wide)
+    rank, nearly = _dependence(X[rows], varying) if X.shape[1] <= _RANK_COLUMNS else (None, [])
+    return ColumnFacts(ratio, largest, smallest, gone, rank, nearly, len(rows), is_wide(X))
 
 
-def _column_sizes(X: Any) -> tuple[Floats, npt.NDArray[np.bool_]]:
+def _column_sizes(X: Any) -> tuple[Floats, Flags]:
     if not sp.issparse(X):
         return X.std(axis=0, dtype=np.float64), np.asarray(X.min(axis=0) == X.max(axis=0))
-    low = X.min(axis=0).toarray().ravel()
-    high = X.max(axis=0).toarray().ravel()
+    low, high = (extreme.toarray().ravel() for extreme in (X.min(axis=0), X.max(axis=0)))
     if X.nnz > 0.3 * X.shape[0] * X.shape[1]:
         return np.sqrt(mean_variance_axis(sp.csr_array(X), axis=0)[1]), low == high
     return np.maximum(high, -low).astype(np.float64), low == high
@@ -337,20 +335,20 @@ def _dependence(X: Any, varying: Ints) -> tuple[int, list[tuple[int, int]]]:
     dense = (X[:, varying].toarray() if sp.issparse(X) else X[:, varying]).astype(np.float64)
     dense -= dense.mean(axis=0)
     length = np.linalg.norm(dense, axis=0)
-    dense = dense[:, length > 0] / length[length > 0]
-    if dense.shape[1] == 0:
+    columns = varying[length > 0]
+    if len(columns) == 0:
         return 0, []
+    dense = dense[:, length > 0] / length[length > 0]
     products = dense.T @ dense
     values = np.linalg.eigvalsh(products)
     rank = int((values > 1e-12 * len(values) * values[-1]).sum())
-    first, second = np.nonzero(np.triu(np.abs(products) > _COLLINEAR, 1))
-    columns = varying[length > 0]
-    return rank, [(int(columns[i]), int(columns[j])) for i, j in zip(first, second, strict=True)]
+    pairs = np.argwhere(np.triu(np.abs(products) > _COLLINEAR, 1))
+    return rank, [(int(i), int(j)) for i, j in columns[pairs]]
 
 
 def describe_columns(table: DiagnosedTable, columns: ColumnFacts) -> list[str]:
     """Return sentences, each with its number; none if there is nothing unusual."""
-    d = table.shape[1]
+    d = table.X.shape[1]
     found = []
     if columns.uneven:
         found.append(

@@ -1,27 +1,77 @@
-"""The ladder: which question comes when, the verdict from the answers, and the advice.
+"""The ladder: its questions in order, the verdict from the answers, and the advice.
 
 Verdict and advice rest on the same comparisons.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from maxmargin._typing import Ints
 from maxmargin.clock import Clock
-from maxmargin.diagnosis.families import refine_kernel
-from maxmargin.diagnosis.inputs import Arguments, check_table, choose_scoring
+from maxmargin.diagnosis import families
+from maxmargin.diagnosis.families import Scored
+from maxmargin.diagnosis.inputs import (
+    Arguments,
+    DiagnosedTable,
+    Sample,
+    as_learnt,
+    check_table,
+    choose_scoring,
+    describe_columns,
+    draw_rows,
+    equal_rows,
+    is_wide,
+    measure_columns,
+)
 from maxmargin.diagnosis.learners import Candidate
-from maxmargin.diagnosis.result import Alternative, Diagnosis
-from maxmargin.diagnosis.rungs import OVERLAP, Rungs
-from maxmargin.diagnosis.significance import hopeless
+from maxmargin.diagnosis.planes import (
+    FORCED,
+    GivingUp,
+    Planes,
+    find_conflicts,
+    find_planes,
+    give_up,
+)
+from maxmargin.diagnosis.result import Alternative, Diagnosis, Rung
+from maxmargin.diagnosis.significance import (
+    SIGNAL,
+    Comparison,
+    Metric,
+    Ranking,
+    bayes_bracket,
+    chance_separable,
+    compare,
+    hopeless,
+    rank,
+)
 from maxmargin.inspection.code import describe
 from maxmargin.progress import progress
 from maxmargin.validation.data import generator
 
+_OVERLAP = 0.1  # error of every rule beyond which classes overlap for good
+_CV_ROWS = 2500  # rows that are cross-validated when there are 30 seconds
+_CV_ROWS_OF_MANY = 2000  # with many classes
+_FRESH = 2  # times as many fresh rows as are cross-validated, on which families are compared
+_MOST_FRESH = 10_000
+_DENSE_COLUMNS = 2000  # beyond, networks and trees are not asked
+_TREE_CLASSES = 30
+_WIDE_CLASSES = 5
+_TIME = "the time ran out: raise max_time."
+# Without these the verdict could be another one; the yardstick from outside changes no verdict.
+_NEEDED = ("separability", "planes", "kernels", "local rules", "networks")
+_TREES = "gradient boosting"
+_LADDER = ("planes", "kernels", "k-NN", "naive Bayes", "networks")
+_PROVES_NOTHING = (
+    "An RBF kernel separates any distinct rows, so that fitting them proves nothing: this is about "
+    "rows that were not fitted to."
+)
 _WORTH_A_TRY = 0.01  # gain over naming the largest class, where no gain is significant
 _PROMISING = 0.1  # p, for how many tests were made
-_MAJORITY = Candidate("majority", (("strategy", "most_frequent"),))
 
 
 def diagnose(
@@ -91,140 +141,456 @@ def diagnose(
     Why: a plane separates the classes with margin 0.5.
     Use: HardMarginSVC(): a plane errs so rarely that nothing could be shown to be better.
     """
-    arguments = Arguments(scoring, max_time, thorough, random_state).check()
+    arguments = Arguments(scoring, max_time, thorough, random_state)
+    arguments.check()
     clock = Clock(float(max_time))
     table = check_table(arguments, X, y, feature_names)
     chosen = choose_scoring(scoring, table.y)
-    rungs = Rungs(table, chosen, clock, generator(random_state), bool(thorough))
-    questions = (
-        ("columns", rungs.describe_columns),
-        ("equal rows", rungs.find_conflicts),
-        ("separating planes", rungs.find_planes),
-        ("planes", rungs.try_planes),
-        ("kernels", rungs.try_kernels),
-        ("local rules", rungs.try_local_rules),
-        ("networks", rungs.try_networks),
-        ("gradient boosting", rungs.try_trees),
-        ("signal", rungs.find_signal),
-        ("overlap", rungs.estimate_overlap),
-        ("rows to give up", rungs.give_up_rows),
-    )
-    with progress("Diagnosing", len(questions), unit="question", even=False) as bar:
-        for done, (about, ask) in enumerate(questions):
-            bar.update(done, note=about)
-            ask()
-    seed = random_state if isinstance(random_state, int | np.integer) else None
-    return _conclude(rungs, seed)
-
-
-class _Verdict(NamedTuple):
-    """A name, the reason and the witness."""
-
-    name: str
-    reason: str
-    witness: Any
-
-
-def _conclude(rungs: Rungs, seed: Any) -> Diagnosis:
-    """Put everything together."""
-    found = _decide(rungs)
-    candidate, because = _advise(rungs, found.name)
-    table, wide = rungs.table, rungs.sample.wide
+    rungs = _Rungs(table, chosen, clock, generator(random_state), bool(thorough))
+    with progress("Diagnosing", len(rungs.questions), unit="question", even=False) as bar:
+        for done, (name, ask) in enumerate(rungs.questions.items()):
+            bar.update(done, note=name)
+            rungs.answers.append(ask())
+    verdict, reason, witness = _decide(rungs)
+    candidate, because = _advise(rungs, verdict)
     return Diagnosis(
-        verdict=found.name,
-        reason=found.reason,
-        witness=found.witness,
+        verdict=verdict,
+        reason=reason,
+        witness=witness,
         rungs=tuple(rungs.answers),
-        warnings=tuple(_warnings(rungs, found.name)),
-        advice=f"{describe(candidate.estimator(wide))}: {because}",
+        warnings=tuple(_warnings(rungs, verdict)),
+        advice=f"{describe(candidate.estimator())}: {because}",
         alternatives=tuple(_alternatives(rungs, candidate)),
-        scoring=rungs.scoring,
-        n_rows=table.shape[0],
-        n_features=table.shape[1],
+        scoring=chosen,
+        n_rows=table.X.shape[0],
+        n_features=table.X.shape[1],
         classes=tuple(table.label(k) for k in range(table.n_classes)),
-        random_state=seed,
-        seconds=rungs.clock.seconds,
+        random_state=random_state if isinstance(random_state, int | np.integer) else None,
+        seconds=clock.seconds,
         candidate=candidate,
         outside=_outside(rungs),
-        wide=wide,
     )
+
+
+# ------------------------------------------------------------------------- the questions
+
+
+class _Rungs:
+    """The data, the clock, and every answer so far. Each question returns its rung."""
+
+    def __init__(
+        self,
+        table: DiagnosedTable,
+        scoring: str,
+        clock: Clock,
+        rng: np.random.Generator,
+        thorough: bool,
+    ) -> None:
+        self.table, self.scoring, self.clock, self._thorough = table, scoring, clock, thorough
+        self._rng, self._seed = rng, int(rng.integers(2**31))
+        self.answers: list[Rung] = []
+        self.scored: dict[str, Scored] = {}
+        self.gain: dict[str, Comparison] = {}
+        self.signal: list[Comparison | Ranking] = []
+        self.chance = 0.0
+        self.given_up: GivingUp | None = None
+        most = _CV_ROWS if table.n_classes <= 4 else _CV_ROWS_OF_MANY
+        size = max(100, int(most * np.sqrt(clock.max_time / 30.0)))
+        self.rows = draw_rows(table.y, size, rng)
+
+    @property
+    def questions(self) -> dict[str, Callable[[], Rung]]:
+        """All questions in the order in which they are to be asked."""
+        return {
+            "columns": self._describe_columns,
+            "conflicts": self._find_conflicts,
+            "separability": self._find_planes,
+            "planes": partial(self._try, "planes", families.score_planes),
+            "kernels": partial(self._try, "kernels", families.score_kernels),
+            "local rules": self._try_local_rules,
+            "networks": partial(self._try, "networks", families.score_networks),
+            # A yardstick from outside, beside the ladder's best.
+            _TREES: partial(self._try, _TREES, families.score_gradient_boosting),
+            "signal": self._find_signal,
+            "overlap": self._estimate_overlap,
+            "giving up": self._give_up_rows,
+        }
+
+    # ------------------------------------------------------------ facts about all rows
+
+    def _describe_columns(self) -> Rung:
+        """Measure columns and classes."""
+        self._columns = measure_columns(self.table.X, self.rows)
+        self.messages = describe_columns(self.table, self._columns)
+        message = " ".join(self.messages) or "nothing unusual about scales, constants or balance."
+        evidence = {**vars(self._columns), "class_counts": np.bincount(self.table.y)}
+        return Rung("columns", message, True, len(self.table.y), evidence)
+
+    def _find_conflicts(self) -> Rung:
+        """Find equal rows with different labels, and draw the folds around equal rows."""
+        group, n = equal_rows(self.table.X), len(self.table.y)
+        self._draw_sample(group)
+        self.conflicts = found = find_conflicts(group, self.table.y, self.table.n_classes)
+        copies = n - int(group.max()) - 1
+        message = f"no equal rows have different labels ({copies} are copies of other rows)."
+        if found.groups:
+            message = (
+                f"{found.rows} rows have equals with other labels: any rule is wrong on at least "
+                f"{found.errors} of {n} rows ({found.share:.2%})."
+            )
+        evidence = {**found.to_dict(), "copies": copies, "threshold": FORCED}
+        return Rung("conflicts", message, True, n, evidence, found)
+
+    def _draw_sample(self, group: Ints) -> None:
+        """Draw rows to cross-validate, and others to score on, none of them equal to one of those.
+
+        ``group`` has the same number for equal rows.
+        """
+        X, y, rows = self.table.X, self.table.y, self.rows
+        wide = is_wide(X)
+        self.sample = Sample(
+            X=as_learnt(X[rows], wide),
+            y=y[rows],
+            folds=families.make_folds(y[rows], group[rows], self._rng),
+            metric=Metric.of(self.scoring, y[rows]),
+            sparse=sp.issparse(X),
+            wide=wide,
+            uneven=self._columns.uneven,
+            seed=self._seed,
+            over=lambda: self.clock.over,
+        )
+        others = np.flatnonzero(~np.isin(group, group[rows]))
+        if len(others) >= _FRESH * len(rows):
+            fresh = others[draw_rows(y[others], _MOST_FRESH, self._rng)]
+            self.sample.X_fresh, self.sample.y_fresh = as_learnt(X[fresh], wide), y[fresh]
+
+    def _find_planes(self) -> Rung:
+        """Ask whether planes separate the classes."""
+        name = "separability"
+        if self.conflicts.groups and not self._thorough:
+            self.planes = Planes(False, {}, 0)
+            return Rung(name, "not asked: equal rows with different labels rule it out.", ran=False)
+        self.planes = planes = find_planes(self.table, self.clock, self._rng, self._thorough)
+        if planes.separable is None and self.clock.over:
+            return Rung(name, _TIME, ran=False)
+        self.sample.separable = bool(planes.separable)
+        found = planes.decisive
+        message = str(found or "undecided at this precision: the classes touch, or nearly so.")
+        if planes.separable and self.table.n_classes > 2:
+            message = f"planes separate every two classes, with margin {planes.margin:.4g}."
+        # How likely planes separate random labels: of the largest pair, at best.
+        largest = int(np.sort(np.bincount(self.table.y))[-2:].sum())
+        dimension = self._columns.rank
+        if dimension is None:
+            dimension = self.table.X.shape[1]
+        self.chance = chance_separable(largest, dimension)
+        evidence = {
+            "separable": planes.separable,
+            "margin": planes.margin,
+            "radius": getattr(found, "radius", None),
+            "mistake_bound": planes.mistake_bound,
+            "chance_if_labels_were_random": self.chance,
+        }
+        return Rung(name, message, True, planes.rows_seen, evidence, found)
+
+    # ------------------------------------------------------------ rules, cross-validated
+
+    def _try(self, name: str, score: Callable[[Sample], Scored | None]) -> Rung:
+        """Cross-validate a family, and compare it with the best rung below on the same folds."""
+        if obstacle := self._obstacle(name):
+            return Rung(name, obstacle, ran=False)
+        found = score(self.sample)
+        if found is None:
+            return Rung(name, _TIME, ran=False)
+        message, gain = self._compare_with_rival(name, found), self.gain.get(name)
+        evidence = found.to_dict() | ({"note": _PROVES_NOTHING} if name == "kernels" else {})
+        if gain is not None:
+            evidence["comparison"] = gain.to_dict()
+        return Rung(name, f"{message}.", True, self.n_compared, evidence, gain)
+
+    def _obstacle(self, name: str) -> str:
+        """Return why a family is not tried, "" if it is."""
+        dense = name in ("networks", _TREES)
+        if dense and self.sample.X.shape[1] > _DENSE_COLUMNS:
+            return f"not asked: more than {_DENSE_COLUMNS} columns take too long."
+        if name == _TREES and self.table.n_classes > _TREE_CLASSES:
+            return f"not asked: more than {_TREE_CLASSES} classes take too long."
+        if self.clock.over:
+            return _TIME
+        if len(np.unique(self.sample.folds)) < 3:
+            return "not asked: too few different rows to cross-validate."
+        rival = None if self._thorough else self.scored.get(self.chosen)
+        if rival is not None and hopeless(~rival.right, rival.metric):
+            return (
+                f"not asked: {rival.name} errs on {np.sum(~rival.right)} of {self.n_compared} "
+                "rows, and not even a rule without errors would be significantly better."
+            )
+        return ""
+
+    def _try_local_rules(self) -> Rung:
+        """Cross-validate neighbours and naive Bayes, and bracket the least possible error."""
+        name = "local rules"
+        if obstacle := self._obstacle(name):
+            return Rung(name, obstacle, ran=False)
+        neighbours = families.score_neighbours(self.sample)
+        nearest = neighbours and families.score_nearest(self.sample, neighbours.best.scaled)
+        bayes = families.score_naive_bayes(self.sample)
+        if neighbours is None or nearest is None or (bayes is None and self.clock.over):
+            return Rung(name, _TIME, ran=False)
+        messages = [self._compare_with_rival("k-NN", neighbours)]
+        if bayes is not None:
+            messages.append(self._compare_with_rival("naive Bayes", bayes))
+        error = 1 - float(nearest.right.mean())
+        low, high = bayes_bracket(error, self.table.n_classes)
+        messages.append(
+            f"judging by the nearest neighbour, no rule errs on less than about {low:.1%} (the "
+            "bound of Cover and Hart, which holds for infinitely many rows)."
+        )
+        evidence = {
+            "k-NN": neighbours.to_dict(),
+            "naive Bayes": None if bayes is None else bayes.to_dict(),
+            "nearest_neighbour_error": error,
+            "least_error_between": [low, high],
+        }
+        return Rung(name, "; ".join(messages), True, self.n_compared, evidence)
+
+    def _compare_with_rival(self, name: str, found: Scored) -> str:
+        """Compare a family with the best rung so far, and describe its score."""
+        rival = self.chosen
+        self.scored[name] = found
+        message = f"{found.name} is right on {found.score:.2%} of {self.n_compared} rows"
+        if self.scoring != "accuracy":
+            message = (
+                f"{found.name} has a balanced accuracy of {found.score:.2%} on {self.n_compared} "
+                "rows"
+            )
+        if not rival:
+            return message
+        self.gain[name] = self._compare(name, rival)
+        return f"{message}; {self.gain[name]}"
+
+    def _compare(self, name: str, rival: str) -> Comparison:
+        better, worse = self.scored[name], self.scored[rival]
+        tests = 1 if name == "kernels" else len(_LADDER) - 2  # rules that are not large margins
+        named = (better.name, better.right), (worse.name, worse.right)
+        return compare(*named, self.sample.compared, tests)
+
+    @property
+    def n_compared(self) -> int:
+        """How many rows families are compared by."""
+        return len(self.sample.compared.y)
+
+    @property
+    def chosen(self) -> str:
+        """The rung of the ladder to use: the first, unless a later one is better beyond noise."""
+        current = ""
+        for name in (name for name in _LADDER if name in self.scored):
+            if not current or self._compare(name, current).significant:
+                current = name
+        return current
+
+    @property
+    def curved(self) -> bool:
+        """Whether the rung to use divides the classes by something other than planes."""
+        return bool(self.chosen) and not self.scored[self.chosen].best.linear
+
+    @property
+    def late(self) -> list[str]:
+        """The questions that the time ran out for."""
+        return [rung.name for rung in self.answers if rung.answer == _TIME]
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the time ran out before a question that the verdict rests on."""
+        return any(name in _NEEDED for name in self.late)
+
+    # ------------------------------------------------------------ what it all amounts to
+
+    def _find_signal(self) -> Rung:
+        """Ask whether any rule ranks rows, or names classes, better than by chance."""
+        tests, majority, metric = 2 * len(self.scored), self.sample.majority, self.sample.compared
+        accuracy = Metric.of("accuracy", metric.y, self.table.n_classes)
+        for found in self.scored.values():
+            named = (found.name, found.right), ("naming the largest class", majority)
+            self.signal += [
+                rank(found.name, found.scores, metric.y, self.sample.strata, tests),
+                compare(*named, accuracy, tests, SIGNAL),
+            ]
+        self.signal.sort(key=lambda test: test.p_value)
+        # What was not tried in time might have found some.
+        if not self.scored or (self.unfinished and self.silent):
+            self.signal = []
+            return self._not_compared("signal")
+        share = f"{majority.mean():.2%} of {self.n_compared} rows"
+        message = (
+            f"none of {len(self.scored)} methods ranks rows better than chance, or is right more "
+            f"often than naming the largest class, {share}."
+        )
+        if self.signal[0].significant:
+            message = f"{self.signal[0]}; the largest class has {share}."
+        evidence = {
+            "majority_accuracy": float(majority.mean()),
+            "tests": [test.to_dict() for test in self.signal],
+        }
+        return Rung("signal", message, True, self.n_compared, evidence, self.signal[0])
+
+    def _not_compared(self, name: str) -> Rung:
+        why = "not asked: nothing could be cross-validated."
+        if self.unfinished:
+            why = "not asked: the time ran out before all methods were compared."
+        return Rung(name, why, ran=False)
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing predicts better than chance, as far as is known."""
+        return not (self.signal and self.signal[0].significant)
+
+    @property
+    def too_few(self) -> bool:
+        """Whether there are so few rows that not even a faultless rule could show signal."""
+        if not self.signal:
+            return True
+        y, tests = self.sample.compared.y, self.signal[0].tests
+        faultless = np.asarray(y[:, np.newaxis] == np.arange(self.table.n_classes), dtype=float)
+        ranked = rank("", faultless, y, self.sample.strata, tests)
+        accuracy = Metric.of("accuracy", y, self.table.n_classes)
+        return not ranked.significant and hopeless(~self.sample.majority, accuracy, tests, SIGNAL)
+
+    def _estimate_overlap(self) -> Rung:
+        """Estimate the least error that any rule can reach, by the best of those tried."""
+        if self.unfinished or self.best is None:
+            return self._not_compared("overlap")
+        best, (low, high) = self.best, self.bayes_error
+        message = (
+            f"the best rule, {best.name}, errs on {1 - best.score:.1%} of rows that it was not "
+            f"fitted to, between {low:.1%} and {high:.1%}"
+            f"{'' if self.scoring == 'accuracy' else ' (the mean over classes)'}: an estimate of "
+            "the least possible error."
+        )
+        evidence = {"method": best.name, "error": 1 - best.score, "interval": [low, high]}
+        return Rung("overlap", message, True, self.n_compared, evidence)
+
+    @property
+    def best(self) -> Scored | None:
+        """The family that predicts best, the simplest of equals, trees included."""
+        return max(self.scored.values(), key=lambda scored: scored.score, default=None)
+
+    @property
+    def bayes_error(self) -> tuple[float, float]:
+        """A 95 % interval of the best rule's error."""
+        assert self.best is not None
+        low, high = self.best.metric.interval(self.best.right)
+        return 1 - high, 1 - low
+
+    @property
+    def overlapping(self) -> bool:
+        """Whether the classes overlap for good: every rule errs on more than a tenth."""
+        return self.best is not None and self.bayes_error[0] > _OVERLAP
+
+    def _give_up_rows(self) -> Rung:
+        """Bound how many rows keep planes from separating the classes."""
+        name, n, classes = "giving up", len(self.table.y), self.table.n_classes
+        if self.planes.separable:
+            return Rung(name, "not asked: no row has to be given up.", ran=False)
+        decided = self.conflicts.decisive or self.overlapping or self.curved or self.silent
+        if decided and not self._thorough:
+            return Rung(name, "not asked: it cannot change the verdict.", ran=False)
+        if self.sample.wide and classes > _WIDE_CLASSES:
+            why = f"not asked: {classes} classes of wide rows take too long, two by two."
+            return Rung(name, why, ran=False)
+        worth = n * Metric.of(self.scoring, self.table.y).weight
+        self.given_up = found = give_up(self.table, self.clock, self._rng, worth)
+        if found is None:
+            return Rung(name, _TIME, ran=False)
+        return Rung(name, f"{found}.", True, n, found.to_dict(), found)
 
 
 # ------------------------------------------------------------------------- the verdict
 
 
-def _decide(rungs: Rungs) -> _Verdict:
-    if rungs.forced:
-        found = rungs.conflicts
+def _decide(rungs: _Rungs) -> tuple[str, str, Any]:
+    """Return the verdict, the reason and the witness."""
+    conflicts, planes, best = rungs.conflicts, rungs.planes, rungs.best
+    if conflicts.decisive:
         reason = (
-            f"{found.rows} rows have equals with other labels, which force errors on "
-            f"{found.errors} of {len(rungs.table.y)} rows ({found.share:.2%}){_boundary(rungs)}."
+            f"{conflicts.rows} rows have equals with other labels, which force errors on "
+            f"{conflicts.errors} of {len(rungs.table.y)} rows ({conflicts.share:.2%})"
+            f"{_boundary(rungs)}."
         )
-        return _Verdict("inseparable", reason, found)
-    if rungs.planes.separable:
-        margin = f"margin {rungs.planes.margin:.4g}"
-        reason = f"a plane separates the classes with {margin}."
+        return "inseparable", reason, conflicts
+    if planes.separable:
+        reason = f"a plane separates the classes with margin {planes.margin:.4g}."
         if rungs.table.n_classes > 2:
-            reason = f"planes separate every two classes, with {margin} or more."
-        return _Verdict("linearly separable", reason, rungs.planes.decisive)
+            reason = f"planes separate every two classes, with margin {planes.margin:.4g} or more."
+        return "linearly separable", reason, planes.decisive
     if rungs.unfinished:
-        return _Verdict("undecided", _unfinished(rungs), None)
+        return "undecided", _unfinished(rungs), None
     if rungs.silent:
-        name = "undecided" if rungs.too_few else "no signal"
-        return _Verdict(name, _no_signal(rungs), tuple(rungs.signal))
+        return _no_signal(rungs)
+    assert best is not None
     if rungs.overlapping:
-        return _Verdict("inseparable", _overlapping(rungs), rungs.best)
+        return "inseparable", f"{_overlapping(rungs, best)}.", best
     if rungs.curved:
         gain = rungs.gain[rungs.chosen]
         kind = "multi-layer" if rungs.chosen == "networks" else "non-linearly"
-        return _Verdict(f"{kind} separable", f"on rows that were not fitted to, {gain}.", gain)
+        return f"{kind} separable", f"on rows that were not fitted to, {gain}.", gain
     if "giving up" in rungs.late:
-        return _Verdict("undecided", _unfinished(rungs), None)
-    few = rungs.given_up is None or rungs.given_up.few
-    assert rungs.best is not None
-    if few or 1 - rungs.best.score <= OVERLAP:
-        return _Verdict("almost linearly separable", _almost(rungs), rungs.given_up)
-    return _Verdict("inseparable", f"{_overlapping(rungs)[:-1]}; {rungs.given_up}.", rungs.given_up)
+        return "undecided", _unfinished(rungs), None
+    given_up = rungs.given_up
+    if given_up is not None and not given_up.few and 1 - best.score > _OVERLAP:
+        return "inseparable", f"{_overlapping(rungs, best)}; {given_up}.", given_up
+    return "almost linearly separable", _almost(rungs), given_up
 
 
-def _unfinished(rungs: Rungs) -> str:
+def _unfinished(rungs: _Rungs) -> str:
     known = " ".join(_capitalize(rung.answer) for rung in rungs.answers[1:] if rung.ran)
     return _run_out(rungs) + (f" What is known: {known}" if known else "")
 
 
-def _run_out(rungs: Rungs) -> str:
+def _run_out(rungs: _Rungs) -> str:
     *others, last = rungs.late
     missing = f"{', '.join(others)} and {last}" if others else last
     return f"the time ran out: raise max_time. Missing: {missing}."
 
 
-def _no_signal(rungs: Rungs) -> str:
-    n = len(rungs.table.y)
+def _no_signal(rungs: _Rungs) -> tuple[str, str, Any]:
+    witness = tuple(rungs.signal)
     if not rungs.signal:
-        return f"{n} rows are too few to cross-validate anything."
+        few = f"{len(rungs.table.y)} rows are too few to cross-validate anything."
+        return "undecided", few, witness
     if rungs.too_few:
-        return (
+        reason = (
             f"{rungs.n_compared} rows are too few: not even a rule without errors could be shown "
             "to be better than chance."
         )
-    return (
+        return "undecided", reason, witness
+    reason = (
         f"none of {len(rungs.scored)} methods ranks rows better than chance, or is right more "
         f"often than naming the largest class. The one that comes nearest: {rungs.signal[0]}."
     )
+    return "no signal", reason, witness
 
 
-def _overlapping(rungs: Rungs) -> str:
-    best, (low, high) = rungs.best, rungs.bayes_error
-    assert best is not None
+def _overlapping(rungs: _Rungs, best: Scored) -> str:
+    low, high = rungs.bayes_error
     mean = "" if rungs.scoring == "accuracy" else ", as a mean over the classes"
     return (
         f"the classes overlap: the best of {len(rungs.scored)} methods, {best.name}, errs on "
         f"{1 - best.score:.1%} of the rows that it was not fitted to{mean}. The least possible "
-        f"(Bayes) error is about that, between {low:.1%} and {high:.1%}{_boundary(rungs)}."
+        f"(Bayes) error is about that, between {low:.1%} and {high:.1%}{_boundary(rungs)}"
     )
 
 
-def _boundary(rungs: Rungs) -> str:
+def _almost(rungs: _Rungs) -> str:
+    predicted = "planes predict nearly all rows"
+    if "kernels" in rungs.gain:
+        predicted = f"on rows that were not fitted to, {rungs.gain['kernels']}"
+    if rungs.given_up is None:
+        return f"{predicted}; how many rows planes cannot get right is not known."
+    return f"{rungs.given_up}; {predicted}."
+
+
+def _boundary(rungs: _Rungs) -> str:
     """Return whether a plane is the best boundary, as the end of a sentence."""
     if rungs.silent or rungs.unfinished:
         return ""
@@ -233,16 +599,7 @@ def _boundary(rungs: Rungs) -> str:
     return "; no curved boundary is better than a plane beyond noise"
 
 
-def _almost(rungs: Rungs) -> str:
-    within = "planes predict nearly all rows"
-    if "kernels" in rungs.gain:
-        within = f"on rows that were not fitted to, {rungs.gain['kernels']}"
-    if rungs.given_up is None:
-        return f"{within}; how many rows planes cannot get right is not known."
-    return f"{rungs.given_up}; {within}."
-
-
-def _warnings(rungs: Rungs, verdict: str) -> list[str]:
+def _warnings(rungs: _Rungs, verdict: str) -> list[str]:
     found = list(rungs.messages)
     if verdict == "linearly separable":
         if rungs.chance > 0.01:
@@ -253,37 +610,29 @@ def _warnings(rungs: Rungs, verdict: str) -> list[str]:
             )
         if rungs.signal and rungs.silent:
             found.append("In cross-validation, nothing is significantly better than chance.")
-    if rungs.scored:
-        found += _how_compared(rungs)
-    if rungs.late and verdict != "undecided":
-        found.append(_capitalize(_run_out(rungs)))
-    if _outside(rungs) is not None:
-        gain = rungs.gain["gradient boosting"]
-        found.append(
-            f"Gradient boosting, which is not on the ladder, predicts better than all that is: "
-            f"{gain}. recommend(family='any') returns it."
-        )
-    return found
-
-
-def _how_compared(rungs: Rungs) -> list[str]:
-    """Return by which metric and on how many rows models were compared, if that is unusual."""
-    found = []
     y, seen = rungs.table.y, len(rungs.rows)
-    if rungs.scoring != "accuracy":
+    if rungs.scored and rungs.scoring != "accuracy":
         uneven = choose_scoring("auto", y) != "accuracy"
         why = "The classes are of unequal size, so models" if uneven else "Models"
         found.append(
             f"{why} are compared by balanced accuracy, the mean share of right answers over the "
             "classes."
         )
-    if rungs.sample.y_fresh is not None:
+    if rungs.scored and rungs.sample.y_fresh is not None:
         found.append(
             f"Models were fitted to {seen} of {len(y)} rows, and compared on {rungs.n_compared} "
             "others."
         )
-    elif seen < len(y):
+    elif rungs.scored and seen < len(y):
         found.append(f"Models were cross-validated on {seen} of {len(y)} rows.")
+    if rungs.late and verdict != "undecided":
+        found.append(_capitalize(_run_out(rungs)))
+    if _outside(rungs) is not None:
+        gain = rungs.gain[_TREES]
+        found.append(
+            "Gradient boosting, which is not on the ladder, predicts better than everything on "
+            f"it: {gain}. recommend(family='any') returns it."
+        )
     return found
 
 
@@ -294,41 +643,44 @@ def _capitalize(message: str) -> str:
 # -------------------------------------------------------------------------- the advice
 
 
-def _advise(rungs: Rungs, verdict: str) -> tuple[Candidate, str]:
+def _advise(rungs: _Rungs, verdict: str) -> tuple[Candidate, str]:
     """Return what to use and why: planes, unless something else is better beyond noise."""
     if not rungs.scored:
         if verdict == "linearly separable":
-            return Candidate(
-                "hard margin"
-            ), "a plane separates the rows, and this one has the largest margin."
-        simplest = Candidate("linear", scaled=True, sparse=rungs.sample.sparse)
+            widest = "a plane separates the rows, and this one has the largest margin."
+            return Candidate("hard margin"), widest
+        sample = rungs.sample
+        simplest = Candidate("linear", scaled=True, sparse=sample.sparse, wide=sample.wide)
         return simplest, "it is the simplest, and nothing could be compared."
     chosen = rungs.chosen
     found = rungs.scored[chosen]
     decided = verdict not in ("linearly separable", "undecided")
-    if rungs.signal and rungs.silent and decided and not _promising(rungs):
-        return _MAJORITY, (
-            "nothing predicts better than always naming the largest class; more rows or other "
-            "columns are needed."
-        )
-    best = refine_kernel(rungs.sample, found) if chosen == "kernels" else found.best
+    if rungs.signal and rungs.silent and decided:
+        # A learner may still be worth more than naming the largest class.
+        majority = rungs.sample.compared.score(rungs.sample.majority)
+        if rungs.signal[0].p_value >= _PROMISING or found.score <= majority + _WORTH_A_TRY:
+            return Candidate("majority", (("strategy", "most_frequent"),)), (
+                "nothing predicts better than always naming the largest class; more rows or other "
+                "columns are needed."
+            )
+    best = families.refine_kernel(rungs.sample, found) if chosen == "kernels" else found.best
     if chosen != "planes":
         return best, _better(rungs, chosen, verdict)
     if rungs.unfinished:
         return best, "it is the best of what could be compared in time."
-    rivals = [gain for name, gain in rungs.gain.items() if name != "gradient boosting"]
+    rivals = [gain for name, gain in rungs.gain.items() if name != _TREES]
     if not rivals or hopeless(~found.right, found.metric):
         return best, "a plane errs so rarely that nothing could be shown to be better."
     nearest = max(rivals, key=lambda gain: gain.lead)
     points, where = f"{100 * abs(nearest.lead):.1f}", "ahead" if nearest.lead > 0 else "behind"
-    distance = "level with it" if points == "0.0" else f"{points} points {where}"
+    distance = "level with it" if points == "0.0" else f"{points} percentage points {where}"
     return best, (
         f"no other method is better than a plane beyond noise; the nearest, {nearest.better}, is "
         f"{distance} (p = {nearest.p_value:.2g})."
     )
 
 
-def _better(rungs: Rungs, chosen: str, verdict: str) -> str:
+def _better(rungs: _Rungs, chosen: str, verdict: str) -> str:
     gain = rungs.gain.get(chosen)
     if gain is None:
         return "nothing else could be compared."
@@ -336,69 +688,54 @@ def _better(rungs: Rungs, chosen: str, verdict: str) -> str:
     also = "" if rungs.curved else " Its boundary is a plane as well."
     return (
         f"{however}{gain.better} predicts rows that it was not fitted to better than {gain.worse}, "
-        f"by {100 * gain.lead:.1f} points (p = {gain.p_value:.2g}).{also}"
+        f"by {100 * gain.lead:.1f} percentage points (p = {gain.p_value:.2g}).{also}"
     )
 
 
-def _outside(rungs: Rungs) -> Candidate | None:
+def _outside(rungs: _Rungs) -> Candidate | None:
     """Return gradient boosting, with all its trees, if it is better than the ladder's best."""
-    gain = rungs.gain.get("gradient boosting")
+    gain = rungs.gain.get(_TREES)
     if gain is None or not gain.significant:
         return None
-    best = rungs.scored["gradient boosting"].best
+    best = rungs.scored[_TREES].best
     hurried = ("max_iter", "learning_rate")  # for cross-validation only
     kept = tuple((name, value) for name, value in best.settings if name not in hurried)
     return replace(best, settings=kept)
-
-
-def _promising(rungs: Rungs) -> bool:
-    """Return whether a learner may still be worth more than naming the largest class."""
-    score = rungs.scored[rungs.chosen].score
-    majority = rungs.sample.compared.score(rungs.sample.majority)
-    first = rungs.signal[0].p_value if rungs.signal else 1.0
-    return first < _PROMISING and score > majority + _WORTH_A_TRY
 
 
 # What each rung of the ladder offers if it was not tried, and under which heading it is reported.
 _OFFERS = {
     "planes": (Candidate("linear"), "planes"),
     "kernels": (Candidate("kernel"), "kernels"),
-    "networks": (
-        Candidate("network", (("hidden_layer_sizes", (64,)),), scaled=True),
-        "networks",
-    ),
+    "networks": (Candidate("network", (("hidden_layer_sizes", (64,)),), True), "networks"),
     "k-NN": (Candidate("k-NN"), "local rules"),
     "naive Bayes": (Candidate("Gaussian naive Bayes"), "local rules"),
-    "gradient boosting": (Candidate("gradient boosting"), "gradient boosting"),
+    _TREES: (Candidate("gradient boosting"), _TREES),
 }
 
 
-def _alternatives(rungs: Rungs, advised: Candidate) -> list[Alternative]:
+def _alternatives(rungs: _Rungs, advised: Candidate) -> list[Alternative]:
     """Return what each rung offers, with its score if it was tried."""
-    found, sample = [_perceptron(rungs)], rungs.sample
+    sample, bound = rungs.sample, rungs.planes.mistake_bound
+    kind, note = "perceptron", f"finds a separating plane after at most {bound:.4g} mistakes."
+    if not rungs.planes.separable:
+        kind = "averaged perceptron"
+        note = "it may make mistakes forever, so use the average of its planes."
+    found = [Alternative("perceptron", Candidate(kind), note=note)]
     for name, (candidate, heading) in _OFFERS.items():
         scored, gain = rungs.scored.get(name), rungs.gain.get(name)
         if scored is not None:
             low, high = scored.metric.interval(scored.right)
             best = advised if advised.kind == scored.best.kind else scored.best
             note = "" if gain is None else f"{gain}."
-            found.append(Alternative(name, best, sample.wide, scored.score, low, high, note))
+            found.append(Alternative(name, best, scored.score, low, high, note))
             continue
         rung = next(rung for rung in rungs.answers if rung.name == heading)
         why = rung.answer
         if rung.ran:
             why = "not tried: it is for counts, and some entries are negative."
-        candidate = replace(candidate, sparse=sample.sparse)
         if sample.wide and name == "naive Bayes":
             candidate = Candidate("multinomial naive Bayes")
-        found.append(Alternative(name, candidate, sample.wide, note=why))
+        candidate = replace(candidate, sparse=sample.sparse, wide=sample.wide)
+        found.append(Alternative(name, candidate, note=why))
     return found
-
-
-def _perceptron(rungs: Rungs) -> Alternative:
-    wide = rungs.sample.wide
-    if rungs.planes.separable:
-        note = f"finds a separating plane after at most {rungs.mistake_bound:.4g} mistakes."
-        return Alternative("perceptron", Candidate("perceptron"), wide, note=note)
-    note = "it may make mistakes forever, so use the average of its planes."
-    return Alternative("perceptron", Candidate("averaged perceptron"), wide, note=note)

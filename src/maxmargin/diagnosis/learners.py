@@ -1,4 +1,4 @@
-"""Learners with their settings as values, and functions that cross-validate many of them at once.
+"""Learners with their settings as values, and functions that fit many of them to parts of a sample.
 
 A ``Candidate`` is what is recommended in the end. A ``FoldLearner`` fits candidates of one family
 to some rows of a sample and returns scores of the classes for others; the best score is what is
@@ -8,7 +8,6 @@ predicted.
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pkgutil import resolve_name
 from typing import Any
 
@@ -16,13 +15,6 @@ import numpy as np
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.diagnosis.inputs import Sample, scaler
-from maxmargin.estimators import (
-    SVC,
-    AveragedPerceptron,
-    HardMarginSVC,
-    LinearSVC,
-    Perceptron,
-)
 from maxmargin.estimators.reductions import binary_tasks, combined_scores
 from maxmargin.kernels import RBF, Kernel, Linear
 from maxmargin.problems import losses
@@ -38,28 +30,32 @@ class Candidate:
     kind: str
     settings: tuple[tuple[str, Any], ...] = ()
     scaled: bool = False
-    sparse: bool = field(default=False, compare=False)
+    sparse: bool = field(default=False, compare=False)  # the rows, and stay so if wide
+    wide: bool = field(default=False, compare=False)
 
     def get(self, name: str) -> Any:
         """Return a setting, or None."""
         return dict(self.settings).get(name)
 
+    @property
+    def shared(self) -> tuple[Any, ...]:
+        """What settings have in common that can share work, such as a kernel matrix."""
+        return self.kind, self.scaled, self.get("gamma"), self.get("multi_class")
+
     def learner(self) -> Any:
         """Return the learner itself, unfitted."""
-        kind = _KINDS[self.kind]
-        made = resolve_name(kind) if isinstance(kind, str) else kind
-        return made(**dict(self.settings))
+        return resolve_name(_KINDS[self.kind])(**dict(self.settings))
 
-    def estimator(self, wide: bool) -> Any:
+    def estimator(self) -> Any:
         """Return the learner, or a pipeline that prepares the rows first as it needs them."""
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import FunctionTransformer
 
         steps: list[Any] = []
-        if self.sparse and not wide and self.dense:
+        if self.sparse and not self.wide and self.dense:
             steps.append(FunctionTransformer(written_out, accept_sparse=True))
         if self.scaled:
-            steps.append(scaler(self.sparse and not self.dense, wide))
+            steps.append(scaler(self.sparse and not self.dense, self.wide))
         return make_pipeline(*steps, self.learner()) if steps else self.learner()
 
     @property
@@ -82,12 +78,12 @@ def written_out(X: Any) -> Any:
     return X.toarray() if hasattr(X, "toarray") else X
 
 
-_KINDS: dict[str, Any] = {  # classes, or the names of those that are imported when needed
-    "perceptron": Perceptron,
-    "averaged perceptron": AveragedPerceptron,
-    "hard margin": HardMarginSVC,
-    "linear": LinearSVC,
-    "kernel": SVC,
+_KINDS = {  # named, since most of them are seldom imported
+    "perceptron": "maxmargin.estimators:Perceptron",
+    "averaged perceptron": "maxmargin.estimators:AveragedPerceptron",
+    "hard margin": "maxmargin.estimators:HardMarginSVC",
+    "linear": "maxmargin.estimators:LinearSVC",
+    "kernel": "maxmargin.estimators:SVC",
     "k-NN": "sklearn.neighbors:KNeighborsClassifier",
     "Gaussian naive Bayes": "sklearn.naive_bayes:GaussianNB",
     "multinomial naive Bayes": "sklearn.naive_bayes:MultinomialNB",
@@ -99,33 +95,27 @@ _KINDS: dict[str, Any] = {  # classes, or the names of those that are imported w
 
 # ------------------------------------------------------------------- fits to some of the rows
 
-# Takes settings, training rows and test rows; returns for each setting the scores of all classes
-# (columns) for the test rows.
-FoldLearner = Callable[[Sequence[Candidate], Ints, Ints], list[Floats]]
+# Takes a sample, settings, training rows and test rows; returns for each setting the scores of all
+# classes (columns) for the test rows.
+FoldLearner = Callable[[Sample, Sequence[Candidate], Ints, Ints], list[Floats]]
 
 
 def fit_each(
-    sample: Sample, learner_of: Callable[[Candidate], Any] = Candidate.learner
-) -> FoldLearner:
-    """Return what fits every setting by itself."""
+    sample: Sample, settings: Sequence[Candidate], train: Ints, test: Ints
+) -> list[Floats]:
+    """Fit every setting by itself."""
+    found = []
+    for setting in settings:
+        X, _ = sample.form(setting.scaled, setting.dense)
+        learner = setting.learner()
+        if sample.wide and setting.kind == "linear":
+            # LIBLINEAR, whose objective is that of the settings, and which is fast on wide rows.
+            from sklearn.svm import LinearSVC as Liblinear
 
-    def scores(settings: Sequence[Candidate], train: Ints, test: Ints) -> list[Floats]:
-        found = []
-        for setting in settings:
-            X, _ = sample.form(setting.scaled, setting.dense)
-            learner = learner_of(setting)
-            found.append(
-                fit_and_score(learner, X[train], sample.y[train], X[test], sample.n_classes)
-            )
-        return found
-
-    return scores
-
-
-def score_fresh_rows(setting: Candidate, sample: Sample) -> Floats:
-    """Return the scores of all classes for the fresh rows, fitted to all others."""
-    X, fresh = sample.form(setting.scaled, setting.dense)
-    return fit_and_score(setting.learner(), X, sample.y, fresh, sample.n_classes)
+            weight = setting.get("class_weight")
+            learner = Liblinear(C=setting.get("C"), tol=1e-3, random_state=0, class_weight=weight)
+        found.append(fit_and_score(learner, X[train], sample.y[train], X[test], sample.n_classes))
+    return found
 
 
 def fit_and_score(learner: Any, X: Any, y: Ints, test: Any, n_classes: int) -> Floats:
@@ -135,7 +125,10 @@ def fit_and_score(learner: Any, X: Any, y: Ints, test: Any, n_classes: int) -> F
         return _spread(np.zeros((test.shape[0], 1)), classes, n_classes)
     if len(classes) < n_classes and getattr(learner, "priors", None):
         learner.set_params(priors=None)  # they were for all classes
-    shares = _shares_to_balance(learner, y)
+    balance = "max_leaf_nodes" in learner.get_params() and learner.class_weight is not None
+    if balance:
+        # After the fit, not by weights: for their percentiles, boosting takes ten times as long.
+        learner.set_params(class_weight=None)
     with warnings.catch_warnings():
         # Bounded iterations are intended here, and the score says what they are worth.
         warnings.simplefilter("ignore")
@@ -145,8 +138,9 @@ def fit_and_score(learner: Any, X: Any, y: Ints, test: Any, n_classes: int) -> F
             found = np.column_stack([-found, found]) if found.ndim == 1 else found
         else:
             found = learner.predict_proba(test)
-    if shares is not None:
+    if balance:
         # Raw scores are log-probabilities; of two classes, half of the difference and its negative.
+        shares = np.unique(y, return_counts=True)[1] / len(y)
         found = found - (2 if len(classes) == 2 else 1) * np.log(shares)
     return _spread(found, classes, n_classes)
 
@@ -158,56 +152,30 @@ def _spread(found: Floats, classes: Ints, n_classes: int) -> Floats:
     return scores
 
 
-def _shares_to_balance(learner: Any, y: Ints) -> Floats | None:
-    """Return the shares of classes that are to count alike after the fit, not by weights; or None.
-
-    Gradient boosting with weights takes scikit-learn ten times as long, for its percentiles.
-    """
-    if "max_leaf_nodes" not in learner.get_params() or learner.class_weight is None:
-        return None
-    learner.set_params(class_weight=None)
-    return np.unique(y, return_counts=True)[1] / len(y)
-
-
-def fit_planes(sample: Sample) -> FoldLearner:
-    """Return what fits planes: one against one on a shared matrix, all others by themselves.
-
-    Planes of wide rows are fitted by LIBLINEAR, whose objective is that of the settings.
-    """
-    alone, pairwise = fit_each(sample), fit_kernels(sample)
-
-    def liblinear(setting: Candidate) -> Any:
-        from sklearn.svm import LinearSVC as Liblinear
-
-        weight = setting.get("class_weight")
-        return Liblinear(C=setting.get("C"), tol=1e-3, random_state=0, class_weight=weight)
-
-    def scores(settings: Sequence[Candidate], train: Ints, test: Ints) -> list[Floats]:
-        learn = pairwise if settings[0].get("multi_class") == "ovo" else alone
-        return learn(settings, train, test)
-
-    return fit_each(sample, liblinear) if sample.wide else scores
-
-
-def fit_neighbours(sample: Sample) -> FoldLearner:
-    """Return what finds the nearest rows from one matrix of distances, for all settings."""
+def fit_neighbours(
+    sample: Sample, settings: Sequence[Candidate], train: Ints, test: Ints
+) -> list[Floats]:
+    """Find the nearest rows from one matrix of distances, for all settings."""
     from sklearn.metrics.pairwise import euclidean_distances
 
-    @lru_cache(maxsize=1)
-    def distances(scaled: bool) -> Any:
-        return euclidean_distances(sample.form(scaled)[0], squared=True)
+    rows, _ = sample.form(settings[0].scaled)
+    distances = sample.share(settings[0].shared, lambda: euclidean_distances(rows, squared=True))
+    far, y = distances[np.ix_(test, train)], sample.y[train]
+    wanted = [min(setting.get("n_neighbors"), len(train)) for setting in settings]
+    most = max(wanted)
+    near = np.argpartition(far, most - 1, axis=1)[:, :most]
+    order = np.argsort(np.take_along_axis(far, near, axis=1), axis=1, kind="stable")
+    nearest = y[np.take_along_axis(near, order, axis=1)]
+    votes = (nearest[:, :, np.newaxis] == np.arange(sample.n_classes)).cumsum(axis=1)
+    return [votes[:, k - 1] / k for k in wanted]
 
-    def scores(settings: Sequence[Candidate], train: Ints, test: Ints) -> list[Floats]:
-        far, y = distances(settings[0].scaled)[np.ix_(test, train)], sample.y[train]
-        wanted = [min(setting.get("n_neighbors"), len(train)) for setting in settings]
-        most = max(wanted)
-        near = np.argpartition(far, most - 1, axis=1)[:, :most]
-        order = np.argsort(np.take_along_axis(far, near, axis=1), axis=1, kind="stable")
-        nearest = y[np.take_along_axis(near, order, axis=1)]
-        votes = (nearest[:, :, np.newaxis] == np.arange(sample.n_classes)).cumsum(axis=1)
-        return [votes[:, k - 1] / k for k in wanted]
 
-    return scores
+def fit_planes(
+    sample: Sample, settings: Sequence[Candidate], train: Ints, test: Ints
+) -> list[Floats]:
+    """Fit planes: one against one on a shared matrix, all others by themselves."""
+    pairwise = settings[0].get("multi_class") == "ovo"
+    return (fit_kernels if pairwise else fit_each)(sample, settings, train, test)
 
 
 # ------------------------------------------------------------------- kernel machines
@@ -215,20 +183,16 @@ def fit_neighbours(sample: Sample) -> FoldLearner:
 _KERNEL_GAP = 1e-3  # relative: a smaller one would not predict better
 
 
-def fit_kernels(sample: Sample) -> FoldLearner:
-    """Return what fits kernel machines that share one kernel matrix for all folds and costs."""
-
-    @lru_cache(maxsize=1)
-    def matrix(scaled: bool, kind: str, gamma: Any) -> _FoldMatrix:
-        return _FoldMatrix(Linear() if kind == "linear" else RBF(gamma=gamma), sample, scaled)
-
-    def scores(settings: Sequence[Candidate], train: Ints, test: Ints) -> list[Floats]:
-        first = settings[0]
-        costs = np.array([setting.get("C") for setting in settings])
-        balanced = first.get("class_weight") == "balanced"
-        shared = matrix(first.scaled, first.kind, first.get("gamma"))
-        return shared.scores(costs, train, test, balanced)
-
+def fit_kernels(
+    sample: Sample, settings: Sequence[Candidate], train: Ints, test: Ints
+) -> list[Floats]:
+    """Fit kernel machines that share one kernel matrix for all folds and costs."""
+    first = settings[0]
+    kernel = Linear() if first.kind == "linear" else RBF(gamma=first.get("gamma"))
+    matrix = sample.share(first.shared, lambda: _FoldMatrix(kernel, sample, first.scaled))
+    costs = np.array([setting.get("C") for setting in settings])
+    balanced = first.get("class_weight") == "balanced"
+    scores: list[Floats] = matrix.scores(costs, train, test, balanced)
     return scores
 
 

@@ -37,6 +37,11 @@ class Conflicts:
     share: float  # of all rows: the least possible training error
     rows: int  # how many are in the groups
 
+    @property
+    def decisive(self) -> bool:
+        """Whether they force so many errors that they decide."""
+        return self.share >= FORCED
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers; of more than 100 groups the first 100."""
         return {
@@ -51,6 +56,8 @@ class Conflicts:
 def find_conflicts(group: Ints, y: Ints, n_classes: int) -> Conflicts:
     """Find the groups of equal rows with more than one label, exactly and over all rows.
 
+    ``group`` numbers rows from 0 on, equal rows alike.
+
     Examples
     --------
     >>> found = find_conflicts(np.array([0, 1, 0, 0]), np.array([0, 0, 1, 1]), 2)
@@ -62,10 +69,8 @@ def find_conflicts(group: Ints, y: Ints, n_classes: int) -> Conflicts:
     most = np.zeros(len(sizes), dtype=np.int64)
     np.maximum.at(most, cells // n_classes, counts)
     mixed = np.flatnonzero(most < sizes)
-    order = np.argsort(group, kind="stable")
-    ends = np.cumsum(sizes)
-    groups = [np.sort(order[ends[g] - sizes[g] : ends[g]]) for g in mixed]
-    groups.sort(key=lambda rows: int(rows[0]))
+    order, ends = np.argsort(group, kind="stable"), np.cumsum(sizes)
+    groups = [order[ends[g] - sizes[g] : ends[g]] for g in mixed]
     errors = int((sizes - most).sum())
     return Conflicts(groups, errors, errors / len(y), int(sizes[mixed].sum()))
 
@@ -98,6 +103,11 @@ class Planes:
         """The least margin of any pair, NaN if some pair has none."""
         return min((pair.margin for pair in self.pairs.values()), default=np.nan)
 
+    @property
+    def mistake_bound(self) -> float:
+        """The most updates a perceptron makes, for any of the pairs (lifted form)."""
+        return max((pair.mistake_bound for pair in self.pairs.values()), default=np.inf)
+
 
 def list_pairs(table: DiagnosedTable) -> Iterator[tuple[int, int, Ints]]:
     """Yield every two classes, with the numbers of their rows."""
@@ -114,17 +124,15 @@ def find_planes(
     separable: bool | None = True
     for i, j, rows in list_pairs(table):
         if clock.over:
-            separable = None if separable else separable
-            break
-        found, examined = _decide_pair(table, i, j, rows, clock, rng)
-        pairs[i, j] = found
+            return Planes(None if separable else separable, pairs, int(seen.sum()))
+        pairs[i, j], examined = _decide_pair(table, i, j, rows, clock, rng)
         seen[examined] = True
-        if found.separable is False:
+        if pairs[i, j].separable is False:
             separable = False
             if not every:
                 break
-        elif found.separable is None and separable:
-            separable = None
+        elif separable:
+            separable = pairs[i, j].separable
     return Planes(separable, pairs, int(seen.sum()))
 
 
@@ -184,15 +192,11 @@ class GivingUp:
         return self.share <= FEW or self.at_most <= 1
 
     def __str__(self) -> str:
-        if self.at_least == self.at_most:
-            count = f"exactly {self.at_most}"
-        else:
-            count = f"between {self.at_least} and {self.at_most}"
-        share = self.at_most / self.n_rows
-        return (
-            f"{count} of {self.n_rows} rows ({share:.2%}) must be given up before planes separate "
-            "the rest"
-        )
+        share = f"{self.at_most / self.n_rows:.2%}"
+        count = f"exactly {self.at_most} of {self.n_rows} rows ({share})"
+        if self.at_least < self.at_most:
+            count = f"{self.at_least} to {self.at_most} of {self.n_rows} rows (at most {share})"
+        return f"{count} must be given up before planes can separate the rest"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers; of more than 1000 rows the first 1000."""
@@ -206,116 +210,129 @@ class GivingUp:
 
 
 def give_up(
-    table: DiagnosedTable, clock: Clock, rng: np.random.Generator, worth: Floats | None = None
+    table: DiagnosedTable, clock: Clock, rng: np.random.Generator, worth: Floats
 ) -> GivingUp | None:
     """Bound how many rows must go; None if the time ran out before every pair had a plane.
 
-    ``worth`` is what a row of each class counts, on average 1 over all rows; 1 by default.
+    ``worth`` is what a row of each class counts, on average 1 over all rows.
     """
     if sp.issparse(table.X) and not is_wide(table.X):
         table = replace(table, X=table.X.toarray())
     gone = np.zeros(len(table.y), dtype=bool)
-    each = np.ones(len(table.y)) if worth is None else worth[table.y]
+    each = worth[table.y]
     planes: dict[tuple[int, int], Hyperplane] = {}
     lost: dict[tuple[int, int], Ints] = {}
     for i, j, rows in list_pairs(table):
         if clock.over:
             return None
         sign = np.where(table.y[rows] == j, 1, -1)
-        planes[i, j], wrong = find_fewest_wrong(table.X[rows], sign, clock, each[rows])
+        planes[i, j], wrong = find_fewest_wrong(table.X[rows], sign, each[rows], clock)
         lost[i, j] = rows[wrong]
         gone[rows[wrong]] = True
-    share = float(each[gone].mean() * gone.mean()) if gone.any() else 0.0
-    search = _WitnessSearch(table, gone, share <= FEW, clock, rng)
-    finished = True
-    for i, j, rows in list_pairs(table):
-        finished = search.search_pair(rows, table.y == j, lost[i, j]) and finished
+    share = float(each[gone].sum() / len(gone))
     given_up = np.flatnonzero(gone)
+    rounds = _WITNESS_ROUNDS
+    if share <= FEW:
+        rounds = min(2 * len(given_up) + _WITNESS_ROUNDS, 200)
+    search = _WitnessSearch(table.X, gone, rounds, clock, rng)
+    for i, j, rows in list_pairs(table):
+        search.search_pair(rows, table.y == j, lost[i, j])
     return GivingUp(
-        len(search.found), len(given_up), given_up, planes, search.found, len(table.y), share,
-        finished,
-    )  # fmt: skip
+        at_least=len(search.found),
+        at_most=len(given_up),
+        rows=given_up,
+        planes=planes,
+        overlaps=search.found,
+        n_rows=len(table.y),
+        share=share,
+        finished=search.finished,
+    )
 
 
 class _WitnessSearch:
-    """Searches for witnesses that share no rows."""
+    """Searches for witnesses that share no rows, for a number of rounds."""
 
     def __init__(
-        self, table: DiagnosedTable, gone: Flags, few: bool, clock: Clock, rng: np.random.Generator
+        self, X: Any, gone: Flags, rounds: int, clock: Clock, rng: np.random.Generator
     ) -> None:
-        self._X = table.X
-        self._gone = gone
+        self._X, self._gone, self._rounds, self._clock, self._rng = X, gone, rounds, clock, rng
         self._free = np.ones(len(gone), dtype=bool)
-        self._clock = clock
-        self._rng = rng
-        count = int(gone.sum())
-        self._rounds = min(2 * count + _WITNESS_ROUNDS, 200) if few else _WITNESS_ROUNDS
         self.found: list[Overlap] = []
+        self.finished = True
 
-    def search_pair(self, rows: Ints, positive: Flags, lost: Ints) -> bool:
+    def search_pair(self, rows: Ints, positive: Flags, lost: Ints) -> None:
         """Search among two classes: around each row on the wrong side, then anywhere."""
         in_vain = 0
         for row in lost[self._free[lost]]:
+            others = rows[(positive[rows] != positive[row]) & ~self._gone[rows]]
+            in_vain += not self._search(np.append(self._draw(others), row), positive)
             if in_vain == _IN_VAIN:
                 break
-            others = rows[(positive[rows] != positive[row]) & ~self._gone[rows]]
-            before = len(self.found)
-            if not self._search(np.append(self._draw(others), row), positive):
-                return False
-            in_vain += len(self.found) == before
-        while True:
-            rest = self._draw(rows[~self._gone[rows]])
-            rest = np.concatenate([rest, lost[self._free[lost]]])
-            before = len(self.found)
-            if not self._search(rest, positive):
-                return False
-            if len(self.found) == before:
-                return True
+        found = True
+        while found:
+            kept = self._draw(rows[~self._gone[rows]])
+            found = self._search(np.concatenate([kept, lost[self._free[lost]]]), positive)
 
     def _draw(self, rows: Ints) -> Ints:
         rows = rows[self._free[rows]]
         return rows if len(rows) <= _ROWS else self._rng.choice(rows, _ROWS, replace=False)
 
     def _search(self, rows: Ints, positive: Flags) -> bool:
-        """Take the rows of a witness, if there is one; return False when it is time to stop."""
+        """Take the rows of a witness, and return whether there is one."""
         if self._rounds <= 0 or self._clock.over:
+            self.finished = False
             return False
         rows = np.sort(rows)
         if positive[rows].all() or not positive[rows].any():
-            return True
+            return False
         self._rounds -= 1
         seen = decide(self._X[rows], positive[rows], (0, 1), rows, True, self._clock.left)
-        if isinstance(seen.witness, Overlap):
-            self.found.append(seen.witness)
-            self._free[seen.witness.rows] = False
+        if not isinstance(seen.witness, Overlap):
+            return False
+        self.found.append(seen.witness)
+        self._free[seen.witness.rows] = False
         return True
 
 
 # ------------------------------- planes with few rows on their wrong side, by soft margins
 
 
-def find_fewest_wrong(
-    X: Any, sign: Ints, clock: Clock, worth: Floats | None = None
-) -> tuple[Hyperplane, Flags]:
-    """Return the plane found in time that has the fewest rows on its wrong side, and those rows.
+def find_fewest_wrong(X: Any, sign: Ints, worth: Floats, clock: Clock) -> tuple[Hyperplane, Flags]:
+    """Return the plane found in time whose wrong side has the rows of least worth, and those rows.
 
     To count errors instead of summing slacks, the rows furthest on the wrong side are left out,
-    half of them per round; then rows with much slack are given less weight, round after round. Rows
-    count by their ``worth``, if given.
+    half of them per round; then rows with much slack are given less weight, round after round.
 
     Examples
     --------
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [9.0]])
-    >>> plane, wrong = find_fewest_wrong(X, np.array([-1, -1, 1, 1, -1]), Clock(9.0))
+    >>> y = np.array([-1, -1, 1, 1, -1])
+    >>> plane, wrong = find_fewest_wrong(X, y, np.ones(5), Clock(9.0))
     >>> wrong.tolist()
     [False, False, False, False, True]
     """
-    search = _PlaneSearch(X, sign, np.ones(len(sign)) if worth is None else worth, clock)
-    search.try_costs()
-    search.leave_out_worst()
-    search.reduce_weights()
-    assert search.best is not None
-    return search.best.plane, search.best.wrong
+    margins, every = _SoftMargins(X, sign, worth, clock), np.ones(len(sign))
+    best = margins.fit_plane(_COSTS[0], every)
+    for cost in _COSTS[1:]:
+        if not clock.over:
+            best = min(best, margins.fit_plane(cost, every), key=_worth_lost)
+    stays, latest = every.copy(), best
+    for _ in range(_REPEATS):
+        wrong = np.flatnonzero(latest.wrong & (stays > 0))
+        worst = wrong[np.argsort(latest.score[wrong], kind="stable")][: (len(wrong) + 1) // 2]
+        stays[worst] = 0.0
+        if clock.over or len(worst) == 0 or not margins.has_both_classes(stays):
+            break
+        latest = margins.fit_plane(100.0, stays)
+        best = min(best, latest, key=_worth_lost)
+    for _ in range(_REPEATS):
+        if clock.over:
+            break
+        latest = margins.fit_plane(10.0, 1 / (0.1 + np.maximum(0.0, 1 - best.score)))
+        if latest.lost >= best.lost:
+            break
+        best = latest
+    return best.plane, best.wrong
 
 
 class _ScoredPlane(NamedTuple):
@@ -327,8 +344,12 @@ class _ScoredPlane(NamedTuple):
     score: Floats
 
 
-class _PlaneSearch:
-    """Fits soft margins to scaled columns, and keeps the plane that loses least."""
+def _worth_lost(found: _ScoredPlane) -> float:
+    return found.lost
+
+
+class _SoftMargins:
+    """Fits soft margins to scaled columns."""
 
     def __init__(self, X: Any, sign: Ints, worth: Floats, clock: Clock) -> None:
         self._X, self._sign, self._worth, self._clock = X, sign, worth, clock
@@ -336,44 +357,11 @@ class _PlaneSearch:
         scaling = scaler(sparse=True, wide=sp.issparse(X)).fit(X)
         self._scale, self._rows = scaling.scale_, scaling.transform(X[self._fitted])
         self._size = abs(X)
-        self.best: _ScoredPlane | None = None
 
-    def try_costs(self) -> None:
-        """Fit to all rows."""
-        for cost in _COSTS:
-            if self.best is None or not self._clock.over:
-                self._keep(self._fit_plane(cost, np.ones(len(self._sign))))
+    def has_both_classes(self, weight: Floats) -> bool:
+        return len(np.unique(self._sign[self._fitted][weight[self._fitted] > 0])) == 2
 
-    def leave_out_worst(self) -> None:
-        """Leave out half of the rows on the wrong side, again and again."""
-        stays = np.ones(len(self._sign))
-        latest = self.best
-        for _ in range(_REPEATS):
-            assert latest is not None
-            wrong = np.flatnonzero(latest.wrong & (stays > 0))
-            worst = wrong[np.argsort(latest.score[wrong], kind="stable")][: (len(wrong) + 1) // 2]
-            stays[worst] = 0.0
-            one_class = len(np.unique(self._sign[self._fitted][stays[self._fitted] > 0])) < 2
-            if self._clock.over or len(worst) == 0 or one_class:
-                return
-            latest = self._fit_plane(100.0, stays)
-            self._keep(latest)
-
-    def reduce_weights(self) -> None:
-        """Give rows with much slack less weight, while that helps."""
-        for _ in range(_REPEATS):
-            best = self.best
-            if self._clock.over or best is None:
-                return
-            self._keep(self._fit_plane(10.0, 1 / (0.1 + np.maximum(0.0, 1 - best.score))))
-            if self.best is best:
-                return
-
-    def _keep(self, found: _ScoredPlane) -> None:
-        if self.best is None or found.lost < self.best.lost:
-            self.best = found
-
-    def _fit_plane(self, cost: float, weight: Floats) -> _ScoredPlane:
+    def fit_plane(self, cost: float, weight: Floats) -> _ScoredPlane:
         """Return the best of a soft margin's plane and its two best offsets."""
         weights = (weight * self._worth)[self._fitted]
         with warnings.catch_warnings():
@@ -385,13 +373,12 @@ class _PlaneSearch:
         if not w.any():
             w = np.eye(1, self._X.shape[1])[0]  # any direction, as none was found
         planes = ((w, b), (w, self._best_offset(w)), (-w, self._best_offset(-w)))
-        return min((self._score(*plane) for plane in planes), key=lambda found: found.lost)
+        return min((self._score(*plane) for plane in planes), key=_worth_lost)
 
     def _score(self, w: Floats, b: float) -> _ScoredPlane:
         score = self._sign * (np.asarray(self._X @ w) + b)
-        loss = self._X.shape[1] + 2
-        rounding = 4 * loss * np.finfo(np.float64).eps * (self._size @ np.abs(w) + abs(b))
-        wrong = ~(score > rounding)
+        relative = 4 * (self._X.shape[1] + 2) * np.finfo(np.float64).eps
+        wrong = ~(score > relative * (self._size @ np.abs(w) + abs(b)))
         return _ScoredPlane(Hyperplane(w, b), wrong, float(self._worth[wrong].sum()), score)
 
     def _best_offset(self, w: Floats) -> float:

@@ -10,15 +10,6 @@ from maxmargin.diagnosis.learners import Candidate
 from maxmargin.html import bullets, table, tag
 from maxmargin.inspection.code import describe
 
-VERDICTS = (
-    "inseparable",
-    "linearly separable",
-    "almost linearly separable",
-    "non-linearly separable",
-    "multi-layer separable",
-    "no signal",
-    "undecided",
-)
 _MOST = 1000  # entries of an array that are written out
 
 
@@ -70,7 +61,6 @@ class Alternative:
 
     rung: str
     candidate: Candidate
-    wide: bool
     score: float | None = None
     low: float | None = None
     high: float | None = None
@@ -79,7 +69,7 @@ class Alternative:
     @property
     def estimator(self) -> Any:
         """The estimator, or a pipeline, unfitted."""
-        return self.candidate.estimator(self.wide)
+        return self.candidate.estimator()
 
     def __str__(self) -> str:
         said = f"{self.rung}: {describe(self.estimator)}"
@@ -145,7 +135,6 @@ class Diagnosis:
     seconds: float
     candidate: Candidate
     outside: Candidate | None
-    wide: bool
 
     @property
     def evidence(self) -> dict[str, dict[str, Any]]:
@@ -173,15 +162,13 @@ class Diagnosis:
         """
         if family not in ("ladder", "any"):
             raise ValueError(f"family must be 'ladder' or 'any', got {family!r}")
-        if family == "any" and self.outside is not None:
-            return self.outside.estimator(self.wide)
-        return self.candidate.estimator(self.wide)
+        chosen = self.candidate if family == "ladder" else self.outside or self.candidate
+        return chosen.estimator()
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings, lists and dicts, ready for JSON."""
         found = {**vars(self), "recommendation": self.candidate}
-        for name in ("candidate", "outside", "wide"):
-            del found[name]
+        del found["candidate"], found["outside"]
         return dict(plain(found))
 
     def __str__(self) -> str:
@@ -194,32 +181,28 @@ class Diagnosis:
 
     def _repr_html_(self) -> str:
         size = f" ({self.n_rows} rows, {self.n_features} columns, {len(self.classes)} classes)"
+        scoring = self.scoring.replace("_", " ")
+        answers: list[tuple[Any, ...]] = []
+        for rung in self.rungs:
+            skipped = rung.name, tag("i", rung.answer), "–"
+            answers.append((rung.name, rung.answer, rung.rows_seen) if rung.ran else skipped)
+        offers: list[tuple[Any, ...]] = []
+        for offer in self.alternatives:
+            named = f"{offer.rung}: {describe(offer.estimator)}"
+            if offer.score is None:
+                offers.append((named, "–", "–", tag("i", offer.note)))
+            else:
+                interval = f"{offer.low:.2%} to {offer.high:.2%}"
+                offers.append((named, f"{offer.score:.2%}", interval, offer.note))
         return tag(
             "div",
             tag("p", tag("b", self.verdict.capitalize()), size),
             tag("p", "Why: ", self.reason),
             tag("p", "Use: ", self.advice),
             bullets(self.warnings),
-            table(["Question", "Answer", "Rows seen"], map(_line, self.rungs)),
-            table(
-                ["Alternative", f"Score ({self.scoring.replace('_', ' ')})", "95 % interval", ""],
-                map(_offer, self.alternatives),
-            ),
+            table(["Question", "Answer", "Rows seen"], answers),
+            table(["Alternative", f"Score ({scoring})", "95 % interval", ""], offers),
         )
-
-
-def _line(rung: Rung) -> tuple[Any, ...]:
-    if rung.ran:
-        return rung.name, rung.answer, rung.rows_seen
-    return rung.name, tag("i", rung.answer), "–"
-
-
-def _offer(alternative: Alternative) -> tuple[Any, ...]:
-    named = f"{alternative.rung}: {describe(alternative.estimator)}"
-    if alternative.score is None:
-        return named, "–", "–", tag("i", alternative.note)
-    interval = f"{alternative.low:.2%} to {alternative.high:.2%}"
-    return named, f"{alternative.score:.2%}", interval, alternative.note
 
 
 def plain(value: Any) -> Any:
@@ -237,9 +220,10 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {_key(key): plain(entry) for key, entry in value.items()}
+        names = (", ".join(map(str, key)) if isinstance(key, tuple) else str(key) for key in value)
+        return dict(zip(names, map(plain, value.values()), strict=True))
     if isinstance(value, np.ndarray):
-        return [plain(entry) for entry in value[:_MOST]]
+        value = list(value[:_MOST])
     if isinstance(value, list | tuple):
         return [plain(entry) for entry in value]
     if hasattr(value, "to_dict"):
@@ -249,7 +233,3 @@ def plain(value: Any) -> Any:
     if hasattr(value, "w") and hasattr(value, "b"):
         return {"w": plain(np.asarray(value.w)), "b": plain(float(value.b))}
     return str(value)
-
-
-def _key(key: Any) -> str:
-    return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)

@@ -51,13 +51,11 @@ class Metric:
 
         Balanced accuracy is a mean of K shares; its variance is that of one share of these rows.
         """
-        share = self.score(right)
-        n = self.counts(np.ones(len(self.y), dtype=bool))
+        n = np.bincount(self.y, minlength=len(self.weight))
         p = (self.counts(right) + 1.0) / (n + 2.0)  # a class without mistakes has a variance too
-        spread = float((self.weight**2 * n * p * (1 - p)).sum())
         mean = float((self.weight * n) @ p)
-        size = mean * (1 - mean) / spread
-        return wilson(share, size)
+        size = mean * (1 - mean) / float((self.weight**2 * n * p * (1 - p)).sum())
+        return wilson(self.score(right), size)
 
 
 def wilson(share: float, n: float) -> tuple[float, float]:
@@ -112,37 +110,34 @@ class Comparison(_Test):
 
     def __str__(self) -> str:
         verb = "beats" if self.significant else "does not beat"
-        by = "" if self.metric == "accuracy" else f" {self.lead:+.1%} in balanced accuracy,"
+        by = "" if self.metric == "accuracy" else f" {self.lead:+.1%} in balanced accuracy;"
+        rows = "1 row" if self.wins == 1 else f"{self.wins} rows"
         return (
-            f"{self.better} {verb} {self.worse}:{by} right alone on {self.wins} "
-            f"{'row' if self.wins == 1 else 'rows'}, wrong alone on {self.losses} "
-            f"(p = {self.p_value:.2g})"
+            f"{self.better} {verb} {self.worse}:{by} it alone is right on {rows}, the other alone "
+            f"on {self.losses} (p = {self.p_value:.2g})"
         )
 
 
+Rule = tuple[str, Flags]  # its name, and where it predicts correctly
+
+
 def compare(
-    better: tuple[str, Flags],
-    worse: tuple[str, Flags],
-    metric: Metric,
-    tests: int = 1,
-    level: float = LEVEL,
+    better: Rule, worse: Rule, metric: Metric, tests: int = 1, level: float = LEVEL
 ) -> Comparison:
-    """Compare two rules, each a name and the rows that it predicts correctly.
+    """Compare two rules row by row.
 
     Examples
     --------
     >>> right, rival = np.arange(20) < 18, np.arange(20) < 8
     >>> metric = Metric.of("accuracy", np.arange(20) % 2)
     >>> print(compare(("a kernel", right), ("a plane", rival), metric))
-    a kernel beats a plane: right alone on 10 rows, wrong alone on 0 (p = 0.00049)
+    a kernel beats a plane: it alone is right on 10 rows, the other alone on 0 (p = 0.00049)
     """
-    wins, losses = metric.counts(better[1] & ~worse[1]), metric.counts(worse[1] & ~better[1])
+    (name, right), (rival, rival_right) = better, worse
+    wins, losses = metric.counts(right & ~rival_right), metric.counts(rival_right & ~right)
     p_value = min(1.0, tests * sign_test(wins, losses, metric.weight))
-    lead = float(metric.weight @ (wins - losses))
-    return Comparison(
-        better[0], worse[0], int(wins.sum()), int(losses.sum()), lead, p_value, tests, level,
-        metric.name,
-    )  # fmt: skip
+    lead, counts = float(metric.weight @ (wins - losses)), (int(wins.sum()), int(losses.sum()))
+    return Comparison(name, rival, *counts, lead, p_value, tests, level, metric.name)
 
 
 def hopeless(wrong: Flags, metric: Metric, tests: int = 1, level: float = LEVEL) -> bool:
@@ -229,17 +224,18 @@ def rank(method: str, scores: Floats, y: Ints, folds: Ints, tests: int = 1) -> R
     """
     from scipy.stats import norm
 
-    parts = [_Placements.of(scores[folds == k], y[folds == k]) for k in np.unique(folds)]
-    found = [part for part in parts if part is not None]
-    total = sum(len(part.y) for part in found)
-    spread = math.sqrt(sum((len(part.y) / total) ** 2 * part.chance for part in found))
+    ranked = (_Placements.of(scores[folds == k], y[folds == k]) for k in np.unique(folds))
+    parts = [part for part in ranked if part is not None]
+    sizes = np.array([len(part.y) for part in parts])
+    total, shares = int(sizes.sum()), sizes / max(1, sizes.sum())
+    spread = math.sqrt(shares**2 @ [part.chance for part in parts])
     if not spread > 0:
         return Ranking(method, 0.5, 0.0, 1.0, 1.0, tests)
-    auc = sum(len(part.y) / total * part.area for part in found)
-    half = _Z * math.sqrt(sum((len(part.y) / total) ** 2 * part.own for part in found))
+    auc = float(shares @ [part.area for part in parts])
+    half = _Z * math.sqrt(shares**2 @ [part.own for part in parts])
     p_value = float(norm.sf((auc - 0.5) / spread))
     if _TINY < p_value < SIGNAL and total <= _REORDERED_ROWS:
-        p_value = max(p_value, _reordered(found, auc))
+        p_value = max(p_value, _reordered(parts, auc))
     low, high = max(0.0, auc - half), min(1.0, auc + half)
     return Ranking(method, auc, low, high, min(1.0, tests * p_value), tests)
 
@@ -263,8 +259,9 @@ class _Placements:
     """How the rows of a fold are ranked."""
 
     y: Ints  # their classes
-    worth: Floats  # what a row (n of them) adds to the mean AUC if it has a class (a column each)
-    offset: float  # what the AUC lacks if it is added up so
+    worth: (
+        Floats  # what a row (n of them) adds to a mean AUC of ½ if it has a class (a column each)
+    )
     area: float  # the mean AUC of the classes against the rest
     chance: float  # its variance over all orders of the labels
     own: float  # and over samples of such rows
@@ -281,21 +278,20 @@ class _Placements:
             return None
         if n_classes == 2:
             ranked = [1]  # the other column says the same
-        worth, offset, own = np.zeros((n, n_classes)), 0.0, 0.0
+        worth, own = np.zeros((n, n_classes)), 0.0
         for k in ranked:
-            size, ranks = counts[k], rankdata(scores[:, k])
-            worth[:, k] = ranks / (size * (n - size) * len(ranked))
-            offset -= (size + 1) / (2 * (n - size) * len(ranked))
+            ranks = rankdata(scores[:, k])
+            pairs = counts[k] * (n - counts[k])
+            worth[:, k] = (ranks - (n + 1) / 2) / (pairs * len(ranked))
             own += _variance_of_area(ranks, y == k) / len(ranked) ** 2
-        deviation = worth - worth.mean(axis=0)
-        mean = deviation @ (counts / n)
-        within = float((counts @ (deviation**2).sum(axis=0)) - n * (mean**2).sum())
-        area = float(worth[np.arange(n), y].sum()) + offset
-        return cls(y, worth, offset, area, within / (n - 1), own)
+        mean = worth @ (counts / n)
+        within = float((counts @ (worth**2).sum(axis=0)) - n * (mean**2).sum())
+        area = 0.5 + float(worth[np.arange(n), y].sum())
+        return cls(y, worth, area, within / (n - 1), own)
 
     def areas(self, orders: Ints) -> Floats:
         """Return the mean AUC of each order of the labels."""
-        return np.asarray(self.worth[np.arange(len(self.y)), orders].sum(axis=1) + self.offset)
+        return np.asarray(0.5 + self.worth[np.arange(len(self.y)), orders].sum(axis=1))
 
 
 def _variance_of_area(ranks: Floats, positive: Flags) -> float:

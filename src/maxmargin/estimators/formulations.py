@@ -49,7 +49,7 @@ class Training:
         return self._tasks[scheme]
 
 
-class Plane(NamedTuple):
+class SolvedPlane(NamedTuple):
     """A function f = w·φ + b as a model has it, and the duals of the problem it solves."""
 
     w: Floats  # as in ``Point``
@@ -70,11 +70,11 @@ class Formulation(Protocol):
         """Return the rows of the training data that take part in each problem."""
         ...
 
-    def plane(self, problem: Any, result: Result) -> Plane:
+    def plane(self, problem: Any, result: Result) -> SolvedPlane:
         """Return the function that a solution stands for."""
         ...
 
-    def point(self, plane: Plane) -> Point:
+    def point(self, plane: SolvedPlane) -> Point:
         """Return the solution that a function stands for."""
         ...
 
@@ -86,11 +86,11 @@ class _OneProblem:
         """Return all rows."""
         return [np.arange(len(data))]
 
-    def plane(self, problem: Any, result: Result) -> Plane:
+    def plane(self, problem: Any, result: Result) -> SolvedPlane:
         """Return the solution with the intercept that is best for its weights."""
-        return Plane(result.point.w, result.certificate.intercept, result.point.beta)
+        return SolvedPlane(result.point.w, result.certificate.intercept, result.point.beta)
 
-    def point(self, plane: Plane) -> Point:
+    def point(self, plane: SolvedPlane) -> Point:
         """Return the solution itself."""
         return Point(plane.w, plane.b, plane.beta)
 
@@ -109,14 +109,10 @@ class CSVCForm(_OneProblem):
     l1_ratio: float = 0.0
     scheme: str = "ovo"
 
-    def tasks(self, data: Training) -> list[Task]:
-        """Return the binary problems; none if there is a joint one."""
-        joint = self.scheme == "crammer_singer" and len(data.classes) > 2
-        return [] if joint else data.tasks(self.scheme)
-
     def problems(self, data: Training, features: Features) -> list[Any]:
         """Return a problem for each task, or the joint one."""
-        cost, free, tasks = self.C * data.weight, self.intercept is Intercept.FREE, self.tasks(data)
+        cost, free = self.C * data.weight, self.intercept is Intercept.FREE
+        tasks = data.tasks(self.scheme)
         if not tasks:
             present, index = np.unique(data.y, return_inverse=True)
             return [MulticlassProblem(features, index.astype(np.int64), len(present), cost, free)]  # type: ignore[arg-type]
@@ -126,7 +122,7 @@ class CSVCForm(_OneProblem):
         for task in tasks:
             some = features if task.rows is None else features.take(task.rows)
             loss = self.loss(task.signs, cost if task.rows is None else cost[task.rows])
-            found.append(one_variable_a_row(some, loss, free, self.l1_ratio))
+            found.append(one_variable_per_row(some, loss, free, self.l1_ratio))
         return found
 
     def loss(self, signs: Floats, cost: Floats) -> Loss:
@@ -136,7 +132,7 @@ class CSVCForm(_OneProblem):
     def rows(self, data: Training) -> list[Ints]:
         """Return the rows of each task."""
         every = np.arange(len(data))
-        return [every if t.rows is None else t.rows for t in self.tasks(data)] or [every]
+        return [every if t.rows is None else t.rows for t in data.tasks(self.scheme)] or [every]
 
 
 @dataclass(frozen=True)
@@ -176,16 +172,18 @@ class NuSVCForm:
             f"{2 * min(weights) / sum(weights):.6g}: lower nu, or balance the classes."
         )
 
-    def plane(self, problem: Any, result: Result) -> Plane:
+    def plane(self, problem: Any, result: Result) -> SolvedPlane:
         """Return the solution divided by its margin ρ; by nothing if that is 0."""
         above, below = result.certificate.intercepts
         b, rho = 0.5 * (above + below), 0.5 * (below - above)
         longest = float(problem.features.squared_norms().max())
         margin = rho > _NOTHING * float(np.abs(result.point.beta).sum()) * longest
         scale = rho if margin else 1.0
-        return Plane(result.point.w / scale, b / scale, result.point.beta, rho if margin else 0.0)
+        return SolvedPlane(
+            result.point.w / scale, b / scale, result.point.beta, rho if margin else 0.0
+        )
 
-    def point(self, plane: Plane) -> Point:
+    def point(self, plane: SolvedPlane) -> Point:
         """Return the solution before it was divided: w, and b ∓ ρ."""
         scale = plane.scale or 1.0
         b = scale * plane.b
@@ -204,7 +202,7 @@ class EpsilonSVRForm(_OneProblem):
     def problems(self, data: Training, features: Features) -> list[Any]:
         """Return the one problem."""
         loss = self.loss(data.y, self.C * data.weight)
-        return [one_variable_a_row(features, loss, self.intercept is Intercept.FREE)]
+        return [one_variable_per_row(features, loss, self.intercept is Intercept.FREE)]
 
     def loss(self, target: Floats, cost: Floats) -> Loss:
         """Return the losses of rows with these targets."""
@@ -226,14 +224,14 @@ class NuSVRForm(_OneProblem):
         row = np.tile(np.arange(len(data)), 2)
         return [Problem(features, tube, row, side, np.array([total, -total]))]
 
-    def plane(self, problem: Any, result: Result) -> Plane:
+    def plane(self, problem: Any, result: Result) -> SolvedPlane:
         """Return the function in the middle of the tube."""
         # At the upper edge of the tube y = f + ε, at the lower one y = f − ε.
         upper, lower = result.certificate.intercepts
         width = 0.5 * (upper - lower)
-        return Plane(result.point.w, 0.5 * (upper + lower), result.point.beta, epsilon=width)
+        return SolvedPlane(result.point.w, 0.5 * (upper + lower), result.point.beta, epsilon=width)
 
-    def point(self, plane: Plane) -> Point:
+    def point(self, plane: SolvedPlane) -> Point:
         """Return the solution: an intercept for each edge of the tube."""
         return Point(plane.w, plane.b + plane.epsilon * np.array([1.0, -1.0]), plane.beta)
 
@@ -252,7 +250,7 @@ class OneClassForm(_OneProblem):
         return [Problem(features, loss, np.arange(len(data)), group, total)]
 
 
-def one_variable_a_row(
+def one_variable_per_row(
     features: Features, loss: Loss, free: bool, l1_ratio: float = 0.0
 ) -> Problem[Any]:
     """Return the problem of rows with a dual each, and a free intercept or none."""

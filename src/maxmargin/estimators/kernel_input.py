@@ -1,5 +1,8 @@
 """Estimators with any kernel: the kernel their parameters describe, and the input it takes."""
 
+import math
+from collections.abc import Callable
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,15 +37,7 @@ class KernelInput:
 
     def _named_kernel(self, objects: bool = False) -> Kernel:
         """Return the kernel that the parameters describe, for objects or for rows."""
-        named = {name: getattr(self, name) for name in self._kernel_defaults}
-        kernel = self.kernel
-        if isinstance(kernel, Kernel):
-            refuse_for_objects(named, self._kernel_defaults)
-        else:
-            if named["gamma"] is self._kernel_defaults["gamma"] is None:
-                named["gamma"] = "auto"
-            kernel = as_kernel(kernel, **named)
-        return adapt_kernel(kernel, objects)
+        return describe_kernel(self, objects, self._kernel_defaults)
 
     def _check_input(self, X: Any, *, reset: bool) -> Any:
         """Return checked rows, kernel values or objects; with ``reset``, those of ``fit``."""
@@ -58,7 +53,8 @@ class KernelInput:
         X = check_rows(self, X, reset=reset)
         if kernel.takes_gram:
             return checked_gram(X) if reset else X
-        refuse_overflow(self, X, largest_squared_norm(X), self._largest_square(X))
+        if reset:  # later on the kernel itself refuses what is not finite
+            refuse_overflow(self, X, largest_squared_norm(X), self._largest_square(X))
         return X
 
     def _largest_square(self, _X: Any) -> float:
@@ -66,8 +62,36 @@ class KernelInput:
         return LARGEST_SQUARE
 
 
-def adapt_kernel(kernel: Kernel, objects: bool) -> Kernel:
-    """Return the kernel for rows or for objects; raise if it composes a precomputed matrix."""
+def named_kernel(estimator: Any, objects: bool = False) -> Kernel:
+    """Return the kernel of a machine for which γ may be 0, as in scikit-learn.
+
+    Kernels given by name are then constant: rows do not matter.
+    """
+    kernel, gamma = estimator.kernel, estimator.gamma
+    number = isinstance(gamma, Real) and not isinstance(gamma, bool)
+    if number and gamma == 0 and isinstance(kernel, str) and kernel in _FLAT:
+        return Constant(_FLAT[kernel](estimator.degree, float(estimator.coef0)))
+    return describe_kernel(estimator, objects, NAMED_DEFAULTS)
+
+
+# The values of named kernels where γ is 0, by degree and coef0.
+_FLAT: dict[str, Callable[[int, float], float]] = {
+    "rbf": lambda degree, coef0: 1.0,
+    "poly": lambda degree, coef0: coef0**degree,
+    "sigmoid": lambda degree, coef0: math.tanh(coef0),
+}
+
+
+def describe_kernel(estimator: Any, objects: bool, defaults: dict[str, Any]) -> Kernel:
+    """Return the kernel that an estimator's parameters describe, for objects or for rows."""
+    named = {name: getattr(estimator, name) for name in defaults}
+    kernel = estimator.kernel
+    if isinstance(kernel, Kernel):
+        refuse_for_objects(named, defaults)
+    else:
+        if named["gamma"] is defaults["gamma"] is None:
+            named["gamma"] = "auto"
+        kernel = as_kernel(kernel, **named)
     if objects:
         kernel = kernel.for_objects()
     if kernel.takes_gram and not isinstance(kernel, Precomputed):
@@ -76,19 +100,6 @@ def adapt_kernel(kernel: Kernel, objects: bool) -> Kernel:
             "yourself and pass that with kernel='precomputed'."
         )
     return kernel
-
-
-def named_kernel(estimator: Any, objects: bool = False) -> Kernel:
-    """Return the kernel as an estimator's parameters say it; of a function, for objects or rows."""
-    kernel, gamma = estimator.kernel, estimator.gamma
-    named = isinstance(kernel, str) and kernel in ("rbf", "poly", "sigmoid")
-    number = isinstance(gamma, int | float | np.number) and not isinstance(gamma, bool)
-    if named and number and gamma == 0:  # as scikit-learn allows: then rows do not matter
-        inner = float(estimator.coef0)
-        flat = {"rbf": 1.0, "poly": inner**estimator.degree, "sigmoid": float(np.tanh(inner))}
-        return Constant(flat[kernel])
-    degree, coef0 = estimator.degree, estimator.coef0
-    return adapt_kernel(as_kernel(kernel, gamma=gamma, degree=degree, coef0=coef0), objects)
 
 
 def as_objects(X: Any) -> npt.NDArray[Any]:

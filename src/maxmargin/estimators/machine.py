@@ -1,9 +1,9 @@
-"""What all machines share that are fitted by solving problems: check, state, solve, adopt."""
+"""Base of all machines that are fitted by solving problems: check, state, solve, adopt."""
 
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -56,6 +56,8 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
     trace: bool
     n_jobs: int | None
 
+    _forgotten: ClassVar[tuple[str, ...]] = ("status_", "trace_")  # when a fit begins
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "status_")
 
@@ -84,20 +86,19 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
         began = clock.now()
         self.check_parameters()
         last = self._last() if self.warm_start and hasattr(self, "status_") else None
-        self._forget()  # whatever fails from here on leaves it unfitted
+        for name in self._forgotten:  # whatever fails from here on leaves it unfitted
+            self.__dict__.pop(name, None)
         formulated = self._state(X, y, sample_weight)
-        starts = self._starts(formulated, last)
+        starts = [Point()] * len(formulated.problems)
+        if last is not None:
+            starts = self._starts(formulated, last) or starts
         budget = Budget(self.max_time, began)
         return self.adopt(
             formulated, solve_all(formulated.problems, starts, solver_settings(self), budget)
         )
 
-    def _forget(self) -> None:
-        for name in ("status_", "trace_"):
-            self.__dict__.pop(name, None)
-
     def check_parameters(self) -> None:
-        """Raise if a parameter has no value that it may have."""
+        """Raise an error if a parameter has an invalid value."""
         raise NotImplementedError
 
     def _training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
@@ -116,14 +117,14 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
         """Return what the last fit leaves to a warm start."""
         raise NotImplementedError
 
-    def _starts(self, formulated: Formulated, last: Any) -> list[Point]:
-        """Return where to start each problem."""
+    def _starts(self, formulated: Formulated, last: Any) -> list[Point] | None:
+        """Return where to start each problem after the last fit; None if that says nothing."""
         raise NotImplementedError
 
-    def _report(self, results: list[Result], X: Any) -> None:
-        """Set what is said about solving, and warn when it ended without what was asked for.
+    def _report(self, data: Training, results: list[Result], doubt: str = "") -> Self:
+        """Set the attributes about solving, and warn if it stopped short of what was asked for.
 
-        X are rows of numbers, in which columns may be badly scaled; or None.
+        ``doubt`` is a sentence on what is wrong with the optimum itself.
         """
         self.certificate_ = together([result.certificate for result in results])
         statuses = [each.status for each in results if each.status is not Status.OPTIMAL]
@@ -137,27 +138,26 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
             self.trace_ = traces[0] if len(traces) == 1 else traces
         most = int(np.max(self.n_iter_))
         times = f"{most} iteration{'' if most == 1 else 's'}"
-        self.stop_reason_ = f"After {times} ({self.solver_}): {self.status_.value}."
-        doubt = self._remark()
-        self.stop_reason_ += doubt
+        self.stop_reason_ = f"After {times} ({self.solver_}): {self.status_.value}.{doubt}"
         if self.status_ is Status.STATIONARY:
             self.stop_reason_ += f" {self.certificate_.caveat}."
         elif self.status_ is not Status.OPTIMAL:
             self.stop_reason_ += gap_left(self.certificate_, self.tol)
-            if X is not None and self.status_ in _BADLY_SCALED:
-                self.stop_reason_ += ill_scaled(X, getattr(self, "feature_names_in_", None))
+            if self.status_ in _BADLY_SCALED:
+                self.stop_reason_ += self._ill_scaled(data)
         if self.status_ is Status.INTERRUPTED:
             raise KeyboardInterrupt(self.stop_reason_)
         if doubt or self.status_ not in (Status.OPTIMAL, Status.CALLBACK):
             kind = UserWarning if self.status_ is Status.STATIONARY else ConvergenceWarning
             warnings.warn(self.stop_reason_, kind, stacklevel=6)
+        return self
 
     def _iterations(self, counts: list[int]) -> Any:
         return max(counts)
 
-    def _remark(self) -> str:
-        """Return a sentence on what is wrong with the optimum itself, or nothing."""
-        return ""
+    def _ill_scaled(self, data: Training) -> str:
+        """Return a clause on columns of very different size, or nothing."""
+        return ill_scaled(data.X, getattr(self, "feature_names_in_", None))
 
 
 _BADLY_SCALED = (Status.STALLED, Status.ROUNDING, Status.MAX_ITER)  # may be the cause of these

@@ -1,7 +1,7 @@
-"""Several classes as several questions with two answers."""
+"""Several classes as several problems with two classes."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -25,10 +25,13 @@ def binary_tasks(labels: Ints, n_classes: int, scheme: str) -> list[Task]:
     """Return the binary problems of a scheme; classes without rows take part in none.
 
     With two classes there is one, and the second class is positive. ``"ovr"`` has one for each
-    class, ``"ovo"`` one for each pair (i, j), i < j, in which i is positive.
+    class, ``"ovo"`` one for each pair (i, j), i < j, in which i is positive; ``"crammer_singer"``
+    has none, as the classes are learnt together.
     """
     if n_classes == 2:
         return [Task(None, np.where(labels == 1, 1.0, -1.0), 1, 0)]
+    if scheme == "crammer_singer":
+        return []
     present = np.unique(labels).tolist()
     if scheme == "ovr":
         return [Task(None, np.where(labels == k, 1.0, -1.0), k, -1) for k in present]
@@ -68,7 +71,7 @@ class ScoresOnly:
 
 
 def combined_scores(scores: Floats, tasks: list[tuple[int, int]], n_classes: int) -> Floats:
-    """Return one score a class from the scores of the tasks (positive, negative), a column each.
+    """Return one score per class from the scores of the tasks, a column for each.
 
     One against the rest: the scores themselves. One against one: the number of pairs won, plus
     less than a half for the sum of all its scores, which breaks ties. A class that takes part in no
@@ -106,23 +109,12 @@ class Pairs:
 
     def __init__(self, n_classes: int) -> None:
         self.pairs = list(combinations(range(n_classes), 2))
-        self._n_classes = n_classes
-
-    @cached_property
-    def number(self) -> Ints:
-        """Which pair side r of class c is, by (c, r)."""
-        number = np.zeros((self._n_classes, self._n_classes - 1), dtype=np.int64)
+        self.number = np.zeros((n_classes, n_classes - 1), dtype=np.int64)  # by (c, r)
         for k, (i, j) in enumerate(self.pairs):
-            number[i, j - 1] = number[j, i] = k
-        return number
-
-    @cached_property
-    def sign(self) -> Floats:
-        """Which side of the plane class c is on, by (c, r)."""
-        sign = np.where(
-            np.arange(self._n_classes - 1) >= np.arange(self._n_classes)[:, None], 1, -1
-        )
-        return (-sign if self._n_classes == 2 else sign).astype(np.float64)
+            self.number[i, j - 1] = self.number[j, i] = k
+        # Which side of the plane class c is on, by (c, r).
+        positive = np.arange(n_classes - 1) >= np.arange(n_classes)[:, None]
+        self.sign = np.where(positive == (n_classes > 2), 1.0, -1.0)
 
     def spread(self, values: npt.NDArray[Any], labels: Ints) -> npt.NDArray[Any]:
         """Return values by (side, row) as values by (pair, row); 0 where a row has no part."""
@@ -131,7 +123,10 @@ class Pairs:
             out[self.number[labels, side], np.arange(len(labels))] = values[side]
         return out
 
-    def gathered(self, values: npt.NDArray[Any], labels: Ints) -> npt.NDArray[Any]:
+    def gather(self, values: npt.NDArray[Any], labels: Ints) -> npt.NDArray[Any]:
         """Return values by (pair, row) as values by (side, row)."""
         each = np.arange(len(labels))
         return np.stack([values[number[labels], each] for number in self.number.T])
+
+
+lay_out_pairs = lru_cache(Pairs)  # by the number of classes

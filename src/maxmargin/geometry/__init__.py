@@ -18,7 +18,6 @@ from maxmargin.geometry.bounds import (
     multiclass_mistake_bound,
     radius,
 )
-from maxmargin.geometry.models import hyperplane
 from maxmargin.geometry.planes import (
     ClassMargins,
     Hyperplane,
@@ -26,6 +25,7 @@ from maxmargin.geometry.planes import (
     Plane,
     best_offset,
     canonical,
+    hyperplane,
     marginal_classifiers,
 )
 

@@ -23,7 +23,6 @@ from maxmargin.geometry.inputs import (
     KernelLike,
     blocks,
     check_number,
-    check_positive,
     check_rows,
     check_vector,
     largest_squared_norm,
@@ -159,18 +158,16 @@ def multiclass_mistake_bound(
     if not fit_intercept and intercepts.any():
         raise ValueError("b is not zero, but fit_intercept=False; give weights with b = 0")
     size = math.hypot(np.linalg.norm(weights), np.linalg.norm(intercepts))
-    lead = _smallest_lead(row_products(X, weights.T) + intercepts, np.asarray(y_index))
-    squared_radius = 2.0 * (largest_squared_norm(X) + fit_intercept)
-    return update_bound(lead, size, squared_radius, margin, eta, start_norm)
-
-
-def _smallest_lead(scores: npt.NDArray[np.float64], y: npt.NDArray[Any]) -> float:
-    n, n_classes = scores.shape
-    if y.shape != (n,) or y.dtype.kind not in "iu":
-        raise ValueError(f"y_index must be {n} whole numbers, got {y.dtype} of shape {y.shape}")
+    y, n_classes = np.asarray(y_index), len(weights)
+    if y.shape != (X.shape[0],) or y.dtype.kind not in "iu":
+        raise ValueError(
+            f"y_index must be {X.shape[0]} whole numbers, got {y.dtype} of shape {y.shape}"
+        )
     if y.min() < 0 or y.max() >= n_classes:
         raise ValueError(f"y_index must lie from 0 to {n_classes - 1}, got {y.min()} to {y.max()}")
-    return float(leads(scores, y).min())
+    lead = float(leads(row_products(X, weights.T) + intercepts, y).min())
+    squared_radius = 2.0 * (largest_squared_norm(X) + fit_intercept)
+    return update_bound(lead, size, squared_radius, margin, eta, start_norm)
 
 
 def leads(scores: npt.NDArray[np.float64], y: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
@@ -198,7 +195,7 @@ def update_bound(
     1.25
     """
     theta = check_number("margin", margin, least=0.0)
-    eta = check_positive("eta", eta)
+    eta = check_number("eta", eta, above=0.0)
     start = check_number("start_norm", start, least=0.0)
     if smallest <= 0:
         return math.inf

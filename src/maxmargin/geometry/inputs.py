@@ -26,11 +26,6 @@ class KernelLike(Protocol):
         ...
 
 
-def is_sparse(X: Any) -> bool:
-    """Return whether X is one of scipy's sparse arrays or matrices."""
-    return bool(sp.issparse(X))
-
-
 def check_rows(X: Any, n_features: int | None = None, name: str = "X") -> Any:
     """Return finite rows as a float array or CSR matrix, without copying what is one already."""
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name=name)
@@ -51,20 +46,16 @@ def check_vector(v: Any, name: str) -> Vector:
     return vector
 
 
-def check_number(name: str, value: Any, least: float = -math.inf) -> float:
-    """Return a finite float that is not below ``least``."""
+def check_number(
+    name: str, value: Any, least: float = -math.inf, above: float | None = None
+) -> float:
+    """Return a finite float that is not below ``least``, and above ``above``."""
     number = float(value)
     if not (math.isfinite(number) and number >= least):
         limit = f" of at least {least:g}" if least > -math.inf else ""
         raise ValueError(f"{name} must be a finite number{limit}, got {value!r}")
-    return number
-
-
-def check_positive(name: str, value: Any) -> float:
-    """Return a finite float above zero."""
-    number = check_number(name, value)
-    if number <= 0:
-        raise ValueError(f"{name} must be above 0, got {value!r}")
+    if above is not None and number <= above:
+        raise ValueError(f"{name} must be above {above:g}, got {value!r}")
     return number
 
 
@@ -95,7 +86,7 @@ def blocks(X: Any, width: int = 0, begin: int = 0, end: int | None = None) -> It
     """Yield consecutive rows as float64, few enough for a block of rows × ``width`` numbers."""
     n_rows = X.shape[0]
     end = n_rows if end is None else end
-    per_row = math.ceil(X.nnz / n_rows) if is_sparse(X) else X.shape[1]
+    per_row = math.ceil(X.nnz / n_rows) if sp.issparse(X) else X.shape[1]
     step = max(1, BLOCK_SIZE // max(1, per_row, width))
     for start in range(begin, end, step):
         yield X[start : min(start + step, end)].astype(np.float64, copy=False)
@@ -110,8 +101,9 @@ def row_products(X: Any, matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.floa
 
 def largest_squared_norm(X: Any) -> float:
     """Return max ‖x‖² over the rows."""
-    if is_sparse(X) and not X.has_canonical_format:  # an entry may be listed twice
+    if sp.issparse(X) and not X.has_canonical_format:  # an entry may be listed twice
         X = X.copy()
         X.sum_duplicates()
-    parts = [X] if X.dtype == np.float64 else blocks(X)
-    return max(float(row_norms(part, squared=True).max()) for part in parts)
+    if X.dtype == np.float64:
+        return float(row_norms(X, squared=True).max())
+    return max(float(row_norms(block, squared=True).max()) for block in blocks(X))

@@ -1,4 +1,4 @@
-"""Planes in the space of the data or in a kernel's feature space, and where to put them."""
+"""Planes in the space of the data or in a kernel's feature space, where to put and find them."""
 
 import math
 from abc import ABC, abstractmethod
@@ -8,20 +8,20 @@ from typing import Any, NamedTuple, Self, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
 
 from maxmargin.geometry.inputs import (
     KernelLike,
     Vector,
     blocks,
     check_number,
-    check_positive,
     check_rows,
     check_vector,
-    is_sparse,
     row_products,
     signs,
 )
-from maxmargin.kernels import Kernel
+from maxmargin.kernels import Kernel, as_kernel
 
 
 class ClassMargins(NamedTuple):
@@ -59,7 +59,7 @@ class Plane(ABC):
 
     def scaled(self, c: float) -> Self:
         """Return the same plane written as (c w, c b), for c > 0."""
-        c = check_positive("c", c)
+        c = check_number("c", c, above=0.0)
         return self._with(c, c * self.b)
 
     def flipped(self) -> Self:
@@ -195,7 +195,7 @@ class Hyperplane(Plane):
         """Return the point of the plane nearest to each row, as a dense float64 array."""
         X = check_rows(X, len(self.w))
         step = np.outer(self.signed_distance(X), self.normal)
-        return np.asarray((X.toarray() if is_sparse(X) else X) - step)
+        return np.asarray((X.toarray() if sp.issparse(X) else X) - step)
 
     def line(self, x1: npt.ArrayLike) -> Any:
         """Return x₂ = −b/w₂ − (w₁/w₂) x₁, to draw a plane in two dimensions."""
@@ -280,13 +280,13 @@ class KernelHyperplane(Plane):
         mean absolute value over rows, times the spread of a column, is how much the column matters.
         """
         X = check_rows(X, self.vectors.shape[1])
-        Z = self.vectors.toarray() if is_sparse(self.vectors) else self.vectors
+        Z = self.vectors.toarray() if sp.issparse(self.vectors) else self.vectors
         if not isinstance(self.kernel, Kernel):
             raise TypeError(f"the derivative of {self.kernel!r} is not known")
         self.kernel.gram(X[:1], self.vectors[:1])  # says what is wrong with its parameters
         parts = []
         for x in blocks(X, width=len(Z)):
-            rows = np.asarray(x.toarray() if is_sparse(x) else x, dtype=np.float64)
+            rows = np.asarray(x.toarray() if sp.issparse(x) else x, dtype=np.float64)
             W = np.broadcast_to(self.coefficients, (len(rows), len(Z)))
             parts.append(self.kernel.weighted_gradient(rows, Z, W))
         return np.concatenate(parts)
@@ -424,3 +424,92 @@ def _facing(direction: Plane, X: Any, y: Any) -> tuple[float, float]:
     products = direction.decision_function(X)
     positive = _positive(y, len(products))
     return float(products[positive].min()), float(products[~positive].max())
+
+
+# ------------------------------------------------------------------- of fitted models
+
+
+def hyperplane(model: Any) -> Hyperplane | KernelHyperplane:
+    """Return the plane of a fitted model with two classes; its f is the model's decision function.
+
+    The vote of many planes of a VotedPerceptron is not a plane: the last one is returned.
+
+    Parameters
+    ----------
+    model : fitted model
+        With ``coef_`` and ``intercept_``; or with ``dual_coef_``, ``support_vectors_``,
+        ``intercept_`` and a kernel: ``kernel_`` with ``gram``, or the parameters of
+        scikit-learn's SVC.
+
+    Examples
+    --------
+    >>> from sklearn.svm import LinearSVC
+    >>> model = LinearSVC().fit([[0, 0], [0, 1], [2, 0], [2, 1]], list("aabb"))
+    >>> plane = hyperplane(model)
+    >>> plane.predict([[0, 0], [2, 0]])
+    array([-1,  1])
+    """
+    name = type(model).__name__
+    linear = hasattr(model, "coef_")
+    if not linear and not hasattr(model, "dual_coef_"):
+        _explain_missing(model, name)
+    if len(getattr(model, "classes_", ())) > 2:
+        raise ValueError(
+            f"{name} has {len(model.classes_)} classes, so several planes; fit two classes, or "
+            "build Hyperplane(coef_[k], intercept_[k]) yourself"
+        )
+    if not hasattr(model, "intercept_"):
+        raise ValueError(f"{name} has no intercept_; build the plane from its weights yourself")
+    intercept = np.ravel(model.intercept_)
+    if len(intercept) != 1:
+        raise ValueError(f"{name}.intercept_ has {len(intercept)} entries: not those of one plane")
+    b = float(intercept[0])
+    if linear:
+        return Hyperplane(_only_row(model, "coef_"), b)
+    a = _only_row(model, "dual_coef_")
+    named = getattr(model, "kernel", None)
+    if not hasattr(getattr(model, "kernel_", None), "gram") and named not in _NAMED:
+        raise ValueError(
+            f"{name} has kernel={named!r}, but not the rows it belongs to; write "
+            "KernelHyperplane(kernel, X[model.support_], model.dual_coef_[0], b) yourself"
+        )
+    return KernelHyperplane(read_kernel(model), model.support_vectors_, a, b)
+
+
+_NAMED = ("linear", "rbf", "poly", "sigmoid")  # kernels of rows that scikit-learn's machines have
+
+
+def read_kernel(model: Any) -> Any:
+    """Return the kernel of a fitted model, ours or scikit-learn's."""
+    if hasattr(getattr(model, "kernel_", None), "gram"):
+        return model.kernel_
+    # Imported here: most planes are linear.
+
+    if not isinstance(model.kernel, str):
+        return as_kernel(model.kernel)
+    # scikit-learn keeps the number that it computed for gamma="scale" or "auto" in _gamma.
+    gamma = getattr(model, "_gamma", model.gamma)
+    return as_kernel(model.kernel, gamma=gamma, degree=model.degree, coef0=model.coef0)
+
+
+def _explain_missing(model: Any, name: str) -> None:
+    fitted = any(
+        key.endswith("_") and not key.startswith("_") for key in getattr(model, "__dict__", ())
+    )
+    # A pipeline keeps its fitted attributes in its steps.
+    if hasattr(model, "fit") and not fitted and not hasattr(model, "steps"):
+        raise NotFittedError(f"{name} is not fitted yet; call fit first")
+    raise ValueError(
+        f"{name} has neither coef_ nor dual_coef_, so no plane; for a pipeline, give its last step"
+    )
+
+
+def _only_row(model: Any, attribute: str) -> Any:
+    values = getattr(model, attribute)
+    rows = np.atleast_2d(values.toarray() if sp.issparse(values) else np.asarray(values))
+    if rows.ndim != 2 or len(rows) != 1:
+        raise ValueError(
+            f"{type(model).__name__}.{attribute} has shape {rows.shape}: not the weights of one "
+            "plane"
+        )
+    return rows[0]

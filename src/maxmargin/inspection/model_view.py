@@ -7,7 +7,6 @@ says about rows, and ``read_trace`` the updates of a perceptron.
 
 import copy
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +18,9 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from maxmargin._typing import Floats
 from maxmargin.estimators import LinearSVC, VotedPerceptron
 from maxmargin.geometry import Hyperplane, KernelHyperplane, hyperplane
+from maxmargin.geometry.planes import read_kernel
+from maxmargin.problems.losses import ON_EDGE, support_kinds
 
-_ON_MARGIN = 1e-5  # slack up to which a support vector of our own machines is on the margin
 _COMPARED = 200  # rows on which a plane must agree with the model
 _EXPONENTIAL = 30  # operations for one kernel value, apart from those for its columns
 
@@ -124,6 +124,11 @@ def _is_search(model: Any) -> bool:
     return hasattr(model, "cv_results_") and hasattr(model, "best_params_")
 
 
+def to_dense(values: Any) -> Floats:
+    """Return numbers as an array; those of models fitted to sparse rows may be sparse."""
+    return np.asarray(values.toarray() if sp.issparse(values) else values, dtype=np.float64)
+
+
 def take_rows(X: Any, rows: Any) -> Any:
     """Return some rows of a table or a list, as the same kind of container."""
     if isinstance(X, list | tuple):
@@ -219,8 +224,7 @@ class Boundary:
             return np.asarray(A[:, rows], dtype=np.float64)
         if isinstance(self.plane, KernelHyperplane):
             return np.asarray(self.plane.kernel.gram(A, B), dtype=np.float64)
-        products = A @ B.T
-        return np.asarray(products.toarray() if sp.issparse(products) else products, dtype=float)
+        return to_dense(A @ B.T)
 
     def support(self, X: Any, signs: Floats) -> SupportRows | None:
         """Return the support vectors among the rows X, or None if they are unknown.
@@ -240,11 +244,10 @@ class Boundary:
         rows = getattr(self.machine, "support_", np.arange(X.shape[0]))
         rows = rows[signs[rows] != 0]
         slack = 1.0 - signs[rows] * self.scores(take_rows(X, rows))
-        tau = max(_ON_MARGIN, 2.0 * float(self.machine.tol))  # accuracy of scikit-learn's optimum
+        tau = max(ON_EDGE, 2.0 * float(self.machine.tol))  # accuracy of scikit-learn's optimum
         # By the optimality conditions, rows with y f > 1 do not contribute to w.
         rows, slack = rows[slack >= -tau], slack[slack >= -tau]
-        kinds = np.select([slack <= tau, slack <= 1.0], ["margin", "inside"], "wrong side")
-        return SupportRows(rows, kinds, np.maximum(0.0, slack))
+        return SupportRows(rows, support_kinds(slack, tau), np.maximum(0.0, slack))
 
     def _own_support(self) -> SupportRows:
         machine, k = self.machine, self.pair or 0
@@ -320,18 +323,21 @@ def _pair_plane(
             "read; take SVC, or LinearSVC(multi_class='ovo'), or pair=None for regions"
         )
     k = i * n_classes - i * (i + 1) // 2 + j - i - 1
-    b = [float(machine.intercept_[k])]
+    b = float(machine.intercept_[k])
     if hasattr(machine, "coef_"):
-        return k, hyperplane(SimpleNamespace(coef_=machine.coef_[k], intercept_=b))
-    duals = machine.dual_coef_.toarray() if sp.issparse(machine.dual_coef_) else machine.dual_coef_
-    if hasattr(machine, "multi_class"):  # HardMarginSVC has a row of duals for each pair
-        a = duals[k]
-    else:  # the others have one for each rival class
-        own = np.repeat(np.arange(n_classes), machine.n_support_)
-        a = np.select([own == i, own == j], [duals[j - 1], duals[i]], 0.0)
-    known = ("kernel", "kernel_", "gamma", "_gamma", "degree", "coef0", "support_vectors_")
-    parts = {name: getattr(machine, name) for name in known if hasattr(machine, name)}
-    return k, hyperplane(SimpleNamespace(dual_coef_=a, intercept_=b, **parts))
+        return k, Hyperplane(machine.coef_[k], b)
+    # HardMarginSVC has a row of duals for each pair, the others one for each rival class.
+    several = hasattr(machine, "multi_class")
+    a = machine.dual_coef_[k] if several else read_pair_duals(machine, i, j)
+    return k, KernelHyperplane(read_kernel(machine), machine.support_vectors_, a, b)
+
+
+def read_pair_duals(machine: Any, i: int, j: int) -> Floats:
+    """Return the duals of all support vectors between classes i < j, as LIBSVM lays them out."""
+    duals = to_dense(machine.dual_coef_)
+    own = np.repeat(np.arange(len(machine.n_support_)), machine.n_support_)
+    # Those of class i against class j are in row j − 1, those of j against i in row i.
+    return np.select([own == i, own == j], [duals[j - 1], duals[i]], 0.0)
 
 
 def _has_margins(machine: Any) -> bool:
@@ -455,4 +461,4 @@ def read_trace(estimator: Any) -> Any:
 
 def moved_rows(trace: Any) -> Floats:
     """Return the row of each update of a trace, dense."""
-    return np.asarray(trace.moved.toarray() if hasattr(trace.moved, "toarray") else trace.moved)
+    return to_dense(trace.moved)

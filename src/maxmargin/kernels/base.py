@@ -7,6 +7,7 @@ matrix (``fill_tile``) and its diagonal (``diagonal``) from that; the driver in 
 rest.
 """
 
+import copy
 import inspect
 import math
 from collections.abc import Callable, Iterator
@@ -17,9 +18,10 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.kernels import tiles
-from maxmargin.kernels.prepared import PreparedRows, Source
-from maxmargin.kernels.rows import FloatArray
+from maxmargin.kernels.prepared import FloatArray, PreparedRows, Source, stored_numbers
 from maxmargin.validation.parameters import as_float
+
+_LARGEST_FLOAT32 = 1e15  # rows with larger numbers are not prepared in float32
 
 
 class Kernel:
@@ -71,18 +73,22 @@ class Kernel:
         ndarray of shape (len(A), len(B))
             In float32 if both are float32, else in float64.
         """
-        self.check_parameters()
-        left = Source.of(A)
-        right = left if B is None else Source.of(B)
-        self._check_widths(left.width, right.width)
+        if B is None:
+            both = self.prepare(A)
+            return self.block(both, both)
+        left, right = Source(A), Source(B)
         dtype = np.promote_types(left.dtype, right.dtype)
-        b = self.prepare(right.cast(dtype))
-        return self.block(b if B is None else self.prepare(left.cast(dtype), like=b), b)
+        left, right = left.cast(dtype), right.cast(dtype)
+        self._check_pair(left, right)
+        b = self.prepare(right)
+        return self.block(self.prepare(left, like=b), b)
 
     def diag(self, A: Any) -> FloatArray:
         """Return K(aᵢ, aᵢ) for rows, or for ``PreparedRows``."""
-        prepared = A if isinstance(A, PreparedRows) else self.prepare(A)
-        return tiles.check_finite(self, self.diagonal(prepared))
+        values = self.diagonal(A if isinstance(A, PreparedRows) else self.prepare(A))
+        if not np.isfinite(values).all():
+            raise tiles.overflow(self)
+        return values
 
     def prepare(self, X: Any, like: PreparedRows | None = None) -> PreparedRows:
         """Return what the kernel needs of the rows of X, computed once; see ``block``.
@@ -96,11 +102,11 @@ class Kernel:
             near the rows, so that a large mean costs no digits; both sides need the same origin.
         """
         self.check_parameters()
-        source = Source.of(X)
+        source = X if isinstance(X, Source) else Source(X)
         if like is not None:
-            source = source.with_origin(like.origin)
+            source.origin = like.origin
         elif self.needs_centring:
-            source = source.with_origin(source.mean())
+            source.origin = source.mean()
         return self.prepare_rows(source)
 
     def prepare_float32(self, X: Any) -> PreparedRows | None:
@@ -109,8 +115,10 @@ class Kernel:
         These rows have their own origin: compare them only with each other.
         """
         self.check_parameters()
-        source = Source.of(X)
-        if self.float32_error(source) > tiles.FLOAT32_ERROR or source.max_abs() > 1e15:
+        source = Source(X)
+        if self.float32_error(source) > tiles.FLOAT32_ERROR:
+            return None
+        if np.abs(stored_numbers(source.rows)).max(initial=0.0) > _LARGEST_FLOAT32:
             return None
         if self.stationary:  # a shift changes no value, and float32 keeps more digits after it
             source = source.minus_mean()
@@ -206,26 +214,23 @@ class Kernel:
         weight : array of shape (n,), optional
             How many times each row counts in the variance.
         """
-        source = Source.of(X)
+        source = Source(X)
         source.weight = weight
         return self.resolve(source)
 
-    def _check_pair(self, a: PreparedRows, b: PreparedRows) -> None:
-        self._check_widths(a.width, b.width)
+    def _check_pair(self, a: PreparedRows | Source, b: PreparedRows | Source) -> None:
+        if a.width is not None and b.width is not None and a.width != b.width:
+            raise ValueError(
+                f"{type(self).__name__}: both sides need the same number of columns, "
+                f"got {a.width} and {b.width}"
+            )
         if a.dtype != b.dtype:
             raise ValueError(
                 f"both sides must be prepared in one number type, got {a.dtype} and {b.dtype}"
             )
-        if not _same(a.origin, b.origin):
+        if a.origin is not b.origin and not _same(a.origin, b.origin):
             raise ValueError(
                 "both sides must be measured from one origin: prepare(X, like=the other side)"
-            )
-
-    def _check_widths(self, left: int | None, right: int | None) -> None:
-        if left is not None and right is not None and left != right:
-            raise ValueError(
-                f"{type(self).__name__}: both sides need the same number of columns, "
-                f"got {left} and {right}"
             )
 
     # ------------------------------------------------------------ parameters
@@ -262,15 +267,15 @@ class Kernel:
         return self._rebuild(lambda member: member.copy())
 
     def _rebuild(self, change: Callable[["Kernel"], "Kernel"]) -> Self:
-        def changed(value: Any) -> Any:
+        """Return a kernel with the same parameters and with changed members."""
+        rebuilt = copy.copy(self)
+        for name, value in self.get_params(deep=False).items():
             if isinstance(value, Kernel):
-                return change(value)
-            if isinstance(value, list | tuple):
-                return type(value)(changed(member) for member in value)
-            return value
-
-        parameters = self.get_params(deep=False)
-        return type(self)(**{name: changed(value) for name, value in parameters.items()})
+                setattr(rebuilt, name, change(value))
+            elif isinstance(value, list | tuple):
+                members = (change(each) if isinstance(each, Kernel) else each for each in value)
+                setattr(rebuilt, name, type(value)(members))
+        return rebuilt
 
     # ------------------------------------------------------------ for subclasses: values
 
@@ -411,8 +416,6 @@ def _subclasses(kernel: type[Kernel]) -> Iterator[type[Kernel]]:
 def _same(mine: Any, other: Any) -> bool:
     if mine is other:
         return True
-    if isinstance(mine, Kernel) or isinstance(other, Kernel):
-        return bool(mine == other)
     if isinstance(mine, list | tuple) and isinstance(other, list | tuple):
         return len(mine) == len(other) and all(map(_same, mine, other))
     if isinstance(mine, np.ndarray | list | tuple) or isinstance(other, np.ndarray):
@@ -443,25 +446,19 @@ def literal(value: Any) -> str:
 # ---------------------------------------------------------------- checks of parameters
 
 
-def check_real(kernel: Kernel, name: str) -> float:
+def check_real(kernel: Kernel, name: str, *, at_least: float = -math.inf) -> float:
     """Return a parameter as a finite number."""
     value = getattr(kernel, name)
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{type(kernel).__name__}: {name} must be a number, got {value!r}")
     if not math.isfinite(as_float(value)):
         raise ValueError(f"{type(kernel).__name__}: {name} must be finite, got {value!r:.60}")
-    return float(value)
-
-
-def check_nonnegative(kernel: Kernel, name: str) -> float:
-    """Return a parameter as a finite number ≥ 0: a negative multiple of a kernel is no kernel."""
-    value = check_real(kernel, name)
-    if value < 0:
+    if value < at_least:
         raise ValueError(
-            f"{type(kernel).__name__}: {name} must be at least 0, got {value!r}: "
+            f"{type(kernel).__name__}: {name} must be at least {at_least}, got {value!r}: "
             "a negative multiple of a kernel is not positive semidefinite"
         )
-    return value
+    return float(value)
 
 
 def check_whole(kernel: Kernel, name: str, *, at_least: int) -> int:
@@ -479,8 +476,6 @@ def check_whole(kernel: Kernel, name: str, *, at_least: int) -> int:
 
 # ---------------------------------------------------------------- the scale gamma
 
-_DATA_DRIVEN = ("scale", "auto")
-
 
 class KernelWithGamma(Kernel):
     """A kernel with a scale γ > 0, or the words "scale" and "auto" until ``resolved(X)``."""
@@ -493,7 +488,7 @@ class KernelWithGamma(Kernel):
         """γ as a checked number."""
         value: Any = self.gamma
         name = type(self).__name__
-        if isinstance(value, str) and value in _DATA_DRIVEN:
+        if isinstance(value, str) and value in ("scale", "auto"):
             raise ValueError(
                 f"{name}: gamma={value!r} depends on the data; "
                 "call kernel.resolved(X) first and use what it returns"
@@ -514,38 +509,19 @@ class KernelWithGamma(Kernel):
         self._gamma  # noqa: B018
 
     def resolve(self, source: Source) -> Self:
-        """Return a copy with a number for γ, as scikit-learn's SVMs define the two words."""
-        resolved = self.copy()
-        if isinstance(self.gamma, str) and self.gamma in _DATA_DRIVEN:
-            resolved.gamma = _data_driven_gamma(self.gamma, source)
+        """Return a copy with a number for γ, as scikit-learn's SVMs define the two words.
+
+        "scale" is 1/(d·Var X), or 1 if all values are equal; "auto" is 1/d.
+        """
+        resolved = copy.copy(self)
+        rule = self.gamma if isinstance(self.gamma, str) else None
+        if rule == "scale":
+            spread = source.rows.shape[1] * source.variance()
+            resolved.gamma = 1.0 / spread if spread > 0 else 1.0
+        elif rule == "auto":
+            resolved.gamma = 1.0 / source.rows.shape[1]
         resolved.check_parameters()
         return resolved
-
-
-def _data_driven_gamma(rule: str, source: Source) -> float:
-    """Return 1/(d·Var X) for "scale" and 1/d for "auto"."""
-    values = source.rows.values
-    width = int(values.shape[1])
-    if rule == "auto":
-        return 1.0 / width
-    variance = _variance(values, source.weight)
-    return 1.0 / (width * variance) if variance > 0 else 1.0
-
-
-def _variance(values: Any, weight: Any) -> float:
-    """Return the variance of all entries, row i counting weight[i] times."""
-    if isinstance(values, np.ndarray) and weight is None:
-        return float(values.var(dtype=np.float64))
-    weight = np.ones(values.shape[0]) if weight is None else np.asarray(weight, dtype=np.float64)
-    size = weight.sum() * values.shape[1]
-    if isinstance(values, np.ndarray):
-        mean = float((weight @ values.astype(np.float64)).sum() / size)
-        return float(weight @ ((values - mean) ** 2).sum(axis=1) / size)
-    # The zeros apart from the stored values, both centred: no cancellation.
-    stored, counts = values.data.astype(np.float64), np.diff(values.indptr)
-    each = np.repeat(weight, counts)
-    mean = float(each @ stored / size)
-    return float((each @ (stored - mean) ** 2 + (size - each.sum()) * mean**2) / size)
 
 
 # Operators build sums and products, which are kernels: their module needs the class above.

@@ -9,7 +9,7 @@ so that a kernel prints, compares and is tuned in one form.
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from numbers import Real
 from typing import Any, Self
 
@@ -17,15 +17,8 @@ import numpy as np
 
 from maxmargin import loops
 from maxmargin._typing import Floats
-from maxmargin.kernels.base import (
-    Kernel,
-    check_nonnegative,
-    check_whole,
-    literal,
-    unknown_parameter,
-)
-from maxmargin.kernels.prepared import PreparedRows, Source
-from maxmargin.kernels.rows import FloatArray
+from maxmargin.kernels.base import Kernel, check_real, check_whole, literal, unknown_parameter
+from maxmargin.kernels.prepared import FloatArray, PreparedRows, Source
 from maxmargin.kernels.tiles import scratch
 
 Converter = Callable[[Kernel], Any]
@@ -43,14 +36,8 @@ class Composition(Kernel):
     def _members(self) -> Sequence[Kernel]:
         raise NotImplementedError
 
-    @property
-    def psd(self) -> bool | None:  # type: ignore[override]
-        """False if it is False for a member, else None if it is unknown for one, else True."""
-        known = [member.psd for member in self._members]
-        if False in known:
-            return False
-        return None if None in known else True
-
+    # False if it is False for a member, else None if it is unknown for one, else True.
+    psd = _over_members(partial(min, key=(False, None, True).index), "psd")
     stationary = _over_members(all, "stationary")
     thread_safe = _over_members(all, "thread_safe")
     takes_objects = _over_members(any, "takes_objects")
@@ -145,8 +132,7 @@ class MemberList(Composition):
     def diagonal(self, a: PreparedRows) -> FloatArray:
         """Join the diagonals of the members."""
         values = (m.diagonal(x) for m, x in zip(self._members, a.parts, strict=True))
-        joined: FloatArray = reduce(self._join, values)
-        return joined
+        return np.asarray(reduce(self._join, values))
 
     def rounding(self, a: PreparedRows) -> Floats:
         """Return the largest rounding of terms, or the sum over factors, plus an ε for each."""
@@ -334,7 +320,7 @@ class Scaled(Wrapper):
     def check_parameters(self) -> None:
         """Check the inner kernel and the factor."""
         super().check_parameters()
-        check_nonnegative(self, "factor")
+        check_real(self, "factor", at_least=0)
 
     def _map(self, values: FloatArray) -> None:
         values *= values.dtype.type(self.factor)
@@ -470,7 +456,7 @@ class Columns(Wrapper):
             raise TypeError(
                 f"Columns: columns must be a list of column numbers, got {self.columns!r}"
             )
-        width = source.rows.values.shape[1]
+        width = source.rows.shape[1]
         if self.of is not None and width != self.of:
             raise ValueError(f"{self!r}: X must have {self.of} columns, got {width}")
         if numbers.min() < -width or numbers.max() >= width:
@@ -511,7 +497,7 @@ class Constant(Kernel):
 
     def check_parameters(self) -> None:
         """Raise an error unless the value is a number of at least 0."""
-        check_nonnegative(self, "value")
+        check_real(self, "value", at_least=0)
 
     def prepare_rows(self, source: Source) -> PreparedRows:
         """Keep nothing of the rows but their number."""
@@ -541,11 +527,17 @@ def parenthesize(member: Kernel, precedence: int) -> str:
 
 def add(left: Any, right: Any) -> Kernel:
     """Return left + right, flat; a number becomes a constant."""
-    sides = [_constant(side) if _is_number(side) else side for side in (left, right)]
-    if not all(isinstance(side, Kernel) for side in sides):
-        return NotImplemented  # type: ignore[no-any-return]
-    terms = [side.terms if isinstance(side, Sum) else [side] for side in sides]
-    return Sum([term.copy() for members in terms for term in members])
+    terms: list[Kernel] = []
+    for side in (left, right):
+        if _is_number(side):
+            constant = Constant(_plain(side))
+            constant.check_parameters()
+            terms.append(constant)
+        elif isinstance(side, Kernel):
+            terms += side.terms if isinstance(side, Sum) else [side]
+        else:
+            return NotImplemented  # type: ignore[no-any-return]
+    return Sum([term.copy() for term in terms])
 
 
 def multiply(left: Any, right: Any) -> Kernel:
@@ -583,14 +575,8 @@ def raise_to(kernel: Kernel, exponent: Any) -> Kernel:
 
 def _scale(kernel: Kernel, factor: Any) -> Scaled:
     scaled = Scaled(kernel, _plain(factor))
-    check_nonnegative(scaled, "factor")
+    check_real(scaled, "factor", at_least=0)
     return scaled
-
-
-def _constant(value: Any) -> Constant:
-    constant = Constant(_plain(value))
-    check_nonnegative(constant, "value")
-    return constant
 
 
 def _is_number(value: Any) -> bool:

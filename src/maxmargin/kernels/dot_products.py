@@ -5,8 +5,16 @@ import numpy as np
 from maxmargin import loops
 from maxmargin._typing import Floats
 from maxmargin.kernels.base import Kernel, KernelWithGamma, check_real, check_whole
-from maxmargin.kernels.prepared import PreparedRows, Source
-from maxmargin.kernels.rows import FloatArray, fill_products
+from maxmargin.kernels.prepared import (
+    FloatArray,
+    PreparedRows,
+    Rows,
+    Source,
+    SparseRows,
+    count_terms,
+    fill_products,
+    squared_norms,
+)
 
 
 class Linear(Kernel):
@@ -26,16 +34,15 @@ class Linear(Kernel):
 
     def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
         """Fill a tile with dot products."""
-        fill_products(a.parts[0], b.parts[0], out)
+        fill_products(a, b, out)
 
     def diagonal(self, a: PreparedRows) -> FloatArray:
         """Return ‖x‖²."""
-        norms: FloatArray = a.parts[0].squared_norms()
-        return norms
+        return squared_norms(a.parts[0])
 
     def rounding(self, a: PreparedRows) -> Floats:
         """Return half an ε for each product in the sum, and what preparing the rows costs."""
-        return np.full(len(a), 0.5 * (a.parts[0].terms + 8))
+        return np.full(len(a), 0.5 * (count_terms(a.parts[0]) + 8))
 
     def weighted_gradient(self, X: Floats, Z: Floats, W: Floats) -> Floats:
         """Use ∂K/∂x = z."""
@@ -99,10 +106,8 @@ class Polynomial(MappedProduct):
         check_whole(self, "degree", at_least=0)
 
     def _map(self, values: FloatArray) -> None:
-        number = values.dtype.type
-        loops.kernel_tiles.affine_power(
-            values, number(self._gamma), number(check_real(self, "coef0")), int(self.degree)
-        )
+        gamma, coef0 = values.dtype.type(self._gamma), values.dtype.type(self.coef0)
+        loops.kernel_tiles.affine_power(values, gamma, coef0, int(self.degree))
 
     def rounding(self, a: PreparedRows) -> Floats:
         """Return the rounding of the affine function, once for each factor of the power."""
@@ -155,7 +160,7 @@ class Sigmoid(MappedProduct):
 
     def _map(self, values: FloatArray) -> None:
         values *= values.dtype.type(self._gamma)
-        values += values.dtype.type(check_real(self, "coef0"))
+        values += values.dtype.type(self.coef0)
         np.tanh(values, out=values)
 
     def weighted_gradient(self, X: Floats, Z: Floats, W: Floats) -> Floats:
@@ -182,23 +187,32 @@ class Cosine(Linear):
     def prepare_rows(self, source: Source) -> PreparedRows:
         """Keep x/‖x‖ and ‖x‖, up to a factor."""
         # Divided by the largest value first, so that squares of tiny or huge rows stay in range.
-        largest = source.rows.max_abs()
-        rows = source.rows.scale(1 / np.where(largest > 0, largest, 1).astype(largest.dtype))
-        norms = np.sqrt(rows.squared_norms())
-        return PreparedRows(
-            source, rows.scale(1 / np.where(norms > 0, norms, 1).astype(norms.dtype)), norms
-        )
+        rows = source.rows
+        if isinstance(rows, SparseRows):
+            rows = _divide(rows, abs(rows.matrix).max(axis=1).toarray().ravel())
+        else:
+            rows = _divide(rows, np.abs(rows).max(axis=1))
+        norms = np.sqrt(squared_norms(rows))
+        return PreparedRows(source, _divide(rows, norms), norms)
 
     def diagonal(self, a: PreparedRows) -> FloatArray:
         """Return 1, or 0 for a row of zeros."""
-        ones: FloatArray = (a.parts[1] > 0).astype(a.dtype)
-        return ones
+        return np.asarray(a.parts[1] > 0, a.dtype)
 
     def weighted_gradient(self, X: Floats, Z: Floats, W: Floats) -> Floats:
         """Use ∂K/∂x = (z/‖z‖ − K x/‖x‖)/‖x‖, and 0 for a row of zeros."""
-        x_norms, z_norms = np.linalg.norm(X, axis=1), np.linalg.norm(Z, axis=1)
-        x_safe = np.where(x_norms > 0, x_norms, np.inf)
-        z_safe = np.where(z_norms > 0, z_norms, np.inf)
-        along = W @ (Z / z_safe[:, None])
-        K = (W * self.gram(X, Z)).sum(axis=1)
-        return np.asarray((along - K[:, None] * X / x_safe[:, None]) / x_safe[:, None])
+        x_norms = np.linalg.norm(X, axis=1, keepdims=True)
+        z_norms = np.linalg.norm(Z, axis=1, keepdims=True)
+        x_norms[x_norms == 0] = z_norms[z_norms == 0] = np.inf
+        K = (W * self.gram(X, Z)).sum(axis=1, keepdims=True)
+        return np.asarray((W @ (Z / z_norms) - K * X / x_norms) / x_norms)
+
+
+def _divide(rows: Rows, lengths: FloatArray) -> Rows:
+    """Return each row divided by its length, a row of zeros as it is."""
+    factors = 1 / np.where(lengths > 0, lengths, 1).astype(lengths.dtype)
+    if not isinstance(rows, SparseRows):
+        return np.asarray(rows * factors[:, None])
+    matrix = rows.matrix.copy()
+    matrix.data *= np.repeat(factors, np.diff(matrix.indptr))
+    return SparseRows.of(matrix)

@@ -17,8 +17,7 @@ from maxmargin.kernels.check import check_kernel
 from maxmargin.kernels.compose import Columns, Constant, Product
 from maxmargin.kernels.dot_products import Linear
 from maxmargin.kernels.names import as_kernel
-from maxmargin.kernels.prepared import PreparedRows
-from maxmargin.kernels.rows import FloatArray
+from maxmargin.kernels.prepared import FloatArray, PreparedRows, as_dense
 from maxmargin.kernels.stationary import RBF
 
 
@@ -63,11 +62,12 @@ class FromSklearn(Kernel):
 
     def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
         """Call scikit-learn's kernel."""
-        out[...] = self.gp_kernel(_dense(a), _dense(b))
+        # Copies: some of scikit-learn's loops refuse read-only arrays.
+        out[...] = self.gp_kernel(as_dense(a.parts[0]).copy(), as_dense(b.parts[0]).copy())
 
     def diagonal(self, a: PreparedRows) -> FloatArray:
         """Call scikit-learn's ``diag``."""
-        return np.asarray(self.gp_kernel.diag(_dense(a)), a.dtype)
+        return np.asarray(self.gp_kernel.diag(as_dense(a.parts[0]).copy()), a.dtype)
 
     def to_gaussian_process(self, gp: Any, convert: Any) -> Any:
         """Return the kernel that is wrapped."""
@@ -110,15 +110,15 @@ def from_sklearn(gp_kernel: Any) -> Kernel:
             return _from_pairwise(gp_kernel) or wrapped
         # Matern is a subclass of RBF, and another kernel.
         case gp.RBF() if type(gp_kernel) is gp.RBF:
-            return _from_rbf(np.atleast_1d(gp_kernel.length_scale))
+            return _from_rbf(np.atleast_1d(gp_kernel.length_scale).tolist())
     return wrapped
 
 
-def _from_rbf(lengths: Any) -> Kernel:
-    members = [RBF(float(1 / (2 * length**2))) for length in lengths]
+def _from_rbf(lengths: list[float]) -> Kernel:
+    members = [RBF(1 / (2 * length**2)) for length in lengths]
     if len(members) == 1:
         return members[0]
-    return Product([Columns(member, [k], of=len(members)) for k, member in enumerate(members)])
+    return Product([Columns(member, [k], len(members)) for k, member in enumerate(members)])
 
 
 # Metrics of PairwiseKernel that as_kernel knows by the same name.
@@ -159,12 +159,6 @@ def _check_noiseless(gp_kernel: Any) -> None:
         )
 
 
-def _dense(a: PreparedRows) -> Any:
-    # A copy: some of scikit-learn's loops refuse read-only arrays.
-    values = a.parts[0].values
-    return values.copy() if isinstance(values, np.ndarray) else values.toarray()
-
-
 # ---------------------------------------------------------------- from ours to theirs
 
 
@@ -187,16 +181,7 @@ def to_sklearn(kernel: Kernel) -> Any:
 
 
 class AsSklearn(gp.Kernel):
-    """A covariance with the values of one of our kernels, without hyperparameters.
-
-    Examples
-    --------
-    >>> from maxmargin.kernels import Intersection
-    >>> from maxmargin.kernels.gaussian_process import AsSklearn
-    >>> AsSklearn(Intersection())([[0.5, 0.5], [1.0, 0.0]])
-    array([[1. , 0.5],
-           [0.5, 1. ]])
-    """
+    """A covariance with the values of one of our kernels, without hyperparameters."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -220,16 +205,7 @@ class AsSklearn(gp.Kernel):
 
 
 class OnColumns(gp.Kernel):
-    """A covariance of some of the columns, with the hyperparameters of the inner one.
-
-    Examples
-    --------
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from maxmargin.kernels.gaussian_process import OnColumns
-    >>> OnColumns(RBF(), [0])(np.array([[1.0, 2.0], [1.0, 3.0]]))
-    array([[1., 1.],
-           [1., 1.]])
-    """
+    """A covariance of some of the columns, with the hyperparameters of the inner one."""
 
     def __init__(self, kernel: Any, columns: Any, of: int | None = None) -> None:
         self.kernel = kernel

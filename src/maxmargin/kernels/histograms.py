@@ -7,13 +7,15 @@ import numpy as np
 from maxmargin import loops
 from maxmargin._typing import Floats
 from maxmargin.kernels.base import Kernel
-from maxmargin.kernels.prepared import PreparedRows, Source
-from maxmargin.kernels.rows import (
-    DenseRows,
+from maxmargin.kernels.prepared import (
     FloatArray,
+    PreparedRows,
     Rows,
-    fill_dense_sums,
-    fill_sparse_sums,
+    Source,
+    absolute_sums,
+    count_terms,
+    fill_sums,
+    stored_numbers,
 )
 from maxmargin.kernels.stationary import ExponentialOfSum, sum_slopes
 
@@ -81,22 +83,16 @@ class Intersection(Kernel):
         return super().prepare_rows(source)
 
     def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
-        """Fill a tile with sums of minima, of sparse rows over the columns that both store."""
-        x, z = a.parts[0], b.parts[0]
-        minima: Any = loops.kernel_tiles.Minima()
-        if isinstance(x, DenseRows) and isinstance(z, DenseRows):
-            fill_dense_sums(minima, x, z, out)
-        else:
-            fill_sparse_sums(minima, x, z, out)
+        """Fill a tile with sums of minima."""
+        fill_sums(loops.kernel_tiles.Minima(), a.parts[0], b.parts[0], out)
 
     def diagonal(self, a: PreparedRows) -> FloatArray:
         """Return Σx."""
-        totals: FloatArray = a.parts[0].absolute_sums()
-        return totals
+        return absolute_sums(a.parts[0])
 
     def rounding(self, a: PreparedRows) -> Floats:
         """Return half an ε for each term of the sum."""
-        return np.full(len(a), 0.5 * (a.parts[0].terms + 2))
+        return np.full(len(a), 0.5 * (count_terms(a.parts[0]) + 2))
 
     def weighted_gradient(self, X: Floats, Z: Floats, W: Floats) -> Floats:
         """Use ∂/∂x min(x, z): 1 below z, 0 above it and ½ at the kink."""
@@ -104,7 +100,7 @@ class Intersection(Kernel):
 
 
 def _check_nonnegative(kernel: Kernel, rows: Rows) -> None:
-    values: Any = rows.values if isinstance(rows, DenseRows) else rows.values.data
+    values = stored_numbers(rows)
     if values.size and values.min() < 0:
         raise ValueError(
             f"{type(kernel).__name__} is a kernel of histograms: every value must be at least 0, "

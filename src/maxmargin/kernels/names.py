@@ -1,6 +1,5 @@
 """Names of kernels, as users write them for ``kernel=``."""
 
-from collections.abc import Callable
 from typing import Any
 
 from maxmargin.errors import did_you_mean
@@ -11,17 +10,18 @@ from maxmargin.kernels.precomputed import Precomputed
 from maxmargin.kernels.stationary import RBF, Laplacian
 from maxmargin.kernels.user_defined import FromFunction
 
-_NAMED: dict[str, Callable[[Any, Any, Any], Kernel]] = {
-    "linear": lambda gamma, degree, coef0: Linear(),
-    "poly": lambda gamma, degree, coef0: Polynomial(degree, gamma, coef0),
-    "polynomial": lambda gamma, degree, coef0: Polynomial(degree, gamma, coef0),
-    "rbf": lambda gamma, degree, coef0: RBF(gamma),
-    "sigmoid": lambda gamma, degree, coef0: Sigmoid(gamma, coef0),
-    "laplacian": lambda gamma, degree, coef0: Laplacian(gamma),
-    "cosine": lambda gamma, degree, coef0: Cosine(),
-    "chi2": lambda gamma, degree, coef0: ChiSquared(gamma),
-    "intersection": lambda gamma, degree, coef0: Intersection(),
-    "precomputed": lambda gamma, degree, coef0: Precomputed(),
+# The class of each, and which parameters it takes.
+_NAMED: dict[str, tuple[type[Kernel], tuple[str, ...]]] = {
+    "linear": (Linear, ()),
+    "poly": (Polynomial, ("degree", "gamma", "coef0")),
+    "polynomial": (Polynomial, ("degree", "gamma", "coef0")),
+    "rbf": (RBF, ("gamma",)),
+    "sigmoid": (Sigmoid, ("gamma", "coef0")),
+    "laplacian": (Laplacian, ("gamma",)),
+    "cosine": (Cosine, ()),
+    "chi2": (ChiSquared, ("gamma",)),
+    "intersection": (Intersection, ()),
+    "precomputed": (Precomputed, ()),
 }
 
 # The parameters of kernels given by name, with scikit-learn's defaults.
@@ -52,8 +52,9 @@ def as_kernel(
     >>> as_kernel("poly", degree=2)
     Polynomial(degree=2, gamma='scale', coef0=0.0)
     """
+    parameters = {"gamma": gamma, "degree": degree, "coef0": coef0}
     if isinstance(kernel, Kernel):
-        refuse_for_objects({"gamma": gamma, "degree": degree, "coef0": coef0}, NAMED_DEFAULTS)
+        refuse_for_objects(parameters, NAMED_DEFAULTS)
         return kernel
     if isinstance(kernel, str):
         if kernel not in _NAMED:
@@ -62,7 +63,8 @@ def as_kernel(
                 f"kernel={kernel!r} is not known; valid names are {sorted(_NAMED)}."
                 f"{did_you_mean(meant, _NAMED)}"
             )
-        return _NAMED[kernel](gamma, degree, coef0)
+        named, taken = _NAMED[kernel]
+        return named(*map(parameters.get, taken))
     if callable(kernel) and not isinstance(kernel, type):
         return FromFunction(kernel)
     raise TypeError(
@@ -71,7 +73,7 @@ def as_kernel(
 
 
 def refuse_for_objects(parameters: dict[str, Any], defaults: dict[str, Any]) -> None:
-    """Raise if one is not at its default: a Kernel object has parameters of its own."""
+    """Raise if one is not at its default: a Kernel object has its own parameters."""
     for name, value in parameters.items():
         if value is not defaults[name] and value != defaults[name]:
             raise ValueError(

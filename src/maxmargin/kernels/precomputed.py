@@ -8,8 +8,7 @@ import scipy.sparse as sp
 
 from maxmargin._typing import Floats
 from maxmargin.kernels.base import Kernel
-from maxmargin.kernels.prepared import PreparedRows, Source
-from maxmargin.kernels.rows import FloatArray, Index
+from maxmargin.kernels.prepared import FloatArray, Index, PreparedRows, Source, as_matrix
 
 
 class _Table:
@@ -52,23 +51,19 @@ class Precomputed(Kernel):
 
         Without B, A must be square and symmetric, up to rounding which is then removed.
         """
-        source = Source.of(A)
         if B is None:
-            self._check_symmetric(source)
-        return super().gram(source, B)
-
-    def _check_symmetric(self, source: Source) -> None:
-        K = source.rows.values
-        _check_square(K)
-        if not is_symmetric(K):
-            raise ValueError(
-                f"Precomputed: the matrix is not symmetric (by {asymmetry(K):.2g} of its largest "
-                "value); check_kernel(K) says more, and its repair() makes it symmetric"
-            )
+            K = as_matrix(Source(A).rows)
+            _check_square(K)
+            if not is_symmetric(K):
+                raise ValueError(
+                    f"Precomputed: the matrix is not symmetric (by {asymmetry(K):.2g} of its "
+                    "largest value); check_kernel(K) says more, and its repair() makes it symmetric"
+                )
+        return super().gram(A, B)
 
     def prepare_rows(self, source: Source) -> PreparedRows:
         """Keep the matrix and the numbers of its rows."""
-        return PreparedRows(source, _Table(source.rows.values, np.arange(len(source))))
+        return PreparedRows(source, _Table(as_matrix(source.rows), np.arange(source.shape[0])))
 
     def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
         """Copy a block of the matrix."""
@@ -85,18 +80,15 @@ class Precomputed(Kernel):
 
     def rounding(self, a: PreparedRows) -> Floats:
         """Return the asymmetry of the matrix given."""
-        table = a.parts[0]
-        K = table.values
+        K, numbers = a.parts[0].values, a.parts[0].numbers
         if K.shape[0] != K.shape[1]:
             return np.zeros(len(a))
-        apart = abs(K - K.T)
-        worst = np.asarray(apart.max(axis=1).todense() if sp.issparse(K) else apart.max(axis=1))
+        worst = abs(K - K.T).max(axis=1)
+        worst = np.asarray(worst.todense() if sp.issparse(K) else worst).ravel()
         lengths = np.sqrt(np.maximum(K.diagonal().astype(np.float64), 0.0))
         least = float(np.finfo(np.float64).eps) * lengths * lengths[lengths > 0].min(initial=1.0)
-        off = np.divide(
-            worst.ravel(), least, out=np.where(worst.ravel() > 0, np.inf, 0.0), where=least > 0
-        )
-        return np.asarray(off[table.numbers], np.float64)
+        off = np.divide(worst, least, out=np.where(worst > 0, np.inf, 0.0), where=least > 0)
+        return np.asarray(off[numbers], np.float64)
 
 
 def asymmetry(K: Any) -> float:
@@ -112,10 +104,8 @@ def is_symmetric(K: Any) -> bool:
 
 def _span(numbers: npt.NDArray[np.intp]) -> Index:
     """Return consecutive numbers as a slice, which needs no copy."""
-    if len(numbers) and numbers[-1] - numbers[0] == len(numbers) - 1:
-        span = slice(int(numbers[0]), int(numbers[-1]) + 1)
-        if (np.diff(numbers) == 1).all():
-            return span
+    if len(numbers) and (np.diff(numbers) == 1).all():
+        return slice(int(numbers[0]), int(numbers[-1]) + 1)
     return numbers
 
 

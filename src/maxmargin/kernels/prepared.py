@@ -1,20 +1,273 @@
-"""What a kernel needs of rows: computed once, then sliced by rows."""
+"""Rows as kernels take them: validated numbers or objects, prepared once, then sliced by rows.
 
-from collections.abc import Iterable
+Dense rows are arrays, whose slices are views. Slices of sparse rows share one matrix, stored by
+rows for the left side of a tile and, on demand, by columns for the right side.
+"""
+
+import copy
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
+from sklearn.utils import check_array
 
-from maxmargin.kernels.rows import (
-    DenseRows,
-    FloatArray,
-    Index,
-    Rows,
-    SparseRows,
-    numeric_rows,
-)
+from maxmargin import loops
+from maxmargin.loops.records import read_only
+
+FloatArray = npt.NDArray[np.floating[Any]]
+Index = slice | npt.NDArray[np.intp]
+
+
+# ---------------------------------------------------------------- rows of numbers
+
+
+class _SharedMatrix:
+    """A CSR matrix that slices share, and its rows and columns as compiled loops take them."""
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix = matrix
+
+    @cached_property
+    def by_rows(self) -> Any:
+        return _triple(self.matrix)
+
+    @cached_property
+    def by_columns(self) -> Any:
+        return _triple(self.matrix.tocsc())
+
+
+def _triple(matrix: Any) -> Any:
+    # One index type wherever it fits, so that the loops are compiled once.
+    index_type = np.int32 if max(matrix.shape) <= np.iinfo(np.int32).max else np.int64
+    if matrix.indices.dtype != index_type:
+        matrix = type(matrix)((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
+        matrix.indices = matrix.indices.astype(index_type)
+    return loops.rows.rows(matrix)
+
+
+class SparseRows:
+    """A range of the rows of a sparse matrix."""
+
+    def __init__(self, shared: _SharedMatrix, start: int, stop: int) -> None:
+        self.shared, self.start, self.stop = shared, start, stop
+        self.shape, self.dtype = (stop - start, shared.matrix.shape[1]), shared.matrix.dtype
+
+    @classmethod
+    def of(cls, matrix: Any) -> "SparseRows":
+        """Return all rows of a CSR matrix."""
+        return cls(_SharedMatrix(matrix), 0, matrix.shape[0])
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    def __getitem__(self, index: Index) -> "SparseRows":
+        if isinstance(index, slice):
+            start, stop, step = index.indices(len(self))
+            if step == 1:
+                stop = max(start, stop)
+                return SparseRows(self.shared, self.start + start, self.start + stop)
+            index = np.arange(start, stop, step)
+        return SparseRows.of(self.matrix[index])
+
+    @property
+    def matrix(self) -> Any:
+        """The rows as a CSR matrix."""
+        whole = self.shared.matrix
+        return whole if len(self) == whole.shape[0] else whole[self.start : self.stop]
+
+    def astype(self, dtype: Any, copy: bool = False) -> "SparseRows":
+        """Return the same rows in another number type."""
+        return self if dtype == self.dtype else SparseRows.of(self.matrix.astype(dtype))
+
+    def sum_each(self, function: Callable[[Any], Any]) -> Any:
+        """Return Σₖ function(xᵢₖ) over the stored numbers of each row, in float64."""
+        matrix = self.matrix
+        rows = np.repeat(np.arange(len(self)), np.diff(matrix.indptr))
+        return np.bincount(rows, function(matrix.data.astype(np.float64)), minlength=len(self))
+
+
+Rows = FloatArray | SparseRows
+
+
+def as_matrix(rows: Rows) -> Any:
+    """Return rows as an array or as a CSR matrix."""
+    return rows.matrix if isinstance(rows, SparseRows) else rows
+
+
+def as_dense(rows: Rows) -> FloatArray:
+    """Return rows as an array, sparse ones with their zeros written out."""
+    return np.asarray(rows.matrix.toarray() if isinstance(rows, SparseRows) else rows)
+
+
+def stored_numbers(rows: Rows) -> FloatArray:
+    """Return all numbers, of sparse rows only those that are stored."""
+    return np.asarray(rows.matrix.data if isinstance(rows, SparseRows) else rows)
+
+
+def squared_norms(rows: Rows) -> FloatArray:
+    """Return ‖xᵢ‖², summed in float64, in the type of the rows."""
+    if isinstance(rows, SparseRows):
+        norms = rows.sum_each(np.square)
+    else:
+        norms = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    return np.asarray(norms, rows.dtype)
+
+
+def absolute_sums(rows: Rows) -> FloatArray:
+    """Return ‖xᵢ‖₁, summed in float64, in the type of the rows."""
+    if isinstance(rows, SparseRows):
+        sums = rows.sum_each(np.abs)
+    else:
+        sums = np.abs(rows).sum(axis=1, dtype=np.float64)
+    return np.asarray(sums, rows.dtype)
+
+
+def count_terms(rows: Rows) -> int:
+    """Return the largest number of products in the dot product of two rows."""
+    if isinstance(rows, SparseRows):
+        return int(np.diff(rows.matrix.indptr).max(initial=0))
+    return int(rows.shape[1])
+
+
+def fill_products(a: "PreparedRows", b: "PreparedRows", out: FloatArray) -> None:
+    """Fill a tile with xᵢ·zⱼ of the rows that are the first parts, in the type of the tile.
+
+    BLAS computes them, and the last bits of its sums depend on the position in the tile. For steady
+    rows a loop of our own does it, half as fast, which always adds in the same order.
+    """
+    x = a.parts[0].astype(out.dtype, copy=False)
+    z = b.parts[0].astype(out.dtype, copy=False)
+    if isinstance(x, SparseRows) or isinstance(z, SparseRows):
+        fill_sums(loops.kernel_tiles.Products(), x, z, out)
+    elif a.is_steady:
+        loops.kernel_tiles.products(read_only(x), read_only(z.T), out)
+    else:
+        np.matmul(x, z.T, out=out)
+
+
+def fill_sums(measure: Any, x: Rows, z: Rows, out: FloatArray) -> None:
+    """Fill a tile with Σₖ term(xᵢₖ, zⱼₖ); of sparse rows, over the columns that both store."""
+    if not isinstance(x, SparseRows) and not isinstance(z, SparseRows):
+        loops.kernel_tiles.dense_sums(measure, read_only(x), read_only(z.T), out)
+        return
+    left = x if isinstance(x, SparseRows) else SparseRows.of(sp.csr_array(x))
+    right = z if isinstance(z, SparseRows) else SparseRows.of(sp.csr_array(z))
+    whole = left.shared.by_rows
+    by_rows = whole._replace(indptr=whole.indptr[left.start : left.stop + 1])
+    loops.kernel_tiles.sparse_sums(measure, by_rows, right.shared.by_columns, right.start, out)
+
+
+# ---------------------------------------------------------------- what was given
+
+
+def is_numeric(X: Any) -> bool:
+    """Return whether X is a matrix of numbers, or is meant to be one."""
+    if sp.issparse(X) or hasattr(type(X), "columns") or isinstance(X, SparseRows):
+        return True
+    try:
+        values = np.asarray(X)
+    except ValueError:  # ragged
+        return False
+    return values.ndim >= 2 or values.dtype.kind in "biuf"
+
+
+class Source:
+    """The rows that ``prepare`` was given. They become numbers only if a kernel needs numbers."""
+
+    def __init__(self, given: Any) -> None:
+        self.given = given
+        self.origin: FloatArray | None = None  # distances are measured from it
+        self.weight: Any = None  # of rows, in the variance behind gamma="scale"
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows as finite numbers: float32 stays, everything else becomes float64."""
+        X = check_array(self.given, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        if not sp.issparse(X):
+            return np.asarray(read_only(X))
+        X.check_format(full_check=True)  # the loops trust the indices
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        return SparseRows.of(X)
+
+    @cached_property
+    def centred(self) -> Rows:
+        """The rows minus the origin: ‖x − x′‖² keeps the digits that a large mean would take."""
+        if self.origin is None:
+            return self.rows
+        return np.asarray(as_dense(self.rows) - self.origin)
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether the rows come as an array, a sparse matrix or a frame."""
+        return hasattr(self.given, "shape")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of rows and, unless they are objects, the number of columns."""
+        if "rows" in vars(self) or not (self.is_matrix or hasattr(self.given, "__len__")):
+            return self.rows.shape
+        return tuple(self.given.shape) if self.is_matrix else (len(self.given),)
+
+    @property
+    def width(self) -> int | None:
+        """The number of columns, if there are columns."""
+        return self.shape[1] if len(self.shape) == 2 else None
+
+    @property
+    def dtype(self) -> Any:
+        """The type to compute in: float32 for float32 rows, float64 for everything else."""
+        dtype = getattr(self.given, "dtype", None)
+        if dtype is None and self.is_matrix:
+            dtype = self.rows.dtype
+        return np.dtype(np.float32 if dtype == np.float32 else np.float64)
+
+    def mean(self) -> FloatArray | None:
+        """Return the mean of dense rows, and None for sparse rows, which are never shifted."""
+        if isinstance(self.rows, SparseRows):
+            return None
+        return np.asarray(self.rows.mean(axis=0, dtype=np.float64), self.rows.dtype)
+
+    def variance(self) -> float:
+        """Return the variance of all entries, row i counting weight[i] times."""
+        rows, (n, width) = self.rows, self.shape
+        if self.weight is None and not isinstance(rows, SparseRows):
+            return float(rows.var(dtype=np.float64))
+        weight = np.ones(n) if self.weight is None else np.asarray(self.weight, np.float64)
+        counts = np.diff(rows.matrix.indptr) if isinstance(rows, SparseRows) else width
+        stored, each = stored_numbers(rows).astype(np.float64).ravel(), np.repeat(weight, counts)
+        size = weight.sum() * width
+        mean = float(each @ stored / size)
+        # The zeros apart from the stored values, both centred: no cancellation.
+        return float((each @ (stored - mean) ** 2 + (size - each.sum()) * mean**2) / size)
+
+    def with_rows(self, rows: Rows) -> "Source":
+        """Return a source of other rows, which are valid numbers."""
+        other = Source(rows)
+        other.rows, other.origin, other.weight = rows, self.origin, self.weight
+        return other
+
+    def minus_mean(self) -> "Source":
+        """Return dense rows minus their mean, and sparse rows as they are."""
+        mean = self.mean()
+        return self if mean is None else self.with_rows(as_dense(self.rows) - mean)
+
+    def cast(self, dtype: Any) -> "Source":
+        """Return the same rows in another float type."""
+        return self if self.dtype == dtype else self.with_rows(self.rows.astype(dtype))
+
+    def take_columns(self, numbers: Any) -> "Source":
+        """Return a selection of the columns."""
+        columns = self.with_rows(Source(as_matrix(self.rows)[:, numbers]).rows)
+        columns.origin = None if self.origin is None else self.origin[numbers]
+        return columns
+
+
+# ---------------------------------------------------------------- what kernels make of it
 
 
 class PreparedRows:
@@ -25,9 +278,12 @@ class PreparedRows:
     entry per row: an array of norms, rows, objects, other PreparedRows.
     """
 
-    def __init__(self, source: "Source", *parts: Any) -> None:
-        self.size, self.dtype, self.width = len(source), source.dtype, source.width
-        self.origin = source.origin
+    is_steady = False  # whether values must not depend on the tile: see ``steady``
+
+    def __init__(self, source: Source, *parts: Any) -> None:
+        shape = source.shape
+        self.size, self.width = shape[0], shape[1] if len(shape) == 2 else None
+        self.dtype, self.origin = source.dtype, source.origin
         self.parts: tuple[Any, ...] = parts
 
     def __len__(self) -> int:
@@ -49,10 +305,15 @@ class PreparedRows:
 
         Members of a composed kernel share rows: each is taken once and stays shared.
         """
-        chosen = self.with_parts(_take(part, index, taken) for part in self.parts)
-        chosen.size = (
-            len(range(*index.indices(self.size))) if isinstance(index, slice) else len(index)
-        )
+        parts = []
+        for part in self.parts:
+            if id(part) not in taken:
+                nested = isinstance(part, PreparedRows)
+                taken[id(part)] = part.take(index, taken) if nested else part[index]
+            parts.append(taken[id(part)])
+        chosen = copy.copy(self)
+        chosen.parts = tuple(parts)
+        chosen.size = len(range(self.size)[index] if isinstance(index, slice) else index)
         return chosen
 
     def steady(self) -> "PreparedRows":
@@ -60,146 +321,14 @@ class PreparedRows:
 
         Rows of a matrix can then be dropped and computed again, beside other rows or alone.
         """
-        return self.with_parts(_steady(part) for part in self.parts)
+        steady = self.with_parts(
+            part.steady() if isinstance(part, PreparedRows) else part for part in self.parts
+        )
+        steady.is_steady = True
+        return steady
 
     def with_parts(self, parts: Iterable[Any]) -> "PreparedRows":
         """Return the same rows with other parts."""
-        other = object.__new__(PreparedRows)
-        other.dtype, other.width, other.origin = self.dtype, self.width, self.origin
-        other.size, other.parts = self.size, tuple(parts)
+        other = copy.copy(self)
+        other.parts = tuple(parts)
         return other
-
-
-def _take(part: Any, index: Index, taken: dict[int, Any]) -> Any:
-    if id(part) not in taken:
-        taken[id(part)] = part.take(index, taken) if isinstance(part, PreparedRows) else part[index]
-    return taken[id(part)]
-
-
-def _steady(part: Any) -> Any:
-    if isinstance(part, PreparedRows):
-        return part.steady()
-    return DenseRows(part.values, steady=True) if isinstance(part, DenseRows) else part
-
-
-class Objects:
-    """Rows that are not numbers: strings, graphs or any other objects."""
-
-    def __init__(self, values: list[Any]) -> None:
-        self.values = values
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __getitem__(self, index: Index) -> "Objects":
-        if isinstance(index, slice):
-            return Objects(self.values[index])
-        return Objects([self.values[i] for i in index])
-
-
-def is_numeric(X: Any) -> bool:
-    """Return whether X is a matrix of numbers, or is meant to be one."""
-    if sp.issparse(X) or hasattr(type(X), "columns") or isinstance(X, DenseRows | SparseRows):
-        return True
-    try:
-        values = np.asarray(X)
-    except ValueError:  # ragged
-        return False
-    return values.ndim >= 2 or values.dtype.kind in "biuf"
-
-
-class Source:
-    """The rows that ``prepare`` was given. They become numbers only if a kernel needs numbers."""
-
-    def __init__(self, given: Any, origin: FloatArray | None = None) -> None:
-        self.given, self.origin = given, origin
-        self.weight: Any = None  # of rows, in the variance behind gamma="scale"
-
-    @classmethod
-    def of(cls, X: Any) -> "Source":
-        """Wrap X, unless it is wrapped already."""
-        return X if isinstance(X, Source) else cls(X)
-
-    def __len__(self) -> int:
-        if "rows" in self.__dict__ or not hasattr(self.given, "__len__") or sp.issparse(self.given):
-            return len(self.rows)
-        return len(self.given)
-
-    @cached_property
-    def rows(self) -> Rows:
-        """The rows as validated numbers."""
-        return numeric_rows(self.given)
-
-    def with_origin(self, origin: FloatArray | None) -> "Source":
-        """Return the same rows with another origin for distances."""
-        return self if origin is self.origin else Source(self.rows, origin)
-
-    def mean(self) -> FloatArray | None:
-        """Return the mean of dense rows, and None for sparse rows, which are never shifted."""
-        if not isinstance(self.rows, DenseRows):
-            return None
-        values = self.rows.values
-        mean: FloatArray = values.mean(axis=0, dtype=np.float64).astype(values.dtype)
-        return mean
-
-    def minus_mean(self) -> "Source":
-        """Return dense rows minus their mean, and sparse rows as they are."""
-        mean = self.mean()
-        return self if mean is None else Source(_shift(self.rows.values, mean))
-
-    def max_abs(self) -> float:
-        """Return the largest |xᵢₖ|."""
-        return float(self.rows.max_abs().max(initial=0.0))
-
-    @cached_property
-    def centred(self) -> Rows:
-        """The rows minus the origin: ‖x − x′‖² keeps the digits that a large mean would take."""
-        return self.rows if self.origin is None else _shift(self.rows.values, self.origin)
-
-    def centred_float64(self) -> Rows:
-        """Return the same in float64, computed from the rows as they were given."""
-        if self.origin is None:
-            return self.rows.as_float64()
-        values = self.rows.values.astype(np.float64)
-        return _shift(values, self.origin.astype(np.float64))
-
-    @property
-    def is_matrix(self) -> bool:
-        """Whether the rows come as an array, a sparse matrix or a frame."""
-        return isinstance(self.given, DenseRows | SparseRows) or hasattr(self.given, "shape")
-
-    @property
-    def dtype(self) -> Any:
-        """The type to compute in: float32 for float32 rows, float64 for everything else."""
-        dtype = getattr(self.given, "dtype", None)
-        if dtype is None and self.is_matrix:
-            dtype = self.rows.values.dtype
-        return np.dtype(np.float32 if dtype == np.float32 else np.float64)
-
-    @property
-    def width(self) -> int | None:
-        """The number of columns, if there are columns."""
-        if "rows" in self.__dict__ or isinstance(self.given, DenseRows | SparseRows):
-            return int(self.rows.values.shape[1])
-        shape: tuple[int, ...] = getattr(self.given, "shape", ())
-        return int(shape[1]) if len(shape) == 2 else None
-
-    def cast(self, dtype: Any) -> "Source":
-        """Return the same rows in another float type."""
-        if self.dtype == dtype:
-            return self
-        rows = self.rows
-        if isinstance(rows, DenseRows):
-            return Source(DenseRows(rows.values.astype(dtype)))
-        return Source(rows.values.astype(dtype))
-
-    def take_columns(self, numbers: Any) -> "Source":
-        """Return a selection of the columns."""
-        origin = None if self.origin is None else self.origin[numbers]
-        columns = Source(self.rows.values[:, numbers], origin)
-        columns.weight = self.weight
-        return columns
-
-
-def _shift(values: Any, origin: FloatArray) -> DenseRows:
-    return DenseRows((values.toarray() if sp.issparse(values) else values) - origin)

@@ -9,15 +9,17 @@ import numpy as np
 from maxmargin import loops
 from maxmargin._typing import Floats
 from maxmargin.kernels.base import KernelWithGamma
-from maxmargin.kernels.prepared import PreparedRows, Source
-from maxmargin.kernels.rows import (
-    DenseRows,
+from maxmargin.kernels.prepared import (
     FloatArray,
-    Rows,
-    as_dense_float64,
-    fill_dense_sums,
+    PreparedRows,
+    Source,
+    SparseRows,
+    absolute_sums,
+    as_dense,
+    count_terms,
     fill_products,
-    fill_sparse_sums,
+    fill_sums,
+    squared_norms,
 )
 from maxmargin.kernels.tiles import FLOAT32_ERROR, scratch
 
@@ -58,53 +60,40 @@ class RBF(KernelWithGamma):
     def prepare_rows(self, source: Source) -> PreparedRows:
         """Keep the rows minus their origin and γ log₂e ‖x‖², or the rows alone."""
         rows = source.centred
-        norms = rows.squared_norms()
+        norms = squared_norms(rows)
         # The error of γ‖x − x′‖² in this type is the relative error of the value.
-        if self._gamma * np.finfo(norms.dtype).eps * norms.max(initial=0) > FLOAT32_ERROR:
-            rows = source.centred_float64()
-            norms = rows.squared_norms()
-        if self._needs_differences(norms):
+        error = self._gamma * np.finfo(norms.dtype).eps * norms.max(initial=0)
+        if norms.dtype != np.float64 and error > FLOAT32_ERROR:
+            rows = source.cast(np.float64).centred
+            norms = squared_norms(rows)
+            error = self._gamma * np.finfo(np.float64).eps * norms.max(initial=0)
+        if norms.dtype == np.float64 and error > FLOAT64_ERROR:
             return PreparedRows(source, rows)
         return PreparedRows(source, rows, norms.dtype.type(self._gamma * LOG2_E) * norms)
 
-    def _needs_differences(self, norms: FloatArray) -> bool:
-        """Return whether distances computed from norms would be too inexact even in float64."""
-        if norms.dtype != np.float64:
-            return False
-        return bool(self._gamma * np.finfo(np.float64).eps * norms.max(initial=0) > FLOAT64_ERROR)
-
     def float32_error(self, source: Source) -> float:
         """Return the error of γ‖x − x′‖² that comes from norms in float32."""
-        norms = source.minus_mean().rows.squared_norms()
+        norms = squared_norms(source.minus_mean().rows)
         return float(self._gamma * np.finfo(np.float32).eps * norms.max(initial=0))
 
     def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
-        """Fill a tile, in float64 where one side was prepared in it."""
-        if min(len(a.parts), len(b.parts)) < 2:
-            self._fill_by_differences(a.parts[0], b.parts[0], out)
-            return
-        (x, x_norms), (z, z_norms) = a.parts, b.parts
-        if x_norms.dtype == z_norms.dtype == out.dtype:
-            self._fill(x, x_norms, z, z_norms, out)
-            return
-        with scratch(out.shape, np.float64) as wide:
-            x, z = x.as_float64(), z.as_float64()
-            self._fill(x, x_norms.astype(np.float64), z, z_norms.astype(np.float64), wide)
-            out[...] = wide
-
-    def _fill(
-        self, x: Rows, x_norms: FloatArray, z: Rows, z_norms: FloatArray, out: FloatArray
-    ) -> None:
-        fill_products(x, z, out)
-        factor = out.dtype.type(2 * self._gamma * LOG2_E)
-        loops.kernel_tiles.exponential_of_sums(out, factor, x_norms, z_norms)
-
-    def _fill_by_differences(self, x: Rows, z: Rows, out: FloatArray) -> None:
-        with scratch(out.shape, np.float64) as wide:
-            squares = loops.kernel_tiles.Squares()
-            fill_dense_sums(squares, as_dense_float64(x), as_dense_float64(z), wide)
-            loops.kernel_tiles.exponential(wide, -self._gamma * LOG2_E)
-            out[...] = wide
+        """Fill a tile, in float64 if one side was prepared in it; without norms, by differences."""
+        x, z = a.parts[0], b.parts[0]
+        if out.dtype != np.float64 and np.float64 in (x.dtype, z.dtype):
+            with scratch(out.shape, np.float64) as wide:
+                self.fill_tile(a, b, wide)
+                out[...] = wide
+        elif len(a.parts) == len(b.parts) == 2:
+            fill_products(a, b, out)
+            x_norms = a.parts[1].astype(out.dtype, copy=False)
+            z_norms = b.parts[1].astype(out.dtype, copy=False)
+            factor = out.dtype.type(2 * self._gamma * LOG2_E)
+            loops.kernel_tiles.exponential_of_sums(out, factor, x_norms, z_norms)
+        else:
+            x = as_dense(x).astype(np.float64, copy=False)
+            z = as_dense(z).astype(np.float64, copy=False)
+            fill_sums(loops.kernel_tiles.Squares(), x, z, out)
+            loops.kernel_tiles.exponential(out, -self._gamma * LOG2_E)
 
     def diagonal(self, a: PreparedRows) -> FloatArray:
         """Return ones."""
@@ -114,9 +103,9 @@ class RBF(KernelWithGamma):
         """Return the rounding of ‖x − x′‖², computed from norms or from centred differences."""
         rows = a.parts[0]
         if len(a.parts) > 1:  # the norms carry γ log₂e
-            return np.asarray(4 + (rows.terms + 6) * a.parts[1] / LOG2_E, np.float64)
-        lengths = np.sqrt(self._gamma * rows.as_float64().squared_norms())
-        return np.asarray(4 + 0.2 * (rows.terms + 4) + lengths, np.float64)
+            return np.asarray(4 + (count_terms(rows) + 6) * a.parts[1] / LOG2_E, np.float64)
+        lengths = np.sqrt(self._gamma * squared_norms(rows.astype(np.float64, copy=False)))
+        return np.asarray(4 + 0.2 * (count_terms(rows) + 4) + lengths, np.float64)
 
     def sharpened(self, a: PreparedRows) -> PreparedRows:
         """Return rows without norms if they are few: these are compared by their differences."""
@@ -154,17 +143,16 @@ class ExponentialOfSum(KernelWithGamma):
     def prepare_rows(self, source: Source) -> PreparedRows:
         """Keep the rows and γ log₂e ‖x‖₁."""
         factor = source.dtype.type(self._gamma * LOG2_E)
-        return PreparedRows(source, source.rows, factor * source.rows.absolute_sums())
+        return PreparedRows(source, source.rows, factor * absolute_sums(source.rows))
 
     def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
         """Fill a tile, of dense rows over all columns, else over the columns that both store."""
         (x, x_sums), (z, z_sums) = a.parts, b.parts
         factor = self._gamma * LOG2_E
-        if isinstance(x, DenseRows) and isinstance(z, DenseRows):
-            fill_dense_sums(self._term(), x, z, out)
+        fill_sums(self._term(), x, z, out)
+        if not isinstance(x, SparseRows) and not isinstance(z, SparseRows):
             loops.kernel_tiles.exponential(out, out.dtype.type(-factor))
         else:
-            fill_sparse_sums(self._term(), x, z, out)
             shared = out.dtype.type(self._shared_weight * factor)
             loops.kernel_tiles.exponential_of_sums(out, shared, x_sums, z_sums)
 
@@ -175,10 +163,10 @@ class ExponentialOfSum(KernelWithGamma):
     def rounding(self, a: PreparedRows) -> Floats:
         """Return the rounding of the sum over all columns, or over those that sparse rows share."""
         rows, sums_of_rows = a.parts
-        if isinstance(rows, DenseRows):
-            # A sum z is off by εz/2 for each term, and z·exp(−z) is at most 0.37.
-            return np.full(len(a), 4 + 0.2 * (rows.terms + 6))
-        return np.asarray(4 + (2 * rows.terms + 6) * sums_of_rows / LOG2_E, np.float64)
+        if isinstance(rows, SparseRows):
+            return np.asarray(4 + (2 * count_terms(rows) + 6) * sums_of_rows / LOG2_E, np.float64)
+        # A sum z is off by εz/2 for each term, and z·exp(−z) is at most 0.37.
+        return np.full(len(a), 4 + 0.2 * (count_terms(rows) + 6))
 
 
 class Laplacian(ExponentialOfSum):

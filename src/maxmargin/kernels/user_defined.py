@@ -8,12 +8,14 @@ import scipy.sparse as sp
 
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.dot_products import Linear
-from maxmargin.kernels.prepared import Objects, PreparedRows, Source, is_numeric
-from maxmargin.kernels.rows import (
-    DenseRows,
+from maxmargin.kernels.prepared import (
     FloatArray,
+    PreparedRows,
+    Source,
     SparseRows,
-    numeric_rows,
+    as_dense,
+    as_matrix,
+    is_numeric,
 )
 
 
@@ -51,33 +53,29 @@ class FromMap(Linear):
 
     def prepare_rows(self, source: Source) -> PreparedRows:
         """Keep the features of the rows, weighted."""
-        features = self.phi(source.rows.values.copy() if source.is_matrix else source.given)
-        rows = numeric_rows(Source(features).cast(source.dtype).rows)
-        if len(rows) != len(source):
+        features = self.phi(as_matrix(source.rows).copy() if source.is_matrix else source.given)
+        rows = Source(features).cast(source.dtype).rows
+        n = source.shape[0]
+        if len(rows) != n:
             raise ValueError(
-                f"FromMap: phi must return a row of features for each of {len(source)} rows, "
-                f"got shape {rows.values.shape}"
+                f"FromMap: phi must return a row of features for each of {n} rows, "
+                f"got shape {rows.shape}"
             )
         if self.weights is not None:
-            rows = self._weight(rows)
+            weights = np.asarray(self.weights, rows.dtype)
+            if weights.shape != rows.shape[1:] or not np.isfinite(weights).all():
+                raise ValueError(
+                    f"FromMap: weights must be one finite number for each of {rows.shape[1]} "
+                    f"features, got {self.weights!r}"
+                )
+            rows = Source(as_matrix(rows) @ sp.diags_array(weights)).rows
         return PreparedRows(source, rows)
-
-    def _weight(self, rows: DenseRows | SparseRows) -> DenseRows | SparseRows:
-        weights = np.asarray(self.weights, rows.values.dtype)
-        if weights.shape != rows.values.shape[1:] or not np.isfinite(weights).all():
-            raise ValueError(
-                f"FromMap: weights must be one finite number for each of {rows.values.shape[1]} "
-                f"features, got {self.weights!r}"
-            )
-        if isinstance(rows, DenseRows):
-            return DenseRows(rows.values * weights)
-        return numeric_rows(rows.values @ sp.diags_array(weights))
 
     def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
         """Fill a tile with dot products of features."""
-        widths = a.parts[0].values.shape[1], b.parts[0].values.shape[1]
-        if widths[0] != widths[1]:
-            raise ValueError(f"FromMap: phi returned {widths[0]} features, then {widths[1]}")
+        first, then = a.parts[0].shape[1], b.parts[0].shape[1]
+        if first != then:
+            raise ValueError(f"FromMap: phi returned {first} features, then {then}")
         super().fill_tile(a, b, out)
 
 
@@ -142,16 +140,18 @@ class FromFunction(Kernel):
 
     def prepare_rows(self, source: Source) -> PreparedRows:
         """Keep the rows, as numbers or as objects."""
-        if self.on == "blocks" and is_numeric(source.given):
+        if self.on == "pairs":
+            numbers = source.is_matrix and source.width is not None
+        else:
+            numbers = self.on == "blocks" and is_numeric(source.given)
+        if numbers:
             return PreparedRows(source, source.rows)
-        if self.on == "pairs" and source.is_matrix and source.width is not None:
-            return PreparedRows(source, source.rows)
-        return PreparedRows(source, Objects(list(source.given)))
+        return PreparedRows(source, np.fromiter(source.given, object, source.shape[0]))
 
     def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
         """Fill a tile by one call for the block, or one for each pair."""
         if self.on != "pairs":
-            out[...] = self._call_on_blocks(a.parts[0].values, b.parts[0].values, out.shape)
+            out[...] = self._call_on_blocks(a.parts[0], b.parts[0])
             return
         for i, x in enumerate(_each(a.parts[0])):
             for j, z in enumerate(_each(b.parts[0])):
@@ -164,14 +164,17 @@ class FromFunction(Kernel):
         diagonal = np.empty(len(a), a.dtype)
         for i in range(0, len(a), 64):  # few calls, and few values that are thrown away
             part = a.parts[0][i : i + 64]
-            block = self._call_on_blocks(part.values, part.values, (len(part), len(part)))
-            diagonal[i : i + 64] = block.diagonal()
+            diagonal[i : i + 64] = self._call_on_blocks(part, part).diagonal()
         return diagonal
 
-    def _call_on_blocks(self, A: Any, B: Any, shape: tuple[int, ...]) -> Any:
+    def _call_on_blocks(self, left: Any, right: Any) -> Any:
         # Copies: many compiled functions refuse read-only arrays, and some write into theirs.
-        block = self.function(A.copy(), B.copy())
+        A, B = (
+            list(rows) if rows.dtype == object else as_matrix(rows).copy() for rows in (left, right)
+        )
+        block = self.function(A, B)
         block = np.asarray(block.toarray() if sp.issparse(block) else block)
+        shape = (len(left), len(right))
         if block.shape != shape:
             raise ValueError(
                 f"FromFunction: {self.short_name} must return an array of shape {shape} for blocks "
@@ -199,7 +202,7 @@ class FromFunction(Kernel):
         return getattr(self.function, "__qualname__", None) or repr(self.function)
 
 
-def _each(rows: DenseRows | SparseRows | Objects) -> Iterator[Any]:
+def _each(rows: Any) -> Iterator[Any]:
     if isinstance(rows, SparseRows):  # one row at a time: all of them might not fit
-        return (rows[i : i + 1].values.toarray()[0] for i in range(len(rows)))
-    return iter(rows.values)
+        return (as_dense(rows[i : i + 1])[0] for i in range(len(rows)))
+    return iter(rows)

@@ -10,18 +10,17 @@ from types import ModuleType
 from maxmargin import clock
 
 _MODULES = (
-    "columns",
     "crammer_singer",
     "decomposition",
     "dual_cd",
     "intercepts",
     "kernel_tiles",
-    "newton_pass",
+    "newton",
     "perceptron",
+    "proximal_newton",
     "rows",
     "smo",
     "subgradient",
-    "working_sets",
 )
 
 

@@ -20,12 +20,13 @@ import threading
 import time
 import zlib
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, ClassVar, TypeVar, cast
 
 from numba.core import caching, config
 from numba.core.registry import CPUDispatcher
+from numba.extending import overload
 
 from maxmargin import clock
 
@@ -67,6 +68,12 @@ def compiled(loop: Loop) -> Loop:
     return cast(Loop, dispatcher)
 
 
+def chosen_by_type(choose: Loop) -> Loop:
+    """Let compiled loops call a function that returns its body for the types of its arguments."""
+    overload(choose, jit_options=INNER, strict=False)(choose)
+    return choose
+
+
 class _LoopDispatcher(_Dispatcher):
     """Numba's dispatcher, with our cache and off the clock."""
 
@@ -86,23 +93,17 @@ class _LoopDispatcher(_Dispatcher):
         behind that can neither be called nor compiled again. So another thread compiles, and the
         main thread waits: Ctrl-C ends the wait at once, and the code is there the next time.
         """
-        if threading.current_thread() is not threading.main_thread():
-            return self._compile(sig)
-        outcome: Future[Any] = Future()
-
-        def work() -> None:
-            try:
-                outcome.set_result(self._compile(sig))
-            except BaseException as error:
-                outcome.set_exception(error)
-
         with clock.stopped():
+            if threading.current_thread() is not threading.main_thread():
+                return self._compile(sig)
             context = contextvars.copy_context()  # of warnings, in newer versions of Python
-            threading.Thread(target=context.run, args=(work,), name="maxmargin-compiling").start()
-            return outcome.result()
+            pool = ThreadPoolExecutor(1, "maxmargin-compiling")
+            compiling = pool.submit(context.run, self._compile, sig)
+            pool.shutdown(wait=False)
+            return compiling.result()
 
     def _compile(self, sig: Any) -> Any:
-        with clock.stopped():
+        with clock.stopped():  # also after Ctrl-C
             try:
                 return super().compile(sig)
             finally:
@@ -125,19 +126,28 @@ class _NoCode(_NullCache):
 
 
 class _Code(_FunctionCache):
-    """The machine code of a function, by signature."""
+    """The machine code of a function, by signature, which one process at a time compiles.
+
+    The lock is one byte of a file that the functions of a folder share. It is only used within
+    numba's own lock, which keeps threads apart. A process that holds the lock of a function waits
+    only for those of the functions it calls, so no two processes wait for each other.
+    """
+
+    _lock_files: ClassVar[dict[Path, IO[bytes]]] = {}  # closing one would give up all its locks
 
     def __init__(self, loop: Callable[..., Any]) -> None:
         super().__init__(loop)
-        self._cache_file = _Files(self._cache_path, self._impl.filename_base, _SOURCES)
-        self._lock = _Lock(Path(self._cache_path) / "maxmargin.lock", self._impl.filename_base)
+        name = self._impl.filename_base
+        self._cache_file = _Files(self._cache_path, name, _SOURCES)
+        self._lock_path = Path(self._cache_path) / "maxmargin.lock"
+        self._byte, self._locked = zlib.crc32(name.encode()), False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the code for a signature, or None for the caller to compile it, locked."""
         found = self._load(sig, target_context)
         if found is None:
             _say_once(_COMPILING)
-            self._lock.acquire()
+            self._lock()
             found = self._load(sig, target_context)  # another process may have been faster
         return found
 
@@ -145,7 +155,7 @@ class _Code(_FunctionCache):
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # a file broken in whatever way: pickles can raise anything
-            self._cache_file.discard()
+            self.flush()
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -155,9 +165,26 @@ class _Code(_FunctionCache):
         except OSError as full:
             _say_once(_NOT_KEPT, full)
 
+    def _lock(self) -> None:
+        """Wait until no other process compiles this function, if that can be known."""
+        end = time.monotonic() + _PATIENCE
+        while not self._locked and fcntl is not None and time.monotonic() < end:
+            try:
+                if self._lock_path not in self._lock_files:
+                    self._lock_files[self._lock_path] = self._lock_path.open("ab")
+                file = self._lock_files[self._lock_path]
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, self._byte)
+                self._locked = True
+            except BlockingIOError:
+                time.sleep(_PAUSE)
+            except OSError:  # a file system without locks
+                return
+
     def release(self) -> None:
         """Let others compile this function."""
-        self._lock.release()
+        if self._locked:
+            self._locked = False
+            fcntl.lockf(self._lock_files[self._lock_path], fcntl.LOCK_UN, 1, self._byte)
 
 
 class _Files(_IndexDataCacheFile):
@@ -169,48 +196,6 @@ class _Files(_IndexDataCacheFile):
         name = names.get(key) or self._data_name(1 + len(names))
         self._save_data(name, data)
         self._save_index({**names, key: name})
-
-    def discard(self) -> None:
-        """Forget what is there."""
-        Path(self._index_path).unlink(missing_ok=True)
-
-
-class _Lock:
-    """One byte of a lock file, held by one process at a time; a file for each would be too many.
-
-    It is only used within numba's own lock, which keeps threads apart. A process that holds the
-    lock of a function waits only for those of the functions it calls, so no two processes wait for
-    each other.
-    """
-
-    _files: ClassVar[dict[Path, IO[bytes]]] = {}  # closing one would give up all locks in it
-
-    def __init__(self, path: Path, name: str) -> None:
-        self._path, self._place = path, zlib.crc32(name.encode())
-        self._held = False
-
-    def acquire(self) -> None:
-        """Wait for the lock, or go on without it where there are no locks."""
-        end = time.monotonic() + _PATIENCE
-        while not self._held and fcntl is not None and time.monotonic() < end:
-            try:
-                fcntl.lockf(self._file(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, self._place)
-                self._held = True
-            except BlockingIOError:
-                time.sleep(_PAUSE)
-            except OSError:  # a file system without locks
-                return
-
-    def release(self) -> None:
-        """Give the lock back, if it is held."""
-        if self._held:
-            self._held = False
-            fcntl.lockf(self._file(), fcntl.LOCK_UN, 1, self._place)
-
-    def _file(self) -> IO[bytes]:
-        if self._path not in self._files:
-            self._files[self._path] = self._path.open("ab")
-        return self._files[self._path]
 
 
 def _digest_sources() -> str:

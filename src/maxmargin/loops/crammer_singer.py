@@ -19,7 +19,6 @@ from maxmargin.loops.rows import (
     row_axpy_column,
     row_dots,
     row_prefetch,
-    row_squared_norm,
 )
 
 _AHEAD = 4  # rows asked for before they are visited: each visit touches K columns
@@ -200,16 +199,10 @@ def duals_of(labels: Any, mass: Any, beta: Any) -> None:
     for i in range(mass.shape[0]):
         given = 0.0
         for k in range(mass.shape[1]):
-            beta[i, k] = 0.0 - mass[i, k]
-            given += mass[i, k]
-        beta[i, labels[i]] = given - mass[i, labels[i]]
-
-
-@compiled
-def squared_norms(X: Any, out: Any) -> None:
-    """Do out[i] = ‖xᵢ‖²."""
-    for i in range(out.shape[0]):
-        out[i] = row_squared_norm(X, i)
+            if k != labels[i]:
+                beta[i, k] = 0.0 - mass[i, k]
+                given += mass[i, k]
+        beta[i, labels[i]] = given
 
 
 @compiled

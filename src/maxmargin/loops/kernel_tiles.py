@@ -14,7 +14,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from maxmargin.loops.compiled import INNER, compiled
+from maxmargin.loops.compiled import INNER, chosen_by_type, compiled
 
 # ---------------------------------------------------------------- 2^x for x ≤ 0
 #
@@ -35,17 +35,13 @@ _Q7, _Q8, _Q9 = 1.52527334899555602353e-05, 1.32154330899061259825e-06, 1.017819
 _Q10, _Q11 = 7.07410557983053410632e-09, 4.43528070319254599509e-10
 
 
-def exp2_nonpositive(x: Any) -> Any:
-    """Return 2^x for x ≤ 0 (0 where it would be subnormal, 1 for x > 0, NaN for NaN)."""
-    raise NotImplementedError("compiled code only")
-
-
 # No reassociation here: (x + round) − round is how x gets rounded.
 _ROUNDS: Any = {**INNER, "fastmath": {"contract"}}
 
 
-@overload(exp2_nonpositive, jit_options=_ROUNDS)
-def _exp2_nonpositive(x: Any) -> Any:
+def exp2_nonpositive(x: Any) -> Any:
+    """Return 2^x for x ≤ 0 (0 where it would be subnormal, 1 for x > 0, NaN for NaN)."""
+
     def single(x: Any) -> Any:
         x = _ZERO_32 if x < _ZERO_32 else x
         x = np.float32(0) if x > np.float32(0) else x
@@ -66,6 +62,9 @@ def _exp2_nonpositive(x: Any) -> Any:
         return power * bits.view(np.float64)
 
     return single if x == types.float32 else double
+
+
+overload(exp2_nonpositive, jit_options=_ROUNDS)(exp2_nonpositive)
 
 
 # ---------------------------------------------------------------- maps of a whole tile, in place
@@ -151,70 +150,32 @@ class ChiSquares(NamedTuple):
     """Σ (a − b)²/(a + b), for values ≥ 0 and with 0/0 = 0; over matches, Σ a·b/(a + b)."""
 
 
+@chosen_by_type
 def _term(measure: Any, a: Any, b: Any) -> Any:
-    raise NotImplementedError("compiled code only")
-
-
-def _match(measure: Any, a: Any, b: Any) -> Any:
-    raise NotImplementedError("compiled code only")
-
-
-@overload(_term, jit_options=INNER)
-def _term_of(measure: Any, a: Any, b: Any) -> Any:
-    one = _one(a)
-
-    def difference(measure: Any, a: Any, b: Any) -> Any:
-        return abs(a - b)
-
-    def square(measure: Any, a: Any, b: Any) -> Any:
-        return (a - b) * (a - b)
-
-    def minimum(measure: Any, a: Any, b: Any) -> Any:
-        return min(a, b)
-
-    def chi_square(measure: Any, a: Any, b: Any) -> Any:
-        total = a + b
+    """Return what a column adds to the sum of two dense rows."""
+    one = a(1)
+    bodies = {
+        Differences: lambda measure, a, b: abs(a - b),
+        Squares: lambda measure, a, b: (a - b) * (a - b),
+        Minima: lambda measure, a, b: min(a, b),
         # Where the sum is 0 so is the numerator, and any divisor will do. np.divide, unlike /,
         # has no check for zero that would keep the loop from being vectorised.
-        return np.divide((a - b) * (a - b), total if total > 0 else one)
-
-    bodies = {
-        Differences: difference,
-        Squares: square,
-        Minima: minimum,
-        ChiSquares: chi_square,
+        ChiSquares: lambda measure, a, b: np.divide((a - b) * (a - b), a + b if a + b > 0 else one),
     }
     return bodies[measure.instance_class]
 
 
-@overload(_match, jit_options=INNER)
-def _match_of(measure: Any, a: Any, b: Any) -> Any:
-    one = _one(a)
-
-    def product(measure: Any, a: Any, b: Any) -> Any:
-        return a * b
-
-    def difference(measure: Any, a: Any, b: Any) -> Any:
-        return abs(a - b) - abs(a) - abs(b)
-
-    def minimum(measure: Any, a: Any, b: Any) -> Any:
-        return min(a, b)
-
-    def chi_square(measure: Any, a: Any, b: Any) -> Any:
-        total = a + b
-        return np.divide(a * b, total if total > 0 else one)
-
+@chosen_by_type
+def _match(measure: Any, a: Any, b: Any) -> Any:
+    """Return what a column that two sparse rows both store adds to the sum."""
+    one = a(1)
     bodies = {
-        Products: product,
-        Differences: difference,
-        Minima: minimum,
-        ChiSquares: chi_square,
+        Products: lambda measure, a, b: a * b,
+        Differences: lambda measure, a, b: abs(a - b) - abs(a) - abs(b),
+        Minima: lambda measure, a, b: min(a, b),
+        ChiSquares: lambda measure, a, b: np.divide(a * b, a + b if a + b > 0 else one),
     }
     return bodies[measure.instance_class]
-
-
-def _one(number: Any) -> Any:
-    return np.float32(1) if number == types.float32 else np.float64(1)
 
 
 @compiled

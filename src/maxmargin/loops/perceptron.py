@@ -35,11 +35,8 @@ def _write(
     log: Any, used: Any, row: int, step: float, clock: float, label: int, rival: int
 ) -> None:
     at = used[0]
-    log.row[at] = row
-    log.step[at] = step
-    log.clock[at] = clock
-    log.label[at] = label
-    log.rival[at] = rival
+    log.row[at], log.step[at], log.clock[at] = row, step, clock
+    log.label[at], log.rival[at] = label, rival
     used[0] = at + 1
 
 
@@ -47,60 +44,6 @@ def _write(
 def _count(counts: Any, clock: float, mistakes: float, updates: float, left: float) -> None:
     # (Assigning a tuple to a slice takes two seconds to compile, because of its error message.)
     counts[0], counts[1], counts[2], counts[3] = clock, mistakes, updates, left
-
-
-@compiled
-def binary_pass(
-    X: Any, y: Any, weight: Any, order: Any, rule: Any, w: Any, b: Any, lag: Any, lag_b: Any,
-    counts: Any, log: Any, used: Any,
-) -> Any:  # fmt: skip
-    """Visit rows in order, y = ±1, and return how many of them were completed.
-
-    All state is in the arrays and changes only here, so that it is consistent between calls: w, b
-    and lag; counts = (clock, mistakes, updates, what is left of the first row's weight or 0); the
-    log and how much of it is used. A pass stops early when the log is full, or when heavy rows make
-    it longer than its number of rows suggests.
-    """
-    lift = 1.0 if rule.fit_intercept else 0.0
-    clock, mistakes, updates, left = counts[0], counts[1], counts[2], counts[3]
-    first_updates = updates
-    scattered = order[-1] - order[0] != order.shape[0] - 1
-    for t in range(order.shape[0]):
-        i = order[t]
-        if scattered and t + _AHEAD < order.shape[0]:
-            row_prefetch(X, order[t + _AHEAD])
-        left = left if t == 0 and left > 0.0 else weight[i]
-        margin = y[i] * (row_dot(X, i, w) + b[0])
-        if margin > rule.margin:
-            clock += left
-            left = 0.0
-            continue
-        # A row of zeros without intercept stays a mistake: further visits change nothing.
-        hopeless = row_squared_norm(X, i) + lift == 0.0
-        while left > 0.0 and margin <= rule.margin:
-            full = rule.logged and used[0] == log.row.shape[0]
-            if full or updates - first_updates > order.shape[0]:
-                _count(counts, clock, mistakes, updates, left)
-                return t
-            share = left if hopeless else min(left, 1.0)
-            step = rule.eta * share * y[i]
-            row_axpy(X, i, step, w)
-            b[0] += step * lift
-            if rule.averaged:
-                row_axpy(X, i, clock * step, lag)
-                lag_b[0] += clock * step * lift
-            if rule.logged:
-                _write(log, used, i, step, clock, 0, 0)
-            mistakes += share if margin <= 0.0 else 0.0
-            updates += share
-            clock += share
-            left -= share
-            if left > 0.0:
-                margin = y[i] * (row_dot(X, i, w) + b[0])
-        clock += left
-        left = 0.0
-    _count(counts, clock, mistakes, updates, 0.0)
-    return order.shape[0]
 
 
 @compiled
@@ -114,7 +57,13 @@ def _best_other(scores: Any, label: int) -> int:
 
 @compiled
 def _lead(X: Any, i: int, label: int, W: Any, b: Any, scores: Any) -> Any:
-    """Return by how much the row's own class leads the best other one, and which that is."""
+    """Return y f, or by how much the row's own class leads the best other one; and which that is.
+
+    The weights are (d,) for two classes and (d, K) for more, here and below: ``ndim`` is known
+    when this is compiled.
+    """
+    if W.ndim == 1:
+        return (2.0 * label - 1.0) * (row_dot(X, i, W) + b[0]), 0
     for k in range(scores.shape[0]):
         scores[k] = b[k]
     row_dots(X, i, W, scores)
@@ -123,32 +72,46 @@ def _lead(X: Any, i: int, label: int, W: Any, b: Any, scores: Any) -> Any:
 
 
 @compiled
-def _transfer(X: Any, i: int, step: float, lift: float, W: Any, b: Any, to: int, of: int) -> None:
-    """Give class ``to`` what class ``of`` loses."""
-    row_axpy_column(X, i, step, W, to)
-    row_axpy_column(X, i, -step, W, of)
-    b[to] += step * lift
-    b[of] -= step * lift
+def _move(X: Any, i: int, step: float, lift: float, W: Any, b: Any, label: int, rival: int) -> None:
+    """Add the row to the weights; of several classes, to its own, and take it from the rival."""
+    if W.ndim == 1:
+        row_axpy(X, i, step, W)
+        b[0] += step * lift
+    else:
+        row_axpy_column(X, i, step, W, label)
+        row_axpy_column(X, i, -step, W, rival)
+        b[label] += step * lift
+        b[rival] -= step * lift
 
 
 @compiled
-def multiclass_pass(
+def visit(
     X: Any, y: Any, weight: Any, order: Any, rule: Any, W: Any, b: Any, lag: Any, lag_b: Any,
     counts: Any, log: Any, used: Any,
 ) -> Any:  # fmt: skip
-    """Visit rows in order, y = class index, W (d, K): the best other class loses what y wins.
+    """Visit rows of class y in order, and return how many of them were completed.
 
-    Otherwise as ``binary_pass``.
+    All state is in the arrays and changes only here, so that it is consistent between calls: W, b
+    and lag; counts = (clock, mistakes, updates, what is left of the first row's weight or 0); the
+    log and how much of it is used. A pass stops early when the log is full, or when heavy rows make
+    it longer than its number of rows suggests.
     """
     lift = 1.0 if rule.fit_intercept else 0.0
     clock, mistakes, updates, left = counts[0], counts[1], counts[2], counts[3]
     first_updates = updates
-    scores = np.empty(W.shape[1])
+    scattered = order[-1] - order[0] != order.shape[0] - 1
+    scores = np.empty(b.shape[0])
     for t in range(order.shape[0]):
         i = order[t]
-        label = y[i]
+        if scattered and t + _AHEAD < order.shape[0]:
+            row_prefetch(X, order[t + _AHEAD])
         left = left if t == 0 and left > 0.0 else weight[i]
-        margin, rival = _lead(X, i, label, W, b, scores)
+        margin, rival = _lead(X, i, y[i], W, b, scores)
+        if margin > rule.margin:
+            clock += left
+            left = 0.0
+            continue
+        # A row of zeros without intercept stays a mistake: further visits change nothing.
         hopeless = row_squared_norm(X, i) + lift == 0.0
         while left > 0.0 and margin <= rule.margin:
             full = rule.logged and used[0] == log.row.shape[0]
@@ -157,17 +120,19 @@ def multiclass_pass(
                 return t
             share = left if hopeless else min(left, 1.0)
             step = rule.eta * share
-            _transfer(X, i, step, lift, W, b, label, rival)
+            if W.ndim == 1 and y[i] == 0:
+                step = -step
+            _move(X, i, step, lift, W, b, y[i], rival)
             if rule.averaged:
-                _transfer(X, i, clock * step, lift, lag, lag_b, label, rival)
+                _move(X, i, clock * step, lift, lag, lag_b, y[i], rival)
             if rule.logged:
-                _write(log, used, i, step, clock, label, rival)
+                _write(log, used, i, step, clock, y[i], rival)
             mistakes += share if margin <= 0.0 else 0.0
             updates += share
             clock += share
             left -= share
             if left > 0.0:
-                margin, rival = _lead(X, i, label, W, b, scores)
+                margin, rival = _lead(X, i, y[i], W, b, scores)
         clock += left
         left = 0.0
     _count(counts, clock, mistakes, updates, 0.0)
@@ -175,13 +140,13 @@ def multiclass_pass(
 
 
 @compiled
-def kernel_pass(
+def visit_block(
     K: Any, y: Any, weight: Any, rule: Any, scores: Any, steps: Any, counts: Any
 ) -> Any:
     """Visit one block of rows in order, knowing its Gram matrix K and its scores at the start.
 
     y is a class index. Two classes have one column of scores, which speaks for class 1; more have
-    a column each. What each row gains is added to ``steps``; ``scores`` follows within the block.
+    one for each. What each row gains is added to ``steps``; ``scores`` follows within the block.
     """
     clock, mistakes, updates = counts
     lift = 1.0 if rule.fit_intercept else 0.0
@@ -260,25 +225,12 @@ def multiclass_votes(
 
 
 @compiled
-def binary_scores(X: Any, w: Any, b: Any, out: Any) -> None:
-    """Do out[i, 0] = xᵢ·w + b in float64, whatever the type of X, without copying it."""
-    for i in range(out.shape[0]):
-        out[i, 0] = row_dot(X, i, w) + b[0]
-
-
-@compiled
-def multiclass_scores(X: Any, W: Any, b: Any, out: Any) -> None:
+def compute_scores(X: Any, W: Any, b: Any, out: Any) -> None:
     """Do out[i] = Wᵀxᵢ + b in float64, whatever the type of X, without copying it."""
     for i in range(out.shape[0]):
-        for k in range(out.shape[1]):
-            out[i, k] = b[k]
-        row_dots(X, i, W, out[i])
-
-
-@compiled
-def largest_squared_norm(X: Any, n_rows: int) -> float:
-    """Return max‖xᵢ‖² over the rows."""
-    largest = 0.0
-    for i in range(n_rows):
-        largest = max(largest, row_squared_norm(X, i))
-    return largest
+        if W.ndim == 1:
+            out[i, 0] = row_dot(X, i, W) + b[0]
+        else:
+            for k in range(out.shape[1]):
+                out[i, k] = b[k]
+            row_dots(X, i, W, out[i])

@@ -1,11 +1,18 @@
 """Records that go in and out of compiled loops; nothing here is compiled."""
 
 from collections.abc import Iterable
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from maxmargin._typing import Floats, Ints
+
+
+def read_only(array: Any) -> Any:
+    """Return a C-contiguous read-only view: loops are compiled once for all arrays."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
 
 
 class Rule(NamedTuple):

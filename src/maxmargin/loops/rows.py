@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numba import types
-from numba.extending import overload
 
-from maxmargin.loops.compiled import INNER
+from maxmargin.loops.compiled import chosen_by_type
 from maxmargin.loops.intrinsics import prefetch
+from maxmargin.loops.records import read_only
 
 
 class Dense(NamedTuple):
@@ -33,77 +33,23 @@ class Csr(NamedTuple):
 def rows(X: Any) -> Dense | Csr:
     """Wrap a validated float matrix without copying it (dense input must be C-contiguous)."""
     if sp.issparse(X):
-        return Csr(_read_only(X.data), _read_only(X.indices), _read_only(X.indptr, np.int64))
-    return Dense(_read_only(X))
+        indptr = X.indptr.astype(np.int64, copy=False)
+        return Csr(read_only(X.data), read_only(X.indices), read_only(indptr))
+    return Dense(read_only(X))
 
 
-def _read_only(array: Any, dtype: Any = None) -> Any:
-    view = np.ascontiguousarray(array, dtype=dtype).view()
-    view.flags.writeable = False
-    return view
-
-
-# Each verb is declared for readers and type checkers, then given a body for either kind of rows.
-# Sparse bodies index by unsigned numbers: numba asks of each signed one whether it is negative,
-# which costs a third of the time or more.
-
-
-def row_dot(X: Any, i: int, w: Any) -> float:
-    """Return xᵢ·w."""
-    raise NotImplementedError("compiled code only")
-
-
-def row_squared_norm(X: Any, i: int) -> float:
-    """Return ‖xᵢ‖²."""
-    raise NotImplementedError("compiled code only")
-
-
-def row_axpy(X: Any, i: int, scale: float, w: Any) -> None:
-    """Do w += scale · xᵢ."""
-    raise NotImplementedError("compiled code only")
-
-
-def row_dots(X: Any, i: int, columns: Any, out: Any) -> None:
-    """Do out += columnsᵀxᵢ, for columns of shape (d, K)."""
-    raise NotImplementedError("compiled code only")
-
-
-def row_axpy_column(X: Any, i: int, scale: float, columns: Any, k: int) -> None:
-    """Do columns[:, k] += scale · xᵢ."""
-    raise NotImplementedError("compiled code only")
-
-
-def row_shifted_dot(X: Any, i: int, centre: Any, w: Any) -> float:
-    """Return (xᵢ − centre)·w of a dense row, xᵢ·w of a sparse one."""
-    raise NotImplementedError("compiled code only")
-
-
-def row_shifted_axpy(X: Any, i: int, centre: Any, scale: float, w: Any) -> None:
-    """Do w += scale · (xᵢ − centre) for a dense row, w += scale · xᵢ for a sparse one."""
-    raise NotImplementedError("compiled code only")
-
-
-def row_copy(X: Any, i: int, centre: Any, scale: float, out: Any) -> None:
-    """Do out[:d] = scale · (xᵢ − centre), for dense and sparse rows alike."""
-    raise NotImplementedError("compiled code only")
-
-
-def row_outer(X: Any, i: int, scale: float, out: Any) -> None:
-    """Add scale · xᵢxᵢᵀ to the upper triangle of out[:d, :d], and scale · xᵢ to out[:d, d]."""
-    raise NotImplementedError("compiled code only")
-
-
-def row_prefetch(X: Any, i: int) -> None:
-    """Ask for the first cache lines of row i, to be there when it is visited."""
-    raise NotImplementedError("compiled code only")
+# Each verb has a body for either kind of rows. Sparse bodies index by unsigned numbers: numba asks
+# of each signed one whether it is negative, which costs a third of the time or more.
 
 
 def _is_csr(X: Any) -> bool:
     return isinstance(X, types.NamedTuple) and X.instance_class is Csr
 
 
-@overload(row_dot, jit_options=INNER)
-def _row_dot(X: Any, i: Any, w: Any) -> Any:
+@chosen_by_type
+def row_dot(X: Any, i: Any, w: Any) -> Any:
+    """Return xᵢ·w."""
+
     def csr(X: Any, i: Any, w: Any) -> Any:
         total = 0.0
         for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
@@ -119,8 +65,10 @@ def _row_dot(X: Any, i: Any, w: Any) -> Any:
     return csr if _is_csr(X) else dense
 
 
-@overload(row_squared_norm, jit_options=INNER)
-def _row_squared_norm(X: Any, i: Any) -> Any:
+@chosen_by_type
+def row_squared_norm(X: Any, i: Any) -> Any:
+    """Return ‖xᵢ‖²."""
+
     def csr(X: Any, i: Any) -> Any:
         total = 0.0
         for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
@@ -136,8 +84,10 @@ def _row_squared_norm(X: Any, i: Any) -> Any:
     return csr if _is_csr(X) else dense
 
 
-@overload(row_axpy, jit_options=INNER)
-def _row_axpy(X: Any, i: Any, scale: Any, w: Any) -> Any:
+@chosen_by_type
+def row_axpy(X: Any, i: Any, scale: Any, w: Any) -> Any:
+    """Do w += scale · xᵢ."""
+
     def csr(X: Any, i: Any, scale: Any, w: Any) -> Any:
         for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
             w[np.uint64(X.indices[k])] += scale * X.data[k]
@@ -149,8 +99,10 @@ def _row_axpy(X: Any, i: Any, scale: Any, w: Any) -> Any:
     return csr if _is_csr(X) else dense
 
 
-@overload(row_dots, jit_options=INNER)
-def _row_dots(X: Any, i: Any, columns: Any, out: Any) -> Any:
+@chosen_by_type
+def row_dots(X: Any, i: Any, columns: Any, out: Any) -> Any:
+    """Do out += columnsᵀxᵢ, for columns of shape (d, K)."""
+
     def csr(X: Any, i: Any, columns: Any, out: Any) -> Any:
         for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
             value = X.data[k]
@@ -167,8 +119,10 @@ def _row_dots(X: Any, i: Any, columns: Any, out: Any) -> Any:
     return csr if _is_csr(X) else dense
 
 
-@overload(row_axpy_column, jit_options=INNER)
-def _row_axpy_column(X: Any, i: Any, scale: Any, columns: Any, k: Any) -> Any:
+@chosen_by_type
+def row_axpy_column(X: Any, i: Any, scale: Any, columns: Any, k: Any) -> Any:
+    """Do columns[:, k] += scale · xᵢ."""
+
     def csr(X: Any, i: Any, scale: Any, columns: Any, k: Any) -> Any:
         for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
             columns[np.uint64(X.indices[p]), k] += scale * X.data[p]
@@ -180,8 +134,10 @@ def _row_axpy_column(X: Any, i: Any, scale: Any, columns: Any, k: Any) -> Any:
     return csr if _is_csr(X) else dense
 
 
-@overload(row_shifted_dot, jit_options=INNER)
-def _row_shifted_dot(X: Any, i: Any, centre: Any, w: Any) -> Any:
+@chosen_by_type
+def row_shifted_dot(X: Any, i: Any, centre: Any, w: Any) -> Any:
+    """Return (xᵢ − centre)·w of a dense row, xᵢ·w of a sparse one."""
+
     def csr(X: Any, i: Any, centre: Any, w: Any) -> Any:
         total = 0.0  # (calling row_dot here is several times slower: it would not be inlined)
         for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
@@ -197,8 +153,10 @@ def _row_shifted_dot(X: Any, i: Any, centre: Any, w: Any) -> Any:
     return csr if _is_csr(X) else dense
 
 
-@overload(row_shifted_axpy, jit_options=INNER)
-def _row_shifted_axpy(X: Any, i: Any, centre: Any, scale: Any, w: Any) -> Any:
+@chosen_by_type
+def row_shifted_axpy(X: Any, i: Any, centre: Any, scale: Any, w: Any) -> Any:
+    """Do w += scale · (xᵢ − centre) for a dense row, w += scale · xᵢ for a sparse one."""
+
     def csr(X: Any, i: Any, centre: Any, scale: Any, w: Any) -> Any:
         for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
             w[np.uint64(X.indices[k])] += scale * X.data[k]
@@ -210,8 +168,10 @@ def _row_shifted_axpy(X: Any, i: Any, centre: Any, scale: Any, w: Any) -> Any:
     return csr if _is_csr(X) else dense
 
 
-@overload(row_copy, jit_options=INNER)
-def _row_copy(X: Any, i: Any, centre: Any, scale: Any, out: Any) -> Any:
+@chosen_by_type
+def row_copy(X: Any, i: Any, centre: Any, scale: Any, out: Any) -> Any:
+    """Do out[:d] = scale · (xᵢ − centre), for dense and sparse rows alike."""
+
     def csr(X: Any, i: Any, centre: Any, scale: Any, out: Any) -> Any:
         for j in range(centre.shape[0]):
             out[j] = -scale * centre[j]
@@ -225,8 +185,10 @@ def _row_copy(X: Any, i: Any, centre: Any, scale: Any, out: Any) -> Any:
     return csr if _is_csr(X) else dense
 
 
-@overload(row_outer, jit_options=INNER)
-def _row_outer(X: Any, i: Any, scale: Any, out: Any) -> Any:
+@chosen_by_type
+def row_outer(X: Any, i: Any, scale: Any, out: Any) -> Any:
+    """Add scale · xᵢxᵢᵀ to the upper triangle of out[:d, :d], and scale · xᵢ to out[:d, d]."""
+
     def csr(X: Any, i: Any, scale: Any, out: Any) -> Any:
         last = out.shape[0] - 1
         end = np.uint64(X.indptr[i + 1])
@@ -252,8 +214,10 @@ def _row_outer(X: Any, i: Any, scale: Any, out: Any) -> Any:
 _LINES = 8
 
 
-@overload(row_prefetch, jit_options=INNER)
-def _row_prefetch(X: Any, i: Any) -> Any:
+@chosen_by_type
+def row_prefetch(X: Any, i: Any) -> Any:
+    """Ask for the first cache lines of row i, to be there when it is visited."""
+
     def csr(X: Any, i: Any) -> Any:
         start = X.indptr[i]
         for line in range(_LINES):

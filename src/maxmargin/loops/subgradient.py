@@ -16,7 +16,7 @@ from numba import types
 from numba.extending import overload
 
 from maxmargin.loops.compiled import INNER, compiled
-from maxmargin.loops.newton_pass import sharp_dual
+from maxmargin.loops.loss import best_dual
 from maxmargin.loops.rows import Csr, row_dot
 
 
@@ -68,8 +68,7 @@ def visit(
     for k in range(begin, end):
         i = order[k]
         f = row_dot(X, i, state.w) + lift * state.w[last]
-        r = loss.target[i] - f
-        beta = sharp_dual(loss.low[i], loss.high[i], loss.quadratic[i], loss.epsilon, r)
+        beta = best_dual(loss, i, loss.target[i] - f)
         duals[i] += beta
         row_learn(X, i, beta, rounds, clock, state)
         if lift > 0.0:

@@ -77,75 +77,60 @@ class GPComparison:
     y_test: npt.NDArray[Any]
     notes: tuple[str, ...] = ()
 
-    @property
-    def _heading(self) -> str:
+    def _table(self) -> tuple[str, list[tuple[str, ...]]]:
+        """Return a heading, and lines of cells of which the first are the names of columns."""
         kind = f"{self.n_classes} classes" if self.n_classes else "Regression"
-        return f"{kind}: {self.n_rows} training rows, {len(self.y_test)} held out"
-
-    @property
-    def _columns(self) -> tuple[str, ...]:
         score = "accuracy" if self.n_classes else "R²"
-        return ("", score, "rows used", "seconds", "kernel")
-
-    def _lines(self) -> list[tuple[str, ...]]:
         kernels = {GP: self.kernel_gp, SVM_BY_GP: self.kernel_gp, SVM_BY_CV: self.kernel_cv}
-        return [
-            (
-                name,
-                f"{self.scores[name]:.3f}",
-                f"{self.support_count[name]}",
-                f"{self.seconds[name]:.2f}",
-                _short(kernels[name]),
-            )
-            for name in self.models
-        ]
+        lines: list[tuple[str, ...]] = [("", score, "rows used", "seconds", "kernel")]
+        for name in self.models:
+            numbers = f"{self.scores[name]:.3f}", f"{self.support_count[name]}"
+            kernel = re.sub(r"\d+\.\d{4,}(e[+-]?\d+)?", _shorten, repr(kernels[name]))
+            lines.append((name, *numbers, f"{self.seconds[name]:.2f}", kernel))
+        return f"{kind}: {self.n_rows} training rows, {len(self.y_test)} held out", lines
 
-    def _remarks(self) -> list[str]:
+    def _messages(self) -> list[str]:
         likelihood = self.log_marginal_likelihood
-        same = "agree on" if self.n_classes else "correlate by"
-        share = f"{self.agreement:.1%} of the held-out rows" if self.n_classes else ""
+        agreement = f"correlate by {self.agreement:.3f} on the held-out rows"
+        if self.n_classes:
+            agreement = f"agree on {self.agreement:.1%} of the held-out rows"
         return [
             f"Log marginal likelihood: {likelihood['GP']:.4g} (the GP's kernel), "
             f"{likelihood['CV']:.4g} (that of CV).",
-            f"GP and SVM {same} {share or f'{self.agreement:.3f} on the held-out rows'}.",
+            f"GP and SVM {agreement}.",
             *self.notes,
         ]
 
     def __repr__(self) -> str:
-        lines = [self._columns, *self._lines()]
-        name, *wide = (max(map(len, column)) for column in zip(*lines, strict=True))
-        rows = [
-            f"{line[0]:<{name}}  {line[1]:>{wide[0]}}  {line[2]:>{wide[1]}}  {line[3]:>{wide[2]}}  "
-            f"{line[4]}"
-            for line in lines
-        ]
-        return "\n".join([self._heading, *rows, *self._remarks()])
+        heading, lines = self._table()
+        first, *wide = (max(map(len, column)) for column in zip(*lines, strict=True))
+        rows = []
+        for name, *numbers, kernel in lines:
+            cells = [f"{cell:>{width}}" for cell, width in zip(numbers, wide[:-1], strict=True)]
+            rows.append("  ".join([f"{name:<{first}}", *cells, kernel]))
+        return "\n".join([heading, *rows, *self._messages()])
 
     def _repr_html_(self) -> str:
-        paragraphs = [tag("p", remark) for remark in self._remarks()]
-        return joined([table(self._columns, self._lines(), self._heading), *paragraphs])
+        heading, (columns, *lines) = self._table()
+        paragraphs = [tag("p", message) for message in self._messages()]
+        return joined([table(columns, lines, heading), *paragraphs])
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the models as what JSON can hold; kernels as they print."""
+        names = ("scores", "support_count", "seconds", "log_marginal_likelihood", "agreement",
+                 "n_classes", "n_rows")  # fmt: skip
         return {
             "kernel_gp": repr(self.kernel_gp),
             "kernel_cv": repr(self.kernel_cv),
             "predictions": {name: values.tolist() for name, values in self.predictions.items()},
-            "scores": dict(self.scores),
-            "support_count": dict(self.support_count),
-            "seconds": dict(self.seconds),
-            "log_marginal_likelihood": dict(self.log_marginal_likelihood),
-            "agreement": self.agreement,
-            "n_classes": self.n_classes,
-            "n_rows": self.n_rows,
+            **{name: getattr(self, name) for name in names},
             "y_test": self.y_test.tolist(),
             "notes": list(self.notes),
         }
 
 
-def _short(kernel: Kernel) -> str:
-    """Return the kernel with four digits of its numbers."""
-    return re.sub(r"\d+\.\d{4,}(e[+-]?\d+)?", lambda found: f"{float(found[0]):.4g}", repr(kernel))
+def _shorten(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.4g}"
 
 
 # ------------------------------------------------------------------- kernels as covariances
@@ -196,28 +181,26 @@ class Choice:
     kernel: Kernel
     theta: Floats
     seconds: float
-    remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def by_marginal_likelihood(kernel: Kernel, data: Data) -> Choice:
     """Return the Gaussian process with the kernel under which the labels are most likely."""
     began = clock.now()
     stated = covariance(kernel)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         try:
-            model, theta = _process(stated, data)
+            model, theta = _fit_process(stated, data)
         except np.linalg.LinAlgError as failed:
             raise ValueError(
                 f"kernel={kernel!r} has a matrix on these rows that is not positive definite, so "
                 "it cannot be the covariance of a Gaussian process: see mm.check_kernel."
             ) from failed
-    remarks = tuple(dict.fromkeys(f"scikit-learn: {one.message}" for one in caught))
-    found = with_theta(kernel, theta)
-    return Choice(model, found, theta, clock.now() - began, remarks)
+    notes = tuple(dict.fromkeys(f"scikit-learn: {each.message}" for each in caught))
+    return Choice(model, with_theta(kernel, theta), theta, clock.now() - began, notes)
 
 
-def _process(stated: Any, data: Data) -> tuple[Any, Floats]:
+def _fit_process(stated: Any, data: Data) -> tuple[Any, Floats]:
     if data.regression:
         noisy = stated + gp.WhiteKernel()
         model = GaussianProcessRegressor(noisy, normalize_y=True, random_state=data.seed)
@@ -226,13 +209,13 @@ def _process(stated: Any, data: Data) -> tuple[Any, Floats]:
     if len(np.unique(data.y)) == 2:
         model = GaussianProcessClassifier(stated, random_state=data.seed).fit(data.X, data.y)
         return model, np.asarray(model.kernel_.theta)
-    theta = _shared(stated, data)
-    settled = stated.clone_with_theta(theta) if len(theta) else stated
-    model = GaussianProcessClassifier(settled, optimizer=None, random_state=data.seed)
+    theta = _maximise_likelihood(stated, data)
+    shared = stated.clone_with_theta(theta) if len(theta) else stated
+    model = GaussianProcessClassifier(shared, optimizer=None, random_state=data.seed)
     return model.fit(data.X, data.y), theta
 
 
-def _shared(stated: Any, data: Data) -> Floats:
+def _maximise_likelihood(stated: Any, data: Data) -> Floats:
     """Return the parameters, shared by all classes, with the largest mean log marginal likelihood.
 
     scikit-learn by itself fits a different kernel for each class against the rest.
@@ -251,13 +234,6 @@ def _shared(stated: Any, data: Data) -> Floats:
         loss, stated.theta, jac=True, bounds=stated.bounds, method="L-BFGS-B"
     )
     return np.asarray(found.x)
-
-
-def log_marginal_likelihood(model: Any, theta: Floats) -> float:
-    """Return that of a kernel with these parameters; the noise of a regression stays as it is."""
-    if isinstance(model, GaussianProcessRegressor):
-        theta = np.concatenate([theta, model.kernel_.theta[len(theta) :]])
-    return float(model.log_marginal_likelihood(theta if len(theta) else None))
 
 
 def by_cross_validation(
@@ -316,8 +292,6 @@ def _scores(kernel: Kernel, data: Data) -> dict[float, float]:
 
 
 # ------------------------------------------------------------------- the comparison
-
-_TASKS = ("auto", "classification", "regression")
 
 
 def compare_gp(
@@ -389,15 +363,16 @@ def compare_gp(
     """
     rng = generator(0 if random_state is None else random_state)
     regression = _is_regression(y, task)
-    X, y = _checked(X, y, regression, "")
-    kernel = _checked_kernel(kernel)
-    _refuse_numbers(test_size, cv, max_rows)
-    X, y, X_test, y_test = _split(X, y, X_test, y_test, test_size, regression, rng)
+    X, y = _check_rows(X, y, regression)
+    kernel = _check_kernel(kernel)
+    _check_integer("cv", cv, 2)
+    _check_integer("max_rows", max_rows, 10)
+    X, X_test, y, y_test = _hold_out(X, y, X_test, y_test, test_size, regression, rng)
     notes = []
     if len(y) > max_rows:
         notes.append(f"A sample of {max_rows} of the {len(y)} training rows was taken.")
         X, _, y, _ = _cut(X, y, regression, rng, train_size=max_rows)
-    data = Data(X, y, regression, _folds(y, cv, regression), int(rng.integers(2**31)))
+    data = Data(X, y, regression, _count_folds(y, cv, regression), int(rng.integers(2**31)))
     kernel = kernel.resolved(X)
     theta = np.asarray(covariance(kernel).theta, dtype=np.float64)
     if not len(theta):
@@ -411,10 +386,10 @@ def compare_gp(
         bar.update(note=SVM_BY_CV)
         tuned = by_cross_validation(kernel, [theta, *starts], data, bar, len(theta) > 0, spent)
         choices = {GP: process, SVM_BY_GP: borrowed, SVM_BY_CV: tuned}
-        return _compared(choices, data, X_test, y_test, (*notes, *process.remarks))
+        return _join(choices, data, X_test, y_test, (*notes, *process.notes))
 
 
-def _compared(
+def _join(
     choices: dict[str, Choice], data: Data, X_test: Floats, y_test: Any, notes: tuple[str, ...]
 ) -> GPComparison:
     process, tuned = choices[GP], choices[SVM_BY_CV]
@@ -429,8 +404,8 @@ def _compared(
         support_count={GP: len(data.y), **support},
         seconds={name: one.seconds for name, one in choices.items()},
         log_marginal_likelihood={
-            "GP": log_marginal_likelihood(process.model, process.theta),
-            "CV": log_marginal_likelihood(process.model, tuned.theta),
+            "GP": _log_likelihood(process.model, process.theta),
+            "CV": _log_likelihood(process.model, tuned.theta),
         },
         agreement=_agreement(predictions[GP], predictions[SVM_BY_CV], data.regression),
         n_classes=0 if data.regression else len(np.unique(data.y)),
@@ -439,6 +414,13 @@ def _compared(
         y_test=y_test,
         notes=notes,
     )
+
+
+def _log_likelihood(model: Any, theta: Floats) -> float:
+    """Return that of a kernel with these parameters; the noise of a regression stays as it is."""
+    if isinstance(model, GaussianProcessRegressor):
+        theta = np.concatenate([theta, model.kernel_.theta[len(theta) :]])
+    return float(model.log_marginal_likelihood(theta if len(theta) else None))
 
 
 def _agreement(one: Any, other: Any, regression: bool) -> float:
@@ -453,25 +435,23 @@ def _agreement(one: Any, other: Any, regression: bool) -> float:
 
 
 def _is_regression(y: Any, task: str) -> bool:
-    if not isinstance(task, str) or task not in _TASKS:
+    if not isinstance(task, str) or task not in ("auto", "classification", "regression"):
         raise ValueError(
-            f"task={task!r} is not valid: choose one of {', '.join(map(repr, _TASKS))}."
+            f"task={task!r} is not valid: choose 'auto', 'classification' or 'regression'."
         )
     if task != "auto":
         return task == "regression"
     return y is not None and type_of_target(y, input_name="y").startswith("continuous")
 
 
-def _checked(X: Any, y: Any, regression: bool, suffix: str) -> tuple[Floats, Any]:
+def _check_rows(X: Any, y: Any, regression: bool, suffix: str = "") -> tuple[Floats, Any]:
     if sp.issparse(X):
         raise TypeError(f"X{suffix} is sparse, and Gaussian processes are dense: pass X.toarray().")
     X = check_array(X, dtype=np.float64, input_name=f"X{suffix}")
-    if regression:
-        return X, check_targets(y, len(X))
-    return X, check_labels(y, len(X))
+    return X, check_targets(y, len(X)) if regression else check_labels(y, len(X))
 
 
-def _checked_kernel(given: Any) -> Kernel:
+def _check_kernel(given: Any) -> Kernel:
     kernel: Kernel = as_kernel(given)
     if kernel.takes_gram or kernel.takes_objects:
         raise ValueError(
@@ -486,33 +466,33 @@ def _checked_kernel(given: Any) -> Kernel:
     return kernel
 
 
-def _refuse_numbers(test_size: Any, cv: Any, max_rows: Any) -> None:
-    if not isinstance(test_size, float) or not 0 < test_size < 1:
-        raise ValueError(f"test_size={test_size!r} is not valid: it must be a number in (0, 1).")
-    for name, value, least in (("cv", cv, 2), ("max_rows", max_rows, 10)):
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not whole or value < least:
-            raise ValueError(f"{name}={value!r} is not valid: it must be an integer >= {least}.")
+def _check_integer(name: str, value: Any, least: int) -> None:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < least:
+        raise ValueError(f"{name}={value!r} is not valid: it must be an integer >= {least}.")
 
 
-def _split(
+def _hold_out(
     X: Floats, y: Any, X_test: Any, y_test: Any, test_size: float, regression: bool, rng: Any
-) -> tuple[Floats, Any, Floats, Any]:
+) -> list[Any]:
+    """Return training rows, held-out rows, and the labels or targets of both."""
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test go together: pass both, or neither.")
     if X_test is not None:
-        X_test, y_test = _checked(X_test, y_test, regression, "_test")
+        X_test, y_test = _check_rows(X_test, y_test, regression, "_test")
         if X_test.shape[1] != X.shape[1]:
             raise ValueError(f"X_test has {X_test.shape[1]} columns, and X has {X.shape[1]}.")
     if not regression:
-        check_classes(SVC(), y)
-        _refuse_rare(y, 2 if X_test is not None else 3)
+        classes, least = check_classes(SVC(), y), 2 if X_test is not None else 3
+        counts = np.unique(y, return_counts=True)[1]
+        if counts.min() < least:
+            raise ValueError(
+                f"Class {classes[counts.argmin()]!r} has {counts.min()} rows, and {least} are "
+                "needed to hold some out and cross-validate: drop it, or add rows."
+            )
     if X_test is not None:
-        return X, y, X_test, y_test
-    if len(y) < 8:
-        raise ValueError(f"X has {len(y)} rows: too few to hold some out. Pass X_test and y_test.")
-    X, X_test, y, y_test = _cut(X, y, regression, rng, test_size=test_size)
-    return X, y, X_test, y_test
+        return [X, X_test, y, y_test]
+    return _cut(X, y, regression, rng, test_size=test_size)
 
 
 def _cut(X: Floats, y: Any, regression: bool, rng: Any, **size: Any) -> list[Any]:
@@ -521,17 +501,7 @@ def _cut(X: Floats, y: Any, regression: bool, rng: Any, **size: Any) -> list[Any
     return list(train_test_split(X, y, stratify=by_class, random_state=seed, **size))
 
 
-def _refuse_rare(y: Any, least: int) -> None:
-    classes, counts = np.unique(y, return_counts=True)
-    if counts.min() < least:
-        rare = classes[counts.argmin()]
-        raise ValueError(
-            f"Class {rare!r} has {counts.min()} rows, and {least} are needed to hold some out and "
-            "cross-validate: drop it, or add rows."
-        )
-
-
-def _folds(y: Any, cv: int, regression: bool) -> int:
+def _count_folds(y: Any, cv: int, regression: bool) -> int:
     rarest = len(y) if regression else int(np.unique(y, return_counts=True)[1].min())
     if rarest < 2:
         raise ValueError(

@@ -113,9 +113,6 @@ class MapGap:
         )
 
 
-_MAPS = (Nystroem, RandomFourier, PolynomialMap)
-
-
 def map_gap(
     pipeline: Any,
     X: Any,
@@ -176,13 +173,12 @@ def map_gap(
     >>> found.relative_excess < 0.01
     True
     """
-    before, phi, machine = _steps(pipeline)
-    rng = generator(random_state)
+    before, phi, machine = _read_steps(pipeline)
     y = check_labels(y, _num_samples(X))
     _refuse_classes(machine, y)
-    before, phi = _fitted(before, phi, X)
-    chosen, others = _sampled(y, sample, rng)
-    rows, labels = _prepared(before, X, chosen), y[chosen]
+    before, phi = _fit_steps(before, phi, X)
+    chosen, others = _sample(y, sample, generator(random_state))
+    rows, labels = _prepare(before, X, chosen), y[chosen]
     cost = float(machine.C if C is None else C)
     linear = clone(machine).set_params(C=cost, tol=tol, warm_start=False)
     linear.fit(phi.transform(rows), labels)
@@ -197,8 +193,8 @@ def map_gap(
     beta = np.zeros(len(chosen))
     beta[linear.support_] = linear.dual_coef_[0]
     own = not isinstance(phi, RandomFourier)
-    expansion = _expansion(problem, beta)
-    asked = _prepared(before, X, others) if len(others) else rows
+    expansion = _certify_expansion(problem, beta)
+    asked = _prepare(before, X, others) if len(others) else rows
     same = linear.predict(phi.transform(asked)) == exact.predict(asked)
     return MapGap(
         primal=exact.certificate_.primal,
@@ -214,7 +210,7 @@ def map_gap(
     )
 
 
-def _expansion(problem: KernelProblem, beta: Floats) -> Certificate:
+def _certify_expansion(problem: KernelProblem, beta: Floats) -> Certificate:
     """Return the exact bounds of the best multiples of w = Σβᵢ K(xᵢ, ·) and of β.
 
     With βKβ ≠ ‖w‖² of the map, other lengths are better than its own: tβ is feasible for t ≤ 1, and
@@ -258,7 +254,7 @@ def _own_primal(problem: KernelProblem, phi: Any, linear: Any, rows: Any) -> flo
 # ------------------------------------------------------------------- input
 
 
-def _steps(pipeline: Any) -> tuple[list[Any], Any, Any]:
+def _read_steps(pipeline: Any) -> tuple[list[Any], Any, Any]:
     """Return what comes before the map, the map, and the machine."""
     if not isinstance(pipeline, Pipeline):
         raise TypeError(
@@ -266,8 +262,8 @@ def _steps(pipeline: Any) -> tuple[list[Any], Any, Any]:
             "LinearSVC()) first, then X and y. Its steps may be fitted already."
         )
     steps = [step for _, step in pipeline.steps if step is not None and step != "passthrough"]
-    known = len(steps) > 1 and isinstance(steps[-2], _MAPS) and isinstance(steps[-1], LinearSVC)
-    if not known:
+    maps = (Nystroem, RandomFourier, PolynomialMap)
+    if len(steps) < 2 or not (isinstance(steps[-2], maps) and isinstance(steps[-1], LinearSVC)):
         raise TypeError(
             "pipeline must end with Nystroem, RandomFourier or PolynomialMap, and LinearSVC of "
             f"maxmargin; it has {[type(step).__name__ for step in steps]}."
@@ -294,7 +290,7 @@ def _refuse_classes(machine: Any, y: Any) -> None:
         raise ValueError("class_weight of 0 leaves one class: nothing is left to compare.")
 
 
-def _fitted(before: list[Any], phi: Any, X: Any) -> tuple[list[Any], Any]:
+def _fit_steps(before: list[Any], phi: Any, X: Any) -> tuple[list[Any], Any]:
     """Return the steps as they are, or fitted to all rows."""
     try:
         for step in (*before, phi):
@@ -314,7 +310,7 @@ def _fitted(before: list[Any], phi: Any, X: Any) -> tuple[list[Any], Any]:
     return before, phi
 
 
-def _sampled(y: Any, size: Any, rng: np.random.Generator) -> tuple[Ints, Ints]:
+def _sample(y: Any, size: Any, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Return the sample, with the classes in their proportion, and as many other rows."""
     every = np.arange(len(y))
     whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
@@ -330,7 +326,7 @@ def _sampled(y: Any, size: Any, rng: np.random.Generator) -> tuple[Ints, Ints]:
     return np.sort(chosen), np.sort(rest[: int(size)])
 
 
-def _prepared(before: list[Any], X: Any, numbers: Ints) -> Any:
+def _prepare(before: list[Any], X: Any, numbers: Ints) -> Any:
     """Return some rows in float64 as the map sees them."""
     rows = _safe_indexing(X, numbers)
     if getattr(rows, "dtype", None) == np.float32:

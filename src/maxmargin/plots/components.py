@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils import get_tags
 
 from maxmargin._typing import Floats
 from maxmargin.plots import planar, style
@@ -98,55 +99,46 @@ class KernelPCADisplay(style.Display):
             raise ValueError(
                 f"estimator has {Z.shape[-1]} components, and three are drawn: fit KernelPCA(3)."
             )
-        labels, separable = None, None
-        if y is not None:
-            labels = check_labels(y, len(Z))
-            if len(np.unique(labels)) > 1:
-                separable = separate(Z[:, :3], labels, max_time=_SECONDS).separable
-        pairwise = hasattr(estimator, "__sklearn_tags__") and (
-            estimator.__sklearn_tags__().input_tags.pairwise
-        )
-        points, names = (None, ("", "")) if pairwise else _choose_columns(X, features)
+        labels = None if y is None else check_labels(y, len(Z))
+        separable = None
+        if labels is not None and len(np.unique(labels)) > 1:
+            separable = separate(Z[:, :3], labels, max_time=_SECONDS).separable
+        points, names = _choose_columns(estimator, X, features)
         shares = getattr(estimator, "explained_variance_ratio_", None)
         if shares is not None:
             shares = np.asarray(shares[:3], dtype=np.float64)
         found = cls(points, Z[:, :3], labels, shares=shares, separable=separable, names=names)
         return found.plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the four panels, row by row, on the given array of axes or in a new figure."""
-        axes = style.panels(ax, 2, 2, (6.6, 6.4))
+    def _axes(self, ax: Any) -> Any:
+        return style.panels(ax, 2, 2, (6.6, 6.4))
+
+    def _draw(self, axes: Any) -> None:
         shown = style.thin(len(self.projections))
         y = np.zeros(len(self.projections)) if self.y is None else self.y
-        classes = np.unique(y).tolist()
-        size = style.dot_size(len(shown))
-        self.points_: list[list[Any]] = [[]]
-        if self.points is not None:
-            self.points_ = [scatter(axes.flat[0], self.points[shown], y[shown], classes, size)]
-        self._label_data(axes.flat[0])
-        for panel, (i, j) in zip(axes.flat[1:], _PAIRS, strict=True):
+        classes, size = np.unique(y).tolist(), style.dot_size(len(shown))
+        first, *others = axes.flat
+        first.set_title("The data")
+        if self.points is None:
+            self.points_: list[list[Any]] = [[]]
+            first.set_axis_off()
+            first.text(0.5, 0.5, "no columns:\nkernel values", ha="center", va="center")
+        else:
+            self.points_ = [scatter(first, self.points[shown], y[shown], classes, size)]
+            style.label_axes(first, self.names)
+        names = ["PC1", "PC2", "PC3"]
+        if self.shares is not None:
+            names = [f"{names[k]} ({self.shares[k]:.1%} var.)" for k in range(3)]
+        for panel, (i, j) in zip(others, _PAIRS, strict=True):
             pair = self.projections[shown][:, [i, j]]
             self.points_.append(scatter(panel, pair, y[shown], classes, size))
-            panel.set(xlabel=self._component(i), ylabel=self._component(j))
+            panel.set(xlabel=names[i], ylabel=names[j])
             panel.set_aspect("equal", adjustable="datalim")  # distances in feature space
             panel.set_title(f"PC{i + 1} and PC{j + 1}")
         if self.y is not None:
             style.legend_under(axes, self.points_[1])
         lines = [self._verdict(len(classes)), style.sampled(len(shown), len(y))]
-        axes.flat[0].figure.suptitle("\n".join(filter(None, lines)))
-        return self._keep_axes(axes)
-
-    def _label_data(self, ax: Any) -> None:
-        ax.set_title("The data")
-        if self.points is not None:
-            style.label_axes(ax, self.names)
-            return
-        ax.set_axis_off()
-        ax.text(0.5, 0.5, "no columns:\nkernel values", ha="center", va="center")
-
-    def _component(self, k: int) -> str:
-        share = "" if self.shares is None else f" ({self.shares[k]:.1%} var.)"
-        return f"PC{k + 1}{share}"
+        first.figure.suptitle("\n".join(filter(None, lines)))
 
     def _verdict(self, n_classes: int) -> str:
         if n_classes < 2:
@@ -159,11 +151,14 @@ class KernelPCADisplay(style.Display):
         return f"{'The' if n_classes == 2 else 'Some'} classes are not separable in PC1–3"
 
 
-def _choose_columns(X: Any, features: tuple[Any, Any]) -> tuple[Floats | None, Sequence[str]]:
+def _choose_columns(
+    estimator: Any, X: Any, features: tuple[Any, Any]
+) -> tuple[Floats | None, Sequence[str]]:
     """Return two columns and their names; a single column is drawn along a line."""
     if not hasattr(X, "shape"):
         X = np.asarray(X)
-    if len(X.shape) != 2 or getattr(getattr(X, "dtype", None), "kind", "") == "O":
+    objects = len(X.shape) != 2 or getattr(getattr(X, "dtype", None), "kind", "") == "O"
+    if objects or get_tags(estimator).input_tags.pairwise:
         return None, ("", "")
     chosen = [planar.column_number(X, one) for one in features] if X.shape[1] > 1 else [0]
     points, names = planar.columns(X, chosen), style.column_names(X, X.shape[1])

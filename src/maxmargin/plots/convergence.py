@@ -62,6 +62,7 @@ class ConvergenceDisplay(style.Display):
     _: KW_ONLY
     tols: Sequence[float] = ()
     x: str = "seconds"
+    _size = (4.6, 3.6)
 
     @classmethod
     def from_estimator(
@@ -105,13 +106,19 @@ class ConvergenceDisplay(style.Display):
         tols = sorted({float(view_model(model).machine.tol) for model in estimators.values()})
         return cls(traces, tols=tols, x=x).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the curves on the given axes, or in a new figure for None."""
+    def _draw(self, ax: Any) -> None:
         check_choice(self, "x", ("seconds", "iterations"))
-        curves = {name: [_check_trace(name, t) for t in of] for name, of in self.traces.items()}
+        curves: dict[str, list[Floats]] = {}
+        for name, of in self.traces.items():
+            curves[name] = [np.asarray(trace, dtype=np.float64) for trace in of]
+            for trace in curves[name]:
+                if trace.ndim != 2 or trace.shape[1] != 2 or not len(trace):
+                    raise ValueError(
+                        f"traces[{name!r}] has an array of shape {trace.shape}: it needs a row of "
+                        "seconds and gap for each iteration, and at least one row."
+                    )
         gaps = np.concatenate([trace[:, 1] for of in curves.values() for trace in of])
         floor = _BELOW * min((gap for gap in [*gaps, *self.tols] if gap > 0), default=1.0)
-        ax = style.new_axes(ax, (4.6, 3.6))
         self.lines_: dict[str, list[Any]] = {}
         alone = {"color": foreground(ax)} if len(curves) == 1 else {}
         for k, (name, of) in enumerate(curves.items()):
@@ -127,21 +134,17 @@ class ConvergenceDisplay(style.Display):
             ax.axhline(tol, linestyle=dashes, label=f"tol = {tol:g}", **line)
             for tol, dashes in zip(self.tols, cycle(_DASHES))
         ]
-        self._dress(ax, [trace[-1, 0] for of in curves.values() for trace in of])
-        if (gaps <= 0).any():  # rounding may leave it slightly below
-            style.note(ax, f"gaps of 0 are drawn at {floor:.0e}")
-        return self._keep_axes(ax)
-
-    def _dress(self, ax: Any, ends: list[Any]) -> None:
-        """Scale and label the axes; ``ends`` are the seconds that the fits took."""
-        if self.x == "seconds" and 0 < _APART * min(ends) < max(ends):
-            ax.set_xscale("log")
-        elif self.x == "iterations":
+        ends = [trace[-1, 0] for of in curves.values() for trace in of]
+        if self.x == "iterations":
             ax.xaxis.get_major_locator().set_params(integer=True)
+        elif 0 < _APART * min(ends) < max(ends):
+            ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set(xlabel=self.x, ylabel="relative duality gap")
         ax.set_title("How the gap closes")
         style.legend_below(ax, columns=2)
+        if (gaps <= 0).any():  # rounding may leave it slightly below
+            style.note(ax, f"gaps of 0 are drawn at {floor:.0e}")
 
 
 def _read_traces(model: Any) -> list[Floats]:
@@ -163,13 +166,3 @@ def _read_traces(model: Any) -> list[Floats]:
         )
     several = bool(trace) and isinstance(trace[0], list)
     return [np.asarray(one, dtype=np.float64) for one in (trace if several else [trace])]
-
-
-def _check_trace(name: str, trace: Any) -> Floats:
-    checked = np.asarray(trace, dtype=np.float64)
-    if checked.ndim != 2 or checked.shape[1] != 2 or not len(checked):
-        raise ValueError(
-            f"traces[{name!r}] has an array of shape {checked.shape}: it needs a row of seconds "
-            "and gap for each iteration, and at least one row."
-        )
-    return checked

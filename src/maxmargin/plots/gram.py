@@ -6,17 +6,19 @@ semidefinite matrix has no eigenvalues below −n·ε·max |λ|, which is roundi
 """
 
 from dataclasses import KW_ONLY, dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.preprocessing import KernelCenterer
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats
 from maxmargin.inspection.model_view import view_model
 from maxmargin.kernels import as_kernel, check_kernel
 from maxmargin.plots import style
-from maxmargin.plots.style import Rows, text, thin
+from maxmargin.plots.style import text, thin
 from maxmargin.validation.data import check_labels
 
 _APART = 0.06  # share of the matrix: class names nearer to each other would overlap
@@ -91,18 +93,31 @@ class GramDisplay(style.Display):
         """
         settled = as_kernel(kernel).resolved(X)
         prepared = settled.prepare(X)
-        rows, labels = _sample_rows(len(prepared), y, most)
-        part = prepared[rows]
+        whole = isinstance(most, int | np.integer) and not isinstance(most, bool)
+        if not whole or most < 2:
+            raise ValueError(f"most={most!r} is not valid: it must be an integer >= 2.")
+        labels = np.zeros(len(prepared)) if y is None else check_labels(y, len(prepared))
+        classes, firsts = np.unique(labels, return_index=True)
+        rows = thin(len(prepared), keep=() if y is None else firsts, most=int(most))
+        labels = labels[rows]
         # Both halves are computed: a kernel function that is not symmetric must be visible.
-        values = settled.block(part, prepared[rows])
+        values = settled.block(prepared[rows], prepared[rows])
         K, spectrum = np.asarray(values, dtype=np.float64), check_kernel(values).spectrum[0]
-        place = _sort_rows(K, labels)
+        orders = []
+        for label in classes:
+            own = np.flatnonzero(labels == label)
+            block = K[np.ix_(own, own)]
+            centred = KernelCenterer().fit_transform((block + block.T) / 2)
+            first = np.linalg.eigh(centred)[1][:, -1]
+            sign = np.sign(first[np.argmax(np.abs(first))])  # that of an eigenvector is arbitrary
+            orders.append(own[np.argsort(sign * first, kind="stable")])
+        place = np.concatenate(orders)
         return cls(
             K[np.ix_(place, place)],
             rows[place],
             spectrum[::-1],
             rounding=len(K) * float(np.finfo(values.dtype).eps) * float(abs(spectrum).max()),
-            labels=None if labels is None else labels[place],
+            labels=None if y is None else labels[place],
             name=style.kernel_name(settled),
             n_rows=len(prepared),
         ).plot(ax)
@@ -130,14 +145,14 @@ class GramDisplay(style.Display):
             )
         return cls.from_kernel(view.machine.kernel_, view.transform(X), y, most=most, ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the matrix and its spectrum on the given array of axes, or in a new figure."""
-        axes = style.panels(ax, 1, 2, (8.0, 4.0)).ravel()
+    def _axes(self, ax: Any) -> Any:
+        return style.panels(ax, 1, 2, (8.0, 4.0)).ravel()
+
+    def _draw(self, axes: Any) -> None:
         self._draw_matrix(axes[0])
         self._draw_classes(axes[0])
         self._draw_spectrum(axes[1])
         style.legend_under(axes, axes[1].get_legend_handles_labels()[0])
-        return self._keep_axes(axes)
 
     def _draw_matrix(self, ax: Any) -> None:
         low, high = float(self.matrix.min()), float(self.matrix.max())
@@ -160,63 +175,33 @@ class GramDisplay(style.Display):
         m = len(self.labels)
         starts = np.flatnonzero(np.append(True, self.labels[1:] != self.labels[:-1]))
         # White, whatever the background: the lines are drawn on the image.
-        for start in starts[1:]:
-            for draw in (ax.axhline, ax.axvline):
-                self.boundaries_.append(draw(start - 0.5, color="w", linewidth=0.8))
-        middles = (starts + np.append(starts[1:], m) - 1) / 2
-        named: list[int] = []
-        for k, middle in enumerate(middles):
-            if not named or middle - middles[named[-1]] >= _APART * m:
-                named.append(k)
-        ax.set_yticks(middles[named], [text(self.labels[starts[k]], 12) for k in named])
+        line: dict[str, Any] = {"color": "w", "linewidth": 0.8}
+        for edge in starts[1:] - 0.5:
+            self.boundaries_ += [ax.axhline(edge, **line), ax.axvline(edge, **line)]
+        named: dict[float, str] = {}  # by the middle of the class
+        for start, end in pairwise([*starts, m]):
+            middle = (start + end - 1) / 2
+            if not named or middle - max(named) >= _APART * m:
+                named[middle] = text(self.labels[start], 12)
+        ax.set_yticks(list(named), named.values())
         ax.tick_params(axis="y", length=0)
 
     def _draw_spectrum(self, ax: Any) -> None:
         values = self.eigenvalues
         place = np.arange(1, len(values) + 1)
         above, below = values > self.rounding, values < -self.rounding
-        labels = [f"{above.sum()} positive", f"{below.sum()} negative" if below.any() else ""]
         dots: dict[str, Any] = {"linestyle": "none", "markersize": 3.0}
-        large = {"color": style.GREY, "marker": "o", "label": labels[0], **dots}
-        small = {"color": style.WRONG, "marker": "x", "label": labels[1], **dots}
-        (self.positive_,) = ax.plot(place[above], values[above], **large)
-        (self.negative_,) = ax.plot(place[below], -values[below], **small)
+        large = {"color": style.GREY, "marker": "o", "label": f"{above.sum()} positive"}
+        label = f"{below.sum()} negative" if below.any() else ""
+        small = {"color": style.WRONG, "marker": "x", "label": label}
+        (self.positive_,) = ax.plot(place[above], values[above], **large, **dots)
+        (self.negative_,) = ax.plot(place[below], -values[below], **small, **dots)
         if self.rounding > 0:
             label = f"rounding, {np.count_nonzero(~(above | below))} below"
             line = {"color": style.foreground(ax), "linewidth": 0.8, "linestyle": ":"}
             ax.axhline(self.rounding, label=label, **line)
-        if above.any() or below.any() or self.rounding > 0:
+        if values.any():
             ax.set_yscale("log")
         ax.set(xlabel="rank of λ, from the largest", ylabel="|λ|")
         verdict = "not positive semidefinite" if below.any() else "positive semidefinite"
         ax.set_title(f"Spectrum:\n{verdict}")
-
-
-def _sample_rows(n: int, y: Any, most: int) -> tuple[Rows, npt.NDArray[Any] | None]:
-    """Return the numbers of the rows to draw, at least one of each class, and their labels."""
-    whole = isinstance(most, int | np.integer) and not isinstance(most, bool)
-    if not whole or most < 2:
-        raise ValueError(f"most={most!r} is not valid: it must be an integer >= 2.")
-    if y is None:
-        return thin(n, most=int(most)), None
-    labels = check_labels(y, n)
-    first = np.unique(labels, return_index=True)[1]
-    rows = thin(n, keep=first, most=int(most))
-    return rows, labels[rows]
-
-
-def _sort_rows(K: Floats, labels: npt.NDArray[Any] | None) -> Rows:
-    """Return the order of rows: by class, and within a class by its first principal component."""
-    labels = np.zeros(len(K)) if labels is None else labels
-    members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
-    return np.concatenate([rows[_sort_by_component(K[np.ix_(rows, rows)])] for rows in members])
-
-
-def _sort_by_component(K: Floats) -> Rows:
-    """Return the order of rows along the first eigenvector of HKH; ties stay in order."""
-    means = (K + K.T).mean(axis=0) / 2
-    centred = (K + K.T) / 2 - means - means[:, None] + means.mean()
-    first = np.linalg.eigh(centred)[1][:, -1]
-    # The sign of an eigenvector is arbitrary.
-    sign = np.sign(first[np.argmax(np.abs(first))])
-    return np.argsort(sign * first, kind="stable")

@@ -140,32 +140,29 @@ class KernelLiftDisplay(style.Display):
         """Return points with z as their last coordinate."""
         return np.concatenate([X, self.height(X)[..., None]], axis=-1)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the points and their lift; the second of the given axes must be 3d."""
+    def _axes(self, ax: Any) -> Any:
         if ax is None:
             figure = style.pyplot().figure(figsize=(8.0, 4.0), layout="constrained")
-            pair = figure.subplot_mosaic("xz", per_subplot_kw={"z": {"projection": "3d"}})
-            ax = list(pair.values())
-        axes = style.check_panels(ax, 1, 2).ravel()
-        if not hasattr(axes[1], "set_zlim"):
+            ax = [figure.add_subplot(1, 2, 1), figure.add_subplot(1, 2, 2, projection="3d")]
+        axes = style.panels(ax, 1, 2, (8.0, 4.0)).ravel()
+        if axes[1].name != "3d":
             raise ValueError("ax[1] must have three dimensions: add_subplot(projection='3d').")
+        return axes
+
+    def _draw(self, axes: Any) -> None:
         shown = style.thin(len(self.X))
         X, y = self.X[shown], self.y[shown]
         classes, size = np.unique(self.y).tolist(), style.dot_size(len(shown))
         self.points_ = scatter(axes[0], X, y, classes, size)
-        self._draw_contour(axes[0])
+        (left, below), (right, above) = pad(self.X)
+        x1, x2 = np.linspace(left, right, _GRID), np.linspace(below, above, _GRID)
+        grid = self.lifted(np.stack(np.meshgrid(x1, x2), axis=-1))
+        self.contour_ = draw_contours(axes[0], (x1, x2, grid @ self.coef + self.intercept))
+        axes[0].set(xlim=(left, right), ylim=(below, above), aspect="equal")
         self.lifted_ = scatter(axes[1], self.lifted(X), y, classes, size, depthshade=False)
         self._draw_plane(axes[1])
         self._label(axes, style.sampled(len(shown), len(self.X)))
         style.legend_under(axes, axes[0].get_legend_handles_labels()[0])
-        return self._keep_axes(axes)
-
-    def _draw_contour(self, ax: Any) -> None:
-        (left, below), (right, above) = pad(self.X)
-        x1, x2 = np.linspace(left, right, _GRID), np.linspace(below, above, _GRID)
-        grid = self.lifted(np.stack(np.meshgrid(x1, x2), axis=-1))
-        self.contour_ = draw_contours(ax, (x1, x2, grid @ self.coef + self.intercept))
-        ax.set(xlim=(left, right), ylim=(below, above), aspect="equal")
 
     def _draw_plane(self, ax: Any) -> None:
         from matplotlib.ticker import MaxNLocator
@@ -178,18 +175,14 @@ class KernelLiftDisplay(style.Display):
             self.plane_ = art3d.Poly3DCollection([corners], facecolors=foreground(ax), alpha=0.18)
             ax.add_collection3d(self.plane_)
         self.trace_ = []
-        for curve in self._zero_curves():
-            self.trace_ += ax.plot(*self.lifted(curve).T, color=foreground(ax), linewidth=1.6)
+        if self.contour_ is not None and 0.0 in self.contour_.levels:
+            path = self.contour_.get_paths()[list(self.contour_.levels).index(0.0)]
+            for curve in path.to_polygons(closed_only=False):
+                self.trace_ += ax.plot(*self.lifted(curve).T, color=foreground(ax), linewidth=1.6)
         for axis in (ax.xaxis, ax.yaxis, ax.zaxis):
             axis.set_pane_color((0.5, 0.5, 0.5, 0.06))
             axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
         ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
-
-    def _zero_curves(self) -> list[Floats]:
-        if self.contour_ is None or 0.0 not in self.contour_.levels:
-            return []
-        path = self.contour_.get_paths()[list(self.contour_.levels).index(0.0)]
-        return [np.asarray(line) for line in path.to_polygons(closed_only=False)]
 
     def _label(self, axes: Any, sampled: str) -> None:
         curve = "curve" if self.lift == "gaussian" else "circle" if self.circle else "line"

@@ -14,7 +14,7 @@ logistic loss is never 0, and the squared one grows again for rows far on the ri
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -77,9 +77,9 @@ class LossDisplay(style.Display):
     _: KW_ONLY
     limits: tuple[float, float] = (-2.5, 3.0)
     most: float = 4.0
+    _size = (4.6, 3.6)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the curves on the given axes, or in a new figure for None."""
+    def _draw(self, ax: Any) -> None:
         curves = _choose_losses(self.losses)
         check_number(self, "most", above=0)
         low, high = (float(limit) for limit in self.limits)
@@ -87,7 +87,6 @@ class LossDisplay(style.Display):
             raise ValueError(
                 f"limits={self.limits!r} is not valid: give two finite numbers, low < high."
             )
-        ax = style.new_axes(ax, (4.6, 3.6))
         # 0 and 1 are among the abscissae: there the losses have their kinks.
         kinks = [m for m in (0.0, 1.0) if low <= m <= high]
         self.margins_ = np.union1d(np.linspace(low, high, 401), kinks)
@@ -102,7 +101,6 @@ class LossDisplay(style.Display):
         ax.set(xlabel="functional margin y f(x)", ylabel="loss of the row")
         ax.set_title("What a row costs, by its margin")
         style.legend_below(ax)
-        return self._keep_axes(ax)
 
 
 def _draw_curve(ax: Any, name: str, k: int, margins: Floats, loss: LossFunction) -> Any:
@@ -125,19 +123,17 @@ def _choose_losses(losses: Any) -> dict[str, LossFunction]:
     """Return the losses to draw by name, given as names, as functions by name, or as None."""
     if losses is None:
         return LOSSES
-    if isinstance(losses, Mapping):
-        chosen = {str(name): loss for name, loss in losses.items()}
-    else:
-        names = [losses] if isinstance(losses, str) else losses
-        chosen = {name: LOSSES.get(name) for name in names}
-    if not chosen:
+    if len(losses) == 0:
         raise ValueError("losses is empty: name at least one, or use None for all.")
-    for name, loss in chosen.items():
-        if loss is None:
-            raise ValueError(
-                f"losses contains {name!r}: choose from {', '.join(map(repr, LOSSES))}, or give a "
-                "dict of functions."
-            )
-        if not callable(loss):
-            raise TypeError(f"losses[{name!r}] is not callable: give a function of margins.")
-    return chosen
+    if isinstance(losses, Mapping):
+        for name, loss in losses.items():
+            if not callable(loss):
+                raise TypeError(f"losses[{name!r}] is not callable: give a function of margins.")
+        return {str(name): loss for name, loss in losses.items()}
+    names = [losses] if isinstance(losses, str) else losses
+    if unknown := [name for name in names if name not in LOSSES]:
+        raise ValueError(
+            f"losses contains {unknown[0]!r}: choose from {', '.join(map(repr, LOSSES))}, or give "
+            "a dict of functions."
+        )
+    return {name: LOSSES[name] for name in names}

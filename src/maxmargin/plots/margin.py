@@ -17,7 +17,7 @@ There are three ways to see this in two dimensions:
   the kernel and s = (f − b)/‖w‖, the part of φ(x) orthogonal to w has the kernel K(x, x') − s s'.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -25,9 +25,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import eigh
+from sklearn.utils import gen_batches
 from sklearn.utils.sparsefuncs import csc_median_axis_0
 
-from maxmargin._typing import Flags, Floats
+from maxmargin._typing import Floats
 from maxmargin.geometry import Hyperplane
 from maxmargin.html import visible
 from maxmargin.inspection.model_view import Boundary, SupportRows, read_boundary, take_rows
@@ -43,7 +44,6 @@ _RING = 46.0  # size of a support vector's marker without slack
 _MOST_SLACK = 4.0  # slack above which markers do not grow any more
 _MANY = 300  # support vectors of a kind above which markers get smaller
 _SKEWED = 4.0  # ratio of the axes' lengths above which equal scales leave no space
-_SKEWED_MESSAGE = "axes of different scale: right angles look skewed"
 _SAMPLE = 300  # rows at most from which the first principal direction is computed
 _FEW = 2  # features whose fixed values are listed one by one
 _BLOCK = 4_000_000  # numbers in a block of rows
@@ -123,6 +123,7 @@ class MarginDisplay(style.Display):
     axis_labels: tuple[str, str] = ("", "")
     title: str = ""
     remark: str = ""
+    _size = (4.6, 4.8)
 
     @classmethod
     def from_estimator(
@@ -180,7 +181,9 @@ class MarginDisplay(style.Display):
         >>> round((right - left) * 0.5 / model.margin_, 6)
         1.0
         """
-        table = _as_table(X)
+        table = X.tocsr() if sp.issparse(X) else X if hasattr(X, "columns") else np.asarray(X)
+        if len(table.shape) != 2 or not all(table.shape):
+            raise ValueError(f"X must be a table of rows and columns, got shape {table.shape}")
         if view == "auto":
             view = "margin" if features is None and table.shape[1] > 2 else "data"
         boundary = read_boundary(estimator, table, pair)
@@ -189,7 +192,11 @@ class MarginDisplay(style.Display):
         sides = planar.signs(labels, boundary.classes)
         support = boundary.support(table, sides)
         rows, sampled = _rows_drawn(np.flatnonzero(np.isin(labels, boundary.classes)), support)
-        kinds, slack = _kinds_and_slack(rows, len(labels), support)
+        kinds = slack = None
+        if support is not None:
+            kinds, slack = np.full(len(labels), "", dtype="<U10"), np.zeros(len(labels))
+            kinds[support.rows], slack[support.rows] = support.kinds, support.slacks
+            kinds, slack = kinds[rows], slack[rows]
         if view == "margin":
             shown = _view_along_w(boundary, table, rows)
         else:
@@ -216,23 +223,22 @@ class MarginDisplay(style.Display):
             **shown,
         ).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw on the given axes, or in a new figure for None."""
-        ax = style.new_axes(ax, (4.6, 4.8))
+    def _draw(self, ax: Any) -> None:
         box = _box_around(self.points) if self.box is None else self.box
         self.points_ = style.scatter(ax, self.points, self.labels, self.classes)
-        missing = self._draw_boundary(ax, box)
+        lines = [*str(self.remark).splitlines(), self._draw_boundary(ax, box)]
         self._draw_support(ax)
-        even = _set_scales(ax, box)
+        ax.set(xlim=box[:2], ylim=box[2:])
+        even = 1.0 / _SKEWED <= (box[1] - box[0]) / (box[3] - box[2]) <= _SKEWED
+        ax.set_aspect("equal" if even else "auto")
+        if not even and self.weights is not None and all(self.weights):
+            lines.append("axes of different scale: right angles look skewed")
         ax.set_title(text(self.title, 52))
         style.label_axes(ax, self.axis_labels)
-        skewed = "" if even or self.weights is None or not all(self.weights) else _SKEWED_MESSAGE
-        lines = [*str(self.remark).splitlines(), missing, skewed]
         if message := "\n".join(text(line, 72) for line in lines if line):
             style.note(ax, message)
         style.legend_below(ax, 2)
         style.settle(ax.figure)
-        return self._keep_axes(ax)
 
     def _draw_boundary(self, ax: Any, box: Box) -> str:
         """Draw the lines, and return a message about those outside the picture."""
@@ -250,15 +256,38 @@ class MarginDisplay(style.Display):
         return f"f = {' and '.join(gone)} not in the picture" if gone else ""
 
     def _draw_support(self, ax: Any) -> None:
+        """Mark support vectors by their kind, with segments or larger markers for slack."""
         self.slack_, self.support_ = None, {}
         if self.kinds is None:
             return
         with_slack = (self.kinds == "inside") | (self.kinds == "wrong side")
         if self.slack_ends is not None and with_slack.any():
             self.slack_ = _draw_slack(ax, self.points[with_slack], self.slack_ends[with_slack])
-        grow = self.slack if self.slack_ends is None else None
-        self.support_ = _draw_support(ax, self.points, self.kinds, grow)
-        if grow is not None and with_slack.any():
+        slack = self.slack if self.slack_ends is None else None
+        for kind, (mark, edge, name) in {
+            "margin": ("o", foreground(ax), "on the margin"),
+            "inside": ("D", style.GREY, "inside"),
+            "wrong side": ("x", style.WRONG, "wrong side"),
+            "outside": ("x", foreground(ax), "outside"),
+        }.items():
+            chosen = self.kinds == kind
+            count = int(chosen.sum())
+            if not count:
+                continue
+            size = _RING * min(1.0, max(0.2, _MANY / count))
+            grown = 1.0 if slack is None else 1.0 + np.minimum(slack[chosen], _MOST_SLACK)
+            fill = {"c": edge} if mark == "x" else {"facecolors": "none", "edgecolors": edge}
+            self.support_[kind] = ax.scatter(
+                *self.points[chosen].T,
+                s=size * grown,
+                marker=mark,
+                linewidths=1.2 * (size / _RING) ** 0.5,
+                label=f"{name} ({count:,})",
+                rasterized=count > RASTER_FROM,
+                zorder=0.9 if mark == "x" else 3,  # behind its point, whose class stays visible
+                **fill,
+            )
+        if slack is not None and with_slack.any():
             ax.plot([], [], " ", label="markers grow with ξ")
 
 
@@ -290,14 +319,6 @@ def _check_choices(boundary: Boundary, view: Any, features: Any, resolution: Any
         )
 
 
-def _as_table(X: Any) -> Any:
-    """Return X as a table with a shape and rows to choose; frames stay as they are."""
-    table = X.tocsr() if sp.issparse(X) else X if hasattr(X, "columns") else np.asarray(X)
-    if len(table.shape) != 2 or not all(table.shape):
-        raise ValueError(f"X must be a table of rows and columns, got shape {table.shape}")
-    return table
-
-
 def _labels(boundary: Boundary, X: Any, y: Any) -> npt.NDArray[Any]:
     """Return the label of each row; outlier detectors say it themselves."""
     if boundary.view.detects_outliers:
@@ -327,16 +348,6 @@ def _rows_drawn(members: Rows, support: SupportRows | None) -> tuple[Rows, str]:
         share = "all" if shown == len(vectors) else f"{shown:,} of"
         message += f", {share} {len(vectors):,} support vectors"
     return rows, message
-
-
-def _kinds_and_slack(
-    rows: Rows, total: int, support: SupportRows | None
-) -> tuple[npt.NDArray[np.str_] | None, Floats | None]:
-    if support is None:
-        return None, None
-    kinds, slack = np.full(total, "", dtype="<U10"), np.zeros(total)
-    kinds[support.rows], slack[support.rows] = support.kinds, support.slacks
-    return kinds[rows], slack[rows]
 
 
 def _slack_ends(shown: dict[str, Any], sides: Floats, slack: Floats | None) -> Floats | None:
@@ -483,24 +494,16 @@ def _slice_messages(
     if len(rest) <= _FEW:
         names = _feature_names(X)
         where = "slice at " + ", ".join(f"{visible(names[k], 16)} = {held[k]:.3g}" for k in rest)
-    off, what = _off_slice(take_rows(X, rows), held, rest), "points"
-    if kinds is not None:
-        off, what = off[kinds != ""], "support vectors"
-    return [where, f"points projected; {off.sum():,} of {len(off):,} {what} lie off it"]
-
-
-def _off_slice(X: Any, held: Floats, rest: list[int]) -> Flags:
-    """Return which rows differ from the fixed values in one of the features."""
-    off = np.zeros(X.shape[0], dtype=bool)
-    step = max(1, _BLOCK // max(1, X.shape[0]))
-    for start in range(0, len(rest), step):
-        block = rest[start : start + step]
-        values = planar.columns(X, block)
+    table = take_rows(X, rows)
+    off = np.zeros(len(rows), dtype=bool)
+    for batch in gen_batches(len(rest), max(1, _BLOCK // len(rows))):
+        values = planar.columns(table, rest[batch])
         rounding = 1e-9 * np.maximum(1.0, np.abs(values).max(axis=0))
-        off |= (np.abs(values - held[block]) > rounding).any(axis=1)
-        if off.all():
-            break
-    return off
+        off |= (np.abs(values - held[rest[batch]]) > rounding).any(axis=1)
+    if kinds is None:
+        return [where, f"points projected; {off.sum():,} of {len(off):,} points lie off it"]
+    off = off[kinds != ""]
+    return [where, f"points projected; {off.sum():,} of {len(off):,} support vectors lie off it"]
 
 
 def _grid(
@@ -510,25 +513,15 @@ def _grid(
     x1, x2 = np.linspace(*box[:2], resolution), np.linspace(*box[2:], resolution)
     points = np.column_stack([axis.ravel() for axis in np.meshgrid(x1, x2)])
     evaluate = boundary.scores if boundary.binary else boundary.predict
-    values = [evaluate(rows) for rows in _rows_on_slice(X, held, drawn, points)]
-    return x1, x2, np.concatenate(values).reshape(resolution, resolution)
-
-
-def _rows_on_slice(X: Any, held: Floats, drawn: tuple[int, int], points: Floats) -> Iterator[Any]:
-    """Yield blocks of rows like X: the drawn features of the points, the others held fixed.
-
-    Models that were fitted with column names expect rows with these names.
-    """
-    step = max(1, _BLOCK // len(held))
-    for start in range(0, len(points), step):
-        block = points[start : start + step]
-        rows = np.tile(held, (len(block), 1))
-        rows[:, drawn] = block
-        if hasattr(X, "columns"):
+    values = []
+    for batch in gen_batches(len(points), max(1, _BLOCK // len(held))):
+        rows: Any = np.tile(held, (len(points[batch]), 1))
+        rows[:, drawn] = points[batch]
+        if hasattr(X, "columns"):  # models that were fitted with column names expect them
             names = {"columns" if hasattr(X, "iloc") else "schema": list(X.columns)}
-            yield type(X)(rows, **names)
-        else:
-            yield rows
+            rows = type(X)(rows, **names)
+        values.append(evaluate(rows))
+    return x1, x2, np.concatenate(values).reshape(resolution, resolution)
 
 
 # ------------------------------------------------------------------------- the parts of the figure
@@ -581,43 +574,3 @@ def _draw_slack(ax: Any, points: Floats, ends: Floats) -> Any:
         label="slack, ξ/‖w‖ long",
     )
     return ax.add_collection(segments, autolim=False)
-
-
-def _draw_support(
-    ax: Any, points: Floats, kinds: npt.NDArray[np.str_], slack: Floats | None
-) -> dict[str, Any]:
-    """Mark support vectors by their kind; the markers grow with the slack, if it is given."""
-    marks = {
-        "margin": ("o", foreground(ax), "on the margin"),
-        "inside": ("D", style.GREY, "inside"),
-        "wrong side": ("x", style.WRONG, "wrong side"),
-        "outside": ("x", foreground(ax), "outside"),
-    }
-    drawn = {}
-    for kind, (mark, edge, name) in marks.items():
-        chosen = kinds == kind
-        if not chosen.any():
-            continue
-        grow = 1.0 if slack is None else 1.0 + np.minimum(slack[chosen], _MOST_SLACK)
-        shrink = min(1.0, max(0.2, _MANY / int(chosen.sum())))
-        fill = {"c": edge} if mark == "x" else {"facecolors": "none", "edgecolors": edge}
-        drawn[kind] = ax.scatter(
-            *points[chosen].T,
-            s=_RING * grow * shrink,
-            marker=mark,
-            linewidths=1.2 * shrink**0.5,
-            label=f"{name} ({int(chosen.sum()):,})",
-            rasterized=int(chosen.sum()) > RASTER_FROM,
-            zorder=0.9 if mark == "x" else 3,  # behind its point, whose class stays visible
-            **fill,
-        )
-    return drawn
-
-
-def _set_scales(ax: Any, box: Box) -> bool:
-    """Give both axes the same scale if that leaves enough space; return whether it does."""
-    ax.set(xlim=box[:2], ylim=box[2:])
-    ratio = (box[1] - box[0]) / (box[3] - box[2])
-    even = 1.0 / _SKEWED <= ratio <= _SKEWED
-    ax.set_aspect("equal" if even else "auto")
-    return even

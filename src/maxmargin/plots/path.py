@@ -7,7 +7,7 @@ may go up and down, but stays at or below Σξ, as a mistake has ξ ≥ 1. Up to
 proportional to C; for separable classes the soft margin is the hard margin from some C on.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -17,8 +17,6 @@ import numpy.typing as npt
 from maxmargin.model_selection import regularization_path
 from maxmargin.plots import style
 from maxmargin.plots.style import text
-
-_ENDS = {"small": "before: α ∝ C", "hard": "after: hard margin"}
 
 
 @dataclass(eq=False, repr=False)
@@ -84,7 +82,19 @@ class PathDisplay(style.Display):
         """
         if not hasattr(path, "slack_sums"):
             raise TypeError(f"path={path!r} is not a path: give what regularization_path returns.")
-        chosen = _select_problem(path, problem)
+        count = np.shape(path.margins)[1] if np.ndim(path.margins) > 1 else 1
+        if problem is None and count > 1:
+            raise ValueError(
+                f"the path is of {count} binary problems: choose one, problem=0 to {count - 1}."
+            )
+        if problem is not None and not (0 <= problem < count):
+            raise ValueError(
+                f"problem={problem!r} is not valid: the path has {count}, counted from 0."
+            )
+
+        def chosen(values: Any) -> npt.NDArray[Any]:
+            return np.reshape(values, (len(path.Cs), -1))[:, problem or 0]
+
         regression = "outside" in path.support_counts
         squared = str(getattr(path.estimator, "loss", "")).startswith("squared")
         return cls(
@@ -133,10 +143,11 @@ class PathDisplay(style.Display):
         path = regularization_path(X, y, estimator, Cs=Cs, sample_weight=sample_weight)
         return cls.from_path(path, problem=problem, ax=ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the three panels on the given array of axes, or in a new figure for None."""
-        three = style.panels(ax, 3, 1, (4.6, 5.6), sharex=True)
-        top, middle, bottom = three.flat
+    def _axes(self, ax: Any) -> Any:
+        return style.panels(ax, 3, 1, (4.6, 5.6), sharex=True)
+
+    def _draw(self, axes: Any) -> None:
+        top, middle, bottom = axes.flat
         draw, Cs = style.draw_curve, self.Cs
         self.margin_line_ = draw(top, Cs, self.margins, 0)
         slack, errors = text(self.slack_name, 16), text(self.errors_name, 16)
@@ -146,21 +157,18 @@ class PathDisplay(style.Display):
             kind: draw(bottom, Cs, counts, k, label=text(kind, 12))
             for k, (kind, counts) in zip((2, 0, 1), self.support_counts.items(), strict=False)
         }
-        ends = {"small": (self.small_C, ":"), "hard": (self.hard_C, "--")}
-        self.end_lines_ = {
-            end: [
-                ax.axvline(C, color=style.foreground(ax), linestyle=dashes, linewidth=1.0)
-                for ax in three.flat
-            ]
-            for end, (C, dashes) in ends.items()
-            if C is not None and np.isfinite(C)
-        }
+        self.end_lines_ = {}
+        for end, C, dashes, label in (
+            ("small", self.small_C, ":", "before: α ∝ C"),
+            ("hard", self.hard_C, "--", "after: hard margin"),
+        ):
+            if C is not None and np.isfinite(C):
+                line = {"color": style.foreground(top), "linestyle": dashes, "linewidth": 1.0}
+                self.end_lines_[end] = [ax.axvline(C, **line) for ax in axes.flat]
+                self.end_lines_[end][0].set_label(label)
         self._dress(top, middle, bottom)
-        return self._keep_axes(three)
 
     def _dress(self, top: Any, middle: Any, bottom: Any) -> None:
-        for ax in (top, middle, bottom):
-            ax.set_xscale("log")
         low, high = np.min(self.margins), np.max(self.margins)
         if 0 < 10 * low < high < np.inf:
             top.set_yscale("log")
@@ -173,27 +181,8 @@ class PathDisplay(style.Display):
         top.set_title("The larger C, the narrower the margin", pad=20 if self.end_lines_ else 6)
         middle.set(ylabel="rows")
         bottom.set(ylabel="support vectors", xlabel="cost of slack C")
-        for end, lines in self.end_lines_.items():
-            lines[0].set_label(_ENDS[end])
         above = {"loc": "lower left", "bbox_to_anchor": (0.0, 0.98), "frameon": False}
         for ax in (top, middle, bottom):
+            ax.set_xscale("log")
             if ax.get_legend_handles_labels()[0]:
                 style.legend_that_fits(ax, 3, borderpad=0.2, columnspacing=1.2, **above)
-
-
-def _select_problem(path: Any, problem: int | None) -> Callable[[Any], npt.NDArray[Any]]:
-    """Return a function that selects one problem from the arrays of a path."""
-    several = np.ndim(path.margins) > 1
-    count = np.shape(path.margins)[1] if several else 1
-    if several and problem is None:
-        raise ValueError(
-            f"the path is of {count} binary problems: choose one, problem=0 to {count - 1}."
-        )
-    if problem is not None and not (0 <= problem < count):
-        raise ValueError(f"problem={problem!r} is not valid: the path has {count}, counted from 0.")
-
-    def chosen(values: Any) -> npt.NDArray[Any]:
-        array = np.asarray(values)
-        return array[:, problem] if array.ndim > 1 else array
-
-    return chosen

@@ -5,11 +5,14 @@ absent if w = 0, as before the first update from a zero start. An update w += η
 mistake turns and shifts the line towards putting x on its side.
 """
 
+import json
 from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
+from importlib import resources
 from io import BytesIO
 from pathlib import Path
+from string import Template
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +22,7 @@ from maxmargin._typing import Floats
 from maxmargin.geometry import Hyperplane
 from maxmargin.inspection.model_view import moved_rows, read_trace
 from maxmargin.plots import planar, style
-from maxmargin.plots.planar import Planar, Window, draw_line
+from maxmargin.plots.planar import Window, draw_line
 from maxmargin.plots.style import Rows, foreground
 
 _MOST_LINES = 60  # more would hide the points
@@ -114,17 +117,31 @@ class PerceptronPathDisplay(style.Display):
         data = planar.check_planar(X, y, estimator)
         return cls(**run, **data._asdict(), every=every, panels=panels).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw on the given axes, or on new ones for None; with ``panels`` ax must be None."""
+    def _axes(self, ax: Any) -> Any:
         if self.panels is None:
-            return self._plot_all(style.new_axes(ax))
+            return style.new_axes(ax)
         if self.panels < 1:
             raise ValueError(f"panels must be 1 or more, or None, got {self.panels!r}")
         if ax is not None:
             raise ValueError(
                 "panels makes its own figure, so ax is of no use: leave one of them out"
             )
-        return self._plot_panels(_pick_evenly(len(self.moments), self.panels))
+        return style.small_multiples(min(self.panels, len(self.moments)), (2.0, 2.0), (0.3, 0.7))
+
+    def _draw(self, axes: Any) -> None:
+        if self.panels is None:
+            self._draw_all(axes)
+            return
+        axes[0].figure.suptitle(self._title, fontsize=10)
+        self.lines_: Any = []
+        self.points_, self.last_, self.model_ = [], None, None
+        for ax, k in zip(axes, _pick_evenly(len(self.moments), len(axes)), strict=True):
+            self.points_ += planar.draw_points(ax, self, self._window, size=7.0, longest=14)
+            self.lines_ += [a for a in self._draw_moment(ax, int(k)) if hasattr(a, "get_xdata")]
+            ax.title.set_fontsize(8)
+        rings = "" if self.examples is None else "ring: the last mistake"
+        messages = "; ".join(planar.sampling_messages(len(self.X), rings))
+        style.legend_under(axes, self.points_[:2]).set_title(messages, {"size": 7})
 
     def animate(
         self, path: str | Path, *, fps: float = 4.0, most: int = 100, dpi: float = 100.0
@@ -149,19 +166,28 @@ class PerceptronPathDisplay(style.Display):
             raise ValueError(f"fps must be above 0, got {fps!r}")
         if path.suffix.lower() not in (".gif", ".html"):
             raise ValueError(f"path must end in .gif or .html, got {str(path)!r}")
-        chosen, pause = _pick_evenly(len(self.moments), most), 1000.0 / fps
-        frames = self._frames(chosen, dpi)
+        frames, pause = list(self._frames(most, dpi)), 1000.0 / fps
         if path.suffix.lower() == ".html":
-            path.write_text(_make_page(list(frames), pause), encoding="utf-8")
-        else:
-            _write_gif(frames, len(chosen), path, pause)
+            urls = [f"data:image/png;base64,{b64encode(frame).decode()}" for frame in frames]
+            # matplotlib's own page loads its icons from the network; this one needs nothing.
+            page = resources.files("maxmargin.plots").joinpath("film.html")
+            film = Template(page.read_text(encoding="utf-8"))
+            whole = film.substitute(frames=json.dumps(urls), pause=round(pause))
+            path.write_text(whole, encoding="utf-8")
+            return path
+        from PIL import Image
+
+        first, *rest = (Image.open(BytesIO(png)).convert("RGB").quantize() for png in frames)
+        # The last frame stays longer, to show where the loop ends.
+        durations = [pause] * len(rest) + [max(pause, 2000.0)]
+        first.save(path, save_all=True, append_images=rest, duration=durations, loop=0)
         return path
 
-    def _frames(self, chosen: Rows, dpi: float) -> Iterator[bytes]:
-        """Yield a PNG of each record."""
+    def _frames(self, most: int, dpi: float) -> Iterator[bytes]:
+        """Yield PNGs of records."""
         ax = style.new_axes()
-        style.legend_below(ax, handles=self._draw_points(ax))
-        for k in chosen:
+        style.legend_below(ax, handles=planar.draw_points(ax, self, self._window))
+        for k in _pick_evenly(len(self.moments), most):
             drawn, png = self._draw_moment(ax, int(k)), BytesIO()
             ax.figure.savefig(png, format="png", dpi=dpi)
             # Laid out once: moving axes would look like a change of the data.
@@ -170,26 +196,31 @@ class PerceptronPathDisplay(style.Display):
                 artist.remove()
             yield png.getvalue()
 
-    def _plot_all(self, ax: Any) -> Self:
+    def _draw_all(self, ax: Any) -> None:
+        from matplotlib.collections import LineCollection
+        from matplotlib.colors import to_rgba
+
         n, seen = len(self.moments), self._window
         earlier = _pick_evenly(n, _MOST_LINES)[:-1]
-        self.points_ = self._draw_points(ax)
-        self.lines_ = _draw_faded(ax, [self._plane(k) for k in earlier], seen)
+        self.points_ = planar.draw_points(ax, self, seen)
+        ends = {place: planar.segment(self._plane(k), seen) for place, k in enumerate(earlier)}
+        inside = {place: both for place, both in ends.items() if both is not None}
+        # The first ones are faint.
+        shades = [to_rgba(foreground(ax), 0.12 + 0.5 * place / len(ends)) for place in inside]
+        self.lines_ = LineCollection(list(inside.values()), colors=shades, linewidths=0.8)
+        ax.add_collection(self.lines_, autolim=False)
+        if inside:
+            ax.plot([], [], color=foreground(ax), alpha=0.4, linewidth=0.8, label="earlier lines")
         bold = {"color": foreground(ax), "linewidth": 2.2, "label": "last line"}
         self.last_ = draw_line(ax, self._plane(n - 1), seen, **bold)
         self.model_ = None
         if self.model is not None:
-            own = {
-                "color": style.GREEN,
-                "linewidth": 2.2,
-                "linestyle": "--",
-                "label": "model's line",
-            }
+            own = bold | {"color": style.GREEN, "linestyle": "--", "label": "model's line"}
             self.model_ = draw_line(ax, Hyperplane(*self.model), seen, **own)
         ax.set_title(self._title)
         style.legend_below(ax, 2)
         zero = np.count_nonzero(~self.coef[earlier].any(axis=1))
-        outside = len(earlier) - len(self.lines_.get_segments()) - zero
+        outside = len(earlier) - len(inside) - zero
         planar.write_messages(
             ax,
             len(self.X),
@@ -197,20 +228,6 @@ class PerceptronPathDisplay(style.Display):
             "no line where w = 0" if zero else "",
             f"{outside} outside" if outside else "",
         )
-        return self._keep_axes(ax)
-
-    def _plot_panels(self, chosen: Rows) -> Self:
-        axes = style.small_multiples(len(chosen), (2.0, 2.0), (0.3, 0.7))
-        axes.flat[0].figure.suptitle(self._title, fontsize=10)
-        self.points_, self.lines_, self.last_, self.model_ = [], [], None, None
-        for ax, k in zip(axes.flat, chosen, strict=False):
-            self.points_ += self._draw_points(ax, size=7.0, longest=14)
-            self.lines_ += [a for a in self._draw_moment(ax, int(k)) if hasattr(a, "get_xdata")]
-            ax.title.set_fontsize(8)
-        rings = "" if self.examples is None else "ring: the last mistake"
-        messages = "; ".join(planar.sampling_messages(len(self.X), rings))
-        style.legend_under(axes, self.points_[:2]).set_title(messages, {"size": 7})
-        return self._keep_axes(axes)
 
     def _draw_moment(self, ax: Any, k: int) -> list[Any]:
         """Draw the line of one record and the mistake that led to it, with a title."""
@@ -222,10 +239,6 @@ class PerceptronPathDisplay(style.Display):
         place = None if self.examples is None else self.examples[k]
         circle = None if place is None or np.isnan(place).any() else planar.draw_rings(ax, place)
         return [artist for artist in (line, circle) if artist is not None]
-
-    def _draw_points(self, ax: Any, **options: Any) -> list[Any]:
-        data = Planar(self.X, self.y, self.classes, self.feature_names)
-        return planar.draw_points(ax, data, self._window, **options)
 
     def _plane(self, k: int) -> Hyperplane:
         return Hyperplane(self.coef[k], self.intercept[k])
@@ -239,37 +252,31 @@ class PerceptronPathDisplay(style.Display):
         return planar.window(self.X, share=0.15)
 
 
-def _draw_faded(ax: Any, planes: list[Hyperplane], seen: Window) -> Any:
-    """Draw thin lines, the first ones faint, and return their collection."""
-    from matplotlib.collections import LineCollection
-    from matplotlib.colors import to_rgba
-
-    ends = {k: planar.segment(plane, seen) for k, plane in enumerate(planes)}
-    inside = {k: both for k, both in ends.items() if both is not None}
-    colours = [to_rgba(foreground(ax), 0.12 + 0.5 * k / len(planes)) for k in inside]
-    lines = LineCollection(list(inside.values()), colors=colours, linewidths=0.8)
-    if inside:
-        ax.plot([], [], color=foreground(ax), alpha=0.4, linewidth=0.8, label="earlier lines")
-    ax.add_collection(lines, autolim=False)
-    return lines
-
-
-# --------------------------------------------------------------------------- the lines of a run
-
-
 def _read_run(estimator: Any, every: str) -> dict[str, Any]:
     """Return the lines of a fitted perceptron, from the start on, by update or by epoch."""
+    if every not in ("update", "epoch"):
+        raise ValueError(f"every must be 'update' or 'epoch', got {every!r}")
     trace = read_trace(estimator)
+    n = len(trace.row)
+    rows = moments = np.arange(n + 1)
+    examples: Floats | None = np.vstack([np.full((1, 2), np.nan), moved_rows(trace)])
+    if every == "epoch":
+        ends = np.cumsum([0.0, *trace.updates])
+        # A row of weight k counts k times, and an interrupted epoch is not counted at all.
+        if ends[-1] != n:
+            raise ValueError(
+                f"every='epoch' needs complete epochs and rows of weight 1, but the epochs count "
+                f"{ends[-1]:g} updates and the trace has {n}: use every='update'"
+            )
+        rows, moments, examples = ends.astype(np.intp), np.arange(len(ends)), None
     coef, intercept = trace.coef[:, 0], trace.intercept[:, 0]
-    rows = _record_rows(trace, every)
     model = np.asarray(estimator.coef_[0]), float(estimator.intercept_[0])
     same = np.allclose([*model[0], model[1]], [*coef[-1], intercept[-1]], rtol=1e-9, atol=0.0)
-    by_update = every == "update"
     return {
         "coef": coef[rows],
         "intercept": intercept[rows],
-        "moments": rows if by_update else np.arange(len(rows)),
-        "examples": np.vstack([np.full((1, 2), np.nan), moved_rows(trace)]) if by_update else None,
+        "moments": moments,
+        "examples": examples,
         "model": None if same else model,
     }
 
@@ -277,75 +284,3 @@ def _read_run(estimator: Any, every: str) -> dict[str, Any]:
 def _pick_evenly(n: int, most: int) -> Rows:
     """Return at most this many of n moments, evenly spaced, the last one included."""
     return np.unique(np.linspace(n - 1, 0, min(n, most)).round().astype(np.intp))
-
-
-def _record_rows(trace: Any, every: str) -> Rows:
-    """Return which vectors of a trace to take; 0 is the start."""
-    n = len(trace.row)
-    if every == "update":
-        return np.arange(n + 1)
-    if every != "epoch":
-        raise ValueError(f"every must be 'update' or 'epoch', got {every!r}")
-    ends = np.cumsum([0.0, *trace.updates])
-    # A row of weight k counts k times, and an interrupted epoch is not counted at all.
-    if ends[-1] != n:
-        raise ValueError(
-            f"every='epoch' needs complete epochs and rows of weight 1, but the epochs count "
-            f"{ends[-1]:g} updates and the trace has {n}: use every='update'"
-        )
-    return ends.astype(np.intp)
-
-
-# ------------------------------------------------------------------------------------------ films
-
-# matplotlib's own page loads its icons from the network, so this one has words on its buttons.
-_PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Perceptron, frame by frame</title>
-<style>
-  body {{ font: 15px sans-serif; max-width: 46rem; margin: 1rem auto; padding: 0 1rem;
-         color-scheme: light dark }}
-  img {{ width: 100% }} input {{ width: 100% }} button {{ font: inherit; padding: .3em 1em }}
-</style>
-<img id="picture" alt="The line at this moment of the run" src="{first}">
-<input id="moment" type="range" min="0" max="{last}" value="0" aria-label="Frame">
-<button id="play" type="button">Play</button>
-<script>
-  const frames = [{frames}];
-  const [picture, moment, play] =
-    ["picture", "moment", "play"].map(name => document.getElementById(name));
-  let timer = null;
-  const show = () => {{ picture.src = frames[moment.value]; }};
-  const stop = () => {{ clearInterval(timer); timer = null; play.textContent = "Play"; }};
-  const next = () => {{
-    if (+moment.value === frames.length - 1) return stop();
-    moment.value = +moment.value + 1; show();
-  }};
-  moment.oninput = () => {{ stop(); show(); }};
-  play.onclick = () => {{
-    if (timer) return stop();
-    if (+moment.value === frames.length - 1) {{ moment.value = 0; show(); }}
-    play.textContent = "Pause"; timer = setInterval(next, {pause});
-  }};
-</script>
-</html>
-"""
-
-
-def _make_page(frames: list[bytes], pause: float) -> str:
-    inside = [f"data:image/png;base64,{b64encode(frame).decode()}" for frame in frames]
-    return _PAGE.format(
-        first=inside[0],
-        last=len(frames) - 1,
-        frames=",".join(f'"{frame}"' for frame in inside),
-        pause=round(pause),
-    )
-
-
-def _write_gif(frames: Iterator[bytes], n: int, path: Path, pause: float) -> None:
-    from PIL import Image
-
-    images = (Image.open(BytesIO(frame)).convert("RGB").quantize() for frame in frames)
-    # The last frame stays longer, to show where the loop ends.
-    durations = [pause] * (n - 1) + [max(pause, 2000.0)]
-    next(images).save(path, save_all=True, append_images=images, duration=durations, loop=0)

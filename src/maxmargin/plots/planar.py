@@ -73,9 +73,6 @@ def signs(y: npt.NDArray[Any], classes: Any) -> Floats:
     return np.where(y == classes[1], 1.0, np.where(y == classes[0], -1.0, 0.0))
 
 
-# ------------------------------------------------------------------------------ columns of tables
-
-
 def column_number(X: Any, feature: Any) -> int:
     """Return the number of a column of a table, which may be given by its name."""
     known: list[Any] = list(X.columns) if hasattr(X, "columns") else []
@@ -94,21 +91,18 @@ def columns(X: Any, chosen: Sequence[int]) -> Floats:
     """Return some columns of an array, a sparse matrix or a frame, as dense numbers."""
     if sp.issparse(X):
         return np.asarray(X.tocsc()[:, chosen].toarray(), dtype=np.float64)
-    values = X.iloc[:, chosen] if hasattr(X, "iloc") else X[:, chosen]
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as wrong:
-        if len(chosen) > 1:
-            for k in chosen:  # to name the column that is not numeric
-                columns(X, [k])
-        name = style.column_names(X, X.shape[1])[chosen[0]]
-        raise ValueError(
-            f"column {name!r:.60} of X does not hold numbers, so it cannot be drawn: choose "
-            "numeric features only, or view='margin' of a MarginDisplay"
-        ) from wrong
-
-
-# ------------------------------------------------------------------------------ windows and lines
+    found = np.empty((X.shape[0], len(chosen)))
+    for place, k in enumerate(chosen):
+        values = X.iloc[:, k] if hasattr(X, "iloc") else X[:, k]
+        try:
+            found[:, place] = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError) as wrong:
+            raise ValueError(
+                f"column {style.column_names(X, X.shape[1])[k]!r:.60} of X does not hold numbers, "
+                "so it cannot be drawn: choose numeric features only, or view='margin' of a "
+                "MarginDisplay"
+            ) from wrong
+    return found
 
 
 def pad(points: Floats, share: float = 0.08) -> tuple[Floats, Floats]:
@@ -143,12 +137,14 @@ def segment(plane: Hyperplane, seen: Window) -> Floats | None:
     if plane.norm == 0:
         return None
     foot, along = _foot(plane, seen)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        steps = np.stack([(seen.low - foot) / along, (seen.high - foot) / along])
-    for axis in np.flatnonzero(along == 0):
-        inside = seen.low[axis] <= foot[axis] <= seen.high[axis]
-        steps[:, axis] = (-np.inf, np.inf) if inside else np.nan
-    start, end = steps.min(axis=0).max(), steps.max(axis=0).min()
+    start, end = -np.inf, np.inf
+    for axis in (0, 1):
+        sides = np.array([seen.low[axis], seen.high[axis]]) - foot[axis]
+        if along[axis] != 0:
+            first, last = sorted(sides / along[axis])
+            start, end = max(start, first), min(end, last)
+        elif sides[0] > 0 or sides[1] < 0:
+            return None
     return foot + np.outer([start, end], along) if start < end else None
 
 
@@ -172,15 +168,13 @@ def hull_corners(points: Floats) -> style.Rows:
         return np.unique([np.argmin(along), np.argmax(along)])
 
 
-# ---------------------------------------------------------------------------------------- drawing
-
-
 def draw_points(
-    ax: Any, data: Planar, seen: Window, size: float = 14.0, longest: int = 28
+    ax: Any, data: Any, seen: Window, size: float = 14.0, longest: int = 28
 ) -> list[Any]:
-    """Draw the points by class, or a sample of them, and set limits and axis labels.
+    """Draw points by class, or a sample of them, and set limits and axis labels.
 
-    ``longest`` is the number of characters that fit beside the axes.
+    The data have the attributes of ``Planar``; ``longest`` is the number of characters that fit
+    beside the axes.
     """
     shown = style.thin(len(data.X))
     artists = style.scatter(ax, data.X[shown], data.y[shown], data.classes.tolist(), size=size)
@@ -227,17 +221,12 @@ def draw_contours(ax: Any, grid: Grid, levels: Sequence[float] = (-1.0, 0.0, 1.0
     inside = [level for level in levels if f.min() < level < f.max()]
     if not inside:
         return None
-    lines = {level: level_style(ax, level) for level in inside}
-    contours = ax.contour(
-        *grid,
-        levels=inside,
-        colors=foreground(ax),
-        linestyles=[line["linestyle"] for line in lines.values()],
-        linewidths=[line["linewidth"] for line in lines.values()],
-    )
+    lines = [level_style(ax, level) for level in inside]
+    styles = {f"{key}s": [line[key] for line in lines] for key in ("linestyle", "linewidth")}
+    contours = ax.contour(*grid, levels=inside, colors=foreground(ax), **styles)
     # Contours have no legend entries of their own; both margins are one entry.
-    for label, level in {"f = ±1" if level else "f = 0": level for level in inside}.items():
-        ax.plot([], [], label=label, **lines[level])
+    for level in sorted({abs(level) for level in inside}, reverse=True):
+        ax.plot([], [], label="f = ±1" if level else "f = 0", **level_style(ax, level))
     return contours
 
 

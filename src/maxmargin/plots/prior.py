@@ -77,21 +77,30 @@ class PriorSamplesDisplay(style.Display):
         ax : axes, array of axes or None, default=None
             One for each kernel; None: a new figure.
         """
-        x = _check_x(np.linspace(-3.0, 3.0, 200) if x is None else x)
+        x = np.asarray(np.linspace(-3.0, 3.0, 200) if x is None else x, dtype=np.float64)
+        if x.size != len(np.atleast_1d(x)) or x.size < 2 or not np.isfinite(x).all():
+            raise ValueError(
+                f"x must be two or more finite numbers, got shape {x.shape}: functions of one "
+                "variable are drawn."
+            )
+        x = np.sort(x.ravel())
         rows = x[:, None]
-        names, kernels = _name_kernels(kernels)
-        settled = [as_kernel(kernel).resolved(rows) for kernel in kernels]
+        if isinstance(kernels, Mapping):
+            names, members = list(map(str, kernels)), list(kernels.values())
+        else:
+            members = list(kernels) if isinstance(kernels, list | tuple) else [kernels]
+            names = list(map(style.kernel_name, members))
+        if not members:
+            raise ValueError(f"kernels={kernels!r} is empty: give at least one kernel.")
+        settled = [as_kernel(kernel).resolved(rows) for kernel in members]
         samples = [sample_prior(kernel, rows, n_samples, random_state) for kernel in settled]
         deviations = [np.sqrt(np.maximum(kernel.diag(rows), 0.0)) for kernel in settled]
         return cls(x, samples, deviations, names).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw a panel for each kernel, on the given axes or in a new figure for None."""
-        count = len(self.names)
-        if ax is None:
-            axes = style.small_multiples(count, (2.9, 2.3), (0.6, 0.5)).ravel()[:count]
-        else:
-            axes = style.check_panels(ax, 1, count).ravel()
+    def _axes(self, ax: Any) -> Any:
+        return style.small_multiples(len(self.names), (2.9, 2.3), (0.6, 0.5), ax)
+
+    def _draw(self, axes: Any) -> None:
         self.lines_, self.bands_ = [], []
         for panel, draws, sd, name in zip(
             axes, self.samples, self.deviations, self.names, strict=True
@@ -109,28 +118,3 @@ class PriorSamplesDisplay(style.Display):
             panel.set(xlabel="x", ylabel="f(x)", xlim=(self.x[0], self.x[-1]))
             panel.set_title(style.text(name))
         style.legend_under(axes, [curves[0], mean, self.bands_[-1]])
-        return self._keep_axes(axes)
-
-
-def _name_kernels(kernels: Any) -> tuple[list[str], list[Any]]:
-    """Return the titles and the kernels, whether one or several are given."""
-    if isinstance(kernels, Mapping):
-        names, members = list(map(str, kernels)), list(kernels.values())
-    else:
-        members = list(kernels) if isinstance(kernels, list | tuple) else [kernels]
-        names = [style.kernel_name(one) for one in members]
-    if not members:
-        raise ValueError(f"kernels={kernels!r} is empty: give at least one kernel.")
-    return names, members
-
-
-def _check_x(x: Any) -> Floats:
-    values = np.asarray(x, dtype=np.float64)
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all():
-        raise ValueError(
-            f"x must be two or more finite numbers, got shape {values.shape}: functions of one "
-            "variable are drawn."
-        )
-    return np.sort(values)

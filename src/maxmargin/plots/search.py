@@ -82,6 +82,7 @@ class SearchDisplay(style.Display):
     abandoned: Any = None
     held: Mapping[str, Any] | None = None
     metric: str = "score"
+    _size = (4.6, 4.0)
 
     @classmethod
     def from_estimator(
@@ -114,16 +115,15 @@ class SearchDisplay(style.Display):
             )
         return cls(**_tabulate(found, x, y), metric=found.metric).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the map or the curve on the given axes, or in a new figure for None."""
+    def _draw(self, ax: Any) -> None:
         scores = np.asarray(self.scores, dtype=np.float64)
-        shape = tuple(len(values) for _, values in self._axes())
+        values = [self.x_values] if self.y is None else [self.y_values, self.x_values]
+        shape = tuple(map(len, values))
         if scores.shape != shape:
             raise ValueError(
                 f"scores has shape {scores.shape}, but the values of the parameters make {shape}."
             )
         abandoned = np.zeros(shape, bool) if self.abandoned is None else np.asarray(self.abandoned)
-        ax = style.new_axes(ax, (4.6, 4.0))
         if self.y is None:
             self._draw_curve(ax, scores, abandoned)
         else:
@@ -133,16 +133,14 @@ class SearchDisplay(style.Display):
             fixed = ", ".join(_format_parameter(*held) for held in self.held.items())
             style.note(ax, f"with {text(fixed, 60)}")
         style.legend_below(ax, columns=1)
-        return self._keep_axes(ax)
 
     def _draw_map(self, ax: Any, scores: Floats, abandoned: Any) -> None:
         from matplotlib.patches import Rectangle
         from matplotlib.patheffects import withStroke
 
         rows, columns = scores.shape
-        self.image_ = ax.pcolormesh(
-            np.arange(columns), np.arange(rows), np.ma.masked_invalid(scores), shading="nearest"
-        )
+        found = np.ma.masked_invalid(scores)
+        self.image_ = ax.pcolormesh(np.arange(columns), np.arange(rows), found, shading="nearest")
         ax.figure.colorbar(self.image_, ax=ax, pad=0.02, label=f"mean {text(self.metric)}")
         # Black with a white rim is visible on every colour of the map and on any background.
         cell = Rectangle((self.best[1] - 0.5, self.best[0] - 0.5), 1, 1, fill=False, linewidth=1.8)
@@ -151,8 +149,16 @@ class SearchDisplay(style.Display):
         self.best_ = ax.add_patch(cell)
         self.abandoned_ = _hatch(ax, abandoned, "////", _ABANDONED)
         _hatch(ax, np.isnan(scores) & ~abandoned, "..", "no score")
-        small = rows <= _WRITTEN[0] and columns <= _WRITTEN[1]
-        self.texts_ = _write_scores(ax, self.image_, scores) if small else []
+        self.texts_ = []
+        if rows <= _WRITTEN[0] and columns <= _WRITTEN[1]:
+            options = {"ha": "center", "va": "center", "fontsize": 7 if columns <= 6 else 6}
+            for row, column in np.argwhere(np.isfinite(scores)):
+                score = scores[row, column]
+                dark = style.is_dark(self.image_.cmap(self.image_.norm(score))[:3])
+                number = f"{score:.2f}" if abs(score) < 10 else f"{score:.3g}"
+                self.texts_.append(
+                    ax.text(column, row, number, color="w" if dark else "k", **options)
+                )
         _name_ticks(ax.xaxis, self.x, self.x_values)
         _name_ticks(ax.yaxis, str(self.y), self.y_values)
 
@@ -181,16 +187,10 @@ class SearchDisplay(style.Display):
         if len(at) > 1 and at.min() > 0 and at.max() > 10 * at.min():
             ax.set_xscale("log")
 
-    def _axes(self) -> list[tuple[str, Any]]:
-        """Return the parameters with their values, in the order of the axes of ``scores``."""
-        x = (self.x, self.x_values)
-        return [x] if self.y is None else [(self.y, self.y_values), x]
-
     def _best_label(self, scores: Floats) -> str:
-        where = [
-            _format_parameter(name, values[k])
-            for (name, values), k in zip(self._axes(), self.best, strict=True)
-        ][::-1]
+        where = [_format_parameter(self.x, self.x_values[self.best[-1]])]
+        if self.y is not None:
+            where.append(_format_parameter(self.y, self.y_values[self.best[0]]))
         line = ", ".join(where)
         if len(line) >= 30:  # a legend wider than the axes would shrink them
             line = "\n".join(where)
@@ -272,13 +272,13 @@ def _tabulate(found: Candidates, x: str | None, y: str | None) -> dict[str, Any]
     distinct = {name: _distinct(list(grid.values()), name) for name in best}
     x, y = _choose_axes(distinct, x, y)
     drawn = [name for name in (y, x) if name is not None]
-    places = [{_key(value): k for k, value in enumerate(distinct[name])} for name in drawn]
+    keys = {name: [_key(value) for value in distinct[name]] for name in drawn}
     others = [name for name in best if name not in drawn]
 
     def cell(one: dict[str, Any]) -> tuple[int, ...]:
-        return tuple(at[_key(one[name])] for at, name in zip(places, drawn, strict=True))
+        return tuple(keys[name].index(_key(one[name])) for name in drawn)
 
-    shape = tuple(map(len, places))
+    shape = tuple(map(len, keys.values()))
     scores, deviations = np.full(shape, np.nan), np.full(shape, np.nan)
     abandoned = np.zeros(shape, dtype=bool)
     for k, one in grid.items():
@@ -336,18 +336,6 @@ def _hatch(ax: Any, cells: Any, hatch: str, label: str) -> Any:
     )
     shape.set(hatch=hatch, label=label)
     return ax.add_collection(shape)
-
-
-def _write_scores(ax: Any, image: Any, scores: Floats) -> list[Any]:
-    """Write the scores into the cells, dark on light colours and light on dark ones."""
-    options = {"ha": "center", "va": "center", "fontsize": 7 if scores.shape[1] <= 6 else 6}
-    texts = []
-    for (row, column), score in np.ndenumerate(scores):
-        if np.isfinite(score):
-            dark = style.is_dark(image.cmap(image.norm(score))[:3])
-            number = f"{score:.2f}" if abs(score) < 10 else f"{score:.3g}"
-            texts.append(ax.text(column, row, number, color="w" if dark else "k", **options))
-    return texts
 
 
 def _name_ticks(axis: Any, name: str, values: Any) -> None:

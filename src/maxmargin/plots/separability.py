@@ -14,12 +14,13 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxmargin._typing import Floats
 from maxmargin.geometry import Hyperplane
-from maxmargin.geometry.inputs import check_rows, is_sparse
+from maxmargin.geometry.inputs import check_rows
 from maxmargin.plots import planar, style
-from maxmargin.plots.planar import Window, hull_corners
+from maxmargin.plots.planar import hull_corners
 from maxmargin.plots.style import colour, foreground
 from maxmargin.separability import separate
 from maxmargin.validation.data import check_labels
@@ -88,6 +89,7 @@ class SeparabilityDisplay(style.Display):
     weights: Any = ()
     common: Any = None
     names: tuple[str, str] = ("x₁", "x₂")
+    _size = (4.6, 4.4)
 
     @classmethod
     def from_data(
@@ -126,15 +128,18 @@ class SeparabilityDisplay(style.Display):
             found = separate(rows, labels, max_time=max_time)
         return cls(**_project(rows, labels, names, found)).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the rows and the proof on the given axes, or in a new figure for None."""
+    def _draw(self, ax: Any) -> None:
         points, labels = np.asarray(self.points, dtype=np.float64), np.asarray(self.y)
-        ax = style.new_axes(ax, (4.6, 4.4))
         seen = planar.window(points, equal=True)
         self.line_ = self.band_ = self.common_ = self.carriers_ = None
         self.hulls_: list[Any] = []
         if self.plane is not None:
-            carriers = self._draw_plane(ax, points, seen)
+            line = {"color": foreground(ax), "linewidth": 1.4, "label": "separating plane"}
+            self.line_ = planar.draw_line(ax, self.plane, seen, **line)
+            band = {"color": foreground(ax), "alpha": 0.12, "label": "margin"}
+            self.band_ = planar.draw_band(ax, self.plane, self.margin, seen, **band)
+            near = self.plane.absolute_distance(points) <= (1 + _NEAR) * self.margin
+            carriers = np.flatnonzero(near)
         else:
             carriers = np.asarray(self.rows, dtype=np.intp)
             self._draw_hulls(ax, points, labels, carriers)
@@ -143,20 +148,20 @@ class SeparabilityDisplay(style.Display):
         if len(carriers):
             name = "nearest rows" if self.separable else "rows that make it"
             self.carriers_ = planar.draw_rings(ax, points[carriers], zorder=4, label=name)
-        self._dress(ax, seen)
+        flat = not points[:, 1].any()  # one column, drawn along a line
+        planar.show_window(ax, seen._replace(equal=seen.equal and not flat))
+        style.label_axes(ax, self.names)
+        if flat:
+            ax.set_yticks([])
+        titles = {
+            True: f"Separable, with margin {self.margin:.3g}",
+            False: "Not separable: the convex hulls meet",
+            None: "Whether the hulls meet is undecided",
+        }
+        ax.set_title(titles[self.separable])
+        style.legend_below(ax, columns=2)
         planar.write_messages(ax, len(points))
         style.settle(ax.figure)
-        return self._keep_axes(ax)
-
-    def _draw_plane(self, ax: Any, points: Floats, seen: Window) -> Any:
-        """Draw the plane and its margins; return which points touch them."""
-        plane, black = self.plane, foreground(ax)
-        assert plane is not None
-        line = {"color": black, "linewidth": 1.4, "label": "separating plane"}
-        self.line_ = planar.draw_line(ax, plane, seen, **line)
-        filled = {"color": black, "alpha": 0.12, "label": "margin"}
-        self.band_ = planar.draw_band(ax, plane, self.margin, seen, **filled)
-        return np.flatnonzero(plane.absolute_distance(points) <= (1 + _NEAR) * self.margin)
 
     def _draw_hulls(self, ax: Any, points: Floats, labels: Any, carriers: Any) -> None:
         for k, label in enumerate(self.classes):
@@ -173,20 +178,6 @@ class SeparabilityDisplay(style.Display):
             star = {"s": 110, "marker": "*", "color": foreground(ax), "zorder": 5}
             self.common_ = ax.scatter(*self.common, label="common point", **star)
 
-    def _dress(self, ax: Any, seen: Window) -> None:
-        flat = not np.any(np.asarray(self.points)[:, 1])  # one column, drawn along a line
-        planar.show_window(ax, seen._replace(equal=seen.equal and not flat))
-        style.label_axes(ax, self.names)
-        if flat:
-            ax.set_yticks([])
-        if self.separable:
-            ax.set_title(f"Separable, with margin {self.margin:.3g}")
-        elif self.separable is None:
-            ax.set_title("Whether the hulls meet is undecided")
-        else:
-            ax.set_title("Not separable: the convex hulls meet")
-        style.legend_below(ax, columns=2)
-
 
 def _choose_pair(X: Any, y: Any, pair: Any) -> tuple[Any, Any]:
     """Return the rows and labels of two classes."""
@@ -199,27 +190,26 @@ def _choose_pair(X: Any, y: Any, pair: Any) -> tuple[Any, Any]:
 
 def _project(X: Any, y: Any, names: list[str], found: Any) -> dict[str, Any]:
     """Return the data of the display: the answer of ``separate``, in the plane that is drawn."""
-    d = X.shape[1]
+    d, witness = X.shape[1], found.witness
     answer = {"y": y, "classes": found.classes, "separable": found.separable}
     if found.separable:
         answer["margin"] = found.margin
-    if d > 2 and not found.separable:
-        raise ValueError(
-            f"X has {d} columns, and no plane separates the classes: a picture of their hulls "
-            "needs 1 or 2 columns, as projections of hulls may meet where the hulls do not."
-        )
     if d > 2:
+        if not found.separable:
+            raise ValueError(
+                f"X has {d} columns, and no plane separates the classes: a picture of their hulls "
+                "needs 1 or 2 columns, as projections of hulls may meet where the hulls do not."
+            )
         plane = Hyperplane([1.0, 0.0], 0.0)
-        return {**answer, "points": _edge_on(X, found.witness), "plane": plane, "names": _EDGE_ON}
-    dense = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+        return answer | {"points": _edge_on(X, witness), "plane": plane, "names": _EDGE_ON}
+    dense = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
     flat = np.zeros((len(dense), 2 - d))  # one column is drawn along a line
     answer |= {"points": np.hstack([dense, flat]), "names": (*names, " ")[:2]}
-    witness = found.witness
     if found.separable:
         answer["plane"] = Hyperplane(np.append(witness.w, flat[0]), witness.b)
     elif found.separable is not None:
-        answer |= {"rows": witness.rows, "weights": witness.weights}
-        answer["common"] = np.append(witness.point, flat[0])
+        common = np.append(witness.point, flat[0])
+        answer |= {"rows": witness.rows, "weights": witness.weights, "common": common}
     return answer
 
 

@@ -87,6 +87,7 @@ class SeparatorsDisplay(style.Display):
     bands: bool = False
     asked: int | None = None
     feature_names: tuple[str, str] = ("x₁", "x₂")
+    _size = (4.6, 5.0)
 
     @classmethod
     def from_data(
@@ -127,12 +128,23 @@ class SeparatorsDisplay(style.Display):
         if n_lines < 1:
             raise ValueError(f"n_lines must be 1 or more, got {n_lines!r}")
         data = planar.check_planar(X, y)
-        central = _central_line(data)
+        try:
+            model = HardMarginSVC().fit(data.X, data.y)
+        except NotSeparableError as error:
+            raise NotSeparableError(
+                f"{error} There is no separator to draw; mm.separate(X, y) gives the points that "
+                "prove it.",
+                error.witness,
+            ) from error
+        central = Hyperplane(model.coef_[0], float(model.intercept_[0]))
         lines = _perceptron_lines(data, n_lines, random_state)
+        place = query
         if isinstance(query, str) and query == "auto":
             place = _disputed_point([*lines, central], data.X, window(data.X, equal=True))
-        else:
-            place = None if query is None else _check_point(query)
+        elif query is not None:
+            place = np.ravel(query).astype(np.float64) if np.size(query) == 2 else np.empty(0)
+            if len(place) != 2 or not np.isfinite(place).all():
+                raise ValueError(f"query must be 'auto', None or two finite numbers, got {query!r}")
         return cls(
             coef=np.array([line.w for line in lines]).reshape(-1, 2),
             intercept=np.array([line.b for line in lines]),
@@ -162,15 +174,13 @@ class SeparatorsDisplay(style.Display):
         votes = [line.predict([self.query])[0] for line in lines]
         return votes.count(-1), votes.count(1)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw on the given axes, or on new ones for None."""
-        ax = style.new_axes(ax, (4.6, 5.0))
+    def _draw(self, ax: Any) -> None:
         seen = window(self.X if self.query is None else np.vstack([self.X, self.query]), equal=True)
         central = Hyperplane(*self.central)
-        lines = {**dict(enumerate(self._lines)), _CENTRAL: central}
-        margins = {**dict(enumerate(self.margins)), _CENTRAL: self.central_margin}
+        lines = dict(enumerate(self._lines)) | {_CENTRAL: central}
+        margins = dict(enumerate(self.margins)) | {_CENTRAL: self.central_margin}
         styles = _line_styles(margins, self.bands, foreground(ax))
-        planar.draw_points(ax, Planar(self.X, self.y, self.classes, self.feature_names), seen)
+        planar.draw_points(ax, self, seen)
         self.bands_ = {
             k: planar.draw_band(ax, lines[k], margins[k], seen, color=line["color"], **_BAND)
             for k, line in styles.items()
@@ -189,9 +199,17 @@ class SeparatorsDisplay(style.Display):
             self.query_ = ax.scatter(*np.asarray(self.query), **star)
         ax.set_title("Many separators, one widest band" if self.bands else "Many lines separate")
         style.legend_below(ax, 2)
-        planar.write_messages(ax, len(self.X), *self._messages(seen))
+        lost = (self.asked or 0) - len(self.coef)
+        first, second = (style.text(label, 10) for label in self.classes)
+        vote = f"query: {self.votes[0]} lines say {first}, {self.votes[1]} say {second}"
+        planar.write_messages(
+            ax,
+            len(self.X),
+            f"{lost} perceptrons gave up" if lost > 0 else "",
+            "" if seen.equal else "scales differ: widths mislead",
+            "" if self.query is None else vote,
+        )
         style.settle(ax.figure)
-        return self._keep_axes(ax)
 
     @property
     def _lines(self) -> list[Hyperplane]:
@@ -203,36 +221,6 @@ class SeparatorsDisplay(style.Display):
 
     def _margin(self, line: Hyperplane) -> float:
         return float(line.geometric_margin(self.X, self._signs).min())
-
-    def _messages(self, seen: Window) -> list[str]:
-        first, second = (style.text(label, 10) for label in self.classes)
-        vote = f"query: {self.votes[0]} lines say {first}, {self.votes[1]} say {second}"
-        lost = (self.asked or 0) - len(self.coef)
-        return [
-            f"{lost} perceptrons gave up" if lost > 0 else "",
-            "" if seen.equal else "scales differ: widths mislead",
-            "" if self.query is None else vote,
-        ]
-
-
-def _check_point(query: Any) -> Floats:
-    point = np.asarray(query, dtype=np.float64) if not isinstance(query, str) else np.empty(0)
-    if point.shape != (2,) or not np.isfinite(point).all():
-        raise ValueError(f"query must be 'auto', None or two finite numbers, got {query!r}")
-    return point
-
-
-def _central_line(data: Planar) -> Hyperplane:
-    """Return the line of largest margin, with min y f = 1."""
-    try:
-        model = HardMarginSVC().fit(data.X, data.y)
-    except NotSeparableError as error:
-        raise NotSeparableError(
-            f"{error} There is no separator to draw; mm.separate(X, y) gives the points that "
-            "prove it.",
-            error.witness,
-        ) from error
-    return Hyperplane(model.coef_[0], float(model.intercept_[0]))
 
 
 def _perceptron_lines(data: Planar, count: int, random_state: Any) -> list[Hyperplane]:

@@ -32,37 +32,19 @@ _LEGEND_WIDTH = 0.95  # largest share of the figure's width that a legend may ta
 _MOST_ENTRIES = 12  # in a legend below several panels: with more it would be larger than they are
 _LAYOUT_ROUNDS = 12  # at most
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-_DARK = {
-    "figure.facecolor": "#15181c",
-    "axes.facecolor": "#15181c",
-    "savefig.facecolor": "#15181c",
-    "text.color": "#e8e8e8",
-    "axes.labelcolor": "#e8e8e8",
-    "axes.edgecolor": "#9aa0a6",
-    "axes.titlecolor": "#e8e8e8",
-    "xtick.color": "#c8ccd0",
-    "ytick.color": "#c8ccd0",
-    "grid.color": "#3a4046",
-}
-_COMMON = {
-    "font.size": 9.0,
-    "axes.titlesize": 10.0,
-    "axes.labelsize": 9.0,
-    "legend.fontsize": 8.0,
-    "xtick.labelsize": 8.0,
-    "ytick.labelsize": 8.0,
-}
 
 
 class Display:
     """The data of a figure, and how to draw it.
 
     Displays are dataclasses: their fields are what is drawn, and ``plot`` adds the artists, under
-    names that end in an underscore; ``ax_`` and ``figure_`` are where they were drawn.
+    names that end in an underscore; ``ax_`` and ``figure_`` are where they were drawn. Subclasses
+    define ``_draw``; those with several panels define ``_axes``, too.
     """
 
     ax_: Any
     figure_: Any
+    _size = (4.6, 3.8)  # inches of a new figure with one panel
 
     def plot(self, ax: Any = None) -> Self:
         """Draw, keep ``ax_`` and ``figure_``, and return the display.
@@ -73,7 +55,16 @@ class Display:
             Where to draw: an array, counted row by row, if the display has several panels. None:
             in a new figure.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not define plot")
+        axes = self._axes(ax)
+        figure = np.ravel(axes)[0].figure
+        try:
+            self._draw(axes)
+        except Exception:
+            if ax is None:  # otherwise a notebook would show an empty figure
+                pyplot().close(figure)
+            raise
+        self.ax_, self.figure_ = axes, figure
+        return self
 
     def save(self, path: str | Path, dpi: float = 150.0) -> Path:
         """Write the whole figure to a file, drawing it first if necessary; return the path.
@@ -92,10 +83,12 @@ class Display:
         whole.savefig(path, dpi=dpi)
         return Path(path)
 
-    def _keep_axes(self, ax: Any) -> Self:
-        """Keep where the display was drawn: axes, or an array of axes of one figure."""
-        self.ax_, self.figure_ = ax, np.ravel(ax)[0].figure
-        return self
+    def _axes(self, ax: Any) -> Any:
+        """Return the axes to draw on, or an array of them: those given, or new ones for None."""
+        return new_axes(ax, self._size)
+
+    def _draw(self, axes: Any) -> None:
+        raise NotImplementedError(f"{type(self).__name__} does not define _draw")
 
 
 @contextmanager
@@ -115,7 +108,8 @@ def theme(name: str = "light") -> Iterator[None]:
     """
     if name not in ("light", "dark"):
         raise ValueError(f"theme must be 'light' or 'dark', got {name!r}")
-    with pyplot().rc_context({**_COMMON, **(_DARK if name == "dark" else {})}):
+    styles = ["maxmargin.plots.small", "maxmargin.plots.dark"]
+    with pyplot().style.context(styles if name == "dark" else styles[:1]):
         yield
 
 
@@ -134,7 +128,7 @@ def new_axes(ax: Any = None, size: tuple[float, float] = (4.6, 3.8)) -> Any:
     """Return the given axes, or those of a new figure whose labels do not overlap."""
     if ax is None:
         return grid_of_axes(1, 1, size)[0, 0]
-    if not _is_axes(ax) or ax.name in ("3d", "polar"):
+    if not isinstance(ax, pyplot().Axes) or ax.name in ("3d", "polar"):
         raise TypeError(f"ax must be flat matplotlib axes, or None for new ones: got {ax!r:.60}")
     return ax
 
@@ -145,23 +139,12 @@ def grid_of_axes(rows: int, columns: int, size: tuple[float, float], **options: 
     return figure.subplots(rows, columns, squeeze=False, **options)
 
 
-def _is_axes(ax: Any) -> bool:
-    from matplotlib.axes import Axes
-
-    return isinstance(ax, Axes)
-
-
 def panels(ax: Any, rows: int, columns: int, size: tuple[float, float], **options: Any) -> Any:
     """Return the given array of axes, or one in a new figure; panels are counted row by row."""
     if ax is None:
         return grid_of_axes(rows, columns, size, **options)
-    return check_panels(ax, rows, columns)
-
-
-def check_panels(ax: Any, rows: int, columns: int) -> Any:
-    """Return the given axes as an array, which must have one for each panel."""
-    axes = np.asarray(ax, dtype=object)
-    if axes.size != rows * columns or not all(map(_is_axes, axes.flat)):
+    axes, kind = np.asarray(ax, dtype=object), pyplot().Axes
+    if axes.size != rows * columns or not all(isinstance(one, kind) for one in axes.flat):
         raise ValueError(
             f"ax={ax!r} is not valid: this display has {rows * columns} panels. Give an array of "
             f"that many axes, such as figure.subplots({rows}, {columns}), or None for a new figure."
@@ -169,18 +152,21 @@ def check_panels(ax: Any, rows: int, columns: int) -> Any:
     return axes
 
 
-def small_multiples(count: int, cell: tuple[float, float], extra: tuple[float, float]) -> Any:
-    """Return axes for this many panels in a new figure, at most three in a row.
+def small_multiples(
+    count: int, cell: tuple[float, float], extra: tuple[float, float], ax: Any = None
+) -> Any:
+    """Return the given axes for this many panels, or those of a new figure with three in a row.
 
-    ``cell`` is the size of a panel, ``extra`` that of what surrounds them, in inches. Axes of the
-    array beyond the count are removed from the figure.
+    ``cell`` is the size of a panel, ``extra`` that of what surrounds them, in inches.
     """
+    if ax is not None:
+        return panels(ax, 1, count, cell).ravel()
     columns = min(count, 3)
     rows = -(-count // columns)
     axes = grid_of_axes(rows, columns, (cell[0] * columns + extra[0], cell[1] * rows + extra[1]))
     for ax in axes.flat[count:]:
         ax.remove()
-    return axes
+    return axes.ravel()[:count]
 
 
 def foreground(ax: Any) -> str:

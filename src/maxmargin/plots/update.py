@@ -104,9 +104,25 @@ class UpdateDisplay(style.Display):
         ax : array of k matplotlib Axes, one Axes for one example, or None, default=None
             Where to draw; None makes a figure.
         """
-        weights, examples, signs = _check_examples(w, X, y, b or 0.0)
+        weights, examples, signs = (np.asarray(each, dtype=np.float64) for each in (w, X, y))
+        if weights.shape != (2,) or not np.isfinite(weights).all():
+            raise ValueError(f"w must be two finite weights, got {w!r}")
+        if examples.ndim != 2 or examples.shape[1] != 2 or not np.isfinite(examples).all():
+            raise ValueError(
+                f"X must be finite examples with 2 columns, got shape {examples.shape}; "
+                "write one example as [[x1, x2]]"
+            )
+        if signs.shape != (len(examples),) or not np.isin(signs, (-1, 1)).all() or not len(signs):
+            raise ValueError(f"y must be -1 or +1 for each of {len(examples)} examples, got {y!r}")
         if not (np.isfinite(eta) and eta > 0):
             raise ValueError(f"eta must be a finite number above 0, got {eta!r}")
+        scores = signs * (examples @ weights + (b or 0.0))
+        if scores.max() > 0:
+            k = int(scores.argmax())
+            raise ValueError(
+                f"X[{k}] is no mistake: y f = {scores[k]:g} is above 0, so a perceptron would not "
+                "update; flip its label or choose another"
+            )
         return cls(
             w=np.tile(weights, (len(signs), 1)),
             b=np.full(len(signs), b or 0.0),
@@ -130,10 +146,20 @@ class UpdateDisplay(style.Display):
             Where to draw; None makes a figure.
         """
         trace = read_trace(estimator)
+        n = len(trace.step)
         if updates is None:
-            chosen = _first_updates(trace)
+            had_line = trace.coef[:-1, 0].any(axis=1)
+            firsts = [np.flatnonzero(had_line & (sign * trace.step > 0))[:1] for sign in (1, -1)]
+            chosen = np.concatenate(firsts)
         else:
-            chosen = _check_updates(updates, len(trace.step))
+            chosen = np.atleast_1d(updates).astype(np.intp)
+            if not len(chosen) or chosen.min() < 0 or chosen.max() >= n:
+                raise ValueError(f"updates must be numbers from 0 to {n - 1}, got {updates!r}")
+        if not len(chosen):
+            raise ValueError(
+                "no update in the trace found a line before it; choose one with updates, or start "
+                "the perceptron from other weights (init)"
+            )
         names = getattr(estimator, "feature_names_in_", ("x₁", "x₂"))
         return cls(
             w=trace.coef[chosen, 0],
@@ -144,17 +170,27 @@ class UpdateDisplay(style.Display):
             feature_names=(str(names[0]), str(names[1])),
         ).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw a panel for each update, on the given axes or in a new figure for None."""
-        n = len(self.X)
-        axes = style.panels(ax, 1, n, (3.1 * n + 0.4, 4.6))
+    def _axes(self, ax: Any) -> Any:
+        return style.panels(ax, 1, len(self.X), (3.1 * len(self.X) + 0.4, 4.6))
+
+    def _draw(self, axes: Any) -> None:
+        from matplotlib.lines import Line2D
+
         self.arrows_: list[dict[str, Any]] = []
         self.lines_: list[dict[str, Any]] = []
         self.points_: list[Any] = []
         for k, panel in enumerate(axes.flat):
             self._draw_panel(panel, k)
-        _draw_legend(axes, self.points_)
-        return self._keep_axes(axes)
+        black = foreground(axes.flat[0])
+        shared = [  # arrows and lines look the same in all panels
+            Line2D([], [], color=black, linewidth=3, alpha=_OLD["alpha"], label="w before"),
+            Line2D([], [], color=black, linewidth=3, label="w after"),
+            Line2D([], [], color=GREEN, linewidth=3, label="ηyx, the step"),
+            Line2D([], [], color=black, linewidth=1.2, label="line before", **_OLD),
+            Line2D([], [], color=black, linewidth=1.2, label="line after", **_NEW),
+        ]
+        examples = {point.get_label(): point for point in self.points_}
+        style.legend_under(axes, [*shared, *examples.values()])
 
     def _draw_panel(self, ax: Any, k: int) -> None:
         seen, black = self._window(k), foreground(ax)
@@ -167,10 +203,11 @@ class UpdateDisplay(style.Display):
             "new": planar.draw_line(ax, after, seen, **line, **_NEW),
         }
         self.lines_.append({name: line for name, line in lines.items() if line is not None})
+        arrow = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.012, "zorder": 3}
         arrows = {
-            "old": _draw_arrow(ax, before.w, color=black, alpha=_OLD["alpha"]),
-            "step": _draw_arrow(ax, self.steps[k] * self.X[k], color=GREEN),
-            "new": _draw_arrow(ax, after.w, color=black),
+            "old": ax.quiver(0, 0, *before.w, color=black, alpha=_OLD["alpha"], **arrow),
+            "step": ax.quiver(0, 0, *self.steps[k] * self.X[k], color=GREEN, **arrow),
+            "new": ax.quiver(0, 0, *after.w, color=black, **arrow),
         }
         self.arrows_.append(arrows)
         # From the tip of the old w to that of the new one: the step again, head to tail.
@@ -202,56 +239,12 @@ class UpdateDisplay(style.Display):
         return f"{scores}\nangle of w and x: {angles}"
 
 
-def _draw_legend(axes: Any, points: list[Any]) -> None:
-    """Put one legend below all panels; arrows and lines look the same in each."""
-    from matplotlib.lines import Line2D
-
-    black = foreground(axes.flat[0])
-    lines = [
-        Line2D([], [], color=black, linewidth=3, alpha=_OLD["alpha"], label="w before"),
-        Line2D([], [], color=black, linewidth=3, label="w after"),
-        Line2D([], [], color=GREEN, linewidth=3, label="ηyx, the step"),
-        Line2D([], [], color=black, linewidth=1.2, label="line before", **_OLD),
-        Line2D([], [], color=black, linewidth=1.2, label="line after", **_NEW),
-    ]
-    examples = {point.get_label(): point for point in points}
-    style.legend_under(axes, [*lines, *examples.values()])
-
-
-def _first_updates(trace: Any) -> list[int]:
-    """Return the first update of each sign for which there was a line, the positive one first."""
-    had_line = trace.coef[:-1, 0].any(axis=1)
-    firsts = [np.flatnonzero(had_line & (sign * trace.step > 0))[:1] for sign in (1, -1)]
-    chosen = [int(k) for first in firsts for k in first]
-    if not chosen:
-        raise ValueError(
-            "no update in the trace found a line before it; choose one with updates, or start the "
-            "perceptron from other weights (init)"
-        )
-    return chosen
-
-
-def _check_updates(updates: Any, n: int) -> list[int]:
-    """Return the numbers of updates; refuse those that the trace does not have."""
-    chosen = [int(k) for k in np.atleast_1d(updates)]
-    if not chosen or min(chosen) < 0 or max(chosen) >= n:
-        raise ValueError(f"updates must be numbers from 0 to {n - 1}, got {updates!r}")
-    return chosen
-
-
 def _angle(w: Floats, x: Floats) -> str:
     """Return the angle of two vectors in degrees; a zero vector has none."""
     lengths = np.linalg.norm(w) * np.linalg.norm(x)
     if lengths == 0:
         return "none"
     return f"{np.degrees(np.arccos(np.clip(w @ x / lengths, -1.0, 1.0))):.0f}°"
-
-
-def _draw_arrow(ax: Any, vector: Floats, **options: Any) -> Any:
-    """Draw a vector from the origin."""
-    return ax.quiver(
-        0, 0, *vector, angles="xy", scale_units="xy", scale=1, width=0.012, zorder=3, **options
-    )
 
 
 def _draw_angle(ax: Any, w: Floats, x: Floats, radius: float, **options: Any) -> None:
@@ -262,27 +255,3 @@ def _draw_angle(ax: Any, w: Floats, x: Floats, radius: float, **options: Any) ->
     turn = (np.arctan2(x[1], x[0]) - start + np.pi) % (2 * np.pi) - np.pi
     way = start + np.linspace(0.0, turn, 40)
     ax.plot(radius * np.cos(way), radius * np.sin(way), linewidth=1, **options)
-
-
-def _check_examples(
-    w: npt.ArrayLike, X: npt.ArrayLike, y: npt.ArrayLike, b: float
-) -> tuple[Floats, Floats, Floats]:
-    """Return weights, examples in the plane and labels −1 and +1; all examples must be mistakes."""
-    weights, examples, signs = (np.asarray(each, dtype=np.float64) for each in (w, X, y))
-    if weights.shape != (2,) or not np.isfinite(weights).all():
-        raise ValueError(f"w must be two finite weights, got {w!r}")
-    if examples.ndim != 2 or examples.shape[1] != 2 or not np.isfinite(examples).all():
-        raise ValueError(
-            f"X must be finite examples with 2 columns, got shape {examples.shape}; "
-            "write one example as [[x1, x2]]"
-        )
-    if signs.shape != (len(examples),) or not np.isin(signs, (-1, 1)).all() or not len(signs):
-        raise ValueError(f"y must be -1 or +1 for each of {len(examples)} examples, got {y!r}")
-    scores = signs * (examples @ weights + b)
-    if (scores > 0).any():
-        k = int(np.argmax(scores > 0))
-        raise ValueError(
-            f"X[{k}] is no mistake: y f = {scores[k]:g} is above 0, so a perceptron would not "
-            "update; flip its label or choose another"
-        )
-    return weights, examples, signs

@@ -11,7 +11,7 @@ from maxmargin.problems.rounding import EPS, total
 _BALANCED = 64 * EPS  # of the duals: sums that are off by no more are left as they are
 _AT_BOUND = 1e-9  # duals within this part of the largest of their bound are taken to be there
 _SNAPPED = 1e-12  # of the distance of its bounds, by which a dual may miss one through rounding
-_FLAT = 1e-12  # a slope below this part of all slopes is none: rounding of sums
+_FLAT = 1e-12  # a slope below this part of all slopes is rounding of sums
 
 
 def best_intercept(loss: Loss, scores: Floats, near: float, pull: float = 0.0) -> float:
@@ -20,7 +20,8 @@ def best_intercept(loss: Loss, scores: Floats, near: float, pull: float = 0.0) -
     The sum is convex and piecewise linear or quadratic; its slope is found at the median of the
     points between pieces that are left until none is.
     """
-    tiny = _FLAT * _slope_scale(loss, scores + near)
+    slopes = float(np.abs(losses.best_duals(loss, scores + near)).sum())
+    tiny = _FLAT * max(slopes if np.isfinite(slopes) else 0.0, 1e-300)
     total = _Total(loss, scores, pull)
     left, right = -np.inf, np.inf
     inside = total.kinks
@@ -43,10 +44,13 @@ class _Total:
     def __init__(self, loss: Loss, scores: Floats, pull: float) -> None:
         residual = loss.target - scores
         self.up, self.down = residual - loss.epsilon, residual + loss.epsilon
-        # Where a curved loss meets a bound of its dual its slope is constant again.
-        above, below = self.up - _bend(loss, loss.high), self.down - _bend(loss, loss.low)
-        starts = [self.up[loss.high > 0], self.down[loss.low < 0]]
-        self.kinks = np.concatenate([*starts, above[above < self.up], below[below > self.down]])
+        kinks = [self.up[loss.high > 0], self.down[loss.low < 0]]
+        if loss.quadratic.any():
+            # Where a curved loss meets a bound of its dual its slope is constant again.
+            for begin, bound in ((self.up, loss.high), (self.down, loss.low)):
+                ends = (loss.quadratic > 0) & np.isfinite(bound) & (bound != 0)
+                kinks.append(begin[ends] - loss.quadratic[ends] * bound[ends])
+        self.kinks = np.concatenate(kinks)
         self.loss, self.pull = loss, pull
 
     def slopes(self, b: float) -> tuple[float, float]:
@@ -56,12 +60,6 @@ class _Total:
             self.up, self.down, loss.low, loss.high, loss.quadratic, b
         )
         return float(left) + self.pull, float(right) + self.pull
-
-
-def _bend(loss: Loss, bound: Floats) -> Floats:
-    """Return over what distance a curved loss is quadratic: 0 if it has no curve, or no end."""
-    curve = np.where((loss.quadratic > 0) & np.isfinite(bound), loss.quadratic, 0.0)
-    return np.multiply(curve, bound, out=np.zeros(len(curve)), where=curve > 0)
 
 
 def _middle_of_flat(total: _Total, at: float, tiny: float) -> float:
@@ -88,11 +86,6 @@ def _root_between(total: _Total, left: float, right: float) -> float:
     if high <= low:
         return 0.5 * (left + right)
     return float(np.clip(left - low * (right - left) / (high - low), left, right))
-
-
-def _slope_scale(loss: Loss, scores: Floats) -> float:
-    total = float(np.abs(losses.best_duals(loss, scores)).sum())
-    return max(total, 1e-300) if np.isfinite(total) else 1e-300
 
 
 # ------------------------------------------------------------------- feasible duals
@@ -132,7 +125,7 @@ def _summing_to(wanted: float, beta: Floats, low: Floats, high: Floats) -> Float
     heavier = sign * beta > 0
     weight, others = float(np.abs(beta[heavier]).sum()), float(np.abs(beta[~heavier]).sum())
     if abs(excess) <= _BALANCED * (weight + others):
-        return beta  # scaling would move duals off their bounds for the sake of rounding
+        return beta  # scaling would move duals off their bounds to mend mere rounding
     if weight * (1 + _BALANCED) >= abs(excess):  # both are rounded sums
         beta[heavier] *= max(sign * wanted + others, 0.0) / weight
         return beta

@@ -185,7 +185,7 @@ class LinearFeatures:
         return None
 
     def between_means(self, labels: Ints, n_classes: int) -> tuple[Floats, Floats]:
-        """Return planes, one a class, whose score is the larger the nearer the class mean is.
+        """Return planes, one per class, whose score grows as a row gets nearer to the class mean.
 
         That is −‖x − m‖² but for what all classes share, in units of the distance between means.
         """

@@ -1,15 +1,15 @@
-"""A kernel on training rows: blocks by BLAS, rows kept within a memory cap."""
+"""A kernel on training rows: the one way to kernel values."""
 
 import os
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.kernels import Kernel, PreparedRows
-from maxmargin.kernels.rows import DenseRows, FloatArray
+from maxmargin.kernels.prepared import FloatArray
 
 _SHARE = 0.5  # of the memory that is free
 _LARGEST_SINGLE = 1e30  # kernel values beyond this are not put into float32
@@ -19,7 +19,7 @@ SMALL = 2000  # rows up to which float32 would save nothing worth having
 
 
 class Gram:
-    """The Gram matrix of a kernel on n rows, computed where it is looked at.
+    """The Gram matrix of a kernel on n rows; values are computed when they are asked for.
 
     Parameters
     ----------
@@ -33,6 +33,11 @@ class Gram:
         Bytes that kept rows may take; by default half of what is free.
     threads : int, optional
         As in ``Kernel.block``.
+
+    Attributes
+    ----------
+    prepared, exact : PreparedRows
+        The rows prepared in their own type, and in float64.
     """
 
     def __init__(
@@ -43,85 +48,77 @@ class Gram:
         memory: int | None = None,
         threads: int | None = None,
     ) -> None:
-        self.kernel, self.threads = kernel, threads
-        self.memory = free_memory() if memory is None else memory
-        self._X, self._like = X, like
+        self.kernel, self.threads, self._X = kernel, threads, X
+        if memory is not None:
+            self.memory = memory
+        self.prepared = self.exact = kernel.prepare(X, like)
+        if self.prepared.dtype != np.float64 and not kernel.takes_objects:
+            self.exact = kernel.prepare(X.astype(np.float64))
 
     def __len__(self) -> int:
-        return int(self._X.shape[0]) if hasattr(self._X, "shape") else len(self._X)
+        return len(self.exact)
 
     @cached_property
-    def prepared(self) -> PreparedRows:
-        """The rows prepared in their own type."""
-        return self.kernel.prepare(self._X, self._like)
-
-    @cached_property
-    def exact(self) -> PreparedRows:
-        """The rows prepared in float64."""
-        if self.prepared.dtype == np.float64 or self.kernel.takes_objects:
-            return self.prepared
-        return self.kernel.prepare(self._X.astype(np.float64))
+    def memory(self) -> int:
+        """The bytes that kept rows may take."""
+        return free_memory()
 
     @cached_property
     def tiles(self) -> PreparedRows:
         """The rows prepared for fast tiles: in float32 where its rounding does not show."""
-        if len(self) <= SMALL or np.abs(self.diagonal).max() > _LARGEST_SINGLE:
+        if len(self.exact) <= SMALL or np.abs(self.diagonal).max() > _LARGEST_SINGLE:
             return self.exact
         return self.kernel.prepare_float32(self._X) or self.exact
-
-    def materialize(self, out: FloatArray | None = None) -> FloatArray:
-        """Return the whole matrix, in the type of the tiles; in ``out`` if that is of this type."""
-        tiles = self.tiles
-        if out is None or out.dtype != tiles.dtype:
-            out = np.empty((len(self), len(self)), tiles.dtype)
-        return self.kernel.block(tiles, tiles, out=out, threads=self.threads)
-
-    def square(self, rows: Ints) -> FloatArray:
-        """Return K[rows][:, rows], in the type of the tiles.
-
-        Where problems share the rows, and the matrix is small enough, it is computed once; where
-        it would not fit into the memory, its values are the same all the same.
-        """
-        if len(rows) == len(self):
-            return self.materialize()
-        shared = self._shared
-        if shared is None:
-            part = (self.tiles.steady() if self._worth_sharing else self.tiles)[rows]
-            return self.kernel.block(part, part, threads=self.threads)
-        out = np.empty((len(rows), len(rows)), shared.dtype)
-        loops.decomposition.take(shared, rows, rows, out)
-        return out
-
-    @property
-    def cheap(self) -> bool:
-        """Whether values are computed about as fast as they are copied."""
-        dense = isinstance(self.prepared.parts[0], DenseRows) if self.prepared.parts else False
-        return dense and (self.prepared.width or 0) <= _FEW_COLUMNS
-
-    @property
-    def _worth_sharing(self) -> bool:
-        return len(self) <= _MOST_SHARED and not self.cheap
-
-    @cached_property
-    def _shared(self) -> FloatArray | None:
-        if not self._worth_sharing or len(self) ** 2 * self.tiles.dtype.itemsize > self.memory:
-            return None
-        rows = self.tiles.steady()
-        return self.kernel.block(rows, rows, threads=self.threads)
 
     @cached_property
     def diagonal(self) -> Floats:
         """K(xᵢ, xᵢ) of all rows."""
         return self.kernel.diag(self.exact).astype(np.float64)
 
-    def block(self, i: Ints, j: Ints) -> Floats:
-        """Return K[i][:, j], in float64."""
-        left = self.exact[i]
-        right = left if j is i else self.exact[j]
-        return np.asarray(self.kernel.block(left, right, threads=self.threads), np.float64)
+    @property
+    def cheap(self) -> bool:
+        """Whether values are computed about as fast as they are copied."""
+        dense = self.exact.parts and isinstance(self.exact.parts[0], np.ndarray)
+        return bool(dense) and (self.exact.width or _FEW_COLUMNS + 1) <= _FEW_COLUMNS
+
+    @cached_property
+    def _shared(self) -> tuple[PreparedRows, FloatArray | None]:
+        """The rows for fast blocks, and the matrix that problems share, if it is worth having.
+
+        If the matrix does not fit into the memory, blocks have the same values to the last bit.
+        """
+        if len(self) > _MOST_SHARED or self.cheap:
+            return self.tiles, None
+        rows = self.tiles.steady()
+        if len(self) ** 2 * rows.dtype.itemsize > self.memory:
+            return rows, None
+        return rows, self.kernel.block(rows, rows, threads=self.threads)
+
+    def materialize(self, out: FloatArray | None = None) -> FloatArray:
+        """Return the whole matrix, in the type of the tiles; in ``out`` if that is of this type."""
+        if out is not None and out.dtype != self.tiles.dtype:
+            out = None
+        return self.kernel.block(self.tiles, self.tiles, out=out, threads=self.threads)
+
+    @overload
+    def block(self, i: Ints, j: Ints) -> Floats: ...
+    @overload
+    def block(self, i: Ints, j: Ints, *, fast: bool) -> FloatArray: ...
+    def block(self, i: Ints, j: Ints, *, fast: bool = False) -> FloatArray:
+        """Return K[i][:, j], in float64; ``fast``: by the tiles, which may be float32."""
+        if fast and j is i and len(i) == len(self.exact):
+            return self.kernel.block(self.tiles, self.tiles, threads=self.threads)
+        rows, shared = self._shared if fast else (self.exact, None)
+        if shared is not None:
+            out = np.empty((len(i), len(j)), shared.dtype)
+            loops.decomposition.take(shared, i, j, out)
+            return out
+        left = rows[i]
+        found = self.kernel.block(left, left if j is i else rows[j], threads=self.threads)
+        return found if fast else found.astype(np.float64, copy=False)
 
     def dot(self, weights: Floats, i: Ints, j: Ints | None = None, *, fast: bool = False) -> Floats:
-        """Return K[i][:, j] times weights: a vector, or one a column; j is i by default.
+        """Return K[i][:, j] times weights: a vector, or one in each column; j is i by default.
 
         ``fast``: by the tiles, which may be float32; otherwise in float64.
         """
@@ -129,15 +126,17 @@ class Gram:
         used = np.flatnonzero(weights if weights.ndim == 1 else weights.any(axis=1))
         if not len(used):
             return np.zeros((len(i), *weights.shape[1:]))
-        prepared: Any = self.tiles if fast else self.exact
-        left = prepared if np.array_equal(i, np.arange(len(self))) else prepared[i]
+        prepared = self.tiles if fast else self.exact
+        whole = np.array_equal(i, np.arange(len(self.exact)))
         some = weights[used].reshape(len(used), -1)
-        found = self.kernel.dot(left, prepared[columns[used]], some, self.threads)
+        found = self.kernel.dot(
+            prepared if whole else prepared[i], prepared[columns[used]], some, self.threads
+        )
         return np.asarray(found[:, 0] if weights.ndim == 1 else found)
 
 
 def free_memory() -> int:
-    """Return half of the bytes that are free, 1 GB where nobody knows."""
+    """Return half of the bytes that are free, or 1 GB if that is unknown."""
     try:
         with open("/proc/meminfo") as facts:
             free = next(int(line.split()[1]) for line in facts if line.startswith("MemAvailable"))

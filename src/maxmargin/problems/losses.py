@@ -12,6 +12,7 @@ differ from row to row: that is what weights are.
 """
 
 import numpy as np
+import numpy.typing as npt
 
 from maxmargin._typing import Floats
 from maxmargin.loops.records import Loss
@@ -138,3 +139,16 @@ def residual_unit(loss: Loss) -> float:
     if ((loss.low < 0) & (loss.high > 0)).any():
         return float(loss.target.std()) or 1.0
     return 1.0
+
+
+# ------------------------------------------------------------------- kinds of support vectors
+
+
+# Slack up to which a support vector counts as lying on the edge: of the margin, in units of f; of a
+# tube, in spreads of the targets; of the region of a OneClassSVM, in units of ρ.
+ON_EDGE = 1e-5
+
+
+def support_kinds(slack: Floats, on_edge: float = ON_EDGE) -> npt.NDArray[np.str_]:
+    """Return where support vectors of a classifier lie, by their slack ξ."""
+    return np.select([slack <= on_edge, slack <= 1.0], ["margin", "inside"], "wrong side")

@@ -1,4 +1,4 @@
-"""What is solved, what a solver yields on the way, and what comes of it."""
+"""Optimisation problems, points and iterates of their solvers, and why a run stopped."""
 
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -127,7 +127,7 @@ def relative_gap(primal: float, dual: float) -> float:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told after each iteration."""
+    """What a callback receives after each iteration."""
 
     iteration: int
     seconds: float
@@ -176,7 +176,7 @@ class Problem(Generic[AnyFeatures]):
         constant: float = 1.0,
         l1_ratio: float = 0.0,
     ) -> "LinearProblem":
-        """State a linear machine: one variable a row, and one intercept or none.
+        """State a linear machine: one variable per row, and one intercept or none.
 
         A penalised intercept is the weight of a feature of value ``constant``.
         """
@@ -266,7 +266,7 @@ class Problem(Generic[AnyFeatures]):
         return Point(w, b, beta)
 
     def guess(self, start: Point) -> Point:
-        """Return a point that takes a moment: the start, or what some rows say."""
+        """Return a point that takes no time to find: the start, or a guess from some rows."""
         beta = start.beta
         if beta is None:
             beta = feasible_start(self.loss, self.groups, self.totals)
@@ -284,7 +284,7 @@ KernelProblem = Problem[KernelFeatures]
 
 @dataclass(frozen=True)
 class MulticlassProblem:
-    """The machine of Crammer and Singer: one weight vector a class, one loss a row.
+    """The machine of Crammer and Singer: one weight vector per class, one loss per row.
 
         min  ½Σₖ‖wₖ‖² + Σᵢ Cᵢ · (maxₖ (1 − δ(k, yᵢ) + fₖ(xᵢ)) − f_yᵢ(xᵢ)),    fₖ(x) = wₖ·x + bₖ
 
@@ -354,7 +354,7 @@ class MulticlassProblem:
         return self.guess(Point())
 
     def guess(self, start: Point) -> Point:
-        """Return a point that takes a moment: the start, or what the class means say."""
+        """Return a point that takes no time to find: the start, or planes between class means."""
         beta = np.zeros((len(self), self.n_classes)) if start.beta is None else start.beta
         if start.w is not None:
             return Point(start.w, np.broadcast_to(start.b, (self.n_classes,)), beta)

@@ -9,10 +9,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxmargin._typing import Floats
 from maxmargin.data.blocks import RowsInMemory
-from maxmargin.geometry.inputs import BLOCK_SIZE, blocks, is_sparse
+from maxmargin.geometry.inputs import BLOCK_SIZE, blocks
 
 EPS = float(np.finfo(np.float64).eps)
 _TINY = 1e-300  # covers what underflow may lose
@@ -29,7 +30,7 @@ class Bounded(NamedTuple):
 
 
 def half(count: float) -> float:
-    """Return how many ε a sum of so many products may be off by, in whatever order it is made."""
+    """Return how many ε a sum of ``count`` products may be off by, in any order of summation."""
     return 0.51 * count
 
 
@@ -138,12 +139,12 @@ def _added(value: Floats, more: Floats) -> tuple[Floats, Floats]:
 
 
 def _errors(count: float, sizes: Floats) -> Floats:
-    """Return what sums of so many products, of these sizes, may be off by."""
+    """Return the errors that sums of ``count`` products of these sizes may have."""
     return np.where(sizes > 0, count * EPS * sizes + _TINY, 0.0)
 
 
 def _longest_row(X: Any) -> int:
     """Return of how many products a score is the sum, at most."""
-    if is_sparse(X):
+    if sp.issparse(X):
         return int(np.diff(X.indptr).max(initial=0))
     return int(X.shape[1])

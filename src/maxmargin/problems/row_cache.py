@@ -8,7 +8,7 @@ import numpy.typing as npt
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.kernels import PreparedRows
-from maxmargin.kernels.rows import FloatArray
+from maxmargin.kernels.prepared import FloatArray
 from maxmargin.problems.gram import Gram
 from maxmargin.threads import usual_threads, worker_pool
 

@@ -7,6 +7,7 @@ from these.
 
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,15 +41,29 @@ def find_certificate(context: Context) -> Finding:
     """Return what is proved about the model, by its own certificate or by a new one."""
     machine = context.machine
     if hasattr(machine, "mistake_bound_"):
-        kind = "proved" if np.isfinite(machine.mistake_bound_) else "open"
-        return Finding(kind, _mistakes(machine))
+        made, bound = machine.updates_, machine.mistake_bound_
+        if np.isfinite(bound):
+            return Finding(
+                "proved",
+                f"It learnt with {made:.0f} corrections. The training rows are separable, so no "
+                f"order of visiting them could have taken more than {bound:.6g}.",
+            )
+        return Finding(
+            "open",
+            f"It made {made:.0f} corrections. No boundary that separates all training rows was "
+            "found, so there is no bound on how many it would go on to make: on classes that "
+            "overlap a perceptron never settles.",
+        )
     if context.guesses:
         return Finding("open", f"{type(machine).__name__} only guesses: there is nothing to prove.")
     certificate = getattr(machine, "certificate_", None)
     brought = isinstance(certificate, Certificate)
     if not brought:
-        certificate = _recompute(context)
-    if certificate is None:
+        with warnings.catch_warnings(), suppress(TypeError, ValueError):
+            warnings.simplefilter("ignore")
+            rows = context.view.transform(context.X)
+            certificate = certify(machine, rows, context.y, max_time=_SECONDS)
+    if not isinstance(certificate, Certificate):
         return Finding(
             "open",
             f"There is none: {type(machine).__name__} does not prove how good it is, and nothing "
@@ -149,32 +164,6 @@ def _length(machine: Any) -> float:
         return float(np.linalg.norm(w)) if w.ndim == 1 or len(w) == 1 else 0.0
     margin = np.ravel(getattr(machine, "margin_", ()))
     return 1 / float(margin[0]) if len(margin) == 1 and 0 < margin[0] < np.inf else 0.0
-
-
-def _recompute(context: Context) -> Certificate | None:
-    """Return a certificate of a model that has none, or None if there cannot be one."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            rows = context.view.transform(context.X)
-            found = certify(context.machine, rows, context.y, max_time=_SECONDS)
-    except (TypeError, ValueError):
-        return None
-    return found if isinstance(found, Certificate) else None
-
-
-def _mistakes(machine: Any) -> str:
-    made, bound = machine.updates_, machine.mistake_bound_
-    if np.isfinite(bound):
-        return (
-            f"It learnt with {made:.0f} corrections. The training rows are separable, so no order "
-            f"of visiting them could have taken more than {bound:.6g}."
-        )
-    return (
-        f"It made {made:.0f} corrections. No boundary that separates all training rows was "
-        "found, so there is no bound on how many it would go on to make: on classes that "
-        "overlap a perceptron never settles."
-    )
 
 
 def _more_of_mistakes(machine: Any) -> Iterator[str]:

@@ -144,12 +144,10 @@ class Context:
             if name not in self.names:  # otherwise the sentence may be about that column
                 sentence = safe(given).join(re.split(rf"\b{re.escape(name)}\b", sentence))
         if columns:
-            sentence = re.sub(r"\bcolumn (\d+)\b", lambda of: safe(self._named(of)), sentence)
+            names = [safe(repr(visible(name, NAME))) for name in self.names]
+            numbered = r"\bcolumn (\d+)\b"
+            sentence = re.sub(numbered, lambda of: f"column {names[int(of[1])]}", sentence)
         return sentence
-
-    def _named(self, column: re.Match[str]) -> str:
-        j = int(column[1])
-        return f"column {visible(self.names[j], NAME)!r}" if j < len(self.names) else column[0]
 
 
 def make_context(

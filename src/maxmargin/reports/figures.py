@@ -8,22 +8,17 @@ import io
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import (
-    average_precision_score,
-    precision_recall_curve,
-    roc_auc_score,
-    roc_curve,
-)
+from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_curve
 from sklearn.utils import _safe_indexing
 
 from maxmargin import plots
 from maxmargin._typing import Floats
 from maxmargin.html import Html, html, joined, tag, visible
 from maxmargin.plots import style
-from maxmargin.plots.style import GREY, WRONG, colour, foreground, legend_below, new_axes
+from maxmargin.plots.style import GREY, WRONG, colour, foreground, legend_below
 from maxmargin.reports.context import Context, ScoredRows
 from maxmargin.reports.tables import inner_names
 
@@ -31,6 +26,9 @@ _DPI = 130
 _COMPONENT_ROWS = 1000  # for kernel principal components
 _OPERATIONS = 2e9  # for drawing a boundary in the plane: a few seconds
 _FINEST, _COARSEST = 200, 40  # points along a side of its grid
+_BINS = 40
+_NARROW = 1e-6  # relative range of values below which they differ only by rounding
+_LINES = ("-", "--")  # of the test rows, if there are any, and of the training rows
 _WIDE = 1.6  # width by height of a figure that needs the whole column
 _BACKGROUNDS = {"auto": ("light", "dark"), "light": ("light",), "dark": ("dark",)}
 
@@ -90,13 +88,20 @@ def _images(make: Callable[[], Any], backgrounds: tuple[str, ...]) -> tuple[list
     return images, bool(width > _WIDE * height)
 
 
-# ------------------------------------------------------------ which ones
-
-_SCORES = {
-    "classes": "How far the rows are on their own side of the boundary: those left of 0 are wrong.",
-    "leads": "By how much each row's own class leads: rows left of 0 are wrong.",
-    "numbers": "How far off the predictions are, true minus predicted.",
-    "outliers": "How far the rows are inside the surface: rows left of 0 are outliers.",
+_SCORES = {  # the title of the histogram, and its caption
+    "classes": (
+        "Left of 0: wrong",
+        "How far the rows are on their own side of the boundary: those left of 0 are wrong.",
+    ),
+    "leads": (
+        "Left of 0: wrong",
+        "By how much each row's own class leads: rows left of 0 are wrong.",
+    ),
+    "numbers": ("True − predicted", "How far off the predictions are, true minus predicted."),
+    "outliers": (
+        "Left of 0: outliers",
+        "How far the rows are inside the surface: rows left of 0 are outliers.",
+    ),
 }
 
 
@@ -110,12 +115,6 @@ def choose_figures(context: Context) -> Iterator[ReportFigure]:
         caption = "How the gap closed: the distance to the best possible objective over time."
         make = plots.ConvergenceDisplay.from_estimator
         yield ReportFigure(caption, lambda: make(context.machine))
-
-
-def search_figure(search: Any) -> ReportFigure:
-    """Return the map of a search."""
-    caption = "What was searched: mean score over the folds for each setting."
-    return ReportFigure(caption, lambda: plots.SearchDisplay.from_estimator(search))
 
 
 def _boundaries(context: Context) -> Iterator[ReportFigure]:
@@ -138,19 +137,15 @@ def _boundaries(context: Context) -> Iterator[ReportFigure]:
 
     if flat and not context.pairwise:
         caption = "The data and the boundary, with margins and support vectors if it has any."
-        yield ReportFigure(caption, lambda: make(grid_resolution=_resolution(context)))
+        count = np.shape(getattr(context.machine, "dual_coef_", np.zeros((1, 1))))[-1]
+        finest = np.clip(np.sqrt(_OPERATIONS / max(1, 4 * count)), _COARSEST, _FINEST)
+        yield ReportFigure(caption, lambda: make(grid_resolution=int(finest)))
     if len(context.classes) == 2 and not flat and context.train.scores.unit == "distance":
         caption = (
             "The data seen along the boundary: to the right, the signed distance; upwards, the "
             "direction of the largest spread beside it."
         )
         yield ReportFigure(caption, lambda: make(view="margin"))
-
-
-def _resolution(context: Context) -> int:
-    """Return how fine a grid the boundary can be drawn on in a few seconds."""
-    count = np.shape(getattr(context.machine, "dual_coef_", np.zeros((1, 1))))[-1]
-    return int(np.clip(np.sqrt(_OPERATIONS / max(1, 4 * count)), _COARSEST, _FINEST))
 
 
 def _score_figures(context: Context) -> Iterator[ReportFigure]:
@@ -162,7 +157,7 @@ def _score_figures(context: Context) -> Iterator[ReportFigure]:
         kind = "numbers"
         caption = "Predicted against true values: a perfect model has all points on the diagonal."
         yield ReportFigure(caption, lambda: FitDisplay(parts))
-    yield ReportFigure(_SCORES[kind], lambda: ScoresDisplay(parts, kind, context.classes))
+    yield ReportFigure(_SCORES[kind][1], lambda: ScoresDisplay(parts, kind, context.classes))
     part = parts[0]
     if kind != "classes" or not np.isin(context.classes, part.y).all():
         return
@@ -216,19 +211,6 @@ def _components(context: Context) -> Iterator[ReportFigure]:
         yield ReportFigure("Training rows in their first principal components.", components)
 
 
-# ------------------------------------------------------------ displays of any model
-
-_TITLES = {
-    "classes": "Left of 0: wrong",
-    "leads": "Left of 0: wrong",
-    "numbers": "True − predicted",
-    "outliers": "Left of 0: outliers",
-}
-_BINS = 40
-_NARROW = 1e-6  # relative range of values below which they differ only by rounding
-_LINES = ("-", "--")  # of the test rows, if there are any, and of the training rows
-
-
 @dataclass(eq=False, repr=False)
 class ScoresDisplay(style.Display):
     """Histogram of the scores of test and training rows.
@@ -240,10 +222,9 @@ class ScoresDisplay(style.Display):
     parts: list[ScoredRows]
     kind: str
     classes: Any = ()
+    _size = (4.6, 3.6)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw shares of rows by their score: an outline for each part, colours for classes."""
-        ax = new_axes(ax, (4.6, 3.6))
+    def _draw(self, ax: Any) -> None:
         scores = [part.scores.values for part in self.parts]
         edges = _edges(np.concatenate(scores))
         if self.kind == "classes":
@@ -262,9 +243,8 @@ class ScoresDisplay(style.Display):
         if any(part.sampled for part in self.parts):
             style.note(ax, "a sample of the rows")
         ax.set(xlabel=self.parts[0].scores.unit, ylabel="share of rows")
-        ax.set_title(_TITLES[self.kind], loc="left")
+        ax.set_title(_SCORES[self.kind][0], loc="left")
         legend_below(ax, columns=2)
-        return self._keep_axes(ax)
 
     def _fill_classes(self, ax: Any, edges: Floats) -> None:
         """Fill the histogram of the first part by class, stacked."""
@@ -292,41 +272,35 @@ def _edges(values: Floats) -> Floats:
 
 
 @dataclass(eq=False, repr=False)
-class _TwoClassDisplay(style.Display):
-    """How well the scores of rows tell two classes apart, at every threshold."""
+class RocDisplay(style.Display):
+    """Share of the second of two classes that is found, against that of the first taken for it."""
 
     part: ScoredRows
     classes: Any
+    _size = (4.6, 4.0)
 
-    def _finish(self, ax: Any, title: str, columns: int) -> Self:
-        ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-        ax.set_title(title, loc="left")
-        legend_below(ax, columns)
-        return self._keep_axes(ax)
-
-
-class RocDisplay(_TwoClassDisplay):
-    """Share of the second class that is found, against the share of the first taken for it."""
-
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the curve, and the diagonal."""
-        ax = new_axes(ax, (4.6, 4.0))
+    def _draw(self, ax: Any) -> None:
         second, scores = self.part.y == self.classes[1], self.part.scores.raw[:, 0]
         across, up, _ = roc_curve(second, scores)
-        area = roc_auc_score(second, scores)
         self.curve_ = ax.plot(across, up, color=foreground(ax), linewidth=1.6, label="the model")[0]
         ax.plot([0, 1], [0, 1], color=GREY, linestyle=":", label="guessing")
         one, other = (style.text(label, 16) for label in self.classes)
         ax.set(xlabel=f"share of {one} taken for {other}", ylabel=f"share of {other} found")
-        return self._finish(ax, f"ROC, {self.part.name} rows: area {area:.2%}", 2)
+        ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+        area = auc(across, up)
+        ax.set_title(f"ROC, {self.part.name} rows: area {area:.2%}", loc="left")
+        legend_below(ax, 2)
 
 
-class PrecisionRecallDisplay(_TwoClassDisplay):
+@dataclass(eq=False, repr=False)
+class PrecisionRecallDisplay(style.Display):
     """Precision against recall, for each of two classes."""
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the curves, and lines at the shares of the classes."""
-        ax = new_axes(ax, (4.6, 4.0))
+    part: ScoredRows
+    classes: Any
+    _size = (4.6, 4.0)
+
+    def _draw(self, ax: Any) -> None:
         self.curves_, self.lines_ = [], []
         for k, label in enumerate(self.classes):
             own, scores = self.part.y == label, (2 * k - 1) * self.part.scores.raw[:, 0]
@@ -337,8 +311,9 @@ class PrecisionRecallDisplay(_TwoClassDisplay):
             self.curves_ += ax.plot(recall, precision, label=name, **options)
             line = {"color": colour(k), "linestyle": ":", "linewidth": 1.2}
             self.lines_.append(ax.axhline(own.mean(), **line))
-        ax.set(xlabel="recall", ylabel="precision")
-        return self._finish(ax, f"Precision and recall, {self.part.name} rows", 1)
+        ax.set(xlabel="recall", ylabel="precision", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+        ax.set_title(f"Precision and recall, {self.part.name} rows", loc="left")
+        legend_below(ax, 1)
 
 
 @dataclass(eq=False, repr=False)
@@ -346,10 +321,9 @@ class FitDisplay(style.Display):
     """Predicted against true values of test and training rows."""
 
     parts: list[ScoredRows]
+    _size = (4.6, 4.4)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw points and the diagonal, where predictions are right."""
-        ax = new_axes(ax, (4.6, 4.4))
+    def _draw(self, ax: Any) -> None:
         self.points_, ends = [], []
         for k, part in reversed([*enumerate(self.parts)]):
             some = style.thin(len(part.rows))
@@ -366,4 +340,3 @@ class FitDisplay(style.Display):
         ax.set(xlabel="true", ylabel="predicted")
         ax.set_title("On the diagonal: right", loc="left")
         legend_below(ax, columns=2)
-        return self._keep_axes(ax)

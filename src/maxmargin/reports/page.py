@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,9 @@ from maxmargin.reports.provenance import provenance, search_results
 from maxmargin.reports.quality import (
     Quality,
     largest_class,
+    part_figures,
     quality,
     quality_of,
-    r_squared,
     scoring_of,
 )
 from maxmargin.reports.tables import COLUMNS_SHOWN, columns, importances, notable_rows, support
@@ -60,6 +61,7 @@ def _body(context: Context, diagnosis: Diagnosis | None, theme: str, script: str
     if mattering is not None and len(context.names) > COLUMNS_SHOWN:
         beside = mattering.first(COLUMNS_SHOWN)
     sections = [
+        ("summary", "In short", _summarize(context, diagnosis, proved)),
         ("quality", "How good it is", quality(context)),
         ("diagnosis", "What the data allow", _diagnosis(context, diagnosis, refused)),
         ("proof", "What is proved", proof(context, proved)),
@@ -71,17 +73,12 @@ def _body(context: Context, diagnosis: Diagnosis | None, theme: str, script: str
     if context.view.search is not None:
         sections.append(("search", "The search", search_results(context.view.search, theme)))
     sections.append(("again", "How to reproduce it", provenance(context, script)))
-    top = ("summary", "In short", _summarize(context, diagnosis, proved))
-    links = joined(
-        tag("li", tag("a", title, href=f"#{name}")) for name, title, _ in (top, *sections)
+    links = joined(tag("li", tag("a", title, href=f"#{name}")) for name, title, _ in sections)
+    top, *others = (
+        tag("section", tag("h2", title), _put_in_boxes(inside), id=name)
+        for name, title, inside in sections
     )
-    return joined(
-        [_section(*top), tag("nav", tag("ol", links)), *(_section(*of) for of in sections)]
-    )
-
-
-def _section(name: str, title: str, inside: Html) -> Html:
-    return tag("section", tag("h2", title), _put_in_boxes(inside), id=name)
+    return joined([top, tag("nav", tag("ol", links)), *others])
 
 
 def _put_in_boxes(inside: Html) -> Html:
@@ -165,45 +162,48 @@ def _summarize(context: Context, diagnosis: Any, found: Finding) -> Html:
         ("The data", _describe_data(context)),
         ("The model", describe_model(context)),
         ("How good", _describe_quality(context)),
-        *([("The diagnosis", _describe_verdict(context, diagnosis))] if diagnosis else []),
         ("The proof", found.sentence),
     ]
+    if diagnosis is not None:
+        short = diagnosis.reason.partition(" What is known: ")[0]  # the rest is below
+        reason = context.worded(visible(short), _same_columns(context, diagnosis))
+        verdict = f"{diagnosis.verdict.capitalize()}: {reason[:1].lower()}{reason[1:]}"
+        sentences.insert(-1, ("The diagnosis", verdict))
+    key_figures = (
+        tag("div", tag("dt", name), tag("dd", tag("b", value), tag("small", note)))
+        for name, value, note in _key_figures(context, quality, found)
+    )
     warned = [*_find_warnings(context, quality, diagnosis)]
     kept = warned[:_BEWARE]
     if len(warned) > len(kept):
         kept.append(f"And {len(warned) - len(kept)} more, below.")
     return joined(
         [
-            tag("dl", *_key_figures(context, quality, found), class_="strip"),
+            tag("dl", *key_figures, class_="strip"),
             *(tag("p", tag("b", f"{lead}. "), sentence) for lead, sentence in sentences),
             tag("div", tag("b", "Beware"), bullets(kept), class_="beware") if kept else "",
         ]
     )
 
 
-def _key_figures(context: Context, quality: Quality | None, found: Finding) -> Iterator[Html]:
-    """Yield the key figures."""
-    where = f"{context.parts[0].name} rows"
+def _key_figures(
+    context: Context, quality: Quality | None, found: Finding
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the key figures: a name, a value and a note."""
+    part = context.parts[0]
+    where = f"{part.name} rows"
     if quality is not None:
         for figure in quality.figures():
-            yield _key_figure(figure.name, str(figure), figure.interval or where)
+            yield figure.name, str(figure), figure.interval or where
         best, share = largest_class(context)
-        yield _key_figure("to beat", f"{share:.2%}", f"always predicting {visible(best, NAME)!r}")
+        yield "to beat", f"{share:.2%}", f"always predicting {visible(best, NAME)!r}"
     elif context.regresses:
-        yield _key_figure("R²", r_squared(context.parts[0]), where)
-        off = np.abs(context.parts[0].scores.values)
-        yield _key_figure("mean error", f"{off.mean():.4g}", where)
+        for name in ("R²", "mean error"):
+            yield name, part_figures(context, part)[name], where
     else:
-        out = ~context.parts[0].scores.right
-        yield _key_figure("outliers", f"{out.mean():.2%}", where)
+        yield "outliers", part_figures(context, part)["share"], where
     if not context.guesses:
-        yield _key_figure(
-            "proved", "yes" if found.kind == "proved" else "no", "on the training rows"
-        )
-
-
-def _key_figure(name: str, value: str, note: str) -> Html:
-    return tag("div", tag("dt", name), tag("dd", tag("b", value), tag("small", note)))
+        yield "proved", "yes" if found.kind == "proved" else "no", "on the training rows"
 
 
 def _describe_data(context: Context) -> Html:
@@ -213,17 +213,16 @@ def _describe_data(context: Context) -> Html:
     if not context.classifies:
         return html(f"{message}.")
     labels, counts = np.unique(np.asarray(context.y), return_counts=True)
-    listed = [
-        joined([tag("b", visible(label, NAME)), f" ({count:,} rows, {count / train:.1%})"])
+    listed = ", ".join(
+        tag("b", visible(label, NAME)) + f" ({count:,} rows, {count / train:.1%})"
         for label, count in zip(labels[:_CLASSES], counts, strict=False)
-    ]
-    commas = [part for k, one in enumerate(listed) for part in ((", " if k else ""), one)]
+    )
     rest = f", and {len(labels) - _CLASSES} more" if len(labels) > _CLASSES else ""
     name = visible(context.wording.label, NAME)
     called = "The label" if name == "label" else f"The label, {name!r},"
     among = "; among the training rows" if context.test else ""
     lead = f"{message}. {called} has {len(labels)} classes{among}: "
-    return joined([lead, *commas, f"{rest}."])
+    return joined([lead, Html(listed), f"{rest}."])
 
 
 def describe_model(context: Context) -> str:
@@ -247,15 +246,16 @@ def describe_model(context: Context) -> str:
 
 def _describe_quality(context: Context) -> str:
     part = context.parts[0]
-    if context.regresses:
-        off = np.abs(part.scores.values)
-        return (
-            f"On the {part.name} rows R² = {r_squared(part)} (1 is perfect, 0 is no better than "
-            f"their mean); it is off by {off.mean():.4g} on average and by {off.max():.4g} at most."
-        )
     n, right = len(part.rows), int(part.scores.right.sum())
+    if context.regresses:
+        score, mean, largest = part_figures(context, part).values()
+        return (
+            f"On the {part.name} rows R² = {score} (1 is perfect, 0 is no better than their "
+            f"mean); it is off by {mean} on average and by {largest} at most."
+        )
     if not context.classifies:
-        return f"It calls {n - right:,} of {n:,} {part.name} rows outliers ({1 - right / n:.2%})."
+        found, percent = part_figures(context, part).values()
+        return f"It calls {found} of {n:,} {part.name} rows outliers ({percent})."
     best, share = largest_class(context)
     baseline = f"Always predicting {visible(best, NAME)!r} would be right on {share:.2%}."
     correct = f"It is right on {right / n:.2%} ({right} of {n})"
@@ -266,12 +266,6 @@ def _describe_quality(context: Context) -> str:
         f"{correct} of the test rows, which it has not seen; on new rows like these, expect "
         f"between {low:.1%} and {high:.1%} (95 % interval). {baseline}"
     )
-
-
-def _describe_verdict(context: Context, diagnosis: Any) -> str:
-    short = diagnosis.reason.partition(" What is known: ")[0]  # the rest is below
-    reason = context.worded(visible(short), _same_columns(context, diagnosis))
-    return f"{diagnosis.verdict.capitalize()}: {reason[:1].lower()}{reason[1:]}"
 
 
 def _same_columns(context: Context, diagnosis: Any) -> bool:
@@ -297,149 +291,50 @@ def _find_warnings(context: Context, quality: Quality | None, diagnosis: Any) ->
 
 def _warn_of_classes(context: Context, quality: Quality) -> Iterator[str]:
     best, share = largest_class(context)
-    figures = {figure.name: figure for figure in quality.figures()}
-    low = figures["accuracy"].low
+    accuracy = next(quality.figures())
     if share > _LOPSIDED:
         yield (
             f"{share:.1%} of the rows are {visible(best, NAME)!r}, so accuracy alone misleads: "
             "look at the balanced accuracy and at the recall of each class."
         )
-    if low <= share:
+    if accuracy.low <= share:
         yield (
             f"Its accuracy is not clearly above the {share:.2%} of always predicting "
             f"{visible(best, NAME)!r}."
         )
-    lost = [
-        visible(label, NAME)
-        for label, n, hits in zip(
-            quality.labels, quality.rows, quality.counts.diagonal(), strict=True
-        )
-        if n >= _UNFOUND and not hits
-    ]
-    if lost:
-        names = ", ".join(repr(name) for name in lost[:_CLASSES])
+    lost = quality.labels[(quality.rows >= _UNFOUND) & (quality.recall == 0)]
+    if len(lost):
+        names = ", ".join(repr(visible(label, NAME)) for label in lost[:_CLASSES])
         yield f"It finds no row of {names}" + (" and more." if len(lost) > _CLASSES else ".")
     unknown = int((~np.isin(quality.y, quality.classes)).sum())
     if unknown:
         yield f"{unknown} rows have labels that the model has never seen: it gets them wrong."
-    if context.test is not None:
-        yield from _warn_of_test_rows(context, figures["accuracy"])
-
-
-def _warn_of_test_rows(context: Context, accuracy: Any) -> Iterator[str]:
+    if context.test is None:
+        return
     seen = float(context.train.scores.right.mean())
     if seen - accuracy.value > _OVERFITTED and seen > accuracy.high:
         yield (
             f"It is right on {seen:.1%} of the rows it was fitted to, but on {accuracy.value:.1%} "
             "of the test rows: it has learnt some rows by heart."
         )
-    count = len(context.parts[0].rows)
-    if count < _FEW:
-        yield f"There are only {count} test rows, so their figures are rough."
+    if len(quality.y) < _FEW:
+        yield f"There are only {len(quality.y)} test rows, so their figures are rough."
 
 
-# ------------------------------------------------------------ how it looks
-
-_SHEET = """
-:root { --background: #ffffff; --foreground: #1c1f23; --soft: #5a6169; --line: #d5dae0;
-  --shade: #f4f6f8; --link: #0060a0; --good: #00694c; --open: #8a6d00; --hit: 90 99 108;
-  --miss: MISS; }
-DARK
-* { box-sizing: border-box; }
-html { -webkit-text-size-adjust: 100%; }
-body { margin: 0 auto; padding: 1rem; max-width: 60rem; background: var(--background);
-  color: var(--foreground); font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: break-word; }
-h1 { font-size: 1.7rem; line-height: 1.2; margin: 0.5rem 0; }
-h2 { font-size: 1.25rem; margin: 2.2rem 0 0.5rem; border-bottom: 1px solid var(--line); }
-h3 { font-size: 1.05rem; margin: 1.2rem 0 0.3rem; }
-#summary h2 { margin-top: 1rem; }
-#summary p { margin: 0.5rem 0; }
-a { color: var(--link); }
-nav ol { columns: 3; padding-left: 1.5rem; margin: 1.5rem 0 0.5rem; }
-.strip { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); gap: 0.6rem;
-  margin: 0.8rem 0; }
-.strip div { background: var(--shade); border-radius: 0.4rem; padding: 0.5rem 0.7rem;
-  min-width: 0; }
-.strip dt, .strip small { color: var(--soft); font-size: 0.8rem; line-height: 1.3; }
-.strip dd { margin: 0; }
-.strip b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums; }
-.strip small { display: block; }
-.beware { border-left: 4px solid var(--open); background: var(--shade); padding: 0.5rem 0.8rem;
-  margin: 0.8rem 0; }
-.beware ul { margin: 0.2rem 0 0; padding-left: 1.2rem; }
-.scroll { overflow-x: auto; max-width: 100%; margin: 0.8rem 0; }
-.scroll:focus-visible { outline: 2px solid var(--link); }
-table { border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; }
-caption { text-align: left; color: var(--soft); padding: 0.2rem 0; max-width: calc(100vw - 2rem);
-  position: sticky; left: 0; }
-th, td { text-align: left; vertical-align: top; padding: 0.25rem 0.7rem 0.25rem 0;
-  border-bottom: 1px solid var(--line); unicode-bidi: isolate; min-width: 3.5rem;
-  max-width: 24rem; }
-.confusion { border-collapse: separate; border-spacing: 2px; }
-.confusion th, .confusion td { border: 0; padding: 0.25rem 0.5rem; min-width: 2.2rem; }
-.confusion td { text-align: right; }
-.confusion th[scope="row"] { position: sticky; left: 0; background: var(--background);
-  max-width: 10rem; }
-.confusion.upright th, .confusion.upright td { padding: 0.1rem 0.3rem; white-space: nowrap;
-  min-width: 1.7rem; }
-.confusion.upright thead th { vertical-align: bottom; }
-.confusion.upright thead span { writing-mode: vertical-rl; transform: rotate(180deg);
-  white-space: nowrap; }
-.confusion .none { color: var(--soft); opacity: 0.6; }
-.confusion .hit { background: rgb(var(--hit) / var(--depth)); }
-.confusion .miss { background: rgb(var(--miss) / calc(0.12 + var(--depth))); }
-.bar { display: block; height: 0.8em; margin-top: 0.3em; min-width: 1px; background: var(--soft);
-  width: var(--share); border-radius: 2px; }
-td:has(> .bar) { min-width: 8rem; }
-#diagnosis td:nth-child(4) { min-width: min(12rem, 40vw); }
-CLASSES
-pre { background: var(--shade); padding: 0.7rem; margin: 0; font-size: 0.85rem; }
-pre code { white-space: pre; }
-figure { margin: 1rem 0; min-width: 0; }
-img { max-width: 100%; height: auto; }
-.wide picture { display: block; overflow-x: auto; }
-.wide img { min-width: 36rem; }
-figcaption, .missing, footer { color: var(--soft); font-size: 0.9rem; }
-.missing { border-left: 3px solid var(--open); padding-left: 0.7rem; }
-.verdict { font-size: 1.1rem; border-left: 4px solid var(--open); padding: 0.3rem 0 0.3rem 0.8rem;
-  background: var(--shade); }
-.proved { border-color: var(--good); }
-#pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr));
-  gap: 0 1.5rem; align-items: start; }
-#pictures h2, #pictures .wide { grid-column: 1 / -1; }
-@media (max-width: 30rem) { nav ol { columns: 1; } body { padding: 0.7rem; }
-  .strip { grid-template-columns: 1fr 1fr; } }
-@media print {
-  :root { --background: #ffffff; --foreground: #000000; --soft: #333333; --line: #999999;
-    --shade: #ffffff; }
-  body { max-width: none; padding: 0; font-size: 10pt; }
-  nav { display: none; }
-  .scroll, .wide picture { overflow: visible; }
-  .wide img { min-width: 0; }
-  td, th { max-width: none; }
-  .confusion td, .bar, i[class] { print-color-adjust: exact; }
-  figure, tr, .verdict { break-inside: avoid; }
-  h2, h3 { break-after: avoid; }
-}
-"""
-
+# As in page.css, on a dark background.
 _DARK = """:root { --background: #15181c; --foreground: #e8e8e8; --soft: #a9b0b7; --line: #3a4046;
   --shade: #1e2227; --link: #7cc4f5; --good: #3fcf9f; --open: #d9b84a; --hit: 160 168 176; }"""
-_SWATCH = """i[class^="class-"] { display: inline-block; width: 0.7em; height: 0.7em;
-  margin-right: 0.4em; border-radius: 2px; }
-"""
 
 
 def style_sheet(theme: str) -> str:
     """Return the style sheet for "light", "dark", or "auto": as the reader's system has it."""
-    dark = {
+    rules = {
         "light": ":root { color-scheme: light; }",
         "dark": f":root {{ color-scheme: dark; }} {_DARK}",
         "auto": f":root {{ color-scheme: light dark; }}\n"
         f"@media (prefers-color-scheme: dark) {{ {_DARK} }}",
     }
     miss = " ".join(str(int(WRONG[k : k + 2], 16)) for k in (1, 3, 5))
-    classes = _SWATCH + "\n".join(
-        f".class-{k} {{ background: {paint}; }}" for k, paint in enumerate(COLOURS)
-    )
-    return _SHEET.replace("DARK", dark[theme]).replace("MISS", miss).replace("CLASSES", classes)
+    colours = [f".class-{k} {{ background: {paint}; }}" for k, paint in enumerate(COLOURS)]
+    sheet = resources.files("maxmargin.reports").joinpath("page.css").read_text(encoding="utf-8")
+    return "\n".join([rules[theme], f":root {{ --miss: {miss}; }}", *colours, sheet])

@@ -13,12 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 
 import maxmargin
+from maxmargin import plots
 from maxmargin.html import Html, html, joined, table, tag, visible
 from maxmargin.inspection.code import drop_addresses, write_code
 from maxmargin.plots.search import read_candidates
 from maxmargin.problems.problem import Status
 from maxmargin.reports.context import Context
-from maxmargin.reports.figures import draw_figure, search_figure
+from maxmargin.reports.figures import ReportFigure, draw_figure
 
 _DIGITS = 16  # of a hash
 _LINE = 10**5  # characters of a line of code
@@ -159,33 +160,31 @@ def digest(*arrays: Any) -> str:
     return found.hexdigest()[:_DIGITS]
 
 
-# ------------------------------------------------------------ the search
-
-
 def search_results(search: Any, theme: str) -> Html:
     """Return the map of a search and a table of its best candidates."""
     found = read_candidates(search)
     total = len(found.params)
-    lines = [
-        (_setting(found.params[k]), f"{found.means[k]:.4g}", f"{found.deviations[k]:.2g}")
-        for k in np.argsort(found.ranks, kind="stable")[:_SETTINGS]
-    ]
+    lines = []
+    for k in np.argsort(found.ranks, kind="stable")[:_SETTINGS]:
+        shown = {
+            name: f"{value:.4g}" if isinstance(value, float) else drop_addresses(str(value))
+            for name, value in found.params[k].items()
+        }
+        setting = ", ".join(f"{name} = {visible(shown[name], _VALUE)}" for name in shown)
+        scores = f"{found.means[k]:.4g}", f"{found.deviations[k]:.2g}"
+        lines.append((visible(setting, _LONGEST), *scores))
     message = f"{total} settings, each fitted on {search.n_splits_} folds."
     if hasattr(search, "sharing_"):
         message += f" Shared between fits: {search.sharing_}."
     caption = f"The best {len(lines)} of {total}" if len(lines) < total else "All settings"
+    searched = ReportFigure(
+        "What was searched: mean score over the folds for each setting.",
+        lambda: plots.SearchDisplay.from_estimator(search),
+    )
     return joined(
         [
             tag("p", message),
-            draw_figure(search_figure(search), theme),
+            draw_figure(searched, theme),
             table(["setting", "mean score", "deviation over the folds"], lines, caption),
         ]
     )
-
-
-def _setting(params: dict[str, Any]) -> str:
-    def short(value: Any) -> str:
-        return f"{value:.4g}" if isinstance(value, float) else drop_addresses(str(value))
-
-    pairs = (f"{name} = {visible(short(value), _VALUE)}" for name, value in params.items())
-    return visible(", ".join(pairs), _LONGEST)

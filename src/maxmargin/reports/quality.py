@@ -3,18 +3,22 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import (
+    confusion_matrix,
+    precision_recall_fscore_support,
+    r2_score,
+    roc_auc_score,
+)
 
-from maxmargin._typing import Floats, Ints
+from maxmargin._typing import Floats
 from maxmargin.diagnosis.inputs import choose_scoring
 from maxmargin.diagnosis.significance import wilson
-from maxmargin.html import Html, bullets, html, joined, table, tag, visible
+from maxmargin.html import Html, bullets, joined, table, tag, visible
 from maxmargin.reports.context import NAME, Context, ScoredRows
 
 COLOURED = 6  # up to which each class has its own colour in the figures
@@ -45,11 +49,12 @@ class Figure(NamedTuple):
         return "" if math.isnan(self.low) else f"{self.low:.1%} to {self.high:.1%}"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Quality:
     """What a classifier's predictions for labelled rows are worth.
 
     ``raw`` are scores: one number for each row and class, or one for the second of two classes.
+    ``labels`` are those that occur, as true ones or as predictions.
     """
 
     y: npt.NDArray[Any]
@@ -57,37 +62,14 @@ class Quality:
     raw: Floats
     classes: npt.NDArray[Any]
 
-    @cached_property
-    def labels(self) -> npt.NDArray[Any]:
-        """The labels that occur, as true ones or as predictions."""
-        return np.unique(np.concatenate([self.y, self.predicted]))
-
-    @cached_property
-    def counts(self) -> Ints:
-        """How many rows of each label (down) get which prediction (across)."""
-        k = len(self.labels)
-        true, predicted = (np.searchsorted(self.labels, of) for of in (self.y, self.predicted))
-        return np.bincount(true * k + predicted, minlength=k * k).reshape(k, k).astype(np.int64)
-
-    @property
-    def rows(self) -> Ints:
-        """How many rows each label has."""
-        return np.asarray(self.counts.sum(axis=1))
-
-    @property
-    def recall(self) -> Floats:
-        """Share of each label's rows that are found; NaN for labels without rows."""
-        return _shares(self.counts.diagonal(), self.rows, np.nan)
-
-    @property
-    def precision(self) -> Floats:
-        """Share of the predictions of a label that are right; 0 for labels never predicted."""
-        return _shares(self.counts.diagonal(), self.counts.sum(axis=0), 0.0)
-
-    @property
-    def f1(self) -> Floats:
-        """Harmonic mean of precision and recall, 2 hits / (rows + predictions)."""
-        return _shares(2 * self.counts.diagonal(), self.rows + self.counts.sum(axis=0), 0.0)
+    def __post_init__(self) -> None:
+        self.labels = np.unique(np.concatenate([self.y, self.predicted]))
+        codes = [np.searchsorted(self.labels, of) for of in (self.y, self.predicted)]
+        # How many rows of each label (down) get which prediction (across).
+        self.counts = confusion_matrix(*codes)
+        # By label, 0 for labels that have no rows or are never predicted.
+        by_label = precision_recall_fscore_support(*codes, zero_division=0)
+        self.precision, self.recall, self.f1, self.rows = by_label
 
     def confusions(self, most: int) -> list[tuple[int, int]]:
         """Return the most frequent confusions as positions among ``labels``: true, predicted."""
@@ -106,42 +88,35 @@ class Quality:
             yield self._balanced()
         meaning = "for each class the harmonic mean of precision and recall, then their mean"
         yield Figure("F1, mean of the classes", float(self.f1.mean()), np.nan, np.nan, meaning)
-        if several and self._ranks:
-            yield self._auc()
+        if several and (auc := self._auc()):
+            yield auc
 
     def _balanced(self) -> Figure:
         """Return the mean recall, with the interval of a mean of shares (Zou and Donner, 2008)."""
-        seen = self.rows > 0
-        value = float(self.recall[seen].mean())
-        ends = [
-            wilson(h / n, n)
-            for h, n in zip(self.counts.diagonal()[seen], self.rows[seen], strict=True)
-        ]
-        apart = np.abs(np.array(ends).T - self.recall[seen])
-        low, high = np.sqrt((apart**2).sum(axis=1)) / seen.sum()
-        meaning = f"the mean of the classes' recalls; guessing gets {1 / seen.sum():.0%}"
+        recall, rows = self.recall[self.rows > 0], self.rows[self.rows > 0]
+        value = float(recall.mean())
+        ends = np.array([wilson(share, n) for share, n in zip(recall, rows, strict=True)])
+        low, high = np.sqrt(((ends.T - recall) ** 2).sum(axis=1)) / len(rows)
+        meaning = f"the mean of the classes' recalls; guessing gets {1 / len(rows):.0%}"
         return Figure("balanced accuracy", value, value - low, value + high, meaning)
 
-    @property
-    def _ranks(self) -> bool:
-        """Whether there are scores that put rows of two kinds in an order."""
-        if self.raw.shape[1] not in (1, len(self.classes)) or not np.ptp(self.raw) > 0:
-            return False
-        own = self.y[:, np.newaxis] == self.classes[-1 if self.raw.shape[1] == 1 else 0 :]
-        return bool((own.any(axis=0) & ~own.all(axis=0)).any())
-
-    def _auc(self) -> Figure:
-        if self.raw.shape[1] == 1:
-            second = self.y == self.classes[1]
-            value = float(roc_auc_score(second, self.raw[:, 0]))
-            low, high = auc_interval(value, int(second.sum()), int((~second).sum()))
+    def _auc(self) -> Figure | None:
+        """Return the area under the ROC curve, or None if no scores order rows of two kinds."""
+        binary = self.raw.shape[1] == 1
+        classes = self.classes[-1:] if binary else self.classes
+        if self.raw.shape[1] != len(classes) or not np.ptp(self.raw) > 0:
+            return None
+        own = self.y[:, np.newaxis] == classes
+        mixed = np.flatnonzero(own.any(axis=0) & ~own.all(axis=0))
+        if not len(mixed):
+            return None
+        value = float(np.mean([roc_auc_score(own[:, k], self.raw[:, k]) for k in mixed]))
+        if binary:
+            low, high = auc_interval(value, int(own.sum()), int((~own).sum()))
             meaning = (
                 "how often a row of one class is ranked before one of the other; chance gets 50%"
             )
             return Figure("AUC", value, low, high, meaning)
-        own = self.y[:, np.newaxis] == self.classes
-        mixed = np.flatnonzero(own.any(axis=0) & ~own.all(axis=0))
-        value = float(np.mean([roc_auc_score(own[:, k], self.raw[:, k]) for k in mixed]))
         meaning = "how well the rows of each class are ranked before the rest, on average"
         return Figure("AUC, each class against the rest", value, np.nan, np.nan, meaning)
 
@@ -179,29 +154,30 @@ def scoring_of(context: Context, diagnosis: Any) -> str:
     return str(stated or choose_scoring("auto", classes)).replace("_", " ")
 
 
-def _shares(hits: Any, of: Any, otherwise: float) -> Floats:
-    return np.where(of > 0, hits / np.maximum(of, 1), otherwise)
-
-
-# ------------------------------------------------------------ on the page
-
-
 def quality(context: Context) -> Html:
     """Return tables of how good the model is."""
     if context.classifies:
         return joined([*_of_classes(context)])
-    if context.regresses:
-        heads, lines = ["", "rows", "R²", "mean error", "largest error"], []
-        for part in context.parts:
-            off = np.abs(part.scores.values)
-            errors = f"{off.mean():.4g}", f"{off.max():.4g}"
-            lines.append([f"{part.name} rows", len(off), r_squared(part), *errors])
-        return joined([table(heads, lines), tag("p", _SEEN) if not context.test else ""])
-    heads, lines = ["", "rows", "outliers", "share"], []
-    for part in context.parts:
+    figures = [part_figures(context, part) for part in context.parts]
+    lines = [
+        [f"{part.name} rows", len(part.rows), *of.values()]
+        for part, of in zip(context.parts, figures, strict=True)
+    ]
+    hint = tag("p", _SEEN) if context.regresses and not context.test else ""
+    return joined([table(["", "rows", *figures[0]], lines), hint])
+
+
+def part_figures(context: Context, part: ScoredRows) -> dict[str, str]:
+    """Return how good a regressor is on some rows, or how many outliers a detector finds."""
+    if not context.regresses:
         out = ~part.scores.right
-        lines.append([f"{part.name} rows", len(out), int(out.sum()), f"{out.mean():.2%}"])
-    return table(heads, lines)
+        return {"outliers": f"{out.sum():,}", "share": f"{out.mean():.2%}"}
+    y, off = np.asarray(part.y, dtype=np.float64), part.scores.values
+    return {
+        "R²": f"{r2_score(y, y - off):.4f}" if np.ptp(y) else "undefined",
+        "mean error": f"{np.abs(off).mean():.4g}",
+        "largest error": f"{np.abs(off).max():.4g}",
+    }
 
 
 _SEEN = (
@@ -287,8 +263,8 @@ def _confusions(context: Context, found: Quality) -> Iterator[Html]:
         return
     lines = []
     for true, predicted in pairs[:_CONFUSIONS]:
-        count = int(found.counts[true, predicted])
         names = (_class(context, found.labels[k]) for k in (true, predicted))
+        count = found.counts[true, predicted]
         lines.append([*names, count, f"{count / found.rows[true]:.1%}"])
     caption = f"The most frequent confusions ({len(lines)} of {len(pairs)} kinds)."
     yield table(
@@ -305,22 +281,13 @@ def _matrix(context: Context, found: Quality) -> Html:
     head = tag("tr", *(tag("th", inside, scope="col") for inside in heads))
     rows = []
     for k, name in enumerate(names):
-        cells = (_cell(found, k, j) for j in range(len(names)))
-        rows.append(tag("tr", tag("th", name, scope="row"), *cells))
+        cells = [tag("th", name, scope="row")]
+        for j, count in enumerate(found.counts[k]):
+            kind, shade = "none", {}
+            if count:
+                kind = "hit" if j == k else "miss"
+                shade = {"style": f"--depth: {_DEEPEST * count / found.rows[k]:.3f}"}
+            cells.append(tag("td", count, class_=kind, **shade))
+        rows.append(tag("tr", *cells))
     kind = "confusion upright" if upright else "confusion"
     return tag("table", tag("thead", head), tag("tbody", *rows), class_=kind)
-
-
-def _cell(found: Quality, k: int, j: int) -> Html:
-    count = int(found.counts[k, j])
-    if not count:
-        return tag("td", html("0"), class_="none")
-    depth = _DEEPEST * count / found.rows[k]
-    return tag("td", f"{count}", class_="hit" if k == j else "miss", style=f"--depth: {depth:.3f}")
-
-
-def r_squared(part: ScoredRows) -> str:
-    """Return R² of a part's predictions in four digits."""
-    off, y = part.scores.values, np.asarray(part.y, dtype=np.float64)
-    spread = float(((y - y.mean()) ** 2).sum())
-    return f"{1 - float((off**2).sum()) / spread:.4f}" if spread > 0 else "undefined"

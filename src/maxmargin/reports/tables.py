@@ -10,6 +10,7 @@ the numbers by which the user knows them.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -40,6 +41,7 @@ _VALUE = 24  # characters of a value
 SUPPORT_VECTORS = 50  # listed
 LOOKED_AT = 15  # rows of a kind worth looking at
 _ROUNDING = 1e-9  # slack below this is rounding
+_FROM_0 = "rows are counted from 0"
 _KINDS = {  # the most telling first
     "wrong side": "beyond the boundary (slack above 1)",
     "inside": "on their side, but inside the margin",
@@ -83,8 +85,11 @@ def importances(context: Context, metric: str) -> Importances | None:
     foreign = hasattr(X, "columns") and not hasattr(X, "iloc")  # another frame than pandas'
     if context.guesses or not context.names or foreign or context.pairwise:
         return None
+    cost = context.view.count_operations()
+    shuffles = _REPEATS * min(_TRIED, len(context.names))
+    affordable = _OPERATIONS / (shuffles * (_COST if cost is None else max(cost, 1.0)))
     shuffled = np.random.default_rng(0).permutation(len(part.rows))
-    some = np.sort(shuffled[: _affordable_rows(context)])
+    some = np.sort(shuffled[: int(np.clip(affordable, _FEWEST, _ROWS))])
     rows, y = _safe_indexing(X, some), None if part.y is None else part.y[some]
     score = partial(_score, context, y, metric)
     scores, figure = score(rows)
@@ -112,9 +117,6 @@ def columns(context: Context, found: Importances | None) -> Html:
     return _importance_table(context, found)
 
 
-# ------------------------------------------------------------ weights
-
-
 def _weight_table(context: Context) -> Html | None:
     """Return the weights of a linear machine by column, per standard deviation; None for others.
 
@@ -129,19 +131,39 @@ def _weight_table(context: Context) -> Html | None:
     seen = context.view.transform(context.train.X)
     if len(coef) not in (1, classes) or np.ndim(seen) != 2 or seen.shape[1] != coef.shape[1]:
         return None
-    weights = coef * _spreads(seen)
+    if sp.issparse(seen):
+        variances = mean_variance_axis(sp.csr_array(seen, dtype=np.float64), axis=0)[1]
+    else:
+        variances = np.var(np.asarray(seen, dtype=np.float64), axis=0)
+    weights = coef * np.sqrt(variances)
     names = inner_names(context, coef.shape[1])
     strength = np.abs(weights).max(axis=0)
-    order = np.argsort(-strength, kind="stable")[:_LISTED]
-    order = order[strength[order] > 0]
-    shown = [
-        ("column", [visible(names[j], NAME) for j in order]),
-        *_weights_by_class(context, weights[:, order]),
-        ("", [_bar(strength[j] / strength.max()) for j in order]),
-    ]
     used = int((strength > 0).sum())
+    order = np.argsort(-strength, kind="stable")[: min(_LISTED, used)]
+    shown: list[Column] = [("column", [visible(names[j], NAME) for j in order])]
+    labels = [visible(label, NAME) for label in context.classes]
+    heads = ["weight"] if len(weights) == 1 else [f"for {label}" for label in labels]
+    if len(weights) <= _CLASSES:
+        shown += [
+            (head, [f"{weight:+.4g}" for weight in own[order]])
+            for head, own in zip(heads, weights, strict=True)
+        ]
+    else:
+        best = np.abs(weights[:, order]).argmax(axis=0)
+        shown.append(("largest weight", [f"{weight:+.4g}" for weight in weights[best, order]]))
+        shown.append(("for", [labels[k] for k in best]))
+    shown.append(("", [_bar(strength[j] / strength.max()) for j in order]))
+    messages = ["Weights are per standard deviation of their column, so that they can be compared."]
+    if context.classifies and len(weights) == 1:
+        messages.append(
+            f"A positive weight speaks for {labels[1]!r}, a negative one for {labels[0]!r}."
+        )
+    messages.append(
+        "Correlated columns share their weight: a small weight does not mean that a column is "
+        "irrelevant."
+    )
     caption = f"The {len(order)} largest of {used} nonzero weights." if len(order) < used else ""
-    return joined([bullets(_explain_weights(context, len(coef))), _table(shown, caption)])
+    return joined([bullets(messages), _table(shown, caption)])
 
 
 def _table(columns: list[Column], caption: str) -> Html:
@@ -149,62 +171,19 @@ def _table(columns: list[Column], caption: str) -> Html:
     return table(heads, zip(*cells, strict=True), caption)
 
 
-def _explain_weights(context: Context, planes: int) -> list[str]:
-    """Return how weights are to be read."""
-    messages = ["Weights are per standard deviation of their column, so that they can be compared."]
-    if context.classifies and planes == 1:
-        one, other = (visible(label, NAME) for label in context.classes[:2])
-        messages.append(f"A positive weight speaks for {other!r}, a negative one for {one!r}.")
-    messages.append(
-        "Correlated columns share their weight: a small weight does not mean that a column is "
-        "irrelevant."
-    )
-    return messages
-
-
-def _weights_by_class(context: Context, weights: Floats) -> list[Column]:
-    """Return columns of weights: one for each plane, or the largest weight if there are many."""
-    if len(weights) == 1:
-        return [("weight", [f"{weight:+.4g}" for weight in weights[0]])]
-    names = [visible(label, NAME) for label in context.classes]
-    if len(weights) <= _CLASSES:
-        each = zip(names, weights, strict=True)
-        return [(f"for {name}", [f"{weight:+.4g}" for weight in own]) for name, own in each]
-    best = np.abs(weights).argmax(axis=0)
-    largest = [f"{weights[k, j]:+.4g}" for j, k in enumerate(best)]
-    return [("largest weight", largest), ("for", [names[k] for k in best])]
-
-
 def inner_names(context: Context, width: int) -> list[str]:
     """Return the names of the columns that the machine sees."""
     names: Any = np.asarray(context.names, dtype=object)
     for step in context.view.steps:
-        names = _names_out(step, names)
-        if names is None:
+        before, names = names, ()
+        for given in ((), (before,)):  # those it was fitted to, or better those of the step before
+            with suppress(AttributeError, TypeError, ValueError):
+                names = step.get_feature_names_out(*given)
+        if not len(names):
             break
-    if names is None or len(names) != width:
+    if len(names) != width:
         return [f"prepared column {j + 1}" for j in range(width)]
     return [str(name) for name in names]
-
-
-def _names_out(step: Any, names: Any) -> Any:
-    """Return a step's names of its columns, by those given or those it was fitted to; or None."""
-    for given in ((names,), ()):
-        try:
-            return step.get_feature_names_out(*given)
-        except (AttributeError, TypeError, ValueError):
-            continue
-    return None
-
-
-def _spreads(X: Any) -> Any:
-    """Return the standard deviation of each column."""
-    if not sp.issparse(X):
-        return np.asarray(X, dtype=np.float64).std(axis=0)
-    return np.sqrt(mean_variance_axis(sp.csr_array(X, dtype=np.float64), axis=0)[1])
-
-
-# ------------------------------------------------------------ losses
 
 
 def _importance_table(context: Context, found: Importances) -> Html:
@@ -231,17 +210,14 @@ def _importance_table(context: Context, found: Importances) -> Html:
         bar = _bar(keys[one.column] / largest)
         lines.append([visible(context.names[one.column], NAME), loss, f"{one.change:.2f}", bar])
     heads = ["column", f"{found.metric} lost", "scores move", ""]
-    caption = _describe_columns_tried(context, found, len(lines))
+    tried, width = len(order), len(context.names)
+    caption = (
+        f"The {len(lines)} columns that matter most, of {tried}." if len(lines) < tried else ""
+    )
+    if tried < width:
+        which = "that vary most with the scores" if context.numeric else "that come first"
+        caption += f" Of {width} columns, the {tried} {which} were tried."
     return joined([tag("p", message), table(heads, lines, caption)])
-
-
-def _describe_columns_tried(context: Context, found: Importances, shown: int) -> str:
-    tried, width = len(found.found), len(context.names)
-    message = f"The {shown} columns that matter most, of {tried}." if shown < tried else ""
-    if tried == width:
-        return message
-    which = "that vary most with the scores" if context.numeric else "that come first"
-    return f"{message} Of {width} columns, the {tried} {which} were tried."
 
 
 def _bar(share: float) -> Html:
@@ -262,14 +238,6 @@ def _score(context: Context, y: Any, metric: str, X: Any) -> tuple[Floats, float
     if metric != "balanced accuracy":
         return scores, float(right.mean())
     return scores, float(np.mean([right[y == label].mean() for label in np.unique(y)]))
-
-
-def _affordable_rows(context: Context) -> int:
-    """Return how many rows can be scored again for every column in a few seconds."""
-    cost = context.view.count_operations()
-    each = _COST if cost is None else max(cost, 1.0)
-    shuffles = _REPEATS * min(_TRIED, max(1, len(context.names)))
-    return int(np.clip(_OPERATIONS / (shuffles * each), _FEWEST, _ROWS))
 
 
 def _candidates(rows: Any, scores: Any, width: int) -> npt.NDArray[np.int64]:
@@ -303,21 +271,12 @@ def shuffle_column(X: Any, column: int, seed: int) -> Any:
     return X
 
 
-# ------------------------------------------------------------ support vectors
-
-_FROM_0 = "rows are counted from 0"
-
-
 def _describe_numbers(context: Context) -> str:
     """Return what the numbers of rows are."""
     if np.array_equal(context.numbers, np.arange(len(context.numbers))):
         return _FROM_0
     name = context.wording.row
     return "rows have the data's own numbers" if name == "row" else f"rows are named by {name}"
-
-
-def _shown(numbers: Any) -> list[str]:
-    return [visible(number, NAME) for number in numbers]
 
 
 def support(context: Context) -> Html:
@@ -331,9 +290,14 @@ def support(context: Context) -> Html:
         return tag("p", message)
     if not len(rows):
         return tag("p", "There are none: all rows get the same prediction.")
-    kinds, slack, alpha = _kinds(machine), _slacks(machine), _alphas(machine)
+    if hasattr(machine, "alpha_"):
+        alpha = _largest(machine.alpha_)[rows]
+    else:
+        alpha = _largest(abs(machine.dual_coef_))
+    slack = _largest(machine.slack_)[rows] if hasattr(machine, "slack_") else np.zeros(len(rows))
+    kinds = _kinds(machine)
     order = np.lexsort((np.arange(len(rows)), -alpha, -slack))[:SUPPORT_VECTORS]
-    counts = {kind: 0 if kinds is None else int((kinds == kind).sum()) for kind in _KINDS}
+    counts = {kind: np.count_nonzero(kinds == kind) for kind in _KINDS}
     listed = (f"{n} × {kind}: {_KINDS[kind]}." for kind, n in counts.items() if n)
     shown = _support_table(context, np.asarray(rows), order, kinds, slack, alpha)
     return joined([tag("p", _describe_support(context, len(rows))), bullets(listed), shown])
@@ -350,17 +314,16 @@ def _describe_support(context: Context, count: int) -> str:
     if not hasattr(machine, "certificate_"):
         return message
     if not proved(machine):
-        message += " It is not proved that these are the right ones: their kinds and α are those "
-        return message + "at the moment the solver stopped, and not exact."
+        return (
+            f"{message} It is not proved that these are the right ones: their kinds and α are "
+            "those at the moment the solver stopped, and not exact."
+        )
     if hasattr(machine, "nu"):  # a share of all rows
         return message
-    kept = ["costs"]
-    if not hasattr(machine, "coef_"):
-        kept.insert(0, "kernel")
+    kept = "costs" if hasattr(machine, "coef_") else "kernel and costs"
     if machine is not context.model:
-        kept.append("preparation of the columns")
-    listed = " and ".join([", ".join(kept[:-1]), kept[-1]] if len(kept) > 1 else kept)
-    same = f"Fitted to these rows alone, with the same {listed}, the model would be the same."
+        kept = f"{kept.replace(' and', ',')} and preparation of the columns"
+    same = f"Fitted to these rows alone, with the same {kept}, the model would be the same."
     return f"{message} {same}"
 
 
@@ -369,7 +332,9 @@ def _support_table(
 ) -> Html:
     matched = context.view.is_training(context.X)
     numbers = context.numbers if matched else np.arange(rows.max() + 1)
-    columns: list[Column] = [(context.wording.row, _shown(numbers[rows[order]]))]
+    columns: list[Column] = [
+        (context.wording.row, [visible(n, NAME) for n in numbers[rows[order]]])
+    ]
     if matched:
         y = None if context.y is None else np.asarray(context.y)[rows[order]]
         inner = context.view.transform(_safe_indexing(context.X, rows[order]))
@@ -405,91 +370,59 @@ def _score_columns(context: Context, y: Any, scores: Scores) -> list[Column]:
     return [(head, true), ("predicted", predicted), values]
 
 
+def _largest(values: Any) -> Floats:
+    """Return the largest value of each row, of several problems if there are any."""
+    dense = values.toarray() if sp.issparse(values) else np.atleast_2d(values)
+    return np.asarray(dense.max(axis=0), dtype=np.float64)
+
+
 def _kinds(machine: Any) -> Any:
     """Return the worst kind of each support vector, or None if it has none."""
-    kinds = getattr(machine, "support_kind_", None)
-    if kinds is None or np.ndim(kinds) == 1:
-        return None if kinds is None else np.asarray(kinds)
-    ranks = [*_KINDS]
-    rank = np.array([[ranks.index(k) if k in ranks else len(ranks) for k in of] for of in kinds])
-    return np.array([*ranks, ""])[rank.min(axis=0)]
-
-
-def _alphas(machine: Any) -> Floats:
-    if hasattr(machine, "alpha_"):
-        alpha = np.atleast_2d(machine.alpha_)[:, machine.support_]
-    else:
-        duals = machine.dual_coef_
-        alpha = np.abs(duals.toarray() if sp.issparse(duals) else np.atleast_2d(duals))
-    return np.asarray(alpha.max(axis=0), dtype=np.float64)
-
-
-def _slacks(machine: Any) -> Floats:
-    slack = getattr(machine, "slack_", None)
-    if slack is None:
-        return np.zeros(len(machine.support_))
-    return np.asarray(np.atleast_2d(slack)[:, machine.support_].max(axis=0), dtype=np.float64)
-
-
-# ------------------------------------------------------------ rows worth looking at
+    if not hasattr(machine, "support_kind_"):
+        return None
+    ranks = [*_KINDS, ""]
+    found = np.atleast_2d(machine.support_kind_)
+    return np.array(ranks)[np.vectorize(ranks.index)(found).min(axis=0)]
 
 
 def notable_rows(context: Context, columns: list[int]) -> Html:
     """Return tables of the rows worth looking at, with the values of some columns."""
-    found = joined(
-        element for part in context.parts for element in _rows_of_part(context, part, columns)
-    )
     message = f"{_describe_numbers(context)}.".replace("rows", "Rows", 1)
     if 0 < len(columns) < len(context.names) and not context.guesses:
         message += f" Shown are the {len(columns)} columns that move the model's scores most."
-    return joined([tag("p", message), found])
+    parts = [joined(_rows_of_part(context, part, columns)) for part in context.parts]
+    return joined([tag("p", message), *parts])
 
 
 def _rows_of_part(context: Context, part: ScoredRows, columns: list[int]) -> Iterator[Html]:
     yield tag("h3", f"{part.name} rows".capitalize())
     if part.sampled:
         yield tag("p", f"Among {part.sampled}.")
+    right, values = part.scores.right, np.nan_to_num(part.scores.values, nan=-np.inf)
+
+    def shown(wanted: Any, keys: Any, caption: str) -> Html:
+        first = [int(k) for k in np.argsort(keys, kind="stable") if wanted[k]][:LOOKED_AT]
+        return _row_table(context, part, first, columns, caption)
+
+    wrong = np.count_nonzero(~right)
     if context.regresses:
-        worst = _first(-np.abs(part.scores.values))
-        yield _row_table(context, part, worst, columns, "The largest errors")
-    elif context.classifies:
-        yield from _rows_of_classes(context, part, columns)
-    else:
-        odd = _first(np.where(part.scores.right, np.inf, part.scores.values))
-        out = [k for k in odd if not part.scores.right[k]]
-        total = int((~part.scores.right).sum())
-        caption = f"The farthest of {total} outliers"
-        yield _row_table(context, part, out, columns, caption) if out else tag("p", "No outliers.")
-
-
-def _rows_of_classes(context: Context, part: ScoredRows, columns: list[int]) -> Iterator[Html]:
-    right, lead = part.scores.right, np.nan_to_num(part.scores.values, nan=-np.inf)
-    wrong = int((~right).sum())
-    if wrong and context.guesses:
-        yield tag("p", f"{wrong} of {len(right)} are wrong; the model treats all rows alike.")
-    elif wrong:
-        order = _first(np.where(right, np.inf, lead))
-        yield _row_table(
-            context,
-            part,
-            [k for k in order if not right[k]],
-            columns,
-            f"Confidently wrong: {min(wrong, LOOKED_AT)} of {wrong} mistakes, the farthest on the "
-            "wrong side first. Are their labels right?",
-        )
-    else:
+        yield shown(right, -np.abs(values), "The largest errors")
+    elif not context.classifies:
+        caption = f"The farthest of {wrong} outliers"
+        yield shown(~right, values, caption) if wrong else tag("p", "No outliers.")
+    elif not wrong:
         yield tag("p", f"No mistakes: all {len(right)} are right.")
-    if context.guesses:
-        return
-    doubtful = [k for k in _first(np.where(right, np.abs(lead), np.inf)) if right[k]]
-    if doubtful:
+    elif context.guesses:
+        yield tag("p", f"{wrong} of {len(right)} are wrong; the model treats all rows alike.")
+    else:
+        caption = (
+            f"Confidently wrong: {min(wrong, LOOKED_AT)} of {wrong} mistakes, the farthest on the "
+            "wrong side first. Are their labels right?"
+        )
+        yield shown(~right, values, caption)
+    if context.classifies and not context.guesses and right.any():
         caption = "Barely right: the nearest to the boundary first."
-        yield _row_table(context, part, doubtful, columns, caption)
-
-
-def _first(keys: npt.NDArray[np.float64]) -> list[int]:
-    """Return where the smallest keys are."""
-    return [int(k) for k in np.argsort(keys, kind="stable")[:LOOKED_AT]]
+        yield shown(right, np.abs(values), caption)
 
 
 def _row_table(
@@ -501,7 +434,7 @@ def _row_table(
     heads = [visible(context.names[j], NAME) for j in columns] or ["value"]
     values = [row_values(part.X, k, columns) for k in chosen]
     shown = [
-        (context.wording.row, _shown(part.numbers[chosen])),
+        (context.wording.row, [visible(n, NAME) for n in part.numbers[chosen]]),
         *_score_columns(context, y, some),
         *zip(heads, map(list, zip(*values, strict=True)), strict=True),
     ]

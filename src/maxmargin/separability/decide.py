@@ -1,5 +1,6 @@
 """The decision whether a hyperplane separates two classes, or every two of several."""
 
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -19,6 +20,18 @@ from maxmargin.validation.data import classes_of
 _OPTIMAL = 1e-10  # relative gap at which the nearest points are near enough
 _MANY = 1000  # rows beyond which any separator will do, not the best
 _UNEVEN = 1e3  # columns that differ more in size are scaled one by one
+
+
+@dataclass(frozen=True)
+class LiftedSettings:
+    """How much is done to find the separator that bounds a perceptron's updates best."""
+
+    entries: float = 2e5  # numbers in X up to which it is short beside an estimator's other work
+    steps: int = 300  # of the search: a limit by work, not by the clock, so that fits repeat
+    accuracy: float = 1e-6  # a bound need not have more digits
+
+
+_LIFTED = LiftedSettings()
 
 
 def separate(
@@ -149,3 +162,34 @@ def verified_plane(w: Floats, X: Any, y: Ints, intercept: bool) -> Hyperplane | 
     sizes = row_products(abs(X), np.abs(w)[:, np.newaxis])[:, 0] + abs(b)
     rounding = 4 * (X.shape[1] + 2) * np.finfo(np.float64).eps * sizes
     return Hyperplane(w, b) if (y * scores > rounding).all() else None
+
+
+# ------------------------------------------------------------------- the bound of a perceptron
+#
+# On x̃ = (x, 1) the updates are at most R̃²/γ̃², where γ̃ is the margin of a plane through 0: the
+# largest one gives the lowest bound.
+
+
+def lifted_separator(X: Any, positive: Flags, lift: bool) -> list[tuple[Floats, Floats]]:
+    """Return (w, b) whose smallest y f beside ‖(w, b)‖ is the largest, if little work finds it.
+
+    Without ``lift`` the rows stay as they are, and b is 0.
+    """
+    entries = X.nnz if sp.issparse(X) else X.size
+    if entries > _LIFTED.entries or conflict(X, positive, lift):
+        return []
+    rows = rescaled(X, 1.0, np.zeros(X.shape[1]))
+    if lift:
+        ones = np.ones((X.shape[0], 1))
+        sparse = sp.issparse(X)
+        rows = sp.hstack([rows, sp.csr_array(ones)], "csr") if sparse else np.hstack([rows, ones])
+    hulls = Hulls.of(rows / common_scale(rows), positive, intercept=False)
+    found, ended = search(hulls, accuracy=_LIFTED.accuracy, max_steps=_LIFTED.steps)
+    if ended.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    if not found.lowest > 0:
+        return []
+    plane = verified_plane(found.point, rows, np.where(positive, 1, -1), intercept=False)
+    if plane is None:
+        return []
+    return [(plane.w[:-1], plane.w[-1:]) if lift else (plane.w, np.zeros(1))]

@@ -1,42 +1,60 @@
 """The separating plane of largest margin, from the nearest points of the hulls.
 
-    min ½‖w‖²    s.t. y(w·x + b) ≥ 1
+    min ½‖w‖²    s.t. y(w·φ(x) + b) ≥ 1
 
 The nearest points p, q of the classes' hulls give it: w is a multiple of p − q, and b puts the
 plane midway. Their convex weights are the dual variables, up to a factor. Nothing but a common
 power of two is divided out: other scales of columns would make it another plane.
+
+In the feature space of a kernel the search is among vectors Z with the same products as the rows;
+w = Σαyφ(x), its margin and its certificate are then computed from kernel values. These are rounded:
+hulls nearer to each other than rounding can tell, √(nε) of their size, count as meeting, and the
+witness says how near they are.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from maxmargin import clock
-from maxmargin._typing import Floats
+from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.certificates import Certificate
-from maxmargin.certificates.hard import certify_hard, placed
+from maxmargin.certificates.hard import certify_hard, placed, placed_scores
 from maxmargin.geometry import Hyperplane
+from maxmargin.kernels import Kernel, Precomputed
+from maxmargin.kernels.precomputed import asymmetry
 from maxmargin.problems import losses
+from maxmargin.problems.features import KernelFeatures, LinearFeatures
+from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Intercept, Point, Problem, Run, Status
 from maxmargin.separability.decide import decide
-from maxmargin.separability.overlap import conflict
-from maxmargin.separability.result import Overlap, Separation
+from maxmargin.separability.overlap import conflict, fewest
+from maxmargin.separability.result import Overlap
 from maxmargin.separability.search import common_scale, origin, rescaled, search
 from maxmargin.solve import Callback
+from maxmargin.solvers.factor_newton import pivoted_factor
 from maxmargin.solvers.min_norm_point import Hulls, Nearest
 
-ACCURACY = 1e-12  # how much lower than the nearest points the hulls may reach, relative
-BUDGETS = (Status.MAX_TIME, Status.MAX_ITER, Status.CALLBACK)
+MATRICES = 5  # of n² doubles that are held at a time: K, its factor, and parts of both
+_ACCURACY = 1e-12  # how much lower than the nearest points the hulls may reach, relative
+_LEAST = 100  # rows from which on rounding grows with their number
+_DOUBT = 100  # times the rounding: more than that left of K is not rounding
+_BLOCK = 1 << 22  # numbers in a block of K − ZZᵀ
+_UNDECIDED = {
+    Status.MAX_TIME: "max_time ran out before a plane or a proof that there is none was found",
+    Status.MAX_ITER: "max_iter was reached before a plane or a proof that there is none was found",
+    Status.CALLBACK: "the callback ended the search before it found a plane or a proof that there "
+    "is none",
+}
 
 
 @dataclass(frozen=True)
 class Widest:
-    """A plane with min y f = 1, its duals, what they prove, and how the search ended."""
+    """A plane with min y f = 1 and its duals, what they prove, and how the search ended."""
 
-    w: Floats
-    b: float
-    alpha: Floats
+    point: Point
     certificate: Certificate
     run: Run
 
@@ -50,8 +68,8 @@ class NoPlane:
     run: Run
 
 
-def widest(
-    X: Any,
+def find_widest(
+    rows: "LinearRows | KernelRows",
     signs: Floats,
     intercept: Intercept,
     *,
@@ -61,103 +79,244 @@ def widest(
     callback: Callback | None = None,
     verbose: bool = False,
 ) -> Widest | NoPlane:
-    """Return the plane of largest margin to a relative duality gap, or why there is none.
+    """Return the plane of largest margin to a relative gap of ``tol``, or why there is none.
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, d)
-        Rows.
-    signs : ndarray of shape (n,)
-        Labels −1 and +1.
-    intercept : Intercept
-        Free, or none.
-    tol : float
-        Relative duality gap.
-    max_iter, max_time, callback, verbose
-        As in ``drive``; an iteration ends when all rows were looked at.
+    ``signs`` are labels ±1, and the intercept is free or none. The rest is as in ``drive``; an
+    iteration ends when all rows were searched.
     """
     began = clock.now()
     positive, free = signs > 0, intercept is Intercept.FREE
-    overlap = conflict(X, positive, free)
+    overlap = rows.conflict(positive, free)
     if overlap is not None:
         return NoPlane(overlap, "", Run(Status.MEETING, 0, 0.0))
-    moved = rescaled(X, 1.0, origin(X) if free else np.zeros(X.shape[1]))
-    scale = common_scale(moved)
+    vectors = rows.vectors(free)
+    scale = common_scale(vectors)
     found, run = search(
-        Hulls.of(moved / scale, positive, free),
-        accuracy=min(ACCURACY, 0.1 * tol),
+        Hulls.of(vectors / scale, positive, free),
+        accuracy=min(_ACCURACY, 0.1 * tol),
         max_iter=max_iter,
-        max_time=max_time,
+        max_time=None if max_time is None else max(max_time - (clock.now() - began), 0.0),
         callback=callback,
         verbose=verbose,
     )
-    plane = None
-    if found.lowest > 0:
-        plane = _plane(found.point, _duals(found, scale, len(signs)), X, signs, intercept, tol, run)
-    if plane is None and run.status is Status.INTERRUPTED:
+    point = rows.place(found, scale, signs, intercept)
+    plane = _certify(rows, point, signs, intercept, tol, run)
+    if plane is not None:
+        return plane
+    if run.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
-    if plane is None and run.status not in BUDGETS:
-        left = None if max_time is None else max(max_time - (clock.now() - began), 0.01)
-        every = np.arange(len(signs))
-        answer = decide(X, positive, (-1, 1), every, free, left)
-        return _second(answer, _duals(found, scale, len(signs)), X, signs, intercept, tol, run)
-    return plane or NoPlane(None, f"undecided: {REASONS[run.status]}", run)
+    if run.status in _UNDECIDED:
+        return NoPlane(None, f"undecided: {_UNDECIDED[run.status]}", run)
+    if isinstance(rows, KernelRows):
+        return _meeting(found, rows, positive, free, run)
+    left = None if max_time is None else max(max_time - (clock.now() - began), 0.01)
+    answer = decide(rows.X, positive, (-1, 1), np.arange(len(signs)), free, left)
+    if isinstance(answer.witness, Overlap):
+        return NoPlane(answer.witness, "", run)
+    if isinstance(answer.witness, Hyperplane):  # it may scale columns: a plane, if not the widest
+        point = rows.place(found, scale, signs, intercept, along=answer.witness.w)
+        plane = _certify(rows, point, signs, intercept, tol, run)
+    return plane or NoPlane(None, "undecided at this precision", run)
 
 
-REASONS = {
-    Status.MAX_TIME: "max_time ran out before a plane or a proof that there is none was found",
-    Status.MAX_ITER: "max_iter was reached before a plane or a proof that there is none was found",
-    Status.CALLBACK: "the callback ended the search before it found a plane or a proof that there "
-    "is none",
-}
+def hard_problem(
+    features: LinearFeatures | KernelFeatures, signs: Floats, intercept: Intercept
+) -> Problem[Any]:
+    """Return what is solved."""
+    n, free = len(signs), int(intercept is Intercept.FREE)
+    loss = losses.hard_margin(signs)
+    return Problem(features, loss, np.arange(n), np.full(n, free - 1), np.zeros(free))
 
 
-def _second(
-    answer: Separation,
-    alpha: Floats,
-    X: Any,
+def _certify(
+    rows: "LinearRows | KernelRows",
+    point: Point | None,
     signs: Floats,
     intercept: Intercept,
     tol: float,
     run: Run,
-) -> Widest | NoPlane:
-    """Return the answer of ``separate``, which may scale columns: a plane, if not the widest."""
-    if isinstance(answer.witness, Overlap):
-        return NoPlane(answer.witness, "", run)
-    plane = None
-    if isinstance(answer.witness, Hyperplane):
-        plane = _plane(answer.witness.w, alpha, X, signs, intercept, tol, run)
-    return plane or NoPlane(None, "undecided at this precision", run)
-
-
-def _plane(
-    w: Floats, alpha: Floats, X: Any, signs: Floats, intercept: Intercept, tol: float, run: Run
 ) -> Widest | None:
-    """Return the plane with these weights, certified; None if rounding keeps it from separating."""
-    placing = placed(X, signs, w, intercept)
-    if not placing.smallest > 0:
+    """Return the plane with its certificate; None if rounding keeps it from separating."""
+    if point is None:
         return None
-    w, b = w / placing.smallest, placing.intercept / placing.smallest
-    problem = Problem.linear(X, losses.hard_margin(signs), intercept)
-    certificate = certify_hard(problem, Point(w, b, alpha * signs), keep_intercept=True)
-    if not (np.isfinite(certificate.primal) and np.isfinite(w).all()):
+    problem = hard_problem(rows.features, signs, intercept)
+    certificate = certify_hard(problem, point, keep_intercept=True)
+    if not (np.isfinite(certificate.primal) and np.isfinite(point.w).all()):
         return None
-    return Widest(w, b, alpha, certificate, judge_run(run, certificate, tol))
-
-
-def judge_run(run: Run, certificate: Certificate, tol: float) -> Run:
-    """Return how a search ended that found a plane with this certificate."""
+    if certificate.refuted and isinstance(rows, KernelRows):  # only now it shows
+        raise indefinite(rows.kernel)
     status = run.status
-    if status not in (*BUDGETS, Status.INTERRUPTED):
+    if status not in (*_UNDECIDED, Status.INTERRUPTED):
         status = Status.ROUNDING if certificate.is_rounding(tol) else Status.STALLED
     if certificate.holds(tol) and status is not Status.INTERRUPTED:
         status = Status.OPTIMAL
-    return replace(run, status=status)
+    return Widest(point, certificate, replace(run, status=status))
 
 
-def _duals(found: Nearest, scale: float, n: int) -> Floats:
-    """Return the convex weights as dual variables: scaled so that Σαyx = w."""
-    norm = float(np.linalg.norm(found.point)) * scale
-    alpha = np.zeros(n)
-    alpha[found.rows] = found.weights
-    return alpha * alpha.sum() / norm / norm if norm > 0 else alpha
+# ------------------------------------------------------------------- rows of numbers
+
+
+@dataclass(frozen=True)
+class LinearRows:
+    """Rows as they are."""
+
+    X: Any
+
+    def __getitem__(self, rows: Ints) -> "LinearRows":
+        return LinearRows(self.X[rows])
+
+    @property
+    def features(self) -> LinearFeatures:
+        """The rows as problems see them."""
+        return LinearFeatures(self.X)
+
+    def conflict(self, positive: Flags, free: bool) -> Overlap | None:
+        """Return two equal rows of different classes, if there are any."""
+        return conflict(self.X, positive, free)
+
+    def vectors(self, free: bool) -> Any:
+        """Return the vectors to search among."""
+        return rescaled(self.X, 1.0, origin(self.X) if free else np.zeros(self.X.shape[1]))
+
+    def place(
+        self,
+        found: Nearest,
+        scale: float,
+        signs: Floats,
+        intercept: Intercept,
+        along: Floats | None = None,
+    ) -> Point | None:
+        """Return the plane along w, by default the point; None if it does not separate."""
+        w = found.point if along is None else along
+        placing = placed(self.X, signs, w, intercept)
+        if not placing.smallest > 0:
+            return None
+        alpha = found.all_weights(len(signs))
+        norm = float(np.linalg.norm(found.point)) * scale
+        if norm > 0:
+            alpha *= alpha.sum() / norm / norm  # so that Σαyx = w
+        return Point(w / placing.smallest, placing.intercept / placing.smallest, alpha * signs)
+
+
+# ------------------------------------------------------------------- rows in feature space
+
+
+@dataclass(frozen=True)
+class KernelRows:
+    """Rows of a Gram matrix: kernel values K in float64, and vectors Z with ZZᵀ = K.
+
+    Z is the Cholesky factor with pivoting of K, its diagonal scaled to 1. It stops where what is
+    left of every row is rounding: at max(n, 100)·ε of its ‖φ(x)‖². What such a factor cannot give
+    back, K − ZZᵀ, is then rounding too; where it is not, K is not positive semidefinite, and there
+    is no feature space.
+    """
+
+    features: KernelFeatures
+    K: Floats
+    eps: float  # rounding of the kernel values
+    kernel: Kernel
+    given: Any  # what shows that two rows are equal
+
+    @classmethod
+    def of(cls, gram: Gram, X: Any) -> "KernelRows":
+        """Return all rows, with all their kernel values."""
+        kernel, prepared = gram.kernel, gram.exact
+        # Half of the matrix is enough of a kernel, but a user's function may be none.
+        other = prepared if kernel.psd else prepared[:]
+        values = kernel.block(prepared, other, threads=gram.threads)
+        given = gram.prepared.dtype
+        if not kernel.psd and asymmetry(values) > np.sqrt(np.finfo(given).eps):
+            raise ValueError(
+                f"{kernel!r} is not symmetric, by {asymmetry(values):.2g} of its largest value, so "
+                "it is not a kernel."
+            )
+        K = values.astype(np.float64, copy=False)
+        if not kernel.psd:
+            K = 0.5 * (K + K.T)
+            # A user's function is asked for its values only once.
+            gram = Gram(Precomputed(), K.astype(given), memory=gram.memory)
+        features = KernelFeatures(gram, np.arange(len(K)))
+        shown = K if kernel.takes_gram or kernel.takes_objects else X
+        return cls(features, K, float(np.finfo(given).eps), kernel, shown)
+
+    def __getitem__(self, rows: Ints) -> "KernelRows":
+        part, given = self.K[np.ix_(rows, rows)], self.given[rows]
+        return KernelRows(self.features.take(rows), part, self.eps, self.kernel, given)
+
+    @property
+    def sizes(self) -> Floats:
+        """‖φ(x)‖ of each row."""
+        return np.asarray(np.sqrt(np.maximum(self.K.diagonal(), 0.0)))
+
+    @property
+    def precision(self) -> float:
+        """The part of ‖φ(x)‖² up to which directions are dropped."""
+        return max(len(self.K), _LEAST) * self.eps
+
+    @cached_property
+    def factor(self) -> Floats:
+        """Z."""
+        Z = pivoted_factor(self.K, self.precision)
+        if not self.kernel.psd:
+            self._refuse_indefinite(Z)
+        return Z
+
+    def _refuse_indefinite(self, Z: Floats) -> None:
+        n, unit = len(self.K), np.where(self.sizes > 0, self.sizes, 1.0)
+        worst = 0.0
+        step = max(1, _BLOCK // n)
+        for start in range(0, n, step):
+            part = slice(start, start + step)
+            left = (self.K[part] - Z[part] @ Z.T) / unit / unit[part, np.newaxis]
+            worst = max(worst, float(np.abs(left).max()))
+        if worst > _DOUBT * self.precision:
+            raise indefinite(self.kernel, f" (by {worst:.2g} of its diagonal)")
+
+    def conflict(self, positive: Flags, free: bool) -> Overlap | None:
+        """Return two equal rows of different classes, if there are any."""
+        pair = conflict(self.given, positive, free)
+        if pair is None:
+            return None
+        one = pair.rows[positive[pair.rows]][0]
+        return replace(pair, point=self.K[pair.rows, one] if free else np.zeros(2))
+
+    def vectors(self, free: bool) -> Floats:
+        """Return the vectors to search among."""
+        return self.factor
+
+    def place(
+        self, found: Nearest, scale: float, signs: Floats, intercept: Intercept
+    ) -> Point | None:
+        """Return the plane of these weights; None if it separates by rounding only."""
+        beta = found.all_weights(len(signs)) * signs
+        scores = self.K[:, found.rows] @ beta[found.rows]
+        placing = placed_scores(scores, signs, intercept)
+        if not placing.smallest > 0:
+            return None
+        beta /= placing.smallest
+        return Point(beta, placing.intercept / placing.smallest, beta)
+
+
+def indefinite(kernel: Kernel, how: str = "") -> ValueError:
+    """Return the error for kernel values that are not those of a kernel."""
+    return ValueError(
+        f"{kernel!r} is not positive semidefinite on these rows{how}, so there is no feature space "
+        "to find a plane in: mm.check_kernel tells more and can repair a matrix. SVC takes such "
+        "kernels, without a certificate."
+    )
+
+
+def _meeting(found: Nearest, rows: KernelRows, positive: Flags, free: bool, run: Run) -> NoPlane:
+    """Return the rows that meet, as nearly as kernel values can tell."""
+    met, weights = fewest(found.rows, found.weights, rows.factor, positive, free)
+    K, sizes = rows.K[np.ix_(met, met)], rows.sizes[met]
+    beta = np.where(positive[met], weights, -weights)
+    size = float(weights @ sizes)
+    apart = float(beta @ K @ beta)
+    if apart > 4 * rows.precision * size**2:
+        return NoPlane(None, "undecided at this precision", run)
+    # No nearer than what may be rounding, which also makes squares negative.
+    apart = float(np.sqrt(max(apart, 0.0) + 4 * rows.eps * size**2))
+    point = K @ np.maximum(beta, 0.0) if free else np.zeros(len(met))
+    witness = Overlap(met, weights, point, apart / max(float(sizes.max()), 1e-300), False)
+    return NoPlane(witness, f"{apart / (1 + free):.2g}", run)

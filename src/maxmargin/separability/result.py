@@ -1,4 +1,4 @@
-"""What is said about separability, and the witness that comes with it."""
+"""The answer whether classes are separable, and the witness that comes with it."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -39,7 +39,7 @@ def origin(X: Any) -> Floats:
 
 
 def rescaled(X: Any, scale: Any, start: Floats) -> Any:
-    """Return (X − start)/scale in float64; ``scale`` is one number, or one a column."""
+    """Return (X − start)/scale in float64; ``scale`` is one number, or one for each column."""
     if sp.issparse(X):
         X = X.astype(np.float64)
         return X / scale if np.ndim(scale) == 0 else X @ sp.diags_array(1 / scale)
@@ -61,25 +61,16 @@ def search(
 ) -> tuple[Nearest, Run]:
     """Return the nearest points found, and how the search ended.
 
-    Parameters
-    ----------
-    hulls : Hulls
-        What to search.
-    accuracy : float
-        How much lower than ‖point‖², relative to it, the hulls may reach.
-    enough : int or None
-        With more rows in the corral than this, any separator ends the search, not only the best.
-    max_steps : int or None
-        Moves of the corral allowed, of which there may be many in an iteration.
-    max_iter, max_time, callback, verbose
-        As in ``drive``.
+    It ends where the hulls reach at most an ``accuracy`` part of ‖point‖² lower. With more than
+    ``enough`` rows in the corral, any separator ends it, not only the best. ``max_steps`` limits
+    moves of the corral, of which there may be many in an iteration. The rest is as in ``drive``.
     """
     best: list[Nearest] = []
     idle = 0
 
     def watch(step: Nearest) -> Status | None:
         nonlocal idle
-        # Every step comes nearer, but for rounding: when that rules, more steps are in vain.
+        # Every step comes nearer, but for rounding: where that rules, more steps are useless.
         nearer = not best or step.squared_norm < (1 - 1e-12) * best[0].squared_norm
         idle = 0 if nearer else idle + 1
         if not best or step.squared_norm <= best[0].squared_norm:

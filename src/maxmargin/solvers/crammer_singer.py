@@ -17,51 +17,66 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 import scipy.sparse as sp
 
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
-from maxmargin.geometry.inputs import blocks
+from maxmargin.certificates.multiclass import best_intercept_step, duals_of, feasible_masses
 from maxmargin.problems.problem import Intercept, Iterate, MulticlassProblem, Point, relative_gap
-
-# ------------------------------------------------------------------- crammer singer intercepts
-#
-# Intercepts of the multiclass machine, given the weights: a better one, and the middle one.
+from maxmargin.solvers.linear_systems import solve_positive
+from maxmargin.solvers.row_sums import sum_squares
 
 
-_EQUAL = 1e-12  # sums of costs that differ by less than this part are equal
+@dataclass(frozen=True)
+class SequentialDual:
+    """Settings of the method: dual blocks of one row each, and Newton steps at the end."""
+
+    seed: int = 0  # of the order of visits: it changes only the last digits of the answer
+    # sweeps
+    sweeps: int = 4  # visits of each row in a round, before the optimality check of all rows
+    soft: float = 0.03  # how far sweeps let an intercept move at once: τ over the mean ‖x‖²
+    near: float = 1e-3  # the gap at which Newton takes over, where weights or free duals are few
+    rounds: int = 3  # in which the gap must fall
+    slow: float = 0.3  # to this part: otherwise Newton takes over, where the weights are few
+    chunk: float = 2e7  # products between two yields
+    # Newton steps
+    largest: int = 1600  # unknowns of a system: beyond, a factorization is no short step
+    small: int = 600  # unknowns up to which weights are solved for: their units do not matter
+    free_scale: float = 1e3  # τ over the mean ‖x‖²
+    growth: float = 4.0  # of σ when the centre moves
+    stiffest: float = 1e7  # σ beyond this turns rounding of the claims into masses
+    longest: float = 64.0  # no step is longer, in units of Newton's
+    hold: float = 0.1  # the inner error allowed, as a part of how far the hold was stretched
+    of_gap: float = 0.02  # and as a part of the gap that is left
+    patience: int = 40  # steps that may pass without a smaller gap
+
+    def iterates(self, problem: MulticlassProblem, start: Point | None = None) -> Iterator[Iterate]:
+        """Yield ever better iterates until the gap is down to rounding.
+
+        Parts of an iteration that take long yield in between, not ``finished``.
+        """
+        machine = JointMachine(self, problem, start or Point())
+        if not len(machine.kept) or problem.n_classes < 2:
+            machine.primal = machine.dual = 0.0  # nothing can be lost
+            yield _iterate(machine, converged=True)
+            return
+        rng = np.random.default_rng(self.seed)
+        rounds = self.rounds
+        while True:
+            yield from _sweeps(machine, rng, rounds)
+            newton = JointNewton(machine)
+            yield from _newton_steps(machine, newton)
+            if newton.size <= self.largest:
+                newton.finish()
+                yield _iterate(machine, converged=True)
+                return
+            # Too many duals became free: sweep on, and longer than before.
+            machine.restart(newton.mass, newton.b)
+            rounds *= 2
 
 
-def better_intercept(
-    claims: Floats, labels: Ints, cost: Floats, b: Floats, loss: float
-) -> tuple[Floats, float]:
-    """Return b after one exact step in each coordinate if that helps, and the loss there.
-
-    In its own coordinate the loss is lowest where the rows that class k claims cost together what
-    its own rows bring: a weighted quantile. All coordinates together need not be best.
-    """
-    supply = np.bincount(labels, cost, minlength=len(b))
-    moved, claims = b.copy(), claims.copy()
-    for k in range(len(b)):
-        step = _best_step(claims, k, cost, float(supply[k]))
-        claims[:, k] += step
-        moved[k] += step
-    own = claims[np.arange(len(claims)), labels]
-    better = float(cost @ (claims.max(axis=1) - own))
-    return (moved, better) if better < loss else (b, loss)
-
-
-def _best_step(claims: Floats, k: int, cost: Floats, supply: float) -> float:
-    leads = np.empty(len(claims))
-    loops.crammer_singer.leads_over(claims, k, leads)
-    order = np.argsort(leads)
-    claimed = np.cumsum(cost[order])
-    at = min(int(np.searchsorted(claimed, supply * (1 - _EQUAL))), len(order) - 1)
-    step = leads[order[at]]
-    if claimed[at] <= supply * (1 + _EQUAL) and at + 1 < len(order):
-        step = 0.5 * (step + leads[order[at + 1]])
-    return float(step)
+_ROUNDING = 1e-15  # no inner error below this part of the objective can be told from rounding
+_RESOLVED = 1e-14  # no relative gap below this means anything
 
 
 def middle_step(claims: Floats, mass: Floats) -> Floats:
@@ -88,23 +103,18 @@ def middle_step(claims: Floats, mass: Floats) -> Floats:
     return step
 
 
-# ------------------------------------------------------------------- crammer singer state
-#
-# Where the multiclass solver stands, and the bounds of the optimum it knows.
+# ------------------------------------------------------------------- masses, weights and bounds
 #
 # Masses m = Cδ − β are kept rather than β: row i spreads its cost Cᵢ over the classes. A free
 # intercept asks that each class be given as much as its own rows bring, Σᵢ mᵢ[k] = Σ_{yᵢ=k} Cᵢ;
 # until it is so, the intercept is held near an ``offset``: b = offset + scale Σβ.
 
 
-_SOFT = 0.03  # how far sweeps let an intercept move at once: τ over the mean ‖x‖²
-
-
 class JointMachine:
     """Masses, the weights they imply, and the best bounds met so far."""
 
-    def __init__(self, problem: MulticlassProblem, start: Point) -> None:
-        self.problem = problem
+    def __init__(self, settings: SequentialDual, problem: MulticlassProblem, start: Point) -> None:
+        self.settings, self.problem = settings, problem
         self.free = problem.intercept is Intercept.FREE
         self.kept = np.flatnonzero(problem.cost > 0)
         self.matrix, self.centre = self._matrix()
@@ -113,11 +123,14 @@ class JointMachine:
         self.cost = np.ascontiguousarray(problem.cost[self.kept], dtype=np.float64)
         shape = len(self.kept), problem.n_classes
         self.norms = np.empty(shape[0])
-        loops.crammer_singer.squared_norms(self.rows, self.norms)
+        loops.dual_cd.squared_norms(self.rows, self.norms)
         self.claims = np.empty(shape)
         self.shrunk = np.zeros(shape[0], dtype=np.bool_)
-        self.mass = self._first_masses(start)
-        self.scale = _SOFT * self.typical_norm() if self.free else problem.features.constant**2
+        beta = np.zeros((len(problem), shape[1])) if start.beta is None else start.beta
+        self.mass = feasible_masses(problem, beta)[0][self.kept]
+        self.scale = problem.features.constant**2
+        if self.free:
+            self.scale = settings.soft * self.typical_norm()
         self.W, self.total = self.implied(self.mass)
         self.offset = np.zeros(shape[1])
         if self.free:
@@ -138,41 +151,13 @@ class JointMachine:
         centre = np.average(X, axis=0, weights=self.problem.cost[self.kept])
         return np.ascontiguousarray(X - centre), np.asarray(centre, dtype=np.float64)
 
-    def _first_masses(self, start: Point) -> Floats:
-        own = np.zeros(self.claims.shape)
-        own[np.arange(len(own)), self.labels] = self.cost
-        if start.beta is None:
-            return own
-        mass = np.maximum(own - start.beta[self.kept], 0.0)
-        sums = mass.sum(axis=1)
-        usable = np.isfinite(sums) & (sums > 0)
-        mass[usable] *= (self.cost[usable] / sums[usable])[:, np.newaxis]
-        mass[~usable] = own[~usable]
-        return np.asarray(mass)
-
     def typical_norm(self) -> float:
         """Return the mean ‖x‖², or 1 where all rows are 0."""
         return float(np.average(self.norms, weights=self.cost)) or 1.0 if len(self.norms) else 1.0
 
-    def column_sizes(self, lift: float) -> Floats:
-        """Return Σ C x² of each column, and of a constant one."""
-        sizes = np.zeros(self.matrix.shape[1])
-        first = 0
-        for rows in blocks(self.matrix):
-            squares = rows.multiply(rows) if sp.issparse(rows) else rows * rows
-            sizes += np.asarray(self.cost[first : first + rows.shape[0]] @ squares).ravel()
-            first += rows.shape[0]
-        return np.append(sizes, lift**2 * self.cost.sum())
-
-    def duals(self, mass: Floats) -> Floats:
-        """Return β = Cδ − m of the rows with a cost."""
-        beta = np.empty(mass.shape)
-        loops.crammer_singer.duals_of(self.labels, mass, beta)
-        return beta
-
     def implied(self, mass: Floats) -> tuple[Floats, Floats]:
         """Return Σ xβᵀ and Σβ."""
-        beta = self.duals(mass)
+        beta = duals_of(self.labels, mass)
         W = np.zeros((self.matrix.shape[1], beta.shape[1]))
         loops.crammer_singer.add_rows(self.rows, beta, W)
         return W, beta.sum(axis=0)
@@ -224,7 +209,8 @@ class JointMachine:
     def offer_primal(self, W: Floats, b: Floats, loss: float) -> None:
         """Take note of weights if none were better; ``claims`` are theirs."""
         if self.free:
-            b, loss = better_intercept(self.claims, self.labels, self.cost, b, loss)
+            step, loss = best_intercept_step(self.claims, self.labels, self.cost, loss, 1)
+            b = b + step
         value = self._penalty(W, b) + loss
         if value < self.primal:
             self.primal, self.best_W, self.best_b = value, W.copy(), b
@@ -270,7 +256,7 @@ class JointMachine:
             mass, change = self._balanced(mass, total)
             W = W.copy()
             loops.crammer_singer.add_rows(self.rows, change, W)
-            gain = float(self.duals(mass)[np.arange(len(mass)), self.labels].sum())
+            gain = float(duals_of(self.labels, mass)[np.arange(len(mass)), self.labels].sum())
         return mass, gain - 0.5 * float(np.vdot(W, W))
 
     def _balanced(self, mass: Floats, total: Floats) -> tuple[Floats, Floats]:
@@ -297,7 +283,7 @@ class JointMachine:
 
     @staticmethod
     def _transfer(mass: Floats, rows: Ints, giver: int, taker: int, asked: float) -> None:
-        """Move so much mass from one class to another, taking from the first rows first."""
+        """Move this much mass from one class to another, taking from the first rows first."""
         before = np.concatenate([[0.0], np.cumsum(mass[rows, giver])])[:-1]
         part = np.clip(asked - before, 0.0, mass[rows, giver])
         mass[rows, giver] -= part
@@ -306,16 +292,16 @@ class JointMachine:
     def point(self) -> tuple[Floats, Floats, Floats]:
         """Return the best W, b and β for the problem as it was given."""
         beta = np.zeros((self.problem.features.X.shape[0], self.claims.shape[1]))
-        beta[self.kept] = self.duals(self.best_mass)
+        beta[self.kept] = duals_of(self.labels, self.best_mass)
         b = self.best_b - self.centre @ self.best_W
         if self.free:
             b -= b.mean()  # the same for all classes, it changes nothing
         return self.best_W.copy(), b, beta
 
 
-# ------------------------------------------------------------------- crammer singer newton
+# ------------------------------------------------------------------- the last digits
 #
-# The last digits of the multiclass machine: semismooth Newton on a proximal dual.
+# Semismooth Newton on a proximal dual.
 #
 # Masses are held near a ``centre`` by ‖m − centre‖²/2σC, row by row, and a free intercept near an
 # offset by ‖b − offset‖²/2τ. For given weights U = (W, v), b = offset + √τ v, the masses are then
@@ -329,26 +315,17 @@ class JointMachine:
 # or in that of the free masses, whichever is smaller. Li, Sun & Toh (2018) for the lasso's kin.
 
 
-LARGEST = 1600  # unknowns of a Newton system: beyond, a factorization is no short step
-_SMALL = 600  # unknowns up to which weights are solved for anyway: their units do not matter
-_FREE_SCALE = 1e3  # τ over the mean ‖x‖²
-_GROWTH = 4.0
-_LONGEST = 64.0  # no step is longer, in units of Newton's
-_OF_GAP = 0.02  # and as a part of the gap that is left
-_ROUNDING = 1e-15  # no inner error below this part of the objective can be told from rounding
-_STIFFEST = 1e7  # σ beyond this turns rounding of the claims into masses
-_HOLD = 0.1  # the inner error allowed, as a part of how far the hold was stretched
-
-
 class JointNewton:
     """Newton steps from the best point a machine has met."""
 
     def __init__(self, machine: JointMachine) -> None:
-        self.machine = machine
+        self.machine, self.settings = machine, machine.settings
         # Far below their costs the duals of separable classes live: hold those tighter.
-        typical = float(machine.duals(machine.best_mass).clip(0).sum() / machine.cost.sum())
+        typical = float(
+            duals_of(machine.labels, machine.best_mass).clip(0).sum() / machine.cost.sum()
+        )
         self.sigma = self.least = float(np.clip(typical, 1e-4, 1.0))
-        scale = _FREE_SCALE * machine.typical_norm() if machine.free else machine.scale
+        scale = self.settings.free_scale * machine.typical_norm() if machine.free else machine.scale
         self.root = float(np.sqrt(scale))
         self.offset = machine.best_b.copy() if machine.free else np.zeros(len(machine.best_b))
         self.centre = machine.best_mass.copy()
@@ -358,7 +335,8 @@ class JointNewton:
         self.slopes = np.zeros(self.centre.shape)
         self.stuck = self.blocked = False
         # What the Hessian's diagonal would be if all masses were free: the units of its columns.
-        self.sizes = machine.column_sizes(self.root)[:, np.newaxis]
+        columns = sum_squares(machine.matrix, machine.cost, np.zeros(machine.matrix.shape[1]))
+        self.sizes = np.append(columns, scale * machine.cost.sum())[:, np.newaxis]
         self.damping = 0.0
         self.least_wrong, self.nearest = np.inf, (self.mass, self.offset)
         self._settle()
@@ -390,7 +368,7 @@ class JointNewton:
         ))  # fmt: skip
 
     def step(self) -> Iterator[None]:
-        """Make one JointNewton step, pausing between its parts.
+        """Make one Newton step, pausing between its parts.
 
         Where the held problem is solved, hold on to its solution.
         """
@@ -405,8 +383,9 @@ class JointNewton:
             self.centre = self.mass.copy()
             if self.machine.free:
                 self.offset, self.v = self.b, np.zeros(len(self.b))
-            self.sigma = self.sigma / _GROWTH if self.blocked else _GROWTH * self.sigma
-            self.sigma = min(max(self.sigma, self.least), _STIFFEST)
+            growth = self.settings.growth
+            self.sigma = self.sigma / growth if self.blocked else growth * self.sigma
+            self.sigma = min(max(self.sigma, self.least), self.settings.stiffest)
             self._settle()
 
     def finish(self) -> None:
@@ -434,7 +413,9 @@ class JointNewton:
             self.least_wrong, self.nearest = error + held, (self.mass.copy(), self.b)
         gap = self.machine.primal - self.machine.dual
         return self.stuck or error <= max(
-            _HOLD**2 * held, _ROUNDING * abs(self.machine.primal), _OF_GAP * gap
+            self.settings.hold**2 * held,
+            _ROUNDING * abs(self.machine.primal),
+            self.settings.of_gap * gap,
         )
 
     def _scores(self, change: Floats, lift: Floats) -> Floats:
@@ -475,7 +456,7 @@ class JointNewton:
                 low, slope_low = step, slope
             else:
                 high, slope_high = step, slope
-            if high == np.inf and step >= _LONGEST:
+            if high == np.inf and step >= self.settings.longest:
                 return step
             if high == np.inf:
                 step *= 2
@@ -492,7 +473,7 @@ class JointNewton:
         shared = np.flatnonzero(held.sum(axis=1) > 1)
         if not len(shared):
             return -self.gradient / (1.0 + self.sigma * self.sizes)
-        if _SMALL < self.gradient.size > self.machine.free_count(self.mass):
+        if self.settings.small < self.gradient.size > self.machine.free_count(self.mass):
             return self._by_masses(held[shared], shared)
         return self._by_weights(held[shared], shared)
 
@@ -520,7 +501,7 @@ class JointNewton:
         square = hessian.reshape(K * D, K * D)
         damping = self.damping * self.sigma * np.tile(self.sizes.ravel(), K)
         square[np.diag_indices(K * D)] += 1.0 + damping
-        return -_solved(square, self.gradient.T.ravel()).reshape(K, D).T
+        return -solve_positive(square, self.gradient.T.ravel()).reshape(K, D).T
 
     def _by_masses(self, held: npt.NDArray[np.bool_], rows: Ints) -> Floats:
         """Solve in the space of free masses (Woodbury's identity)."""
@@ -531,7 +512,7 @@ class JointNewton:
         gram = (gram + self.root**2)[np.ix_(owner, owner)] * (basis @ basis.T)
         gram[np.diag_indices(len(owner))] += 1.0 / (self.sigma * self.machine.cost[rows][owner])
         scores = picked @ self.gradient[:-1] + self.root * self.gradient[-1]
-        z = _solved(gram, (scores[owner] * basis).sum(axis=1))
+        z = solve_positive(gram, (scores[owner] * basis).sum(axis=1))
         coefficients = np.zeros(held.shape)
         np.add.at(coefficients, owner, z[:, np.newaxis] * basis)
         back = np.vstack([picked.T @ coefficients, self.root * coefficients.sum(axis=0)])
@@ -548,67 +529,7 @@ def _contrasts(held: npt.NDArray[np.bool_]) -> tuple[Ints, Floats]:
     return owner, basis / np.sqrt(count * (count + 1))[:, np.newaxis]
 
 
-def _solved(square: Floats, right: Floats) -> Floats:
-    """Solve a positive definite system, whatever the units of its unknowns."""
-    unit = 1.0 / np.sqrt(np.diagonal(square))
-    square = square * unit * unit[:, np.newaxis]
-    for ridge in (0.0, 1e-14, 1e-12, 1e-10, 1e-8):
-        square[np.diag_indices(len(square))] += ridge
-        try:
-            factor = scipy.linalg.cho_factor(square, lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            continue
-        return np.asarray(unit * scipy.linalg.cho_solve(factor, unit * right, check_finite=False))
-    return unit * unit * right
-
-
-# ------------------------------------------------------------------- the method
-
-
-_SWEEPS = 4  # a round: so many visits of each row, before the optimality check of all rows
-_NEAR = 1e-3  # the gap at which Newton takes over, where weights or free duals are few
-_ROUNDS = 3  # rounds in which the gap must fall,
-_SLOW = 0.3  # to this part: otherwise Newton takes over, where the weights are few
-_CHUNK = 2e7  # products between two yields
-_PATIENCE = 40  # Newton steps that may pass without a smaller gap
-_SETTLED = 1e-14  # no relative gap below this means anything
-
-
-@dataclass(frozen=True)
-class SequentialDual:
-    """Solve the multiclass machine by dual blocks of one row each, and Newton steps at the end.
-
-    Parameters
-    ----------
-    seed : int, default=0
-        Decides the order of visits, and with it only the last digits of the answer.
-    """
-
-    seed: int = 0
-
-    def iterates(self, problem: MulticlassProblem, start: Point | None = None) -> Iterator[Iterate]:
-        """Yield ever better iterates until the gap is down to rounding.
-
-        Parts of an iteration that take long yield in between, not ``finished``.
-        """
-        machine = JointMachine(problem, start or Point())
-        if not len(machine.kept) or problem.n_classes < 2:
-            machine.primal = machine.dual = 0.0  # nothing can be lost
-            yield _iterate(machine, converged=True)
-            return
-        rng = np.random.default_rng(self.seed)
-        rounds = _ROUNDS
-        while True:
-            yield from _sweeps(machine, rng, rounds)
-            newton = JointNewton(machine)
-            yield from _newton_steps(machine, newton)
-            if newton.size <= LARGEST:
-                newton.finish()
-                yield _iterate(machine, converged=True)
-                return
-            # Too many duals became free: sweep on, and longer than before.
-            machine.restart(newton.mass, newton.b)
-            rounds *= 2
+# ------------------------------------------------------------------- rounds
 
 
 def _iterate(machine: JointMachine, finished: bool = True, converged: bool = False) -> Iterate:
@@ -617,7 +538,8 @@ def _iterate(machine: JointMachine, finished: bool = True, converged: bool = Fal
 
 def _sweeps(machine: JointMachine, rng: np.random.Generator, at_least: int) -> Iterator[Iterate]:
     """Make rounds of sweeps until Newton steps are possible and worth it."""
-    few_weights = (machine.W.shape[0] + 1) * machine.W.shape[1] <= LARGEST
+    settings = machine.settings
+    few_weights = (machine.W.shape[0] + 1) * machine.W.shape[1] <= settings.largest
     machine.check_optimality()
     rounds = 0
     gaps: list[float] = []
@@ -625,10 +547,11 @@ def _sweeps(machine: JointMachine, rng: np.random.Generator, at_least: int) -> I
         yield _iterate(machine)
         gap = relative_gap(machine.primal, machine.dual)
         gaps.append(gap)
-        slow = rounds >= _ROUNDS and gap > _SLOW * gaps[-1 - _ROUNDS]
-        if few_weights and (gap <= _NEAR or slow):
+        slow = rounds >= settings.rounds and gap > settings.slow * gaps[-1 - settings.rounds]
+        if few_weights and (gap <= settings.near or slow):
             return
-        if gap <= _NEAR and rounds >= at_least - _ROUNDS and _few_free(machine):
+        few_free = machine.free_count(machine.mass) <= settings.largest
+        if gap <= settings.near and rounds >= at_least - settings.rounds and few_free:
             return
         for _ in _round(machine, rng):
             yield _iterate(machine, finished=False)
@@ -636,15 +559,11 @@ def _sweeps(machine: JointMachine, rng: np.random.Generator, at_least: int) -> I
         rounds += 1
 
 
-def _few_free(machine: JointMachine) -> bool:
-    return machine.free_count(machine.mass) <= LARGEST
-
-
 def _round(machine: JointMachine, rng: np.random.Generator) -> Iterator[None]:
     """Visit rows that are active until the visits make a few sweeps; pause now and then."""
-    visits = _SWEEPS * len(machine.labels)
+    visits = machine.settings.sweeps * len(machine.labels)
     width = machine.entries_per_row() * machine.W.shape[1]
-    rows_per_chunk = max(1, int(_CHUNK / max(width, 1.0)))
+    rows_per_chunk = max(1, int(machine.settings.chunk / max(width, 1.0)))
     unpaused = 0
     threshold = machine.violation
     while visits > 0:
@@ -668,13 +587,14 @@ def _round(machine: JointMachine, rng: np.random.Generator) -> Iterator[None]:
 def _newton_steps(machine: JointMachine, newton: JointNewton) -> Iterator[Iterate]:
     """Make Newton steps while they are affordable and the gap shrinks."""
     best, idle = (np.inf, -np.inf), 0
-    while newton.size <= LARGEST:
+    patience = machine.settings.patience
+    while newton.size <= machine.settings.largest:
         for _ in newton.step():
             yield _iterate(machine, finished=False)
         gap = relative_gap(machine.primal, machine.dual)
         gain = max(best[0] - machine.primal, machine.dual - best[1])
         idle = 0 if gain > 0.05 * (machine.primal - machine.dual) else idle + 1
-        best = (best[0], best[1]) if idle else (machine.primal, machine.dual)
-        if gap <= _SETTLED or idle >= (_PATIENCE if gap > 1e-9 else _PATIENCE // 4):
+        best = best if idle else (machine.primal, machine.dual)
+        if gap <= _RESOLVED or idle >= (patience if gap > 1e-9 else patience // 4):
             return
         yield _iterate(machine)

@@ -26,7 +26,7 @@ from scipy.linalg import lapack
 from maxmargin import clock, loops
 from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.kernels import PreparedRows
-from maxmargin.kernels.rows import FloatArray
+from maxmargin.kernels.prepared import FloatArray
 from maxmargin.loops.records import Loss, Variables
 from maxmargin.problems import losses
 from maxmargin.problems.duality import best_intercept, feasible_start, snapped
@@ -311,7 +311,7 @@ class MatrixValues:
     def of(cls, features: KernelFeatures, precise: bool) -> Self:
         """Compute the matrix of a problem's rows."""
         gram, rows = features.gram, features.rows
-        K = gram.block(rows, rows) if precise else gram.square(rows)
+        K = gram.block(rows, rows, fast=not precise)
         return cls(K, np.arange(len(rows)), Workspace.of(len(rows), K.dtype), features)
 
     def __len__(self) -> int:

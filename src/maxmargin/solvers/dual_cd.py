@@ -17,9 +17,6 @@ from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.row_sums import Passes, repaired
 
-_SWEEPS = 200  # in a round
-_FIRST, _FACTOR = 0.5, 0.2  # violation at which the first round ends, and each next one
-
 
 @dataclass(frozen=True)
 class DualCD:
@@ -27,19 +24,20 @@ class DualCD:
 
     seed: int = 0
     threads: int | None = None
+    sweeps: int = 200  # in a round, at most
+    first: float = 0.5  # violation at which the first round ends, in units of the residuals
+    factor: float = 0.2  # by which it is smaller for each next round
 
     def iterates(self, problem: LinearProblem, start: Point) -> Iterator[Iterate]:
         """Yield an iterate after each round of sweeps (unfinished ones in between).
 
         It ends when no row violates anything, or when a round took too many sweeps.
         """
-        state = _DualCDState(
-            problem, Passes(problem, self.threads, centred=False), start, self.seed
-        )
+        state = _DualCDState(self, problem, start)
         while True:
             yield state.iterate()
             for _ in state.round():
-                yield state.unfinished
+                yield state.iterate().unfinished()
             state.check_optimality()
             if state.converged or state.slow:
                 yield state.iterate()
@@ -53,43 +51,34 @@ def _least_prox(loss: Loss) -> float:
 
 
 class _DualCDState:
-    def __init__(self, problem: LinearProblem, passes: Passes, start: Point, seed: int) -> None:
-        self.problem = problem
-        self.passes = passes
+    def __init__(self, settings: DualCD, problem: LinearProblem, start: Point) -> None:
+        self.settings, self.problem = settings, problem
+        self.passes = passes = Passes(problem, settings.threads, centred=False)
         loss = problem.loss
         n, d = problem.features.X.shape
         self.beta = np.zeros(n)
         self.w = np.zeros(d)
         if start.beta is not None:
             self.beta[:] = np.clip(start.beta, loss.low, loss.high)
-            loops.newton_pass.combine(passes.rows, 0, n, passes.centre, self.beta, self.w, self.w)
+            loops.newton.combine(passes.rows, 0, n, passes.centre, self.beta, self.w, self.w)
         self.norms = np.empty(n)
         loops.dual_cd.squared_norms(passes.rows, self.norms)
-        self.tau = {
-            Intercept.FREE: max(float(self.norms.mean()), _least_prox(loss)),
-            Intercept.PENALIZED: problem.features.constant**2,
-            Intercept.NONE: 0.0,
-        }[problem.intercept]
-        self.b = np.array([start.b if problem.intercept is Intercept.FREE else 0.0])
-        if problem.intercept is Intercept.PENALIZED:
-            self.b[0] = self.tau * self.beta.sum()
+        self.free = problem.intercept is Intercept.FREE
+        self.tau = problem.features.constant**2
+        self.b = np.array([self.tau * self.beta.sum()])
+        if self.free:
+            self.tau = max(float(self.norms.mean()), _least_prox(loss))
+            self.b[0] = start.b
         self.order = np.arange(n)
         self.count = n
-        self.random = np.array([seed + 0x9E3779B97F4A7C15], np.uint64)
+        self.random = np.array([settings.seed + 0x9E3779B97F4A7C15], np.uint64)
         self.limits = np.array([np.inf, -np.inf])
         self.converged = self.slow = False
-        self.target = _FIRST * losses.residual_unit(loss)
-        self.f, self.h = np.empty(n), np.empty(n)
-        self.sharp = np.empty(n)
+        self.target = settings.first * losses.residual_unit(loss)
+        self.f = np.empty(n)
         self.primal, self.dual = np.inf, -np.inf
         self.best_w, self.best_b, self.best_beta = self.w.copy(), float(self.b[0]), np.zeros(n)
         self.check_optimality()
-
-    @property
-    def unfinished(self) -> Iterate:
-        return Iterate(
-            self.primal, self.dual, self.best_w, self.best_b, self.best_beta, finished=False
-        )
 
     def iterate(self) -> Iterate:
         return Iterate(self.primal, self.dual, self.best_w, self.best_b, self.best_beta)
@@ -99,18 +88,18 @@ class _DualCDState:
         self.count = len(self.order)
         self.limits[:] = np.inf, -np.inf
         self.slow = True
-        for _ in range(_SWEEPS):
+        for _ in range(self.settings.sweeps):
             everything = self.count == len(self.order)
             worst = np.array([0.0, 0.0])
             yield from self._sweep(worst)
             largest = max(worst[0], -worst[1])
             self.converged = everything and largest == 0.0
             if largest <= self.target:
-                self.target *= _FACTOR
+                self.target *= self.settings.factor
                 self.slow = False
                 break
             self.limits[:] = worst[0] or np.inf, worst[1] or -np.inf
-        if self.problem.intercept is Intercept.FREE:
+        if self.free:
             step = self.tau * float(self.beta.sum())
             self.b[0] += step
             self.converged = self.converged and step == 0.0
@@ -133,8 +122,8 @@ class _DualCDState:
         self.passes.scores(self.w, b, self.f)
         fitted = self.passes.losses(self.f)
         primal = 0.5 * float(self.w @ self.w) + fitted
-        if problem.intercept is Intercept.PENALIZED:
-            primal += 0.5 * (b / problem.features.constant) ** 2
+        if not self.free and self.tau:
+            primal += 0.5 * b * b / self.tau
         if primal < self.primal:
             self.primal, self.best_w, self.best_b = primal, self.w.copy(), b
         beta, dual = repaired(problem, self.passes, self.beta)

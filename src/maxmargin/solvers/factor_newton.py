@@ -20,7 +20,6 @@ from scipy.linalg.lapack import dpstrf
 
 from maxmargin._typing import Floats
 from maxmargin.kernels import Linear
-from maxmargin.kernels.rows import DenseRows
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.duality import feasible_start
@@ -84,8 +83,8 @@ class FactorNewton:
         """Return whether rows of the linear kernel are so many that pairs would take longer."""
         gram = problem.features.gram
         rows = gram.prepared.parts[:1]
-        thin = type(gram.kernel) is Linear and isinstance(rows[0], DenseRows)
-        return thin and _THIN * rows[0].terms <= len(gram)
+        thin = type(gram.kernel) is Linear and isinstance(rows[0], np.ndarray)
+        return thin and _THIN * rows[0].shape[1] <= len(gram)
 
     def iterates(self, problem: KernelProblem, start: Point) -> Iterator[Iterate]:
         """Yield an iterate after each Newton step, at the weights that its duals imply."""
@@ -157,7 +156,7 @@ class _Factor:
         """Return a factor of the Gram matrix of a problem's rows."""
         gram, rows = problem.features.gram, problem.features.rows
         if FactorNewton.suits(problem):
-            return cls(gram.exact[rows].parts[0].values, None)
+            return cls(gram.exact[rows].parts[0], None)
         K = gram.block(rows, rows)
         return cls(pivoted_factor(K, max(len(K), 100) * float(np.finfo(np.float64).eps)), K)
 

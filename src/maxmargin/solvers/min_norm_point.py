@@ -6,7 +6,7 @@ and without an intercept min ‖p‖ over conv{yᵢxᵢ}. A *corral* of independ
 of its affine hulls nearest to 0 is moved to, dropping rows whose weight would become negative, and
 rows that lie further towards 0 join next. Every move comes nearer, so it ends after finitely many.
 Wolfe (1976), "Finding the nearest point in a polytope"; here several rows may join at once, and
-they are sought in a pool of the likeliest before all rows are looked at again.
+they are sought in a pool of the likeliest before all rows are searched again.
 """
 
 from collections.abc import Iterator
@@ -19,67 +19,90 @@ import scipy.linalg
 import scipy.sparse as sp
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpstrf
+from sklearn.utils.extmath import row_norms
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.threads import one_blas_thread
 
+
+@dataclass(frozen=True)
+class CorralSettings:
+    """How the corral is kept, and which rows join it."""
+
+    gone: float = 1e-14  # a weight below this is 0
+    cheap: float = 2e5  # multiplications for which QR is always worth it
+    pivot: float = 1e-9  # a row this near to depending on others, in squares, is not for Cholesky
+    waiting: int = 64  # rows that may wait to be dropped from a Cholesky factor
+    refinements: int = 4
+    sums: float = 1e-6  # how far off sums of weights may be before they are moved to
+    even: float = 1e-12  # how different products with the point may be, relative to their size
+    joining: int = 512  # rows that join the pool after all were searched
+    pool: int = 8192  # rows in the pool beyond which a new one is begun
+    thorough: float = (
+        0.1  # the search in the pool ends at this part of the violations it began with
+    )
+    at_once: int = 4  # a quarter as many rows as the corral has may join it at once
+    worst: float = 0.1  # those that join violate at least this part of the worst
+    rounding: float = 1e-15
+
+
+_SETTINGS = CorralSettings()
+
+
 # ------------------------------------------------------------------- hulls
-#
-# Signed rows in groups, each of which spans a convex hull.
 
 
 class Hulls:
-    """Vectors z = factor·x + shift of their group; a point is Σαz with weights of sum 1 per group.
+    """Vectors z = factor·x in groups; a point is Σαz with weights of sum 1 in each group.
 
     The positive rows are one group and the negative ones, with factor −1, another: then a point is
     the difference of a point in either hull. Without an intercept all signed rows are one group.
     """
 
-    def __init__(self, X: Any, factor: Floats, group: Ints, shift: Floats) -> None:
-        self.X = X
-        self.factor = factor
-        self.group = group
-        self.shift = shift  # one vector a group
-        self.shifted = bool(shift.any())
+    def __init__(self, X: Any, factor: Floats, group: Ints, groups: int) -> None:
+        self.X, self.factor, self.group, self.groups = X, factor, group, groups
 
     @classmethod
     def of(cls, X: Any, positive: npt.NDArray[np.bool_], intercept: bool) -> Self:
         """Return the hulls of two classes of float64 rows."""
         group = np.where(positive, 0, 1) if intercept else np.zeros(len(positive), dtype=int)
-        return cls(X, np.where(positive, 1.0, -1.0), group, np.zeros((1 + intercept, X.shape[1])))
+        return cls(X, np.where(positive, 1.0, -1.0), group, 1 + intercept)
 
     def shrunk(self, part: float) -> "Hulls":
-        """Return each group drawn by a part towards its mean."""
-        return Hulls(self.X, (1 - part) * self.factor, self.group, part * self.means())
+        """Return what has the points, up to a factor, of each group drawn towards its mean m.
+
+        Σα((1 − t)z + tm) = (1 − t)(Σαz + Σtm/(1 − t)): the last sum is a group of one vector.
+        """
+        constant = part / (1 - part) * self.means().sum(axis=0, keepdims=True)
+        X = sp.vstack([self.X, sp.csr_array(constant)], "csr") if sp.issparse(self.X) else (
+            np.vstack([self.X, constant])
+        )  # fmt: skip
+        factor, group = np.append(self.factor, 1.0), np.append(self.group, self.groups)
+        return Hulls(X, factor, group, self.groups + 1)
 
     def means(self) -> Floats:
         """Return the mean of each group."""
-        even = 1.0 / np.bincount(self.group, minlength=len(self.shift))[self.group]
-        return self.combinations(even)
+        return self.combinations(1.0 / np.bincount(self.group)[self.group])
 
-    def of_rows(self, rows: Ints) -> "Hulls":
+    def take(self, rows: Ints) -> "Hulls":
         """Return some of the rows."""
-        return Hulls(self.X[rows], self.factor[rows], self.group[rows], self.shift)
+        return Hulls(self.X[rows], self.factor[rows], self.group[rows], self.groups)
 
     def __len__(self) -> int:
         return len(self.factor)
 
     @property
     def indicator(self) -> Floats:
-        """One column a group: 1 for its members."""
-        return np.eye(len(self.shift))[self.group]
+        """A column for each group: 1 for its members."""
+        return np.eye(self.groups)[self.group]
 
     def products(self, direction: Floats) -> Floats:
         """Return z·direction for each row."""
-        products: Floats = self.factor * np.asarray(self.X @ direction)
-        if self.shifted:
-            products += (self.shift @ direction)[self.group]
-        return products
+        return np.asarray(self.factor * (self.X @ direction))
 
     def combination(self, weights: Floats) -> Floats:
         """Return Σ weight·z."""
-        total = np.asarray(self.X.T @ (self.factor * weights))
-        return total + self.sums(weights) @ self.shift if self.shifted else total
+        return np.asarray(self.X.T @ (self.factor * weights))
 
     def combinations(self, weights: Floats) -> Floats:
         """Return Σ weight·z of each group."""
@@ -87,46 +110,33 @@ class Hulls:
 
     def sums(self, values: Floats) -> Floats:
         """Return the sum of each group."""
-        sums = np.bincount(self.group, values, minlength=len(self.shift))
+        sums = np.bincount(self.group, values, minlength=self.groups)
         return np.asarray(sums, dtype=np.float64)
 
     def lowest(self, values: Floats) -> Floats:
         """Return the smallest value of each group."""
-        sides = range(len(self.shift))
+        sides = range(self.groups)
         return np.array([values.min(where=self.group == k, initial=np.inf) for k in sides])
 
     def gram(self, other: "Hulls") -> Floats:
         """Return all products of these vectors with others."""
         plain = self.X @ other.X.T
         plain = plain.toarray() if sp.issparse(plain) else plain
-        products = np.asarray(plain * self.factor[:, np.newaxis] * other.factor)
-        if self.shifted:
-            here = self.factor[:, np.newaxis] * np.asarray(self.X @ other.shift.T)
-            there = other.factor * np.asarray(other.X @ self.shift.T).T
-            products += here[:, other.group] + there[self.group]
-            products += (self.shift @ other.shift.T)[np.ix_(self.group, other.group)]
-        return products
+        return np.asarray(plain * self.factor[:, np.newaxis] * other.factor)
 
     def dense(self) -> Floats:
         """Return the vectors as rows, without columns that are 0 in all of them."""
-        X = self.X
-        if sp.issparse(X):
-            used = np.unique(X.indices) if not self.shifted else slice(None)
-            X = X[:, used].toarray()
-        rows = X * self.factor[:, np.newaxis]
-        return np.asarray(rows + self.shift[self.group] if self.shifted else rows)
+        X = self.X[:, np.unique(self.X.indices)].toarray() if sp.issparse(self.X) else self.X
+        return np.asarray(X * self.factor[:, np.newaxis])
 
     def squares(self) -> Floats:
         """Return ‖z‖² of each row."""
-        if self.shifted or not sp.issparse(self.X):
-            rows = self.dense()
-            return np.asarray(np.einsum("ij,ij->i", rows, rows))
-        return np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel() * self.factor**2
+        return np.asarray(row_norms(self.X, squared=True) * self.factor**2)
 
 
 # ------------------------------------------------------------------- corral
 #
-# The corral: rows whose weights are free, and the point of their affine hulls nearest to 0.
+# Rows whose weights are free, and the point of their affine hulls nearest to 0.
 #
 #     min ‖Zᵀα‖²    s.t. the weights α of each group sum to 1
 #
@@ -137,15 +147,6 @@ class Hulls:
 # the rows themselves, and where those show that products were too coarse, QR takes over.
 
 
-_GONE = 1e-14  # a weight below this is 0
-_CHEAP = 2e5  # multiplications for which QR is always worth it
-_PIVOT = 1e-9  # a row this near to depending on others, in squares, is not taken by Cholesky
-_WAITING = 64  # rows that may wait to be dropped from a Cholesky factor
-_REFINEMENTS = 4
-_SUMS = 1e-6  # how far off sums of weights may be before they are moved to
-_EVEN = 1e-12  # how different the products with the point may be, relative to their size
-
-
 class Corral:
     """Rows with positive weights, each group's summing to 1, whose point is nearest to 0."""
 
@@ -153,7 +154,7 @@ class Corral:
         self._hulls = hulls
         self.rows = rows
         self.weights = np.ones(len(rows))
-        self.vectors = hulls.of_rows(rows)
+        self.vectors = hulls.take(rows)
         self._lift = np.sqrt(self.vectors.squares().max()) or 1.0
         self._products: Floats | None = None  # AAᵀ, if R comes from Cholesky
         self._factorize()
@@ -180,7 +181,7 @@ class Corral:
         Every row must lie further towards 0 than its group does; then the point comes nearer. One
         such row never depends on those in the corral, but several may.
         """
-        few = self.vectors.X.shape[1] * len(self.rows) ** 2 <= _CHEAP
+        few = self.vectors.X.shape[1] * len(self.rows) ** 2 <= _SETTINGS.cheap
         if few or not self._extend(rows):
             self._append(rows[:1])
             self._factorize()
@@ -190,11 +191,11 @@ class Corral:
     def _append(self, rows: Ints) -> None:
         self.rows = np.append(self.rows, rows)
         self.weights = np.append(self.weights, np.zeros(len(rows)))
-        self.vectors = self._hulls.of_rows(self.rows)
+        self.vectors = self._hulls.take(self.rows)
 
     def _keep(self, kept: npt.NDArray[np.bool_]) -> None:
         self.rows, self.weights = self.rows[kept], self.weights[kept]
-        self.vectors = self._hulls.of_rows(self.rows)
+        self.vectors = self._hulls.take(self.rows)
         if self._products is None:
             self._factorize()
             return
@@ -208,7 +209,7 @@ class Corral:
             self._factorize()
             return
         squares = np.diagonal(triangle) ** 2
-        if squares.min() > _PIVOT * squares.max():
+        if squares.min() > _SETTINGS.pivot * squares.max():
             self._adopt(np.asfortranarray(triangle))
         else:
             self._factorize()
@@ -223,7 +224,7 @@ class Corral:
         self._products = None
         lifted = np.hstack([self._lift * self.vectors.indicator, self.vectors.dense()])
         by_size = np.argsort(-np.abs(lifted).max(axis=0), kind="stable")
-        lifts = np.eye(lifted.shape[1])[: len(self.vectors.shift), by_size]
+        lifts = np.eye(lifted.shape[1])[: self.vectors.groups, by_size]
         part, triangle, self._order = scipy.linalg.qr_multiply(
             lifted[:, by_size].T, lifts, mode="right", pivoting=True
         )
@@ -245,11 +246,13 @@ class Corral:
             self._cholesky()
             if self._products is None:
                 return False
-        new = self._hulls.of_rows(rows)
+        new = self._hulls.take(rows)
         cross = self._lifted_products(self.vectors, new)
         own = self._lifted_products(new, new)
         above = dtrsm(1.0, self._triangle, cross, trans_a=1)
-        rest, pivots, rank, _ = dpstrf(own - above.T @ above, tol=_PIVOT * own.diagonal().max())
+        rest, pivots, rank, _ = dpstrf(
+            own - above.T @ above, tol=_SETTINGS.pivot * own.diagonal().max()
+        )
         if rank == 0:
             return False
         taken = pivots[:rank] - 1
@@ -274,17 +277,18 @@ class Corral:
         while True:
             target, sound = plan.target()
             if not sound and self._products is not None:
-                self._keep_by_qr(plan.live)
+                self._products = None
+                self._keep(plan.live)
                 plan = _CorralPlan(self)
                 continue
             if not plan.adds_up(target):  # rounding rules: stay where we are
                 self._keep(self.weights > 0)
                 return
-            falling = plan.live & (target <= _GONE)
+            falling = plan.live & (target <= _SETTINGS.gone)
             if not falling.any():
                 break
             gone = self._approach(target, falling)
-            if self._products is None or len(plan.waiting) + gone.sum() > _WAITING:
+            if self._products is None or len(plan.waiting) + gone.sum() > _SETTINGS.waiting:
                 self._keep(plan.live & ~gone)
                 plan = _CorralPlan(self)
             else:
@@ -293,16 +297,12 @@ class Corral:
         if len(plan.waiting):
             self._keep(plan.live)
 
-    def _keep_by_qr(self, kept: npt.NDArray[np.bool_]) -> None:
-        self._products = None
-        self._keep(kept)
-
     def _approach(self, target: Floats, falling: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Move weights towards their target until one is 0; return which are."""
         fall = np.maximum(self.weights - target, 1e-300)
         room = float((self.weights[falling] / fall[falling]).min())
         self.weights = self.weights + min(1.0, room) * (target - self.weights)
-        gone = falling & (self.weights <= _GONE)
+        gone = falling & (self.weights <= _SETTINGS.gone)
         if not gone.any():
             gone[np.flatnonzero(falling)[self.weights[falling].argmin()]] = True
         self.weights[gone] = 0.0
@@ -347,7 +347,11 @@ class _CorralPlan:
         weights = self._constrained(np.zeros(len(self.live)), self._sums_wanted())
         norms = [np.linalg.norm(self._corral.vectors.combination(each))
                  for each in (weights, self._corral.weights)]  # fmt: skip
-        if norms[0] < norms[1] and (weights[self.live] <= _GONE).any() and self.adds_up(weights):
+        if (
+            norms[0] < norms[1]
+            and (weights[self.live] <= _SETTINGS.gone).any()
+            and self.adds_up(weights)
+        ):
             return weights, True
         return self._refined(weights)
 
@@ -359,11 +363,11 @@ class _CorralPlan:
         vectors = self._corral.vectors
         size = np.sqrt(vectors.squares().max())
         before = np.inf
-        for _ in range(_REFINEMENTS):
+        for _ in range(_SETTINGS.refinements):
             point = vectors.combination(weights)
             uneven = self._uneven(vectors.products(point))
             worst = float(np.abs(uneven).max())
-            rounding = _EVEN * size * (float(np.linalg.norm(point)) + 1e-3 * size)
+            rounding = _SETTINGS.even * size * (float(np.linalg.norm(point)) + 1e-3 * size)
             if worst <= 1e-3 * rounding or worst > 0.5 * before:
                 break
             before = worst
@@ -373,7 +377,7 @@ class _CorralPlan:
 
     def adds_up(self, weights: Floats) -> bool:
         """Return whether the sums are what they must be, as they are unless rounding rules."""
-        return bool(np.abs(self._sums(weights) - self._sums_wanted()).max() <= _SUMS)
+        return bool(np.abs(self._sums(weights) - self._sums_wanted()).max() <= _SETTINGS.sums)
 
     def evened(self, point: Floats) -> Floats:
         """Return the point with its rounding removed, as far as the rows' products with it show.
@@ -382,7 +386,7 @@ class _CorralPlan:
         """
         vectors = self._corral.vectors
         before = np.inf
-        for _ in range(_REFINEMENTS):
+        for _ in range(_SETTINGS.refinements):
             uneven = self._uneven(vectors.products(point))
             worst = float(np.abs(uneven).max())
             if worst <= 1e-15 * float(point @ point) or worst > 0.5 * before:
@@ -418,20 +422,13 @@ class _CorralPlan:
 # ------------------------------------------------------------------- the search over all rows
 
 
-_JOINING = 512  # rows that join the pool after all were looked at
-_POOL = 8192  # rows in the pool beyond which it is begun anew
-_AT_ONCE = 4  # a quarter as many rows as the corral has may join it at once
-_WORST = 0.1  # those that join violate at least this part of the worst
-_ROUNDING = 1e-15
-
-
 @dataclass(frozen=True)
 class Nearest:
     """An iterate: convex weights of rows, their point, and how low the hulls reach towards it.
 
     ``lowest`` = min over all vertices v of point·v, where a vertex is a positive minus a negative
     row. The point is optimal when that is ‖point‖², and if it is positive the point itself
-    separates. It is known (not −∞) when an iterate is finished: then all rows were looked at.
+    separates. It is known (not −∞) when an iterate is finished: then all rows were searched.
     """
 
     point: Floats
@@ -445,6 +442,10 @@ class Nearest:
     def squared_norm(self) -> float:
         """‖point‖²."""
         return float(self.point @ self.point)
+
+    def all_weights(self, n: int) -> Floats:
+        """Return a weight for each of n rows, 0 for those not in the corral."""
+        return np.bincount(self.rows, self.weights, minlength=n).astype(np.float64, copy=False)
 
     @property
     def relative_gap(self) -> float:
@@ -460,11 +461,8 @@ class Nearest:
         )
 
 
-def nearest_points(hulls: Hulls, thorough: float = 0.1) -> Iterator[Nearest]:
-    """Yield ever nearer points until no row lies further towards 0.
-
-    The search within the pool goes on until violations are a ``thorough`` part of what they were.
-    """
+def nearest_points(hulls: Hulls) -> Iterator[Nearest]:
+    """Yield ever nearer points until no row lies further towards 0."""
     with one_blas_thread():
         corral = Corral(hulls, _first(hulls))
     pool: Ints = np.zeros(0, dtype=int)
@@ -477,21 +475,22 @@ def nearest_points(hulls: Hulls, thorough: float = 0.1) -> Iterator[Nearest]:
         with one_blas_thread():
             excess = corral.levels[hulls.group] - products
             excess[corral.rows] = 0.0  # only rounding keeps theirs from being 0
-            joining = _largest(excess, _JOINING)
-            joining = joining[excess[joining] > _ROUNDING * size * np.linalg.norm(corral.point)]
+            joining = _largest(excess, _SETTINGS.joining)
+            joining = joining[
+                excess[joining] > _SETTINGS.rounding * size * np.linalg.norm(corral.point)
+            ]
         if not len(joining):
             return
-        pool = np.union1d(pool, joining) if len(pool) < _POOL else joining
-        for _ in _within(
-            corral, hulls.of_rows(pool), pool, thorough * float(excess[joining].max())
-        ):
+        pool = np.union1d(pool, joining) if len(pool) < _SETTINGS.pool else joining
+        enough = _SETTINGS.thorough * float(excess[joining].max())
+        for _ in _within(corral, hulls.take(pool), pool, enough):
             yield Nearest(corral.point, -np.inf, corral.rows, corral.weights, size, finished=False)
 
 
 def _first(hulls: Hulls) -> Ints:
     """Return the row of each group that faces the other most, seen along their means."""
     products = hulls.products(hulls.means().sum(axis=0))
-    members = [np.flatnonzero(hulls.group == k) for k in range(len(hulls.shift))]
+    members = [np.flatnonzero(hulls.group == k) for k in range(hulls.groups)]
     return np.array([rows[products[rows].argmin()] for rows in members])
 
 
@@ -507,8 +506,8 @@ def _within(corral: Corral, pooled: Hulls, pool: Ints, enough: float) -> Iterato
             if worst <= enough or not now < before:
                 return  # also when rounding keeps the point from coming nearer
             before = now
-            joining = _largest(excess, max(1, len(corral.rows) // _AT_ONCE))
-            corral.admit(pool[joining[excess[joining] >= _WORST * worst]])
+            joining = _largest(excess, max(1, len(corral.rows) // _SETTINGS.at_once))
+            corral.admit(pool[joining[excess[joining] >= _SETTINGS.worst * worst]])
         yield
 
 

@@ -1,6 +1,6 @@
 """Augmented-Lagrangian semismooth Newton method for linear machines.
 
-Each loss is smoothed around a prox centre a (see ``loops.newton_pass``) and
+Each loss is smoothed around a prox centre a (see ``loops.newton``) and
 
     ½‖w‖² + Σ m(t − w·x − b)
 
@@ -19,16 +19,75 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point
-from maxmargin.solvers.conjugate_gradients import solve_by_products
+from maxmargin.solvers.linear_systems import solve_by_products, solve_positive
 from maxmargin.solvers.polish import polished
 from maxmargin.solvers.row_sums import Passes, Sums
+
+_ROUNDING = 1e-15  # of the objective: steps that promise less do not count
+_ROUGHLY = 1e-9  # of the objective, by which a solution of the conditions may be off
+_EXACT = 1e-13  # relative gap that counts as none
+
+
+@dataclass(frozen=True)
+class Newton:
+    """Settings of the method."""
+
+    threads: int | None = None
+    first_width: float = 2.0  # of smoothing, in units of the targets' scale
+    narrowing: float = 4.0  # by which the width is divided when the prox centre moves
+    least_width: float = 1e-10
+    inner_part: float = 0.4  # of the gap, that the inner problem may add when the centre moves
+    line_rest: float = 0.02  # how much of its slope a line search may leave
+    many_columns: int = 2000  # beyond which systems have one unknown per active row
+    many_rows: int = 4000  # active rows beyond which these are solved by conjugate gradients
+    cg_steps: int = 60
+    cg_enough: float = 0.03  # part of the residual that these may leave
+    polish_gap: float = 1e-3  # from which it is worth trying to solve the conditions directly
+    sample_rows: int = 4000  # of a subsample, at least
+    sample_per_column: int = 20
+    sample_part: int = 16  # of the rows: one in this many
+    sample_gap: float = 1e-3  # at which the subsample is solved well enough
+
+    def iterates(self, problem: LinearProblem, start: Point) -> Iterator[Iterate]:
+        """Yield an iterate after each Newton step, and unfinished ones on subsamples."""
+        width = None
+        if start.w is None and start.beta is None:
+            nothing = _nothing(problem)
+            for begun in self._subsample_starts(problem):
+                start, width = begun
+                yield (
+                    nothing
+                    if start.w is None
+                    else replace(nothing, primal=np.inf, w=start.w, b=start.b)
+                )
+        state = _NewtonState(self, problem, start, width)
+        while True:
+            yield state.iterate()
+            if not state.advance():
+                return
+
+    def _subsample_starts(self, problem: LinearProblem) -> Iterator[tuple[Point, float | None]]:
+        """Solve ever larger samples roughly, yielding where to start from on all rows."""
+        n, d = problem.features.X.shape
+        size = max(self.sample_rows, self.sample_per_column * d, n // self.sample_part)
+        if 4 * size > n:
+            return
+        sample = _sampled(problem, size)
+        start, width = Point(), None
+        for begun in self._subsample_starts(sample):
+            start, width = begun
+            yield begun
+        state = _NewtonState(self, sample, start, width)
+        while state.iterate().relative_gap > self.sample_gap and state.advance():
+            yield state.start(), 2 * state.width
+        yield state.start(), 2 * state.width
+
 
 # ------------------------------------------------------------------- newton systems
 #
@@ -38,13 +97,6 @@ from maxmargin.solvers.row_sums import Passes, Sums
 #
 # With A the rows with h > 0, p = −g − (A, 1)ᵀμ where (AAᵀ + 1/h) μ − p_b = −Ag: cheaper when active
 # rows are fewer than columns.
-
-
-_RIDGE = 1e-13  # added to a unit diagonal
-_MANY_COLUMNS = 2000
-_MANY_ROWS = 4000  # active rows beyond which a system is solved by conjugate gradients
-_CG_STEPS = 60
-_CG_TOL = 0.03  # of the residual
 
 
 class System(Protocol):
@@ -59,19 +111,18 @@ class System(Protocol):
         ...
 
 
-def system_for(problem: LinearProblem, passes: Passes) -> System:
-    """Return the kind of system that is cheaper for this shape of data."""
-    n, d = problem.features.X.shape
-    wide = d > _MANY_COLUMNS or d > n
-    return RowSystem(problem, passes) if wide else ColumnSystem(problem, passes)
+def _intercept_ridge(problem: LinearProblem) -> float:
+    """Return the second derivative of the intercept's penalty; infinite: it stays 0."""
+    if constant := problem.features.constant:
+        return 1.0 / constant**2
+    return 0.0 if problem.intercept is Intercept.FREE else np.inf
 
 
 class ColumnSystem:
     """One unknown per column."""
 
-    def __init__(self, problem: LinearProblem, passes: Passes) -> None:
-        self.problem = problem
-        self.passes = passes
+    def __init__(self, passes: Passes, ridge: float) -> None:
+        self.passes, self.ridge = passes, ridge
 
     def prepare(self, beta: Floats, h: Floats, sums: Sums) -> tuple[Floats, Floats]:
         """Sum up the Hessian on the way."""
@@ -81,24 +132,22 @@ class ColumnSystem:
     def step(self, gradient: Floats) -> Floats:
         """Return the Newton step, from the system with unit diagonal."""
         H, d = self.hessian, self.passes.d
-        diagonal = np.arange(d + 1)
-        H[diagonal[:d], diagonal[:d]] += 1.0
-        if self.problem.intercept is Intercept.PENALIZED:
-            H[d, d] += 1.0 / self.problem.features.constant**2
-        elif self.problem.intercept is Intercept.NONE:
+        H[np.diag_indices(d)] += 1.0
+        if np.isfinite(self.ridge):
+            H[d, d] += self.ridge
+        else:
             H[d, :] = H[:, d] = 0.0
         if H[d, d] == 0.0:
             H[d, d] = 1.0  # no row is active: the line search bounds the step of b
-        return -_solved(H, gradient[:, np.newaxis])[:, 0]
+        return -solve_positive(H, gradient)
 
 
 class RowSystem:
     """One unknown per active row; products of rows are kept from step to step."""
 
-    def __init__(self, problem: LinearProblem, passes: Passes) -> None:
-        self.problem = problem
-        self.passes = passes
-        self.cache = _Products(problem.features.X, passes.centre)
+    def __init__(self, settings: Newton, X: Any, passes: Passes, ridge: float) -> None:
+        self.settings, self.passes, self.ridge = settings, passes, ridge
+        self.cache = _Products(X, passes.centre, 2 * settings.many_rows)
 
     def prepare(self, beta: Floats, h: Floats, sums: Sums) -> tuple[Floats, Floats]:
         """Note which rows are active."""
@@ -110,27 +159,20 @@ class RowSystem:
         """Return the Newton step."""
         if not len(self.active):
             return -gradient
-        if len(self.active) > _MANY_ROWS:
+        if len(self.active) > self.settings.many_rows:
             return self._by_gradients(gradient)
         g, g_b = gradient[:-1], float(gradient[-1])
         K = self.cache.of(self.active)
         K[np.arange(len(K)), np.arange(len(K))] += 1.0 / self.h
-        free = self._intercept_ridge()
         products = self.cache.times(self.active, g)
-        left, ones = _solved(K, np.column_stack([-products, np.ones(len(K))])).T
-        p_b = (-g_b - left.sum()) / (ones.sum() + free) if np.isfinite(free) else 0.0
+        left, ones = solve_positive(K, np.column_stack([-products, np.ones(len(K))])).T
+        p_b = (-g_b - left.sum()) / (ones.sum() + self.ridge)  # 0 if the ridge is infinite
         mu = left + p_b * ones
         return np.append(-g - self.cache.combined(self.active, mu), p_b)
 
-    def _intercept_ridge(self) -> float:
-        """Return the second derivative of the intercept's penalty."""
-        if self.problem.intercept is Intercept.PENALIZED:
-            return 1.0 / self.problem.features.constant**2
-        return 0.0 if self.problem.intercept is Intercept.FREE else np.inf
-
     def _by_gradients(self, gradient: Floats) -> Floats:
         """Return an approximate step by preconditioned conjugate gradients."""
-        ridge = np.append(np.ones(self.passes.d), self._intercept_ridge())
+        ridge = np.append(np.ones(self.passes.d), self.ridge)
         fixed = not np.isfinite(ridge[-1])
         ridge[-1] = 1.0 if fixed else ridge[-1]
         scale = ridge + np.append(self.cache.squares(self.active, self.h), self.h.sum())
@@ -142,15 +184,15 @@ class RowSystem:
                 out[-1] = p[-1]
             return out
 
-        return solve_by_products(times, -gradient, scale, steps=_CG_STEPS, enough=_CG_TOL)
+        steps, enough = self.settings.cg_steps, self.settings.cg_enough
+        return solve_by_products(times, -gradient, scale, steps=steps, enough=enough)
 
 
 class _Products:
     """Products of rows, measured from a centre: those asked for before are kept."""
 
-    def __init__(self, X: Any, centre: Floats) -> None:
-        self.X = X
-        self.centre = centre
+    def __init__(self, X: Any, centre: Floats, capacity: int) -> None:
+        self.X, self.centre, self.capacity = X, centre, capacity
         self.rows = np.empty(0, np.int64)
         self.K = np.empty((0, 0))
         self._taken: tuple[Ints, Any] | None = None
@@ -158,7 +200,7 @@ class _Products:
     def of(self, rows: Ints) -> Floats:
         """Return a copy of the products of some rows with each other."""
         new = np.setdiff1d(rows, self.rows)
-        if len(self.rows) + len(new) > 2 * _MANY_ROWS:
+        if len(self.rows) + len(new) > self.capacity:
             self.rows, self.K, new = np.empty(0, np.int64), np.empty((0, 0)), rows
         if len(new):
             self._extend(new)
@@ -202,88 +244,11 @@ class _Products:
         return _dense(rows) - self.centre  # few rows, or they would not be centred
 
 
-def _solved(matrix: Floats, right: Floats) -> Floats:
-    """Return the solution of a positive system (upper triangle given), from unit diagonal.
-
-    A ridge of 1e-13, or as much more as it takes, keeps rounding from making it indefinite.
-    """
-    diagonal = np.arange(len(matrix))
-    unit = 1.0 / np.sqrt(matrix[diagonal, diagonal])
-    matrix *= unit[:, np.newaxis]
-    matrix *= unit
-    ridge = _RIDGE
-    while True:
-        matrix[diagonal, diagonal] = 1.0 + ridge
-        try:
-            factor = scipy.linalg.cho_factor(matrix, check_finite=False)
-        except np.linalg.LinAlgError:
-            ridge *= 10
-        else:
-            solved = scipy.linalg.cho_solve(factor, unit[:, np.newaxis] * right, check_finite=False)
-            return np.asarray(unit[:, np.newaxis] * solved)
-
-
 def _dense(K: Any) -> Floats:
     return np.asarray(K.toarray() if sp.issparse(K) else K)
 
 
 # ------------------------------------------------------------------- the method
-
-
-_ROUNDING = 1e-15  # of the objective: steps that promise less do not count
-_ROUGHLY = 1e-9  # of the objective, by which a solution of the conditions may be off
-_EXACT = 1e-13  # relative gap that counts as none
-
-
-@dataclass(frozen=True)
-class Newton:
-    """Settings of the method."""
-
-    threads: int | None = None
-    first_width: float = 2.0  # of smoothing, in units of the targets' scale
-    narrowing: float = 4.0  # by which the width is divided when the prox centre moves
-    least_width: float = 1e-10
-    inner_part: float = 0.4  # of the gap, that the inner problem may add when the centre moves
-    line_rest: float = 0.02  # how much of its slope a line search may leave
-    polish_gap: float = 1e-3  # from which it is worth trying to solve the conditions directly
-    sample_rows: int = 4000  # of a subsample, at least
-    sample_per_column: int = 20
-    sample_part: int = 16  # of the rows: one in so many
-    sample_gap: float = 1e-3  # at which the subsample is solved well enough
-
-    def iterates(self, problem: LinearProblem, start: Point) -> Iterator[Iterate]:
-        """Yield an iterate after each Newton step, and unfinished ones on subsamples."""
-        width = None
-        if start.w is None and start.beta is None:
-            nothing = _nothing(problem)
-            for begun in self._subsample_starts(problem):
-                start, width = begun
-                yield (
-                    nothing
-                    if start.w is None
-                    else replace(nothing, primal=np.inf, w=start.w, b=start.b)
-                )
-        state = _NewtonState(self, problem, start, width)
-        while True:
-            yield state.iterate()
-            if not state.advance():
-                return
-
-    def _subsample_starts(self, problem: LinearProblem) -> Iterator[tuple[Point, float | None]]:
-        """Solve ever larger samples roughly, yielding where to start from on all rows."""
-        n, d = problem.features.X.shape
-        size = max(self.sample_rows, self.sample_per_column * d, n // self.sample_part)
-        if 4 * size > n:
-            return
-        sample = _sampled(problem, size)
-        start, width = Point(), None
-        for begun in self._subsample_starts(sample):
-            start, width = begun
-            yield begun
-        state = _NewtonState(self, sample, start, width)
-        while state.iterate().relative_gap > self.sample_gap and state.advance():
-            yield state.start(), 2 * state.width
-        yield state.start(), 2 * state.width
 
 
 class _NewtonState:
@@ -300,7 +265,14 @@ class _NewtonState:
         self.b = b + float(passes.centre @ self.w)
         self.f = passes.scores(self.w, self.b, np.empty(n))
         self.q, self.h, self.beta = np.empty(n), np.empty(n), np.empty(n)
-        self.system = system_for(problem, passes)
+        self.constant, ridge = problem.features.constant, _intercept_ridge(problem)
+        self.ridge = ridge if np.isfinite(ridge) else 0.0
+        wide = d > settings.many_columns or d > n
+        self.system: System = (
+            RowSystem(settings, problem.features.X, passes, ridge)
+            if wide
+            else ColumnSystem(passes, ridge)
+        )
         self.scale = losses.residual_unit(problem.loss)
         self.prox_centre = _first_prox_centre(problem.loss, start.beta)
         if width is None:
@@ -334,9 +306,7 @@ class _NewtonState:
         """Compute duals, gradient and curvature where we stand, and keep the best bounds."""
         self.sums = self.passes.duals(self.f, self.prox_centre, self.width, self.beta, self.h)
         self.gains, self.losses = self.system.prepare(self.beta, self.h, self.sums)
-        primal = 0.5 * float(self.w @ self.w) + self.sums.loss
-        if self.problem.intercept is Intercept.PENALIZED:
-            primal += 0.5 * (self.b / self.problem.features.constant) ** 2
+        primal = 0.5 * (float(self.w @ self.w) + self.ridge * self.b**2) + self.sums.loss
         if primal < self.primal:
             self.primal, self.best_w, self.best_b = primal, self.w.copy(), self.b
         dual, repair = self._dual(self.sums)
@@ -354,13 +324,12 @@ class _NewtonState:
             lost_scale = less / sums.lost if sums.lost > 0 else 1.0
         implied = gain_scale * self.gains + lost_scale * self.losses
         as_it_is = self.gains + self.losses
-        dual = sums.dual(gain_scale, lost_scale) - 0.5 * float(implied @ implied)
-        repair = sums.dual(1.0, 1.0) - 0.5 * float(as_it_is @ as_it_is) - dual
-        if self.problem.intercept is Intercept.PENALIZED:
-            dual -= 0.5 * (self.problem.features.constant * (sums.gain - sums.lost)) ** 2
-            constant = self.problem.features.constant
-            away = self.b / constant - constant * (sums.gain - sums.lost)
-            repair = 0.5 * away * away
+        spread = self.constant * (sums.gain - sums.lost)  # the weight of a constant feature
+        fixed = 0.5 * spread * spread
+        dual = sums.dual(gain_scale, lost_scale) - 0.5 * float(implied @ implied) - fixed
+        repair = sums.dual(1.0, 1.0) - 0.5 * float(as_it_is @ as_it_is) - fixed - dual
+        away = np.sqrt(self.ridge) * self.b - spread
+        repair += 0.5 * away * away
         if dual > self.dual:
             self.dual = dual
             self.best_beta = np.where(self.beta > 0, gain_scale, lost_scale) * self.beta
@@ -408,19 +377,16 @@ class _NewtonState:
 
     def _gradient(self) -> Floats:
         g = np.append(self.w - self.gains - self.losses, self.sums.lost - self.sums.gain)
-        if self.problem.intercept is Intercept.PENALIZED:
-            g[-1] += self.b / self.problem.features.constant**2
-        elif self.problem.intercept is Intercept.NONE:
+        g[-1] += self.ridge * self.b
+        if self.problem.intercept is Intercept.NONE:
             g[-1] = 0.0
         return g
 
     def _move(self, step: Floats, decrement: float) -> None:
         p, p_b = step[:-1], float(step[-1])
         self.passes.scores(p, p_b, self.q)
-        fixed, square = float(self.w @ p), float(p @ p)
-        if self.problem.intercept is Intercept.PENALIZED:
-            fixed += self.b * p_b / self.problem.features.constant**2
-            square += (p_b / self.problem.features.constant) ** 2
+        fixed = float(self.w @ p) + self.ridge * self.b * p_b
+        square = float(p @ p) + self.ridge * p_b**2
         t = self._line_search(fixed, square, decrement)
         self.w = self.w + t * p
         self.b += t * p_b

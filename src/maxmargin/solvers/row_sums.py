@@ -1,5 +1,6 @@
 """Sums over the rows of a problem, as maps over its blocks of rows."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,9 +9,11 @@ import scipy.sparse as sp
 from maxmargin import loops
 from maxmargin._typing import Floats
 from maxmargin.data.blocks import RowsInMemory
+from maxmargin.geometry.inputs import BLOCK_SIZE, blocks
 from maxmargin.problems.problem import Intercept, LinearProblem
 
 _BUFFER_BYTES = 1 << 19
+_CACHED = 1 << 14  # numbers
 
 
 class Sums(NamedTuple):
@@ -23,7 +26,6 @@ class Sums(NamedTuple):
     lost: float  # −Σβ over β < 0
     lost_value: float
     lost_square: float
-    active: int  # rows with h > 0
 
     def dual(self, gain_scale: float, lost_scale: float) -> float:
         """Return the dual objective but for ½‖w‖², either side of β scaled."""
@@ -56,7 +58,7 @@ class Passes:
         """Set out = (x − centre)·w + b for every row."""
         offset = b - float(self.centre @ w) if self.sparse else b
         self.blocks.map(
-            lambda begin, end: loops.newton_pass.scores(
+            lambda begin, end: loops.newton.scores(
                 self.rows, begin, end, self.centre, w, offset, out
             ),
         )
@@ -65,7 +67,7 @@ class Passes:
     def losses(self, f: Floats) -> float:
         """Return Σ ℓ at the scores f."""
         parts = self.blocks.map(
-            lambda begin, end: loops.newton_pass.losses(self.loss, begin, end, f), 4 * self.n
+            lambda begin, end: loops.newton.losses(self.loss, begin, end, f), 4 * self.n
         )
         return float(sum(parts))
 
@@ -74,7 +76,7 @@ class Passes:
     ) -> tuple[float, float]:
         """Return the derivatives of the smoothed losses along q at f + step·q."""
         parts = self.blocks.map(
-            lambda begin, end: loops.newton_pass.line(
+            lambda begin, end: loops.newton.line(
                 self.loss, begin, end, f, q, prox_centre, width, step
             ),
             4 * self.n,
@@ -84,7 +86,7 @@ class Passes:
     def duals(self, f: Floats, prox_centre: Floats, width: float, beta: Floats, h: Floats) -> Sums:
         """Set β and h of every row, and return their sums."""
         parts = self.blocks.map(
-            lambda begin, end: loops.newton_pass.duals(
+            lambda begin, end: loops.newton.duals(
                 self.loss, begin, end, f, prox_centre, width, beta, h
             ),
             4 * self.n,
@@ -131,7 +133,7 @@ class Passes:
 
     def _combine(self, begin: int, end: int, beta: Floats) -> tuple[Floats, Floats]:
         gains, losses = np.zeros(self.d), np.zeros(self.d)
-        loops.newton_pass.combine(self.rows, begin, end, self.centre, beta, gains, losses)
+        loops.newton.combine(self.rows, begin, end, self.centre, beta, gains, losses)
         return gains, losses
 
     def _gather(self, begin: int, end: int, beta: Floats, h: Floats) -> tuple[Floats, ...]:
@@ -139,7 +141,7 @@ class Passes:
         gains, losses, hessian = np.zeros(self.d), np.zeros(self.d), np.zeros((width, width))
         buffer = np.empty((max(32, min(end - begin, _BUFFER_BYTES // (8 * width))), width))
         while begin < end:
-            begin, filled = loops.newton_pass.gather(
+            begin, filled = loops.newton.gather(
                 self.rows, begin, end, self.centre, beta, h, gains, losses, buffer
             )
             if filled:
@@ -149,7 +151,7 @@ class Passes:
     def _outer(self, begin: int, end: int, beta: Floats, h: Floats) -> tuple[Floats, ...]:
         gains, losses = np.zeros(self.d), np.zeros(self.d)
         hessian = np.zeros((self.d + 1, self.d + 1))
-        loops.newton_pass.outer(self.rows, begin, end, beta, h, gains, losses, hessian)
+        loops.newton.outer(self.rows, begin, end, beta, h, gains, losses, hessian)
         return gains, losses, hessian
 
 
@@ -160,7 +162,7 @@ def repaired(problem: LinearProblem, passes: Passes, beta: Floats) -> tuple[Floa
     """
     loss = problem.loss
     gains, losses = np.zeros(passes.d), np.zeros(passes.d)
-    loops.newton_pass.combine(passes.rows, 0, passes.n, passes.centre, beta, gains, losses)
+    loops.newton.combine(passes.rows, 0, passes.n, passes.centre, beta, gains, losses)
     gain, lost = float(beta[beta > 0].sum()), -float(beta[beta < 0].sum())
     if problem.intercept is Intercept.FREE and gain != lost:
         gain_scale, lost_scale = (lost / gain, 1.0) if gain > lost else (1.0, gain / lost)
@@ -169,15 +171,32 @@ def repaired(problem: LinearProblem, passes: Passes, beta: Floats) -> tuple[Floa
     implied = gains + losses
     linear = float((loss.target * beta - loss.epsilon * np.abs(beta)).sum())
     square = float(implied @ implied) + float((loss.quadratic * beta * beta).sum())
-    if problem.intercept is Intercept.PENALIZED:
-        square += (problem.features.constant * (gain - lost)) ** 2
+    square += (problem.features.constant * (gain - lost)) ** 2
     scale = min(1.0, max(linear, 0.0) / square) if square > 0 else 1.0
     return scale * beta, scale * linear - 0.5 * scale**2 * square
 
 
+def sum_squares(X: Any, weight: Floats, centre: Floats) -> Floats:
+    """Return Σ weightᵢ(xᵢⱼ − centreⱼ)² of each column j (sparse rows have no centre)."""
+    if sp.issparse(X):
+        return np.asarray(X.astype(np.float64, copy=False).power(2).T @ weight)
+    total, start = np.zeros(X.shape[1]), 0
+    for block in _small_blocks(X):
+        total += weight[start : start + len(block)] @ (block - centre) ** 2
+        start += len(block)
+    return total
+
+
 def _mean(X: Any) -> Floats:
-    total = np.zeros(X.shape[1])
-    step = max(1, (1 << 20) // X.shape[1])
-    for start in range(0, X.shape[0], step):
-        total += np.asarray(X[start : start + step].sum(axis=0, dtype=np.float64)).ravel()
-    return np.asarray(total / X.shape[0])
+    """Return the mean of each column; of a constant one in a dense X, exactly its value."""
+    if sp.issparse(X):
+        return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    first, total = X[0].astype(np.float64), np.zeros(X.shape[1])
+    for block in _small_blocks(X):
+        total += (block - first).sum(axis=0)
+    return np.asarray(first + total / X.shape[0])
+
+
+def _small_blocks(X: Any) -> Iterator[Any]:
+    """Yield consecutive rows as float64, few enough to stay in the cache with a copy of them."""
+    return blocks(X, BLOCK_SIZE // max(1, _CACHED // X.shape[1]))

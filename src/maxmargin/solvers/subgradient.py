@@ -1,7 +1,7 @@
 """Stochastic subgradient descent: one row at a time, in memory or as a stream.
 
-The slowest way to many digits and the only one that never needs all rows at once. The means of
-weights and duals over the later half of all visits are the primal and the dual point.
+This is the slowest way to many digits, and the only one that never needs all rows at once. The
+means of weights and duals over the later half of all visits are the primal and the dual point.
 """
 
 from collections.abc import Iterator
@@ -17,8 +17,7 @@ from maxmargin.loops.records import Loss
 from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point
 from maxmargin.solvers.row_sums import Passes, repaired
 
-_EPOCHS = 50
-_BATCH = 20_000  # rows between two looks at the clock
+_BATCH = 20_000  # rows between two checks of the clock
 
 
 class Weights(NamedTuple):
@@ -48,7 +47,7 @@ class Learner:
         self.counted_from = 0.0
 
     def adopt(self, w: Floats, b: float, squares: Floats, moments: Floats, seen: float) -> None:
-        """Go on from weights found otherwise, given Σβ²x² and Σx² of the rows behind them."""
+        """Continue from weights found otherwise, given Σβ²x² and Σx² of the rows behind them."""
         state = self.weights
         state.w[:] = np.append(w, b / self.lift if self.lift > 0 else 0.0)
         state.squares[:] = squares
@@ -61,7 +60,7 @@ class Learner:
     def visit(
         self, rows: object, loss: Loss, order: npt.NDArray[np.int64], rounds: float, duals: Floats
     ) -> Iterator[None]:
-        """Visit rows in order, pausing now and then."""
+        """Visit rows in order, yielding now and then."""
         for begin in range(0, len(order), _BATCH):
             self.clock = loops.subgradient.visit(
                 rows, loss, order, begin, min(begin + _BATCH, len(order)), rounds, self.ridge,
@@ -70,7 +69,7 @@ class Learner:
             yield
 
     def forget(self) -> None:
-        """Start the mean afresh."""
+        """Begin a new mean."""
         self.weights.total[:] = 0.0
         self.weights.since[:] = self.clock
         self.counted_from = self.clock
@@ -88,18 +87,21 @@ class Subgradient:
     """Settings of the method."""
 
     seed: int = 0
+    epochs: int = 50
 
     def iterates(self, problem: LinearProblem, start: Point) -> Iterator[Iterate]:
-        """Yield an iterate after each of fifty epochs (unfinished ones in between)."""
+        """Yield an iterate after each epoch, and unfinished ones in between."""
         n, d = problem.features.X.shape
         rng = np.random.default_rng(self.seed)
         passes = Passes(problem, centred=False)
         learner = Learner(d, problem.intercept, problem.features.constant or 1.0)
         duals, f = np.zeros(n), np.empty(n)
-        best = _iterate(problem, passes, *_first(problem, start), f)
+        w = np.zeros(d) if start.w is None else start.w
+        beta = np.zeros(n) if start.beta is None else start.beta
+        best = _iterate(problem, passes, w, start.b, beta, f)
         yield best
         averaged = 0
-        for epoch in range(_EPOCHS):
+        for epoch in range(self.epochs):
             if epoch in (1, 2 * averaged):
                 learner.forget()
                 duals[:] = 0.0
@@ -111,12 +113,6 @@ class Subgradient:
             mean_duals = duals / (epoch + 1 - averaged)
             best = best.improved(_iterate(problem, passes, w, b, mean_duals, f))
             yield best
-
-
-def _first(problem: LinearProblem, start: Point) -> tuple[Floats, float, Floats]:
-    n, d = problem.features.X.shape
-    w = np.zeros(d) if start.w is None else start.w
-    return w, start.b, np.zeros(n) if start.beta is None else start.beta
 
 
 def _iterate(

@@ -61,7 +61,14 @@ def refuse_swapped(call: str, model: Any, *data: Any) -> None:
 
 def classes_of(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the classes among labels in their order; raise where one is missing or has none."""
-    missing = _missing(labels)
+    kind = labels.dtype.kind
+    missing = np.zeros(len(labels), dtype=bool)
+    if kind == "f":
+        missing = ~np.isfinite(labels)
+    elif kind == "M":
+        missing = np.isnat(labels)
+    elif kind == "O":
+        missing = np.array([label is None or label != label for label in labels], dtype=bool)
     if missing.any():
         row = int(np.argmax(missing))
         raise ValueError(f"Input y contains NaN, infinity or None (row {row}): drop such rows.")
@@ -72,16 +79,6 @@ def classes_of(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
         raise ValueError(
             f"y mixes labels that have no order ({kinds}): make them all strings, or all numbers."
         ) from no_order
-
-
-def _missing(y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    if y.dtype.kind == "f":
-        return np.asarray(~np.isfinite(y))
-    if y.dtype.kind == "M":
-        return np.asarray(np.isnat(y))
-    if y.dtype.kind == "O":
-        return np.array([label is None or label != label for label in y], dtype=bool)
-    return np.zeros(len(y), dtype=bool)
 
 
 def check_labels(y: Any, n_rows: int) -> npt.NDArray[Any]:
@@ -177,15 +174,42 @@ def class_indices(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> npt.NDArray
     return index
 
 
+def check_classification(
+    estimator: Any, y: Any, n_rows: int, sample_weight: Any, *, reset: bool
+) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
+    """Return the class of each row by number, its weight, and the factor of weights by class.
+
+    With ``reset``, ``classes_`` is set. Rows of at least two classes must have a weight above 0.
+    """
+    y = check_labels(y, n_rows)
+    if reset:
+        estimator.classes_ = check_classes(estimator, y)
+    classes = estimator.classes_
+    labels = class_indices(classes, y)
+    weight = np.ones(n_rows) if sample_weight is None else _sample_weight(sample_weight, n_rows)
+    factors = class_factors(estimator.class_weight, classes, y, weight)
+    product = weight * factors[labels]
+    if not product.any():
+        raise ValueError(_nothing_left(_cause(estimator.class_weight)))
+    if not product.all():
+        check_classes(estimator, y[product > 0])
+    if estimator.class_weight is not None:
+        _refuse_extremes(_cause(estimator.class_weight), product)
+    return labels, weight, factors
+
+
 def check_weights(
     sample_weight: Any, class_weight: Any, classes: npt.NDArray[Any], y: npt.NDArray[Any]
 ) -> Floats:
     """Return one weight per row, some of them above 0: sample_weight times class_weight."""
     weight = row_weights(sample_weight, class_weight, classes, y)
     if not weight.any():
-        cause = "sample_weight" if class_weight is None else "sample_weight times class_weight"
-        raise ValueError(_nothing_left(cause))
+        raise ValueError(_nothing_left(_cause(class_weight)))
     return weight
+
+
+def _cause(class_weight: Any) -> str:
+    return "sample_weight" if class_weight is None else "sample_weight times class_weight"
 
 
 def row_weights(

@@ -91,31 +91,27 @@ def check_number(
     value: Any = getattr(owner, name)
     if optional and value is None:
         return
-    bounds = [
-        f"{sign} {bound}"
-        for sign, bound in ((">", above), (">=", at_least), ("<", below), ("<=", at_most))
-        if bound is not None
-    ]
-    wanted = " and ".join([("an integer " if integer else "a number ") + bounds[0], *bounds[1:]])
-    complaint = (
-        f"{name}={shown(value)} is not valid for {type(owner).__name__}: it must be {wanted}"
-    )
-    complaint += " or None." if optional else "."
     kind = Integral if integer else Real
-    if not issubclass(type(value), kind) or isinstance(value, bool | np.bool_):
-        raise TypeError(complaint)
-    if integer and value > _LARGEST_INTEGER:
-        raise ValueError(f"{complaint} The largest allowed is 2**63 - 1.")
-    number = as_float(value)
-    fits = (
-        math.isfinite(number)
-        and (above is None or number > above)
-        and (at_least is None or number >= at_least)
-        and (below is None or number < below)
-        and (at_most is None or number <= at_most)
+    wrong: type[Exception] = TypeError
+    if issubclass(type(value), kind) and not isinstance(value, bool | np.bool_):
+        number, wrong = as_float(value), ValueError
+        if (
+            math.isfinite(number)
+            and (above is None or number > above)
+            and (at_least is None or number >= at_least)
+            and (below is None or number < below)
+            and (at_most is None or number <= at_most)
+            and not (integer and value > _LARGEST_INTEGER)
+        ):
+            return
+    limits = ((">", above), (">=", at_least), ("<", below), ("<=", at_most))
+    bounds = " and ".join(f"{sign} {limit}" for sign, limit in limits if limit is not None)
+    large = integer and wrong is ValueError and value > _LARGEST_INTEGER
+    raise wrong(
+        f"{name}={shown(value)} is not valid for {type(owner).__name__}: it must be "
+        f"{'an integer' if integer else 'a number'} {bounds}{' or None' if optional else ''}."
+        f"{' The largest allowed is 2**63 - 1.' if large else ''}"
     )
-    if not fits:
-        raise ValueError(complaint)
 
 
 def as_float(value: Any) -> float:
@@ -149,7 +145,7 @@ def check_scale(owner: object, name: str) -> None:
 def check_cost(owner: Any) -> None:
     """Raise unless C is a finite number above 0, and say what to do without any slack."""
     C = owner.C
-    if isinstance(C, Real) and as_float(C) == math.inf:
+    if isinstance(C, Real) and math.inf == C:
         instead = "A large one comes as near as rounding allows."
         if is_classifier(owner):
             instead = "Without any slack, use HardMarginSVC."
@@ -163,17 +159,16 @@ def check_cost(owner: Any) -> None:
 def check_choice(owner: object, name: str, choices: Sequence[Any]) -> None:
     """Raise ValueError unless attribute ``name`` is one of the choices."""
     value = getattr(owner, name)
-    kinds = [str if isinstance(choice, str) else bool | np.bool_ for choice in choices]
-    if not any(
-        isinstance(value, kind) and value == choice
-        for kind, choice in zip(kinds, choices, strict=True)
-    ):
-        listed = ", ".join(repr(choice) for choice in choices)
-        meant = did_you_mean(value, [each for each in choices if isinstance(each, str)])
-        raise ValueError(
-            f"{name}={shown(value)} is not valid for {type(owner).__name__}: choose one of "
-            f"{listed}.{meant}"
-        )
+    for choice in choices:
+        kind = str if isinstance(choice, str) else bool | np.bool_
+        if isinstance(value, kind) and value == choice:
+            return
+    listed = ", ".join(repr(choice) for choice in choices)
+    meant = did_you_mean(value, [each for each in choices if isinstance(each, str)])
+    raise ValueError(
+        f"{name}={shown(value)} is not valid for {type(owner).__name__}: choose one of "
+        f"{listed}.{meant}"
+    )
 
 
 def check_flag(owner: object, name: str) -> None:
@@ -190,6 +185,15 @@ def check_threads(owner: Any) -> None:
     """Raise unless ``n_jobs`` is a number of threads, -1 or None."""
     if not (isinstance(owner.n_jobs, Integral) and owner.n_jobs == -1):
         check_number(owner, "n_jobs", at_least=1, integer=True, optional=True)
+
+
+def check_memory(owner: Any) -> None:
+    """Raise unless ``memory`` is a number of bytes or "auto"."""
+    if not (isinstance(owner.memory, str) and owner.memory == "auto"):
+        try:
+            check_number(owner, "memory", at_least=1, integer=True)
+        except (TypeError, ValueError) as wrong:
+            raise type(wrong)(f"{wrong} It is a number of bytes, or 'auto'.") from None
 
 
 def check_progress(owner: Any) -> None:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from sklearn.utils.extmath import row_norms
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from maxmargin._typing import Floats
@@ -82,7 +83,10 @@ class CircleMap(FeatureMap):
                 "X.toarray(), as dense data is required for another center."
             )
         self.center_ = center
-        self.width_ = self._choose_width(X) if self.lift == "gaussian" else float("nan")
+        self.width_ = float("nan") if self.width is None else float(self.width)
+        if self.lift == "gaussian" and self.width is None:
+            mean = float(self._squares(X).mean()) / X.shape[1]
+            self.width_ = float(np.sqrt(mean)) if mean > 0 else 1.0
         self.n_components_ = X.shape[1] + (2 if self.lift == "square" else 1)
 
     def _choose_center(self, X: Any) -> Floats:
@@ -102,18 +106,15 @@ class CircleMap(FeatureMap):
             )
         return center
 
-    def _choose_width(self, X: Any) -> float:
-        if self.width is not None:
-            return float(self.width)
-        mean = float(self._squares(X).mean()) / X.shape[1]
-        return float(np.sqrt(mean)) if mean > 0 else 1.0
-
     def _squares(self, X: Any) -> Floats:
         """Return ‖x − c‖² in float64."""
         if sp.issparse(X):
             wide = X.astype(np.float64)
-            norms = np.asarray(wide.multiply(wide).sum(axis=1)).ravel()
-            squares = norms - 2 * (wide @ self.center_) + self.center_ @ self.center_
+            squares = (
+                row_norms(wide, squared=True)
+                - 2 * (wide @ self.center_)
+                + self.center_ @ self.center_
+            )
             return np.asarray(np.maximum(squares, 0.0))
         away = X.astype(np.float64) - self.center_
         return np.asarray(np.einsum("ij,ij->i", away, away))
@@ -171,20 +172,6 @@ class CircleMap(FeatureMap):
             ``center``, ``radius`` and which class is ``inside``.
         """
         check_is_fitted(self)
-        w, b = self._plane(model)
-        if w[0] == 0:
-            raise ValueError("The weight of |x|^2 is 0: this plane is a straight line, no circle.")
-        center = w[1:-1] / w[0]
-        squared = float(center @ center - (w[-1] + b) / w[0])
-        if squared < 0:
-            raise ValueError(
-                f"The plane does not meet the lifted rows: the squared radius is {squared:.3g}. "
-                "Every point is in the same class: raise C, or use class weights."
-            )
-        side = "negative" if w[0] > 0 else "positive"
-        return Circle(center + self.center_, float(np.sqrt(squared)), side)
-
-    def _plane(self, model: Any) -> tuple[Floats, float]:
         if self.lift != "square":
             raise ValueError("lift='gaussian' has no circle for a plane: use lift='square'.")
         if not hasattr(model, "coef_"):
@@ -196,4 +183,15 @@ class CircleMap(FeatureMap):
                 f"{self.n_components_} weights: fit the model to what transform returns, with two "
                 "classes."
             )
-        return w.ravel(), float(np.ravel(getattr(model, "intercept_", 0.0))[0])
+        w, b = w.ravel(), float(np.ravel(getattr(model, "intercept_", 0.0))[0])
+        if w[0] == 0:
+            raise ValueError("The weight of |x|^2 is 0: this plane is a straight line, no circle.")
+        center = w[1:-1] / w[0]
+        squared = float(center @ center - (w[-1] + b) / w[0])
+        if squared < 0:
+            raise ValueError(
+                f"The plane does not meet the lifted rows: the squared radius is {squared:.3g}. "
+                "Every point is in the same class: raise C, or use class weights."
+            )
+        side = "negative" if w[0] > 0 else "positive"
+        return Circle(center + self.center_, float(np.sqrt(squared)), side)

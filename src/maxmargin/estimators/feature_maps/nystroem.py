@@ -35,7 +35,7 @@ from maxmargin.estimators.feature_maps.base import (
     largest_square,
 )
 from maxmargin.estimators.kernel_input import KernelInput, count_threads
-from maxmargin.kernels import Kernel, PreparedRows
+from maxmargin.kernels import Kernel
 from maxmargin.threads import one_blas_thread
 from maxmargin.validation.data import generator
 from maxmargin.validation.parameters import check_choice, check_number, check_threads
@@ -159,8 +159,6 @@ class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    # ------------------------------------------------------------ parameters and input
-
     def _check_parameters(self) -> None:
         check_number(self, "n_components", at_least=1, integer=True)
         check_choice(self, "landmarks", ("uniform", "leverage", "kmeans"))
@@ -190,8 +188,6 @@ class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
     def _largest_square(self, X: Any) -> float:
         return largest_square(X)
 
-    # ------------------------------------------------------------ fitting
-
     def _learn(self, X: Any) -> None:
         rng = generator(self.random_state)
         kernel = self._named_kernel(X.dtype.kind == "O")
@@ -209,16 +205,13 @@ class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
         self.n_components_ = self.root_.shape[1]
         self._measure(rows, rng)
         if found.lowest < -10 * found.noise or kernel.psd is False:
-            self._warn_indefinite()
-
-    def _warn_indefinite(self) -> None:
-        self.error_bound_ = math.inf
-        warnings.warn(
-            f"{self.kernel_!r} is not positive semidefinite: its features are those of the "
-            "positive part on the landmarks, and there is no bound on their error.",
-            UserWarning,
-            stacklevel=4,
-        )
+            self.error_bound_ = math.inf
+            warnings.warn(
+                f"{kernel!r} is not positive semidefinite: its features are those of the positive "
+                "part on the landmarks, and there is no bound on their error.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _measure(self, rows: "KernelRows", rng: np.random.Generator) -> None:
         """Set the attributes about errors, from all rows or a sample."""
@@ -233,28 +226,23 @@ class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
         self.error_bound_ = self.error_ + n * largest * deviation
         few = min(seen, _SETTINGS.error_rows)
         some = sample[np.sort(rng.choice(seen, few, replace=False))]
-        self.spectral_estimate_ = n / few * self._spectral_norm(rows, some)
+        phi, _ = rows.project(some, self._landmarks(), self.root_)
+        errors = rows.block(some) - phi @ phi.T
+        largest_error = max(float(solve_eigen(errors, eigvals_only=True)[-1]), 0.0)
+        self.spectral_estimate_ = n / few * largest_error
 
     def _residuals(self, rows: "KernelRows", sample: Ints) -> tuple[Floats, float, float]:
         """Return the diagonal of K − K̂ on a sample, tr K there, and the largest K(x, x) of all."""
         left, total, largest = np.empty(len(sample)), 0.0, 0.0
         for part in cut_blocks(len(sample), self._width()):
-            diagonal = rows.diagonal(sample[part])
-            phi = self._features(rows.take(sample[part]))
-            left[part] = np.maximum(diagonal - np.einsum("ij,ij->i", phi, phi), 0.0)
-            total += float(diagonal.sum())
+            phi, missed = rows.project(sample[part], self._landmarks(), self.root_)
+            left[part] = np.maximum(missed, 0.0)
+            total += float((missed + np.einsum("ij,ij->i", phi, phi)).sum())
         if len(sample) < len(rows):  # the bound depends on how large an unseen error may be
             every = np.arange(len(rows))
             parts = cut_blocks(len(rows), getattr(self, "n_features_in_", 1))
             largest = max(float(rows.diagonal(every[part]).max()) for part in parts)
         return left, total, largest
-
-    def _spectral_norm(self, rows: "KernelRows", some: Ints) -> float:
-        phi = self._features(rows.take(some))
-        errors = rows.block(some) - phi @ phi.T
-        return max(float(solve_eigen(errors, eigvals_only=True)[-1]), 0.0)
-
-    # ------------------------------------------------------------ mapping
 
     def _width(self) -> int:
         return len(self.root_) + self.n_components_
@@ -263,23 +251,10 @@ class Nystroem(KernelInput, ClassNamePrefixFeaturesOutMixin, FeatureMap):
         rows = None if self.kernel_.takes_gram else self.landmarks_
         return Landmarks(self.kernel_, rows, self.landmark_indices_, count_threads(self.n_jobs))
 
-    def _features(self, X: Any) -> Floats:
-        """Return the features of rows in float64."""
-        return self._landmarks().features(X, self.root_)
-
-    def _map(self, X: Any) -> Any:
+    def _fill(self, X: Any, out: Any) -> None:
         # Float64 landmarks keep directions that would be noise in float32.
         used = np.promote_types(float_type(X), self._type)
-        landmarks, root = self._landmarks(), self.root_.astype(used, copy=False)
-        prepared = landmarks.prepare(used)
-        out = np.empty((X.shape[0], self.n_components_), dtype=float_type(X))
-        for part in cut_blocks(X.shape[0], self._width()):
-            values = landmarks.values(X[part], prepared)
-            if values.dtype == out.dtype == used:
-                np.matmul(values, root, out=out[part])
-            else:
-                out[part] = values @ root
-        return out
+        out[...] = self._landmarks().features(X, self.root_, used)
 
 
 # ------------------------------------------------------------------- landmarks
@@ -312,6 +287,11 @@ class KernelRows:
             return np.asarray(0.5 * (K + K.T))
         return np.asarray(self.kernel.gram(self.take(rows)), dtype=np.float64)
 
+    def project(self, rows: Ints, landmarks: "Landmarks", root: Floats) -> tuple[Floats, Floats]:
+        """Return Nyström's features of some rows, and what they miss there: diag(K − K̂)."""
+        phi = landmarks.features(self.take(rows), root)
+        return phi, self.diagonal(rows) - np.einsum("ij,ij->i", phi, phi)
+
     def take_landmarks(self, rows: Ints) -> tuple["Landmarks", Floats]:
         """Return rows as landmarks, and K between them."""
         some = None if self.kernel.takes_gram else self.X[rows]
@@ -326,32 +306,15 @@ class Landmarks:
     ) -> None:
         self.kernel, self.rows, self.indices, self.threads = kernel, rows, indices, threads
 
-    def prepare(self, dtype: Any) -> PreparedRows | None:
-        """Return the landmarks as their kernel sees them; None if kernel values are given."""
-        if self.kernel.takes_gram:
-            return None
-        rows = self.rows
-        return self.kernel.prepare(
-            rows if self.kernel.takes_objects else rows.astype(dtype, copy=False)
-        )
-
-    def values(self, X: Any, prepared: PreparedRows | None) -> Any:
-        """Return K of rows with the landmarks, in the type in which these were prepared."""
-        if prepared is None:
-            return X[:, self.indices]
-        if not self.kernel.takes_objects:
-            X = X.astype(prepared.dtype, copy=False)
-        left = self.kernel.prepare(X, like=prepared)
-        return self.kernel.block(left, prepared, threads=self.threads)
-
-    def features(self, X: Any, root: Floats) -> Floats:
-        """Return K of rows with the landmarks times ``root``, in float64."""
-        prepared = self.prepare(np.float64)
-        if prepared is None:
-            return np.asarray(X[:, self.indices].astype(np.float64, copy=False) @ root)
-        if not self.kernel.takes_objects:
-            X = X.astype(np.float64, copy=False)
-        return self.kernel.dot(self.kernel.prepare(X, like=prepared), prepared, root, self.threads)
+    def features(self, X: Any, root: Floats, dtype: Any = np.float64) -> Floats:
+        """Return K of rows with the landmarks, in the given type, times ``root``."""
+        kernel, landmarks, root = self.kernel, self.rows, root.astype(dtype, copy=False)
+        if kernel.takes_gram:
+            return np.asarray(X[:, self.indices].astype(dtype, copy=False) @ root)
+        if not kernel.takes_objects:
+            X, landmarks = X.astype(dtype, copy=False), landmarks.astype(dtype, copy=False)
+        right = kernel.prepare(landmarks)
+        return kernel.dot(kernel.prepare(X, like=right), right, root, self.threads)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "threads": None}
@@ -421,8 +384,8 @@ def _estimate_leverage(
     first = rng.choice(candidates, min(count, len(candidates)), replace=False)
     pilot, K = rows.take_landmarks(np.sort(first))
     root = invert_root(K, float(np.finfo(np.float64).eps), count).root
-    B = pilot.features(rows.take(candidates), root)
-    left = np.maximum(rows.diagonal(candidates) - np.einsum("ij,ij->i", B, B), 0.0)
+    B, missed = rows.project(candidates, pilot, root)
+    left = np.maximum(missed, 0.0)
     eigenvalues, vectors = solve_eigen(B.T @ B)
     eigenvalues = np.maximum(eigenvalues, 0.0)
     half = max(1, count // 2)

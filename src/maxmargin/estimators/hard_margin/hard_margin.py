@@ -1,7 +1,8 @@
 """The maximal margin classifier: no slack, and an error with a proof where there is no plane."""
 
 import warnings
-from typing import Any, ClassVar, Protocol, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,163 +14,46 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import together
 from maxmargin.errors import NotSeparableError
 from maxmargin.estimators.callbacks import announced, with_callbacks
+from maxmargin.estimators.formulations import Training
 from maxmargin.estimators.kernel_input import count_threads, named_kernel
 from maxmargin.estimators.machine import Solved
-from maxmargin.estimators.reductions import (
-    ScoresOnly,
-    Task,
-    best_classes,
-    binary_tasks,
-    combined_scores,
-)
-from maxmargin.estimators.svm.expansion import KernelExpansion
-from maxmargin.kernels import Kernel, Linear
-from maxmargin.problems import losses
-from maxmargin.problems.gram import Gram, free_memory
-from maxmargin.problems.problem import Intercept, LinearProblem, Point, Problem, Status
-from maxmargin.separability import Overlap
-from maxmargin.separability.max_margin import NoPlane, Widest, widest
-from maxmargin.separability.max_margin_kernel import (
+from maxmargin.estimators.reductions import ScoresOnly, Task, best_classes, combined_scores
+from maxmargin.estimators.svm.base import KernelMachine
+from maxmargin.kernels import Linear
+from maxmargin.problems.features import LinearFeatures
+from maxmargin.problems.gram import Gram
+from maxmargin.problems.problem import Intercept, Point, Status
+from maxmargin.separability.max_margin import (
     MATRICES,
-    FeatureRows,
-    conflicting,
-    widest_by_kernel,
+    KernelRows,
+    LinearRows,
+    NoPlane,
+    Widest,
+    find_widest,
+    hard_problem,
 )
-from maxmargin.separability.overlap import conflict
 from maxmargin.solve import Callback, gap_left, ill_scaled
-from maxmargin.validation.data import check_classes, check_labels, check_weights, class_indices
+from maxmargin.validation.data import check_classification
 from maxmargin.validation.parameters import (
     check_choice,
+    check_memory,
     check_number,
     check_progress,
     check_threads,
 )
 
-# ------------------------------------------------------------------- hard margin planes
-#
-# Where a hard margin looks for its planes: among the rows themselves, or in feature space.
 
-
-class PlaneFinder(Protocol):
-    """Rows that can be asked for the widest plane of a task."""
-
-    def find(self, task: Task, intercept: Intercept, **budget: Any) -> Widest | NoPlane:
-        """Return it, or why there is none; ``budget`` is that of ``widest``."""
-        ...
-
-
-class LinearPlanes:
-    """Rows as they are."""
-
-    def __init__(self, X: Any) -> None:
-        self._X = X
-
-    def find(self, task: Task, intercept: Intercept, **budget: Any) -> Widest | NoPlane:
-        """Return the widest plane, or why there is none."""
-        X = self._X if task.rows is None else self._X[task.rows]
-        return widest(X, task.signs, intercept, **budget)
-
-
-class KernelPlanes:
-    """Rows in the feature space of a kernel, by their Gram matrix, which is computed here."""
-
-    def __init__(self, gram: Gram, X: Any) -> None:
-        refuse_many(len(gram), gram.memory)
-        self._rows = FeatureRows.of(gram)
-        told_by_values = gram.kernel.takes_gram or gram.kernel.takes_objects
-        self._given = self._rows.K if told_by_values else X  # what shows that two rows are the same
-
-    def find(self, task: Task, intercept: Intercept, **budget: Any) -> Widest | NoPlane:
-        """Return the widest plane, or why there is none."""
-        free = intercept is Intercept.FREE
-        given = self._given if task.rows is None else self._given[task.rows]
-        rows = self._rows if task.rows is None else self._rows[task.rows]
-        pair = conflict(given, task.signs > 0, free)
-        if pair is not None:
-            return conflicting(pair, rows, task.signs, free)
-        return widest_by_kernel(rows, task.signs, intercept, **budget)
-
-
-def refuse_many(n: int, memory: int | None) -> None:
-    """Raise if the Gram matrix of n rows, and what is made of it, would not fit into memory."""
-    room = free_memory() if memory is None else memory
-    most = int((room / (8 * MATRICES)) ** 0.5)
-    if n > most:
-        raise ValueError(
-            f"HardMarginSVC with a kernel holds {MATRICES} matrices as large as the Gram matrix: "
-            f"{n} rows would take {8e-9 * MATRICES * n * n:.3g} GB, and {1e-9 * room:.3g} GB are "
-            f"allowed, for {most} rows. Raise memory (in bytes), take fewer rows, or use SVC with "
-            "a large C, which holds only parts of it."
-        )
-
-
-# ------------------------------------------------------------------- hard margin problems
-#
-# A fitted hard margin as problems with their solutions, so that they can be certified.
-
-
-def hard_problems(model: Any, X: Any, kept: Ints, tasks: list[Task]) -> list[Solved]:
-    """Return the problems of a model and its solutions.
-
-    Parameters
-    ----------
-    model : HardMarginSVC
-        Fitted.
-    X : matrix or array of objects
-        All rows.
-    kept : ndarray
-        The rows that have a weight.
-    tasks : list of Task
-        The binary problems of these.
-    """
-    beta = np.zeros((len(model.intercept_), X.shape[0]))
-    linear = type(model.kernel_) is Linear
-    if model.shape_fit_[0] == X.shape[0]:
-        beta[:, model.support_] = model.dual_coef_
-    elif not linear:
-        raise ValueError(
-            f"HardMarginSVC was trained on {model.shape_fit_[0]} rows, but X has {X.shape[0]}: "
-            "certify needs the training rows, all of them."
-        )
-    rows = [kept if task.rows is None else kept[task.rows] for task in tasks]
-    intercept = Intercept(model.intercept)
-    if linear:
-        return [
-            Solved(*_linear(model, X[part], task, beta[k, part], k), part)
-            for k, (task, part) in enumerate(zip(tasks, rows, strict=True))
-        ]
-    gram = Gram(model.kernel_, X)
-    free = int(intercept is Intercept.FREE)
-    solved = []
-    for k, (task, part) in enumerate(zip(tasks, rows, strict=True)):
-        loss, groups = losses.hard_margin(task.signs), np.full(len(part), free - 1)
-        problem = Problem.kernel(gram, loss, part, groups, np.zeros(free))
-        own = beta[k, part]
-        point = Point(problem.by_row(own), model.intercept_[[k]], own)
-        solved.append(Solved(problem, point, part))
-    return solved
-
-
-def _linear(model: Any, X: Any, task: Task, beta: Floats, k: int) -> tuple[LinearProblem, Point]:
-    problem = Problem.linear(X, losses.hard_margin(task.signs), Intercept(model.intercept))
-    return problem, Point(model.coef_[k], float(model.intercept_[k]), beta)
-
-
-# ------------------------------------------------------------------- the estimator
-
-
-class HardMarginSVC(ScoresOnly, ClassifierMixin, KernelExpansion):
+class HardMarginSVC(ScoresOnly, ClassifierMixin, KernelMachine):
     """The separating plane of largest margin: min ½‖w‖² such that y(w·φ(x) + b) ≥ 1 for every row.
 
     It is found from the nearest points of the classes' convex hulls, not by a huge C, and certified
     by its dual. If no plane separates the classes, ``fit`` raises ``NotSeparableError``, whose
     ``witness`` proves it: rows of both classes with convex weights that meet in one point.
 
-    With a kernel, φ(x) lies in its feature space, and everything is told from the Gram matrix of
-    all rows. As its values are rounded, planes whose margin is below about 1e-7 of the rows' size
-    cannot be told from none: then the error says which margin is out of the question, and the
-    witness how near the classes come to each other there (its ``point`` is given by its products
-    with the witness's own rows).
+    With a kernel, φ(x) lies in its feature space, and everything is computed from the Gram matrix
+    of all rows. As its values are rounded, a margin below about 1e-7 of the rows' size cannot be
+    told from none: then the error says which margin is impossible, and the witness how near the
+    classes come to each other (its ``point`` is given by its products with the witness's own rows).
 
     Parameters
     ----------
@@ -191,7 +75,7 @@ class HardMarginSVC(ScoresOnly, ClassifierMixin, KernelExpansion):
         Relative duality gap at which the answer is optimal. The answer is as near as rounding
         allows in any case; ``tol`` only decides what ``status_`` calls it.
     max_iter : int, default=1000
-        How many times all rows may be looked at, for each binary problem.
+        How many times all rows may be searched, for each binary problem.
     max_time : float or None, default=None
         Seconds allowed for the fit. If a plane was found by then it is kept, with its gap;
         otherwise NotSeparableError says that it is undecided. (A Gram matrix and its factor, n³/3
@@ -232,7 +116,7 @@ class HardMarginSVC(ScoresOnly, ClassifierMixin, KernelExpansion):
     status_, stop_reason_ : Status, str
         Why it stopped, as a word and as a sentence.
     n_iter_ : int
-        How many times all rows were looked at; the most of all binary problems.
+        How many times all rows were searched; the largest number of all binary problems.
     kernel_ : Kernel
         The kernel with numbers for all its parameters.
     shape_fit_ : tuple
@@ -261,6 +145,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         "C": "A hard margin allows no slack: SVC and LinearSVC do, at the cost C.",
         "fit_intercept": "It is called intercept here: 'free' or 'none'.",
     }
+    class_weight = None  # a constraint holds or does not, whatever it weighs
 
     def __init__(
         self,
@@ -320,20 +205,11 @@ point (see the witness). Use LinearSVC, which allows slack.
         """
         self.check_parameters()
         self.__dict__.pop("status_", None)  # whatever fails from here on leaves it unfitted
-        X = self._check_input(X, reset=True)
-        y = check_labels(y, X.shape[0])
-        self.classes_ = check_classes(self, y)
-        weight = check_weights(sample_weight, None, self.classes_, y)
-        kept = np.flatnonzero(weight > 0)
-        check_classes(self, y[kept])
-        labels = class_indices(self.classes_, y)
-        self.shape_fit_ = tuple(X.shape)
-        kernel = self._settled(X, weight)
-        tasks = binary_tasks(labels[kept], len(self.classes_), self.multi_class)
-        found = self._solve(taken(X, kept, kernel), kernel, tasks, kept)
-        self._adopt(X, labels, kept, tasks, found)
-        self._keep_weights(X, kernel, found)
-        self._report_search(X, found)
+        data = self._training(X, y, sample_weight, reset=True)
+        found = self._solve(data)
+        self._keep_duals(data, found)
+        self._keep_weights(found)
+        self._report_search(data, found)
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -373,61 +249,64 @@ point (see the witness). Use LinearSVC, which allows slack.
         check_number(self, "tol", above=0)
         check_number(self, "max_iter", at_least=1, integer=True)
         check_number(self, "max_time", above=0, optional=True)
-        if not (isinstance(self.memory, str) and self.memory == "auto"):
-            self._check_memory()
+        check_memory(self)
         check_threads(self)
         check_progress(self)
 
     def _bytes(self) -> int | None:
         return None if isinstance(self.memory, str) else int(self.memory)
 
-    def _settled(self, X: Any, weight: Floats) -> Kernel:
-        """Return the kernel with numbers for all its parameters; refuse one that is none."""
-        kernel = named_kernel(self, self._of_objects(X))
+    def _check_targets(
+        self, y: Any, n_rows: int, sample_weight: Any, reset: bool
+    ) -> tuple[Ints, Floats, Any]:
+        labels, weight, _ = check_classification(self, y, n_rows, sample_weight, reset=reset)
+        return labels, weight, 1.0
+
+    def _rows(self, X: Any) -> LinearRows | KernelRows:
+        """Return the rows to search among; refuse more than fit into memory as a Gram matrix."""
+        kernel = self.kernel_
+        if type(kernel) is Linear:
+            return LinearRows(X)
         if kernel.psd is False:
             raise ValueError(
                 f"kernel={kernel!r} is not positive semidefinite: there is no feature space in "
                 "which a plane could separate. SVC takes such kernels, without a certificate."
             )
-        if kernel.takes_gram or kernel.takes_objects:
-            return kernel
-        kept = np.flatnonzero(weight > 0)
-        even = bool((weight[kept] == weight[kept[0]]).all())
-        rows = X if len(kept) == X.shape[0] else X[kept]
-        return kernel.resolved(rows, None if even else weight[kept])
+        gram = Gram(kernel, X, memory=self._bytes(), threads=count_threads(self.n_jobs))
+        n, most = len(gram), int((gram.memory / (8 * MATRICES)) ** 0.5)
+        if n > most:
+            raise ValueError(
+                f"HardMarginSVC with a kernel holds {MATRICES} matrices as large as the Gram "
+                f"matrix: {n} rows would take {8e-9 * MATRICES * n * n:.3g} GB, and "
+                f"{1e-9 * gram.memory:.3g} GB are allowed, for {most} rows. Raise memory (in "
+                "bytes), take fewer rows, or use SVC with a large C, which holds only parts of it."
+            )
+        return KernelRows.of(gram, X)
 
-    def _planes(self, X: Any, kernel: Kernel) -> PlaneFinder:
-        if type(kernel) is Linear:
-            return LinearPlanes(X)
-        return KernelPlanes(
-            Gram(kernel, X, memory=self._bytes(), threads=count_threads(self.n_jobs)), X
-        )
-
-    def _solve(self, X: Any, kernel: Kernel, tasks: list[Task], kept: Ints) -> list[Widest]:
+    def _solve(self, data: Training) -> list[Widest]:
         """Return the widest plane of each task; raise at the first that has none."""
         end = None if self.max_time is None else clock.now() + self.max_time
         callback = announced(self, self.callback)
-        planes = self._planes(X, kernel)
+        rows, tasks = self._rows(data.X), data.tasks(self.multi_class)
         found = []
         for k, task in enumerate(tasks):
-            left = None if end is None else max(end - clock.now(), 0.0) / (len(tasks) - k)
-            answer = planes.find(
-                task,
+            answer = find_widest(
+                rows if task.rows is None else rows[task.rows],
+                task.signs,
                 Intercept(self.intercept),
                 tol=self.tol,
                 max_iter=self.max_iter,
-                max_time=left,
+                max_time=None if end is None else max(end - clock.now(), 0.0) / (len(tasks) - k),
                 callback=callback,
                 verbose=bool(self.verbose),
             )
             if isinstance(answer, NoPlane):
-                rows = kept if task.rows is None else kept[task.rows]
-                self._refuse(task, answer, rows, "LinearSVC" if type(kernel) is Linear else "SVC")
+                self._refuse(task, answer, _rows_of(task, data))
             else:
                 found.append(answer)
         return found
 
-    def _refuse(self, task: Task, answer: NoPlane, rows: Ints, softer: str) -> None:
+    def _refuse(self, task: Task, answer: NoPlane, rows: Ints) -> None:
         """Raise what says which classes no plane separates, with the rows that prove it."""
         names = self.classes_.tolist()
         first = names[task.positive]
@@ -438,7 +317,8 @@ point (see the witness). Use LinearSVC, which allows slack.
             raise NotSeparableError(f"Whether a plane separates {first} from {second} is "
                                     f"{answer.reason}.")  # fmt: skip
         meet = answer.witness
-        witness = Overlap(rows[meet.rows], meet.weights, meet.point, meet.residual, meet.exact)
+        witness = replace(meet, rows=rows[meet.rows])
+        softer = "LinearSVC" if type(self.kernel_) is Linear else "SVC"
         above, where = "", "in one point"
         if answer.reason:
             above = f" with a margin above {answer.reason}"
@@ -449,47 +329,60 @@ point (see the witness). Use LinearSVC, which allows slack.
             witness,
         )
 
-    def _adopt(
-        self, X: Any, labels: Ints, kept: Ints, tasks: list[Task], found: list[Widest]
-    ) -> None:
+    def _keep_duals(self, data: Training, found: list[Widest]) -> None:
+        tasks = data.tasks(self.multi_class)
         self._tasks = [(task.positive, task.negative) for task in tasks]
-        self.intercept_ = np.array([plane.b for plane in found])
-        alpha, beta = np.zeros((2, len(tasks), len(labels)))
+        self.intercept_ = np.array([plane.point.b for plane in found])
+        beta = np.zeros((len(tasks), data.n_rows))
         for k, (task, plane) in enumerate(zip(tasks, found, strict=True)):
-            rows = kept if task.rows is None else kept[task.rows]
-            alpha[k, rows] = plane.alpha
-            beta[k, rows] = plane.alpha * task.signs
+            beta[k, _rows_of(task, data)] = plane.point.beta
+        alpha = np.abs(beta)
+        self.alpha_ = alpha[0] if len(self.classes_) == 2 else alpha
         self.support_ = np.flatnonzero(alpha.any(axis=0))
         self.dual_coef_ = beta[:, self.support_]
-        self.n_support_ = np.bincount(labels[self.support_], minlength=len(self.classes_))
         self.support_kind_ = np.full(len(self.support_), "margin")
-        self.alpha_ = alpha[0] if len(self.classes_) == 2 else alpha
+        by_number = np.argsort(data.kept)
+        used = by_number[np.searchsorted(data.kept, self.support_, sorter=by_number)]
+        counts: Any = np.bincount(data.y[used], minlength=len(self.classes_))
+        self.n_support_ = counts
+        self.support_vectors_ = data.X[:0] if self.kernel_.takes_gram else data.X[used]
+        if self.kernel_.takes_gram:
+            rows = self.kernel_.prepare(data.X)[used]
+            self._given_products = self.kernel_.dot(rows, rows[:], self._coefficients())
 
-    def _keep_weights(self, X: Any, kernel: Kernel, found: list[Widest]) -> None:
-        for name in ("_weights", "_given_products"):
-            self.__dict__.pop(name, None)
-        self.kernel_ = kernel
-        self.support_vectors_ = X[:0] if kernel.takes_gram else X[self.support_]
-        if type(kernel) is Linear:
-            self.coef_ = np.array([plane.w for plane in found])
-        elif kernel.takes_gram:
-            rows = kernel.prepare(X)[self.support_]
-            self._given_products = kernel.dot(rows, rows[:], self._coefficients())
+    def _keep_weights(self, found: list[Widest]) -> None:
+        self.__dict__.pop("_weights", None)
+        if type(self.kernel_) is Linear:
+            self.coef_ = np.array([plane.point.w for plane in found])
         margins = 1.0 / self._lengths
         self.margin_ = float(margins[0]) if len(self.classes_) == 2 else margins
 
     def solution(self, X: Any, y: Any, sample_weight: Any = None) -> list[Solved]:
         """Return the problems that were solved, and the model as their solutions."""
         self._refuse_altered()
-        X = self._check_input(X, reset=False)
-        y = check_labels(y, X.shape[0])
-        kept = np.flatnonzero(check_weights(sample_weight, None, self.classes_, y) > 0)
-        labels = class_indices(self.classes_, y[kept])
-        tasks = binary_tasks(labels, len(self.classes_), self.multi_class)
-        return hard_problems(self, X, kept, tasks)
+        data = self._training(X, y, sample_weight, reset=False)
+        linear, n = type(self.kernel_) is Linear, data.n_rows
+        beta = np.zeros((len(self.intercept_), n))
+        if self.shape_fit_[0] == n:
+            beta[:, self.support_] = self.dual_coef_
+        elif not linear:
+            raise ValueError(
+                f"HardMarginSVC was trained on {self.shape_fit_[0]} rows, but X has {n}: certify "
+                "needs the training rows, all of them."
+            )
+        features = LinearFeatures(data.X) if linear else self._features(data)
+        solved = []
+        for k, task in enumerate(data.tasks(self.multi_class)):
+            part = features if task.rows is None else features.take(task.rows)
+            problem = hard_problem(part, task.signs, Intercept(self.intercept))
+            rows = _rows_of(task, data)
+            own = beta[k, rows]
+            w = self.coef_[k] if linear else own
+            solved.append(Solved(problem, Point(w, float(self.intercept_[k]), own), rows))
+        return solved
 
-    def _report_search(self, X: Any, found: list[Widest]) -> None:
-        """Set what is said about the search, and warn when it ended without what was asked for."""
+    def _report_search(self, data: Training, found: list[Widest]) -> None:
+        """Set the attributes that describe the search; warn if it ended early."""
         statuses = [plane.run.status for plane in found]
         self.certificate_ = together([plane.certificate for plane in found])
         self.status_ = next((s for s in statuses if s is not Status.OPTIMAL), Status.OPTIMAL)
@@ -501,7 +394,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         self.stop_reason_ += gap_left(self.certificate_, self.tol)
         vectors = not (self.kernel_.takes_gram or self.kernel_.takes_objects)
         if self.status_ in (Status.STALLED, Status.ROUNDING) and vectors:
-            self.stop_reason_ += ill_scaled(X, getattr(self, "feature_names_in_", None))
+            self.stop_reason_ += ill_scaled(data.X, getattr(self, "feature_names_in_", None))
         if self.status_ is Status.INTERRUPTED:
             raise KeyboardInterrupt(self.stop_reason_)
         if self.status_ is not Status.CALLBACK:
@@ -516,8 +409,6 @@ _SENTENCES = {
 }
 
 
-def taken(X: Any, kept: Ints, kernel: Kernel) -> Any:
-    """Return some of the rows; of a matrix of kernel values, their columns too."""
-    if len(kept) == X.shape[0]:
-        return X
-    return X[np.ix_(kept, kept)] if kernel.takes_gram else X[kept]
+def _rows_of(task: Task, data: Training) -> Ints:
+    """Return the rows given that take part in a task."""
+    return data.kept if task.rows is None else data.kept[task.rows]

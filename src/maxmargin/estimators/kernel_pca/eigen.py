@@ -7,8 +7,9 @@ Block Lanczos with full orthogonalisation and thick restarts (Wu and Simon, SIAM
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -17,7 +18,8 @@ from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.estimators.feature_maps.nystroem import limit_threads
 from maxmargin.estimators.kernel_pca.operators import CentredGram, Moments, measure_rounding
-from maxmargin.kernels import Kernel, Precomputed
+from maxmargin.kernels import PreparedRows
+from maxmargin.problems.gram import Gram
 from maxmargin.progress import Bar, progress
 from maxmargin.threads import one_blas_thread
 
@@ -32,12 +34,10 @@ class EigenSettings:
 
     dense_rows: int = 1000  # up to which LAPACK is as fast as anything
     dense_copies: int = 4  # of the matrix, that LAPACK needs
-    double_rows: int = 2000  # up to which a search in float32 would save nothing worth having
     blocks: int = 12  # in the basis, unless memory is short
     fewest_blocks: int = 4
     products_after: int = 5  # in float32, that take as long as what follows a search
     small_block: float = 1e-3  # of a block against its product: below, orthogonalised once more
-    small_diagonal: float = 1e-6  # of the largest entry, below which Cholesky loses too much
     near: float = 1e3  # times tol: below, residuals are checked after every product
     probes: int = 3  # products that search for missed copies of an eigenvalue …
     probe_columns: int = 8  # … with this many columns …
@@ -57,78 +57,49 @@ class Eigenpairs(NamedTuple):
     n_iter: int  # products with a block; 1 for direct solvers
     converged: bool
 
-    def head(self, count: int) -> "Eigenpairs":
-        """Return the ``count`` largest."""
-        return self._replace(
-            values=self.values[:count],
-            vectors=self.vectors[:, :count],
-            residuals=self.residuals[:count],
-        )
-
 
 @dataclass(frozen=True)
 class EigenProblem:
-    """Wanted: the ``count`` largest eigenpairs of HKH on the rows X."""
+    """Wanted: the ``count`` largest eigenpairs of HKH."""
 
-    kernel: Kernel
-    X: Any
+    gram: Gram
     count: int
     tol: float
     max_iter: int
     max_time: float | None
-    memory: int
-    threads: int | None
     rng: np.random.Generator
-
-    def __len__(self) -> int:
-        return int(self.X.shape[0])
 
     @property
     def too_small(self) -> bool:
         """Whether a basis of a few blocks would be about as large as the matrix."""
-        width = self.count + max(4, self.count // 10)
-        return len(self) < self.count + (_SETTINGS.fewest_blocks + 1) * width
+        width = _block_width(self.count, kept=False)
+        return len(self.gram) < self.count + (_SETTINGS.fewest_blocks + 1) * width
 
     @property
     def suits_lapack(self) -> bool:
         """Whether LAPACK is the better choice for this many eigenpairs, and fits into memory."""
-        n, width = len(self), _block_width(self.count, True)
+        n, width = len(self.gram), _block_width(self.count, kept=True)
         small = n <= _SETTINGS.dense_rows or 6 * max(width, self.count) >= n
-        return small and self.dense_bytes <= self.dense_memory
+        return small and self.fits_lapack
 
     @property
     def dense_bytes(self) -> int:
         """What LAPACK needs."""
-        return _SETTINGS.dense_copies * 8 * len(self) ** 2
+        return _SETTINGS.dense_copies * 8 * len(self.gram) ** 2
 
     @property
-    def dense_memory(self) -> int:
-        """What LAPACK may use: a small matrix is always allowed."""
-        return max(self.memory, 8 * _SETTINGS.dense_rows**2)
+    def fits_lapack(self) -> bool:
+        """Whether the memory is enough for LAPACK: a small matrix is always allowed."""
+        return self.dense_bytes <= max(self.gram.memory, 8 * _SETTINGS.dense_rows**2)
 
-    def prepare_double(self) -> Any:
-        """Return the rows prepared by the kernel in float64."""
-        X = self.X
-        if isinstance(self.kernel, Precomputed) or not self.kernel.takes_objects:
-            X = X.astype(np.float64, copy=False)
-        return self.kernel.prepare(X)
-
-    def prepare_single(self, double: Any) -> Any:
-        """Return the rows in float32, or None if they are few or its rounding would show."""
-        kernel = self.kernel
-        if len(self) <= _SETTINGS.double_rows or kernel.takes_gram or kernel.takes_objects:
+    @property
+    def single(self) -> PreparedRows | None:
+        """The rows in float32; None if that would save little, or its rounding would show."""
+        gram, kernel = self.gram, self.gram.kernel
+        if kernel.takes_gram or kernel.takes_objects or gram.tiles is gram.exact:
             return None
-        single = kernel.prepare_float32(self.X)
-        if single is None or measure_rounding(kernel, single, double) > self.tol / 2:
-            return None
-        return single
-
-    def centre(self, prepared: Any, keep: bool = True) -> CentredGram:
-        """Return HKH of prepared rows; ``keep``: whether for more than one product."""
-        gram = CentredGram(self.kernel, prepared, self.memory if keep else 0, self.threads)
-        if isinstance(self.kernel, Precomputed):  # rounded before it came here
-            gram.eps = float(np.finfo(self.X.dtype).eps)
-        return gram
+        rounding = measure_rounding(kernel, gram.tiles, gram.exact)
+        return gram.tiles if rounding <= self.tol / 2 else None
 
 
 # ------------------------------------------------------------------- LAPACK
@@ -136,14 +107,14 @@ class EigenProblem:
 
 def solve_dense(problem: EigenProblem) -> tuple[Eigenpairs, CentredGram]:
     """Return the eigenpairs by LAPACK."""
-    if problem.dense_bytes > problem.dense_memory:
+    if not problem.fits_lapack:
         raise ValueError(
-            f"All eigenpairs of {len(problem)} rows need {problem.dense_bytes / 1e9:.3g} GB, and "
-            f"memory={problem.memory} bytes are allowed: ask for fewer n_components with "
+            f"All eigenpairs of {len(problem.gram)} rows need {problem.dense_bytes / 1e9:.3g} GB, "
+            f"and memory={problem.gram.memory} bytes are allowed: ask for fewer n_components with "
             "eigen_solver='iterative', choose eigen_solver='nystroem', or allow more memory."
         )
-    gram = problem.centre(problem.prepare_double())
-    found = _call_lapack(gram.materialize(), problem.count, problem.kernel.psd is not True)
+    gram = CentredGram(problem.gram, problem.gram.exact)
+    found = _call_lapack(gram.materialize(), problem.count, gram.kernel.psd is not True)
     return found, gram
 
 
@@ -161,24 +132,18 @@ def _call_lapack(A: Floats, count: int, whole: bool) -> Eigenpairs:
     """Return the ``count`` largest; with ``whole`` the lowest is known as well."""
     n = len(A)
     with limit_threads(n):
-        some = None if whole or count > n // 2 else _call_lapack_for_some(A, count)
-        values, vectors = some or scipy.linalg.eigh(A, driver="evd", check_finite=False)
+        values = np.zeros(0)
+        if not whole and count <= n // 2:
+            with suppress(np.linalg.LinAlgError):
+                values, vectors = scipy.linalg.eigh(
+                    A, subset_by_index=(n - count, n - 1), driver="evr", check_finite=False
+                )
+        if len(values) < count:  # LAPACK misses some if many are equal
+            values, vectors = scipy.linalg.eigh(A, driver="evd", check_finite=False)
         values, lowest = values[::-1][:count], float(values[0])
         vectors = np.ascontiguousarray(vectors[:, ::-1][:, :count])
         residuals = np.linalg.norm(A @ vectors - vectors * values, axis=0)
     return Eigenpairs(values, vectors, residuals, lowest, 1, True)
-
-
-def _call_lapack_for_some(A: Floats, count: int) -> tuple[Floats, Floats] | None:
-    """Return the ``count`` largest; None if LAPACK misses some, as it does if many are equal."""
-    n = len(A)
-    try:
-        values, vectors = scipy.linalg.eigh(
-            A, subset_by_index=(n - count, n - 1), driver="evr", check_finite=False
-        )
-    except np.linalg.LinAlgError:
-        return None
-    return (values, vectors) if len(values) == count else None
 
 
 # ------------------------------------------------------------------- block Lanczos
@@ -199,14 +164,40 @@ def solve_iterative(problem: EigenProblem) -> tuple[Eigenpairs, CentredGram]:
     ) as bar:
         pace = _Pace(problem.max_time)
         with clock.limited(pace.allowed):
-            return _search_and_prove(problem, bar, pace)
+            double, single = problem.gram.exact, problem.single
+            if single is None:
+                gram = CentredGram(problem.gram, double)
+                return _Search(problem, gram, pace, bar).run(problem.max_iter), gram
+            found = _Search(problem, CentredGram(problem.gram, single), pace, bar).run(
+                problem.max_iter
+            )
+            return _prove(problem, found, pace, bar)
+
+
+def _prove(
+    problem: EigenProblem, found: Eigenpairs, pace: "_Pace", bar: Bar
+) -> tuple[Eigenpairs, CentredGram]:
+    """Return what a product in float64 makes of eigenpairs in float32; search on if need be."""
+    double = problem.gram.exact
+    gram = CentredGram(problem.gram, double, keep=False)  # for one product
+    proven = _refine(gram.dot, found.vectors)
+    steps = found.n_iter + 1
+    reached = bool(proven.residuals.max() <= problem.tol * abs(proven.values[0]))
+    lowest = min(found.lowest, proven.lowest)
+    if not reached and steps < problem.max_iter and not pace.late():
+        gram = CentredGram(problem.gram, double)
+        left = problem.max_iter - steps
+        again = _Search(problem, gram, pace, bar).run(left, proven.vectors)
+        lowest = min(lowest, again.lowest)
+        return again._replace(n_iter=steps + again.n_iter, lowest=lowest), gram
+    return proven._replace(n_iter=steps, converged=reached, lowest=lowest), gram
 
 
 class _Pace:
     """How long products take, and whether there is time for more.
 
-    What follows a search, in float64 and for the means of columns, may end a fifth of ``max_time``
-    and half a second late. A first product that takes half of that as well is given up, so that
+    What follows a search, in float64 and for the means of columns, may exceed ``max_time`` by a
+    fifth and half a second. A first product that takes half of that as well is given up, so that
     there is time for Nyström's method instead.
     """
 
@@ -233,53 +224,6 @@ class _Pace:
         return gone > self._max_time or (self.allowed is not None and end > self.allowed)
 
 
-def _search_and_prove(
-    problem: EigenProblem, bar: Bar, pace: _Pace
-) -> tuple[Eigenpairs, CentredGram]:
-    double = problem.prepare_double()
-    single = problem.prepare_single(double)
-    if single is None:
-        gram = problem.centre(double)
-        return _search(problem, gram, problem.max_iter, pace, bar), gram
-    found = _search(problem, problem.centre(single), problem.max_iter, pace, bar)
-    gram = problem.centre(double, keep=False)  # for one product
-    proven = _refine(gram.dot, found.vectors)
-    steps = found.n_iter + 1
-    reached = bool(proven.residuals.max() <= problem.tol * abs(proven.values[0]))
-    lowest = min(found.lowest, proven.lowest)
-    if not reached and steps < problem.max_iter and not pace.late():
-        gram = problem.centre(double)
-        again = _search(problem, gram, problem.max_iter - steps, pace, bar, proven.vectors)
-        lowest = min(lowest, again.lowest)
-        return again._replace(n_iter=steps + again.n_iter, lowest=lowest), gram
-    return proven._replace(n_iter=steps, converged=reached, lowest=lowest), gram
-
-
-def _search(
-    problem: EigenProblem,
-    gram: CentredGram,
-    max_iter: int,
-    pace: _Pace,
-    bar: Bar,
-    start: Any = None,
-) -> Eigenpairs:
-    n, width = len(problem), _block_width(problem.count, gram.kept)
-    if start is None:
-        start = problem.rng.standard_normal((n, width))
-    width = start.shape[1]
-    affordable = problem.memory // (4 * 8 * n)
-    fewest = problem.count + _SETTINGS.fewest_blocks * width
-    usual = _SETTINGS.blocks * _block_width(problem.count, False)
-    columns = min(max(fewest, min(usual, affordable)), n - width)
-
-    def dot(V: Floats) -> Floats:
-        bar.advance()
-        return pace.time(gram.dot, V)
-
-    limits = _Limits(problem.tol, max_iter, pace, columns, gram.floor, bar)
-    return _find_largest(dot, start, problem.count, limits, problem.rng)
-
-
 def _block_width(count: int, kept: bool) -> int:
     """Return how many columns to multiply at a time.
 
@@ -302,82 +246,88 @@ def _refine(dot: Dot, V: Floats) -> Eigenpairs:
     return Eigenpairs(values, vectors, residuals, float(values[-1]), 1, True)
 
 
-class _Limits(NamedTuple):
-    """When a search stops, and who is told how it goes."""
+class _Search:
+    """The search for the largest eigenpairs of a matrix known by its products."""
 
-    tol: float  # residuals at most tol·λ₁
-    max_iter: int
-    pace: _Pace
-    columns: int  # in the basis, at most
-    floor: float  # a matrix whose eigenvalues are no larger than this is rounding
-    bar: Bar
+    def __init__(self, problem: EigenProblem, gram: CentredGram, pace: _Pace, bar: Bar) -> None:
+        self._problem, self._gram, self._pace, self._bar = problem, gram, pace, bar
+        self._tol, self._count, self._rng = problem.tol, problem.count, problem.rng
 
+    def run(self, max_iter: int, start: Floats | None = None) -> Eigenpairs:
+        """Return the largest eigenpairs, after at most ``max_iter`` products.
 
-def _find_largest(
-    dot: Dot, start: Floats, count: int, limits: _Limits, rng: np.random.Generator
-) -> Eigenpairs:
-    """Return the ``count`` largest eigenpairs of a matrix known by its products.
+        A block narrower than their number may miss copies of an eigenvalue that is repeated more
+        often. So a fresh random block searches for larger eigenvalues outside the span of those
+        found; if there are any, the search is repeated with a block that cannot miss them.
+        """
+        n, count, rng = len(self._gram), self._count, self._rng
+        if start is None:
+            start = rng.standard_normal((n, _block_width(count, self._gram.kept)))
+        width = start.shape[1]
+        affordable = self._problem.gram.memory // (4 * 8 * n)
+        fewest = count + _SETTINGS.fewest_blocks * width
+        usual = _SETTINGS.blocks * _block_width(count, kept=False)
+        self._columns = min(max(fewest, min(usual, affordable)), n - width)
+        with one_blas_thread():  # the matrices here are so small that several would be slower
+            found = self._iterate(self._dot, start, count, max_iter)
+            if width >= count or not found.converged:
+                return found
+            probes = max(_SETTINGS.probes, found.n_iter // _SETTINGS.probe_share)
+            left = max_iter - found.n_iter - probes
+            if left < 1:
+                return found
+            probed = self._probe_outside(found, probes)
+            steps, lowest = found.n_iter + probed.n_iter, min(found.lowest, probed.lowest)
+            if probed.values[0] <= found.values[-1] + 2 * self._tol * abs(found.values[0]):
+                return found._replace(n_iter=steps, lowest=lowest)
+            wide = rng.standard_normal((n, _block_width(count, kept=False)))
+            again = self._iterate(self._dot, wide, count, left)
+            return again._replace(n_iter=steps + again.n_iter, lowest=min(lowest, again.lowest))
 
-    A block narrower than ``count`` may miss copies of an eigenvalue that is repeated more often.
-    So a fresh random block searches for larger eigenvalues outside the span of those found; if
-    there are any, the search is repeated with a block that cannot miss them.
-    """
-    with one_blas_thread():  # the matrices here are so small that several would be slower
-        found = _iterate(dot, start, count, limits)
-        n, width = start.shape
-        if width >= count or not found.converged:
-            return found
-        probes = max(_SETTINGS.probes, found.n_iter // _SETTINGS.probe_share)
-        left = limits.max_iter - found.n_iter - probes
-        if left < 1:
-            return found
-        fresh = rng.standard_normal((n, _SETTINGS.probe_columns))
-        probed = _probe_outside(dot, found, fresh, limits._replace(tol=0.0, max_iter=probes))
-        steps, lowest = found.n_iter + probed.n_iter, min(found.lowest, probed.lowest)
-        if probed.values[0] <= found.values[-1] + 2 * limits.tol * abs(found.values[0]):
-            return found._replace(n_iter=steps, lowest=lowest)
-        wide = rng.standard_normal((n, _block_width(count, False)))
-        again = _iterate(dot, wide, count, limits._replace(max_iter=left))
-        return again._replace(n_iter=steps + again.n_iter, lowest=min(lowest, again.lowest))
+    def _dot(self, V: Floats) -> Floats:
+        self._bar.advance()
+        return self._pace.time(self._gram.dot, V)
 
+    def _probe_outside(self, found: Eigenpairs, probes: int) -> Eigenpairs:
+        """Return an estimate of the largest eigenpair outside the span of those found."""
+        V = found.vectors
 
-def _probe_outside(dot: Dot, found: Eigenpairs, fresh: Floats, limits: _Limits) -> Eigenpairs:
-    """Return an estimate of the largest eigenpair outside the span of those found."""
-    V = found.vectors
+        def project(W: Floats) -> Floats:
+            return np.asarray(W - V @ (V.T @ W))
 
-    def project(W: Floats) -> Floats:
-        return np.asarray(W - V @ (V.T @ W))
+        def dot(W: Floats) -> Floats:
+            return project(self._dot(project(W)))
 
-    return _iterate(lambda W: project(dot(project(W))), project(fresh), 1, limits)
+        fresh = self._rng.standard_normal((len(V), _SETTINGS.probe_columns))
+        return self._iterate(dot, project(fresh), 1, probes, probing=True)
 
-
-def _iterate(dot: Dot, start: Floats, count: int, limits: _Limits) -> Eigenpairs:
-    basis, near = _Basis(start, limits.columns), False
-    for step in range(1, limits.max_iter + 1):
-        basis.extend(dot)
-        over = step == limits.max_iter or limits.pace.late()
-        if not (over or basis.full or (basis.size >= count and (near or step % 3 == 0))):
-            continue  # eigenpairs of T take time as well
-        basis.find_ritz_pairs()
-        residuals = basis.residuals(count)
-        if len(residuals) == count and limits.tol > 0:
-            limits.bar.update(gap=float(residuals.max()) / (abs(float(basis.values[-1])) or 1.0))
-        reached = len(residuals) == count and _is_small(residuals, basis.values, limits)
-        if reached or over:
-            break
-        near = residuals.max() <= _SETTINGS.near * limits.tol * abs(basis.values[-1])
-        if basis.full:
-            basis.restart(count)
-    values, vectors = basis.ritz_pairs(count)
-    lowest = float(basis.values[0])
-    return Eigenpairs(values, vectors, residuals[:count], lowest, step, reached)
-
-
-def _is_small(residuals: Floats, values: Floats, limits: _Limits) -> bool:
-    """Return whether residuals are at most tol·λ₁; or λ₁ and they are nothing but rounding."""
-    largest, worst = abs(float(values[-1])), float(residuals.max())
-    noise = max(limits.floor, _ROUNDING * abs(float(values[0])))
-    return worst <= limits.tol * largest or max(worst, largest) <= noise
+    def _iterate(
+        self, dot: Dot, start: Floats, count: int, max_iter: int, probing: bool = False
+    ) -> Eigenpairs:
+        tol = 0.0 if probing else self._tol
+        basis, near = _Basis(start, self._columns), False
+        for step in range(1, max_iter + 1):
+            basis.extend(dot)
+            over = step == max_iter or self._pace.late()
+            if not (over or basis.full or (basis.size >= count and (near or step % 3 == 0))):
+                continue  # eigenpairs of T take time as well
+            basis.find_ritz_pairs()
+            residuals = basis.residuals(count)
+            largest, worst = abs(float(basis.values[-1])), float(residuals.max())
+            if len(residuals) == count and tol > 0:
+                self._bar.update(gap=worst / (largest or 1.0))
+            # It is small, too, if the largest eigenvalue and the residuals are only rounding.
+            noise = max(self._gram.floor, _ROUNDING * abs(float(basis.values[0])))
+            small = worst <= tol * largest or max(worst, largest) <= noise
+            reached = len(residuals) == count and small
+            if reached or over:
+                break
+            near = worst <= _SETTINGS.near * tol * largest
+            if basis.full:
+                basis.restart(count)
+        values, vectors = basis.ritz_pairs(count)
+        lowest = float(basis.values[0])
+        return Eigenpairs(values, vectors, residuals[:count], lowest, step, reached)
 
 
 class _Basis:
@@ -388,7 +338,7 @@ class _Basis:
         columns = min(columns, n)
         self._Q = np.empty((n, columns), order="F")
         self._T = np.zeros((columns, columns))
-        self._next = _orthonormalise(start)[0]
+        self._next = np.linalg.qr(start)[0]
         self._coupled = 0  # from this column on Q meets the next product, but for rounding
         self.size = 0
 
@@ -407,7 +357,7 @@ class _Basis:
         shares += rest
         self._T[:m, before:m] = shares
         self._T[before:m, :before] = shares[:before].T
-        P, R = _orthonormalise(W)
+        P, R = np.linalg.qr(W)
         if np.abs(R.diagonal()).min() <= _SETTINGS.small_block * np.abs(shares).max():
             # Small differences are rounding in part, and that is not orthogonal to Q.
             P -= Q @ (Q.T @ P)
@@ -445,23 +395,3 @@ class _Basis:
         self._T[:] = 0
         self._T[np.arange(kept), np.arange(kept)] = values
         self.size, self._coupled = kept, 0
-
-
-def _orthonormalise(W: Floats) -> tuple[Floats, Floats]:
-    """Return P with orthonormal columns and R with PR = W: by Cholesky twice, if that is safe.
-
-    The upper factor of WᵀW costs one product; a second time makes up for what the squares lost.
-    """
-    R = np.eye(W.shape[1])
-    P = W
-    for _ in range(2):
-        try:
-            factor = np.linalg.cholesky(P.T @ P).T
-        except np.linalg.LinAlgError:
-            return np.linalg.qr(W)
-        size = np.abs(factor.diagonal())
-        if size.min() <= _SETTINGS.small_diagonal * size.max():
-            return np.linalg.qr(W)
-        P = scipy.linalg.solve_triangular(factor, P.T, trans="T", check_finite=False).T
-        R = factor @ R
-    return P, R

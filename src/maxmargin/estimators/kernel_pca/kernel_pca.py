@@ -39,7 +39,7 @@ from maxmargin.estimators.kernel_pca.operators import (
 )
 from maxmargin.estimators.kernel_pca.preimage import find_fixed_points, learn_ridge
 from maxmargin.kernels import Linear, Precomputed
-from maxmargin.problems.gram import free_memory
+from maxmargin.problems.gram import Gram
 from maxmargin.threads import one_blas_thread
 from maxmargin.validation.data import LARGEST_PRODUCT, generator
 from maxmargin.validation.parameters import (
@@ -154,7 +154,7 @@ class KernelPCA(
     Attributes
     ----------
     eigenvalues_ : array of shape (n_components_,)
-        Of HKH, in descending order; exactly 0 for those that are nothing but rounding.
+        Of HKH, in descending order; exactly 0 for those that cannot be told from rounding.
     eigenvectors_ : array of shape (n, n_components_)
         Unit eigenvectors v of HKH, zeros for eigenvalue 0. The largest |loading| is positive.
         Missing after ``partial_fit``.
@@ -259,8 +259,6 @@ class KernelPCA(
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    # ------------------------------------------------------------ scikit-learn's surface
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the directions of largest variance in feature space.
 
@@ -293,7 +291,27 @@ class KernelPCA(
         y : ignored
             For pipelines.
         """
-        self._fit_chunk(X)
+        self._check_parameters()
+        if self.eigen_solver not in ("auto", "nystroem"):
+            raise ValueError(
+                f"eigen_solver={self.eigen_solver!r} is not valid for partial_fit: chunks need "
+                "'nystroem' (or 'auto')."
+            )
+        first = not hasattr(self, "_stream")
+        X = self._check_input(X, reset=first)
+        if self.fit_inverse_transform:
+            raise ValueError(
+                "fit_inverse_transform=True is not valid for partial_fit: the ridge needs all rows "
+                "at once. Use fit, or inverse='fixed_point'."
+            )
+        if first:
+            self._forget()
+            self._resolve_kernel(X)
+            self.solver_ = "nystroem"
+            self._begin_stream(X)
+        self.__dict__.pop("eigenvectors_", None)
+        self._add_to_stream(X)
+        self._warn(stacklevel=3)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -348,8 +366,6 @@ class KernelPCA(
     def _n_features_out(self) -> int:
         return int(self.n_components_)
 
-    # ------------------------------------------------------------ parameters and input
-
     def _check_parameters(self) -> None:
         self._named_kernel()
         for name in ("n_components", "n_landmarks"):
@@ -377,9 +393,6 @@ class KernelPCA(
         if hasattr(kernel, "gamma"):
             self.gamma_ = float(kernel.gamma)
 
-    def _kernel_rows(self, X: Any) -> KernelRows:
-        return KernelRows(self.kernel_, X, count_threads(self.n_jobs))
-
     # ------------------------------------------------------------ fitting
 
     def _fit(self, X: Any) -> Any:
@@ -394,18 +407,17 @@ class KernelPCA(
         self._forget()
         self._resolve_kernel(X)
         self.solver_ = self._choose_solver(X)
-        match self.solver_:
-            case "explicit":
-                self._fit_explicit(X)
-            case "nystroem":
-                self._fit_nystroem(X)
-            case _:
-                self._fit_gram(X)
+        if self.solver_ == "explicit":
+            self._fit_explicit(X)
+        elif self.solver_ == "nystroem":
+            self._fit_nystroem(X)
+        else:
+            self._fit_gram(X)
         if self.fit_inverse_transform and not self._inverts_exactly():
             rng, alpha = generator(self.random_state), float(self.alpha)
             self._ridge = learn_ridge(self.kernel_, self._project(X), X, alpha, rng)
             self.X_transformed_fit_, self.dual_coef_ = self._ridge.Z, self._ridge.B
-        self._warn()
+        self._warn(stacklevel=4)
         return X
 
     def _forget(self) -> None:
@@ -419,7 +431,7 @@ class KernelPCA(
         features = count_features(self.kernel_, X)
         if self.eigen_solver == "explicit":
             if features is None or features > _SETTINGS.most_features:
-                known = "none that are known" if features is None else features
+                known = "no known features" if features is None else f"{features} features"
                 raise ValueError(
                     "eigen_solver='explicit' needs a kernel with at most "
                     f"{_SETTINGS.most_features} features, and {self.kernel_!r} has {known}: choose "
@@ -427,7 +439,7 @@ class KernelPCA(
                 )
             return "explicit"
         problem = self._eigen_problem(X)
-        few = features is not None and features <= min(_SETTINGS.few_features, len(problem) // 2)
+        few = features is not None and features <= min(_SETTINGS.few_features, X.shape[0] // 2)
         if self.eigen_solver == "auto" and few:
             return "explicit"
         every = self.eigen_solver == "dense" or self.n_components is None
@@ -435,15 +447,13 @@ class KernelPCA(
         return "dense" if every or small else "iterative"
 
     def _eigen_problem(self, X: Any) -> EigenProblem:
+        memory = None if isinstance(self.memory, str) else int(self.memory)
         return EigenProblem(
-            self.kernel_,
-            X,
+            Gram(self.kernel_, X, memory=memory, threads=count_threads(self.n_jobs)),
             X.shape[0] if self.n_components is None else int(self.n_components),
             float(self.tol),
             int(self.max_iter),
             self.max_time,
-            free_memory() if isinstance(self.memory, str) else int(self.memory),
-            count_threads(self.n_jobs),
             generator(self.random_state),
         )
 
@@ -461,8 +471,10 @@ class KernelPCA(
             stopped = KernelPCAStatus.MAX_ITER if often else KernelPCAStatus.MAX_TIME
             self.status_ = KernelPCAStatus.CONVERGED if found.converged else stopped
         if self.kernel_.psd is not True and found.lowest < -floor:
-            self._note_indefinite("the centred matrix has", found.lowest, float(found.values[0]))
-        self._set_vectors(found.vectors)
+            self.status_ = KernelPCAStatus.INDEFINITE
+            self._indefinite = "the centred matrix has", found.lowest, float(found.values[0])
+        V = self._pad_vectors(found.vectors)
+        self.eigenvectors_ = V * _find_signs(V)
         a = self.eigenvectors_ * _inverse_roots(self.eigenvalues_)
         a -= a.mean(axis=0)
         given = isinstance(self.kernel_, Precomputed)
@@ -476,7 +488,7 @@ class KernelPCA(
         moments = Moments(size, exact=True)
         for rows in cut_blocks(X.shape[0], size):
             moments.add(features.compute(X[rows]))
-        found = solve_scatter(moments, self._count_wanted(size))
+        found = solve_scatter(moments, size if self.n_components is None else self.n_components)
         self._adopt(found, moments.count, moments.trace, moments.floor)
         directions = self._pad_vectors(found.vectors)
         self._projection = FeatureProjection(features, moments.mean, directions)
@@ -485,8 +497,7 @@ class KernelPCA(
 
     def _fit_nystroem(self, X: Any, most: int | None = None) -> None:
         self._begin_stream(X, most)
-        self._stream.add(self._kernel_rows(X))
-        self._adopt_stream()
+        self._add_to_stream(X)
         self._orient_by_rows(X)
 
     def _fit_hurriedly(self, X: Any) -> None:
@@ -498,56 +509,30 @@ class KernelPCA(
         if self.status_ is KernelPCAStatus.APPROXIMATE:
             self.status_ = KernelPCAStatus.MAX_TIME
 
-    def _fit_chunk(self, X: Any) -> None:
-        self._check_parameters()
-        if self.eigen_solver not in ("auto", "nystroem"):
-            raise ValueError(
-                f"eigen_solver={self.eigen_solver!r} is not valid for partial_fit: chunks need "
-                "'nystroem' (or 'auto')."
-            )
-        first = not hasattr(self, "_stream")
-        X = self._check_input(X, reset=first)
-        if self.fit_inverse_transform:
-            raise ValueError(
-                "fit_inverse_transform=True is not valid for partial_fit: the ridge needs all rows "
-                "at once. Use fit, or inverse='fixed_point'."
-            )
-        if first:
-            self._forget()
-            self._resolve_kernel(X)
-            self.solver_ = "nystroem"
-            self._begin_stream(X)
-        self.__dict__.pop("eigenvectors_", None)
-        self._stream.add(self._kernel_rows(X))
-        self._adopt_stream()
-        self._warn()
-
     def _begin_stream(self, X: Any, most: int | None = None) -> None:
         """Choose the landmarks."""
         n = X.shape[0]
         per_component = _SETTINGS.landmarks_per_component * (self.n_components or 0)
         usual = max(_SETTINGS.landmarks, per_component)
         count = min(n, self.n_landmarks or usual, most or n)
-        rng = generator(self.random_state)
-        self._stream = NystroemStream(self._kernel_rows(X), count, rng)
-        rows = self._stream.landmarks.rows
-        self.X_fit_ = np.empty((0, n)) if rows is None else rows
+        rows = KernelRows(self.kernel_, X, count_threads(self.n_jobs))
+        self._stream = NystroemStream(rows, count, generator(self.random_state))
+        landmarks = self._stream.landmarks.rows
+        self.X_fit_ = np.empty((0, n)) if landmarks is None else landmarks
 
     # ------------------------------------------------------------ fitted attributes
 
-    def _count_wanted(self, size: int) -> int:
-        return size if self.n_components is None else min(int(self.n_components), size)
-
     def _adopt(self, found: Eigenpairs, n: int, trace: float, floor: float) -> None:
         """Set what the eigenvalues say; one that is no larger than its own error is 0."""
-        real = found.values > (np.maximum(floor, found.residuals) if found.converged else floor)
+        values, residuals = (each[: self.n_components] for each in (found.values, found.residuals))
+        real = values > (np.maximum(floor, residuals) if found.converged else floor)
         real &= np.cumprod(real).astype(bool)  # in descending order none follows a zero
         self.rank_ = int(real.sum())
         count = max(1, self.rank_) if self.n_components is None else int(self.n_components)
         self.n_components_ = count
         self.n_samples_seen_ = n
-        self.eigenvalues_ = _pad(np.where(real, found.values, 0.0)[:count], count)
-        residuals = _pad(found.residuals[:count], count) / (self.eigenvalues_[0] or 1.0)
+        self.eigenvalues_ = _pad(np.where(real, values, 0.0)[:count], count)
+        residuals = _pad(residuals[:count], count) / (self.eigenvalues_[0] or 1.0)
         self.residuals_ = np.where(self.eigenvalues_ > 0, residuals, 0.0)
         self.explained_variance_ = self.eigenvalues_ / max(1, n - 1)
         total = max(trace, float(self.eigenvalues_.sum()))
@@ -556,14 +541,15 @@ class KernelPCA(
         self.n_iter_ = found.n_iter
         self.status_ = KernelPCAStatus.EXACT
 
-    def _adopt_stream(self) -> None:
-        """Set what the rows seen so far say."""
+    def _add_to_stream(self, X: Any) -> None:
+        """Add rows, and set what all rows so far say."""
         stream, moments = self._stream, self._stream.moments
-        wanted = self._count_wanted(len(moments.mean))
+        stream.add(KernelRows(self.kernel_, X, count_threads(self.n_jobs)))
+        wanted = min(self.n_components or len(moments.mean), len(moments.mean))
         found = solve_scatter(moments, wanted + 1)
         next_one = float(found.values[wanted]) if len(found.values) > wanted else 0.0
         bound = stream.error_bound
-        self._adopt(found.head(wanted), moments.count, moments.trace + bound, moments.floor)
+        self._adopt(found, moments.count, moments.trace + bound, moments.floor)
         self.status_ = KernelPCAStatus.APPROXIMATE
         self.error_bound_ = bound
         gap = float(self.eigenvalues_[-1]) - next_one - bound
@@ -573,7 +559,8 @@ class KernelPCA(
         if self.kernel_.psd is not True and (lowest < -stream.noise or beyond):
             # K − K̂ is not positive semidefinite, and its trace bounds nothing.
             self.error_bound_, self.angle_bound_ = np.inf, 1.0
-            self._note_indefinite("the matrix of the landmarks has", lowest, highest)
+            self.status_ = KernelPCAStatus.INDEFINITE
+            self._indefinite = "the matrix of the landmarks has", lowest, highest
         U = self._pad_vectors(found.vectors[:, :wanted])
         columns = stream.landmarks.indices if isinstance(self.kernel_, Precomputed) else None
         self._projection = KernelProjection(
@@ -587,25 +574,17 @@ class KernelPCA(
         # The only loadings that a stream keeps are those of the landmarks.
         self._projection.flip(_find_signs(self._projection.coefficients))
 
-    def _note_indefinite(self, which: str, lowest: float, highest: float) -> None:
-        self.status_ = KernelPCAStatus.INDEFINITE
-        self._indefinite = which, lowest, highest
-
     def _pad_vectors(self, vectors: Floats) -> Floats:
         """Return a vector for each component: zeros for eigenvalue 0."""
         V = _pad(vectors[:, : self.n_components_], self.n_components_)
         return np.asarray(V * (self.eigenvalues_ > 0))
 
-    def _set_vectors(self, vectors: Floats) -> None:
-        """Set eigenvectors, with signs by their largest loading."""
-        V = self._pad_vectors(vectors)
-        self.eigenvectors_ = V * _find_signs(V)
-
     def _orient_by_rows(self, X: Any) -> None:
         """Set eigenvectors from the projections of the training rows, and the signs of both."""
         V = self._project(X) * _inverse_roots(self.eigenvalues_)
-        self._projection.flip(_find_signs(V))
-        self._set_vectors(V)
+        signs = _find_signs(V)
+        self._projection.flip(signs)
+        self.eigenvectors_ = V * signs
 
     def _project(self, X: Any) -> Floats:
         return np.asarray(self._projection.project(X, count_threads(self.n_jobs)))
@@ -613,7 +592,7 @@ class KernelPCA(
     def _inverts_exactly(self) -> bool:
         return type(self.kernel_) is Linear and self.inverse == "auto"
 
-    def _warn(self) -> None:
+    def _warn(self, stacklevel: int) -> None:
         """Warn of an indefinite kernel, or of a search that stopped before it converged."""
         category: type[Warning] = ConvergenceWarning
         if self.status_ is KernelPCAStatus.INDEFINITE:
@@ -639,7 +618,7 @@ class KernelPCA(
             )
         else:
             return
-        warnings.warn(message, category, stacklevel=4)
+        warnings.warn(message, category, stacklevel=stacklevel)
 
 
 def _cast(values: Floats, X: Any) -> Any:

@@ -8,13 +8,13 @@ projection of x is (φ(x) − μ)·u, or a sum of kernel values.
 """
 
 from collections import deque
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
 
 from maxmargin import clock
 from maxmargin._typing import Floats
@@ -32,8 +32,10 @@ from maxmargin.estimators.feature_maps.polynomial import (
 )
 from maxmargin.estimators.svm.expansion import PreparedSupport, expanded
 from maxmargin.kernels import Cosine, Kernel, Linear, Polynomial, Precomputed, PreparedRows
-from maxmargin.kernels.tiles import SymmetricProduct, overflow_message
+from maxmargin.kernels.prepared import as_dense
+from maxmargin.kernels.tiles import SymmetricProduct, overflow
 from maxmargin.kernels.user_defined import FromMap
+from maxmargin.problems.gram import Gram
 from maxmargin.threads import one_blas_thread, share_work, usual_threads
 
 _PANEL = 2048  # columns whose products are summed at a time: float32 keeps its digits
@@ -48,44 +50,31 @@ _PREPARED = PreparedSupport()
 
 
 class CentredGram:
-    """HKH of a kernel on prepared rows.
+    """HKH of a Gram matrix, whose values are computed from rows prepared in whichever type.
 
-    K is kept if it fits into the memory allowed; otherwise its tiles are computed for each product
-    and used while they are in cache.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        With numbers for all its parameters.
-    prepared : PreparedRows
-        The rows, in the type to compute in.
-    memory : int
-        Bytes that K may take.
-    threads : int, optional
-        As in ``Kernel.block``.
+    With ``keep`` K is stored if it fits into the memory of the Gram matrix; otherwise its tiles are
+    computed for each product and used while they are in cache.
     """
 
-    def __init__(
-        self, kernel: Kernel, prepared: PreparedRows, memory: int, threads: int | None
-    ) -> None:
-        self.kernel, self.prepared, self.threads = kernel, prepared, threads
-        self.given = isinstance(kernel, Precomputed)
-        self.kept = (
-            self.given or SymmetricProduct.stored_bytes(len(prepared), prepared.dtype) <= memory
-        )
-        self._half = SymmetricProduct(kernel, prepared, threads, keep=self.kept)
-        self.eps = float(np.finfo(prepared.dtype).eps)  # of the kernel values
+    def __init__(self, gram: Gram, rows: PreparedRows, keep: bool = True) -> None:
+        self.kernel, self.rows, self.threads = gram.kernel, rows, gram.threads
+        self.given = isinstance(gram.kernel, Precomputed)
+        fits = SymmetricProduct.stored_bytes(len(rows), rows.dtype) <= gram.memory
+        self.kept = self.given or (keep and fits)
+        self._half = SymmetricProduct(gram.kernel, rows, gram.threads, keep=self.kept)
+        rounded = gram.prepared if self.given else rows  # given values were rounded before
+        self.eps = float(np.finfo(rounded.dtype).eps)
         self._means: Floats | None = None
 
     def __len__(self) -> int:
-        return len(self.prepared)
+        return len(self.rows)
 
     @cached_property
     def matrix(self) -> Any:
         """K itself, not centred."""
         if self.given:
-            return self.prepared.parts[0].values
-        return self.kernel.block(self.prepared, self.prepared, threads=self.threads)
+            return self.rows.parts[0].values
+        return self.kernel.block(self.rows, self.rows, threads=self.threads)
 
     def dot(self, V: Floats) -> Floats:
         """Return HKH @ V."""
@@ -127,7 +116,7 @@ class CentredGram:
     @cached_property
     def diagonal(self) -> Floats:
         """K(xᵢ, xᵢ)."""
-        return self.kernel.diag(self.prepared).astype(np.float64)
+        return self.kernel.diag(self.rows).astype(np.float64)
 
     @property
     def trace(self) -> float:
@@ -136,7 +125,7 @@ class CentredGram:
 
     @property
     def floor(self) -> float:
-        """The largest eigenvalue of HKH that may be nothing but rounding."""
+        """The largest eigenvalue of HKH that may be only rounding."""
         return float(10 * self.eps * len(self) * max(np.abs(self.diagonal).max(), _TINY))
 
     def materialize(self) -> Floats:
@@ -180,7 +169,7 @@ def count_features(kernel: Kernel, X: Any) -> int | None:
     if type(kernel) in (Linear, Cosine):
         return int(X.shape[1])
     if isinstance(kernel, FromMap):
-        return int(kernel.prepare(X[:1]).parts[0].values.shape[1])
+        return int(kernel.prepare(X[:1]).parts[0].shape[1])
     if type(kernel) is Polynomial and kernel.psd and int(kernel.degree) >= 1:
         return count_monomials(X.shape[1], int(kernel.degree), float(kernel.coef0) > 0)
     return None
@@ -191,38 +180,30 @@ class ExplicitFeatures:
 
     def __init__(self, kernel: Kernel, n_columns: int) -> None:
         self.kernel = kernel
-        if type(kernel) is Polynomial:
-            gamma, coef0 = float(kernel.gamma), float(kernel.coef0)
-            powers = list_monomials(n_columns, int(kernel.degree), coef0 > 0)
-            self.weights = weigh_monomials(powers, gamma, coef0)
+        self.monomials: tuple[int, bool, Floats] | None = None  # degree, lower ones too?, weights
+        if isinstance(kernel, Polynomial):
+            degree, coef0 = int(kernel.degree), float(kernel.coef0)
+            powers = list_monomials(n_columns, degree, coef0 > 0)
+            weights = weigh_monomials(powers, float(kernel.gamma), coef0)
+            self.monomials = degree, coef0 > 0, weights
 
     def compute(self, X: Any) -> Floats:
         """Return the features of rows."""
-        values = self.kernel.prepare(X.astype(np.float64, copy=False)).parts[0].values
-        features = values.toarray() if sp.issparse(values) else values
-        if type(self.kernel) is Polynomial:
-            degree, lower = int(self.kernel.degree), float(self.kernel.coef0) > 0
-            features = expand(features, degree, lower) * self.weights
+        features: Any = as_dense(self.kernel.prepare(X.astype(np.float64, copy=False)).parts[0])
+        if self.monomials is not None:
+            degree, lower, weights = self.monomials
+            features = expand(features, degree, lower) * weights
         if not np.isfinite(features).all():
-            raise ValueError(overflow_message(self.kernel))
+            raise overflow(self.kernel)
         return np.asarray(features, dtype=np.float64)
 
 
 class Moments:
-    """Count, mean and scatter of features, merged chunk by chunk (Chan et al. 1979).
-
-    Parameters
-    ----------
-    size : int
-        The number of features.
-    eps : float
-        The rounding of the values that features are computed from.
-    exact : bool
-        Whether each feature has all its digits: then a large mean hides no small spread.
-    """
+    """Count, mean and scatter of features, merged chunk by chunk (Chan et al. 1979)."""
 
     def __init__(self, size: int, eps: float = _EPS, exact: bool = False) -> None:
-        self.eps, self.exact = eps, exact
+        self.eps = eps  # the rounding of the values that features are computed from
+        self.exact = exact  # each feature has all its digits: a large mean hides no small spread
         self.count = 0
         self.mean = np.zeros(size)
         self.scatter = np.zeros((size, size))
@@ -248,7 +229,7 @@ class Moments:
 
     @property
     def floor(self) -> float:
-        """The largest eigenvalue that may be nothing but rounding."""
+        """The largest eigenvalue that may be only rounding."""
         largest = max(self.largest, _TINY)
         if not self.exact:
             return 10 * self.eps * self.count * largest
@@ -263,8 +244,7 @@ class NystroemStream:
     """
 
     def __init__(self, rows: KernelRows, count: int, rng: np.random.Generator) -> None:
-        kernel = rows.kernel
-        given = isinstance(kernel, Precomputed)  # rounded before it came here
+        given = isinstance(rows.kernel, Precomputed)  # rounded before it came here
         eps = float(np.finfo(rows.X.dtype).eps) if given else _EPS
         self.landmarks, K = choose_landmarks(rows, count, "uniform", rng)
         found = invert_root(K, 10 * eps)
@@ -274,17 +254,12 @@ class NystroemStream:
         self.missed = 0.0  # tr(K − K̂) as computed
         self.negative = 0.0  # what is below 0 on the diagonal of K − K̂, in absolute value
 
-    def features(self, X: Any) -> Floats:
-        """Return Nyström's features of rows in float64."""
-        return self.landmarks.features(X, self.root)
-
     def add(self, rows: KernelRows) -> None:
         """Add rows."""
         every = np.arange(len(rows))
         for part in cut_blocks(len(rows), len(self.root)):
-            features = self.features(rows.take(every[part]))
+            features, left = rows.project(every[part], self.landmarks, self.root)
             self.moments.add(features)
-            left = rows.diagonal(every[part]) - (features**2).sum(axis=1)
             self.missed += float(left.sum())
             self.negative -= float(np.minimum(left, 0.0).sum())
 
@@ -300,37 +275,16 @@ class NystroemStream:
 # ------------------------------------------------------------------- projections
 
 
+@dataclass(eq=False)
 class KernelProjection:
-    """Projections Σⱼ K(x, xⱼ) aⱼ − offset over training rows or landmarks.
+    """Projections Σⱼ K(x, xⱼ) aⱼ − offset over training rows or landmarks."""
 
-    Parameters
-    ----------
-    kernel : Kernel
-        With numbers for all its parameters.
-    rows : matrix or array of objects
-        The xⱼ; empty for a precomputed kernel.
-    coefficients : array of shape (n, k)
-        The a.
-    offset : array of shape (k,)
-        The projections of the mean in feature space.
-    base : array of shape (n,)
-        The mean in feature space as a sum over rows: Σⱼ baseⱼ φ(xⱼ).
-    columns : array of int, optional
-        Of a precomputed matrix: those of the landmarks.
-    """
-
-    def __init__(
-        self,
-        kernel: Kernel,
-        rows: Any,
-        coefficients: Floats,
-        offset: Floats,
-        base: Floats,
-        columns: Any = None,
-    ) -> None:
-        self.kernel_, self.support_vectors_ = kernel, rows
-        self.coefficients, self.offset, self.base = coefficients, offset, base
-        self.columns = columns
+    kernel_: Kernel
+    support_vectors_: Any  # the xⱼ; empty for a precomputed kernel
+    coefficients: Floats  # the a: (n, k)
+    offset: Floats  # the projections of the mean in feature space: (k,)
+    base: Floats  # the mean in feature space as a sum over rows: Σⱼ baseⱼ φ(xⱼ)
+    columns: Any = None  # of a precomputed matrix: those of the landmarks
 
     def project(self, X: Any, threads: int | None) -> Floats:
         """Return the projections of rows."""
@@ -350,11 +304,13 @@ class KernelProjection:
         return np.asarray(rows @ self.base), np.asarray(rows @ self.coefficients)
 
 
+@dataclass(eq=False)
 class FeatureProjection:
     """Projections (φ(x) − μ)·u by explicit features."""
 
-    def __init__(self, features: ExplicitFeatures, mean: Floats, directions: Floats) -> None:
-        self.features, self.mean, self.directions = features, mean, directions
+    features: ExplicitFeatures
+    mean: Floats
+    directions: Floats
 
     def project(self, X: Any, threads: int | None) -> Floats:
         """Return the projections of rows."""

@@ -92,19 +92,7 @@ def _solve(A: Any, right: Floats) -> Floats:
 
 
 def find_fixed_points(kernel: Kernel, projection: Any, Z: Floats, threads: int | None) -> Floats:
-    """Return the rows nearest in feature space, each sought from the nearest training row.
-
-    Parameters
-    ----------
-    kernel : RBF
-        The kernel.
-    projection : KernelProjection
-        What ``Z`` are the results of.
-    Z : array of shape (m, k)
-        Projections.
-    threads : int or None
-        As in ``Kernel.block``.
-    """
+    """Return the rows nearest in feature space to projections Z, from the nearest training rows."""
     if type(kernel) is not RBF:
         raise ValueError(
             f"inverse='fixed_point' is for the RBF kernel, got {kernel!r}: choose "

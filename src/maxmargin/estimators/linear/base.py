@@ -1,4 +1,4 @@
-"""What linear machines share: parameters, solving, and what is said about the answer."""
+"""Base of the linear machines: parameters, features, warm starts, support vectors."""
 
 from typing import Any, ClassVar
 
@@ -29,6 +29,7 @@ class LinearMachine(Machine):
     """Base of LinearSVC and LinearSVR: f(x) = w·x + b with a certificate."""
 
     _losses: ClassVar[tuple[str, ...]]
+    _forgotten = ("status_", "trace_", "_learners")
 
     def distance(self, X: Any) -> Floats:
         """Return the signed distance f/‖w‖ of each row from the plane(s); 0/0 is 0."""
@@ -57,10 +58,6 @@ class LinearMachine(Machine):
         tags.input_tags.sparse = True
         return tags
 
-    def _forget(self) -> None:
-        super()._forget()
-        self.__dict__.pop("_learners", None)
-
     def _raw_scores(self, X: Any) -> Floats:
         X = check_rows(self, X, reset=False)
         coef = np.atleast_2d(self.coef_)
@@ -68,7 +65,7 @@ class LinearMachine(Machine):
         return scores[:, 0] if self.coef_.ndim == 1 or len(self.coef_) == 1 else scores
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has no value that it may have."""
+        """Raise an error if a parameter has an invalid value."""
         check_choice(self, "loss", self._losses)
         check_cost(self)
         check_choice(self, "intercept", [kind.value for kind in Intercept])
@@ -107,7 +104,7 @@ class LinearMachine(Machine):
         return list(map(Solved, stated.problems, points, stated.rows))
 
     def _points(self, count: int) -> list[Point]:
-        """Return the model as so many solutions."""
+        """Return the model as the solutions of its problems."""
         duals = getattr(self, "_signed_duals", [None] * count)
         planes = zip(np.atleast_2d(self.coef_), self.intercept_, duals, strict=True)
         return [Point(w, float(b), beta) for w, b, beta in planes]
@@ -115,12 +112,12 @@ class LinearMachine(Machine):
     def _last(self) -> list[Point]:
         return self._points(len(self.intercept_)) if hasattr(self, "_signed_duals") else []
 
-    def _starts(self, formulated: Formulated, last: list[Point] | None) -> list[Point]:
-        """Return where to start each problem: at the last solution as far as shapes agree."""
+    def _starts(self, formulated: Formulated, last: list[Point]) -> list[Point] | None:
+        """Return the last solution as far as shapes agree."""
         problems = formulated.problems
         width = formulated.data.X.shape[1]
         if not last or len(last) != len(problems) or len(last[0].w) != width:
-            return [Point() for _ in problems]
+            return None
         return [
             point if len(point.beta) == problem.variables else Point(point.w, point.b)
             for problem, point in zip(problems, last, strict=True)

@@ -16,20 +16,16 @@ from maxmargin.estimators.machine import Formulated
 from maxmargin.estimators.reductions import ScoresOnly, Task, best_classes, combined_scores
 from maxmargin.geometry import Hyperplane
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
+from maxmargin.problems.losses import support_kinds
 from maxmargin.problems.problem import MulticlassProblem, Point
 from maxmargin.solve import Callback, Result
 from maxmargin.validation.data import (
     LARGEST_PRODUCT,
-    check_classes,
-    check_labels,
+    check_classification,
     check_rows,
-    check_weights,
-    class_indices,
     refuse_overflow,
 )
 from maxmargin.validation.parameters import check_choice, check_number
-
-_ON_MARGIN = 1e-5  # slack up to which a support vector counts as lying on the margin
 
 
 class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
@@ -45,7 +41,7 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
     loss : {"hinge", "squared_hinge"}, default="hinge"
         What a row with slack ξ costs: ξ or ξ².
     dual : bool or "auto", default="auto"
-        Taken for the sake of scikit-learn's signature: every fit has a primal and a dual solution,
+        Accepted for compatibility with scikit-learn: every fit has a primal and a dual solution,
         and ``solver`` says how they are found. Refused as there: True with a penalty other than
         l2, and False with the hinge loss.
     C : float, default=1.0
@@ -187,15 +183,14 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
     def adopt(self, formulated: Formulated, results: list[Result]) -> Self:
         """Become the model that solutions of the problems stand for."""
         data = formulated.data
-        tasks = self._form().tasks(data)
+        tasks = data.tasks(self.multi_class)
         if tasks:
             self._adopt_tasks(data, tasks, results)
         else:
             self._adopt_joint(data, formulated.problems[0], results[0])
         used = np.isin(data.kept, self.support_)
         self.n_support_ = np.bincount(data.y[used], minlength=len(self.classes_))
-        self._report(results, data.X)
-        return self
+        return self._report(data, results)
 
     def _form(self) -> CSVCForm:
         l1_ratio = {"l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}[self.penalty]
@@ -205,18 +200,15 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
 
     def _training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
         X = check_rows(self, X, reset=reset)
-        y = check_labels(y, X.shape[0])
-        if reset:
-            self.classes_ = check_classes(self, y)
-        weight = check_weights(sample_weight, self.class_weight, self.classes_, y)
+        labels, weight, factors = check_classification(
+            self, y, X.shape[0], sample_weight, reset=reset
+        )
         if reset:
             refuse_overflow(self, X, largest_squared_norm(X), LARGEST_PRODUCT)
+        weight = weight * factors[labels]
         kept = np.flatnonzero(weight > 0)
         if len(kept) < len(weight):
-            X, y = X[kept], y[kept]
-            if reset:
-                check_classes(self, y)
-        labels = class_indices(self.classes_, y)
+            X, labels = X[kept], labels[kept]
         return Training(X, labels, weight[kept], kept, len(weight), self.classes_)
 
     def _adopt_joint(self, data: Training, problem: Any, result: Result) -> None:
@@ -238,7 +230,7 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
         self.margin_ = joint_margin(solution.w)
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has no value that it may have."""
+        """Raise an error if a parameter has an invalid value."""
         super().check_parameters()
         check_choice(self, "penalty", ("l2", "l1", "elasticnet"))
         check_choice(self, "multi_class", ("ovr", "ovo", "crammer_singer"))
@@ -268,13 +260,13 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
             return [Point(*self._joint, self._signed_duals[0])]
         return super()._points(count)
 
-    def _starts(self, formulated: Formulated, last: list[Point] | None) -> list[Point]:
+    def _starts(self, formulated: Formulated, last: list[Point]) -> list[Point] | None:
         problem = formulated.problems[0]
         if last and last[0].w.ndim == 2:  # of classes together
             b, beta = last[0].b, last[0].beta
-            same = len(problem) == len(beta) and not self._form().tasks(formulated.data)
+            same = len(problem) == len(beta) and not formulated.data.tasks(self.multi_class)
             fits = same and beta.shape[1] == problem.n_classes
-            return [Point(None, b, beta)] if fits else [Point() for _ in formulated.problems]
+            return [Point(None, b, beta)] if fits else None
         return super()._starts(formulated, last)
 
     def _adopt_tasks(self, data: Training, tasks: list[Task], results: list[Result]) -> None:
@@ -309,9 +301,7 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
         slack = np.atleast_2d(self.slack_)[:, self.support_]
         joint = len(self.classes_) > 2 and self.slack_.ndim == 1
         beta = np.ones(slack.shape) if joint else self.dual_coef_
-        kinds = np.select(
-            [beta == 0, slack <= _ON_MARGIN, slack <= 1.0], ["", "margin", "inside"], "wrong side"
-        )
+        kinds = np.where(beta == 0, "", support_kinds(slack))
         return np.asarray(kinds if self.slack_.ndim == 2 else kinds[0])
 
     def decision_function(self, X: Any) -> Floats:
@@ -326,7 +316,7 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
         return combined_scores(scores, self._pairs, len(self.classes_))
 
     def pairwise_scores(self, X: Any) -> Floats:
-        """Return the score of each binary problem, a column each, as ``coef_`` lists them."""
+        """Return the scores of all binary problems: one column for each row of ``coef_``."""
         return self._task_scores(X)
 
     def _task_scores(self, X: Any) -> Floats:

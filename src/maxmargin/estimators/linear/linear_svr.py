@@ -13,6 +13,7 @@ from maxmargin.estimators.linear.base import LinearMachine
 from maxmargin.estimators.linear.partial_fit import RegressorStream
 from maxmargin.estimators.machine import Formulated
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
+from maxmargin.problems.losses import ON_EDGE
 from maxmargin.solve import Callback, Result
 from maxmargin.validation.data import (
     LARGEST_PRODUCT,
@@ -22,8 +23,6 @@ from maxmargin.validation.data import (
     regression_weights,
 )
 from maxmargin.validation.parameters import check_number
-
-_ON_TUBE = 1e-5  # excess, in units of the targets' spread, up to which a row lies on the tube
 
 
 class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
@@ -162,12 +161,11 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         scores = row_products(data.X, self.coef_[:, np.newaxis])[:, 0] + self.intercept_[0]
         excess = np.maximum(0.0, np.abs(data.y - scores) - float(self.epsilon))
         self._keep_support(data.X, data.kept, solution.beta[np.newaxis])
-        on_tube = excess[solution.beta != 0] <= _ON_TUBE * (float(data.y.std()) or 1.0)
+        on_tube = excess[solution.beta != 0] <= ON_EDGE * (float(data.y.std()) or 1.0)
         self.support_kind_ = np.where(on_tube, "on the tube", "outside")
         self.alpha_ = self._spread_out(np.abs(solution.beta), data.kept, data.n_rows)
         self.slack_ = self._spread_out(excess, data.kept, data.n_rows)
-        self._report(results, data.X)
-        return self
+        return self._report(data, results)
 
     def predict(self, X: Any) -> Floats:
         """Return f(x) = w·x + b of each row."""
@@ -175,7 +173,7 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         return self._raw_scores(X)
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has no value that it may have."""
+        """Raise an error if a parameter has an invalid value."""
         super().check_parameters()
         check_number(self, "epsilon", at_least=0)
         if self.dual != "auto" and not self.dual and self.loss == "epsilon_insensitive":

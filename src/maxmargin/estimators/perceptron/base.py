@@ -1,7 +1,7 @@
 """What perceptrons share: parameters, the run and its report; then those with explicit weights."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
@@ -15,23 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.reductions import ScoresOnly, best_classes
 from maxmargin.geometry.bounds import leads, update_bound
+from maxmargin.geometry.inputs import row_products
 from maxmargin.loops.records import Rule
 from maxmargin.problems.problem import Run, Status
-from maxmargin.separability.lifted import lifted_separator
-from maxmargin.solve import Callback, StopRule, drive
-from maxmargin.solvers.perceptron import (
-    Epoch,
-    Learner,
-    LinearLearner,
-    LinearState,
-    NoImprovement,
-    Pocket,
-    SmallChange,
-    compute_scores,
-    draw_orders,
-    run_epochs,
-    stop_if_correct,
-)
+from maxmargin.separability.decide import lifted_separator
+from maxmargin.solve import Callback, drive
+from maxmargin.solvers.perceptron import Epoch, Learner, LinearLearner, LinearState, run_epochs
 from maxmargin.validation.data import (
     check_classes,
     check_labels,
@@ -149,7 +138,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
     """Base of the perceptrons.
 
     A subclass checks rows (``_check_input``), makes the learner to begin or to continue with
-    (``_begin``, ``_resume``), sets attributes from it (``_adopt``), says which separators it found
+    (``_begin``, ``_resume``), sets attributes from it (``_adopt``), says which separators there are
     (``_evidence``, the model itself first), and scores rows (``_scores`` when fitted,
     ``_scores_of`` while learning).
     """
@@ -166,6 +155,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
     }
     _advice = "use keep='best' or AveragedPerceptron, or raise max_epochs"
 
+    keep = "last"  # a parameter of some
     _averaged = False
     _logged = False
     _stable = False  # whether the model is good even if mistakes never cease
@@ -204,15 +194,18 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         if self.stop == "held_out":
             rows, validation = held_out_split(labels, self.validation_fraction, rng)
         learner = self._begin(X, labels, weight, rng)
-        pocket, rules = self._rules(learner, labels, weight, validation)
-        run, history = self._run(learner, rows, rules, rng)
-        if pocket:
-            pocket()  # the run may have ended within an epoch
-            learner.restore(pocket.snapshot)
+        watch = _Watch(
+            self, learner, labels, weight, validation, lambda: self._scores_of(learner, validation)
+        )
+        run = self._run(learner, rows, watch, rng)
+        if self.keep == "best":
+            watch.fill_pocket()  # the run may have ended within an epoch
+            learner.restore(watch.pocket)
         self._seen = np.bincount(labels, minlength=len(self.classes_)) > 0
         self._adopt(learner, kept, resumed=False)
         if self.trace:
-            epochs = Trace([e.mistakes for e in history], [e.updates for e in history])
+            made = watch.epochs
+            epochs = Trace([e.mistakes for e in made], [e.updates for e in made])
             self.trace_ = self._trace(learner, kept, epochs)
         self._prove(learner, labels, rows)
         self._report(run, learner)
@@ -328,17 +321,16 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
     def _check_parameters(self) -> None:
         check_scale(self, "eta")
         check_number(self, "margin", at_least=0)
-        check_flag(self, "fit_intercept")
         check_choice(self, "stop", STOPS)
         if not (isinstance(self.max_epochs, str) and self.max_epochs == "auto"):
             check_number(self, "max_epochs", at_least=1, integer=True)
-        check_flag(self, "shuffle")
+        check_choice(self, "keep", ("last", "best"))
         check_number(self, "change_tol", at_least=0)
         check_number(self, "validation_fraction", above=0, below=1)
         check_number(self, "n_iter_no_change", at_least=1, integer=True)
         check_number(self, "max_time", above=0, optional=True)
-        check_flag(self, "warm_start")
-        check_flag(self, "trace")
+        for name in ("fit_intercept", "shuffle", "warm_start", "trace"):
+            check_flag(self, name)
         check_progress(self)
 
     def _check_input(self, X: Any, *, reset: bool) -> Any:
@@ -363,65 +355,27 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
             self._logged or bool(self.trace),
         )
 
-    def _rules(
-        self, learner: Learner, labels: Ints, weight: Floats, validation: Ints
-    ) -> tuple[Pocket | None, list[StopRule[Epoch]]]:
-        """Return the pocket, if there is one, and all rules that are asked after each epoch."""
-
-        def accuracy(scores: Floats) -> float:
-            right = _margins(scores, labels[validation]) > 0  # ties are mistakes
-            return float(weight[validation] @ right / weight[validation].sum())
-
-        def held_out_score() -> float:
-            return accuracy(self._scores_of(learner, validation))
-
-        rules: list[StopRule[Epoch]] = []
-        pocket = None
-        if getattr(self, "keep", "last") == "best":
-            pocket = Pocket(learner, lambda: accuracy(learner.training_scores()[validation]))
-            rules.append(pocket)
-        if self.stop == "held_out":
-            rules.append(NoImprovement(held_out_score, self.n_iter_no_change))
-        if self.stop not in ("epochs", "one_pass"):
-            rules.append(stop_if_correct)
-        if self.stop == "small_change":
-            rules.append(SmallChange(learner, self.change_tol))
-        return pocket, rules
-
-    def _run(
-        self,
-        learner: Learner,
-        rows: Ints,
-        rules: list[StopRule[Epoch]],
-        rng: np.random.Generator,
-    ) -> tuple[Run, list[Epoch]]:
-        """Let the learner make epochs over the rows until a rule or a limit ends the run."""
-        history: list[Epoch] = []
+    def _run(self, learner: Learner, rows: Ints, watch: "_Watch", rng: np.random.Generator) -> Run:
+        """Let the learner make epochs over the rows until the watch or a limit ends the run."""
         at_max_iter = Status.EPOCHS if self._stable or self.stop == "epochs" else Status.MAX_EPOCHS
+        max_epochs = self.max_epochs
+        if max_epochs == "auto":
+            max_epochs = np.clip(self._auto_visits / len(rows), 10, 1000)
         if self.stop == "one_pass":
-            at_max_iter = Status.ONE_PASS
-        run = drive(
-            run_epochs(learner, draw_orders(rows, self.shuffle, rng)),
-            rules=[history.append, *rules],
-            max_iter=self._epochs_allowed(len(rows)),
+            at_max_iter, max_epochs = Status.ONE_PASS, 1
+        return drive(
+            run_epochs(learner, rows, rng if self.shuffle else None),
+            rules=[watch],
+            max_iter=int(max_epochs),
             at_max_iter=at_max_iter,
             max_time=self.max_time,
             callback=self.callback,
             verbose=bool(self.verbose),
         )
-        return run, history
-
-    def _epochs_allowed(self, n_rows: int) -> int:
-        if self.stop == "one_pass":
-            return 1
-        if self.max_epochs == "auto":
-            return int(np.clip(self._auto_visits / n_rows, 10, 1000))
-        return int(self.max_epochs)
 
     def _prove(self, learner: Any, labels: Ints, rows: Ints) -> None:
         """Set ``margin_`` and, if a separator was found, ``mistake_bound_``."""
-        evidence: list[Evidence] = self._evidence(learner)
-        evidence += self._separators(learner, labels, rows)
+        evidence: list[Evidence] = self._evidence(learner, labels, rows)
         smallest = [float(_margins(e.scores, labels)[rows].min()) for e in evidence]
         self.margin_ = smallest[0] / evidence[0].norm if evidence[0].norm > 0 else np.nan
         vectors_moved = min(2, len(self.intercept_))
@@ -437,10 +391,6 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
             for margin, e in zip(smallest, evidence, strict=True)
         )
 
-    def _separators(self, learner: Any, labels: Ints, rows: Ints) -> list[Evidence]:
-        """Return separators other than the model's own vectors, which may lower the bound."""
-        return []
-
     def _report(self, run: Run, learner: Learner) -> None:
         """Set the attributes that describe a run; warn if it ran out of epochs."""
         self.status_ = run.status
@@ -452,8 +402,8 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
             done = f"{learner.counts.visits:.15g} visits"
         advice = ""
         if run.status is Status.MAX_EPOCHS:
-            kept = getattr(self, "keep", "last") == "best"
-            advice = ": the best weights seen are kept" if kept else f": {self._advice}"
+            best = self.keep == "best"
+            advice = ": the best weights seen are kept" if best else f": {self._advice}"
         self.stop_reason_ = f"After {done}: {run.status.value}{advice}."
         if run.status is Status.MAX_EPOCHS:
             warnings.warn(self.stop_reason_, ConvergenceWarning, stacklevel=3)
@@ -462,7 +412,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         """Raise if a parameter asks for something that needs all rows at once."""
         asked = {
             "class_weight": isinstance(self.class_weight, str),
-            "keep": getattr(self, "keep", "last") == "best",
+            "keep": self.keep == "best",
             "trace": self.trace,
         }
         for name, is_asked in asked.items():
@@ -471,6 +421,64 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
                     f"{name}={getattr(self, name)!r} needs all rows at once, which partial_fit "
                     "does not have: use fit, or leave it out."
                 )
+
+
+class _Watch:
+    """Asked after each epoch: keeps the best weights seen, and says when to stop."""
+
+    def __init__(
+        self,
+        model: MistakeDriven,
+        learner: Learner,
+        labels: Ints,
+        weight: Floats,
+        validation: Ints,
+        held_out_scores: Callable[[], Floats],
+    ) -> None:
+        self._model, self._learner, self._held_out_scores = model, learner, held_out_scores
+        self._rows, self._labels, self._weight = validation, labels[validation], weight[validation]
+        self.epochs: list[Epoch] = []
+        self.pocket: Any = None
+        self._best, self._idle = -np.inf, 0
+        self._pocket_score = -np.inf
+        self.fill_pocket()
+        self._previous: Any = learner.snapshot() if model.stop == "small_change" else None
+
+    def __call__(self, epoch: Epoch) -> Status | None:
+        """Return why the run ends here, or None."""
+        self.epochs.append(epoch)
+        self.fill_pocket()
+        stop = self._model.stop
+        if stop == "held_out" and self._has_stopped_improving():
+            return Status.HELD_OUT
+        if stop in ("epochs", "one_pass"):
+            return None
+        if epoch.updates == 0.0:  # no further epoch would change anything
+            return Status.ALL_CORRECT
+        return Status.SMALL_CHANGE if stop == "small_change" and self._changed_little() else None
+
+    def fill_pocket(self) -> None:
+        """Keep the weights with ``keep="best"`` if they are better than those kept."""
+        if self._model.keep != "best":
+            return
+        score = self._accuracy(self._learner.training_scores()[self._rows])
+        if score > self._pocket_score:
+            self._pocket_score, self.pocket = score, self._learner.snapshot()
+
+    def _accuracy(self, scores: Floats) -> float:
+        right = _margins(scores, self._labels) > 0  # ties are mistakes
+        return float(self._weight @ right / self._weight.sum())
+
+    def _has_stopped_improving(self) -> bool:
+        score = self._accuracy(self._held_out_scores())
+        self._idle = 0 if score > self._best else self._idle + 1
+        self._best = max(score, self._best)
+        return bool(self._idle >= self._model.n_iter_no_change)
+
+    def _changed_little(self) -> bool:
+        change, size = self._learner.change(self._previous)
+        self._previous = self._learner.snapshot()
+        return bool(change < self._model.change_tol * (size or 1.0))
 
 
 def _margins(scores: Floats, labels: Ints) -> Floats:
@@ -573,7 +581,7 @@ class LinearPerceptron(MistakeDriven):
         return state.vector()
 
     def _scores(self, X: Any) -> Floats:
-        return compute_scores(X, self.coef_.T, self.intercept_)
+        return row_products(X, self.coef_.T) + self.intercept_
 
     def _scores_of(self, learner: LinearLearner, rows: Ints) -> Floats:
         return learner.scores(*self._model(learner.state))[rows]
@@ -600,26 +608,21 @@ class LinearPerceptron(MistakeDriven):
             learner.X[made.row].astype(np.float64),
         )
 
-    def _evidence(self, learner: LinearLearner) -> list[Evidence]:
+    def _evidence(self, learner: LinearLearner, labels: Ints, rows: Ints) -> list[Evidence]:
         vectors = [self._model(learner.state)]
         if self._averaged:
             vectors.append(learner.state.vector())
-        return [_evidence_of(learner, *vector) for vector in vectors]
-
-    def _separators(self, learner: LinearLearner, labels: Ints, rows: Ints) -> list[Evidence]:
-        if len(self.classes_) > 2:
-            return []
-        X = learner.X if len(rows) == len(labels) else learner.X[rows]
-        best = lifted_separator(X, labels[rows] == 1, self.fit_intercept)
-        return [] if best is None else [_evidence_of(learner, best[0], np.array([best[1]]))]
-
-
-def _evidence_of(learner: LinearLearner, weights: Floats, intercept: Floats) -> Evidence:
-    return Evidence(
-        learner.scores(weights, intercept),
-        float(np.linalg.norm(weights)),
-        float(np.linalg.norm(intercept)),
-    )
+        if len(self.classes_) == 2:
+            X = learner.X if len(rows) == len(labels) else learner.X[rows]
+            vectors += lifted_separator(X, labels[rows] == 1, self.fit_intercept)
+        return [
+            Evidence(
+                learner.scores(weights, intercept),
+                float(np.linalg.norm(weights)),
+                float(np.linalg.norm(intercept)),
+            )
+            for weights, intercept in vectors
+        ]
 
 
 def _check_start(init: Any, shape: tuple[int, ...], fit_intercept: bool) -> tuple[Floats, Floats]:

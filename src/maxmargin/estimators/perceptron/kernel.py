@@ -14,7 +14,6 @@ from maxmargin.kernels.prepared import is_numeric
 from maxmargin.solve import Callback
 from maxmargin.solvers.perceptron import Counts, DualFunction, KernelLearner
 from maxmargin.validation.data import stacked
-from maxmargin.validation.parameters import check_choice
 
 # Rows up to which an unknown Gram matrix is tested for positive semidefiniteness (0.2 s); of a
 # larger one, a block of this size is.
@@ -163,10 +162,6 @@ class KernelPerceptron(KernelInput, MistakeDriven):
             raise AttributeError("coef_ is only available when using a linear kernel")
         return np.asarray(self.dual_coef_ @ self.support_vectors_)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice(self, "keep", ("last", "best"))
-
     def _check_input(self, X: Any, *, reset: bool) -> Any:
         X = super()._check_input(X, reset=reset)
         if reset or self.kernel_.takes_gram:
@@ -183,33 +178,28 @@ class KernelPerceptron(KernelInput, MistakeDriven):
         outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
         if not (self.warm_start and hasattr(self, "_counts")):
             kernel = self._named_kernel(not is_numeric(X)).resolved(X, weight)
-            return KernelLearner(kernel, self._rule(), X, labels, weight, outputs)
+            start = DualFunction.zero(kernel, outputs)
+            return KernelLearner(start, self._rule(), X, labels, weight, Counts())
         if outputs != len(self.intercept_):
             raise ValueError(
                 f"warm_start=True, but the last fit had {len(self.intercept_)} column(s) of "
                 f"coefficients and these labels need {outputs}: fit a new estimator instead."
             )
-        return self._continued(X, labels, weight, Counts())
+        self._refuse_gram("warm_start=True")
+        return self._continue(X, labels, weight, Counts())
 
     def _resume(self, X: Any, labels: Ints, weight: Floats) -> KernelLearner:
-        return self._continued(X, labels, weight, self._counts)
+        return self._continue(X, labels, weight, self._counts)
 
-    def _continued(self, X: Any, labels: Ints, weight: Floats, counts: Counts) -> KernelLearner:
-        self._refuse_gram("warm_start=True")
-        outputs = len(self.intercept_)
+    def _continue(self, X: Any, labels: Ints, weight: Floats, counts: Counts) -> KernelLearner:
         X = X.astype(self.support_vectors_.dtype, copy=False)
-        return KernelLearner(
-            self.kernel_, self._rule(), X, labels, weight, outputs, self._function(), counts
-        )
+        return KernelLearner(self._function(), self._rule(), X, labels, weight, counts)
 
     def _function(self) -> DualFunction:
         """Return the fitted function; rebuilt each time, so that edits of attributes count."""
+        support = self.kernel_.prepare(self.support_vectors_)
         return DualFunction(
-            self.kernel_,
-            self.kernel_.prepare(self.support_vectors_),
-            self.dual_coef_.T,
-            self.intercept_,
-            self._squared_norm,
+            self.kernel_, support, self.dual_coef_.T, self.intercept_, self._squared_norm
         )
 
     def _refuse_in_streams(self) -> None:
@@ -219,8 +209,8 @@ class KernelPerceptron(KernelInput, MistakeDriven):
     def _refuse_gram(self, what: str) -> None:
         if isinstance(self._named_kernel(), Precomputed):
             raise ValueError(
-                f"{what} cannot be used with kernel='precomputed', which cannot go on from earlier "
-                "rows: their kernel values with the new rows are missing. Use a kernel of rows."
+                f"{what} cannot be used with kernel='precomputed': the kernel values of earlier "
+                "rows with the new ones are missing. Use a kernel of rows."
             )
 
     def _scores(self, X: Any) -> Floats:
@@ -233,11 +223,11 @@ class KernelPerceptron(KernelInput, MistakeDriven):
         return learner.now.scores[rows]
 
     def _adopt(self, learner: KernelLearner, rows: Ints, resumed: bool) -> None:
-        self.kernel_ = learner.kernel
+        self.kernel_ = learner.start.kernel
         support = np.flatnonzero(learner.now.coefficients.any(axis=1))
         vectors, coefficients = learner.X[support], learner.now.coefficients[support]
         self._forget("support_")
-        if learner.start is None:
+        if learner.start.support is None:
             self.support_ = rows[support]
         else:
             vectors = stacked([self.support_vectors_, vectors])
@@ -247,7 +237,7 @@ class KernelPerceptron(KernelInput, MistakeDriven):
         self.intercept_ = learner.now.intercept.copy()
         self._counts, self._squared_norm = learner.counts, learner.squared_norm()
 
-    def _evidence(self, learner: KernelLearner) -> list[Evidence]:
+    def _evidence(self, learner: KernelLearner, _labels: Ints, _rows: Ints) -> list[Evidence]:
         if self._positive_semidefinite(learner):
             learner.squared_radius = float(np.max(self.kernel_.diag(learner.gram.prepared)))
         norm = float(np.sqrt(learner.squared_norm()))

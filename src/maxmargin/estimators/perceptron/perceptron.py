@@ -6,7 +6,6 @@ from maxmargin._typing import Floats
 from maxmargin.estimators.perceptron.base import LinearPerceptron
 from maxmargin.solve import Callback
 from maxmargin.solvers.perceptron import LinearState
-from maxmargin.validation.parameters import check_choice
 
 
 class Perceptron(LinearPerceptron):
@@ -83,9 +82,8 @@ class Perceptron(LinearPerceptron):
     mistake_bound_ : float
         The number of updates that no order of visits can exceed: R̃²/γ̃² on the points lifted to
         (x, 1), plus terms for ``margin`` and for a start other than zero. γ̃ is the largest margin
-        there is for two classes and up to two million numbers in X, otherwise that of the vectors
-        found.
-        ``inf`` when no separator was found.
+        there is for two classes and up to 200,000 numbers in X, otherwise that of the vectors
+        found. ``inf`` when no separator was found.
     trace_ : LinearTrace
         With ``trace=True``: mistakes and updates per epoch, and row, step and weights per update.
 
@@ -144,10 +142,6 @@ class Perceptron(LinearPerceptron):
             random_state=random_state,
         )
         self.keep = keep
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice(self, "keep", ("last", "best"))
 
 
 class AveragedPerceptron(LinearPerceptron):

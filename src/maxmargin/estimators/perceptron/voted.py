@@ -1,4 +1,4 @@
-"""The voted perceptron: every weight vector on the way votes, weighted by how long it survived."""
+"""The voted perceptron: every weight vector of a fit votes, weighted by how long it survived."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -10,7 +10,7 @@ from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.perceptron.base import LinearPerceptron
 from maxmargin.loops.records import Updates
-from maxmargin.solvers.perceptron import LinearLearner, compute_scores
+from maxmargin.solvers.perceptron import LinearLearner
 from maxmargin.validation.data import stacked
 
 _PRODUCTS = 2**22  # of a block of rows with all rows updated on: 32 MB
@@ -18,27 +18,13 @@ _PRODUCTS = 2**22  # of a block of rows with all rows updated on: 32 MB
 
 @dataclass(frozen=True)
 class Votes:
-    """Weight vectors by their updates: vector k is the start plus the first k updates.
+    """Weight vectors by their updates: vector k is the start plus the first k updates."""
 
-    Attributes
-    ----------
-    start : (weights, intercept)
-        The first vector.
-    rows : matrix
-        The distinct rows that were updated on.
-    updates : Updates
-        What was added when; ``updates.row`` indexes ``rows``.
-    visits : float
-        Visits made altogether.
-    lift : float
-        1 with an intercept, 0 without.
-    """
-
-    start: tuple[Floats, Floats]
-    rows: Any
-    updates: Updates
-    visits: float
-    lift: float
+    start: tuple[Floats, Floats]  # weights and intercept
+    rows: Any  # the distinct rows that were updated on
+    updates: Updates  # what was added when; ``updates.row`` indexes ``rows``
+    visits: float  # altogether
+    lift: float  # 1 with an intercept, 0 without
 
     @classmethod
     def from_learner(cls, learner: LinearLearner) -> Self:
@@ -80,14 +66,14 @@ class Votes:
         """
         u = self.updates
         survival = np.diff(np.concatenate([[0.0], u.clock, [self.visits]]))
-        binary = len(self.start[1]) == 1
-        out = np.zeros((X.shape[0], len(self.start[1])))
+        weights, intercept = self.start[0].reshape(X.shape[1], -1), self.start[1]
+        out = np.zeros((X.shape[0], len(intercept)))
         size = max(1, _PRODUCTS // max(1, self.rows.shape[0]))
         for i in range(0, X.shape[0], size):
             block = X[i : i + size]
-            scores = compute_scores(block, *self.start)
-            products = _multiply(block, self.rows)
-            if binary:
+            scores = _multiply(block, weights) + intercept
+            products = _multiply(block, self.rows.T)
+            if len(intercept) == 1:
                 loops.perceptron.binary_votes(
                     products, u.row, u.step, survival, self.lift, scores[:, 0], out[i : i + size, 0]
                 )
@@ -100,7 +86,7 @@ class Votes:
 
 
 def _multiply(A: Any, B: Any) -> Floats:
-    products = A.astype(np.float64, copy=False) @ B.T
+    products = A.astype(np.float64, copy=False) @ B
     return np.ascontiguousarray(products.toarray() if sp.issparse(products) else products)
 
 

@@ -1,4 +1,4 @@
-"""What kernel machines share: from rows to problems, and from solutions to a model.
+"""Base of the kernel machines: from rows to problems, and from solutions to a model.
 
 Duals and coefficients of a model lie in arrays (side, row): a row has a dual for each pair of
 classes that its own is in, or one for either edge of a tube.
@@ -15,27 +15,25 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.estimators.formulations import Formulation, Plane, Training
-from maxmargin.estimators.kernel_input import count_threads, named_kernel
+from maxmargin.estimators.formulations import Formulation, SolvedPlane, Training
+from maxmargin.estimators.kernel_input import count_threads
 from maxmargin.estimators.machine import Formulated, Solved
-from maxmargin.estimators.reductions import Pairs, ScoresOnly, best_classes, combined_scores
+from maxmargin.estimators.reductions import ScoresOnly, best_classes, combined_scores, lay_out_pairs
 from maxmargin.estimators.svm.expansion import KernelExpansion
 from maxmargin.kernels import Kernel, Linear
 from maxmargin.problems.duality import within_groups
 from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.gram import Gram
+from maxmargin.problems.losses import ON_EDGE, support_kinds
 from maxmargin.problems.problem import Point, Status
 from maxmargin.solve import Result
 from maxmargin.validation.data import (
-    check_classes,
-    check_labels,
+    check_classification,
     check_targets,
-    check_weights,
-    class_factors,
-    class_indices,
+    generator,
     regression_weights,
-    row_weights,
 )
+from maxmargin.validation.parameters import check_choice, check_flag
 
 
 class KernelMachine(KernelExpansion):
@@ -53,64 +51,50 @@ class KernelMachine(KernelExpansion):
         """Return labels or targets, weights, and the factors that classes put on these."""
         raise NotImplementedError
 
-    def _keep_planes(self, data: Training, planes: list[Plane]) -> None:
+    def _keep_planes(self, data: Training, planes: list[SolvedPlane]) -> None:
         """Set the intercepts, and what else planes say."""
         self.intercept_ = np.array([plane.b for plane in planes])
         self._scales = np.array([plane.scale for plane in planes])
+        self._solved = np.arange(len(planes))
 
     def _lay_out(self, data: Training, values: list[Floats]) -> Floats:
-        """Return values by variable, one array a problem, as values by (side, row)."""
+        """Return values by variable, one array per problem, as values by (side, row)."""
         return values[0].reshape(-1, len(data))
 
     def _gather(self, data: Training, values: Floats) -> list[Floats]:
-        """Return values by (side, row) as they are by variable, one array a problem."""
+        """Return values by (side, row) as values by variable, one array per problem."""
         del data
         return [values.ravel()]
-
-    def _planes_solved(self) -> Ints:
-        """Return which planes a problem was solved for."""
-        return np.arange(len(self.intercept_))
 
     def _support_labels(self) -> Ints:
         return np.zeros(len(self.support_), dtype=np.int64)
 
-    def _keep_targets(self, data: Training, used: Ints) -> None:
-        """Keep what else is asked about support vectors later."""
-
-    def _as_stored(self, problems: list[Any], results: list[Result]) -> list[Result]:
-        """Return the results certified with the intercepts that the model has."""
-        del problems
-        return results
-
     # ------------------------------------------------------------ check and state
 
     def _training(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Training:
-        """Check the data, settle the kernel, and leave out the rows without weight."""
+        """Check the data, resolve the kernel's parameters, and leave out rows without weight."""
         X = self._check_input(X, reset=reset)
-        n_rows = X.shape[0]
-        targets, weight, factors = self._check_targets(y, n_rows, sample_weight, reset)
+        targets, weight, factors = self._check_targets(y, X.shape[0], sample_weight, reset)
         present = np.flatnonzero(weight > 0)
         if reset:
             self.shape_fit_ = tuple(X.shape)
-            self.kernel_ = self._settled(X, weight, present)
+            self.kernel_ = self._named_kernel(X.dtype.kind == "O")
+            if not (self.kernel_.takes_gram or self.kernel_.takes_objects):
+                repeated = weight[present]  # weights are repetitions
+                even = (repeated == repeated[0]).all()
+                rows = X if len(present) == X.shape[0] else X[present]
+                self.kernel_ = self.kernel_.resolved(rows, None if even else repeated)
         weight = weight * factors
         kept = present[weight[present] > 0]
         classes = getattr(self, "classes_", None)
         if classes is not None and len(classes) > 2 and not self.kernel_.takes_gram:
             # Then the columns of a pair of classes are two runs.
             kept = kept[np.argsort(targets[kept], kind="stable")]
+        rows = X
+        if not np.array_equal(kept, np.arange(X.shape[0])):
+            rows = X[np.ix_(kept, kept)] if self.kernel_.takes_gram else X[kept]
         targets = None if targets is None else targets[kept]
-        rows = _take(X, kept, self.kernel_)
-        return Training(rows, targets, weight[kept], kept, n_rows, classes)
-
-    def _settled(self, X: Any, weight: Floats, present: Ints) -> Kernel:
-        """Return the kernel with numbers for all its parameters: weights are repetitions."""
-        kernel = named_kernel(self, self._of_objects(X))
-        if kernel.takes_gram or kernel.takes_objects:
-            return kernel
-        weight = weight[present]
-        rows = X if len(present) == X.shape[0] else X[present]
-        return kernel.resolved(rows, None if (weight == weight[0]).all() else weight)
+        return Training(rows, targets, weight[kept], kept, X.shape[0], classes)
 
     def _features(self, data: Training) -> LinearFeatures | KernelFeatures:
         """Return the rows as problems see them; they share one Gram matrix."""
@@ -128,8 +112,12 @@ class KernelMachine(KernelExpansion):
         planes = [form.plane(*pair) for pair in zip(problems, results, strict=True)]
         self._keep_planes(data, planes)
         self._keep_support(data, problems, planes)
-        self._report(self._as_stored(problems, results), self._scaled_rows(data))
-        return self
+        return self._report(data, *self._as_stored(problems, results))
+
+    def _as_stored(self, problems: list[Any], results: list[Result]) -> tuple[list[Result], str]:
+        """Return the results certified with the model's intercepts, and a doubt about them."""
+        del problems
+        return results, ""
 
     @property
     def fit_status_(self) -> int:
@@ -142,8 +130,8 @@ class KernelMachine(KernelExpansion):
         """scikit-learn's name for γ of the kernel."""
         return float(getattr(self.kernel_, "gamma", 0.0))
 
-    def _keep_support(self, data: Training, problems: list[Any], planes: list[Plane]) -> None:
-        """Keep the rows that have a part in f or in the bound, by class, and what is about them."""
+    def _keep_support(self, data: Training, problems: list[Any], planes: list[SolvedPlane]) -> Ints:
+        """Keep the rows that have a part in f or in the bound, by class; return which they are."""
         by_row = [
             problem.by_row(plane.beta) / (plane.scale or 1.0)
             for problem, plane in zip(problems, planes, strict=True)
@@ -151,38 +139,27 @@ class KernelMachine(KernelExpansion):
         duals = self._lay_out(data, [plane.beta for plane in planes])
         coefficients = self._lay_out(data, by_row)
         used = np.flatnonzero((duals != 0).any(axis=0) | (coefficients != 0).any(axis=0))
-        labels = self._labels(data)
+        labels = np.zeros(len(data), dtype=np.int64) if data.classes is None else data.y
         used = used[np.lexsort((data.kept[used], labels[used]))]
         self.support_ = data.kept[used]
         self._duals, self.dual_coef_ = duals[:, used], coefficients[:, used]
         self.support_vectors_ = data.X[:0] if self.kernel_.takes_gram else data.X[used]
         n_classes = 1 if data.classes is None else len(data.classes)
         self.n_support_ = np.bincount(labels[used], minlength=n_classes).astype(np.int32)
-        self._keep_weights(data, problems, planes, used)
-        self._keep_targets(data, used)
-
-    def _keep_weights(
-        self, data: Training, problems: list[Any], planes: list[Plane], used: Ints
-    ) -> None:
-        """Keep what support vectors and duals do not give back."""
         self.__dict__.pop("_weights", None)
-        a = self._coefficients()
         if self._is_linear(self.kernel_):
             # The weights that were certified; the duals give them back up to the gap.
-            self._weights = np.zeros((a.shape[1], data.X.shape[1]))
-            self._weights[self._planes_solved()] = [plane.w for plane in planes]
+            self._weights = np.zeros((len(self.intercept_), data.X.shape[1]))
+            self._weights[self._solved] = [plane.w for plane in planes]
             self._weights_of = self.dual_coef_.copy()
         elif self.kernel_.takes_gram or not len(used):
-            support = problems[0].features.gram.exact[used]
-            self._given_products = self.kernel_.dot(support, support, a)
+            products = problems[0].features.gram.block(used, used) @ self._coefficients()
+            self._given_products = products
+        return used
 
-    def _labels(self, data: Training) -> Ints:
-        """Return the classes of rows, which are all of one where there are none."""
-        return np.zeros(len(data), dtype=np.int64) if data.classes is None else np.asarray(data.y)
-
-    def _scaled_rows(self, data: Training) -> Any:
-        """Return rows in which columns may be badly scaled, if there are such."""
-        return None if self.kernel_.takes_gram or self.kernel_.takes_objects else data.X
+    def _ill_scaled(self, data: Training) -> str:
+        rows_of_numbers = not (self.kernel_.takes_gram or self.kernel_.takes_objects)
+        return super()._ill_scaled(data) if rows_of_numbers else ""
 
     # ------------------------------------------------------------ and back
 
@@ -205,7 +182,7 @@ class KernelMachine(KernelExpansion):
         points = map(form.point, self._planes(data, form, places))
         return list(map(Solved, stated.problems, points, stated.rows))
 
-    def _planes(self, data: Training, form: Formulation, places: Ints) -> list[Plane]:
+    def _planes(self, data: Training, form: Formulation, places: Ints) -> list[SolvedPlane]:
         """Return the planes as the model predicts with them."""
         duals = np.zeros((len(self._duals), len(data)))
         duals[:, places] = self._duals
@@ -214,11 +191,11 @@ class KernelMachine(KernelExpansion):
         linear, epsilon = self._is_linear(self.kernel_), getattr(self, "epsilon_", 0.0)
         betas, rows = self._gather(data, duals), form.rows(data)
         return [
-            Plane(
+            SolvedPlane(
                 self.coef_[k] if linear else coefficients[own, k],
                 float(self.intercept_[k]), beta, float(self._scales[k]), epsilon,
             )
-            for k, own, beta in zip(self._planes_solved(), rows, betas, strict=True)
+            for k, own, beta in zip(self._solved, rows, betas, strict=True)
         ]  # fmt: skip
 
     # ------------------------------------------------------------ going on from the last fit
@@ -235,15 +212,16 @@ class KernelMachine(KernelExpansion):
             (self.coef_, self.intercept_) if linear else None,
         )
 
-    def _starts(self, formulated: Formulated, last: "Last | None") -> list[Point]:
-        """Return where to start each problem: at the last solution, as far as rows are the same."""
+    def _starts(self, formulated: Formulated, last: "Last") -> list[Point] | None:
+        """Return the last solution as far as rows are the same."""
         data, problems = formulated.data, formulated.problems
         classes = [] if data.classes is None else data.classes.tolist()
-        if last is None or last.classes != classes:
-            return [Point() for _ in problems]
-        duals = known_duals(data, self.kernel_, self._labels(data), last)
+        if last.classes != classes:
+            return None
+        labels = np.zeros(len(data), dtype=np.int64) if data.classes is None else data.y
+        duals = known_duals(data, self.kernel_, labels, last)
         if duals is None:
-            return [Point() for _ in problems]
+            return None
         starts = []
         for k, (problem, own) in enumerate(zip(problems, self._gather(data, duals), strict=True)):
             # Rows that came, went or changed their weight leave duals that are not feasible.
@@ -251,12 +229,6 @@ class KernelMachine(KernelExpansion):
             w, b = last.plane(k, data) if self._is_linear(self.kernel_) else (None, 0.0)
             starts.append(Point(w, b, beta))
         return starts
-
-
-def _take(X: Any, kept: Ints, kernel: Kernel) -> Any:
-    if np.array_equal(kept, np.arange(X.shape[0])):
-        return X
-    return X[np.ix_(kept, kept)] if kernel.takes_gram else X[kept]
 
 
 # ------------------------------------------------------------------- warm starts
@@ -347,9 +319,6 @@ def _marks(X: Any, labels: Ints) -> list[bytes]:
 # ------------------------------------------------------------------- classes
 
 
-_ON_MARGIN = 1e-5  # slack up to which a support vector counts as lying on the margin
-
-
 class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
     """Base of SVC and NuSVC: pairs of classes, votes, and how duals are laid out."""
 
@@ -358,41 +327,41 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
     break_ties: bool
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has no value that it may have."""
+        """Raise an error if a parameter has an invalid value."""
         super().check_parameters()
-        self._check_classifier()
+        probability: Any = getattr(self, "probability", False)
+        if probability is not False and not (
+            isinstance(probability, str) and probability == "deprecated"
+        ):
+            name = type(self).__name__
+            raise ValueError(
+                f"probability={probability!r} is not valid for {name}: its scores are not "
+                f"probabilities. Use CalibratedClassifierCV({name}(), ensemble=False) of "
+                "sklearn.calibration."
+            )
+        check_choice(self, "decision_function_shape", ("ovr", "ovo"))
+        check_flag(self, "break_ties")
+        if getattr(self, "random_state", None) is not None:
+            generator(self.random_state)
 
     def _check_targets(
         self, y: Any, n_rows: int, sample_weight: Any, reset: bool
     ) -> tuple[Ints, Floats, Floats]:
-        y = check_labels(y, n_rows)
-        if reset:
-            self.classes_ = check_classes(self, y)
-        weight = check_weights(sample_weight, self.class_weight, self.classes_, y)
-        check_classes(self, y[weight > 0])
-        plain = row_weights(sample_weight, None, self.classes_, y)
-        factors = class_factors(self.class_weight, self.classes_, y, plain)
+        labels, weight, factors = check_classification(self, y, n_rows, sample_weight, reset=reset)
         if reset:
             self.class_weight_ = factors
-        labels = class_indices(self.classes_, y)
-        return labels, plain, factors[labels]
+        return labels, weight, factors[labels]
 
     # ------------------------------------------------------------ pairs
 
-    def _layout(self) -> Pairs:
-        return Pairs(len(self.classes_))
-
-    def _places(self, data: Training) -> list[tuple[Ints, Ints]]:
+    def _places(self, data: Training) -> list[tuple[Ints, Any]]:
         """Return sides and rows of the duals of each pair of classes that has rows."""
-        labels, found = data.y, []
-        for i, j in self._pairs_present(labels):
-            rows = np.flatnonzero((labels == i) | (labels == j))
-            found.append((np.where(labels[rows] == i, j - 1, i), rows))
+        found = []
+        for task in data.tasks("ovo"):
+            one, other = task.positive, task.negative
+            sides = np.where(task.signs > 0, other - (other > one), one - (one > other))
+            found.append((sides, np.arange(len(data)) if task.rows is None else task.rows))
         return found
-
-    def _pairs_present(self, labels: Ints) -> list[tuple[int, int]]:
-        present = np.bincount(labels, minlength=len(self.classes_)) > 0
-        return [pair for pair in self._layout().pairs if present[list(pair)].all()]
 
     def _lay_out(self, data: Training, values: list[Floats]) -> Floats:
         out = np.zeros((len(self.classes_) - 1, len(data)))
@@ -403,43 +372,40 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
     def _gather(self, data: Training, values: Floats) -> list[Floats]:
         return [values[place] for place in self._places(data)]
 
-    def _planes_solved(self) -> Ints:
-        number = self._layout().number
-        return np.array([number[i, j - 1] for i, j in self._solved_pairs])
-
-    def _keep_planes(self, data: Training, planes: list[Plane]) -> None:
-        layout = self._layout()
+    def _keep_planes(self, data: Training, planes: list[SolvedPlane]) -> None:
+        layout = lay_out_pairs(len(self.classes_))
         # Against a class without weight any other wins; scores of classes leave it out.
         present = np.bincount(data.y, minlength=len(self.classes_)) > 0
-        fillers = [float(present[i]) - float(present[j]) for i, j in layout.pairs]
-        self.intercept_, self._scales = np.array(fillers), np.ones(len(fillers))
-        self._solved_pairs = self._pairs_present(data.y)
-        solved = self._planes_solved()
-        self.intercept_[solved] = [plane.b for plane in planes]
-        self._scales[solved] = [plane.scale for plane in planes]
+        pairs = np.array(layout.pairs)
+        self.intercept_ = present[pairs].astype(np.float64) @ [1.0, -1.0]
+        self._scales = np.ones(len(pairs))
+        self._solved = np.flatnonzero(present[pairs].all(axis=1))
+        self.intercept_[self._solved] = [plane.b for plane in planes]
+        self._scales[self._solved] = [plane.scale for plane in planes]
 
     def _support_labels(self) -> Ints:
         return np.repeat(np.arange(len(self.classes_)), self.n_support_)
 
     def _coefficients(self) -> Floats:
         coefficients = np.asarray(self.dual_coef_, dtype=np.float64)
-        return self._layout().spread(coefficients, self._support_labels()).T
+        layout = lay_out_pairs(len(self.classes_))
+        return layout.spread(coefficients, self._support_labels()).T
 
     @property
     def _slacks(self) -> Floats:
         """ξ by (side, support vector)."""
-        layout, labels = self._layout(), self._support_labels()
-        by_side = layout.gathered((self._products() + self.intercept_).T, labels)
+        layout, labels = lay_out_pairs(len(self.classes_)), self._support_labels()
+        by_side = layout.gather((self._products() + self.intercept_).T, labels)
         return np.asarray(np.maximum(0.0, 1 - layout.sign[labels].T * by_side))
 
     def _iterations(self, counts: list[int]) -> Any:
         iterations = np.zeros(len(self.intercept_), dtype=np.int64)
-        iterations[self._planes_solved()] = counts
+        iterations[self._solved] = counts
         return iterations
 
     def _by_pair(self, values: Any) -> Any:
         """Return values by (side, support vector) by pair of classes; of two there is one."""
-        pairs = self._layout().spread(values, self._support_labels())
+        pairs = lay_out_pairs(len(self.classes_)).spread(values, self._support_labels())
         return pairs[0] if len(self.classes_) == 2 else pairs
 
     @property
@@ -458,12 +424,7 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
     def support_kind_(self) -> npt.NDArray[np.str_]:
         """What kind of support vector each is, in each problem."""
         check_is_fitted(self)
-        slacks = self._slacks
-        kinds = np.select(
-            [self.dual_coef_ == 0, slacks <= _ON_MARGIN, slacks <= 1.0],
-            ["", "margin", "inside"],
-            "wrong side",
-        )
+        kinds = np.where(self.dual_coef_ == 0, "", support_kinds(self._slacks))
         return np.asarray(self._by_pair(kinds))
 
     @property
@@ -509,14 +470,12 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
         return best_classes(best, self.classes_)
 
     def _votes(self, scores: Floats) -> Floats:
-        pairs = self._solved_pairs
-        return combined_scores(scores[:, self._planes_solved()], pairs, len(self.classes_))
+        n_classes = len(self.classes_)
+        pairs = [lay_out_pairs(n_classes).pairs[k] for k in self._solved]
+        return combined_scores(scores[:, self._solved], pairs, n_classes)
 
 
 # ------------------------------------------------------------------- numbers
-
-
-_ON_TUBE = 1e-5  # error beyond ε, in spreads of y, up to which a row counts as lying on the tube
 
 
 class KernelRegressor(RegressorMixin, KernelMachine):
@@ -531,9 +490,11 @@ class KernelRegressor(RegressorMixin, KernelMachine):
         """Return ε."""
         raise NotImplementedError
 
-    def _keep_targets(self, data: Training, used: Ints) -> None:
+    def _keep_support(self, data: Training, problems: list[Any], planes: list[SolvedPlane]) -> Ints:
+        used = super()._keep_support(data, problems, planes)
         self._support_targets = data.y[used]
         self._spread = float(data.y.std()) or 1.0
+        return used
 
     @property
     def _slacks(self) -> Floats:
@@ -544,7 +505,7 @@ class KernelRegressor(RegressorMixin, KernelMachine):
     @property
     def support_kind_(self) -> npt.NDArray[np.str_]:
         """What kind of support vector each is."""
-        return np.where(self._slacks <= _ON_TUBE * self._spread, "on the tube", "outside")
+        return np.where(self._slacks <= ON_EDGE * self._spread, "on the tube", "outside")
 
     @property
     def margin_(self) -> float:

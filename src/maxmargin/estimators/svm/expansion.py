@@ -1,4 +1,4 @@
-"""A function by its support vectors, f(x) = Σ aᵢ K(xᵢ, x) + b, and the rows it is asked about."""
+"""Kernel expansions f(x) = Σ aᵢ K(xᵢ, x) + b: parameters, input checks and prediction."""
 
 from numbers import Integral
 from typing import Any, ClassVar
@@ -10,21 +10,14 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats
-from maxmargin.estimators.kernel_input import (
-    as_objects,
-    checked_gram,
-    count_threads,
-    named_kernel,
-)
+from maxmargin.estimators.kernel_input import KernelInput, count_threads, named_kernel
 from maxmargin.estimators.machine import Machine
-from maxmargin.geometry.inputs import largest_squared_norm, row_products
+from maxmargin.geometry.inputs import row_products
 from maxmargin.kernels import Kernel, Linear, Precomputed, PreparedRows
-from maxmargin.kernels.names import is_precomputed
-from maxmargin.kernels.prepared import is_numeric
-from maxmargin.validation.data import LARGEST_PRODUCT, check_rows, generator, refuse_overflow
+from maxmargin.validation.data import LARGEST_PRODUCT, LARGEST_SQUARE
 from maxmargin.validation.parameters import (
-    check_choice,
     check_flag,
+    check_memory,
     check_number,
     check_progress,
     check_threads,
@@ -74,7 +67,7 @@ _PREPARED = PreparedSupport()
 _PRODUCTS: WeakKeyDictionary[Any, tuple[Any, Floats, Floats]] = WeakKeyDictionary()
 
 
-class KernelExpansion(Machine):
+class KernelExpansion(KernelInput, Machine):
     """The parameters of kernel machines, and how they predict."""
 
     kernel: Any
@@ -86,66 +79,34 @@ class KernelExpansion(Machine):
 
     # Whether with the linear kernel the linear machine solves the same problem.
     _has_linear_machine: ClassVar[bool] = False
+    _kept_rows = "support_vectors_"
     support_vectors_: Any
     _given_products: Floats  # of a precomputed matrix, which is not kept
     _weights: Floats  # w of the linear machine
     _weights_of: Floats  # and the coefficients it belongs to
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        given = is_precomputed(self.kernel)
-        tags.input_tags.pairwise, tags.input_tags.sparse = given, not given
-        return tags
-
     def check_parameters(self) -> None:
-        """Raise if a parameter has no value that it may have."""
-        named_kernel(self)
+        """Raise an error if a parameter has an invalid value."""
+        self._named_kernel()
         check_number(self, "tol", at_least=0)
         if not (isinstance(self.max_iter, Integral) and self.max_iter == -1):
             check_number(self, "max_iter", at_least=1, integer=True)
         check_number(self, "max_time", above=0, optional=True)
         check_number(self, "cache_size", above=0, optional=True)
-        if not (isinstance(self.memory, str) and self.memory == "auto"):
-            self._check_memory()
+        check_memory(self)
         for name in ("shrinking", "warm_start", "trace"):
             check_flag(self, name)
         check_threads(self)
         check_progress(self)
 
-    def _check_memory(self) -> None:
-        try:
-            check_number(self, "memory", at_least=1, integer=True)
-        except (TypeError, ValueError) as wrong:
-            raise type(wrong)(f"{wrong} It is a number of bytes, or 'auto'.") from None
-
-    def _check_share(self) -> None:
-        """Raise unless nu is in (0, 1]."""
-        check_number(self, "nu", above=0, at_most=1)
-
-    def _check_classifier(self) -> None:
-        """Raise for parameters that only classifiers have."""
-        probability: Any = getattr(self, "probability", False)
-        if probability is not False and not (
-            isinstance(probability, str) and probability == "deprecated"
-        ):
-            name = type(self).__name__
-            raise ValueError(
-                f"probability={probability!r} is not valid for {name}: its scores are not "
-                f"probabilities. Use CalibratedClassifierCV({name}(), ensemble=False) of "
-                "sklearn.calibration."
-            )
-        check_choice(self, "decision_function_shape", ("ovr", "ovo"))
-        check_flag(self, "break_ties")
-        generator(getattr(self, "random_state", None))
-
     def _bytes(self) -> int | None:
-        """Return the memory for kernel values, None: what is free decides."""
+        """Return the memory for kernel values; None: what is free decides."""
         if not isinstance(self.memory, str):
             return int(self.memory)
         return None if self.cache_size is None else int(float(self.cache_size) * (1 << 20))
 
     def _coefficients(self) -> Floats:
-        """Return the coefficients of the support vectors in each score, a column each."""
+        """Return the coefficients of the support vectors, one column for each score."""
         return np.asarray(self.dual_coef_, dtype=np.float64).T
 
     def _is_linear(self, kernel: Kernel) -> bool:
@@ -154,32 +115,19 @@ class KernelExpansion(Machine):
 
     # ------------------------------------------------------------ input
 
-    def _check_input(self, X: Any, *, reset: bool) -> Any:
-        """Return rows, kernel values or objects."""
-        objects = self.kernel_.takes_objects if not reset else self._of_objects(X)
-        kernel = named_kernel(self, objects)
-        if kernel.takes_objects:
-            return as_objects(X)
-        if not isinstance(kernel, Precomputed):
-            X = check_rows(self, X, reset=reset)
-            if reset:  # later on the kernel itself refuses what is not finite
-                largest = (LARGEST_PRODUCT,) if self._is_linear(kernel) else ()
-                refuse_overflow(self, X, largest_squared_norm(X), *largest)
-            return X
-        if sp.issparse(X):
-            raise TypeError(
-                "Sparse precomputed kernels are not supported, as dense data is required: pass "
-                "X.toarray()."
-            )
-        if reset:
-            return checked_gram(check_rows(self, X, reset=True))
-        narrow = getattr(X, "shape", (0, 0))[1:] == (len(self.support_),)
-        if narrow and len(self.support_) != self.n_features_in_:
-            return check_array(X, dtype=[np.float64, np.float32])
-        return check_rows(self, X, reset=False)
+    def _named_kernel(self, objects: bool = False) -> Kernel:
+        return named_kernel(self, objects)
 
-    def _of_objects(self, X: Any) -> bool:
-        return not isinstance(self.kernel, str) and not is_numeric(X)
+    def _check_input(self, X: Any, *, reset: bool) -> Any:
+        """Return rows, kernel values or objects; kernel values also with support vectors only."""
+        if not reset and self.kernel_.takes_gram and not sp.issparse(X):
+            narrow = getattr(X, "shape", (0, 0))[1:] == (len(self.support_),)
+            if narrow and len(self.support_) != self.n_features_in_:
+                return check_array(X, dtype=[np.float64, np.float32])
+        return super()._check_input(X, reset=reset)
+
+    def _largest_square(self, _X: Any) -> float:
+        return LARGEST_PRODUCT if self._is_linear(self._named_kernel()) else LARGEST_SQUARE
 
     # ------------------------------------------------------------ prediction
 
@@ -210,7 +158,7 @@ class KernelExpansion(Machine):
         return np.asarray(distances[:, 0] if distances.shape[1] == 1 else distances)
 
     def pairwise_scores(self, X: Any) -> Floats:
-        """Return f of each plane, a column each, as ``intercept_`` lists them."""
+        """Return the scores f of all planes: one column for each entry of ``intercept_``."""
         check_is_fitted(self)
         self._refuse_altered()
         X = self._check_input(X, reset=False)
@@ -243,7 +191,7 @@ class KernelExpansion(Machine):
     def _products(self) -> Floats:
         """Return w·φ(x) of the support vectors, a column for each score.
 
-        As dear as a prediction, they are computed when somebody asks for them, and then kept.
+        Computed on first use and cached: this costs as much as one prediction.
         """
         known = _PRODUCTS.get(self)
         same = known and known[0] is self.support_vectors_

@@ -1,4 +1,4 @@
-"""The support vector classifier that is told a share of margin errors in the place of C."""
+"""The support vector classifier with a share ν of margin errors instead of a cost C."""
 
 from typing import Any, Self
 
@@ -9,6 +9,7 @@ from maxmargin.estimators.formulations import NuSVCForm
 from maxmargin.estimators.svm.base import KernelClassifier
 from maxmargin.problems.problem import Status
 from maxmargin.solve import Callback, Result, recertified
+from maxmargin.validation.parameters import check_number
 
 
 class NuSVC(KernelClassifier):
@@ -34,7 +35,7 @@ class NuSVC(KernelClassifier):
     coef0 : float, default=0.0
         For "poly" and "sigmoid".
     shrinking : bool, default=True
-        Taken for the sake of scikit-learn's signature: it has no effect on the answer.
+        Accepted for compatibility with scikit-learn; it has no effect.
     probability : False, default=False
         True is refused, as in SVC.
     tol : float, default=1e-4
@@ -159,26 +160,26 @@ class NuSVC(KernelClassifier):
         return self._fit(X, y, sample_weight)
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has no value that it may have."""
+        """Raise an error if a parameter has an invalid value."""
         super().check_parameters()
-        self._check_share()
+        check_number(self, "nu", above=0, at_most=1)
 
     def _form(self) -> NuSVCForm:
         return NuSVCForm(float(self.nu))
 
-    def _as_stored(self, problems: list[Any], results: list[Result]) -> list[Result]:
-        solved = zip(problems, results, self._planes_solved(), strict=True)
-        return [
+    def _as_stored(self, problems: list[Any], results: list[Result]) -> tuple[list[Result], str]:
+        if (self._scales > 0).all():
+            return results, ""
+        # Where nothing was divided, b is not what it was.
+        stored = [
             result
-            if self._scales[k] > 0  # otherwise nothing was divided, and b is not what it was
+            if self._scales[k] > 0
             else recertified(problem, result, np.repeat(self.intercept_[k], 2), float(self.tol))
-            for problem, result, k in solved
+            for problem, result, k in zip(problems, results, self._solved, strict=True)
         ]
-
-    def _remark(self) -> str:
-        if (self._scales > 0).all() or self.status_ is Status.MAX_TIME:
-            return ""
-        return (
+        if any(result.status is Status.MAX_TIME for result in stored):
+            return stored, ""
+        return stored, (
             f" nu={self.nu!r} is so small that the classes meet even when they are shrunk as it "
             "asks: the margin is 0 and scores say nothing. Raise nu, or take another kernel."
         )

@@ -3,10 +3,10 @@
 from typing import Any, Self
 
 from maxmargin.estimators.callbacks import with_callbacks
-from maxmargin.estimators.formulations import NuSVRForm, Plane, Training
+from maxmargin.estimators.formulations import NuSVRForm, SolvedPlane, Training
 from maxmargin.estimators.svm.base import KernelRegressor
 from maxmargin.solve import Callback
-from maxmargin.validation.parameters import check_cost
+from maxmargin.validation.parameters import check_cost, check_number
 
 
 class NuSVR(KernelRegressor):
@@ -32,7 +32,7 @@ class NuSVR(KernelRegressor):
     coef0 : float, default=0.0
         For "poly" and "sigmoid".
     shrinking : bool, default=True
-        Taken for the sake of scikit-learn's signature: it has no effect on the answer.
+        Accepted for compatibility with scikit-learn; it has no effect.
     tol : float, default=1e-4
         Relative duality gap at which the answer is good enough, ≥ 0.
     cache_size : float or None, default=None
@@ -151,10 +151,10 @@ class NuSVR(KernelRegressor):
         return self._fit(X, y, sample_weight)
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has no value that it may have."""
+        """Raise an error if a parameter has an invalid value."""
         super().check_parameters()
         check_cost(self)
-        self._check_share()
+        check_number(self, "nu", above=0, at_most=1)
 
     def _half_width(self) -> float:
         return float(self.epsilon_)
@@ -162,6 +162,6 @@ class NuSVR(KernelRegressor):
     def _form(self) -> NuSVRForm:
         return NuSVRForm(float(self.nu), float(self.C))
 
-    def _keep_planes(self, data: Training, planes: list[Plane]) -> None:
+    def _keep_planes(self, data: Training, planes: list[SolvedPlane]) -> None:
         super()._keep_planes(data, planes)
         self.epsilon_ = planes[0].epsilon

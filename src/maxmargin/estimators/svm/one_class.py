@@ -9,12 +9,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.callbacks import with_callbacks
-from maxmargin.estimators.formulations import OneClassForm, Training
+from maxmargin.estimators.formulations import OneClassForm, SolvedPlane, Training
 from maxmargin.estimators.svm.base import KernelMachine
+from maxmargin.problems.losses import ON_EDGE
 from maxmargin.solve import Callback, Result, recertified
 from maxmargin.validation.data import regression_weights
+from maxmargin.validation.parameters import check_number
 
-_ON_MARGIN = 1e-5  # slack, in units of ρ, up to which a row counts as lying on the boundary
 _SMALL = 1000  # rows up to which the boundary is found to rounding
 _ROUNDING = 1e-12  # of ρ, in scores
 _LIFT, _LIFT_OF_TOL = 1e-9, 0.01  # the largest part of ρ that counts as rounding, or of tol
@@ -43,7 +44,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     nu : float, default=0.5
         Share of the rows (of their weight) that may be outliers, in (0, 1].
     shrinking : bool, default=True
-        Taken for the sake of scikit-learn's signature: it has no effect on the answer.
+        Accepted for compatibility with scikit-learn; it has no effect.
     cache_size : float or None, default=None
         Megabytes for kernel values, > 0; used if memory="auto". None: free memory decides.
     verbose : int or bool, default=False
@@ -149,7 +150,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
             Rows; float32 stays float32, sparse stays sparse. With kernel="precomputed" the square
             matrix of kernel values; with a function, whatever it takes.
         y : ignored
-            Here for the sake of pipelines.
+            Present for compatibility with pipelines.
         sample_weight : array-like of shape (n_samples,), optional
             How many times each row counts; a row of weight 0 is absent.
 
@@ -160,9 +161,9 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         return self._fit(X, None, sample_weight)
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has no value that it may have."""
+        """Raise an error if a parameter has an invalid value."""
         super().check_parameters()
-        self._check_share()
+        check_number(self, "nu", above=0, at_most=1)
 
     def _check_targets(
         self, y: Any, n_rows: int, sample_weight: Any, reset: bool
@@ -173,20 +174,22 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     def _form(self) -> OneClassForm:
         return OneClassForm(float(self.nu))
 
-    def _keep_targets(self, data: Training, used: Ints) -> None:
+    def _keep_support(self, data: Training, problems: list[Any], planes: list[SolvedPlane]) -> Ints:
+        used = super()._keep_support(data, problems, planes)
         weight, total = data.weight[used], float(data.weight.sum())
         self.support_fraction_ = float(weight.sum()) / total
         # Outliers have a full dual; of rows on the boundary itself some may be a rounding error
         # below, but they do not.
         self._full = self.dual_coef_[0] >= weight
         self._shares = weight / total
+        return used
 
-    def _as_stored(self, problems: list[Any], results: list[Result]) -> list[Result]:
+    def _as_stored(self, problems: list[Any], results: list[Result]) -> tuple[list[Result], str]:
         lift = self._lift()
         if not lift > 0 or self.shape_fit_[0] > _SMALL:
-            return results
+            return results, ""
         self.intercept_ = self.intercept_ + lift
-        return [recertified(problems[0], results[0], self.intercept_, float(self.tol))]
+        return [recertified(problems[0], results[0], self.intercept_, float(self.tol))], ""
 
     @property
     def _slacks(self) -> Floats:
@@ -201,7 +204,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     @property
     def support_kind_(self) -> npt.NDArray[np.str_]:
         """What kind of support vector each is."""
-        near = self._slacks <= _ON_MARGIN * abs(float(self.intercept_[0]))
+        near = self._slacks <= ON_EDGE * abs(float(self.intercept_[0]))
         return np.where(near, "margin", "outside")
 
     @property

@@ -34,7 +34,7 @@ class SVC(KernelClassifier):
     coef0 : float, default=0.0
         For "poly" and "sigmoid".
     shrinking : bool, default=True
-        Taken for the sake of scikit-learn's signature: it has no effect on the answer.
+        Accepted for compatibility with scikit-learn; it has no effect.
     probability : False, default=False
         Scores are not probabilities: True is refused with the advice to use
         ``CalibratedClassifierCV(SVC(), ensemble=False)``.
@@ -195,7 +195,7 @@ class SVC(KernelClassifier):
         return self._fit(X, y, sample_weight)
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has no value that it may have."""
+        """Raise an error if a parameter has an invalid value."""
         super().check_parameters()
         check_cost(self)
         check_flag(self, "fit_intercept")

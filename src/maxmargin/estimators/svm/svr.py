@@ -35,7 +35,7 @@ class SVR(KernelRegressor):
     epsilon : float, default=0.1
         Half the width of the tube in which errors cost nothing, in the units of y, ≥ 0.
     shrinking : bool, default=True
-        Taken for the sake of scikit-learn's signature: it has no effect on the answer.
+        Accepted for compatibility with scikit-learn; it has no effect.
     cache_size : float or None, default=None
         Megabytes for kernel values, > 0; used if memory="auto". None: free memory decides.
     verbose : int or bool, default=False
@@ -156,7 +156,7 @@ class SVR(KernelRegressor):
         return self._fit(X, y, sample_weight)
 
     def check_parameters(self) -> None:
-        """Raise if a parameter has no value that it may have."""
+        """Raise an error if a parameter has an invalid value."""
         super().check_parameters()
         check_cost(self)
         check_number(self, "epsilon", at_least=0)

@@ -5,7 +5,6 @@ SGDClassifier          α·penalty + (1/n) Σ cᵢℓᵢ: C = 1/(nα), and the i
 Crammer–Singer         one weight vector for each class and one loss for each row
 """
 
-import dataclasses
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -18,13 +17,14 @@ from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate, certify, together
 from maxmargin.certificates.multiclass import certify_multiclass
 from maxmargin.inspection.foreign.training import (
-    ENOUGH,
     TrainingData,
+    check_class_planes,
     check_planes,
     class_codes,
 )
 from maxmargin.problems import losses
 from maxmargin.problems.problem import (
+    AnyProblem,
     Intercept,
     LinearProblem,
     MulticlassProblem,
@@ -32,9 +32,10 @@ from maxmargin.problems.problem import (
     Problem,
     Status,
 )
-from maxmargin.solve import run_solver
+from maxmargin.solve import Attempt, Settings, plan, run_solver
 from maxmargin.validation.data import check_targets
 
+_ENOUGH = 1e-6  # relative gap below which a better bound would say nothing more
 _L1_RATIO = {"l2": 0.0, "l1": 1.0}
 
 
@@ -154,22 +155,9 @@ def _certify_crammer_singer(model: Any, data: TrainingData, factors: Floats) -> 
         data.X[kept], codes[kept], len(model.classes_), cost[kept], intercept,
         model.intercept_scaling,
     )  # fmt: skip
-    W, b = _class_planes(model)
-    # Imported here: no other model needs this solver.
-    from maxmargin.solvers.crammer_singer import SequentialDual
-
-    found = _solve(problem, SequentialDual(), data.max_time)
+    W, b = check_class_planes(model)
+    found = _solve(problem, data.max_time)
     return certify_multiclass(problem, W.T, b, found.point.beta)
-
-
-def _class_planes(model: Any) -> tuple[Floats, Floats]:
-    """Return the planes of all classes; for two, scikit-learn keeps only their difference."""
-    K = len(model.classes_)
-    if K > 2:
-        return check_planes(model, K)
-    w, b = check_planes(model, 1)
-    half = np.array([[-0.5], [0.5]])  # the weights of all classes sum to 0
-    return half * w, half[:, 0] * b
 
 
 # -------------------------------------------------------------------------------------- the bound
@@ -187,17 +175,14 @@ def certify_by_bound(
     scores = problem.products(w) + b
     guess = Point(w, b, losses.best_duals(problem.loss, scores))
     certificate = certify(problem, guess, keep_intercept=True)
-    if certificate.holds(ENOUGH):
+    if certificate.holds(_ENOUGH):
         return certificate
-    # Imported here: only models that are not optimal need a solver.
-    from maxmargin.solve import Settings, plan
-
-    found = _solve(problem, plan(problem, Settings(tol=ENOUGH)).solvers[0], max_time)
+    found = _solve(problem, max_time)
     better = certify(problem, replace(guess, beta=found.point.beta), keep_intercept=True)
     if found.run.status is not Status.OPTIMAL:
         missing = certify(problem, found.point).relative_gap
         caveat = f"a better bound, by a relative {missing:.2g} at most, was not found in time"
-        better = dataclasses.replace(better, caveat=caveat)
+        better = replace(better, caveat=caveat)
     return max(certificate, better, key=lambda each: each.dual)
 
 
@@ -214,8 +199,9 @@ def _add_constant(
     return widened, np.append(w, b / constant), 0.0
 
 
-def _solve(problem: Any, solver: Any, max_time: float | None) -> Any:
-    found = run_solver(problem, solver, tol=ENOUGH, max_time=max_time)
+def _solve(problem: AnyProblem, max_time: float | None) -> Attempt:
+    solver = plan(problem, Settings(tol=_ENOUGH)).solvers[0]
+    found = run_solver(problem, solver, tol=_ENOUGH, max_time=max_time)
     if found.run.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return found

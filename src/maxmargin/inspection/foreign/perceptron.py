@@ -7,11 +7,7 @@ import numpy as np
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.geometry.inputs import row_products
-from maxmargin.inspection.foreign.training import (
-    TrainingData,
-    check_planes,
-    class_codes,
-)
+from maxmargin.inspection.foreign.training import TrainingData, check_class_planes, class_codes
 from maxmargin.separability import Separation, separate
 
 
@@ -56,10 +52,7 @@ def describe_perceptron(model: Any, data: TrainingData) -> PerceptronFacts:
 
 def _leads(model: Any, X: Any, codes: Ints) -> Floats:
     """Return the signed distance of each row to the nearest plane between its class and another."""
-    K = len(model.classes_)
-    W, b = check_planes(model, 1 if K == 2 else K)
-    if K == 2:
-        W, b = np.vstack([-0.5 * W, 0.5 * W]), np.concatenate([-0.5 * b, 0.5 * b])
+    W, b = check_class_planes(model)
     scores = row_products(X, W.T) + b
     mine = np.arange(len(codes))
     leads = scores[mine, codes][:, np.newaxis] - scores

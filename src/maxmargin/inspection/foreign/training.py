@@ -4,12 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from maxmargin._typing import Floats, Ints
+from maxmargin.inspection.model_view import to_dense
 from maxmargin.validation.data import check_labels
-
-ENOUGH = 1e-6  # relative gap below which a better bound would say nothing more
 
 
 @dataclass(frozen=True)
@@ -53,6 +51,11 @@ def check_planes(model: Any, count: int) -> tuple[Floats, Floats]:
     return W, np.broadcast_to(b, (count,))
 
 
-def to_dense(values: Any) -> Floats:
-    """Return coefficients as an array; those of sparse rows may be sparse."""
-    return np.asarray(values.toarray() if sp.issparse(values) else values, dtype=np.float64)
+def check_class_planes(model: Any) -> tuple[Floats, Floats]:
+    """Return one plane for each class; for two classes, models keep only their difference."""
+    K = len(model.classes_)
+    if K > 2:
+        return check_planes(model, K)
+    w, b = check_planes(model, 1)
+    half = np.array([[-0.5], [0.5]])  # the weights of all classes sum to 0
+    return half * w, half[:, 0] * b

@@ -16,101 +16,26 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Flags, Floats, Ints
-from maxmargin.model_selection.criteria.machines import SolvedProblem, solved_problem
+from maxmargin.model_selection.criteria.solved_problem import (
+    ErrorCount,
+    SolvedProblem,
+    solved_problem,
+)
 from maxmargin.problems import losses
 from maxmargin.problems.duality import within_groups
 
-# ------------------------------------------------------------------- criteria intercepts
-#
-# Which rows stay right when left out, whichever of several best intercepts a fit may take.
-#
-# With the hinge and a free intercept, the solution without a row may have no dual strictly between
-# its bounds; then a whole interval of intercepts is optimal. What is certain all the same: the
-# weights without row t are within r of those with it, r² = 2(P − D), by any primal point P and any
-# feasible dual point D of the problem without it. So every difference w·(φ(xⱼ) − φ(x)) is known
-# up to r‖φ(xⱼ) − φ(x)‖, and the score c of the left-out row minimises
-#
-#     Σ Cⱼ max(0, 1 − yⱼ(c + w·(φ(xⱼ) − φ(x)))),
-#
-# whose slope at 0 is a sum over the rows that are on the wrong side of their kink.
-
-
-MOST_ROWS = 3000  # whose matrix of kernel values is looked at as a whole
+MOST_ROWS = 3000  # whose matrix of kernel values is computed as a whole
+_BLOCK = 512  # rows of kernel values that are computed together
 _ROUNDING = 1e-9  # of all costs: sums that differ by less may be equal
-
-
-def surely_right(machine: SolvedProblem, rows: Ints) -> Flags:
-    """Return which of these rows every solution without them is proved to classify rightly.
-
-    The machine has the hinge loss and a free intercept. Its solution may have any gap.
-    """
-    every = np.arange(len(machine))
-    K = machine.values(every, every)
-    beta = np.asarray(machine.point.beta, dtype=np.float64)
-    beta, _ = within_groups(machine.loss, beta, np.zeros(len(every), np.int64), np.zeros(1))
-    slopes = machine.signs - K @ beta
-    dual = losses.dual_value(machine.loss, beta) - 0.5 * float(beta @ (machine.signs - slopes))
-    primal = machine.certificate.primal - machine.bound * machine.slack
-    diagonal = machine.diagonal
-    found = np.zeros(len(rows), dtype=bool)
-    for at, t in enumerate(rows):
-        away = np.sqrt(np.maximum(diagonal - 2 * K[t] + diagonal[t], 0.0))
-        lost = _lost(machine, beta, slopes, K, away, int(t))
-        radius = np.sqrt(2 * max(float(primal[t]) - dual + lost, 0.0))
-        found[at] = _right(machine, int(t), radius * away)
-    return found
-
-
-def _right(machine: SolvedProblem, t: int, errors: Floats) -> bool:
-    """Return whether the score of row t has its sign, if differences of scores err by so much."""
-    sign, cost = machine.signs[t], machine.bound
-    kinks = machine.signs - (machine.scores - machine.scores[t])
-    others = np.ones(len(machine), dtype=bool)
-    others[t] = False
-    # Of the classes exchanged, the same question is asked about −f.
-    beyond = others & (sign * kinks - errors <= 0)
-    own = float(cost[others & (machine.signs == sign)].sum())
-    return bool(cost[beyond].sum() < own - _ROUNDING * float(cost.sum()))
-
-
-def _lost(
-    machine: SolvedProblem, beta: Floats, slopes: Floats, K: Floats, away: Floats, t: int
-) -> float:
-    """Return how much of the dual objective is lost at most when the dual of row t has to be 0.
-
-    Other duals take it over: one row that can take it all, or the most willing ones in turn.
-    """
-    alpha, sign = abs(float(beta[t])), float(machine.signs[t])
-    if alpha == 0:
-        return 0.0
-    room = np.where(sign > 0, machine.loss.high - beta, beta - machine.loss.low)
-    room[t] = 0.0
-    gains = sign * (slopes - slopes[t])
-    single = np.where(room >= alpha, alpha * gains - 0.5 * (alpha * away) ** 2, -np.inf)
-    best = float(single.max())
-    order = np.argsort(-gains, kind="stable")
-    order = order[room[order] > 0]
-    taken = np.diff(np.minimum(np.cumsum(room[order]), alpha), prepend=0.0)
-    used = taken > 0
-    if taken.sum() < alpha * (1 - 1e-12):
-        return -best
-    who, amount = np.append(order[used], t), np.append(taken[used], -alpha)
-    curve = 0.5 * float(amount @ K[np.ix_(who, who)] @ amount)
-    return -max(best, float(taken[used] @ gains[order[used]]) - curve)
-
-
-# ------------------------------------------------------------------- the criteria
-
-
 _RIDGE = 1e-12  # of the largest K(x, x): keeps the matrix of dependent rows invertible
-STABLE = (
-    "every leave-one-out solution has a row with 0 < α < C, which settles its intercept; with "
+_STABLE = (
+    "every leave-one-out solution has a row with 0 < α < C, which determines its intercept; with "
     "unequal weights, so has every solution on the way to it"
 )
 
 
 @dataclass(frozen=True, eq=False)
-class XiAlphaBound:
+class XiAlphaBound(ErrorCount):
     """An upper bound on the errors that leaving out each row in turn would show.
 
     Attributes
@@ -132,18 +57,10 @@ class XiAlphaBound:
         What the bound rests on; empty if it rests on nothing.
     """
 
-    errors: int
-    rows: Ints
     unsettled: Ints
-    n_rows: int
     squared_radius: float
     allowance: float
     assumes: str = ""
-
-    @property
-    def rate(self) -> float:
-        """Errors divided by rows."""
-        return self.errors / self.n_rows
 
     def __repr__(self) -> str:
         rest = f", if {self.assumes}" if self.assumes else ""
@@ -154,7 +71,7 @@ class XiAlphaBound:
 
 
 @dataclass(frozen=True, eq=False)
-class SpanEstimate:
+class SpanEstimate(ErrorCount):
     """An estimate of the errors that leaving out each row in turn would show; not a bound.
 
     Attributes
@@ -171,16 +88,8 @@ class SpanEstimate:
         S² of the support vectors, 0 for other rows.
     """
 
-    errors: int
-    rows: Ints
-    n_rows: int
     margins: Floats
     squared_spans: Floats
-
-    @property
-    def rate(self) -> float:
-        """Errors divided by rows."""
-        return self.errors / self.n_rows
 
     def __repr__(self) -> str:
         return (
@@ -199,9 +108,9 @@ def xi_alpha_bound(model: Any, X: Any, y: Any, sample_weight: Any = None) -> XiA
     violation of an optimality condition are added too: fit with a small ``tol`` to make this small.
 
     With the hinge and a free intercept the formula holds only if the solution without the row has
-    some 0 < α < C, which settles its intercept. Where this is not proved the row counts too. (Of
-    more than 3000 rows it is not looked at: ``assumes`` then says what the bound rests on.) All
-    else has no assumptions. The only row of a class counts as an error. The kernel is the fitted
+    some 0 < α < C, which determines its intercept. Where this is not proved, the row counts too.
+    (For more than 3000 rows this is not checked: ``assumes`` then says what the bound rests on.)
+    Nothing else is assumed. The only row of a class counts as an error. The kernel is the fitted
     ``kernel_``, also for gamma="scale".
 
     Parameters
@@ -236,12 +145,12 @@ def xi_alpha_bound(model: Any, X: Any, y: Any, sample_weight: Any = None) -> XiA
     if machine.free and machine.loss_name == "hinge":
         if len(machine) <= MOST_ROWS:
             cleared = np.flatnonzero(~risky)
-            doubtful = cleared[~surely_right(machine, cleared)]
+            doubtful = cleared[~_surely_right(machine, cleared)]
             unsettled = machine.rows[doubtful]
             rows = np.sort(np.concatenate([rows, unsettled]))
         else:
-            assumes = STABLE
-    return XiAlphaBound(len(rows), rows, unsettled, len(machine), radius2, allowance, assumes)
+            assumes = _STABLE
+    return XiAlphaBound(len(rows), rows, len(machine), unsettled, radius2, allowance, assumes)
 
 
 def span_estimate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> SpanEstimate:
@@ -287,7 +196,9 @@ def _distance(machine: SolvedProblem) -> tuple[float, float]:
     largest = float(machine.diagonal.max())
     if not machine.free:
         return 1.0, max(largest, 0.0)
-    smallest = min(float(block.min()) for block in machine.blocks())
+    every = np.arange(len(machine))
+    starts = range(0, len(machine), _BLOCK)
+    smallest = min(float(machine.block(every[k : k + _BLOCK], every).min()) for k in starts)
     return 2.0, max(largest - smallest, 0.0)
 
 
@@ -329,7 +240,7 @@ def _squared_spans(machine: SolvedProblem) -> Floats:
     if len(fixed) and len(moving) < border:
         spans[fixed] = _farthest(machine, fixed)
     elif len(fixed):
-        sides = np.hstack([machine.values(fixed, moving), np.ones((len(fixed), border))])
+        sides = np.hstack([machine.block(fixed, moving), np.ones((len(fixed), border))])
         inner = np.einsum("ij,jk,ik->i", sides, inverse, sides)
         spans[fixed] = machine.diagonal[fixed] + machine.loss.quadratic[fixed] - inner
     return np.maximum(spans, 0.0)
@@ -341,7 +252,7 @@ def _inverse(machine: SolvedProblem, moving: Ints, border: int) -> Floats:
     if size < border:
         return np.zeros((0, 0))
     matrix = np.zeros((size + border, size + border))
-    matrix[:size, :size] = machine.values(moving, moving)
+    matrix[:size, :size] = machine.block(moving, moving)
     ridge = _RIDGE * max(float(np.abs(machine.diagonal).max()), np.finfo(float).tiny)
     matrix[np.arange(size), np.arange(size)] += machine.loss.quadratic[moving] + ridge
     matrix[size:, :size] = matrix[:size, size:] = 1.0
@@ -350,6 +261,79 @@ def _inverse(machine: SolvedProblem, moving: Ints, border: int) -> Floats:
 
 def _farthest(machine: SolvedProblem, rows: Ints) -> Floats:
     support = np.flatnonzero(machine.alpha > 0)
-    products = machine.values(rows, support)
+    products = machine.block(rows, support)
     squares = machine.diagonal[rows][:, np.newaxis] - 2 * products + machine.diagonal[support]
     return np.asarray(squares.max(axis=1) + machine.loss.quadratic[rows])
+
+
+# ------------------------------------------------------------------- intercepts that are not unique
+#
+# With the hinge and a free intercept, the solution without a row may have no dual strictly between
+# its bounds; then a whole interval of intercepts is optimal. What is certain all the same: the
+# weights without row t are within r of those with it, r² = 2(P − D), by any primal point P and any
+# feasible dual point D of the problem without it. So every difference w·(φ(xⱼ) − φ(x)) is known
+# up to r‖φ(xⱼ) − φ(x)‖, and the score c of the left-out row minimises
+#
+#     Σ Cⱼ max(0, 1 − yⱼ(c + w·(φ(xⱼ) − φ(x)))),
+#
+# whose slope at 0 is a sum over the rows that are on the wrong side of their kink.
+
+
+def _surely_right(machine: SolvedProblem, rows: Ints) -> Flags:
+    """Return which of these rows every solution without them is proved to classify rightly.
+
+    The machine has the hinge loss and a free intercept. Its solution may have any gap.
+    """
+    every = np.arange(len(machine))
+    K = machine.block(every, every)
+    beta = np.asarray(machine.point.beta, dtype=np.float64)
+    beta, _ = within_groups(machine.loss, beta, np.zeros(len(every), np.int64), np.zeros(1))
+    slopes = machine.signs - K @ beta
+    dual = losses.dual_value(machine.loss, beta) - 0.5 * float(beta @ (machine.signs - slopes))
+    primal = machine.certificate.primal - machine.bound * machine.slack
+    diagonal = machine.diagonal
+    found = np.zeros(len(rows), dtype=bool)
+    for at, t in enumerate(rows):
+        away = np.sqrt(np.maximum(diagonal - 2 * K[t] + diagonal[t], 0.0))
+        lost = _bound_loss(machine, beta, slopes, K, away, int(t))
+        radius = np.sqrt(2 * max(float(primal[t]) - dual + lost, 0.0))
+        found[at] = _is_right(machine, int(t), radius * away)
+    return found
+
+
+def _is_right(machine: SolvedProblem, t: int, errors: Floats) -> bool:
+    """Return whether the score of row t has its sign, given the errors of score differences."""
+    sign, cost = machine.signs[t], machine.bound
+    kinks = machine.signs - (machine.scores - machine.scores[t])
+    others = np.ones(len(machine), dtype=bool)
+    others[t] = False
+    # Of the classes exchanged, the same question is asked about −f.
+    beyond = others & (sign * kinks - errors <= 0)
+    own = float(cost[others & (machine.signs == sign)].sum())
+    return bool(cost[beyond].sum() < own - _ROUNDING * float(cost.sum()))
+
+
+def _bound_loss(
+    machine: SolvedProblem, beta: Floats, slopes: Floats, K: Floats, away: Floats, t: int
+) -> float:
+    """Return how much of the dual objective is lost at most when the dual of row t has to be 0.
+
+    Other duals take it over: one row that can take it all, or the most willing ones in turn.
+    """
+    alpha, sign = abs(float(beta[t])), float(machine.signs[t])
+    if alpha == 0:
+        return 0.0
+    capacity = np.where(sign > 0, machine.loss.high - beta, beta - machine.loss.low)
+    capacity[t] = 0.0
+    gains = sign * (slopes - slopes[t])
+    single = np.where(capacity >= alpha, alpha * gains - 0.5 * (alpha * away) ** 2, -np.inf)
+    best = float(single.max())
+    order = np.argsort(-gains, kind="stable")
+    order = order[capacity[order] > 0]
+    taken = np.diff(np.minimum(np.cumsum(capacity[order]), alpha), prepend=0.0)
+    used = taken > 0
+    if taken.sum() < alpha * (1 - 1e-12):
+        return -best
+    who, amount = np.append(order[used], t), np.append(taken[used], -alpha)
+    curve = 0.5 * float(amount @ K[np.ix_(who, who)] @ amount)
+    return -max(best, float(taken[used] @ gains[order[used]]) - curve)

@@ -13,21 +13,22 @@ from maxmargin.estimators import HardMarginSVC
 from maxmargin.estimators.machine import solver_settings
 from maxmargin.estimators.reductions import best_classes, combined_scores
 from maxmargin.kernels import Linear
-from maxmargin.model_selection.criteria.machines import (
+from maxmargin.model_selection.criteria.solved_problem import (
+    ErrorCount,
     SolvedProblem,
     refuse_others,
     solved_problems,
 )
 from maxmargin.problems.duality import within_groups
 from maxmargin.problems.problem import Point, Status
-from maxmargin.progress import Bar, progress
+from maxmargin.progress import progress
 from maxmargin.solve import Budget, Settings, solve
 from maxmargin.validation.data import class_indices
 
 
 @dataclass(frozen=True, eq=False)
-class LeaveOneOut:
-    """What the models fitted without each row say of that row.
+class LeaveOneOut(ErrorCount):
+    """What the models fitted without each row say about that row.
 
     Attributes
     ----------
@@ -40,7 +41,7 @@ class LeaveOneOut:
     kept : ndarray of shape (n_rows,)
         Which they are.
     predictions : ndarray of shape (n_rows,)
-        The class of each by the model without it; of the only row of its class, any other.
+        The class of each by the model without it; for the only row of a class, another class.
     scores : ndarray of shape (n_rows, n_planes)
         The score of each by each plane of the model without it; NaN for the only row of a class.
     refits : int
@@ -49,19 +50,11 @@ class LeaveOneOut:
         How many of these did not reach ``tol`` (or have no certificate: an indefinite kernel).
     """
 
-    errors: int
-    rows: Ints
-    n_rows: int
     kept: Ints
     predictions: npt.NDArray[Any]
     scores: Floats
     refits: int
     uncertified: int
-
-    @property
-    def rate(self) -> float:
-        """Errors divided by rows."""
-        return self.errors / self.n_rows
 
     def __repr__(self) -> str:
         doubt = f", {self.uncertified} of them not certified" if self.uncertified else ""
@@ -72,13 +65,13 @@ class LeaveOneOut:
 
 
 def leave_one_out(model: Any, X: Any, y: Any, sample_weight: Any = None) -> LeaveOneOut:
-    """Leave out each row in turn, fit the rest, and see whether the row is classified.
+    """Leave out each row in turn, fit the rest, and see whether the row is classified correctly.
 
-    A row without a dual variable needs no refit: its removal leaves solution and bound what they
-    are. The others are refitted to ``tol`` from the solution with them, on the same kernel values.
-    What the rows settle stays as all of them settled it: the kernel is the fitted ``kernel_``, also
-    for gamma="scale", and factors of class_weight="balanced" are those of all rows. The cost is a
-    warm fit for each support vector (of each pair of classes): for small data.
+    A row without a dual variable needs no refit: without it, solution and bound stay the same. For
+    the others the rest is fitted to ``tol``, starting from the solution with the row, on the same
+    kernel values. What depends on all rows stays as it is: the kernel is the fitted ``kernel_``,
+    also for gamma="scale", and the factors of class_weight="balanced" are those of all rows. The
+    cost is a warm fit for each support vector (of each pair of classes): for small data.
 
     Parameters
     ----------
@@ -102,37 +95,44 @@ def leave_one_out(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Leav
     True
     """
     refuse_others(model)
+    certified = []
     with progress("Leaving out", unit="refit") as bar:
-        return _left_out(model, X, y, sample_weight, bar)
-
-
-def _left_out(model: Any, X: Any, y: Any, sample_weight: Any, bar: Bar) -> LeaveOneOut:
-    if not model.__sklearn_is_fitted__():
-        model = clone(model).fit(X, y, sample_weight)
-    found = solved_problems(model, X, y, sample_weight)
-    everyone = [np.flatnonzero((machine.alpha > 0) & ~machine.alone) for machine in found]
-    bar.update(total=sum(map(len, everyone)))
-    kept = np.unique(np.concatenate([machine.rows for machine in found]))
-    pairs = _pairs(model, found, np.asarray(y))
-    scores = _plane_scores(model, X, pairs)[kept]
-    refits = uncertified = 0
-    for k, (machine, changed) in enumerate(zip(found, everyone, strict=True)):
-        place = np.searchsorted(kept, machine.rows[changed])
-        refitted = []
-        for t in changed.tolist():
-            refitted.append(_refitted(model, machine, t))
-            bar.advance()
-        scores[place, k] = [score for score, _ in refitted]
-        refits += len(changed)
-        uncertified += sum(not certified for _, certified in refitted)
-    predictions = _predictions(model, np.asarray(y)[kept], scores, pairs)
-    wrong = predictions != np.asarray(y)[kept]
+        if not model.__sklearn_is_fitted__():
+            model = clone(model).fit(X, y, sample_weight)
+        found, y = solved_problems(model, X, y, sample_weight), np.asarray(y)
+        kept = np.unique(np.concatenate([machine.rows for machine in found]))
+        pairs = [_read_pair(model, machine, y) for machine in found]
+        scores = _score_planes(model, X, pairs)[kept]
+        changed = [np.flatnonzero((machine.alpha > 0) & ~machine.alone) for machine in found]
+        bar.update(total=sum(map(len, changed)))
+        for k, machine in enumerate(found):
+            for t in changed[k].tolist():
+                row = np.searchsorted(kept, machine.rows[t])
+                scores[row, k], held = _refit_without(model, machine, t)
+                certified.append(held)
+                bar.advance()
+    predictions = _predict(model, y[kept], scores, pairs)
+    wrong = predictions != y[kept]
     return LeaveOneOut(
-        int(wrong.sum()), kept[wrong], len(kept), kept, predictions, scores, refits, uncertified
+        int(wrong.sum()),
+        kept[wrong],
+        len(kept),
+        kept,
+        predictions,
+        scores,
+        len(certified),
+        certified.count(False),
     )
 
 
-def _plane_scores(model: Any, X: Any, pairs: list[tuple[int, int]]) -> Floats:
+def _read_pair(model: Any, machine: SolvedProblem, y: Any) -> tuple[int, int]:
+    """Return the classes that a plane lies between; −1 stands for all others."""
+    own, positive = class_indices(model.classes_, y[machine.rows]), machine.signs > 0
+    rest = getattr(model, "multi_class", "") == "ovr"
+    return int(own[positive][0]), -1 if rest else int(own[~positive][0])
+
+
+def _score_planes(model: Any, X: Any, pairs: list[tuple[int, int]]) -> Floats:
     """Return the scores of all rows by each of the planes that were solved for."""
     scores = np.array(model.pairwise_scores(X))
     if scores.shape[1] == len(pairs):
@@ -141,17 +141,7 @@ def _plane_scores(model: Any, X: Any, pairs: list[tuple[int, int]]) -> Floats:
     return scores[:, [every.index(pair) for pair in pairs]]
 
 
-def _pairs(model: Any, found: list[SolvedProblem], y: Any) -> list[tuple[int, int]]:
-    """Return between which classes each plane lies; −1 stands for all others."""
-    labels, rest = class_indices(model.classes_, y), getattr(model, "multi_class", "") == "ovr"
-    pairs = []
-    for machine in found:
-        own, positive = labels[machine.rows], machine.signs > 0
-        pairs.append((int(own[positive][0]), -1 if rest else int(own[~positive][0])))
-    return pairs
-
-
-def _refitted(model: Any, machine: SolvedProblem, t: int) -> tuple[float, bool]:
+def _refit_without(model: Any, machine: SolvedProblem, t: int) -> tuple[float, bool]:
     """Return the score of a row by the machine without it, and whether that is certified."""
     if isinstance(model, HardMarginSVC):
         return _hard_score(model, machine, t)
@@ -167,9 +157,9 @@ def _hard_score(fitted: HardMarginSVC, machine: SolvedProblem, t: int) -> tuple[
         model.set_params(kernel="linear").fit(X[rest], machine.signs[rest])
         score = model.decision_function(X[[t]])[0]
     else:
-        K = machine.values(rest, rest)
+        K = machine.block(rest, rest)
         model.set_params(kernel="precomputed").fit(K, machine.signs[rest])
-        score = model.decision_function(machine.values(np.array([t]), rest))[0]
+        score = model.decision_function(machine.block(np.array([t]), rest))[0]
     return float(score), model.status_ is Status.OPTIMAL
 
 
@@ -186,18 +176,15 @@ def _soft_score(machine: SolvedProblem, t: int, settings: Settings) -> tuple[flo
     return float(score[0]) + found.certificate.intercept, found.status is Status.OPTIMAL
 
 
-def _predictions(
-    model: Any, answers: Any, scores: Floats, pairs: list[tuple[int, int]]
-) -> npt.NDArray[Any]:
-    """Return what scores say of the rows; forget those of rows that are alone in their class."""
+def _predict(model: Any, y: Any, scores: Floats, pairs: list[tuple[int, int]]) -> npt.NDArray[Any]:
+    """Return the predictions by scores; those of a row alone in its class become NaN."""
     classes = model.classes_
-    if len(classes) == 2:
-        predictions = best_classes(scores[:, 0], classes)
-    else:
-        predictions = best_classes(combined_scores(scores, pairs, len(classes)), classes)
-    present, inverse, count = np.unique(answers, return_inverse=True, return_counts=True)
+    two = len(classes) == 2
+    votes = scores[:, 0] if two else combined_scores(scores, pairs, len(classes))
+    predictions = best_classes(votes, classes)
+    present, inverse, count = np.unique(y, return_inverse=True, return_counts=True)
     alone = count[inverse] == 1
-    for i in np.flatnonzero(alone & (predictions == answers)):
-        predictions[i] = present[present != answers[i]][0]
+    for i in np.flatnonzero(alone & (predictions == y)):
+        predictions[i] = present[present != y[i]][0]
     scores[alone] = np.nan
     return predictions

@@ -14,7 +14,7 @@ import numpy as np
 
 from maxmargin.certificates import certify
 from maxmargin.loops.records import Loss
-from maxmargin.model_selection.criteria.machines import SolvedProblem, solved_problem
+from maxmargin.model_selection.criteria.solved_problem import SolvedProblem, solved_problem
 from maxmargin.problems.problem import Problem
 from maxmargin.solve import run_solver
 from maxmargin.solvers.decomposition import Decomposition

@@ -14,26 +14,25 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import clock
-from maxmargin._typing import Floats
-from maxmargin.errors import NotSeparableError
+from maxmargin._typing import Flags, Floats
 from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
+from maxmargin.estimators.formulations import Training
 from maxmargin.kernels import Linear
-from maxmargin.model_selection.path.follow import Step, Walker
+from maxmargin.model_selection.path.follow import Step, solve_at
 from maxmargin.problems.problem import Intercept, Status
-from maxmargin.validation.data import check_weights
+from maxmargin.solve import Budget, Settings
 
 _AT_BOUND = 1e-6  # of its bound
 _TRIES = 8
-_MOST_ROWS = 2000  # of a kernel machine, for which the hard margin is looked for: it is n³ work
+_MOST_ROWS = 2000  # of a kernel machine, for which the hard margin is searched for: it is n³ work
 _SECONDS = 3.0  # for that search, unless there is a max_time
 _ROUNDING = 1e-13  # of scores
 ALWAYS = "α/C is constant for every C"
-_UNASKED = "these Cs do not show it: ends=True looks for it"
+_UNASKED = "these Cs do not show it: ends=True searches for it"
 
 
 class End(NamedTuple):
@@ -43,14 +42,6 @@ class End(NamedTuple):
     reason: str
 
 
-class PathData(NamedTuple):
-    """What an estimator is fitted to."""
-
-    X: Any
-    y: Any
-    sample_weight: Any
-
-
 class Hinge(NamedTuple):
     """A binary problem with hinge loss: labels, weights, and whether its intercept is free."""
 
@@ -58,9 +49,22 @@ class Hinge(NamedTuple):
     weight: Floats
     free: bool
 
+    @property
+    def lighter(self) -> Flags:
+        """The rows of the class with the smaller weight; all rows without a free intercept."""
+        if not self.free:
+            return np.ones(len(self.signs), dtype=bool)
+        return np.asarray(self.signs != np.sign(self.signs @ self.weight))
 
-def hinge_of(problem: Any, C: float) -> Hinge | None:
-    """Return a problem as one with hinge loss and ½‖w‖², or None if it is another."""
+    @property
+    def even(self) -> bool:
+        """Whether all duals may be at their bounds: both classes have the same weight."""
+        excess = abs(float(self.signs @ self.weight))
+        return not self.free or excess <= 1e-12 * float(self.weight.sum())
+
+
+def read_hinge(problem: Any, C: float = 1.0) -> Hinge | None:
+    """Return a problem stated at C as one with hinge loss and ½‖w‖²; None if it is another."""
     if not problem.is_hinge:
         return None
     loss = problem.loss
@@ -68,24 +72,29 @@ def hinge_of(problem: Any, C: float) -> Hinge | None:
     return Hinge(loss.target, bound / C, problem.intercept is Intercept.FREE)
 
 
-def small_end(walker: Walker) -> End:
-    """Return the C below which α/C is constant."""
-    hinges = [hinge_of(problem, walker.C) for problem in walker.problems]
-    found = [None if h is None else _small(walker, k, h) for k, h in enumerate(hinges)]
+def find_small_end(
+    problems: list[Any], settings: Settings, budget: Budget, max_time: float | None
+) -> End:
+    """Find the C below which α/C is constant."""
+    hinges = [read_hinge(problem) for problem in problems]
+    try:
+        with clock.limited(max_time):
+            found = [
+                hinge and _search_small(problem, hinge, settings, budget)
+                for problem, hinge in zip(problems, hinges, strict=True)
+            ]
+    except clock.OutOfTimeError:
+        return End(None, "max_time ran out before it was found")
     return _smallest(hinges, found, "no C was found at which they are")
 
 
-def seen_small(steps: list[Step], C: float) -> End:
-    """Return the same from steps at a C that is at most that, without any more work."""
-    hinges = [hinge_of(step.problem, C) for step in steps]
-    found = []
-    for hinge, step in zip(hinges, steps, strict=True):
-        if hinge is None:
-            break
-        y, c, free = hinge
-        lighter = y != np.sign(y @ c) if free else np.ones(len(y), dtype=bool)
-        seen = _at_bound(step, lighter)
-        found.append(_reach(step, hinge, lighter, C) if seen else None)
+def read_small_end(steps: list[Step]) -> End:
+    """Read the same from steps at a C that is at most that, without any more work."""
+    hinges = [read_hinge(step.problem, step.C) for step in steps]
+    found = [
+        _reach(step, hinge) if hinge is not None and _at_bound(step, hinge.lighter) else None
+        for hinge, step in zip(hinges, steps, strict=True)
+    ]
     return _smallest(hinges, found, _UNASKED)
 
 
@@ -102,12 +111,10 @@ def _smallest(hinges: list[Hinge | None], found: list[float | None], otherwise: 
     return End(min(known), f"below it every dual {whose}is at its bound, and α = C·constant")
 
 
-def _small(walker: Walker, k: int, hinge: Hinge) -> float | None:
-    problem, (y, c, free) = walker.problems[k], hinge
-    excess = float(y @ c)
-    if not free or _even(hinge):
+def _search_small(problem: Any, hinge: Hinge, settings: Settings, budget: Budget) -> float | None:
+    (y, c, _), lighter = hinge, hinge.lighter
+    if hinge.even:
         return _full_reach(_products(problem, c * y), hinge)
-    lighter = y != np.sign(excess)
     u = np.where(lighter, c, c * c[lighter].sum() / c[~lighter].sum())
     s = _products(problem, u * y)
     C = _over(1.0, float((y * (s - s[~lighter].mean()))[lighter].max()), s)
@@ -116,19 +123,15 @@ def _small(walker: Walker, k: int, hinge: Hinge) -> float | None:
         C = C if np.isfinite(C) else 1.0
     for _ in range(_TRIES):
         clock.check()
-        step = walker.again(k, C)
+        step = solve_at(problem, C, settings, budget)
         if not _at_bound(step, lighter):
             C *= 0.2
             continue
-        reach = _reach(step, hinge, lighter, C)
+        reach = _reach(step, hinge)
         if not np.isfinite(reach) or reach < 5 * C:
             return reach
         C = 0.8 * reach  # nearer to the end α is known more precisely
     return None
-
-
-def _even(hinge: Hinge) -> bool:
-    return abs(float(hinge.signs @ hinge.weight)) <= 1e-12 * float(hinge.weight.sum())
 
 
 def _full_reach(s: Floats, hinge: Hinge) -> float:
@@ -145,16 +148,16 @@ def _over(numerator: float, value: float, scores: Floats) -> float:
     return float(numerator / value) if value > rounding else np.inf
 
 
-def _at_bound(step: Step, rows: npt.NDArray[np.bool_]) -> bool:
+def _at_bound(step: Step, rows: Flags) -> bool:
     terms = step.problem.loss
     bound = np.maximum(-terms.low, terms.high)
     return bool((np.abs(step.result.point.beta) >= (1 - _AT_BOUND) * bound)[rows].all())
 
 
-def _reach(step: Step, hinge: Hinge, lighter: npt.NDArray[np.bool_], C: float) -> float:
+def _reach(step: Step, hinge: Hinge) -> float:
     """Return up to what C a solution in which all of the lighter class is at its bound goes."""
-    y, c, free = hinge
-    if not free or _even(hinge):
+    (y, c, free), lighter, C = hinge, hinge.lighter, step.C
+    if hinge.even:
         # A free intercept does not matter here; one that is penalised belongs to the weights.
         own = 0.0 if free else step.result.certificate.intercept
         return _full_reach((step.scores + own) / C, hinge)
@@ -177,10 +180,10 @@ def _products(problem: Any, beta: Floats) -> Floats:
 # ------------------------------------------------------------------- the hard end
 
 
-def seen_hard(steps: list[list[Step]], Cs: Floats, tol: float) -> End:
-    """Return where the steps (problems, Cs) show that no row is inside any margin, if they do."""
-    for j, C in enumerate(Cs.tolist()):
-        largest = [_without_slack(problem[j], C, tol) for problem in steps]
+def read_hard_end(steps: list[list[Step]], tol: float) -> End:
+    """Read where the steps (problems, Cs) show that no row is inside any margin, if they do."""
+    for at_C in zip(*steps, strict=True):
+        largest = [_without_slack(step, tol) for step in at_C]
         if None not in largest:
             return End(
                 max(value for value in largest if value is not None),
@@ -189,21 +192,19 @@ def seen_hard(steps: list[list[Step]], Cs: Floats, tol: float) -> End:
     return End(None, _UNASKED)
 
 
-def _without_slack(step: Step, C: float, tol: float) -> float | None:
+def _without_slack(step: Step, tol: float) -> float | None:
     """Return the largest α/c of a solution without slack and with no dual at its bound."""
-    hinge = hinge_of(step.problem, C)
+    hinge = read_hinge(step.problem, step.C)
     if hinge is None:
         return None
     largest = float((np.abs(step.result.point.beta) / hinge.weight).max())
     f = step.scores + step.result.certificate.intercept
     slack = float(np.maximum(0.0, 1 - hinge.signs * f).max())
-    return None if largest >= (1 - _AT_BOUND) * C or slack > np.sqrt(tol) else largest
+    return None if largest >= (1 - _AT_BOUND) * step.C or slack > np.sqrt(tol) else largest
 
 
-def hard_end(
-    estimator: Any, classes: Any, problem: Any, data: PathData, max_time: float | None
-) -> End:
-    """Return the C from which on soft is hard, from the hard margin itself."""
+def find_hard_end(estimator: Any, problem: Any, training: Training, max_time: float | None) -> End:
+    """Find the C from which on the soft margin is the hard one, from the hard margin itself."""
     if not isinstance(estimator, LinearSVC | SVC):
         return End(None, "a regression has no hard margin")
     linear = isinstance(estimator, LinearSVC)
@@ -211,40 +212,29 @@ def hard_end(
         return End(None, f"loss={estimator.loss!r} with penalty={estimator.penalty!r} is hard in "
                    "the limit only")  # fmt: skip
     if linear and estimator.multi_class == "crammer_singer":
-        return End(None, "not looked for with multi_class='crammer_singer'")
-    n_rows = data.X.shape[0] if hasattr(data.X, "shape") else len(data.X)
-    kernel: Any = "linear" if linear else problem.features.kernel
-    if not linear and type(kernel) is not Linear and n_rows > _MOST_ROWS:
-        return End(None, f"not looked for with {n_rows} rows: HardMarginSVC(kernel=…) would tell")
+        return End(None, "not searched for with multi_class='crammer_singer'")
+    X, n, kernel = training.X, len(training), problem.features.kernel
+    if not linear and type(kernel) is not Linear and n > _MOST_ROWS:
+        return End(None, f"not searched for with {n} rows: fit HardMarginSVC(kernel=…)")
     intercept = getattr(estimator, "intercept", "free") if estimator.fit_intercept else "none"
-    X = data.X
     if intercept == "penalized":
-        column = np.full((n_rows, 1), float(estimator.intercept_scaling))
+        column = np.full((n, 1), float(estimator.intercept_scaling))
         X = sp.hstack([X, column], format="csr") if sp.issparse(X) else np.hstack([X, column])
     hard = HardMarginSVC(
-        kernel=kernel,
+        kernel="linear" if linear else kernel,
         intercept="free" if intercept == "free" else "none",
         multi_class=estimator.multi_class if linear else "ovo",
         max_time=_SECONDS if max_time is None else max(max_time, 0.001),
     )
-    weight = check_weights(data.sample_weight, estimator.class_weight, classes, np.ravel(data.y))
-    return _hard(hard, X, data.y, weight)
-
-
-def _hard(hard: HardMarginSVC, X: Any, y: Any, weight: Floats) -> End:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the reason says it
-            hard.fit(X, y, sample_weight=weight)
-    except NotSeparableError as overlap:
-        return End(None, str(overlap))
-    except ValueError as refused:  # a kernel that is none
+            hard.fit(X, training.y, sample_weight=training.weight)
+    except ValueError as refused:  # the classes overlap, or the kernel is not one
         return End(None, str(refused))
     if hard.status_ is not Status.OPTIMAL:
         return End(None, hard.stop_reason_)
-    alpha = np.atleast_2d(hard.alpha_)
-    used = weight > 0
     return End(
-        float((alpha[:, used] / weight[used]).max()),
+        float((np.atleast_2d(hard.alpha_) / training.weight).max()),
         "from here on every dual of the hard margin is within its bound",
     )

@@ -9,10 +9,14 @@ Zhu (2004), "The entire regularization path for the support vector machine", JML
 Where several rows change at once, or rows depend on each other, the direction d = dα/dC is what
 solves
 
-    min_d  ½dᵀQd    s.t.  d = c inside, d = 0 beyond, d ≥ 0 and d ≤ c for rows just at their bounds,
-                          Σdy = 0
+    min_d  ½dᵀQd    s.t.  d = c inside, d = 0 beyond, Σdy = 0 with a free intercept,
+                          d ≥ 0 for rows just at 0,  d ≤ c for rows just at their bound.
 
-(``exact_directions``). Every breakpoint is checked; a path that cannot be continued says why.
+Its optimality conditions say which of these tight rows stay on the margin: with b′ the multiplier
+of Σdy = 0, and f′ = K(dy) + b′, rows on the margin have y f′ = 0, rows held at 0 have y f′ ≥ 0, and
+rows held at their bound have y f′ ≤ 0. As the equations of dependent rows have many solutions, the
+smallest is taken; f′ is the same for all. Every breakpoint is checked; a path that cannot be
+continued says why.
 """
 
 from dataclasses import dataclass
@@ -25,24 +29,11 @@ import scipy.linalg
 from maxmargin import loops
 from maxmargin._typing import Flags, Floats
 from maxmargin.certificates import certify
-from maxmargin.model_selection.path.ends import Hinge, hinge_of
+from maxmargin.model_selection.path.ends import Hinge, read_hinge
 from maxmargin.model_selection.path.follow import Step
 from maxmargin.problems.problem import Status
 from maxmargin.solve import Result
 from maxmargin.threads import one_blas_thread
-
-# ------------------------------------------------------------------- exact directions
-#
-# Where duals go as C grows: the small problem at each breakpoint of an exact path.
-#
-#     min_d  ½dᵀQd    s.t.  d = c inside, d = 0 beyond, Σdy = 0 with a free intercept,
-#                           d ≥ 0 for rows just at 0,  d ≤ c for rows just at their bound
-#
-# Its optimality conditions say which of the tight rows stay on the margin: with b′ the multiplier
-# of Σdy = 0, and f′ = K(dy) + b′, rows on the margin have y f′ = 0, rows held at 0 have y f′ ≥ 0,
-# rows held at their bound y f′ ≤ 0. As the equations of dependent rows have many solutions, the
-# smallest is taken; f′ is the same for all.
-
 
 Kinds = npt.NDArray[np.int64]
 
@@ -64,11 +55,10 @@ class Tight(NamedTuple):
 
 
 class Direction(NamedTuple):
-    """dα/dC, db/dC, and the kind that each row has from here on."""
+    """dα/dC and db/dC."""
 
     slope: Floats
     b_slope: float
-    kinds: Kinds
 
 
 @dataclass(frozen=True)
@@ -85,7 +75,7 @@ class PathEquations:
         """The size of kernel values."""
         return float(np.abs(self.K.diagonal()).max(initial=0.0)) or 1.0
 
-    def solved(self, on: Flags, scores: Floats, total: float) -> tuple[Floats, float]:
+    def solve(self, on: Flags, scores: Floats, total: float) -> tuple[Floats, float]:
         """Return a and b with K(ay) + b = scores and Σay = total on some rows: the smallest such.
 
         The scores are of rows, not times their labels.
@@ -99,11 +89,11 @@ class PathEquations:
         if self.free:
             system[n, :n] = system[:n, n] = 1.0
             right[n] = total
-        x = _solution(system, right)
+        x = _solve_system(system, right)
         return y * x[:n], float(size * x[n]) if self.free else 0.0
 
 
-def _solution(system: Floats, right: Floats) -> Floats:
+def _solve_system(system: Floats, right: Floats) -> Floats:
     """Return the solution, the smallest one where there are many."""
     factor, order, failed = scipy.linalg.lapack.dgetrf(system)
     pivots = np.abs(factor.diagonal())
@@ -117,57 +107,44 @@ def _solution(system: Floats, right: Floats) -> Floats:
     return np.asarray(x)
 
 
-def direction(
-    m: PathEquations, kinds: Kinds, tight: Tight, *, box: bool = False
-) -> Direction | None:
-    """Return the direction from a breakpoint, or None if none was found.
+def _find_direction(
+    m: PathEquations, kinds: Kinds, tight: Tight, box: bool
+) -> tuple[Direction | None, Kinds]:
+    """Return the direction from a breakpoint, if one was found, and the kinds of rows on it.
 
-    Parameters
-    ----------
-    m : PathEquations
-        The problem.
-    kinds : ndarray
-        The kind of each row; of tight rows a first guess.
-    tight : Tight
-        The rows that may be of two kinds.
-    box : bool
-        At C = 0 tight rows have both limits, 0 ≤ d ≤ c.
+    The kinds of tight rows, which may be of two kinds, are a first guess. With ``box``, as at
+    C = 0, tight rows have both limits, 0 ≤ d ≤ c.
     """
     kinds = kinds.copy()
     either = np.flatnonzero(tight.zero | tight.upper)
     seen: set[bytes] = set()
     for turn in range(_ROUNDS + _SINGLE * max(1, len(either))):
-        slope, b_slope, residual = _slopes(m, kinds, tight)
-        wrong = _wrong(m, kinds, tight, slope, b_slope, box) if residual else either
+        slope, b_slope, solved = _solve_slopes(m, kinds, tight)
+        wrong = _find_wrong(m, kinds, tight, slope, b_slope, box) if solved else either
         if not len(wrong):
-            return Direction(slope, b_slope, kinds) if residual else None
+            return (Direction(slope, b_slope) if solved else None), kinds
         mark = kinds.tobytes()
         single = turn >= _ROUNDS or mark in seen
         if single and mark in seen and turn > _ROUNDS + 4 * len(either) + 4:
-            return None
+            break
         seen.add(mark)
         for i in wrong[-1:] if single else wrong:
-            kinds[i] = _other(int(kinds[i]), bool(tight.upper[i]), float(slope[i]), float(m.c[i]))
-    return None
+            if kinds[i] != ON_MARGIN:
+                kinds[i] = ON_MARGIN
+            else:
+                above = slope[i] > m.c[i] or (slope[i] >= 0 and tight.upper[i])
+                kinds[i] = INSIDE if above else BEYOND
+    return None, kinds
 
 
-def _other(kind: int, upper: bool, slope: float, bound: float) -> int:
-    """Return what a row is to be that cannot be of this kind."""
-    if kind != ON_MARGIN:
-        return ON_MARGIN
-    if slope > bound:
-        return INSIDE
-    return BEYOND if slope < 0 else (INSIDE if upper else BEYOND)
-
-
-def _slopes(m: PathEquations, kinds: Kinds, tight: Tight) -> tuple[Floats, float, bool]:
+def _solve_slopes(m: PathEquations, kinds: Kinds, tight: Tight) -> tuple[Floats, float, bool]:
     """Return d and b′ for these kinds, and whether the equations have a solution."""
     on = kinds == ON_MARGIN
     slope = np.where(kinds == INSIDE, m.c, 0.0)
     pull = m.K @ (m.y * slope)
     total = float(m.y @ slope)
     if on.any():
-        slope[on], b_slope = m.solved(on, -pull[on], -total)
+        slope[on], b_slope = m.solve(on, -pull[on], -total)
         left = (m.K @ (m.y * slope) + b_slope)[on]
         size = m.scale * float(np.abs(slope).sum()) + 1e-300
         good = float(np.abs(left).max()) <= 1e-7 * size
@@ -175,7 +152,7 @@ def _slopes(m: PathEquations, kinds: Kinds, tight: Tight) -> tuple[Floats, float
         return slope, b_slope, good and balanced
     if not m.free:
         return slope, 0.0, True
-    # No row settles b′: any will do that keeps the tight rows where they are.
+    # No row determines b′: any will do that keeps the tight rows where they are.
     held_low = (tight.zero & (kinds == BEYOND)) | (tight.upper & (kinds == INSIDE))
     up = held_low & ((m.y > 0) == (kinds == BEYOND))  # these need f′ ≥ 0
     down = held_low & ~up
@@ -185,7 +162,7 @@ def _slopes(m: PathEquations, kinds: Kinds, tight: Tight) -> tuple[Floats, float
     return slope, b_slope, abs(total) <= 1e-9 * float(m.c.sum())
 
 
-def _wrong(
+def _find_wrong(
     m: PathEquations, kinds: Kinds, tight: Tight, slope: Floats, b_slope: float, box: bool
 ) -> npt.NDArray[np.int64]:
     """Return the tight rows whose kind breaks a condition."""
@@ -213,9 +190,8 @@ _FAR = 100.0  # times the last breakpoint, where the segment without an end is c
 _ROUNDING = "rounding hides which row comes next"
 
 
-@dataclass(frozen=True)
-class Segment:
-    """A stretch on which duals and intercept are linear: α + (C − start)·slope, likewise b."""
+class Segment(NamedTuple):
+    """A range of C in which α and b are linear: α + (C − start)·slope, likewise b."""
 
     start: float
     alpha: Floats
@@ -223,14 +199,8 @@ class Segment:
     b: float
     b_slope: float
 
-    def at(self, C: float) -> tuple[Floats, float]:
-        """Return the duals ≥ 0 and the intercept at a C of this stretch."""
-        step = C - self.start
-        return np.maximum(self.alpha + step * self.slope, 0.0), self.b + step * self.b_slope
 
-
-@dataclass(frozen=True)
-class ExactPath:
+class ExactPath(NamedTuple):
     """The path from C = 0 to ``end``, by its segments; ``reason`` says why it ends there."""
 
     segments: tuple[Segment, ...]
@@ -244,34 +214,25 @@ class ExactPath:
         return np.array([segment.start for segment in self.segments[1:]])
 
     def at(self, C: float) -> tuple[Floats, float]:
-        """Return the duals ≥ 0 and an intercept at C."""
-        if not 0 < C <= self.end:
-            raise ValueError(f"C={C!r} is not on the path, which ends at {self.end:g}: "
-                             f"{self.reason}.")  # fmt: skip
-        k = int(np.searchsorted(self.breakpoints, C, side="right"))
-        return self.segments[k].at(C)
+        """Return the duals ≥ 0 and an intercept at a C on the path."""
+        segment = self.segments[int(np.searchsorted(self.breakpoints, C, side="right"))]
+        step = C - segment.start
+        alpha = np.maximum(segment.alpha + step * segment.slope, 0.0)
+        return alpha, segment.b + step * segment.b_slope
 
 
 def exact_path(K: Floats, signs: Floats, weight: Floats, free: bool, last: float) -> ExactPath:
-    """Return the path of a machine up to C = last.
+    """Return the path of a machine up to C = last, which may be infinite.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Kernel values.
-    signs, weight : ndarray of shape (n,)
-        Labels ±1 and factors of C > 0.
-    free : bool
-        Whether there is an intercept, at no cost.
-    last : float
-        Where to stop; it may be infinite.
+    It is given by its kernel values, labels ±1, factors of C > 0, and whether there is a free
+    intercept.
     """
     with one_blas_thread():  # the systems are small: threads would wait for each other
-        return _Walk(PathEquations(K, signs, weight, free)).walked(last)
+        return _Follower(PathEquations(K, signs, weight, free)).follow(last)
 
 
-class _Walk:
-    """Where the walk stands: C, duals, intercept, and the kind of each row."""
+class _Follower:
+    """How far the path was followed: C, duals, intercept, and the kind of each row."""
 
     def __init__(self, machine: PathEquations) -> None:
         self.m = machine
@@ -281,50 +242,50 @@ class _Walk:
         self.hit = np.zeros(n, dtype=bool)  # which rows a segment ends for
         self.segments: list[Segment] = []
 
-    def walked(self, last: float) -> ExactPath:
-        """Return the path."""
-        moving = self._begin()
+    def follow(self, last: float) -> ExactPath:
+        """Return the path up to C = last."""
+        direction = self._begin()
         for _ in range(_EVENTS * len(self.alpha) + 100):
-            if moving is None:
-                return self._ended(self.C, "a direction that keeps all conditions was not found")
-            slope, b_slope = moving
-            step = self._room(slope, b_slope)
+            if direction is None:
+                return self._end(self.C, "a direction that keeps all conditions was not found")
+            slope, b_slope = direction
+            step = self._largest_step(slope, b_slope)
             self.segments.append(Segment(self.C, self.alpha, slope, self.b, b_slope))
             if self.C + step >= last:
-                return self._last(last, step == np.inf)
+                return self._end_on_last(last, step == np.inf)
             self._go(step, slope, b_slope)
             if self._violation() > _WRONG:
-                return self._ended(self.segments[-1].start, _ROUNDING, drop=True)
-            moving = self._turn()
+                return self._end(self.segments[-1].start, _ROUNDING, drop=True)
+            direction = self._turn()
             if self._violation() > _WRONG:
-                return self._ended(self.C, _ROUNDING)
-        return self._ended(self.C, "there are too many breakpoints")
+                return self._end(self.C, _ROUNDING)
+        return self._end(self.C, "there are too many breakpoints")
 
-    def _last(self, last: float, open_ended: bool) -> ExactPath:
+    def _end_on_last(self, last: float, open_ended: bool) -> ExactPath:
         """End on the segment that leads to the last C, once it is seen to hold far out."""
         far = _FAR * max(self.C, 1.0) if last == np.inf else last
-        begun = self.C, self.alpha, self.b
+        before = self.C, self.alpha, self.b
         self._go(far - self.C, self.segments[-1].slope, self.segments[-1].b_slope)
         wrong = self._violation() > _WRONG
-        self.C, self.alpha, self.b = begun
+        self.C, self.alpha, self.b = before
         if wrong:
-            return self._ended(self.C, _ROUNDING, drop=True)
-        return self._ended(
+            return self._end(self.C, _ROUNDING, drop=True)
+        return self._end(
             last, "no breakpoint is left" if open_ended else "no larger C was asked for"
         )
 
-    def _ended(self, end: float, reason: str, drop: bool = False) -> ExactPath:
+    def _end(self, end: float, reason: str, drop: bool = False) -> ExactPath:
         segments = self.segments[:-1] if drop else self.segments
         return ExactPath(tuple(segments), end, reason, not (self.kinds == INSIDE).any())
 
     # ------------------------------------------------------------ the small end
 
-    def _begin(self) -> tuple[Floats, float] | None:
+    def _begin(self) -> Direction | None:
         """Return the direction at C = 0: every dual of the lighter class grows with its bound."""
         m = self.m
         excess = float(m.c @ m.y)
         if not m.free or abs(excess) <= 1e-12 * float(m.c.sum()):
-            return self._onwards(m.c.copy())
+            return self._move_intercept(Direction(m.c.copy(), 0.0))
         heavier = np.sign(excess)
         self.b = float(heavier)
         some = np.flatnonzero(m.y == heavier)
@@ -334,11 +295,11 @@ class _Walk:
         kinds = np.where(middle, ON_MARGIN, np.where(d > 0.5 * m.c, INSIDE, BEYOND))
         self.kinds[some] = kinds[some]
         either = m.y == heavier
-        return self._settle(Tight(either, either), box=True)
+        return self._choose_direction(Tight(either, either), box=True)
 
     # ------------------------------------------------------------ one segment
 
-    def _room(self, slope: Floats, b_slope: float) -> float:
+    def _largest_step(self, slope: Floats, b_slope: float) -> float:
         """Return how far C may grow before a row changes its kind."""
         m, kinds = self.m, self.kinds
         gain = m.y * (m.K @ (m.y * slope) + b_slope)  # of y f
@@ -353,28 +314,28 @@ class _Walk:
         leaves = (inside & (gain > still)) | (beyond & (gain < -still))
         np.divide(gap, gain, out=steps[2], where=leaves)
         if m.free and not on.any():
-            return self._closing()
+            return self._largest_step_off_margin()
         steps = np.maximum(steps, 0.0).min(axis=0)
         self.hit = steps <= (1 + _NEAR) * steps.min()
         return float(steps.min())
 
-    def _closing(self) -> float:
+    def _largest_step_off_margin(self) -> float:
         """Return how far C may grow while some intercept suits all rows, none on the margin."""
         lower, upper, slopes = self._limits()
         i, j = np.flatnonzero(lower), np.flatnonzero(upper)
         apart = self.m.y - self.C * slopes  # where f = y
         rate = slopes[j][np.newaxis] - slopes[i][:, np.newaxis]
-        room = apart[j][np.newaxis] - apart[i][:, np.newaxis]
+        gap = apart[j][np.newaxis] - apart[i][:, np.newaxis]
         closing = rate > _NEAR * self.m.scale * float(np.abs(slopes).max(initial=0.0))
         steps = np.full(rate.shape, np.inf)
-        np.divide(np.maximum(room, 0.0), rate, out=steps, where=closing)
+        np.divide(np.maximum(gap, 0.0), rate, out=steps, where=closing)
         self.hit = np.zeros(len(slopes), dtype=bool)
         if steps.size:
             first = steps <= (1 + _NEAR) * steps.min()
             self.hit[i[first.any(axis=1)]] = self.hit[j[first.any(axis=0)]] = True
         return float(steps.min(initial=np.inf))
 
-    def _limits(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_], Floats]:
+    def _limits(self) -> tuple[Flags, Flags, Floats]:
         """Return which rows bound b from below, which from above, and the slopes of their w·φ."""
         m = self.m
         inside = self.kinds == INSIDE
@@ -391,20 +352,18 @@ class _Walk:
         )
         self._solve_margin()
         if m.free and not on.any():
-            lower, upper, slopes = self._limits()
-            apart = m.y - self.C * slopes
-            self.b = 0.5 * (apart[lower].max(initial=-np.inf) + apart[upper].min(initial=np.inf))
+            self.b = self._middle(self.C)
 
     def _solve_margin(self) -> None:
         """Solve y f = 1 for the duals of the rows on the margin, and for b."""
         m, on = self.m, self.kinds == ON_MARGIN
         if on.any():
             missing = (m.y - self._scores())[on]
-            change, b_change = m.solved(on, missing, -float(m.y @ self.alpha))
+            change, b_change = m.solve(on, missing, -float(m.y @ self.alpha))
             self.alpha[on] += change
             self.b += b_change
 
-    def _turn(self) -> tuple[Floats, float] | None:
+    def _turn(self) -> Direction | None:
         """Return the direction from a breakpoint on."""
         m, kinds = self.m, self.kinds
         near = _NEAR * (1 + m.scale * float(self.alpha.sum()))
@@ -420,32 +379,33 @@ class _Walk:
         self.kinds = np.where(at_zero | at_upper, ON_MARGIN, kinds)
         # First guess: what came to the margin stays there, what came to a bound stays at it.
         self.kinds[left & at_zero], self.kinds[left & at_upper] = BEYOND, INSIDE
-        moving = self._settle(Tight(at_zero, at_upper))
+        direction = self._choose_direction(Tight(at_zero, at_upper))
         self._solve_margin()
-        return moving
+        return direction
 
-    def _settle(self, tight: Tight, box: bool = False) -> tuple[Floats, float] | None:
-        found = direction(self.m, self.kinds, tight, box=box)
+    def _choose_direction(self, tight: Tight, box: bool = False) -> Direction | None:
+        found, kinds = _find_direction(self.m, self.kinds, tight, box)
         if found is None:
             return None
-        self.kinds = found.kinds
-        return self._onwards(found.slope, found.b_slope)
+        self.kinds = kinds
+        return self._move_intercept(found)
 
-    def _onwards(self, slope: Floats, b_slope: float = 0.0) -> tuple[Floats, float]:
-        """Return the direction; where b is not settled, one on which it suits all rows."""
-        m = self.m
-        if not m.free or (self.kinds == ON_MARGIN).any():
-            return slope, b_slope
-        step = self._closing()
+    def _move_intercept(self, found: Direction) -> Direction:
+        """Return the direction; if no row determines b, one on which it suits all rows."""
+        if not self.m.free or (self.kinds == ON_MARGIN).any():
+            return found
+        step = self._largest_step_off_margin()
         step = step if np.isfinite(step) else max(self.C, 1.0)
+        self.b = self._middle(self.C)
+        return Direction(found.slope, (self._middle(self.C + step) - self.b) / step)
+
+    def _middle(self, C: float) -> float:
+        """Return the middle of the intercepts that suit all rows at C, none on the margin."""
         lower, upper, slopes = self._limits()
-        middles = []
-        for C in (self.C, self.C + step):
-            apart = m.y - C * slopes
-            low, high = apart[lower].max(initial=-np.inf), apart[upper].min(initial=np.inf)
-            middles.append(_middle(low, high))
-        self.b = middles[0]
-        return slope, (middles[1] - middles[0]) / step
+        apart = self.m.y - C * slopes
+        low, high = apart[lower].max(initial=-np.inf), apart[upper].min(initial=np.inf)
+        ends = [end for end in (low, high) if np.isfinite(end)]
+        return float(np.mean(ends))
 
     def _scores(self) -> Floats:
         return np.asarray(self.m.K @ (self.m.y * self.alpha) + self.b)
@@ -462,12 +422,6 @@ class _Walk:
         return max(float(terms.sum()) / size, (outside + loose) / float(top.sum()))
 
 
-def _middle(low: float, high: float) -> float:
-    if np.isfinite(low) and np.isfinite(high):
-        return float(0.5 * (low + high))
-    return float(low if np.isfinite(low) else high)
-
-
 def _nearest(m: PathEquations, some: npt.NDArray[np.int64]) -> Floats:
     """Return the weights ≤ c of the heavier class with a sum nearest to the lighter one's."""
     others = np.setdiff1d(np.arange(len(m.y)), some)
@@ -482,20 +436,60 @@ def _nearest(m: PathEquations, some: npt.NDArray[np.int64]) -> Floats:
     return x
 
 
-# ------------------------------------------------------------------- exact solutions
-#
-# Solutions from an exact path: as problems have them, and with their certificates.
+# ------------------------------------------------------------------- its solutions, certified
 
 
-FEW_ROWS = 300  # up to which exact="auto" takes the exact path: about a second
-MOST_ROWS = 2000
+_FEW_ROWS = 300  # up to which exact="auto" takes the exact path: about a second
+_MOST_ROWS = 2000
 
 
-def refused(problems: list[Any], C: float, most: int) -> str:
+class ExactSolutions(NamedTuple):
+    """The exact path of a problem stated at C = 1, and its solution at any C on it."""
+
+    problem: Any
+    hinge: Hinge
+    path: ExactPath
+
+    def steps(self, Cs: Floats, tol: float) -> list[Step]:
+        """Return the solutions at these Cs (ascending), up to the first that is not certified."""
+        steps = []
+        for C in Cs[self.path.end >= Cs].tolist():
+            problem = self.problem.scaled(C)
+            alpha, b = self.path.at(C)
+            beta = self.hinge.signs * np.minimum(alpha, C * self.hinge.weight)
+            point = problem.implied(beta, b)
+            certificate = certify(problem, point)
+            if not certificate.holds(tol):
+                break
+            result = Result(point, certificate, Status.OPTIMAL, 0, 0.0, "exact path")
+            steps.append(Step(C, problem, result, problem.products(point.w)))
+        return steps
+
+
+def solve_exactly(
+    problems: list[Any], exact: bool | str, last: float
+) -> tuple[ExactSolutions | None, str]:
+    """Return the exact path up to C = last if it is wanted, and why it ends or why there is none.
+
+    ``exact`` is that of ``regularization_path``; True raises if there is no exact path.
+    """
+    if exact is False:
+        return None, "not asked for"
+    problem, hinge = problems[0], read_hinge(problems[0])
+    refusal = _refuse(problems, hinge, _MOST_ROWS if exact is True else _FEW_ROWS)
+    if refusal and exact is True:
+        raise ValueError(f"exact=True is not possible: {refusal}. Use exact='auto'.")
+    if hinge is None or refusal:
+        return None, refusal
+    K = problem.features.block(problem.row, problem.row)
+    path = exact_path(0.5 * (K + K.T), *hinge, last)
+    return (ExactSolutions(problem, hinge, path) if path.segments else None), path.reason
+
+
+def _refuse(problems: list[Any], hinge: Hinge | None, most: int) -> str:
     """Return why there is no exact path for the problems, or nothing."""
     if len(problems) > 1:
         return f"it is for two classes, and these make {len(problems)} problems"
-    hinge = hinge_of(problems[0], C)
     if hinge is None:
         return "it is for the hinge loss with the penalty ½‖w‖² only"
     if len(hinge.signs) > most:
@@ -503,32 +497,3 @@ def refused(problems: list[Any], C: float, most: int) -> str:
     if (kernel := problems[0].features.kernel).psd is False:
         return f"{kernel!r} is not positive semidefinite"
     return ""
-
-
-class ExactSolutions:
-    """The exact path of a problem, and its solution at any C on it."""
-
-    def __init__(self, problem: Any, C: float, last: float) -> None:
-        self.problem, self.C = problem, C
-        hinge = hinge_of(problem, C)
-        if hinge is None:
-            raise ValueError("an exact path needs the hinge loss")
-        self.hinge: Hinge = hinge
-        self.path: ExactPath = exact_path(_values(problem), *hinge, last)
-
-    def step(self, C: float, tol: float) -> Step:
-        """Return the solution at C with its certificate."""
-        problem = self.problem.scaled(C / self.C)
-        alpha, b = self.path.at(C)
-        beta = self.hinge.signs * np.minimum(alpha, C * self.hinge.weight)
-        point = problem.implied(beta, b)
-        certificate = certify(problem, point)
-        status = Status.OPTIMAL if certificate.holds(tol) else Status.STALLED
-        result = Result(point, certificate, status, 0, 0.0, "exact path")
-        return Step(problem, result, problem.products(point.w))
-
-
-def _values(problem: Any) -> Floats:
-    """Return the products of all rows in float64."""
-    K = problem.features.block(problem.row, problem.row)
-    return np.asarray(0.5 * (K + K.T))

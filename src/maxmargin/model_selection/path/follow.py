@@ -1,5 +1,7 @@
-"""From C to C: the problems of an estimator solved along a path, and models made of solutions."""
+"""From C to C: the problems of an estimator solved along a path, each from the solution before."""
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -8,23 +10,105 @@ import numpy as np
 from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.certificates import certify_many
-from maxmargin.kernels.rows import FloatArray
+from maxmargin.kernels.prepared import FloatArray
 from maxmargin.problems.problem import KernelProblem, Point, Run, Status
 from maxmargin.progress import Bar
 from maxmargin.solve import Attempt, Budget, Result, Settings, solve
 from maxmargin.solvers.decomposition import COPIED, ROUNDS, OnMatrix, Workspace
 
-# ------------------------------------------------------------------- path matrix
-#
-# Kernel machines along a path on one matrix of kernel values, for all C and pairs of classes.
+_POLISHED = 2e4  # numbers in X up to which solutions are polished beyond tol
+_AIM = 0.7  # of tol, aimed at on values of float32, so that the certificate in float64 holds
+_MATRIX_PART = 0.5  # of the time left, for solutions on a matrix of kernel values
+_MOST_ROWS = 20_000  # whose matrix of kernel values is computed
 
 
-_MOST_ROWS = 20_000
+class Step(NamedTuple):
+    """A problem solved at one C: the result, and w·φ(x) of its variables.
+
+    These scores are NaN if there was no time to compute them.
+    """
+
+    C: float
+    problem: Any
+    result: Result
+    scores: Floats
+
+
+def solve_path(
+    problems: list[Any], Cs: Floats, settings: Settings, budget: Budget, bar: Bar
+) -> list[list[Step]]:
+    """Solve problems that are stated at C = 1 for one C after the other (ascending).
+
+    Returns the steps of each problem. Problems with a kernel share one Gram matrix, and each step
+    starts from the last.
+    """
+    bar.update(total=len(problems) * len(Cs))
+    matrix = None
+    with suppress(clock.OutOfTimeError), clock.limited(_time_on_matrix(budget)):
+        if settings.callback is None and not settings.verbose:
+            matrix = KernelValues.of(problems)
+    found = []
+    for which, problem in enumerate(problems):
+        known = [] if matrix is None else _solve_on_matrix(problem, Cs, settings, budget, matrix)
+        steps: list[Step] = []
+        for k, C in enumerate(Cs.tolist()):
+            step = known[k] if k < len(known) else None
+            if step is None or step.result.status is not Status.OPTIMAL:
+                budget.begin(problem, (len(problems) - which) * len(Cs) - k)
+                near = steps[-1] if step is None and steps else step
+                step = solve_at(problem, C, settings, budget, near)
+            steps.append(step)
+            bar.advance()
+        found.append(steps)
+    return found
+
+
+def solve_at(
+    problem: Any, C: float, settings: Settings, budget: Budget, near: Step | None = None
+) -> Step:
+    """Solve a problem that is stated at C = 1 at another C, starting from a step near it."""
+    problem = problem.scaled(C)
+    start = Point() if near is None else problem.grown(near.result.point, C / near.C)
+    settings = replace(settings, polish=problem.features.size <= _POLISHED)
+    result = solve(problem, settings, budget, start)
+    if budget.ended is Status.INTERRUPTED:
+        raise KeyboardInterrupt("interrupted on the way along the path")
+    scores = np.full(problem.variables, np.nan)
+    with suppress(clock.OutOfTimeError), clock.limited(budget.for_certificate):
+        scores = problem.products(result.point.w)
+    return Step(C, problem, result, scores)
+
+
+def _solve_on_matrix(
+    problem: Any, Cs: Floats, settings: Settings, budget: Budget, matrix: "KernelValues"
+) -> list[Step]:
+    """Return the steps of one problem on its Gram matrix, as far as the time goes."""
+    attempts: list[Attempt] = []
+    with suppress(clock.OutOfTimeError), clock.limited(_time_on_matrix(budget)):
+        for attempt in matrix.solve(problem, Cs, _AIM * settings.tol, settings.max_iter):
+            attempts.append(attempt)
+    problems = [problem.scaled(C) for C in Cs[: len(attempts)].tolist()]
+    try:
+        with clock.limited(budget.for_certificate):
+            proofs = certify_many(problems, [attempt.point for attempt in attempts])
+    except clock.OutOfTimeError:
+        return []
+    steps = []
+    for k, (attempt, (certificate, seen)) in enumerate(zip(attempts, proofs, strict=True)):
+        (point, run, _), name = attempt, "path on one Gram matrix"
+        status = Status.OPTIMAL if certificate.holds(settings.tol) else Status.STALLED
+        result = Result(point, certificate, status, run.iterations, run.seconds, name)
+        steps.append(Step(float(Cs[k]), problems[k], result, seen.products()[problem.row]))
+    return steps
+
+
+def _time_on_matrix(budget: Budget) -> float | None:
+    return None if budget.left is None else _MATRIX_PART * budget.left
 
 
 @dataclass(frozen=True)
 class KernelValues:
-    """The Gram matrix of a machine's problems."""
+    """The Gram matrix of a machine's problems, for all C and all pairs of classes."""
 
     values: FloatArray
     workspace: Workspace
@@ -33,138 +117,31 @@ class KernelValues:
     def of(cls, problems: list[Any]) -> Self | None:
         """Return the matrix if the problems are convex and it is small enough to be kept."""
         gram = problems[0].features.shared_gram()
-        if gram is None or not all(map(_takes, problems)):
+        if gram is None or any(len(p.totals) > 1 or p.loss.quadratic.any() for p in problems):
             return None
         n = len(gram)
         size = (1 + COPIED**2) * n * n * gram.tiles.dtype.itemsize
         if n > _MOST_ROWS or size > gram.memory:
             return None
         values = gram.materialize()
-        most = max(map(len, problems))
-        return cls(values, Workspace.of(most, values.dtype))
+        return cls(values, Workspace.of(max(map(len, problems)), values.dtype))
 
-    def solutions(
+    def solve(
         self, problem: KernelProblem, costs: Floats, tol: float, rounds: int
-    ) -> list[Attempt]:
-        """Return the solutions of a problem at rising multiples of its costs."""
-        begun = clock.now()
+    ) -> Iterator[Attempt]:
+        """Yield the solutions of a problem at rising multiples of its costs."""
         free = len(problem.totals) > 0
-        rows = problem.features.rows[problem.row]
-        stated = OnMatrix.stated(problem.loss, free, rows)
-        path = stated.solve(self.values, costs, tol, self.workspace, rounds=min(rounds, ROUNDS))
-        seconds = (clock.now() - begun) / len(costs)
-        found = []
-        for k in range(len(costs)):
-            beta = path.coefficients[k][problem.row]  # one variable a row
-            b = path.intercepts[k : k + 1] if free else np.zeros(0)
-            run = Run(Status.STALLED, int(path.rounds[k]), seconds)
-            found.append(Attempt(Point(path.coefficients[k], b, beta), run, []))
-        return found
-
-
-def _takes(problem: Any) -> bool:
-    return len(problem.totals) <= 1 and not problem.loss.quadratic.any()
-
-
-# ------------------------------------------------------------------- from C to C
-
-
-_POLISHED = 2e4  # numbers in X up to which linear machines are polished beyond tol
-_AIM = 0.7  # of tol, aimed at on values of float32, so that the certificate in float64 holds
-
-
-class Step(NamedTuple):
-    """A problem solved at one C: the result, and w·φ(x) of its variables.
-
-    They are NaN where there was no time for them.
-    """
-
-    problem: Any
-    result: Result
-    scores: Floats
-
-
-class PathPoint(NamedTuple):
-    """A solution at a C."""
-
-    C: float
-    point: Point
-
-
-def start_from(problem: Any, C: float, last: PathPoint | None) -> Point:
-    """Return where to start at C: at the last solution, its duals grown with C."""
-    return Point() if last is None else problem.grown(last.point, C / last.C)
-
-
-class Walker:
-    """Solves the problems of one fit for one C after the other."""
-
-    def __init__(self, problems: list[Any], C: float, settings: Settings, budget: Budget) -> None:
-        small = problems[0].features.size <= _POLISHED
-        self.settings = replace(settings, polish=small)
-        self.problems, self.C, self.budget = problems, C, budget
-        self.matrix: KernelValues | None = None
-        if settings.callback is None and settings.max_time is None and not settings.verbose:
-            self.matrix = KernelValues.of(problems)
-
-    def walk(self, Cs: Floats, bar: Bar) -> list[list[Step]]:
-        """Return the steps of each problem, one for each C (ascending)."""
-        bar.update(total=len(self.problems) * len(Cs))
-        way = self._one_by_one if self.matrix is None else self._on_matrix
-        steps = [way(k, Cs, bar) for k in range(len(self.problems))]
-        self.matrix = None  # gigabytes, maybe
-        return steps
-
-    def again(self, k: int, C: float, near: PathPoint | None = None) -> Step:
-        """Return a step of one problem at one C, from a solution near it."""
-        problem = self.problems[k].scaled(C / self.C)
-        start = start_from(problem, C, near)
-        result = solve(problem, self.settings, self.budget, start)
-        return Step(problem, result, problem.products(result.point.w))
-
-    def _on_matrix(self, which: int, Cs: Floats, bar: Bar) -> list[Step]:
-        """Return the steps of a problem, solved and certified together on one Gram matrix."""
-        assert self.matrix is not None
-        ratios, tol = Cs / self.C, self.settings.tol
-        problem = self.problems[which]
-        attempts = self.matrix.solutions(problem, ratios, _AIM * tol, self.settings.max_iter)
-        problems = [problem.scaled(ratio) for ratio in ratios.tolist()]
-        proofs = certify_many(problems, [attempt.point for attempt in attempts])
-        steps = []
-        for here, attempt, (certificate, seen) in zip(problems, attempts, proofs, strict=True):
-            (point, run, _), scores = attempt, seen.products()[here.row]
-            if certificate.holds(tol):
-                name = "path on one Gram matrix"
-                result = Result(
-                    point, certificate, Status.OPTIMAL, run.iterations, run.seconds, name
-                )
-            else:  # go on from there
-                result = solve(here, self.settings, self.budget, point)
-                scores = here.products(result.point.w)
-            self._raise_if_interrupted()
-            steps.append(Step(here, result, scores))
-            bar.advance()
-        return steps
-
-    def _one_by_one(self, which: int, Cs: Floats, bar: Bar) -> list[Step]:
-        """Return the steps of a problem, which share ``max_time`` with those to come."""
-        steps: list[Step] = []
-        points = (len(self.problems) - which) * len(Cs)
-        for k, C in enumerate(Cs.tolist()):
-            here = self.problems[which].scaled(C / self.C)
-            self.budget.begin(here, points - k)
-            near = PathPoint(float(Cs[k - 1]), steps[-1].result.point) if steps else None
-            result = solve(here, self.settings, self.budget, start_from(here, C, near))
-            self._raise_if_interrupted()
-            try:
-                with clock.limited(self.budget.for_certificate):
-                    scores = here.products(result.point.w)
-            except clock.OutOfTimeError:
-                scores = np.full(here.variables, np.nan)
-            steps.append(Step(here, result, scores))
-            bar.advance()
-        return steps
-
-    def _raise_if_interrupted(self) -> None:
-        if self.budget.ended is Status.INTERRUPTED:
-            raise KeyboardInterrupt("interrupted on the way along the path")
+        stated = OnMatrix.stated(problem.loss, free, problem.features.rows[problem.row])
+        last = 0.0
+        # With a time limit, the clock is read after each cost; without one all are one call.
+        for some in np.array_split(costs, 1 if np.isinf(clock.limit().end) else len(costs)):
+            clock.check()
+            began = clock.now()
+            if last > 0:
+                stated.start(float(some[0]), some[0] / last * stated.duals, stated.f)
+            path = stated.solve(self.values, some, tol, self.workspace, rounds=min(rounds, ROUNDS))
+            seconds, last = (clock.now() - began) / len(some), float(some[-1])
+            for k, w in enumerate(path.coefficients):
+                b = path.intercepts[k : k + 1] if free else np.zeros(0)
+                run = Run(Status.STALLED, int(path.rounds[k]), seconds)
+                yield Attempt(Point(w, b, w[problem.row]), run, [])  # one variable a row

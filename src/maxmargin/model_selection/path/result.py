@@ -1,21 +1,13 @@
 """What a regularization path is: arrays along C, its ends, and a model for any C."""
 
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import Certificate
 from maxmargin.problems.problem import Status
-
-
-class Maker(Protocol):
-    """Makes the model for a C."""
-
-    def model(self, C: float) -> Any:
-        """Return a fitted estimator."""
-        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,14 +39,14 @@ class RegularizationPath:
     training_errors : ndarray of shape (n_Cs,)
         Rows with y f ≤ 0; in regression, rows outside the tube. It may go up and down.
     statuses : tuple of Status
-        Why each fit stopped. Unless it is OPTIMAL, the certificate does not hold at ``tol``.
+        Why each fit stopped. Only if it is OPTIMAL does the certificate hold at ``tol``.
     seconds : ndarray of shape (n_Cs,)
         Spent on solving.
     small_C, small_C_reason : float or None, str
         Below small_C the solution is proportional to C: α/C is constant.
     hard_C, hard_C_reason : float or None, str
-        From hard_C on, the soft margin is the hard margin; None if the classes overlap, or if
-        nobody looked: the reason says which.
+        From hard_C on, the soft margin is the hard margin; None if the classes overlap, or if it
+        was not searched for: the reason says which.
     breakpoints : ndarray or None
         Exact path only: between neighbouring ones α, b and f are linear in C.
     exact_until : float
@@ -95,7 +87,7 @@ class RegularizationPath:
     exact_reason: str
     tol: float
     estimator: Any
-    _maker: Maker = field()
+    _models: Any  # makes the model for a C
 
     @property
     def certified(self) -> bool:
@@ -115,7 +107,7 @@ class RegularizationPath:
         """
         if not (isinstance(C, int | float | np.number) and np.isfinite(C) and C > 0):
             raise ValueError(f"C={C!r} is not valid: it must be a finite number > 0.")
-        return self._maker.model(float(C))
+        return self._models.model(float(C))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain numbers, strings, lists and dicts."""

@@ -2,9 +2,9 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from numbers import Integral
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,262 +13,39 @@ from joblib import effective_n_jobs
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
+from sklearn.model_selection._validation import _score
 from sklearn.pipeline import Pipeline
-from sklearn.utils import indexable
+from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _check_method_params, _num_samples
 
 from maxmargin import clock
+from maxmargin._typing import Ints
 from maxmargin.certificates import Certificate
 from maxmargin.estimators.kernel_input import named_kernel
-from maxmargin.model_selection.search.lazy_model import Cell, Judge, Rows
+from maxmargin.model_selection.search.lazy_model import Fold, LazyModel
 from maxmargin.model_selection.search.plan import (
     Family,
-    NotSharedError,
     Split,
     View,
-    last_step,
-    stages,
+    find_obstacle,
+    group,
     steps_of,
     views,
-    weight_name,
 )
-from maxmargin.model_selection.search.shared_gram import SharedMatrix, Solved, jobs_of, takes
+from maxmargin.model_selection.search.shared_gram import (
+    Job,
+    SharedGram,
+    find_shortage,
+    state_jobs,
+    suits_matrix,
+)
 from maxmargin.problems.gram import free_memory
 from maxmargin.progress import Bar, progress
 from maxmargin.threads import one_blas_thread
+from maxmargin.validation.parameters import check_flag, check_number
 
-# ------------------------------------------------------------------- chains
-#
-# Where no matrix is shared: fits one after the other by rising C, each from the last.
-
-
-def chain(view: View, family: Family, split: Split, wanted: list[int]
-          ) -> Iterator[tuple[int, Any, float, float]]:  # fmt: skip
-    """Yield, by rising C, the place of a candidate in its family, its model, seconds and gap."""
-    X, y, weight = view.taken(split.train)
-    machine = clone(family.machine).set_params(warm_start=_convex(family.machine))
-    for k in wanted:
-        machine.set_params(C=float(family.costs[k]))
-        begun = clock.now()
-        machine.fit(X, y, sample_weight=weight)
-        yield k, machine, clock.now() - begun, largest_gap(machine.certificate_)
-
-
-def _convex(machine: Any) -> bool:
-    """Return whether the solution is the same from wherever one starts."""
-    return not hasattr(machine, "kernel") or named_kernel(machine).psd is True
-
-
-def largest_gap(certificate: Certificate) -> float:
-    """Return the largest relative gap of the problems that a model is made of."""
-    return float(max(part.relative_gap for part in certificate.parts or (certificate,)))
-
-
-def whole(before: Any, name: str, machine: Any) -> Any:
-    """Return a machine with the fitted steps that come before it."""
-    if not name:
-        return machine
-    return Pipeline([*([] if before is None else before.steps), (name, machine)])
-
-
-# ------------------------------------------------------------------- one search
-
-
-Result = dict[str, Any]
-
-
-class Means(NamedTuple):
-    """What a search may use."""
-
-    threads: int
-    memory: int
-    pool: Executor
-
-
-class Race:
-    """Which candidates can still win: their mean score, if the rest of it were the best possible.
-
-    Only a candidate that is judged in all splits puts others out of the race.
-    """
-
-    def __init__(self, n_splits: int, limit: float | None) -> None:
-        self._n_splits, self._limit = n_splits, limit
-        self._scores: dict[int, list[float]] = {}
-        self._best = -np.inf
-
-    @property
-    def on(self) -> bool:
-        """Whether candidates are given up at all."""
-        return self._limit is not None
-
-    def enter(self, candidate: int, score: Any) -> None:
-        """Note a score."""
-        if self._limit is None:
-            return
-        scores = self._scores.setdefault(candidate, [])
-        scores.append(float(score))
-        if len(scores) == self._n_splits and np.isfinite(scores).all():
-            self._best = max(self._best, float(np.mean(scores)))
-
-    def lost(self, candidate: int) -> bool:
-        """Return whether a candidate cannot win any more."""
-        if self._limit is None:
-            return False
-        scores = self._scores.get(candidate, [])
-        rest = self._limit * (self._n_splits - len(scores))
-        best = self._best - 1e-12 * max(1.0, abs(self._best))
-        return (sum(scores) + rest) / self._n_splits < best
-
-
-class SearchRun:
-    """The candidates of a search in all its splits."""
-
-    def __init__(
-        self,
-        estimator: Any,
-        candidates: list[dict[str, Any]],
-        splits: list[Split],
-        judge: Judge,
-        race: Race,
-        tell: Callable[[int, int, Result], None],
-        bar: Bar,
-    ) -> None:
-        self._estimator, self._candidates, self._splits = estimator, candidates, splits
-        self._judge, self._race, self._tell, self._bar = judge, race, tell, bar
-        self.results: dict[tuple[int, int], Result] = {}
-        self.matrices = self.chains = 0
-        self.why_chains = ""
-
-    def run(self, X: Any, y: Any, fit_params: dict[str, Any], means: Means) -> None:
-        """Judge every candidate in every split."""
-        weight = fit_params.get(weight_name(self._estimator))
-        weight = None if weight is None else np.asarray(weight, dtype=np.float64)
-        self._rows = {split.number: Rows(X, y, split, fit_params) for split in self._splits}
-        train_scores = self._judge.train_scores
-        for stage in stages(self._estimator, self._candidates):
-            for view, before in views(stage, X, y, weight, self._splits, train_scores):
-                shared = [family for family in stage.families if takes(family.machine)]
-                others = [family for family in stage.families if not takes(family.machine)]
-                try:
-                    self._by_matrix(view, shared, means)
-                except NotSharedError as why:
-                    self.why_chains, others = str(why), stage.families
-                self._by_chains(view, others, before, means)
-
-    # ------------------------------------------------------------ one matrix for all
-
-    def _by_matrix(self, view: View, families: list[Family], means: Means) -> None:
-        if not families:
-            return
-        labels = None
-        if hasattr(families[0].machine, "class_weight"):
-            labels = np.unique(view.y, return_inverse=True)[1]
-        matrix = SharedMatrix(view, labels, means.memory, means.threads)
-        for kernel, jobs in jobs_of(view, families):
-            self.matrices += 1
-            for some in self._rounds(jobs):
-                train_scores = self._judge.train_scores
-                for solved in matrix.solved(kernel, some, means.pool, train_scores):
-                    self._judge_all(solved)
-
-    def _rounds(self, jobs: list[Any]) -> Iterator[list[Any]]:
-        """Yield the jobs all at once, or split by split with what is still in the race."""
-        if not self._race.on:
-            yield jobs
-            return
-        for split in self._splits:
-            here = [job for job in jobs if job.split.number == split.number]
-            some = [job.limited_to(self._running(job.family, split)) for job in here]
-            some = [job for job in some if len(job.family.costs)]
-            if some:
-                yield some
-
-    def _running(self, family: Family, split: Split) -> list[int]:
-        """Return the places in a family of candidates that can win; give up the others."""
-        places = []
-        for place, candidate in enumerate(family.candidates):
-            if self._race.lost(candidate):
-                self._bar.advance()
-                self._enter(candidate, split, self._judge.abandoned())
-            else:
-                places.append(place)
-        return places
-
-    def _judge_all(self, solved: Solved) -> None:
-        rows = self._rows[solved.split.number]
-        for place, candidate in enumerate(solved.family.candidates):
-            model = self._model(candidate)
-            gap, seconds = float(solved.gaps[place]), float(solved.seconds[place])
-            cell: Any = Cell(model, solved, place, rows)
-            if gap > solved.machine.tol:  # the estimator has more ways to get there
-                cell = cell.fitted()
-                gap = largest_gap(last_step(cell).certificate_)
-            self._enter(candidate, solved.split, self._judged(cell, rows, seconds, gap))
-
-    def _judged(self, model: Any, rows: Rows, seconds: float, gap: float) -> Result:
-        result = self._judge.result(model, rows, seconds, gap)
-        self._bar.advance()
-        return result
-
-    def _model(self, candidate: int) -> Any:
-        params = clone(self._candidates[candidate], safe=False)
-        return clone(self._estimator).set_params(**params)
-
-    # ------------------------------------------------------------ one after the other
-
-    def _by_chains(self, view: View, families: list[Family], before: Any, means: Means) -> None:
-        self.chains += len(families) * len(view.splits)
-        name = steps_of(self._estimator)[-1][0]
-
-        def run(task: tuple[Family, Split, list[int]]) -> list[tuple[int, Result]]:
-            family, split, places = task
-            rows = self._rows[split.number]
-            return [
-                (
-                    family.candidates[place],
-                    self._judged(whole(before, name, machine), rows, seconds, gap),
-                )
-                for place, machine, seconds, gap in chain(view, family, split, places)
-            ]
-
-        for family in families:
-            groups = [[split] for split in view.splits] if self._race.on else [view.splits]
-            for splits in groups:
-                tasks = [(family, split, self._running(family, split)) for split in splits]
-                with warnings.catch_warnings():  # here, as threads have their filters in common
-                    warnings.simplefilter("ignore", ConvergenceWarning)  # gaps are in the results
-                    answers = list(means.pool.map(run, tasks))
-                for (_, split, _), found in zip(tasks, answers, strict=True):
-                    for candidate, result in found:
-                        self._enter(candidate, split, result)
-
-    def _enter(self, candidate: int, split: Split, result: Result) -> None:
-        self.results[candidate, split.number] = result
-        if not result["abandoned"]:
-            self._race.enter(candidate, result["test_scores"])
-            self._tell(candidate, split.number, result)
-
-    @property
-    def sharing(self) -> str:
-        """A sentence on what was shared."""
-        parts = []
-        if self.matrices:
-            folds = len(self._splits)
-            noun = "matrix" if self.matrices == 1 else "matrices"
-            parts.append(f"{self.matrices} kernel {noun} served {folds} splits and all costs")
-        if self.chains:
-            parts.append(f"{self.chains} chains of fits by rising C, each from the last")
-            if self.why_chains:
-                parts[-1] += f" ({self.why_chains})"
-        return "; ".join(parts)
-
-
-# ------------------------------------------------------------------- the estimator
-
-
-_KEYS = ("fit_time", "score_time", "test_scores")
-# The largest value of scorings that have one, by the end of their name.
-_AT_MOST_ONE = ("accuracy", "f1", "precision", "recall", "jaccard", "roc_auc", "r2")
+# Scorings whose largest value is 1, by the beginning of their name.
+_AT_MOST_ONE = ("balanced_", "accuracy", "f1", "precision", "recall", "jaccard", "roc_auc", "r2")
 
 
 class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
@@ -277,17 +54,17 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
     Constructor, methods and attributes are those of ``sklearn.model_selection.GridSearchCV``. For
     ``SVC`` and ``SVR`` with a positive semidefinite kernel, alone or at the end of a pipeline, the
     kernel matrix of each kernel setting is computed once and serves all splits and all C; each C
-    starts from the solution of the one before, and splits from a common start. Every fit is solved
-    to the estimator's ``tol``, a relative duality gap, which is in the results. ``LinearSVC``,
-    ``LinearSVR``, linear kernels and matrices too large for the memory go by rising C, each from
-    the last. Anything else is searched just as GridSearchCV does; ``sharing_`` says which it was.
+    starts from the solution of the one before. Every fit is solved to the estimator's ``tol``, a
+    relative duality gap, which is in the results. ``LinearSVC``, ``LinearSVR``, linear kernels and
+    matrices too large for the memory are fitted in order of rising C, each fit starting from the
+    last. Anything else is searched just as GridSearchCV does; ``sharing_`` says which it was.
 
     Parameters
     ----------
     estimator : estimator
-        What to search for, such as ``SVC()`` or ``make_pipeline(StandardScaler(), SVC())``.
+        What to tune, such as ``SVC()`` or ``make_pipeline(StandardScaler(), SVC())``.
     param_grid : dict or list of dict
-        Values to try by name of parameter.
+        The values to try, by the name of the parameter.
     scoring : str, callable, list, tuple or dict, default=None
         As in GridSearchCV.
     n_jobs : int or None, default=None
@@ -295,13 +72,13 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
     refit : bool, str or callable, default=True
         Whether, and by which score, the best candidate is fitted to all rows.
     cv : int, splitter or iterable, default=None
-        The splits; None: 5, stratified for classes.
+        The splits; None: 5 folds, stratified for classifiers.
     verbose : int, default=0
-        1: say what is begun; 2: a line for each fit.
+        1: print how many fits there will be; 2: also print a line for each fit.
     pre_dispatch : int or str, default="2*n_jobs"
-        Taken for the sake of GridSearchCV's signature, and used where the search is its own.
+        As in GridSearchCV, and used only if nothing is shared.
     error_score : "raise" or number, default=nan
-        Score of a fit that fails.
+        The score of a fit that fails.
     return_train_score : bool, default=False
         Whether training rows are scored as well.
     abandon : bool, default=False
@@ -309,8 +86,8 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         remaining splits were the best possible. Its score is then NaN, and ``abandoned`` in the
         results is True. The winner is the same. Needs a single scoring with a largest value.
     memory : int or "auto", default="auto"
-        Bytes that a kernel matrix, and copies of parts of it, may take; "auto": half of what is
-        free.
+        Bytes that a kernel matrix, and copies of parts of it, may take; "auto": half of the free
+        memory.
 
     Attributes
     ----------
@@ -323,7 +100,7 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
     multimetric_ : bool
         Whether there are several scorings.
     sharing_ : str
-        What the fits had in common, or why nothing.
+        What the fits shared, or why they shared nothing.
 
     Examples
     --------
@@ -370,7 +147,7 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         self.memory = memory
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Judge all candidates, and fit the best one.
+        """Score all candidates, and fit the best one to all rows.
 
         Parameters
         ----------
@@ -386,216 +163,388 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         self
         """
         self._validate_params()
-        with progress("Searching", unit="fit", quiet=self.verbose > 1) as bar:
-            return self._search(X, y, params, bar)
-
-    def _search(self, X: Any, y: Any, params: dict[str, Any], bar: Bar) -> Self:
+        best_score, memory = self._best_possible_score(), self._memory_limit()
+        candidates = list(ParameterGrid(self.param_grid))
+        models = [clone(self.estimator).set_params(**clone(c, safe=False)) for c in candidates]
+        obstacle = self._find_obstacle(y, params, models)
+        if obstacle:
+            return self._search_plainly(X, y, params, obstacle)
         scorers, metric = self._get_scorers()
-        drawn: list[Any] = []
-        try:
-            run, fit_params = self._run(X, y, params, scorers, drawn, bar)
-        except NotSharedError as found:
-            why, failed = str(found), found.__cause__ is not None
-        else:
+        X, y = indexable(X, y)
+        routed = self._get_routed_params_for_fit(_check_method_params(X, params))
+        drawn = self._draw_splits(X, y, routed.splitter.split)
+        if not drawn:
+            return self._search_plainly(X, y, params, "there are no splits")
+        fit_params = {k: v for k, v in routed.estimator.fit.items() if v is not None}
+        scoring = Scoring(
+            scorers, routed.scorer.score, self.error_score, bool(self.return_train_score)
+        )
+        splits = [_number_rows(k, rows, _num_samples(y)) for k, rows in enumerate(drawn)]
+        folds = [Fold(X, y, split, fit_params) for split in splits]
+        with progress("Searching", unit="fit", quiet=self.verbose > 1) as bar:
+            bar.update(total=len(models) * len(folds) + bool(self.refit))
+            racing = Racing(len(folds), best_score)
+            run = SearchRun(candidates, models, folds, scoring, racing, memory, self.verbose, bar)
+            try:
+                run.run(X, y, fit_params.get(_weight_name(self.estimator)), self.n_jobs)
+            except Exception as failure:  # whatever a step of a pipeline may raise
+                if self.error_score == "raise":
+                    raise
+                bar.forget()
+                return self._search_after_failure(X, y, params, drawn, failure)
             self._conclude(run, metric)
+            self.scorer_ = getattr(scorers, "_scorers", scorers)
             if self.refit:
                 bar.update(note="the best on all rows")
                 self._refit(X, y, fit_params)
-            self.scorer_ = getattr(scorers, "_scorers", scorers)
-            return self
-        bar.forget()
-        self._search_plainly(X, y, params, drawn, why)
-        if failed and all(np.isfinite(v).all() for k, v in self.cv_results_.items() if _is_mean(k)):
-            # GridSearchCV fitted everything: it was not the estimator that failed.
-            warnings.warn(f"The search shared no work: {why}.", RuntimeWarning, stacklevel=3)
         return self
 
-    def _search_plainly(
-        self, X: Any, y: Any, params: dict[str, Any], drawn: list[Any], why: str
-    ) -> None:
-        """Search as GridSearchCV does, in the splits already drawn: some can be drawn only once."""
-        if self.abandon:
-            raise ValueError(
-                f"abandon=True is not possible for this search: {why}. Use abandon=False."
-            )
-        self.sharing_ = f"nothing: {why}"
-        given: Any = self.cv
-        try:
-            self.cv = drawn or given
-            super().fit(X, y, **params)
-        finally:
-            self.cv = given
-
-    # ------------------------------------------------------------ what the parameters say
-
-    def _limit(self) -> float | None:
-        """Return the best score there can be, if candidates are to be given up."""
-        if not isinstance(self.abandon, bool | np.bool_):
-            raise TypeError(f"abandon={self.abandon!r} is not valid: it must be True or False.")
+    def _best_possible_score(self) -> float | None:
+        """Return the best score there can be, or None if no candidate is to be abandoned."""
+        check_flag(self, "abandon")
         if not self.abandon:
             return None
         name = self.scoring
-        if name is None:
+        if name is None or (isinstance(name, str) and name.startswith(_AT_MOST_ONE)):
             return 1.0
         if isinstance(name, str) and name.startswith("neg_"):
             return 0.0
-        if isinstance(name, str) and name.startswith(("balanced_", *_AT_MOST_ONE)):
-            return 1.0
         raise ValueError(
             f"abandon=True needs a scoring whose best value is known, not {name!r}: 'accuracy', "
             "'r2' or another that is at most 1, or one that begins with 'neg_'. Or use "
             "abandon=False."
         )
 
-    def _memory(self) -> int:
+    def _memory_limit(self) -> int:
         if isinstance(self.memory, str) and self.memory == "auto":
             return free_memory()
-        if not isinstance(self.memory, Integral) or isinstance(self.memory, bool):
-            raise TypeError(
-                f"memory={self.memory!r} is not valid: it must be a number of bytes, or 'auto'."
-            )
-        if self.memory < 1:
-            raise ValueError(f"memory={self.memory!r} is not valid: it must be ≥ 1, or 'auto'.")
+        check_number(self, "memory", at_least=1, integer=True)
         return int(self.memory)
 
-    # ------------------------------------------------------------ judging
-
-    def _run(
-        self, X: Any, y: Any, params: dict[str, Any], scorers: Any, drawn: list[Any], bar: Bar
-    ) -> tuple[SearchRun, dict[str, Any]]:
-        """Return all candidates judged, and what ``fit`` is given besides X and y."""
-        limit, memory = self._limit(), self._memory()
-        self._refuse(y, params)
-        X, y = indexable(X, y)
-        routed = self._get_routed_params_for_fit(_check_method_params(X, params))
-        fit_params = {k: v for k, v in routed.estimator.fit.items() if v is not None}
-        if any(_num_samples(values) != _num_samples(y) for values in fit_params.values()):
-            raise NotSharedError(f"{', '.join(fit_params)} and y differ in length")
-        splits = self._splits(X, y, routed.splitter.split, drawn)
-        candidates = list(ParameterGrid(self.param_grid))
-        if self.verbose > 0:
-            sys.stdout.write(
-                f"{len(candidates)} candidates in {len(splits)} splits: "
-                f"{len(candidates) * len(splits)} fits\n"
-            )
-        bar.update(total=len(candidates) * len(splits) + bool(self.refit))
-        run = SearchRun(
-            self.estimator,
-            candidates,
-            splits,
-            Judge(scorers, routed.scorer.score, self.error_score, self.return_train_score),
-            Race(len(splits), limit),
-            self._teller(candidates),
-            bar,
-        )
-        threads = int(effective_n_jobs(self.n_jobs))
-        try:
-            with ThreadPoolExecutor(threads) as pool, one_blas_thread():
-                run.run(X, y, fit_params, Means(threads, memory, pool))
-        except NotSharedError:
-            raise
-        except Exception as failed:  # whatever a step of a pipeline may raise
-            if self.error_score == "raise":
-                raise
-            raise NotSharedError(f"a fit failed ({failed})") from failed
-        return run, fit_params
-
-    def _refuse(self, y: Any, params: dict[str, Any]) -> None:
-        """Raise if it is known from the start that fits cannot share work."""
+    def _find_obstacle(self, y: Any, params: dict[str, Any], models: list[Any]) -> str:
+        """Return why fits cannot share work, or an empty string if they can."""
         if y is None:
-            raise NotSharedError("there is no y")
+            return "there is no y"
         if getattr(y, "ndim", 1) != 1:
-            raise NotSharedError("y has several columns, or is one")
+            return "y is not one-dimensional"
         if sklearn.get_config().get("enable_metadata_routing"):
-            raise NotSharedError("metadata routing is on")
+            return "metadata routing is on"
         followed = [self, *(step for _, step in steps_of(self.estimator))]
-        if any(getattr(one, "_skl_callbacks", None) for one in followed):
-            raise NotSharedError("callbacks follow each fit by itself")
-        others = set(params) - {"groups", weight_name(self.estimator)}
+        if any(getattr(each, "_skl_callbacks", None) for each in followed):
+            return "callbacks follow each fit separately"
+        weight_name = _weight_name(self.estimator)
+        others = set(params) - {"groups", weight_name}
         if others:
-            raise NotSharedError(f"fit is given {', '.join(sorted(others))}")
+            return f"fit is given {', '.join(sorted(others))}"
+        weight = params.get(weight_name)
+        if weight is not None and np.shape(weight) != (_num_samples(y),):
+            return f"{weight_name} is not one number for each row"
+        obstacles = (find_obstacle(steps_of(model)[-1][1]) for model in models)
+        return next(filter(None, obstacles), "")
 
-    def _splits(self, X: Any, y: Any, groups: dict[str, Any], drawn: list[Any]) -> list[Split]:
+    def _draw_splits(self, X: Any, y: Any, groups: dict[str, Any]) -> list[tuple[Any, Any]]:
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         self.n_splits_ = cv.get_n_splits(X, y, **groups)
-        drawn += cv.split(X, y, **groups)
+        drawn = list(cv.split(X, y, **groups))
         if len(drawn) != self.n_splits_:
             raise ValueError(
                 f"cv={self.cv!r} is not valid: get_n_splits says {self.n_splits_} splits, but "
                 f"split gives {len(drawn)}."
             )
-        if not drawn:
-            raise NotSharedError("there are no splits")
-        place = _places(_num_samples(y))
-        return [Split(number, *map(place, rows)) for number, rows in enumerate(drawn)]
+        return drawn
 
-    def _teller(self, candidates: list[dict[str, Any]]) -> Any:
-        def tell(candidate: int, split: int, result: dict[str, Any]) -> None:
-            if self.verbose > 1:
-                settings = ", ".join(f"{k}={v}" for k, v in candidates[candidate].items())
-                sys.stdout.write(
-                    f"[split {split + 1}/{self.n_splits_}] {settings}: "
-                    f"score={result['test_scores']}, gap {result['relative_gap']:.1e}, "
-                    f"{result['fit_time']:.2f} s\n"
-                )
+    def _search_plainly(self, X: Any, y: Any, params: dict[str, Any], why: str) -> Self:
+        """Search as GridSearchCV does."""
+        if self.abandon:
+            raise ValueError(
+                f"abandon=True is not possible for this search: {why}. Use abandon=False."
+            )
+        self.sharing_ = f"nothing: {why}"
+        with progress("Searching", unit="fit", quiet=self.verbose > 1):
+            super().fit(X, y, **params)
+        return self
 
-        return tell
+    def _search_after_failure(
+        self, X: Any, y: Any, params: dict[str, Any], drawn: list[Any], failure: Exception
+    ) -> Self:
+        """Search as GridSearchCV does, in the splits already drawn: some can be drawn only once."""
+        why, given = f"a fit failed ({failure})", self.cv
+        try:
+            self.cv = drawn
+            self._search_plainly(X, y, params, why)
+        finally:
+            self.cv = given
+        means = [v for k, v in self.cv_results_.items() if k.startswith("mean_test_")]
+        if np.isfinite(means).all():
+            # GridSearchCV fitted everything: it was not the estimator that failed.
+            warnings.warn(f"The search shared no work: {why}.", RuntimeWarning, stacklevel=3)
+        return self
 
-    def _conclude(self, run: SearchRun, metric: Any) -> None:
+    def _conclude(self, run: "SearchRun", metric: Any) -> None:
         """Set the results, and choose the best candidate."""
-        candidates = list(ParameterGrid(self.param_grid))
-        grid = [[run.results[c, s] for s in range(self.n_splits_)] for c in range(len(candidates))]
+        rows = [[run.results[c, s] for s in range(self.n_splits_)] for c in range(len(run.models))]
         more: dict[str, list[Any]] = {
-            "max_relative_gap": [max(one["relative_gap"] for one in row) for row in grid],
+            "max_relative_gap": [max(each["relative_gap"] for each in row) for row in rows],
         }
         if self.abandon:
-            more["abandoned"] = [any(one["abandoned"] for one in row) for row in grid]
-        keys = (*_KEYS, "train_scores") if self.return_train_score else _KEYS
-        out = [{key: one[key] for key in keys} for row in grid for one in row]
+            more["abandoned"] = [any(each["abandoned"] for each in row) for row in rows]
+        keys = ["fit_time", "score_time", "test_scores"]
+        keys += ["train_scores"] if self.return_train_score else []
+        out = [{key: each[key] for key in keys} for row in rows for each in row]
         with warnings.catch_warnings():
             if self.abandon:
                 warnings.filterwarnings("ignore", "One or more of the t")
-            results = self._format_results(candidates, self.n_splits_, out, more)
-        self._choose(results, out[0]["test_scores"], metric)
-        self.sharing_ = run.sharing
-        self.cv_results_ = results
-
-    def _choose(self, results: dict[str, Any], first: Any, metric: Any) -> None:
-        self.multimetric_ = isinstance(first, dict)
+            results = self._format_results(run.candidates, self.n_splits_, out, more)
+        self.multimetric_ = isinstance(out[0]["test_scores"], dict)
         if callable(self.scoring) and self.multimetric_:
-            self._check_refit_for_multimetric(first)
+            self._check_refit_for_multimetric(out[0]["test_scores"])
             metric = self.refit
         if self.refit or not self.multimetric_:
             self.best_index_ = self._select_best_index(self.refit, metric, results)
             if not callable(self.refit):
                 self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
             self.best_params_ = results["params"][self.best_index_]
+        self.sharing_ = run.sharing
+        self.cv_results_ = results
 
     def _refit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
-        begun = clock.now()
+        began = clock.now()
         best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
         self.best_estimator_ = best.fit(X, y, **fit_params)
-        self.refit_time_ = clock.now() - begun
+        self.refit_time_ = clock.now() - began
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
 
-def _is_mean(key: str) -> bool:
-    return key.startswith("mean_test_")
+def _weight_name(estimator: Any) -> str:
+    """Return the name by which the machine's weights are passed to ``fit``."""
+    name = steps_of(estimator)[-1][0]
+    return f"{name}__sample_weight" if name else "sample_weight"
 
 
-def _places(n: int) -> Any:
-    """Return what turns a mask or places into places."""
-
-    def placed(rows: Any) -> Any:
-        rows = np.asarray(rows)
-        if rows.dtype == bool:
-            return np.flatnonzero(rows)
-        if rows.dtype.kind not in "iu" or ((rows < -n) | (rows >= n)).any():
+def _number_rows(number: int, drawn: tuple[Any, Any], n: int) -> Split:
+    """Return a split by the numbers of its rows, which may be given as masks."""
+    for rows in map(np.asarray, drawn):
+        numbers = rows.dtype.kind in "iu" and ((rows >= -n) & (rows < n)).all()
+        if rows.dtype != bool and not numbers:
             raise ValueError(
                 f"cv is not valid: it must give numbers of rows, from 0 to {n - 1}, but a split "
                 f"gives {rows!r:.80}."
             )
-        return np.arange(n)[rows]
+    return Split(number, *(np.arange(n)[rows] for rows in drawn))
 
-    return placed
+
+# ------------------------------------------------------------------- one search
+
+
+class Scoring(NamedTuple):
+    """How models are scored."""
+
+    scorers: Any
+    params: dict[str, Any]
+    error_score: Any
+    train_scores: bool
+
+    def result(self, model: Any, fold: Fold, seconds: float, gap: float) -> dict[str, Any]:
+        """Return what ``cv_results_`` is made of, for one model."""
+        began = clock.now()
+        result: dict[str, Any] = {"fit_time": seconds, "relative_gap": gap, "abandoned": False}
+        result["test_scores"] = self._score(model, fold.X_test, fold.y_test, fold.split.test)
+        result["score_time"] = clock.now() - began
+        if self.train_scores:
+            result["train_scores"] = self._score(model, *fold.learnt, fold.split.train)
+        return result
+
+    def _score(self, model: Any, X: Any, y: Any, rows: Ints) -> Any:
+        params = {name: _safe_indexing(values, rows) for name, values in self.params.items()}
+        return _score(model, X, y, self.scorers, params, self.error_score)
+
+
+_ABANDONED = {
+    "fit_time": 0.0, "score_time": 0.0, "relative_gap": np.nan, "abandoned": True,
+    "test_scores": np.nan, "train_scores": np.nan,
+}  # fmt: skip
+
+
+class Racing:
+    """Which candidates can still win: their mean score, if the rest of it were the best possible.
+
+    Only a candidate that was scored in all splits puts others out of the race.
+    """
+
+    def __init__(self, n_splits: int, best_score: float | None) -> None:
+        self.active = best_score is not None
+        self._n_splits, self._best_score = n_splits, best_score
+        self._scores: dict[int, list[float]] = {}
+        self._leading = -np.inf
+
+    def enter(self, candidate: int, score: float) -> None:
+        """Note the score of a candidate in one more split."""
+        scores = self._scores.setdefault(candidate, [])
+        scores.append(float(score))
+        if len(scores) == self._n_splits and np.isfinite(scores).all():
+            self._leading = max(self._leading, float(np.mean(scores)))
+
+    def is_lost(self, candidate: int) -> bool:
+        """Return whether a candidate cannot win any more."""
+        if self._best_score is None:
+            return False
+        scores = self._scores.get(candidate, [])
+        rest = self._best_score * (self._n_splits - len(scores))
+        leading = self._leading - 1e-12 * max(1.0, abs(self._leading))
+        return (sum(scores) + rest) / self._n_splits < leading
+
+
+@dataclass(eq=False)
+class SearchRun:
+    """The candidates of a search in all its splits."""
+
+    candidates: list[dict[str, Any]]
+    models: list[Any]  # the same as unfitted estimators
+    folds: list[Fold]
+    scoring: Scoring
+    racing: Racing
+    memory: int  # bytes for kernel values
+    verbose: int
+    bar: Bar
+    results: dict[tuple[int, int], dict[str, Any]] = field(default_factory=dict)
+    matrices: int = 0
+    chains: int = 0
+    why_chains: str = ""
+
+    def run(self, X: Any, y: Any, weight: Any, n_jobs: int | None) -> None:
+        """Score every candidate in every split."""
+        if self.verbose > 0:
+            n, m = len(self.candidates), len(self.folds)
+            sys.stdout.write(f"{n} candidates in {m} splits: {n * m} fits\n")
+        weight = None if weight is None else np.asarray(weight, dtype=np.float64)
+        threads = int(effective_n_jobs(n_jobs))
+        splits, train_scores = [fold.split for fold in self.folds], self.scoring.train_scores
+        with ThreadPoolExecutor(threads) as pool, one_blas_thread():
+            for stage in group(self.models):
+                for view in views(stage.steps, X, y, weight, splits, train_scores):
+                    self._evaluate(view, stage.families, pool, threads)
+
+    def _evaluate(self, view: View, families: list[Family], pool: Executor, threads: int) -> None:
+        """Score families on one matrix of kernel values if they can share it, else in chains."""
+        shared = [family for family in families if suits_matrix(family.machine)]
+        why = view.objection or find_shortage(len(view.y), self.memory, threads)
+        if shared and why:
+            self.why_chains, shared = why, []
+        if shared:
+            self._evaluate_on_matrix(view, shared, pool, threads)
+        for family in families:
+            if family not in shared:
+                self._evaluate_in_chains(view, family, pool)
+
+    def _evaluate_on_matrix(
+        self, view: View, families: list[Family], pool: Executor, threads: int
+    ) -> None:
+        gram = SharedGram(view, is_classifier(families[0].machine), threads)
+        for kernel, jobs in state_jobs(view, families):
+            self.matrices += 1
+            for some in self._rounds(jobs):
+                for solved in gram.solve(kernel, some, pool, self.scoring.train_scores):
+                    fold = self.folds[solved.job.split.number]
+                    for place, candidate in enumerate(solved.job.family.candidates.tolist()):
+                        model: Any = LazyModel(self.models[candidate], solved, place, fold)
+                        gap = float(solved.gaps[place])
+                        if gap > solved.job.machine.tol:  # the estimator has more ways to get there
+                            model = model.fitted
+                            gap = _largest_gap(steps_of(model)[-1][1].certificate_)
+                        seconds = float(solved.seconds[place])
+                        result = self.scoring.result(model, fold, seconds, gap)
+                        self._enter(candidate, fold.split, result)
+
+    def _rounds(self, jobs: list[Job]) -> Iterator[list[Job]]:
+        """Yield the jobs all at once, or split by split those that are still in the race."""
+        if not self.racing.active:
+            yield jobs
+            return
+        for fold in self.folds:
+            here = [job for job in jobs if job.split.number == fold.split.number]
+            some = [job.take(self._drop_lost(job.family, job.split)) for job in here]
+            some = [job for job in some if len(job.family.costs)]
+            if some:
+                yield some
+
+    def _drop_lost(self, family: Family, split: Split) -> list[int]:
+        """Return the places in a family of candidates that can win; abandon the others."""
+        places = []
+        for place, candidate in enumerate(family.candidates.tolist()):
+            if self.racing.is_lost(candidate):
+                self._enter(candidate, split, _ABANDONED)
+            else:
+                places.append(place)
+        return places
+
+    def _evaluate_in_chains(self, view: View, family: Family, pool: Executor) -> None:
+        """Fit by rising C in each split, each time starting from the last solution."""
+        self.chains += len(view.splits)
+        for splits in [[split] for split in view.splits] if self.racing.active else [view.splits]:
+            places = [self._drop_lost(family, split) for split in splits]
+            with warnings.catch_warnings():  # here, as threads have their filters in common
+                warnings.simplefilter("ignore", ConvergenceWarning)  # gaps are in the results
+                chains = pool.map(self._follow_chain, [view] * len(splits), [family] * len(splits),
+                                  splits, places)  # fmt: skip
+                found = list(chains)
+            for split, chain in zip(splits, found, strict=True):
+                for candidate, result in chain:
+                    self._enter(candidate, split, result)
+
+    def _follow_chain(
+        self, view: View, family: Family, split: Split, places: list[int]
+    ) -> list[tuple[int, dict[str, Any]]]:
+        """Return the results of a family in one split, by candidate."""
+        X, y, weight = view.take(split.train)
+        machine = clone(family.machine)
+        # Only where the optimum is unique may the start be anywhere.
+        convex = not hasattr(machine, "kernel") or named_kernel(machine).psd is True
+        machine.set_params(warm_start=convex)
+        name, model = steps_of(self.models[0])[-1][0], machine
+        if name:
+            before = [] if view.steps is None else view.steps.steps
+            model = Pipeline([*before, (name, machine)])
+        found = []
+        for place in places:
+            machine.set_params(C=float(family.costs[place]))
+            began = clock.now()
+            machine.fit(X, y, sample_weight=weight)
+            seconds, gap = clock.now() - began, _largest_gap(machine.certificate_)
+            result = self.scoring.result(model, self.folds[split.number], seconds, gap)
+            found.append((int(family.candidates[place]), result))
+        return found
+
+    def _enter(self, candidate: int, split: Split, result: dict[str, Any]) -> None:
+        self.bar.advance()
+        self.results[candidate, split.number] = result
+        if result["abandoned"]:
+            return
+        if self.racing.active:
+            self.racing.enter(candidate, result["test_scores"])
+        if self.verbose > 1:
+            settings = ", ".join(f"{k}={v}" for k, v in self.candidates[candidate].items())
+            sys.stdout.write(
+                f"[split {split.number + 1}/{len(self.folds)}] {settings}: "
+                f"score={result['test_scores']}, gap {result['relative_gap']:.1e}, "
+                f"{result['fit_time']:.2f} s\n"
+            )
+
+    @property
+    def sharing(self) -> str:
+        """A sentence on what was shared."""
+        parts = []
+        if self.matrices:
+            noun = "matrix" if self.matrices == 1 else "matrices"
+            parts.append(
+                f"{self.matrices} kernel {noun} served {len(self.folds)} splits and all costs"
+            )
+        if self.chains:
+            why = f" ({self.why_chains})" if self.why_chains else ""
+            parts.append(f"{self.chains} chains of fits by rising C, each from the last{why}")
+        return "; ".join(parts)
+
+
+def _largest_gap(certificate: Certificate) -> float:
+    """Return the largest relative gap of the problems that a model is made of."""
+    return float(max(part.relative_gap for part in certificate.parts or (certificate,)))

@@ -1,12 +1,6 @@
 """Passes over rows for the semismooth Newton method.
 
-The smoothed loss of a row, with residual r = t − f, prox centre a and prox parameter τ, is
-
-    m(r) = max over low ≤ β ≤ high of  βr − ε|β| − ½ quadratic β² − ½ τ(β − a)²
-
-whose maximiser β is its derivative in r, and whose second derivative is 1/(shift + τ) where β is
-between its limits, else 0. τ is ``width`` divided by high − low, so that ``width`` says how much r
-must change to carry β from one limit to the other.
+Losses are smoothed around prox centres (see ``loops.loss.smooth_dual``).
 """
 
 from typing import Any
@@ -14,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.loops.compiled import compiled
+from maxmargin.loops.loss import row_loss, smooth_dual
 from maxmargin.loops.rows import (
     row_copy,
     row_outer,
@@ -30,48 +25,6 @@ def scores(X: Any, begin: Any, end: Any, centre: Any, w: Any, offset: Any, out: 
 
 
 @compiled
-def smooth_dual(
-    low: float,
-    high: float,
-    shift: float,
-    slope: float,
-    residual: float,
-    prox_centre: float,
-    width: float,
-) -> Any:
-    """Return β, and the second derivative of the smoothed loss; without branches, for speed."""
-    tau = width / (high - low)  # 0 where there is no limit
-    z = residual + tau * prox_centre
-    z -= min(max(z, -slope), slope)
-    inverse = 1.0 / (shift + tau)
-    free = z * inverse
-    beta = min(max(free, low), high)
-    return beta, inverse if beta == free and z != 0.0 and low < free < high else 0.0
-
-
-@compiled
-def sharp_dual(low: float, high: float, shift: float, slope: float, residual: float) -> float:
-    """Return the β that attains the loss itself."""
-    z = residual - min(max(residual, -slope), slope)
-    if z == 0.0:
-        return 0.0
-    if shift > 0.0:
-        return min(max(z / shift, low), high)
-    return high if z > 0.0 else low
-
-
-@compiled
-def sharp_loss(low: float, high: float, shift: float, slope: float, residual: float) -> float:
-    """Return the loss itself."""
-    if shift > 0.0:
-        beta = sharp_dual(low, high, shift, slope, residual)
-        return beta * residual - slope * abs(beta) - 0.5 * shift * beta * beta
-    above = max(residual - slope, 0.0)
-    below = max(-residual - slope, 0.0)
-    return (high * above if above > 0.0 else 0.0) - (low * below if below > 0.0 else 0.0)
-
-
-@compiled
 def line(
     loss: Any, begin: int, end: int, f: Any, q: Any, prox_centre: Any, width: float, step: float
 ) -> Any:
@@ -80,9 +33,7 @@ def line(
     curve = 0.0
     for i in range(begin, end):
         r = loss.target[i] - f[i] - step * q[i]
-        beta, h = smooth_dual(
-            loss.low[i], loss.high[i], loss.quadratic[i], loss.epsilon, r, prox_centre[i], width
-        )
+        beta, h = smooth_dual(loss, i, r, prox_centre[i], width)
         slope -= beta * q[i]
         curve += h * q[i] * q[i]
     return slope, curve
@@ -93,8 +44,7 @@ def losses(loss: Any, begin: int, end: int, f: Any) -> float:
     """Return Σ ℓ of the rows."""
     total = 0.0
     for i in range(begin, end):
-        r = loss.target[i] - f[i]
-        total += sharp_loss(loss.low[i], loss.high[i], loss.quadratic[i], loss.epsilon, r)
+        total += row_loss(loss, i, loss.target[i] - f[i])
     return total
 
 
@@ -106,23 +56,20 @@ def duals(
     fitted = 0.0
     gain = gain_value = gain_square = 0.0
     lost = lost_value = lost_square = 0.0
-    active = 0
-    slope = loss.epsilon
     for i in range(begin, end):
-        low, high, shift, t = loss.low[i], loss.high[i], loss.quadratic[i], loss.target[i]
-        b, curve = smooth_dual(low, high, shift, slope, t - f[i], prox_centre[i], width)
+        t, quadratic = loss.target[i], loss.quadratic[i]
+        b, curve = smooth_dual(loss, i, t - f[i], prox_centre[i], width)
         beta[i] = b
         h[i] = curve
-        fitted += sharp_loss(low, high, shift, slope, t - f[i])
+        fitted += row_loss(loss, i, t - f[i])
         up, down = max(b, 0.0), min(b, 0.0)
         gain += up
-        gain_value += (t - slope) * up
-        gain_square += 0.5 * shift * up * up
+        gain_value += (t - loss.epsilon) * up
+        gain_square += 0.5 * quadratic * up * up
         lost -= down
-        lost_value += (t + slope) * down
-        lost_square += 0.5 * shift * down * down
-        active += curve > 0.0
-    return fitted, gain, gain_value, gain_square, lost, lost_value, lost_square, active
+        lost_value += (t + loss.epsilon) * down
+        lost_square += 0.5 * quadratic * down * down
+    return fitted, gain, gain_value, gain_square, lost, lost_value, lost_square
 
 
 @compiled

@@ -4,7 +4,6 @@ A penalised intercept is the weight of a constant feature, so that one set of fo
 and kernel machines.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,9 +17,22 @@ from maxmargin.estimators import SVC, HardMarginSVC, LinearSVC
 from maxmargin.loops.records import Loss
 from maxmargin.problems.problem import Intercept, Point, Problem
 
-KINDS = (SVC, LinearSVC, HardMarginSVC)
-_BLOCK = 512  # rows of kernel values looked at together
+_KINDS = (SVC, LinearSVC, HardMarginSVC)
 _AT_BOUND = 1e-9  # of the bound: a dual this near to it is there
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorCount:
+    """Rows that count as errors when they are left out, and how many rows take part."""
+
+    errors: int
+    rows: Ints
+    n_rows: int
+
+    @property
+    def rate(self) -> float:
+        """Errors divided by rows."""
+        return self.errors / self.n_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,16 +88,10 @@ class SolvedProblem:
         """‖φ(x)‖² of each row."""
         return np.asarray(self.problem.features.squared_norms()[self.problem.row])
 
-    def values(self, left: Ints, right: Ints) -> Floats:
+    def block(self, left: Ints, right: Ints) -> Floats:
         """Return the products of some rows with some others in feature space."""
         row = self.problem.row
         return np.asarray(self.problem.features.block(row[left], row[right]))
-
-    def blocks(self) -> Iterator[Floats]:
-        """Yield all kernel values, some rows at a time."""
-        every = np.arange(len(self))
-        for start in range(0, len(self), _BLOCK):
-            yield self.values(every[start : start + _BLOCK], every)
 
     @cached_property
     def scores(self) -> Floats:
@@ -134,8 +140,8 @@ def solved_problem(model: Any, X: Any, y: Any, sample_weight: Any, what: str) ->
     check_is_fitted(model)
     if len(model.classes_) > 2:
         raise ValueError(
-            f"{what} is about two classes, and this {type(model).__name__} has "
-            f"{len(model.classes_)}: fit each pair of classes by itself, or use leave_one_out."
+            f"{what} is for two classes, and this {type(model).__name__} has "
+            f"{len(model.classes_)}: fit each pair of classes separately, or use leave_one_out."
         )
     return solved_problems(model, X, y, sample_weight)[0]
 
@@ -144,8 +150,8 @@ def refuse_others(model: Any) -> None:
     """Raise unless the criteria are defined for the model."""
     if not hasattr(model, "fit"):
         raise TypeError(f"{type(model).__name__} is not a model: that comes first, then X and y.")
-    if not isinstance(model, KINDS):
-        names = ", ".join(kind.__name__ for kind in KINDS)
+    if not isinstance(model, _KINDS):
+        names = ", ".join(kind.__name__ for kind in _KINDS)
         raise TypeError(
             f"model={type(model).__name__} is not supported: the criteria are for {names} of "
             "maxmargin. For others use sklearn.model_selection.cross_val_score."

@@ -1,0 +1,57 @@
+"""Positive definite systems, whatever the units of their unknowns: all are scaled to unit diagonal.
+
+``solve_positive`` has the matrix, ``solve_by_products`` only its products with vectors.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.linalg
+from scipy.sparse.linalg import LinearOperator, cg
+
+from maxmargin._typing import Floats
+
+_RIDGES = 10.0 ** np.arange(-13, 1)  # added to a unit diagonal, until it has a factor
+_LEAST = 1e-300  # of a diagonal entry
+
+
+def solve_positive(matrix: Floats, right: Floats) -> Floats:
+    """Return the solution by Cholesky's factor of a matrix, which is lost (upper triangle given).
+
+    ``right`` is one right-hand side, or one in each column.
+    """
+    diagonal = np.arange(len(matrix))
+    unit = 1.0 / np.sqrt(np.maximum(matrix[diagonal, diagonal], _LEAST))
+    matrix *= unit[:, np.newaxis]
+    matrix *= unit
+    scaled = (unit * right.T).T
+    for ridge in _RIDGES:
+        matrix[diagonal, diagonal] = 1.0 + ridge
+        try:
+            factor = scipy.linalg.cho_factor(matrix, check_finite=False)
+        except np.linalg.LinAlgError:
+            continue
+        scaled = scipy.linalg.cho_solve(factor, scaled, check_finite=False)
+        break
+    return np.asarray((unit * scaled.T).T)
+
+
+def solve_by_products(
+    product: Callable[[Floats], Floats],
+    right: Floats,
+    diagonal: Floats,
+    *,
+    steps: int,
+    enough: float,
+) -> Floats:
+    """Return about the solution of a system with this diagonal, by conjugate gradients.
+
+    ``enough`` is the part of the residual that may be left; after ``steps`` steps it is taken as it
+    is.
+    """
+    unit = 1.0 / np.sqrt(np.maximum(diagonal, _LEAST))
+    shape = len(right), len(right)
+    system = LinearOperator(
+        shape, matvec=lambda p: unit * product(unit * p), dtype=np.dtype(np.float64)
+    )
+    return np.asarray(unit * cg(system, unit * right, rtol=enough, maxiter=steps)[0])
