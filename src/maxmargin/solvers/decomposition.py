@@ -290,20 +290,11 @@ class MatrixValues:
 
     instant = True
 
-    @property
-    def pace(self) -> "Pace":
-        """How rounds go on."""
-        return ON_MATRIX
-
-    @property
-    def memory(self) -> FloatArray:
-        """Memory for a block."""
-        return self._workspace.block
-
     def __init__(self, K: FloatArray, place: Ints, workspace: Workspace,
                  features: KernelFeatures | None = None) -> None:  # fmt: skip
         self._K, self._place, self._runs, self._workspace = K, place, _runs(place), workspace
         self._features = None if K.dtype == np.float64 else features
+        self.pace, self.memory = ON_MATRIX, workspace.block
         self.diagonal = K[place, place].astype(np.float64)
         self.activate(np.arange(len(place)))
 
@@ -314,28 +305,23 @@ class MatrixValues:
         K = gram.block(rows, rows, fast=not precise)
         return cls(K, np.arange(len(rows)), Workspace.of(len(rows), K.dtype), features)
 
-    def __len__(self) -> int:
-        return len(self._place)
-
     def activate(self, rows: Ints, v: Variables | None = None) -> None:
         """Make these rows the active ones."""
         self._rows, count = rows, len(rows)
         self.active = self._K, self._place, self._runs
-        if count < len(self):
+        if count < len(self._place):
             matrix = self._workspace.copied[: count**2].reshape(count, count)
             loops.decomposition.take(self._K, self._place[rows], self._place[rows], matrix)
             self.active = matrix, np.arange(count), np.array([[0, count, 0]])
 
     def takes(self, count: int) -> bool:
         """Return whether this many rows can be active without the others."""
-        return count <= COPIED * len(self) and count**2 <= len(self._workspace.copied)
+        return count <= COPIED * len(self._place) and count**2 <= len(self._workspace.copied)
 
     def block(self, at: Ints) -> FloatArray:
         """Return the square of the matrix for active rows of a block."""
-        return self._taken(at, self._workspace.block[: len(at) ** 2].reshape(len(at), len(at)))
-
-    def _taken(self, at: Ints, out: FloatArray) -> FloatArray:
         matrix, place, _ = self.active
+        out = self.memory[: len(at) ** 2].reshape(len(at), len(at))
         loops.decomposition.take(matrix, place[at], place[at], out)
         return out
 
@@ -344,7 +330,9 @@ class MatrixValues:
         if exact and self._features is not None:
             rows = self._features.rows[self._rows[at]]
             return self._features.gram.block(rows, rows)
-        out = self._taken(at, np.empty((len(at), len(at)), self._K.dtype))
+        matrix, place, _ = self.active
+        out = np.empty((len(at), len(at)), matrix.dtype)
+        loops.decomposition.take(matrix, place[at], place[at], out)
         return out.astype(np.float64, copy=False)
 
     def add_to(self, f: Floats, at: Ints, steps: Floats, keep: Flags | None) -> None:
@@ -356,7 +344,7 @@ class MatrixValues:
         """Return the scores of rows for coefficients of all rows."""
         if exact and self._features is not None:
             return self._features.gram.dot(coefficients, self._features.rows)[rows]
-        f, used = np.zeros(len(self)), np.flatnonzero(coefficients)
+        f, used = np.zeros(len(self._place)), np.flatnonzero(coefficients)
         loops.decomposition.add_rows(self._K, self._place[used], coefficients[used], self._runs, f)
         return f[rows]
 
@@ -374,23 +362,14 @@ class CachedValues:
     """Kernel values of a problem's rows, computed as they are needed and kept where it pays."""
 
     instant = False
-
-    @property
-    def pace(self) -> "Pace":
-        """How rounds go on."""
-        return ON_ROWS
-
     memory = np.empty(0)
 
     def __init__(self, features: KernelFeatures, precise: bool) -> None:
         self._gram, self._used, self._precise = features.gram, features.rows, precise
         self.diagonal = features.squared_norms()
-        self.cheap = self._gram.cheap
+        self.cheap, self.pace = self._gram.cheap, ON_ROWS
         self._rows = np.arange(len(features))
         self._cache = RowCache(self._gram, self._prepared(self._rows))
-
-    def __len__(self) -> int:
-        return len(self._used)
 
     def _prepared(self, rows: Ints) -> PreparedRows:
         tiles = self._gram.exact if self._precise else self._gram.tiles
@@ -455,6 +434,7 @@ class _State:
             method.stable, method.step_pace, method.most_free,
         )  # fmt: skip
         self.own = values.diagonal[variables.at] + variables.shift
+        self.sums_are_cheap = method.precise or len(variables.f) <= method.polished
         self.without_targets = not variables.target.any()
         self.rounds = self.checks = self.since_check = 0
         self.last_round = 1 << 62
@@ -465,7 +445,7 @@ class _State:
         """Start at these variables, all of them active."""
         self.all = variables
         self.shrunk: list[tuple[Ints, Floats]] = []  # rows, and all coefficients at that time
-        self.gap = self.gap_before = np.inf
+        self.gap = self.gap_before = self.relative_gap = np.inf
         self.stepped_at = self.summed_at = self.rounds
         self.unstable, self.work_done = np.inf, 0.0
         self.stalled = False
@@ -475,8 +455,8 @@ class _State:
         """Make the variables of these rows the active ones."""
         self.rows, v = rows, self.all
         self.variables: Any = slice(None)
-        self.part = v
-        if len(rows) < len(v.f):
+        self.part, self.complete = v, len(rows) == len(v.f)
+        if not self.complete:
             place = np.full(len(v.f), -1)
             place[rows] = np.arange(len(rows))
             at = place[v.at]
@@ -486,7 +466,8 @@ class _State:
         self.values.activate(rows, v)
         part = self.part
         self.diagonal = self.own[self.variables]
-        self.members = [np.flatnonzero(part.group == g) for g in range(self.groups)]
+        if self.groups > 1:
+            self.members = [np.flatnonzero(part.group == g) for g in range(self.groups)]
         self.chosen_at = self.scratch.chosen_at[: len(part.x)]
         self.chosen_at[:] = -2
         self.idle_rounds = 0
@@ -495,11 +476,6 @@ class _State:
     def over(self) -> bool:
         """Whether all rounds that are allowed were made."""
         return self.rounds >= self.last_round
-
-    @property
-    def complete(self) -> bool:
-        """Whether all variables are active."""
-        return self.part is self.all
 
     # ------------------------------------------------------------ one round
 
@@ -516,7 +492,8 @@ class _State:
         if violation <= 0.0:
             self.idle_rounds = method.idle_rounds
             return False
-        if self.since_check and self._active_gap() <= self.goal * abs(self.dual):
+        gap = loops.decomposition.duality_gap(self.part, self.ends, self.b.copy(), 1, 0.0)
+        if self.since_check and gap <= self.goal * abs(self.dual):
             return False
         if self._step_is_due(free):
             self.step()
@@ -550,7 +527,7 @@ class _State:
         """Make rounds in compiled code."""
         values = self.values
         assert isinstance(values, MatrixValues)
-        if len(self.rows) >= 4 * self.pace.fresh:
+        if len(self.rows) >= 3 * self.pace.fresh:
             self._directions()
             self._shrink()
         record = np.array([self.dual, self.idle_rounds, self.unstable, self.work_done])
@@ -571,10 +548,6 @@ class _State:
             v, self.groups, self.up[:n], self.down[:n], self.ends
         )
         return violation, free
-
-    def _active_gap(self) -> float:
-        gap = loops.decomposition.duality_gap(self.part, self.ends, self.b.copy(), 1, 0.0)
-        return float(gap)
 
     def _choose(self) -> tuple[Ints, Ints]:
         """Return the variables of the next block, by group, and where the groups end.
@@ -615,7 +588,7 @@ class _State:
     def _shrink(self) -> bool:
         """Shrink rows whose variables are at a bound and beyond all violations; return whether."""
         v, n, pace = self.part, len(self.part.x), self.pace
-        if len(self.rows) < 4 * pace.fresh:
+        if len(self.rows) < 3 * pace.fresh:
             return False
         group = np.maximum(v.group, 0) if self.groups > 1 else 0
         most, least = self.ends[0][group], self.ends[1][group]
@@ -679,17 +652,12 @@ class _State:
         if self.without_targets and is_nothing(self.all, gap, self.dual, self.values.diagonal):
             gap = self.dual = 0.0
         self.gap, self.gap_before, self.since_check = gap, self.gap, 0
-        relative = self.relative_gap
+        relative = self.relative_gap = gap / max(abs(self.dual), 1e-300)
         least = 0.5 * method.wanted if relative > method.wanted else 0.0
         self.goal = min(max(self.pace.fall * relative, least), method.rough)
         self.stalled = complete and self.idle_rounds >= method.idle_rounds
         if not complete:
             self._activate_more(change)
-
-    @property
-    def relative_gap(self) -> float:
-        """The gap as a part of the dual objective."""
-        return float(self.gap) / max(abs(self.dual), 1e-300)
 
     def _measure(self) -> float:
         """Set directions, intercepts and the dual objective of all variables; return the gap."""
@@ -752,23 +720,19 @@ class _State:
             self.part.f[:] = self.all.f[self.rows]
             self.shrunk = [(rows, now) for rows, _ in self.shrunk]
 
-    @property
-    def _sums_are_worth_it(self) -> bool:
-        return self.method.precise or len(self.all.f) <= self.method.polished
-
     def steps_on(self) -> bool:
         """Step where pairs gain nothing any more; return whether that closed part of the gap.
 
         A dual objective that is right to rounding may have a gap of the root of that.
         """
         before, self.idle_rounds = self.relative_gap, 0
-        self.step(exact=self._sums_are_worth_it)
+        self.step(exact=self.sums_are_cheap)
         self.check()
         return self.relative_gap < self.method.slow * before
 
     def polish(self) -> bool:
         """Make an exact active-set step; return whether nothing is left to gain."""
-        if not self._sums_are_worth_it:
+        if not self.sums_are_cheap:
             return False
         self.step(exact=True)
         self.check()
