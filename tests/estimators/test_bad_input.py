@@ -263,3 +263,13 @@ def test_bad_streams(estimator: Any) -> None:
 def test_streams_and_gram_matrices_do_not_mix() -> None:
     with pytest.raises(ValueError, match="the kernel values of earlier rows"):
         mm.KernelPerceptron(kernel="precomputed").partial_fit(np.eye(4), Y, classes=[0, 1])
+
+
+@pytest.mark.parametrize(
+    "model", [mm.KernelPCA(2, kernel="rbf"), mm.KernelPerceptron(), mm.Nystroem(n_components=2)]
+)
+def test_rows_too_large_for_their_squares_are_refused_later_too(model: Any) -> None:
+    fitted = clone(model).fit(X, Y)
+    act = fitted.decision_function if hasattr(fitted, "classes_") else fitted.transform
+    with pytest.raises(ValueError, match="Column 1 of X"):
+        act(np.array([[0.0, 1e300]]))

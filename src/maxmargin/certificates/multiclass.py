@@ -89,10 +89,10 @@ def _feasible(problem: MulticlassProblem, beta: Floats) -> tuple[Floats, float]:
             return duals, 0.0
     mass, change = feasible_masses(problem, beta)
     duals = duals_of(problem.labels, mass)
-    return (_settled(problem, duals) if problem.intercept is Intercept.FREE else duals), change
+    return (_rebalance(problem, duals) if problem.intercept is Intercept.FREE else duals), change
 
 
-def _settled(problem: MulticlassProblem, duals: Floats) -> Floats:
+def _rebalance(problem: MulticlassProblem, duals: Floats) -> Floats:
     """Return duals whose sums over a class are 0 beside the duals, not only beside their costs.
 
     In one row, a small amount goes from a class with too much to one with too little; of the rows

@@ -109,7 +109,7 @@ def _feasible(
     if penalty.l2 > 0:
         seen = _seen(problem, point, beta)
         return seen, beta, seen.implied, infeasibility
-    beta = _settled(problem, beta)
+    beta = _rebalance(problem, beta)
     seen = _seen(problem, point, beta)
     implied, margin = seen.implied, 8 * EPS
     for _ in range(_TRIES):
@@ -122,7 +122,7 @@ def _feasible(
         down = penalty.l1 / largest * (1 - margin)
         margin = min(4 * margin + 2 * EPS * float(implied.size.max()), 0.5)
         scaled = down * beta
-        beta = _settled(problem, scaled)
+        beta = _rebalance(problem, scaled)
         value, error, size = (down * part for part in implied)
         error = error + 4 * EPS * size + _moved(seen, beta - scaled)
         implied = Combination(value, error, size)
@@ -136,7 +136,7 @@ def _seen(problem: LinearProblem, point: Point, beta: Floats) -> LinearEvaluatio
     return seen
 
 
-def _settled(problem: LinearProblem, beta: Floats) -> Floats:
+def _rebalance(problem: LinearProblem, beta: Floats) -> Floats:
     """Return duals of which one has taken up what rounding left of Σβ: a small one rounds least."""
     if problem.intercept is not Intercept.FREE:
         return beta

@@ -25,6 +25,7 @@ class KernelInput:
     """
 
     _kernel_defaults: ClassVar[dict[str, Any]] = NAMED_DEFAULTS
+    _bounds_new_rows: ClassVar[bool] = True  # False: the kernel itself refuses infinite values
     _kept_rows: str  # the fitted attribute with rows or objects of the training data
     kernel: Any
     kernel_: Kernel
@@ -53,7 +54,7 @@ class KernelInput:
         X = check_rows(self, X, reset=reset)
         if kernel.takes_gram:
             return checked_gram(X) if reset else X
-        if reset:  # later on the kernel itself refuses what is not finite
+        if reset or self._bounds_new_rows:
             refuse_overflow(self, X, largest_squared_norm(X), self._largest_square(X))
         return X
 

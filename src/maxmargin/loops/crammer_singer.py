@@ -41,7 +41,7 @@ def _project(point: Any, total: float, mass: Any) -> None:
     """Put into ``mass`` what is nearest to a point among the masses of a given total.
 
     Classes below the waterline leave until none does (Michelot 1986): it takes few rounds, and
-    what is left is summed afresh in each, so that a far-off class costs no digits.
+    what is left is summed again in each, so that a far-off class costs no digits.
     """
     winner, lead = _two_highest(point)
     if lead >= total:  # most rows: one class takes all

@@ -44,7 +44,8 @@ def losses(loss: Any, begin: int, end: int, f: Any) -> float:
     """Return Σ ℓ of the rows."""
     total = 0.0
     for i in range(begin, end):
-        total += row_loss(loss, i, loss.target[i] - f[i])
+        r = loss.target[i] - f[i]
+        total += row_loss(loss.low[i], loss.high[i], loss.quadratic[i], loss.epsilon, r)
     return total
 
 
@@ -61,7 +62,7 @@ def duals(
         b, curve = smooth_dual(loss, i, t - f[i], prox_centre[i], width)
         beta[i] = b
         h[i] = curve
-        fitted += row_loss(loss, i, t - f[i])
+        fitted += row_loss(loss.low[i], loss.high[i], quadratic, loss.epsilon, t - f[i])
         up, down = max(b, 0.0), min(b, 0.0)
         gain += up
         gain_value += (t - loss.epsilon) * up

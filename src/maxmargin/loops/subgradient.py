@@ -68,7 +68,8 @@ def visit(
     for k in range(begin, end):
         i = order[k]
         f = row_dot(X, i, state.w) + lift * state.w[last]
-        beta = best_dual(loss, i, loss.target[i] - f)
+        r = loss.target[i] - f
+        beta = best_dual(loss.low[i], loss.high[i], loss.quadratic[i], loss.epsilon, r)
         duals[i] += beta
         row_learn(X, i, beta, rounds, clock, state)
         if lift > 0.0:

@@ -339,14 +339,14 @@ class JointNewton:
         self.sizes = np.append(columns, scale * machine.cost.sum())[:, np.newaxis]
         self.damping = 0.0
         self.least_wrong, self.nearest = np.inf, (self.mass, self.offset)
-        self._settle()
+        self._evaluate()
 
     @property
     def size(self) -> int:
         """How many unknowns the next step has."""
         return min(self.W.size + self.v.size, self.machine.free_count(self.mass))
 
-    def _settle(self) -> None:
+    def _evaluate(self) -> None:
         """Find masses and gradient at the weights, and offer both to the machine."""
         machine = self.machine
         self.b = self.offset + self.root * self.v
@@ -378,7 +378,7 @@ class JointNewton:
         self.slopes[:] = self._scores(change, lift)
         self._move(change, lift)
         yield
-        self._settle()
+        self._evaluate()
         if self._solved():
             self.centre = self.mass.copy()
             if self.machine.free:
@@ -386,7 +386,7 @@ class JointNewton:
             growth = self.settings.growth
             self.sigma = self.sigma / growth if self.blocked else growth * self.sigma
             self.sigma = min(max(self.sigma, self.least), self.settings.stiffest)
-            self._settle()
+            self._evaluate()
 
     def finish(self) -> None:
         """Prefer the weights that the best masses imply to others as good to rounding.

@@ -55,12 +55,10 @@ class _DualCDState:
         self.settings, self.problem = settings, problem
         self.passes = passes = Passes(problem, settings.threads, centred=False)
         loss = problem.loss
-        n, d = problem.features.X.shape
-        self.beta = np.zeros(n)
-        self.w = np.zeros(d)
-        if start.beta is not None:
-            self.beta[:] = np.clip(start.beta, loss.low, loss.high)
-            loops.newton.combine(passes.rows, 0, n, passes.centre, self.beta, self.w, self.w)
+        n = len(problem)
+        beta = np.zeros(n) if start.beta is None else start.beta
+        self.beta = np.clip(beta, loss.low, loss.high)
+        self.w = passes.combination(self.beta)
         self.norms = np.empty(n)
         loops.dual_cd.squared_norms(passes.rows, self.norms)
         self.free = problem.intercept is Intercept.FREE

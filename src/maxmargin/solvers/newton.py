@@ -153,7 +153,7 @@ class RowSystem:
         """Note which rows are active."""
         self.active = np.flatnonzero(h > 0)
         self.h = h[self.active]
-        return self.passes.combinations(beta, sums)
+        return self.passes.combinations(beta)
 
     def step(self, gradient: Floats) -> Floats:
         """Return the Newton step."""

@@ -20,7 +20,7 @@ method of multipliers, so that the gap closes before smoothing is gone. Rockafel
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -57,7 +57,7 @@ class ProximalNewton:
     column_solves: int = 1  # the same, for models in columns
     cg_steps: int = 30  # of conjugate gradients, in columns
     cg_enough: float = 1e-4  # part of the residual that they may leave
-    work: float = 2.0**24  # multiplications between two looks at the clock
+    work: float = 2.0**24  # multiplications between two yields
     damping: float = 1e-6  # first part of a column's full curvature added to the model
     least_damping: float = 1e-14
     # smoothing
@@ -112,18 +112,6 @@ def best_scale(terms: Loss, beta: Floats, v: Floats, l1: float, l2: float) -> tu
 # or the columns themselves. Dense rows are measured from their mean if the intercept is free.
 
 
-class _Columns(Protocol):
-    entries_per_row: float
-
-    def add_products(self, gram: Floats, picked: Ints, rows: Ints, change: Floats) -> None:
-        """Add Σ changeᵢ xᵢxᵢᵀ over some rows, in the picked columns, to gram."""
-        ...
-
-    def scaled(self, picked: Ints, root: Floats) -> Any:
-        """Return the picked columns as a CSC array, each row times its root."""
-        ...
-
-
 class _DenseColumns:
     _BLOCK = 1 << 20  # numbers copied at a time
 
@@ -132,6 +120,7 @@ class _DenseColumns:
         self.entries_per_row = float(X.shape[1])
 
     def add_products(self, gram: Floats, picked: Ints, rows: Ints, change: Floats) -> None:
+        """Add Σ changeᵢ xᵢxᵢᵀ over some rows, in the picked columns, to gram."""
         step = max(1, self._BLOCK // self._X.shape[1])
         for start in range(0, len(rows), step):
             some = rows[start : start + step]
@@ -139,6 +128,7 @@ class _DenseColumns:
             gram += block.T @ (block * change[some, np.newaxis])
 
     def scaled(self, picked: Ints, root: Floats) -> Any:
+        """Return the picked columns as a CSC array, each row times its root."""
         rows = np.flatnonzero(root)
         block = sp.coo_array(self._block(rows, picked) * root[rows, np.newaxis])
         return sp.csc_array((block.data, (rows[block.row], block.col)), (len(root), len(picked)))
@@ -359,10 +349,10 @@ class _ColumnModel(_Model):
 class _GramProducts:
     """XᵀDX on a working set, following D by the rows where it changes."""
 
-    _PIECE = 2.0**26  # multiplications between two looks at the clock
+    _PIECE = 2.0**26  # multiplications between two yields
     _CANCELLED = 1e-8  # what is left of a sum after subtracting the rest is not to be relied on
 
-    def __init__(self, columns: _Columns, n_rows: int) -> None:
+    def __init__(self, columns: _DenseColumns | _SparseColumns, n_rows: int) -> None:
         self._columns = columns
         self._picked = np.empty(0, np.int64)
         self._curvature = np.zeros(n_rows)
@@ -410,9 +400,7 @@ class _ProximalState:
         X, self.loss = problem.features.X, problem.loss
         self.free = problem.intercept is Intercept.FREE
         self.passes = Passes(problem, settings.threads, centred=not sp.issparse(X))
-        self.columns: _Columns = (
-            _SparseColumns(X) if sp.issparse(X) else _DenseColumns(X, self.passes.centre)
-        )
+        self.columns = _SparseColumns(X) if sp.issparse(X) else _DenseColumns(X, self.passes.centre)
         self.l1, self.l2 = problem.l1_ratio, 1 - problem.l1_ratio
         n, d = X.shape
         self.stage, self.smoothing, self.stage_steps = self.loss, 0.0, 0

@@ -110,31 +110,27 @@ class Passes:
             losses += sums.lost * self.centre
         return gains, losses, hessian
 
-    def combinations(self, beta: Floats, sums: Sums) -> tuple[Floats, Floats]:
+    def combinations(self, beta: Floats) -> tuple[Floats, Floats]:
         """Return Σβ(x − c) over β > 0 and over β < 0."""
-        parts = self.blocks.map(lambda begin, end: self._combine(begin, end, beta))
-        gains, losses = parts[0]
-        for more in parts[1:]:
+
+        def combine(begin: int, end: int) -> tuple[Floats, Floats]:
+            gains, losses = np.zeros((2, self.d))
+            loops.newton.combine(self.rows, begin, end, self.centre, beta, gains, losses)
+            return gains, losses
+
+        gains, losses = np.zeros((2, self.d))
+        for more in self.blocks.map(combine):
             gains += more[0]
             losses += more[1]
-        if self.sparse:
-            gains -= sums.gain * self.centre
-            losses += sums.lost * self.centre
+        if self.sparse and self.centre.any():
+            gains -= float(beta[beta > 0].sum()) * self.centre
+            losses -= float(beta[beta < 0].sum()) * self.centre
         return gains, losses
 
     def combination(self, beta: Floats) -> Floats:
         """Return Σβ(x − c)."""
-        parts = self.blocks.map(lambda begin, end: self._combine(begin, end, beta))
-        total = np.zeros(self.d)
-        for gains, losses in parts:
-            total += gains
-            total += losses
-        return total - float(beta.sum()) * self.centre if self.sparse else total
-
-    def _combine(self, begin: int, end: int, beta: Floats) -> tuple[Floats, Floats]:
-        gains, losses = np.zeros(self.d), np.zeros(self.d)
-        loops.newton.combine(self.rows, begin, end, self.centre, beta, gains, losses)
-        return gains, losses
+        gains, losses = self.combinations(beta)
+        return gains + losses
 
     def _gather(self, begin: int, end: int, beta: Floats, h: Floats) -> tuple[Floats, ...]:
         width = self.d + 1
@@ -161,8 +157,7 @@ def repaired(problem: LinearProblem, passes: Passes, beta: Floats) -> tuple[Floa
     The heavier side is scaled down, and then both if that helps. ``passes`` must not be centred.
     """
     loss = problem.loss
-    gains, losses = np.zeros(passes.d), np.zeros(passes.d)
-    loops.newton.combine(passes.rows, 0, passes.n, passes.centre, beta, gains, losses)
+    gains, losses = passes.combinations(beta)
     gain, lost = float(beta[beta > 0].sum()), -float(beta[beta < 0].sum())
     if problem.intercept is Intercept.FREE and gain != lost:
         gain_scale, lost_scale = (lost / gain, 1.0) if gain > lost else (1.0, gain / lost)

@@ -80,6 +80,7 @@ class KernelExpansion(KernelInput, Machine):
     # Whether with the linear kernel the linear machine solves the same problem.
     _has_linear_machine: ClassVar[bool] = False
     _kept_rows = "support_vectors_"
+    _bounds_new_rows = False
     support_vectors_: Any
     _given_products: Floats  # of a precomputed matrix, which is not kept
     _weights: Floats  # w of the linear machine

@@ -33,6 +33,7 @@ from maxmargin.problems.problem import (
     Status,
 )
 from maxmargin.solve import Attempt, Settings, plan, run_solver
+from maxmargin.threads import one_blas_thread
 from maxmargin.validation.data import check_targets
 
 _ENOUGH = 1e-6  # relative gap below which a better bound would say nothing more
@@ -201,7 +202,8 @@ def _add_constant(
 
 def _solve(problem: AnyProblem, max_time: float | None) -> Attempt:
     solver = plan(problem, Settings(tol=_ENOUGH)).solvers[0]
-    found = run_solver(problem, solver, tol=_ENOUGH, max_time=max_time)
+    with one_blas_thread():  # as ``solve`` does
+        found = run_solver(problem, solver, tol=_ENOUGH, max_time=max_time)
     if found.run.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return found
