@@ -387,7 +387,7 @@ def test_a_fit_has_one_bar_for_all_its_attempts(monkeypatch: pytest.MonkeyPatch)
     rng = np.random.default_rng(0)
     X = rng.integers(-3, 4, size=(60, 5)).astype(float)
     y = rng.integers(0, 2, size=60)
-    model = mm.SVC(kernel="poly", degree=2, C=1e4)
+    model = mm.SVC(kernel="poly", degree=2, C=1e8)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, y)

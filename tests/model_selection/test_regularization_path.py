@@ -255,7 +255,7 @@ def test_a_time_limit_that_suffices_changes_nothing(model: Any) -> None:
     free = mm.regularization_path(X, y, model, Cs=Cs, tol=1e-6)
     limited = mm.regularization_path(X, y, model.set_params(max_time=600.0), Cs=Cs, tol=1e-6)
     assert limited.certified
-    assert_allclose(limited.margins, free.margins, rtol=1e-4)
+    assert_allclose(limited.margins, free.margins, rtol=1e-3)  # √tol is what a gap of tol allows
     solvers = [path.model(1.0).solver_ for path in (free, limited)]
     assert solvers[0] == solvers[1]
 
