@@ -822,8 +822,10 @@ class Decomposition:
             yield fit.best()
             if self.checks is not None and state.checks > self.checks:
                 return
-            if state.relative_gap <= self.wanted and state.polish():
-                break
+            if state.relative_gap <= self.wanted:
+                if state.polish():
+                    break
+                yield fit.best()
             if state.stalled and (state.relative_gap <= self.wanted or not state.steps_on()):
                 break
             fit.best()
