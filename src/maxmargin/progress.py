@@ -158,7 +158,7 @@ def progress(
     even: bool = True,
     quiet: bool = False,
 ) -> Iterator[Bar]:
-    """Give the bar of a call, shown if this is the outermost call and somebody can see it.
+    """Give the bar of a call, shown if this is the outermost call and the output is seen.
 
     Most arguments are fields of ``Bar``. ``quiet`` says that the call prints messages: then neither
     it nor the calls within it have a bar.

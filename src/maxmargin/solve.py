@@ -62,7 +62,7 @@ _POLISHED = 2e5  # numbers in X up to which an answer is polished beyond tol
 _POLISHED_DUALS = 1000  # the same of a kernel machine, by its dual variables
 _POLISH = 100  # iterations
 _SINGLE_MARGIN = 0.6  # of tol, aimed at by float32, so that the certificate in float64 holds
-_MARGIN = 0.97  # of tol, aimed at by linear machines, so that there is room for rounding
+_MARGIN = 0.97  # of tol, aimed at by linear machines, which leaves a margin for rounding
 _MOST_FACTORISED = 2 * MOST_ROWS  # variables, beyond which rows are not even counted
 _CHECKS = 50  # that pairs have at a small problem before Newton's method takes over
 _FEW_CHECKS = 8  # the same if Newton's method is likely to be better
@@ -541,7 +541,7 @@ def solve(problem: AnyProblem, settings: Settings, budget: Budget, start: Point)
                 trace += [(made.seconds + at, gap) for at, gap in attempt.trace]
             best = _certified(problem, attempt, best, budget, planned.tied)
             start, certificate = best
-            status = _judge(budget.ended or attempt.run.status, certificate, settings.tol)
+            status = _decide_status(budget.ended or attempt.run.status, certificate, settings.tol)
             if status not in _ENDS and budget.left == 0.0:  # for another attempt
                 status = Status.MAX_TIME
             run = attempt.run
@@ -648,7 +648,7 @@ def recertified(problem: AnyProblem, result: Result, b: Any, tol: float) -> Resu
     over = result.status in (Status.MAX_TIME, Status.INTERRUPTED)
     with clock.limited(0.0 if over else None):
         certificate = certify(problem, point, keep_intercept=True)
-    status = _judge(result.status, certificate, tol)
+    status = _decide_status(result.status, certificate, tol)
     return replace(result, point=point, certificate=certificate, status=status)
 
 
@@ -663,7 +663,7 @@ def _rank(certificate: Certificate) -> tuple[bool, float, float]:
     return True, certificate.max_kkt_violation, certificate.primal
 
 
-def _judge(status: Status, certificate: Certificate, tol: float) -> Status:
+def _decide_status(status: Status, certificate: Certificate, tol: float) -> Status:
     if status is Status.INTERRUPTED:
         return status
     if certificate.holds(tol):

@@ -106,7 +106,7 @@ def _rebalance(problem: MulticlassProblem, duals: Floats) -> Floats:
         takes = costs[:, low] - duals[:, low] >= amount
         if amount <= _BALANCED * float(np.abs(duals).sum()):
             break
-        if not takes.any():  # all rows are at their bounds: a little less of everything makes room
+        if not takes.any():  # all rows are at their bounds: a little less of everything makes slack
             largest = float(problem.cost[problem.labels == low].max())
             duals *= 1 - min(0.5, 2 * amount / largest)
             continue

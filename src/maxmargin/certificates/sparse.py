@@ -118,7 +118,7 @@ def _feasible(
         largest = float((np.abs(implied.value) + off).max(initial=0.0))
         if largest <= penalty.l1:
             return seen, beta, implied, infeasibility
-        # Scaled duals are rounded, and what they imply changes with that: leave ever more room.
+        # Scaled duals are rounded, and what they imply changes with that: leave ever more slack.
         down = penalty.l1 / largest * (1 - margin)
         margin = min(4 * margin + 2 * EPS * float(implied.size.max()), 0.5)
         scaled = down * beta
@@ -141,8 +141,8 @@ def _rebalance(problem: LinearProblem, beta: Floats) -> Floats:
     if problem.intercept is not Intercept.FREE:
         return beta
     rest, size = math.fsum(beta.tolist()), np.abs(beta)
-    room = (beta - rest > problem.loss.low) & (beta - rest < problem.loss.high)
-    free = np.flatnonzero(room & (size > 2 * abs(rest)))
+    inside = (beta - rest > problem.loss.low) & (beta - rest < problem.loss.high)
+    free = np.flatnonzero(inside & (size > 2 * abs(rest)))
     if rest and len(free):
         beta = beta.copy()
         beta[free[size[free].argmin()]] -= rest

@@ -15,7 +15,7 @@ import numpy as np
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.diagnosis.inputs import Sample, scaler
-from maxmargin.estimators.reductions import binary_tasks, combined_scores
+from maxmargin.estimators.reductions import binary_subproblems, combined_scores
 from maxmargin.kernels import RBF, Kernel, Linear
 from maxmargin.problems import losses
 from maxmargin.problems.gram import Gram
@@ -225,12 +225,12 @@ class _FoldMatrix:
             weight = len(train) / (len(classes) * np.bincount(labels)[labels])
         rising = np.argsort(costs, kind="stable")
         tested = np.sort(self._position[test])
-        tasks = binary_tasks(labels, len(classes), "ovo")
-        found = np.empty((len(costs), len(test), len(tasks)))
+        subproblems = binary_subproblems(labels, len(classes), "ovo")
+        found = np.empty((len(costs), len(test), len(subproblems)))
         with one_blas_thread():
-            for k, task in enumerate(tasks):
-                taking_part = slice(None) if task.rows is None else task.rows
-                loss = losses.hinge(task.signs, weight[taking_part])
+            for k, subproblem in enumerate(subproblems):
+                taking_part = slice(None) if subproblem.rows is None else subproblem.rows
+                loss = losses.hinge(subproblem.signs, weight[taking_part])
                 problem = OnMatrix.stated(loss, True, self._position[train[taking_part]])
                 path = problem.solve(self._K, costs[rising], _KERNEL_GAP, self._workspace, tested)
                 found[rising, :, k] = path.scores
@@ -238,6 +238,6 @@ class _FoldMatrix:
         if len(classes) == 2:
             combined = [np.column_stack([-one[:, 0], one[:, 0]]) for one in found]
         else:
-            pairs = [(task.positive, task.negative) for task in tasks]
+            pairs = [(subproblem.positive, subproblem.negative) for subproblem in subproblems]
             combined = [combined_scores(one, pairs, len(classes)) for one in found]
         return [_spread(one, classes, self._n_classes) for one in combined]

@@ -72,10 +72,10 @@ class Alternative:
         return self.candidate.estimator()
 
     def __str__(self) -> str:
-        said = f"{self.rung}: {describe(self.estimator)}"
+        sentence = f"{self.rung}: {describe(self.estimator)}"
         if self.score is not None:
-            said += f", {self.score:.2%} ({self.low:.2%} to {self.high:.2%})"
-        return f"{said}; {self.note}" if self.note else said
+            sentence += f", {self.score:.2%} ({self.low:.2%} to {self.high:.2%})"
+        return f"{sentence}; {self.note}" if self.note else sentence
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings."""

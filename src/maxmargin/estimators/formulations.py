@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.estimators.reductions import Task, binary_tasks
+from maxmargin.estimators.reductions import Subproblem, binary_subproblems
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.features import Features
@@ -37,16 +37,16 @@ class Training:
     kept: Ints  # their numbers among the rows given
     n_rows: int  # given
     classes: Any = None
-    _tasks: dict[str, list[Task]] = field(default_factory=dict, compare=False)
+    _subproblems: dict[str, list[Subproblem]] = field(default_factory=dict, compare=False)
 
     def __len__(self) -> int:
         return len(self.kept)
 
-    def tasks(self, scheme: str) -> list[Task]:
+    def subproblems(self, scheme: str) -> list[Subproblem]:
         """Return the binary problems of the classes, listed once for each scheme."""
-        if scheme not in self._tasks:
-            self._tasks[scheme] = binary_tasks(self.y, len(self.classes), scheme)
-        return self._tasks[scheme]
+        if scheme not in self._subproblems:
+            self._subproblems[scheme] = binary_subproblems(self.y, len(self.classes), scheme)
+        return self._subproblems[scheme]
 
 
 class SolvedPlane(NamedTuple):
@@ -110,18 +110,20 @@ class CSVCForm(_OneProblem):
     scheme: str = "ovo"
 
     def problems(self, data: Training, features: Features) -> list[Any]:
-        """Return a problem for each task, or the joint one."""
+        """Return a problem for each subproblem, or the joint one."""
         cost, free = self.C * data.weight, self.intercept is Intercept.FREE
-        tasks = data.tasks(self.scheme)
-        if not tasks:
+        subproblems = data.subproblems(self.scheme)
+        if not subproblems:
             present, index = np.unique(data.y, return_inverse=True)
             return [MulticlassProblem(features, index.astype(np.int64), len(present), cost, free)]  # type: ignore[arg-type]
         if self.scheme == "crammer_singer":
             cost = 2 * cost  # two classes: the joint problem has ½‖w/2‖² twice, half of ½‖w‖²
         found = []
-        for task in tasks:
-            some = features if task.rows is None else features.take(task.rows)
-            loss = self.loss(task.signs, cost if task.rows is None else cost[task.rows])
+        for subproblem in subproblems:
+            some = features if subproblem.rows is None else features.take(subproblem.rows)
+            loss = self.loss(
+                subproblem.signs, cost if subproblem.rows is None else cost[subproblem.rows]
+            )
             found.append(one_variable_per_row(some, loss, free, self.l1_ratio))
         return found
 
@@ -130,9 +132,11 @@ class CSVCForm(_OneProblem):
         return losses.CLASSIFYING[self.name](signs, cost)
 
     def rows(self, data: Training) -> list[Ints]:
-        """Return the rows of each task."""
+        """Return the rows of each subproblem."""
         every = np.arange(len(data))
-        return [every if t.rows is None else t.rows for t in data.tasks(self.scheme)] or [every]
+        return [every if t.rows is None else t.rows for t in data.subproblems(self.scheme)] or [
+            every
+        ]
 
 
 @dataclass(frozen=True)
@@ -144,15 +148,15 @@ class NuSVCForm:
     def problems(self, data: Training, features: Features) -> list[Any]:
         """Return a problem for each pair of classes, or raise if ν is more than it allows."""
         found = []
-        for task, rows in zip(data.tasks("ovo"), self.rows(data), strict=True):
-            weight, positive = data.weight[rows], task.signs > 0
+        for subproblem, rows in zip(data.subproblems("ovo"), self.rows(data), strict=True):
+            weight, positive = data.weight[rows], subproblem.signs > 0
             weights = float(weight[positive].sum()), float(weight[~positive].sum())
             total = 0.5 * self.nu * sum(weights)
             if total > min(weights) * (1 + 1e-12):
-                self._refuse(data, task, weights)
+                self._refuse(data, subproblem, weights)
             total, none = min(total, *weights), np.zeros(len(rows))
             low, high = np.where(positive, 0.0, -weight), np.where(positive, weight, 0.0)
-            some = features if task.rows is None else features.take(rows)
+            some = features if subproblem.rows is None else features.take(rows)
             loss, totals = Loss(none, low, high, none, 0.0), np.array([total, -total])
             found.append(
                 Problem(some, loss, np.arange(len(rows)), np.where(positive, 0, 1), totals)
@@ -162,10 +166,13 @@ class NuSVCForm:
     def rows(self, data: Training) -> list[Ints]:
         """Return the rows of each pair of classes."""
         every = np.arange(len(data))
-        return [every if task.rows is None else task.rows for task in data.tasks("ovo")]
+        return [
+            every if subproblem.rows is None else subproblem.rows
+            for subproblem in data.subproblems("ovo")
+        ]
 
-    def _refuse(self, data: Training, task: Task, weights: tuple[float, float]) -> None:
-        names = [repr(data.classes.tolist()[k]) for k in (task.positive, task.negative)]
+    def _refuse(self, data: Training, subproblem: Subproblem, weights: tuple[float, float]) -> None:
+        names = [repr(data.classes.tolist()[k]) for k in (subproblem.positive, subproblem.negative)]
         raise ValueError(
             f"nu={self.nu!r}: the specified nu is infeasible. Classes {names[0]} and {names[1]} "
             f"of weights {weights[0]:g} and {weights[1]:g} allow 0 < nu <= "

@@ -12,7 +12,7 @@ from maxmargin._typing import Floats, Ints
 
 
 @dataclass(frozen=True)
-class Task:
+class Subproblem:
     """One binary problem: which rows take part, on which side, and between which classes."""
 
     rows: Ints | None  # None: all
@@ -21,7 +21,7 @@ class Task:
     negative: int  # −1: all other classes
 
 
-def binary_tasks(labels: Ints, n_classes: int, scheme: str) -> list[Task]:
+def binary_subproblems(labels: Ints, n_classes: int, scheme: str) -> list[Subproblem]:
     """Return the binary problems of a scheme; classes without rows take part in none.
 
     With two classes there is one, and the second class is positive. ``"ovr"`` has one for each
@@ -29,17 +29,17 @@ def binary_tasks(labels: Ints, n_classes: int, scheme: str) -> list[Task]:
     has none, as the classes are learnt together.
     """
     if n_classes == 2:
-        return [Task(None, np.where(labels == 1, 1.0, -1.0), 1, 0)]
+        return [Subproblem(None, np.where(labels == 1, 1.0, -1.0), 1, 0)]
     if scheme == "crammer_singer":
         return []
     present = np.unique(labels).tolist()
     if scheme == "ovr":
-        return [Task(None, np.where(labels == k, 1.0, -1.0), k, -1) for k in present]
-    tasks = []
+        return [Subproblem(None, np.where(labels == k, 1.0, -1.0), k, -1) for k in present]
+    subproblems = []
     for i, j in combinations(present, 2):
         rows = np.flatnonzero((labels == i) | (labels == j))
-        tasks.append(Task(rows, np.where(labels[rows] == i, 1.0, -1.0), i, j))
-    return tasks
+        subproblems.append(Subproblem(rows, np.where(labels[rows] == i, 1.0, -1.0), i, j))
+    return subproblems
 
 
 def best_classes(scores: Floats, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -70,21 +70,21 @@ class ScoresOnly:
         )
 
 
-def combined_scores(scores: Floats, tasks: list[tuple[int, int]], n_classes: int) -> Floats:
-    """Return one score per class from the scores of the tasks, a column for each.
+def combined_scores(scores: Floats, subproblems: list[tuple[int, int]], n_classes: int) -> Floats:
+    """Return one score per class from the scores of the subproblems, a column for each.
 
     One against the rest: the scores themselves. One against one: the number of pairs won, plus
     less than a half for the sum of all its scores, which breaks ties. A class that takes part in no
-    task scores lower than any other.
+    subproblem scores lower than any other.
     """
     n = len(scores)
-    if all(negative < 0 for _, negative in tasks):
+    if all(negative < 0 for _, negative in subproblems):
         out = np.full((n, n_classes), np.nan)
-        for k, (positive, _) in enumerate(tasks):
+        for k, (positive, _) in enumerate(subproblems):
             out[:, positive] = scores[:, k]
     else:
         votes, sums = np.zeros((n, n_classes)), np.zeros((n, n_classes))
-        for k, (positive, negative) in enumerate(tasks):
+        for k, (positive, negative) in enumerate(subproblems):
             won = scores[:, k] > 0
             votes[won, positive] += 1
             votes[~won, negative] += 1
@@ -92,7 +92,7 @@ def combined_scores(scores: Floats, tasks: list[tuple[int, int]], n_classes: int
             sums[:, negative] -= scores[:, k]
         out = votes + sums / (3 * (np.abs(sums) + 1))
         taking_part = np.zeros(n_classes, dtype=bool)
-        taking_part[np.ravel(tasks)] = True
+        taking_part[np.ravel(subproblems)] = True
         out[:, ~taking_part] = np.nan
     absent = np.isnan(out).all(axis=0) if n else np.zeros(n_classes, dtype=bool)
     if absent.any():

@@ -10,7 +10,7 @@ def slopes(up: Any, down: Any, low: Any, high: Any, shift: Any, b: float) -> Any
     """Return the left and the right derivative in b of Σ ℓ.
 
     A row pulls b up while b < upᵢ and down while b > downᵢ. Kinks are compared with b as they are:
-    computed anew they would be off by rounding.
+    computed again they would be off by rounding.
     """
     smooth = left = right = 0.0
     for i in range(up.shape[0]):

@@ -91,8 +91,8 @@ class GramDisplay(style.Display):
         ax : array of two axes or None, default=None
             Where to draw; None: a new figure.
         """
-        settled = as_kernel(kernel).resolved(X)
-        prepared = settled.prepare(X)
+        resolved = as_kernel(kernel).resolved(X)
+        prepared = resolved.prepare(X)
         whole = isinstance(most, int | np.integer) and not isinstance(most, bool)
         if not whole or most < 2:
             raise ValueError(f"most={most!r} is not valid: it must be an integer >= 2.")
@@ -101,7 +101,7 @@ class GramDisplay(style.Display):
         rows = thin(len(prepared), keep=() if y is None else firsts, most=int(most))
         labels = labels[rows]
         # Both halves are computed: a kernel function that is not symmetric must be visible.
-        values = settled.block(prepared[rows], prepared[rows])
+        values = resolved.block(prepared[rows], prepared[rows])
         K, spectrum = np.asarray(values, dtype=np.float64), check_kernel(values).spectrum[0]
         orders = []
         for label in classes:
@@ -118,7 +118,7 @@ class GramDisplay(style.Display):
             spectrum[::-1],
             rounding=len(K) * float(np.finfo(values.dtype).eps) * float(abs(spectrum).max()),
             labels=None if y is None else labels[place],
-            name=style.kernel_name(settled),
+            name=style.kernel_name(resolved),
             n_rows=len(prepared),
         ).plot(ax)
 

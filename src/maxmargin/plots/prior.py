@@ -92,9 +92,9 @@ class PriorSamplesDisplay(style.Display):
             names = list(map(style.kernel_name, members))
         if not members:
             raise ValueError(f"kernels={kernels!r} is empty: give at least one kernel.")
-        settled = [as_kernel(kernel).resolved(rows) for kernel in members]
-        samples = [sample_prior(kernel, rows, n_samples, random_state) for kernel in settled]
-        deviations = [np.sqrt(np.maximum(kernel.diag(rows), 0.0)) for kernel in settled]
+        resolved = [as_kernel(kernel).resolved(rows) for kernel in members]
+        samples = [sample_prior(kernel, rows, n_samples, random_state) for kernel in resolved]
+        deviations = [np.sqrt(np.maximum(kernel.diag(rows), 0.0)) for kernel in resolved]
         return cls(x, samples, deviations, names).plot(ax)
 
     def _axes(self, ax: Any) -> Any:

@@ -106,7 +106,7 @@ def within_groups(loss: Loss, beta: Floats, groups: Ints, totals: Floats) -> tup
     """Return β clipped to its box with the right sum in every group; and the change.
 
     Where the sum is too large in one direction, by more than rounding, the variables of that
-    direction are scaled down; where there is nothing to scale down they share in the room that is
+    direction are scaled down; where there is nothing to scale down they share in the slack that is
     left.
     """
     clipped = np.clip(np.nan_to_num(beta, posinf=0.0, neginf=0.0), loss.low, loss.high)
@@ -129,10 +129,10 @@ def _summing_to(wanted: float, beta: Floats, low: Floats, high: Floats) -> Float
     if weight * (1 + _BALANCED) >= abs(excess):  # both are rounded sums
         beta[heavier] *= max(sign * wanted + others, 0.0) / weight
         return beta
-    room = beta - low if excess > 0 else high - beta
-    finite = float(room.sum())
+    slack = beta - low if excess > 0 else high - beta
+    finite = float(slack.sum())
     if np.isfinite(finite) and finite > 0:
-        beta -= sign * room * min(1.0, abs(excess) / finite)
+        beta -= sign * slack * min(1.0, abs(excess) / finite)
     return beta
 
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from maxmargin._typing import Floats
 from maxmargin.validation.parameters import LARGEST_FACTOR, SMALLEST_FACTOR, shown
 
-# Leaves room for 1e18 updates.
+# Leaves headroom for 1e18 updates.
 LARGEST_SQUARE = 1e290
 LARGEST_PRODUCT = 1e140  # of two rows, where products of such products are needed
 

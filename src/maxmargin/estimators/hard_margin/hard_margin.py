@@ -17,7 +17,7 @@ from maxmargin.estimators.callbacks import announced, with_callbacks
 from maxmargin.estimators.formulations import Training
 from maxmargin.estimators.kernel_input import count_threads, named_kernel
 from maxmargin.estimators.machine import Solved
-from maxmargin.estimators.reductions import ScoresOnly, Task, best_classes, combined_scores
+from maxmargin.estimators.reductions import ScoresOnly, Subproblem, best_classes, combined_scores
 from maxmargin.estimators.svm.base import KernelMachine
 from maxmargin.kernels import Linear
 from maxmargin.problems.features import LinearFeatures
@@ -221,7 +221,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         scores = self.pairwise_scores(X)
         if len(self.classes_) == 2:
             return scores[:, 0]
-        return combined_scores(scores, self._tasks, len(self.classes_))
+        return combined_scores(scores, self._subproblems, len(self.classes_))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of each row: the best score; with two classes the second iff f > 0."""
@@ -284,33 +284,35 @@ point (see the witness). Use LinearSVC, which allows slack.
         return KernelRows.of(gram, X)
 
     def _solve(self, data: Training) -> list[Widest]:
-        """Return the widest plane of each task; raise at the first that has none."""
+        """Return the widest plane of each subproblem; raise at the first that has none."""
         end = None if self.max_time is None else clock.now() + self.max_time
         callback = announced(self, self.callback)
-        rows, tasks = self._rows(data.X), data.tasks(self.multi_class)
+        rows, subproblems = self._rows(data.X), data.subproblems(self.multi_class)
         found = []
-        for k, task in enumerate(tasks):
+        for k, subproblem in enumerate(subproblems):
             answer = find_widest(
-                rows if task.rows is None else rows[task.rows],
-                task.signs,
+                rows if subproblem.rows is None else rows[subproblem.rows],
+                subproblem.signs,
                 Intercept(self.intercept),
                 tol=self.tol,
                 max_iter=self.max_iter,
-                max_time=None if end is None else max(end - clock.now(), 0.0) / (len(tasks) - k),
+                max_time=None
+                if end is None
+                else max(end - clock.now(), 0.0) / (len(subproblems) - k),
                 callback=callback,
                 verbose=bool(self.verbose),
             )
             if isinstance(answer, NoPlane):
-                self._refuse(task, answer, _rows_of(task, data))
+                self._refuse(subproblem, answer, _rows_of(subproblem, data))
             else:
                 found.append(answer)
         return found
 
-    def _refuse(self, task: Task, answer: NoPlane, rows: Ints) -> None:
+    def _refuse(self, subproblem: Subproblem, answer: NoPlane, rows: Ints) -> None:
         """Raise what says which classes no plane separates, with the rows that prove it."""
         names = self.classes_.tolist()
-        first = names[task.positive]
-        second = "the rest" if task.negative < 0 else names[task.negative]
+        first = names[subproblem.positive]
+        second = "the rest" if subproblem.negative < 0 else names[subproblem.negative]
         if len(names) == 2:
             first, second = names
         if answer.witness is None:
@@ -330,12 +332,14 @@ point (see the witness). Use LinearSVC, which allows slack.
         )
 
     def _keep_duals(self, data: Training, found: list[Widest]) -> None:
-        tasks = data.tasks(self.multi_class)
-        self._tasks = [(task.positive, task.negative) for task in tasks]
+        subproblems = data.subproblems(self.multi_class)
+        self._subproblems = [
+            (subproblem.positive, subproblem.negative) for subproblem in subproblems
+        ]
         self.intercept_ = np.array([plane.point.b for plane in found])
-        beta = np.zeros((len(tasks), data.n_rows))
-        for k, (task, plane) in enumerate(zip(tasks, found, strict=True)):
-            beta[k, _rows_of(task, data)] = plane.point.beta
+        beta = np.zeros((len(subproblems), data.n_rows))
+        for k, (subproblem, plane) in enumerate(zip(subproblems, found, strict=True)):
+            beta[k, _rows_of(subproblem, data)] = plane.point.beta
         alpha = np.abs(beta)
         self.alpha_ = alpha[0] if len(self.classes_) == 2 else alpha
         self.support_ = np.flatnonzero(alpha.any(axis=0))
@@ -372,10 +376,10 @@ point (see the witness). Use LinearSVC, which allows slack.
             )
         features = LinearFeatures(data.X) if linear else self._features(data)
         solved = []
-        for k, task in enumerate(data.tasks(self.multi_class)):
-            part = features if task.rows is None else features.take(task.rows)
-            problem = hard_problem(part, task.signs, Intercept(self.intercept))
-            rows = _rows_of(task, data)
+        for k, subproblem in enumerate(data.subproblems(self.multi_class)):
+            part = features if subproblem.rows is None else features.take(subproblem.rows)
+            problem = hard_problem(part, subproblem.signs, Intercept(self.intercept))
+            rows = _rows_of(subproblem, data)
             own = beta[k, rows]
             w = self.coef_[k] if linear else own
             solved.append(Solved(problem, Point(w, float(self.intercept_[k]), own), rows))
@@ -409,6 +413,6 @@ _SENTENCES = {
 }
 
 
-def _rows_of(task: Task, data: Training) -> Ints:
-    """Return the rows given that take part in a task."""
-    return data.kept if task.rows is None else data.kept[task.rows]
+def _rows_of(subproblem: Subproblem, data: Training) -> Ints:
+    """Return the rows given that take part in a subproblem."""
+    return data.kept if subproblem.rows is None else data.kept[subproblem.rows]

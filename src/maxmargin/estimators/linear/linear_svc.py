@@ -13,7 +13,7 @@ from maxmargin.estimators.formulations import CSVCForm, Training
 from maxmargin.estimators.linear.base import LinearMachine
 from maxmargin.estimators.linear.partial_fit import ClassifierStream
 from maxmargin.estimators.machine import Formulated
-from maxmargin.estimators.reductions import ScoresOnly, Task, best_classes, combined_scores
+from maxmargin.estimators.reductions import ScoresOnly, Subproblem, best_classes, combined_scores
 from maxmargin.geometry import Hyperplane
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
 from maxmargin.problems.losses import support_kinds
@@ -183,9 +183,9 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
     def adopt(self, formulated: Formulated, results: list[Result]) -> Self:
         """Become the model that solutions of the problems stand for."""
         data = formulated.data
-        tasks = data.tasks(self.multi_class)
-        if tasks:
-            self._adopt_tasks(data, tasks, results)
+        subproblems = data.subproblems(self.multi_class)
+        if subproblems:
+            self._adopt_subproblems(data, subproblems, results)
         else:
             self._adopt_joint(data, formulated.problems[0], results[0])
         used = np.isin(data.kept, self.support_)
@@ -264,25 +264,30 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
         problem = formulated.problems[0]
         if last and last[0].w.ndim == 2:  # of classes together
             b, beta = last[0].b, last[0].beta
-            same = len(problem) == len(beta) and not formulated.data.tasks(self.multi_class)
+            same = len(problem) == len(beta) and not formulated.data.subproblems(self.multi_class)
             fits = same and beta.shape[1] == problem.n_classes
             return [Point(None, b, beta)] if fits else None
         return super()._starts(formulated, last)
 
-    def _adopt_tasks(self, data: Training, tasks: list[Task], results: list[Result]) -> None:
-        """Set what the solutions of the tasks say about the model and the rows."""
+    def _adopt_subproblems(
+        self, data: Training, subproblems: list[Subproblem], results: list[Result]
+    ) -> None:
+        """Set what the solutions of the subproblems say about the model and the rows."""
         solutions = [result.point for result in results]
-        self._pairs = [(task.positive, task.negative) for task in tasks]
+        self._pairs = [(subproblem.positive, subproblem.negative) for subproblem in subproblems]
         self.coef_ = np.array([solution.w for solution in solutions])
         self.intercept_ = np.array([result.certificate.intercept for result in results])
         self._signed_duals = [solution.beta for solution in solutions]
-        beta, slack = np.zeros((len(tasks), len(data))), np.zeros((len(tasks), len(data)))
-        for k, task in enumerate(tasks):
-            rows = slice(None) if task.rows is None else task.rows
-            X = data.X if task.rows is None else data.X[rows]
+        beta, slack = (
+            np.zeros((len(subproblems), len(data))),
+            np.zeros((len(subproblems), len(data))),
+        )
+        for k, subproblem in enumerate(subproblems):
+            rows = slice(None) if subproblem.rows is None else subproblem.rows
+            X = data.X if subproblem.rows is None else data.X[rows]
             scores = row_products(X, self.coef_[k][:, None])[:, 0] + self.intercept_[k]
             beta[k, rows] = solutions[k].beta
-            slack[k, rows] = np.maximum(0.0, 1 - task.signs * scores)
+            slack[k, rows] = np.maximum(0.0, 1 - subproblem.signs * scores)
         self._keep_support(data.X, data.kept, beta)
         # It may be large.
         self.alpha_ = self._spread_out(np.abs(beta, out=beta), data.kept, data.n_rows)
@@ -310,16 +315,16 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
         Scores are neither distances (see ``distance``) nor probabilities. With multi_class="ovo"
         the score of a class is the number of pairs it wins, ties broken by the sum of its scores.
         """
-        scores = self._task_scores(X)
+        scores = self._subproblem_scores(X)
         if len(self.classes_) == 2:
             return scores[:, 0]
         return combined_scores(scores, self._pairs, len(self.classes_))
 
     def pairwise_scores(self, X: Any) -> Floats:
         """Return the scores of all binary problems: one column for each row of ``coef_``."""
-        return self._task_scores(X)
+        return self._subproblem_scores(X)
 
-    def _task_scores(self, X: Any) -> Floats:
+    def _subproblem_scores(self, X: Any) -> Floats:
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
         scores: Floats = row_products(X, np.ascontiguousarray(self.coef_.T)) + self.intercept_

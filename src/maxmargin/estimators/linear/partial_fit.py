@@ -8,7 +8,7 @@ from sklearn.utils.metaestimators import available_if
 
 from maxmargin import loops
 from maxmargin._typing import Floats
-from maxmargin.estimators.reductions import Task
+from maxmargin.estimators.reductions import Subproblem
 from maxmargin.loops.records import Loss
 from maxmargin.problems.problem import Intercept, Status
 from maxmargin.solvers.subgradient import Learner
@@ -138,11 +138,11 @@ class ClassifierStream(Stream):
         self._begin_stream(X.shape[1], 1 if n_classes == 2 else n_classes)
         sides = [1] if n_classes == 2 else range(n_classes)
         X, labels, weight = X[kept], labels[kept], weight[kept]
-        tasks = [Task(None, np.where(labels == k, 1.0, -1.0), k, -1) for k in sides]
-        self._pairs = [(task.positive, task.negative) for task in tasks]
+        subproblems = [Subproblem(None, np.where(labels == k, 1.0, -1.0), k, -1) for k in sides]
+        self._pairs = [(subproblem.positive, subproblem.negative) for subproblem in subproblems]
         form = self._form()
         self.coef_, self.intercept_ = self._learn(
-            X, [form.loss(task.signs, form.C * weight) for task in tasks]
+            X, [form.loss(subproblem.signs, form.C * weight) for subproblem in subproblems]
         )
         return self
 

@@ -357,10 +357,12 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
     def _places(self, data: Training) -> list[tuple[Ints, Any]]:
         """Return sides and rows of the duals of each pair of classes that has rows."""
         found = []
-        for task in data.tasks("ovo"):
-            one, other = task.positive, task.negative
-            sides = np.where(task.signs > 0, other - (other > one), one - (one > other))
-            found.append((sides, np.arange(len(data)) if task.rows is None else task.rows))
+        for subproblem in data.subproblems("ovo"):
+            one, other = subproblem.positive, subproblem.negative
+            sides = np.where(subproblem.signs > 0, other - (other > one), one - (one > other))
+            found.append(
+                (sides, np.arange(len(data)) if subproblem.rows is None else subproblem.rows)
+            )
         return found
 
     def _lay_out(self, data: Training, values: list[Floats]) -> Floats:

@@ -369,7 +369,7 @@ _ABANDONED = {
 class Racing:
     """Which candidates can still win: their mean score, if the rest of it were the best possible.
 
-    Only a candidate that was scored in all splits puts others out of the race.
+    Only a candidate that was scored in all splits eliminates others.
     """
 
     def __init__(self, n_splits: int, best_score: float | None) -> None:
@@ -457,7 +457,7 @@ class SearchRun:
                         self._enter(candidate, fold.split, result)
 
     def _rounds(self, jobs: list[Job]) -> Iterator[list[Job]]:
-        """Yield the jobs all at once, or split by split those that are still in the race."""
+        """Yield the jobs all at once, or split by split those not yet eliminated."""
         if not self.racing.active:
             yield jobs
             return

@@ -43,7 +43,10 @@ class Job:
         """The classes that each plane lies between; none for a regression."""
         if not is_classifier(self.machine):
             return []
-        return [(task.positive, task.negative) for task in self.formulated.data.tasks("ovo")]
+        return [
+            (subproblem.positive, subproblem.negative)
+            for subproblem in self.formulated.data.subproblems("ovo")
+        ]
 
 
 @dataclass(frozen=True)
@@ -117,12 +120,12 @@ class SharedGram:
             buffers.put(Workspace.of(widest, K.dtype))
         shared = (clock.now() - began) / sum(len(job.family.costs) for job in jobs)
         scored = [self._scored_rows(job, train_scores) for job in jobs]
-        tasks = [
+        subproblems = [
             (job, k, rows)
             for job, (rows, _) in zip(jobs, scored, strict=True)
             for k in range(len(job.formulated.problems))
         ]
-        solved = pool.map(partial(self._follow_costs, K, buffers), tasks)
+        solved = pool.map(partial(self._follow_costs, K, buffers), subproblems)
         for job, (_, where) in zip(jobs, scored, strict=True):
             planes = list(islice(solved, len(job.formulated.problems)))
             yield SolvedJob(
@@ -145,10 +148,10 @@ class SharedGram:
         return np.unique(self._position[rows], return_inverse=True)
 
     def _follow_costs(
-        self, K: FloatArray, buffers: "LifoQueue[Workspace]", task: tuple[Job, int, Ints]
+        self, K: FloatArray, buffers: "LifoQueue[Workspace]", subproblem: tuple[Job, int, Ints]
     ) -> tuple[Path, Floats]:
         """Return the solutions of one problem at all costs, and the seconds that each took."""
-        job, k, scored = task
+        job, k, scored = subproblem
         problem, rows = job.formulated.problems[k], job.formulated.rows[k]
         place = self._position[job.split.train[rows[problem.row]]]
         stated = OnMatrix.stated(problem.loss, len(problem.totals) > 0, place)
