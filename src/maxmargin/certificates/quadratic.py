@@ -340,8 +340,14 @@ def expansions(
     over the columns of a tile, and over tiles, are off by an ε for each term.
     """
     rows = kernel.sharpened(rows)
-    some, place = np.unique(coefficients, axis=1, return_inverse=True)
-    some = np.ascontiguousarray(some)
+    distinct: list[int] = []  # columns that are not equal to an earlier one
+    place: list[int] = []
+    for k, column in enumerate(coefficients.T):
+        equal = (j for j, i in enumerate(distinct) if np.array_equal(coefficients[:, i], column))
+        place.append(next(equal, len(distinct)))
+        if place[-1] == len(distinct):
+            distinct.append(k)
+    some = np.ascontiguousarray(coefficients[:, distinct])
     used = np.flatnonzero(some.any(axis=1))
     lengths = 1.001 * np.sqrt(np.maximum(kernel.diag(rows).astype(np.float64), 0.0))
     off = np.asarray(kernel.rounding(rows), dtype=np.float64)
