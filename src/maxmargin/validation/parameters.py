@@ -145,7 +145,7 @@ def check_scale(owner: object, name: str) -> None:
 def check_cost(owner: Any) -> None:
     """Raise unless C is a finite number above 0, and say what to do without any slack."""
     C = owner.C
-    if isinstance(C, Real) and math.inf == C:
+    if isinstance(C, Real) and as_float(C) == math.inf:
         instead = "A large one comes as near as rounding allows."
         if is_classifier(owner):
             instead = "Without any slack, use HardMarginSVC."
