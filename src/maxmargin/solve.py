@@ -11,7 +11,8 @@ import numpy as np
 
 from maxmargin import clock
 from maxmargin._typing import Floats
-from maxmargin.certificates import Certificate, certify, feasible_duals, unproved
+from maxmargin.certificates import Certificate, certify, certify_with_duals, unproved
+from maxmargin.problems.duality import within_groups
 from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.problem import (
     AnyProblem,
@@ -611,7 +612,7 @@ def _certified(
 
 def _better_tied(problem: Any, point: Point, before: _Proved | None) -> _Proved:
     """Return the weights that the duals imply with their certificate, or an earlier point."""
-    beta = feasible_duals(problem, point)
+    beta, _ = within_groups(problem.loss, point.beta, problem.groups, problem.totals)
     point = replace(point, w=problem.features.combine(problem.by_row(beta)), beta=beta)
     certificate = certify(problem, point)
     if before is not None and _rank(before[1]) < _rank(certificate):
@@ -624,7 +625,7 @@ def _better(problem: AnyProblem, point: Point, before: _Proved | None) -> _Prove
 
     The duals are those of the certificate.
     """
-    certificate = certify(problem, point)
+    certificate, beta = certify_with_duals(problem, point)
     if before is not None and certificate.gap > 0:
         last, known = before
         if known.primal <= certificate.primal and known.dual >= certificate.dual:
@@ -633,8 +634,8 @@ def _better(problem: AnyProblem, point: Point, before: _Proved | None) -> _Prove
             point = replace(point, w=last.w, b=last.b)
         if known.dual > certificate.dual:
             point = replace(point, beta=last.beta)
-        certificate = certify(problem, point)
-    return replace(point, beta=feasible_duals(problem, point)), certificate
+        certificate, beta = certify_with_duals(problem, point)
+    return replace(point, beta=beta), certificate
 
 
 def recertified(problem: AnyProblem, result: Result, b: Any, tol: float) -> Result:

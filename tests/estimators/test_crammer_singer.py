@@ -13,8 +13,8 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.svm import LinearSVC
 
 from maxmargin._typing import Floats
-from maxmargin.certificates import certify
-from maxmargin.certificates.multiclass import MulticlassCertificate, certify_multiclass
+from maxmargin.certificates import certify, multiclass
+from maxmargin.certificates.multiclass import MulticlassCertificate
 from maxmargin.problems import losses
 from maxmargin.problems.problem import (
     Intercept,
@@ -28,6 +28,12 @@ from maxmargin.solve import run_solver
 from maxmargin.solvers.crammer_singer import SequentialDual
 
 ALL = list(Intercept)
+
+
+def certify_multiclass(*given: Any) -> MulticlassCertificate:
+    found, _ = multiclass.certify_multiclass(*given)
+    assert isinstance(found, MulticlassCertificate)
+    return found
 
 
 def made(

@@ -14,7 +14,6 @@ so P − D bounds how far w is from optimal, and ‖w − w*‖ ≤ √(2(P − 
 import numpy as np
 
 from maxmargin._typing import Floats
-from maxmargin.certificates import multiclass, sparse
 from maxmargin.certificates.certificate import Certificate, together, unproved
 from maxmargin.certificates.hard import certify_hard
 from maxmargin.certificates.multiclass import certify_multiclass
@@ -23,7 +22,7 @@ from maxmargin.certificates.sparse import certify_sparse
 from maxmargin.problems.duality import within_groups
 from maxmargin.problems.problem import AnyProblem, MulticlassProblem, Point
 
-__all__ = ["Certificate", "certify", "certify_many", "feasible_duals", "together", "unproved"]
+__all__ = ["Certificate", "certify", "certify_many", "certify_with_duals", "together", "unproved"]
 
 
 def certify(problem: AnyProblem, point: Point, *, keep_intercept: bool = False) -> Certificate:
@@ -31,20 +30,19 @@ def certify(problem: AnyProblem, point: Point, *, keep_intercept: bool = False) 
 
     A free intercept is replaced by the best one for the weights, unless it is to be kept.
     """
+    return certify_with_duals(problem, point, keep_intercept=keep_intercept)[0]
+
+
+def certify_with_duals(
+    problem: AnyProblem, point: Point, *, keep_intercept: bool = False
+) -> tuple[Certificate, Floats]:
+    """Return the certificate of a point, and the feasible duals that it is about."""
     if isinstance(problem, MulticlassProblem):
         return certify_multiclass(problem, point.w, np.atleast_1d(point.b), point.beta)
     if problem.l1_ratio > 0:
         return certify_sparse(problem, point, keep_intercept=keep_intercept)
     loss = problem.loss
+    beta, _ = within_groups(loss, point.beta, problem.groups, problem.totals)
     if not loss.quadratic.any() and np.isinf(loss.high - loss.low).all():
-        return certify_hard(problem, point, keep_intercept=keep_intercept)
-    return certify_many([problem], [point], keep_intercept=keep_intercept)[0][0]
-
-
-def feasible_duals(problem: AnyProblem, point: Point) -> Floats:
-    """Return the duals of a point as its certificate takes them: within all constraints."""
-    if isinstance(problem, MulticlassProblem):
-        return multiclass.feasible_duals(problem, point.beta)
-    if problem.l1_ratio > 0:
-        return sparse.feasible_duals(problem, point)
-    return within_groups(problem.loss, point.beta, problem.groups, problem.totals)[0]
+        return certify_hard(problem, point, keep_intercept=keep_intercept), beta
+    return certify_many([problem], [point], keep_intercept=keep_intercept)[0][0], beta

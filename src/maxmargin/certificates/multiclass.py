@@ -41,8 +41,11 @@ class MulticlassCertificate(Certificate):
 
 def certify_multiclass(
     problem: MulticlassProblem, W: Floats, b: Floats, beta: Floats
-) -> MulticlassCertificate:
-    """Return the certificate of weights (d, K), intercepts (K,) and duals (n, K)."""
+) -> tuple[Certificate, Floats]:
+    """Return the certificate of weights (d, K), intercepts (K,) and duals (n, K).
+
+    The duals made feasible, which it is about, are returned with it.
+    """
     W, b = np.asarray(W, dtype=np.float64), np.asarray(b, dtype=np.float64)
     centre = _centre(problem)
     duals, infeasibility = _feasible(problem, beta)
@@ -61,7 +64,7 @@ def certify_multiclass(
     primal = _objective(problem, W, b, claims, scores.error + 4 * EPS * (np.abs(claims) + 1))
     dual = _dual_objective(problem, duals, implied, centre)
     proved = max(primal.value + primal.error - (dual.value - dual.error), 0.0)
-    return MulticlassCertificate(
+    certificate = MulticlassCertificate(
         primal.value,
         dual.value,
         infeasibility,
@@ -70,12 +73,8 @@ def certify_multiclass(
         float(np.sqrt(2 * proved)),
         intercepts=tuple(b.tolist()),
         rounding=relative_rounding(primal, dual),
-    ).resolved()
-
-
-def feasible_duals(problem: MulticlassProblem, beta: Floats) -> Floats:
-    """Return duals as the certificate takes them."""
-    return _feasible(problem, beta)[0]
+    )
+    return certificate.resolved(), duals
 
 
 def _feasible(problem: MulticlassProblem, beta: Floats) -> tuple[Floats, float]:

@@ -68,34 +68,28 @@ class _Penalty(NamedTuple):
 
 def certify_sparse(
     problem: LinearProblem, point: Point, *, keep_intercept: bool = False
-) -> Certificate:
-    """Return the certificate of a point (w, b, beta) for a problem with l1_ratio > 0.
+) -> tuple[Certificate, Floats]:
+    """Return the certificate of a point (w, b, beta) if l1_ratio > 0, and its feasible duals.
 
     A free intercept is replaced by the best one for the weights, unless it is to be kept.
     """
     penalty = _Penalty(problem.l1_ratio, 1.0 - problem.l1_ratio)
-    seen, beta, implied, infeasibility = _feasible(problem, point, penalty)
+    evaluated, beta, implied, infeasibility = _feasible(problem, point, penalty)
     # ``conclude`` takes half of these, as it would of squared norms.
-    paid = penalty.value(seen.weights, seen.weights_error)
+    paid = penalty.value(evaluated.weights, evaluated.weights_error)
     owed = penalty.conjugate(implied.value, implied.error)
     off = imbalances(beta, problem.groups, problem.totals)
     dual = Dual(
         beta,
         infeasibility,
         Bounded(2 * owed.value, 2 * owed.error),
-        penalty.drift(seen.weights, implied.value),
-        seen._replace(beta=beta, implied=implied).imbalance_cost(off) / (penalty.l2 or 1.0),
+        penalty.drift(evaluated.weights, implied.value),
+        evaluated._replace(beta=beta, implied=implied).imbalance_cost(off) / (penalty.l2 or 1.0),
     )
     twice = Bounded(2 * paid.value, 2 * paid.error)
-    certificate = conclude(problem, seen, twice, dual, keep_intercept=keep_intercept)
+    certificate = conclude(problem, evaluated, twice, dual, keep_intercept=keep_intercept)
     bound = certificate.distance_bound / np.sqrt(penalty.l2) if penalty.l2 > 0 else np.inf
-    return replace(certificate, distance_bound=float(bound))
-
-
-def feasible_duals(problem: LinearProblem, point: Point) -> Floats:
-    """Return duals as the certificate takes them."""
-    penalty = _Penalty(problem.l1_ratio, 1.0 - problem.l1_ratio)
-    return _feasible(problem, point, penalty)[1]
+    return replace(certificate, distance_bound=float(bound)), beta
 
 
 def _feasible(
@@ -107,33 +101,33 @@ def _feasible(
     """
     beta, infeasibility = within_groups(problem.loss, point.beta, problem.groups, problem.totals)
     if penalty.l2 > 0:
-        seen = _seen(problem, point, beta)
-        return seen, beta, seen.implied, infeasibility
+        evaluated = _evaluate(problem, point, beta)
+        return evaluated, beta, evaluated.implied, infeasibility
     beta = _rebalance(problem, beta)
-    seen = _seen(problem, point, beta)
-    implied, margin = seen.implied, 8 * EPS
+    evaluated = _evaluate(problem, point, beta)
+    implied, margin = evaluated.implied, 8 * EPS
     for _ in range(_TRIES):
         implied = _sharpened(problem, beta, implied, penalty)
         off = implied.error + _unbalanced(problem, beta) * implied.size
         largest = float((np.abs(implied.value) + off).max(initial=0.0))
         if largest <= penalty.l1:
-            return seen, beta, implied, infeasibility
+            return evaluated, beta, implied, infeasibility
         # Scaled duals are rounded, and what they imply changes with that: leave ever more slack.
         down = penalty.l1 / largest * (1 - margin)
         margin = min(4 * margin + 2 * EPS * float(implied.size.max()), 0.5)
         scaled = down * beta
         beta = _rebalance(problem, scaled)
         value, error, size = (down * part for part in implied)
-        error = error + 4 * EPS * size + _moved(seen, beta - scaled)
+        error = error + 4 * EPS * size + _moved(evaluated, beta - scaled)
         implied = Combination(value, error, size)
         infeasibility += 1 - down
     none = np.zeros(len(beta))
-    return _seen(problem, point, none), none, Combination(*np.zeros((3, len(size)))), 1.0
+    return _evaluate(problem, point, none), none, Combination(*np.zeros((3, len(size)))), 1.0
 
 
-def _seen(problem: LinearProblem, point: Point, beta: Floats) -> LinearEvaluation:
-    seen: LinearEvaluation = evaluate(problem.features, [Claim(problem, point, beta)])[0]
-    return seen
+def _evaluate(problem: LinearProblem, point: Point, beta: Floats) -> LinearEvaluation:
+    evaluated: LinearEvaluation = evaluate(problem.features, [Claim(problem, point, beta)])[0]
+    return evaluated
 
 
 def _rebalance(problem: LinearProblem, beta: Floats) -> Floats:
@@ -149,12 +143,12 @@ def _rebalance(problem: LinearProblem, beta: Floats) -> Floats:
     return beta
 
 
-def _moved(seen: LinearEvaluation, change: Floats) -> Floats:
+def _moved(evaluated: LinearEvaluation, change: Floats) -> Floats:
     """Return how far, at most, a change of one dual moves what duals imply."""
-    move = np.zeros(len(seen.implied.value))
+    move = np.zeros(len(evaluated.implied.value))
     for i in np.flatnonzero(change):
-        row = seen.problem.features.X[[i]]
-        row = np.ravel(row.toarray() if sp.issparse(row) else row) - seen.centre
+        row = evaluated.problem.features.X[[i]]
+        row = np.ravel(row.toarray() if sp.issparse(row) else row) - evaluated.centre
         move[: len(row)] += 1.01 * abs(change[i]) * np.abs(row)
     return move
 

@@ -15,7 +15,6 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate, certify, together
-from maxmargin.certificates.multiclass import certify_multiclass
 from maxmargin.inspection.foreign.training import (
     TrainingData,
     check_class_planes,
@@ -158,7 +157,7 @@ def _certify_crammer_singer(model: Any, data: TrainingData, factors: Floats) -> 
     )  # fmt: skip
     W, b = check_class_planes(model)
     found = _solve(problem, data.max_time)
-    return certify_multiclass(problem, W.T, b, found.point.beta)
+    return certify(problem, Point(W.T, b, found.point.beta))
 
 
 # -------------------------------------------------------------------------------------- the bound
