@@ -69,7 +69,7 @@ class NoPlane:
 
 
 def find_widest(
-    rows: "LinearRows | KernelRows",
+    rows: "LinearRows | FeatureSpaceRows",
     signs: Floats,
     intercept: Intercept,
     *,
@@ -107,7 +107,7 @@ def find_widest(
         raise KeyboardInterrupt
     if run.status in _UNDECIDED:
         return NoPlane(None, f"undecided: {_UNDECIDED[run.status]}", run)
-    if isinstance(rows, KernelRows):
+    if isinstance(rows, FeatureSpaceRows):
         return _meeting(found, rows, positive, free, run)
     left = None if max_time is None else max(max_time - (clock.now() - began), 0.01)
     answer = decide(rows.X, positive, (-1, 1), np.arange(len(signs)), free, left)
@@ -129,7 +129,7 @@ def hard_problem(
 
 
 def _certify(
-    rows: "LinearRows | KernelRows",
+    rows: "LinearRows | FeatureSpaceRows",
     point: Point | None,
     signs: Floats,
     intercept: Intercept,
@@ -143,7 +143,7 @@ def _certify(
     certificate = certify_hard(problem, point, keep_intercept=True)
     if not (np.isfinite(certificate.primal) and np.isfinite(point.w).all()):
         return None
-    if certificate.refuted and isinstance(rows, KernelRows):  # only now it shows
+    if certificate.refuted and isinstance(rows, FeatureSpaceRows):  # only now it shows
         raise indefinite(rows.kernel)
     status = run.status
     if status not in (*_UNDECIDED, Status.INTERRUPTED):
@@ -202,7 +202,7 @@ class LinearRows:
 
 
 @dataclass(frozen=True)
-class KernelRows:
+class FeatureSpaceRows:
     """Rows of a Gram matrix: kernel values K in float64, and vectors Z with ZZᵀ = K.
 
     Z is the Cholesky factor with pivoting of K, its diagonal scaled to 1. It stops where what is
@@ -218,7 +218,7 @@ class KernelRows:
     given: Any  # what shows that two rows are equal
 
     @classmethod
-    def of(cls, gram: Gram, X: Any) -> "KernelRows":
+    def of(cls, gram: Gram, X: Any) -> "FeatureSpaceRows":
         """Return all rows, with all their kernel values."""
         kernel, prepared = gram.kernel, gram.exact
         # Half of the matrix is enough of a kernel, but a user's function may be none.
@@ -239,9 +239,9 @@ class KernelRows:
         shown = K if kernel.takes_gram or kernel.takes_objects else X
         return cls(features, K, float(np.finfo(given).eps), kernel, shown)
 
-    def __getitem__(self, rows: Ints) -> "KernelRows":
+    def __getitem__(self, rows: Ints) -> "FeatureSpaceRows":
         part, given = self.K[np.ix_(rows, rows)], self.given[rows]
-        return KernelRows(self.features.take(rows), part, self.eps, self.kernel, given)
+        return FeatureSpaceRows(self.features.take(rows), part, self.eps, self.kernel, given)
 
     @property
     def sizes(self) -> Floats:
@@ -306,7 +306,9 @@ def indefinite(kernel: Kernel, how: str = "") -> ValueError:
     )
 
 
-def _meeting(found: Nearest, rows: KernelRows, positive: Flags, free: bool, run: Run) -> NoPlane:
+def _meeting(
+    found: Nearest, rows: FeatureSpaceRows, positive: Flags, free: bool, run: Run
+) -> NoPlane:
     """Return the rows that meet, as nearly as kernel values can tell."""
     met, weights = fewest(found.rows, found.weights, rows.factor, positive, free)
     K, sizes = rows.K[np.ix_(met, met)], rows.sizes[met]

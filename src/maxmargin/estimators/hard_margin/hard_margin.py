@@ -25,7 +25,7 @@ from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Intercept, Point, Status
 from maxmargin.separability.max_margin import (
     MATRICES,
-    KernelRows,
+    FeatureSpaceRows,
     LinearRows,
     NoPlane,
     Widest,
@@ -262,7 +262,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         labels, weight, _ = check_classification(self, y, n_rows, sample_weight, reset=reset)
         return labels, weight, 1.0
 
-    def _rows(self, X: Any) -> LinearRows | KernelRows:
+    def _rows(self, X: Any) -> LinearRows | FeatureSpaceRows:
         """Return the rows to search among; refuse more than fit into memory as a Gram matrix."""
         kernel = self.kernel_
         if type(kernel) is Linear:
@@ -281,7 +281,7 @@ point (see the witness). Use LinearSVC, which allows slack.
                 f"{1e-9 * gram.memory:.3g} GB are allowed, for {most} rows. Raise memory (in "
                 "bytes), take fewer rows, or use SVC with a large C, which holds only parts of it."
             )
-        return KernelRows.of(gram, X)
+        return FeatureSpaceRows.of(gram, X)
 
     def _solve(self, data: Training) -> list[Widest]:
         """Return the widest plane of each subproblem; raise at the first that has none."""
