@@ -26,7 +26,7 @@ from maxmargin.problems.features import KernelFeatures
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Intercept, KernelProblem, Point, Status
 from maxmargin.separability import Overlap
-from maxmargin.separability.max_margin import KernelRows, hard_problem
+from maxmargin.separability.max_margin import FeatureSpaceRows, hard_problem
 from tests.estimators.test_hard_margin import quadratic_program
 
 KERNELS: list[Any] = [
@@ -510,7 +510,7 @@ def test_coordinates_give_the_kernel_back() -> None:
     X = np.random.default_rng(0).standard_normal((80, 4)) * 10.0 ** np.arange(-3, 1)
     for kernel, rank in ((kernels.RBF(1.0), None), (kernels.Polynomial(3, 1.0, 0.0), None),
                          (1.0 * kernels.Linear(), 4)):  # fmt: skip
-        rows = KernelRows.of(Gram(kernel, X), X)
+        rows = FeatureSpaceRows.of(Gram(kernel, X), X)
         Z = rows.factor
         assert rank is None or Z.shape == (80, rank)
         unit = np.sqrt(rows.K.diagonal())
@@ -605,7 +605,7 @@ class TestCertificate:
 
     def problem(self, signs: Any = None, kernel: Any = None) -> KernelProblem:
         signs = self.y if signs is None else signs
-        rows = KernelRows.of(Gram(self.kernel if kernel is None else kernel, self.X), self.X)
+        rows = FeatureSpaceRows.of(Gram(self.kernel if kernel is None else kernel, self.X), self.X)
         return hard_problem(rows.features, signs, Intercept.FREE)
 
     def certified(self, signs: Any = None, kernel: Any = None, **changed: Any) -> Any:
