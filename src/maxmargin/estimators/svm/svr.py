@@ -46,7 +46,7 @@ class SVR(KernelRegressor):
         Whether there is an intercept b, which costs nothing, or b = 0.
     memory : int or "auto", default="auto"
         Bytes that kept kernel values may take; "auto": cache_size, or half of what is free.
-        The model does not depend on it, only the time.
+        The model does not depend on it, only the time. Up to 1,500 rows all are kept (18 MB).
     max_time : float or None, default=None
         Seconds allowed for the fit; the best answer so far is kept, with its gap.
     warm_start : bool, default=False
