@@ -214,7 +214,7 @@ CALL = """
 import numpy as np
 from maxmargin import loops
 one = np.ones(1)
-print(*loops.intercepts.slopes(one, one, -one, one, one, 0.0))
+print(*loops.loss.slopes(one, one, -one, one, one, 0.0))
 """
 
 

@@ -1,4 +1,4 @@
-"""The loss of one row: its value, and the dual variable that attains it.
+"""The loss of one row: its value, the dual variable that attains it, and sums of such losses.
 
     ℓ(f) = max over low ≤ β ≤ high of  βr − ε|β| − ½ quadratic β²,      r = target − f
 
@@ -51,3 +51,31 @@ def smooth_dual(loss: Any, i: int, residual: float, prox_centre: float, width: f
     free = z * inverse
     beta = min(max(free, low), high)
     return beta, inverse if beta == free and z != 0.0 and low < free < high else 0.0
+
+
+@compiled
+def slopes(up: Any, down: Any, low: Any, high: Any, shift: Any, b: float) -> Any:
+    """Return the left and the right derivative in b of Σ ℓ.
+
+    A row pulls b up while b < upᵢ and down while b > downᵢ. Kinks are compared with b as they are:
+    computed again they would be off by rounding.
+    """
+    smooth = left = right = 0.0
+    for i in range(up.shape[0]):
+        below = up[i] - b
+        above = b - down[i]
+        if shift[i] > 0.0:
+            if below > 0.0:
+                smooth -= min(below / shift[i], high[i])
+            if above > 0.0:
+                smooth += min(above / shift[i], -low[i])
+            continue
+        if below >= 0.0 and high[i] > 0.0:
+            left -= high[i]
+            if below > 0.0:
+                right -= high[i]
+        if above >= 0.0 and low[i] < 0.0:
+            right -= low[i]
+            if above > 0.0:
+                left -= low[i]
+    return smooth + left, smooth + right

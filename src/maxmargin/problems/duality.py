@@ -56,9 +56,7 @@ class _Total:
     def slopes(self, b: float) -> tuple[float, float]:
         """Return the left and the right derivative."""
         loss = self.loss
-        left, right = loops.intercepts.slopes(
-            self.up, self.down, loss.low, loss.high, loss.quadratic, b
-        )
+        left, right = loops.loss.slopes(self.up, self.down, loss.low, loss.high, loss.quadratic, b)
         return float(left) + self.pull, float(right) + self.pull
 
 
