@@ -1,4 +1,4 @@
-"""Losses: values, duals and Fenchel's inequality, of every loss that there is."""
+"""Losses: values, duals and Fenchel's inequality, of every loss of classifiers."""
 
 from collections.abc import Callable
 from typing import Any
