@@ -60,7 +60,7 @@ loops = [
     loop
     for name, module in list(sys.modules.items()) if name.startswith("maxmargin.loops.")
     for loop in vars(module).values()
-    if getattr(loop, "signatures", None) and loop.__module__ == name
+    if not isinstance(loop, type) and getattr(loop, "signatures", None) and loop.__module__ == name
 ]
 signatures = sum(len(loop.signatures) for loop in loops)
 cached = sum(sum(loop.stats.cache_hits.values()) for loop in loops)
