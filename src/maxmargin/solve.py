@@ -174,7 +174,7 @@ _POLISH_LEAST = 20
 
 
 class Attempt(NamedTuple):
-    """How far one solver got: a point, how the run ended, and its course."""
+    """How far one solver got: a point, how the run ended, and its course if asked for."""
 
     point: Point
     run: Run
@@ -192,6 +192,7 @@ def run_solver(
     verbose: bool = False,
     start: Point | None = None,
     polish: int = 0,
+    trace: bool = False,
     reserve: Callable[[Iterate], float] | None = None,
     bar: Bar | None = None,
     before: Run | None = None,
@@ -214,6 +215,8 @@ def run_solver(
         How many more iterations to make at most after ``tol`` is reached, unless the optimality
         conditions hold to rounding before: fits then agree to many digits, whatever the order of
         rows. Beyond the first twenty, no more than it took to get there.
+    trace : bool
+        Whether to note seconds and gap after each iteration.
     reserve : callable or None
         Returns how many seconds of ``max_time`` to leave for what comes after an iterate.
 
@@ -221,7 +224,7 @@ def run_solver(
     -------
     Attempt
     """
-    watch = _GapRule(tol, polish)
+    watch = _GapRule(tol, polish, trace)
     start = start or Point()
     ended = drive(
         watch.seen(solver.iterates(problem, start), max_time, reserve),
@@ -255,9 +258,10 @@ class _GapRule:
 
     _PATIENCE = 60  # iterations in which either bound must gain a hundredth of the gap
 
-    def __init__(self, tol: float, polish: int) -> None:
+    def __init__(self, tol: float, polish: int, traced: bool) -> None:
         self.tol = tol
         self.polish = polish
+        self.traced = traced
         self.last: Iterate | None = None
         self.exhausted = self.late = False
         self.trace: Trace = []
@@ -288,7 +292,7 @@ class _GapRule:
             except clock.OutOfTimeError:
                 self.late = True
                 return
-            if self.last.finished:
+            if self.traced and self.last.finished:
                 self.trace.append((clock.now() - start, self.last.relative_gap))
             yield self.last
             if reserve is not None and max_time is not None:
@@ -534,6 +538,7 @@ def solve(problem: AnyProblem, settings: Settings, budget: Budget, start: Point)
                 verbose=settings.verbose,
                 start=start,
                 polish=planned.polish if settings.polish else 0,
+                trace=settings.trace,
                 reserve=reserve,
                 bar=bar,
                 before=made,

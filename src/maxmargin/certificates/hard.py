@@ -61,7 +61,7 @@ def certify_hard(
     Parameters
     ----------
     problem : Problem
-        With the loss of ``losses.hard_margin``, one variable a row, and a free intercept or none.
+        With the loss of ``losses.hard_margin``, one variable per row, and a free intercept or none.
     point : Point
         Weights, intercept and duals, in any scale. Duals that are negative or unbalanced are
         mended, and it is said by how much. A free intercept is replaced by the best one, unless it

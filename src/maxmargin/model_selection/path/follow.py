@@ -144,4 +144,4 @@ class KernelValues:
             for k, w in enumerate(path.coefficients):
                 b = path.intercepts[k : k + 1] if free else np.zeros(0)
                 run = Run(Status.STALLED, int(path.rounds[k]), seconds)
-                yield Attempt(Point(w, b, w[problem.row]), run, [])  # one variable a row
+                yield Attempt(Point(w, b, w[problem.row]), run, [])  # one variable per row
