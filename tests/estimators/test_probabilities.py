@@ -42,4 +42,4 @@ def test_consistent_pairs_give_their_probabilities_back() -> None:
 
 def test_a_class_in_no_pair_has_no_probability() -> None:
     p = couple_pairs(np.array([[0.25], [1.0]]), [(0, 2)], 3)
-    assert_allclose(p, [[0.25, 0, 0.75], [1, 0, 0]], atol=1e-6)
+    assert_allclose(p, np.array([[0.25, 0.0, 0.75], [1.0, 0.0, 0.0]]), atol=1e-6)
