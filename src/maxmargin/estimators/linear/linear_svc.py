@@ -45,7 +45,8 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
         and ``solver`` says how they are found. Refused as there: True with a penalty other than
         l2, and False with the hinge loss.
     C : float, default=1.0
-        Cost of slack, > 0.
+        Cost of slack, > 0. The same machine in terms of λ: (λ/2)‖w‖² + Σ loss is C = 1/λ, and with
+        the mean of the n losses instead of their sum (as SGDClassifier's alpha) C = 1/(nλ).
     l1_ratio : float, default=0.5
         Share of ‖w‖₁ with penalty="elasticnet", between 0 and 1.
     intercept : {"free", "penalized", "none"}, default="free"

@@ -20,7 +20,8 @@ class SVC(KernelClassifier):
     Parameters
     ----------
     C : float, default=1.0
-        Cost of slack, > 0.
+        Cost of slack, > 0. The same machine in terms of λ: (λ/2)‖w‖² + Σ ξ is C = 1/λ, and with the
+        mean of the n slacks instead of their sum C = 1/(nλ), with n the number of rows of a pair.
     kernel : str, Kernel or callable, default="rbf"
         "linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "chi2", "intersection",
         "precomputed", any object of ``mm.kernels``, or a function of two blocks of rows (or of two
