@@ -17,6 +17,7 @@ SECTIONS = {
         "and_neuron",
         "one_update",
         "perceptron_two_gaussians",
+        "perceptron_criterion",
         "perceptron_rates_and_overlap",
         "the_mistake_bound",
         "late_mistake",

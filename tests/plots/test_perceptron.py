@@ -144,14 +144,18 @@ class TestPath:
         display = PathOf.from_estimator(model, X, y, panels=5)
         titles = [ax.get_title() for ax in display.figure_.axes]
         assert len(titles) == 5
-        assert titles[0] == "start: w = 0"
-        assert titles[-1] == f"update {model.updates_}: 0 wrong"
+        assert titles[0] == "start: w = 0, E = 0"
+        assert titles[-1] == f"update {model.updates_}: 0 wrong, E = 0"
         assert same_line(display.lines_[-1], model.coef_[0], model.intercept_[0])
         for title in titles[1:-1]:
             k = int(re.findall(r"update (\d+)", title)[0])
             w, b = model.trace_.after(k)
-            wrong = int(np.sum(Hyperplane(w[0], b[0]).functional_margin(X, y) <= 0))
-            assert title in (f"update {k}: {wrong} wrong", f"update {k}: line outside")
+            line = Hyperplane(w[0], b[0])
+            wrong = int(np.sum(line.functional_margin(X, y) <= 0))
+            E = mm.geometry.perceptron_criterion(line, X, y)
+            seen, absent = (f"update {k}: {what}, E = {E:.3g}" for what in
+                            (f"{wrong} wrong", "line outside"))  # fmt: skip
+            assert title in (seen, absent)
 
     def test_more_panels_than_records(self, short: Any) -> None:
         display = PathOf(

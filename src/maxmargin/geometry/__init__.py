@@ -18,6 +18,7 @@ from maxmargin.geometry.bounds import (
     multiclass_mistake_bound,
     radius,
 )
+from maxmargin.geometry.criterion import multiclass_perceptron_criterion, perceptron_criterion
 from maxmargin.geometry.planes import (
     ClassMargins,
     Hyperplane,
@@ -41,5 +42,7 @@ __all__ = [
     "marginal_classifiers",
     "mistake_bound",
     "multiclass_mistake_bound",
+    "multiclass_perceptron_criterion",
+    "perceptron_criterion",
     "radius",
 ]

@@ -147,6 +147,24 @@ def multiclass_mistake_bound(
     >>> round(multiclass_mistake_bound(W, [0, 0, 0], X, [0, 1, 2]), 9)
     7.5
     """
+    lead = float(multiclass_leads(W, b, X, y_index).min())
+    if not fit_intercept and np.any(b):
+        raise ValueError("b is not zero, but fit_intercept=False; give weights with b = 0")
+    size = math.hypot(np.linalg.norm(W), np.linalg.norm(b))
+    squared_radius = 2.0 * (largest_squared_norm(check_rows(X)) + fit_intercept)
+    return update_bound(lead, size, squared_radius, margin, eta, start_norm)
+
+
+def multiclass_leads(
+    W: npt.ArrayLike, b: npt.ArrayLike, X: Any, y_index: npt.ArrayLike
+) -> npt.NDArray[np.float64]:
+    """Return s_y − max s_r over r ≠ y for each row, of the scores s = Wx + b, all of it checked.
+
+    Examples
+    --------
+    >>> multiclass_leads([[1, 0], [0, 1], [0, 0]], [0, 0, 0], [[3, 1], [2, 5]], [0, 2])
+    array([ 2., -5.])
+    """
     weights = np.asarray(check_rows(W, name="W"), dtype=np.float64)
     intercepts = check_vector(b, "b")
     X = check_rows(X, weights.shape[1])
@@ -155,9 +173,6 @@ def multiclass_mistake_bound(
             f"W has {len(weights)} rows and b {len(intercepts)} entries; both need "
             "one for each of two or more classes"
         )
-    if not fit_intercept and intercepts.any():
-        raise ValueError("b is not zero, but fit_intercept=False; give weights with b = 0")
-    size = math.hypot(np.linalg.norm(weights), np.linalg.norm(intercepts))
     y, n_classes = np.asarray(y_index), len(weights)
     if y.shape != (X.shape[0],) or y.dtype.kind not in "iu":
         raise ValueError(
@@ -165,9 +180,7 @@ def multiclass_mistake_bound(
         )
     if y.min() < 0 or y.max() >= n_classes:
         raise ValueError(f"y_index must lie from 0 to {n_classes - 1}, got {y.min()} to {y.max()}")
-    lead = float(leads(row_products(X, weights.T) + intercepts, y).min())
-    squared_radius = 2.0 * (largest_squared_norm(X) + fit_intercept)
-    return update_bound(lead, size, squared_radius, margin, eta, start_norm)
+    return leads(row_products(X, weights.T) + intercepts, y)
 
 
 def leads(scores: npt.NDArray[np.float64], y: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

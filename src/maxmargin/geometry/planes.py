@@ -356,7 +356,7 @@ def canonical(plane: P, X: Any, y: Any) -> P:
     Hyperplane(w=array([1., 0.]), b=0.0)
     """
     if not isinstance(plane, Plane):
-        raise TypeError(_no_plane(plane))
+        raise TypeError(no_plane(plane))
     margins = plane.functional_margin(X, y)
     if wrong := int(np.count_nonzero(margins <= 0)):
         raise ValueError(
@@ -408,11 +408,12 @@ def _plane(w: Plane | npt.ArrayLike) -> Plane:
     if isinstance(w, Plane):
         return w.parallel(0.0)
     if hasattr(w, "fit"):
-        raise TypeError(_no_plane(w))
+        raise TypeError(no_plane(w))
     return Hyperplane(np.asarray(w))
 
 
-def _no_plane(given: Any) -> str:
+def no_plane(given: Any) -> str:
+    """Return what to say to whom gives something else than a plane."""
     return (
         f"{type(given).__name__} is not a plane: pass mm.geometry.Hyperplane(w, b), or for a "
         "fitted model mm.geometry.hyperplane(model)"

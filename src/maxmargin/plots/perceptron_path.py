@@ -2,7 +2,8 @@
 
 In two dimensions the plane w·x + b = 0 is the line x₂ = −b/w₂ − (w₁/w₂)x₁, vertical if w₂ = 0 and
 absent if w = 0, as before the first update from a zero start. An update w += ηyx, b += ηy on a
-mistake turns and shifts the line towards putting x on its side.
+mistake turns and shifts the line towards putting x on its side. Panels and films count the points
+that are wrong and state the perceptron criterion E = Σ max(0, −y f), which the updates descend.
 """
 
 import json
@@ -20,6 +21,7 @@ import numpy.typing as npt
 
 from maxmargin._typing import Floats
 from maxmargin.geometry import Hyperplane
+from maxmargin.geometry.criterion import criterion_of_margins
 from maxmargin.inspection.model_view import moved_rows, read_trace
 from maxmargin.plots import planar, style
 from maxmargin.plots.planar import Window, draw_line
@@ -53,7 +55,8 @@ class PerceptronPathDisplay(style.Display):
         Names of the axes.
     panels : int or None, default=None
         None draws all lines in one picture, early ones faint; a number draws this many small
-        panels with one line each, from the start to the end.
+        panels with one line each, from the start to the end, with the number of points that are
+        wrong and the perceptron criterion E on them.
 
     Attributes
     ----------
@@ -235,7 +238,9 @@ class PerceptronPathDisplay(style.Display):
         margins = self._plane(k).functional_margin(self.X, planar.signs(self.y, self.classes))
         when = f"{self.every} {self.moments[k]}" if self.moments[k] else "start"
         absent = "line outside" if self.coef[k].any() else "w = 0"
-        ax.set_title(f"{when}: {absent if line is None else f'{(margins <= 0).sum():,} wrong'}")
+        seen = f"{(margins <= 0).sum():,} wrong" if line is not None else absent
+        E = criterion_of_margins(margins, np.ones(len(margins)))
+        ax.set_title(f"{when}: {seen}, E = {E:.3g}")
         place = None if self.examples is None else self.examples[k]
         circle = None if place is None or np.isnan(place).any() else planar.draw_rings(ax, place)
         return [artist for artist in (line, circle) if artist is not None]

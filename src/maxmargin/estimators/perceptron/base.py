@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.reductions import ScoresOnly, best_classes
 from maxmargin.geometry.bounds import leads, update_bound
+from maxmargin.geometry.criterion import criterion_of_margins
 from maxmargin.geometry.inputs import row_products
 from maxmargin.loops.records import Rule
 from maxmargin.problems.problem import Run, Status
@@ -54,10 +55,14 @@ class Trace:
     ----------
     mistakes, updates : list of float
         Per epoch.
+    criterion : list of float
+        The perceptron criterion E of the running weights after each epoch, on the rows that are
+        learnt from: Σ max(0, −y f), with several classes Σ max(0, lead of the best rival).
     """
 
     mistakes: list[float]
     updates: list[float]
+    criterion: list[float]
 
 
 @dataclass(frozen=True)
@@ -195,7 +200,11 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
             rows, validation = held_out_split(labels, self.validation_fraction, rng)
         learner = self._begin(X, labels, weight, rng)
         watch = _Watch(
-            self, learner, labels, weight, validation, lambda: self._scores_of(learner, validation)
+            self,
+            learner,
+            _Judged(rows, labels[rows], weight[rows]),
+            _Judged(validation, labels[validation], weight[validation]),
+            lambda: self._scores_of(learner, validation),
         )
         run = self._run(learner, rows, watch, rng)
         if self.keep == "best":
@@ -205,7 +214,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         self._adopt(learner, kept, resumed=False)
         if self.trace:
             made = watch.epochs
-            epochs = Trace([e.mistakes for e in made], [e.updates for e in made])
+            epochs = Trace([e.mistakes for e in made], [e.updates for e in made], watch.criterion)
             self.trace_ = self._trace(learner, kept, epochs)
         self._prove(learner, labels, rows)
         self._report(run, learner)
@@ -423,6 +432,23 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
                 )
 
 
+class _Judged(NamedTuple):
+    """Rows by whose labels a weight vector is judged."""
+
+    rows: Ints
+    labels: Ints
+    weight: Floats
+
+    def accuracy(self, scores: Floats) -> float:
+        """Return the share of the rows that their scores have right."""
+        right = _margins(scores, self.labels) > 0  # ties are mistakes
+        return float(self.weight @ right / self.weight.sum())
+
+    def criterion(self, scores: Floats) -> float:
+        """Return by how much the wrong ones of the rows are wrong, all together."""
+        return criterion_of_margins(_margins(scores, self.labels), self.weight)
+
+
 class _Watch:
     """Asked after each epoch: keeps the best weights seen, and says when to stop."""
 
@@ -430,14 +456,14 @@ class _Watch:
         self,
         model: MistakeDriven,
         learner: Learner,
-        labels: Ints,
-        weight: Floats,
-        validation: Ints,
+        training: _Judged,
+        validation: _Judged,
         held_out_scores: Callable[[], Floats],
     ) -> None:
         self._model, self._learner, self._held_out_scores = model, learner, held_out_scores
-        self._rows, self._labels, self._weight = validation, labels[validation], weight[validation]
+        self._training, self._validation = training, validation
         self.epochs: list[Epoch] = []
+        self.criterion: list[float] = []
         self.pocket: Any = None
         self._best, self._idle = -np.inf, 0
         self._pocket_score = -np.inf
@@ -447,6 +473,9 @@ class _Watch:
     def __call__(self, epoch: Epoch) -> Status | None:
         """Return why the run ends here, or None."""
         self.epochs.append(epoch)
+        if self._model.trace:
+            scores = self._learner.training_scores()[self._training.rows]
+            self.criterion.append(self._training.criterion(scores))
         self.fill_pocket()
         stop = self._model.stop
         if stop == "held_out" and self._has_stopped_improving():
@@ -461,16 +490,12 @@ class _Watch:
         """Keep the weights with ``keep="best"`` if they are better than those kept."""
         if self._model.keep != "best":
             return
-        score = self._accuracy(self._learner.training_scores()[self._rows])
+        score = self._validation.accuracy(self._learner.training_scores()[self._validation.rows])
         if score > self._pocket_score:
             self._pocket_score, self.pocket = score, self._learner.snapshot()
 
-    def _accuracy(self, scores: Floats) -> float:
-        right = _margins(scores, self._labels) > 0  # ties are mistakes
-        return float(self._weight @ right / self._weight.sum())
-
     def _has_stopped_improving(self) -> bool:
-        score = self._accuracy(self._held_out_scores())
+        score = self._validation.accuracy(self._held_out_scores())
         self._idle = 0 if score > self._best else self._idle + 1
         self._best = max(score, self._best)
         return bool(self._idle >= self._model.n_iter_no_change)
@@ -599,6 +624,7 @@ class LinearPerceptron(MistakeDriven):
         return LinearTrace(
             epochs.mistakes,
             epochs.updates,
+            epochs.criterion,
             rows[made.row],
             made.step,
             made.label,

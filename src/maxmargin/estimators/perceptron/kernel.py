@@ -68,7 +68,7 @@ class KernelPerceptron(KernelInput, MistakeDriven):
     verbose : int, default=0
         If positive, print a line per epoch.
     trace : bool, default=False
-        Keep ``trace_``: mistakes and updates per epoch.
+        Keep ``trace_``: mistakes, updates and the perceptron criterion per epoch.
     random_state : int, Generator, RandomState or None, default=0
         Seed of the shuffling and the held-out rows.
 

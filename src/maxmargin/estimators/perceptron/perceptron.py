@@ -85,7 +85,8 @@ class Perceptron(LinearPerceptron):
         there is for two classes and up to 200,000 numbers in X, otherwise that of the vectors
         found. ``inf`` when no separator was found.
     trace_ : LinearTrace
-        With ``trace=True``: mistakes and updates per epoch, and row, step and weights per update.
+        With ``trace=True``: mistakes, updates and the perceptron criterion per epoch, and row, step
+        and weights per update.
 
     Examples
     --------
