@@ -88,6 +88,23 @@ class TestRule:
         plane = Hyperplane([1.0, -1.0])
         assert_array_equal(plane.predict([[2, 2]]), [-1])
         assert_array_equal(plane.step([[2, 2]]), [1])
+        for kind in (Hyperplane, KernelHyperplane):
+            for method in (kind.predict, kind.step):
+                assert "at f = 0, it is" in str(method.__doc__)
+
+    @given(seeds, st.booleans())
+    def test_step_and_predict_differ_exactly_on_the_plane(self, seed: int, kernel: bool) -> None:
+        rng = np.random.default_rng(seed)
+        X, w = rng.integers(-2, 3, size=(20, 2)), rng.integers(-2, 3, size=2)
+        plane: Any = Hyperplane(w, float(rng.integers(-1, 2)))
+        if kernel:
+            plane = KernelHyperplane(Linear(), np.eye(2), w, plane.b)
+        f = plane.decision_function(X)  # whole numbers: exact
+        on = f == 0
+        assert_array_equal(plane.step(X)[~on], (plane.predict(X)[~on] + 1) // 2)
+        assert (plane.step(X)[on] == 1).all()
+        assert (plane.predict(X)[on] == -1).all()
+        assert_array_equal(plane.flipped().step(X)[on], plane.step(X)[on])  # a side has no tie
 
     @pytest.mark.parametrize(("b", "gate"), [(-1.5, [0, 0, 0, 1]), (-0.5, [0, 1, 1, 1])])
     def test_and_and_or_neurons(self, b: float, gate: list[int]) -> None:

@@ -71,11 +71,17 @@ class Plane(ABC):
         return self._with(1.0, b)
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
-        """Return +1 where f > 0, else −1."""
+        """Return +1 where f > 0, else −1.
+
+        On the plane itself, at f = 0, it is −1, while ``step`` is 1 there.
+        """
         return np.where(self.decision_function(X) > 0, 1, -1).astype(np.int64)
 
     def step(self, X: Any) -> npt.NDArray[np.int64]:
-        """Return the output of the step neuron: 1 where f ≥ 0, else 0."""
+        """Return the output of the step neuron: 1 where f ≥ 0, else 0.
+
+        On the plane itself, at f = 0, it is 1, while ``predict`` is −1 there.
+        """
         return (self.decision_function(X) >= 0).astype(np.int64)
 
     def signed_distance(self, X: Any) -> Vector:
@@ -141,6 +147,12 @@ class Hyperplane(Plane):
     >>> neuron = Hyperplane([1, 1], -1.5)
     >>> neuron.step([[0, 0], [0, 1], [1, 0], [1, 1]])
     array([0, 0, 0, 1])
+
+    On the plane itself the neuron puts out 1, but a classifier must see f > 0 for the positive
+    class:
+
+    >>> neuron.step([[0.5, 1]]), neuron.predict([[0.5, 1]])
+    (array([1]), array([-1]))
 
     Four margins of one point:
 
