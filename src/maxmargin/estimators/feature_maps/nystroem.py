@@ -360,14 +360,23 @@ def invert_root(K: Floats, eps: float, most: int | None = None) -> InverseRoot:
 
 
 def choose_landmarks(
-    rows: KernelRows, count: int, method: str, rng: np.random.Generator
+    rows: KernelRows,
+    count: int,
+    method: str,
+    rng: np.random.Generator,
+    weight: Floats | None = None,
 ) -> tuple[Landmarks, Floats]:
-    """Return ``count`` landmarks, or all rows if there are no more; and K between them."""
+    """Return ``count`` landmarks, or all rows if there are no more; and K between them.
+
+    With "uniform" rows are drawn as often as their weights say, if they differ.
+    """
     n = len(rows)
     if count >= n:
         return rows.take_landmarks(np.arange(n))
     if method == "uniform":
-        return rows.take_landmarks(np.sort(rng.choice(n, count, replace=False)))
+        even = weight is None or (weight == weight[0]).all()
+        chances = None if weight is None or even else weight / weight.sum()
+        return rows.take_landmarks(np.sort(rng.choice(n, count, replace=False, p=chances)))
     used = min(n, max(_SETTINGS.fewest_candidates, _SETTINGS.candidates * count))
     candidates = np.sort(rng.choice(n, used, replace=False))
     if method == "kmeans":

@@ -1,4 +1,4 @@
-"""The largest eigenpairs of HKH: by LAPACK, or from products with blocks of columns.
+"""The largest eigenpairs of D^½GKGᵀD^½: by LAPACK, or from products with blocks of columns.
 
     A Q = Q T + P R Eᵀ,    T = QᵀAQ,    residual of a Ritz pair (θ, Qs):  ‖R s_last‖
 
@@ -60,14 +60,19 @@ class Eigenpairs(NamedTuple):
 
 @dataclass(frozen=True)
 class EigenProblem:
-    """Wanted: the ``count`` largest eigenpairs of HKH."""
+    """Wanted: the ``count`` largest eigenpairs of K̃ = D^½GKGᵀD^½."""
 
     gram: Gram
+    weight: Floats
     count: int
     tol: float
     max_iter: int
     max_time: float | None
     rng: np.random.Generator
+
+    def centred(self, rows: PreparedRows, keep: bool = True) -> CentredGram:
+        """Return K̃ of the rows, prepared in whichever type."""
+        return CentredGram(self.gram, rows, self.weight, keep)
 
     @property
     def too_small(self) -> bool:
@@ -98,7 +103,7 @@ class EigenProblem:
         gram, kernel = self.gram, self.gram.kernel
         if kernel.takes_gram or kernel.takes_objects or gram.tiles is gram.exact:
             return None
-        rounding = measure_rounding(kernel, gram.tiles, gram.exact)
+        rounding = measure_rounding(kernel, gram.tiles, gram.exact, self.weight)
         return gram.tiles if rounding <= self.tol / 2 else None
 
 
@@ -113,13 +118,13 @@ def solve_dense(problem: EigenProblem) -> tuple[Eigenpairs, CentredGram]:
             f"and memory={problem.gram.memory} bytes are allowed: ask for fewer n_components with "
             "eigen_solver='iterative', choose eigen_solver='nystroem', or allow more memory."
         )
-    gram = CentredGram(problem.gram, problem.gram.exact)
+    gram = problem.centred(problem.gram.exact)
     found = _call_lapack(gram.materialize(), problem.count, gram.kernel.psd is not True)
     return found, gram
 
 
 def solve_scatter(moments: Moments, count: int) -> Eigenpairs:
-    """Return the largest eigenpairs of a scatter; residuals are those of v, for HKH."""
+    """Return the largest eigenpairs of a scatter; residuals are those of v, for K̃."""
     S = moments.scatter
     found = _call_lapack(S, min(count, len(S)), whole=False)
     r = S @ found.vectors - found.vectors * found.values
@@ -166,11 +171,9 @@ def solve_iterative(problem: EigenProblem) -> tuple[Eigenpairs, CentredGram]:
         with clock.limited(pace.allowed):
             double, single = problem.gram.exact, problem.single
             if single is None:
-                gram = CentredGram(problem.gram, double)
+                gram = problem.centred(double)
                 return _Search(problem, gram, pace, bar).run(problem.max_iter), gram
-            found = _Search(problem, CentredGram(problem.gram, single), pace, bar).run(
-                problem.max_iter
-            )
+            found = _Search(problem, problem.centred(single), pace, bar).run(problem.max_iter)
             return _prove(problem, found, pace, bar)
 
 
@@ -179,13 +182,13 @@ def _prove(
 ) -> tuple[Eigenpairs, CentredGram]:
     """Return what a product in float64 makes of eigenpairs in float32; search on if need be."""
     double = problem.gram.exact
-    gram = CentredGram(problem.gram, double, keep=False)  # for one product
+    gram = problem.centred(double, keep=False)  # for one product
     proven = _refine(gram.dot, found.vectors)
     steps = found.n_iter + 1
     reached = bool(proven.residuals.max() <= problem.tol * abs(proven.values[0]))
     lowest = min(found.lowest, proven.lowest)
     if not reached and steps < problem.max_iter and not pace.late():
-        gram = CentredGram(problem.gram, double)
+        gram = problem.centred(double)
         left = problem.max_iter - steps
         again = _Search(problem, gram, pace, bar).run(left, proven.vectors)
         lowest = min(lowest, again.lowest)

@@ -2,7 +2,10 @@
 
     HKH = V Λ Vᵀ,    projection of x:  [k − 1ᵀK/n] H vₘ/√λₘ,    H = I − 11ᵀ/n
 
-Schölkopf, Smola and Müller (Neural Computation 1998).
+Schölkopf, Smola and Müller (Neural Computation 1998). With weights w as numbers of repetitions,
+D = diag(w) and π = w/Σw:
+
+    D^½GKGᵀD^½ = V Λ Vᵀ,    projection of x:  (k − πᵀK) GᵀD^½ vₘ/√λₘ,    G = I − 1πᵀ
 """
 
 import warnings
@@ -18,7 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin import clock
-from maxmargin._typing import Floats
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.feature_maps.base import cut_blocks, float_type
 from maxmargin.estimators.feature_maps.nystroem import KernelRows
 from maxmargin.estimators.kernel_input import KernelInput, count_threads
@@ -35,13 +38,14 @@ from maxmargin.estimators.kernel_pca.operators import (
     KernelProjection,
     Moments,
     NystroemStream,
+    centre_columns,
     count_features,
 )
 from maxmargin.estimators.kernel_pca.preimage import find_fixed_points, learn_ridge
 from maxmargin.kernels import Linear, Precomputed
 from maxmargin.problems.gram import Gram
 from maxmargin.threads import one_blas_thread
-from maxmargin.validation.data import LARGEST_PRODUCT, generator
+from maxmargin.validation.data import LARGEST_PRODUCT, generator, regression_weights
 from maxmargin.validation.parameters import (
     NamedParameters,
     check_choice,
@@ -95,6 +99,28 @@ class KernelPCAStatus(Enum):
         return type(self), (self.value,)
 
 
+@dataclass(frozen=True)
+class _Weighted:
+    """The rows that have a weight above 0: others are absent."""
+
+    X: Any  # of a precomputed kernel, its values between these rows
+    full: Any  # of a precomputed kernel, its values with all rows; else X
+    weight: Floats
+    kept: Ints  # which of the rows given they are
+
+    @classmethod
+    def of(cls, X: Any, weight: Floats, square: bool) -> Self:
+        """Return those of the rows given; ``square``: X are kernel values between them."""
+        kept = np.flatnonzero(weight > 0)
+        if len(kept) == len(weight):
+            return cls(X, X, weight, kept)
+        full = X[kept]
+        return cls(full[:, kept] if square else full, full, weight[kept], kept)
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+
 def _takes_rows(model: "KernelPCA") -> bool:
     """Raise for a precomputed kernel: a chunk of its matrix has no rows."""
     if model.__sklearn_tags__().input_tags.pairwise:
@@ -128,8 +154,8 @@ class KernelPCA(
         (linear, cosine, low powers of few columns, ``FromMap``). "nystroem": only K between rows
         and landmarks, with ``error_bound_``. "auto": the fastest of the exact ones.
     n_landmarks : int or None, default=None
-        Rows that span Nyström's feature space, drawn at random. None: 1000, or ten times
-        n_components if that is more, and never more than there are rows.
+        Rows that span Nyström's feature space, drawn at random (as often as their weights say).
+        None: 1000, or ten times n_components if that is more, and never more than there are rows.
     tol : float, default=1e-6
         The iterative solver stops when ‖HKHv − λv‖ ≤ tol·λ₁ for every direction, at least 0.
     max_iter : int, default=200
@@ -157,9 +183,11 @@ class KernelPCA(
         Of HKH, in descending order; exactly 0 for those that cannot be told from rounding.
     eigenvectors_ : array of shape (n, n_components_)
         Unit eigenvectors v of HKH, zeros for eigenvalue 0. The largest |loading| is positive.
-        Missing after ``partial_fit``.
+        Missing after ``partial_fit``. With weights those of D^½GKGᵀD^½: v/√w is positive where it
+        is largest, and v is 0 for a row of weight 0.
     explained_variance_ : array of shape (n_components_,)
-        λ/(n − 1): the variances of the projections.
+        λ/(n − 1), with weights λ/(Σw − 1): the variances of the projections. NaN if the weights sum
+        to 1 or less: then they stand for one row at most.
     explained_variance_ratio_ : array of shape (n_components_,)
         Their shares of the total variance in feature space.
     residuals_ : array of shape (n_components_,)
@@ -182,11 +210,11 @@ class KernelPCA(
     kernel_ : Kernel
         With numbers for all parameters; ``gamma_`` is its γ, if it has one.
     X_fit_ : matrix
-        The training rows; after "nystroem", the landmarks.
+        The training rows (with a weight above 0); after "nystroem", the landmarks.
     gamma_ : float
         γ of ``kernel_``, if it has one.
-    n_samples_seen_ : int
-        The number of rows fitted.
+    n_samples_seen_ : int, or float with fractional weights
+        The number of rows fitted, each counted as often as its weight says.
     X_transformed_fit_, dual_coef_ : arrays
         With ``fit_inverse_transform``: projections, and the coefficients of the ridge over them.
 
@@ -221,6 +249,7 @@ class KernelPCA(
         "copy_X": "X is never changed.",
     }
     _projection: KernelProjection | FeatureProjection
+    eigenvectors_: Floats
 
     def __init__(
         self,
@@ -259,7 +288,7 @@ class KernelPCA(
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the directions of largest variance in feature space.
 
         Parameters
@@ -269,17 +298,32 @@ class KernelPCA(
             them.
         y : ignored
             For pipelines.
+        sample_weight : array-like of shape (n,), optional
+            How many times each row counts; a row of weight 0 is absent.
         """
-        self._fit(X)
+        self._fit(X, sample_weight)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit, and return the projections of the training rows: V√Λ."""
-        X = self._fit(X)
-        return _cast(self.eigenvectors_ * np.sqrt(self.eigenvalues_), X)
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Fit, and return the projections of the training rows: V√Λ, with weights D^−½V√Λ.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in ``fit``. Rows of weight 0 are projected, too.
+        """
+        X, data = self._fit(X, sample_weight)
+        roots = np.sqrt(data.weight)[:, np.newaxis]
+        projected = self.eigenvectors_[data.kept] / roots * np.sqrt(self.eigenvalues_)
+        if len(data) < X.shape[0]:
+            absent = np.setdiff1d(np.arange(X.shape[0]), data.kept)
+            every = np.empty((X.shape[0], self.n_components_))
+            every[data.kept], every[absent] = projected, self._project(X[absent])
+            projected = every
+        return _cast(projected, X)
 
     @available_if(_takes_rows)
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Add a chunk of rows by Nyström's method; the first chunk provides the landmarks.
 
         Needs eigen_solver="nystroem" or "auto".
@@ -290,6 +334,8 @@ class KernelPCA(
             The next rows.
         y : ignored
             For pipelines.
+        sample_weight : array-like of shape (m,), optional
+            How many times each row counts; a row of weight 0 is absent.
         """
         self._check_parameters()
         if self.eigen_solver not in ("auto", "nystroem"):
@@ -304,18 +350,22 @@ class KernelPCA(
                 "fit_inverse_transform=True is not valid for partial_fit: the ridge needs all rows "
                 "at once. Use fit, or inverse='fixed_point'."
             )
+        weight = regression_weights(sample_weight, X.shape[0])
+        data = _Weighted.of(X, weight, square=False)
         if first:
             self._forget()
-            self._resolve_kernel(X)
+            self._resolve_kernel(data)
             self.solver_ = "nystroem"
-            self._begin_stream(X)
+            self._begin_stream(data)
         self.__dict__.pop("eigenvectors_", None)
-        self._add_to_stream(X)
+        self._add_to_stream(data)
         self._warn(stacklevel=3)
         return self
 
     def transform(self, X: Any) -> Any:
         """Return the projections of rows, exactly: [k − 1ᵀK/n]Hvₘ/√λₘ.
+
+        With weights they are (k − πᵀK)GᵀD^½vₘ/√λₘ.
 
         Parameters
         ----------
@@ -386,49 +436,61 @@ class KernelPCA(
     def _largest_square(self, _X: Any) -> float:
         return LARGEST_PRODUCT
 
-    def _resolve_kernel(self, X: Any) -> None:
-        objects = X.dtype.kind == "O"
+    def _resolve_kernel(self, data: _Weighted) -> None:
+        objects = data.X.dtype.kind == "O"
         kernel: Any = self._named_kernel(objects)
-        self.kernel_ = kernel = kernel if objects else kernel.resolved(X)
+        if not objects:
+            even = (data.weight == data.weight[0]).all()
+            kernel = kernel.resolved(data.X, None if even else data.weight)
+        self.kernel_ = kernel
         if hasattr(kernel, "gamma"):
             self.gamma_ = float(kernel.gamma)
 
     # ------------------------------------------------------------ fitting
 
-    def _fit(self, X: Any) -> Any:
+    def _fit(self, X: Any, sample_weight: Any) -> tuple[Any, _Weighted]:
+        """Return the rows given, and those with a weight above 0."""
         self._check_parameters()
         X = self._check_input(X, reset=True)
-        n = X.shape[0]
+        weight = regression_weights(sample_weight, X.shape[0])
+        data = _Weighted.of(X, weight, square=self.__sklearn_tags__().input_tags.pairwise)
+        n = len(data)
         if self.n_components is not None and self.n_components > n:
+            left = f"{n} rows" if n == len(weight) else f"{n} rows with a weight above 0"
             raise ValueError(
-                f"n_components={self.n_components} is not valid for {n} rows: ask for at most as "
+                f"n_components={self.n_components} is not valid for {left}: ask for at most as "
                 "many components as there are rows."
             )
         self._forget()
-        self._resolve_kernel(X)
-        self.solver_ = self._choose_solver(X)
+        self._resolve_kernel(data)
+        self.solver_ = self._choose_solver(data)
         if self.solver_ == "explicit":
-            self._fit_explicit(X)
+            self._fit_explicit(data)
         elif self.solver_ == "nystroem":
-            self._fit_nystroem(X)
+            self._fit_nystroem(data)
         else:
-            self._fit_gram(X)
+            self._fit_gram(data)
+        if n < len(weight):
+            every = np.zeros((len(weight), self.n_components_))
+            every[data.kept] = self.eigenvectors_
+            self.eigenvectors_ = every
         if self.fit_inverse_transform and not self._inverts_exactly():
             rng, alpha = generator(self.random_state), float(self.alpha)
-            self._ridge = learn_ridge(self.kernel_, self._project(X), X, alpha, rng)
+            Z = self._project(data.full)
+            self._ridge = learn_ridge(self.kernel_, Z, data.X, data.weight, alpha, rng)
             self.X_transformed_fit_, self.dual_coef_ = self._ridge.Z, self._ridge.B
         self._warn(stacklevel=4)
-        return X
+        return X, data
 
     def _forget(self) -> None:
         for name in _OPTIONAL:
             self.__dict__.pop(name, None)
 
-    def _choose_solver(self, X: Any) -> str:
+    def _choose_solver(self, data: _Weighted) -> str:
         """Return the solver asked for, or the fastest of the exact ones."""
         if self.eigen_solver == "nystroem":
             return "nystroem"
-        features = count_features(self.kernel_, X)
+        features = count_features(self.kernel_, data.X)
         if self.eigen_solver == "explicit":
             if features is None or features > _SETTINGS.most_features:
                 known = "no known features" if features is None else f"{features} features"
@@ -438,34 +500,35 @@ class KernelPCA(
                     "'dense', 'iterative' or 'nystroem'."
                 )
             return "explicit"
-        problem = self._eigen_problem(X)
-        few = features is not None and features <= min(_SETTINGS.few_features, X.shape[0] // 2)
+        problem = self._eigen_problem(data)
+        few = features is not None and features <= min(_SETTINGS.few_features, len(data) // 2)
         if self.eigen_solver == "auto" and few:
             return "explicit"
         every = self.eigen_solver == "dense" or self.n_components is None
         small = problem.too_small or (self.eigen_solver == "auto" and problem.suits_lapack)
         return "dense" if every or small else "iterative"
 
-    def _eigen_problem(self, X: Any) -> EigenProblem:
+    def _eigen_problem(self, data: _Weighted) -> EigenProblem:
         memory = None if isinstance(self.memory, str) else int(self.memory)
         return EigenProblem(
-            Gram(self.kernel_, X, memory=memory, threads=count_threads(self.n_jobs)),
-            X.shape[0] if self.n_components is None else int(self.n_components),
+            Gram(self.kernel_, data.X, memory=memory, threads=count_threads(self.n_jobs)),
+            data.weight,
+            len(data) if self.n_components is None else int(self.n_components),
             float(self.tol),
             int(self.max_iter),
             self.max_time,
             generator(self.random_state),
         )
 
-    def _fit_gram(self, X: Any) -> None:
+    def _fit_gram(self, data: _Weighted) -> None:
         solve = solve_dense if self.solver_ == "dense" else solve_iterative
         try:
-            found, gram = solve(self._eigen_problem(X))
+            found, gram = solve(self._eigen_problem(data))
         except clock.OutOfTimeError:
-            self._fit_hurriedly(X)
+            self._fit_hurriedly(data)
             return
         floor = max(gram.floor, 10 * gram.eps * abs(found.lowest))
-        self._adopt(found, len(gram), gram.trace, floor)
+        self._adopt(found, float(data.weight.sum()), gram.trace, floor)
         if self.solver_ == "iterative":
             often = found.n_iter >= int(self.max_iter)
             stopped = KernelPCAStatus.MAX_ITER if often else KernelPCAStatus.MAX_TIME
@@ -474,82 +537,96 @@ class KernelPCA(
             self.status_ = KernelPCAStatus.INDEFINITE
             self._indefinite = "the centred matrix has", found.lowest, float(found.values[0])
         V = self._pad_vectors(found.vectors)
-        self.eigenvectors_ = V * _find_signs(V)
-        a = self.eigenvectors_ * _inverse_roots(self.eigenvalues_)
-        a -= a.mean(axis=0)
-        given = isinstance(self.kernel_, Precomputed)
-        self.X_fit_ = np.empty((0, len(gram))) if given else X
-        base = np.full(len(gram), 1 / len(gram))
-        self._projection = KernelProjection(self.kernel_, self.X_fit_, a, gram.means @ a, base)
+        roots = np.sqrt(data.weight)[:, np.newaxis]
+        self.eigenvectors_ = V = V * _find_signs(V / roots)
+        a = centre_columns(roots * V * _inverse_roots(self.eigenvalues_), gram.share)
+        self._keep_rows(data, data.X)
+        self._projection = KernelProjection(
+            self.kernel_, self.X_fit_, a, gram.means @ a, gram.share, self._columns(data, data.kept)
+        )
 
-    def _fit_explicit(self, X: Any) -> None:
+    def _fit_explicit(self, data: _Weighted) -> None:
+        X = data.X
         features = ExplicitFeatures(self.kernel_, X.shape[1])
         size = count_features(self.kernel_, X) or 0
         moments = Moments(size, exact=True)
-        for rows in cut_blocks(X.shape[0], size):
-            moments.add(features.compute(X[rows]))
+        for rows in cut_blocks(len(data), size):
+            moments.add(features.compute(X[rows]), data.weight[rows])
         found = solve_scatter(moments, size if self.n_components is None else self.n_components)
-        self._adopt(found, moments.count, moments.trace, moments.floor)
+        self._adopt(found, moments.weight, moments.trace, moments.floor)
         directions = self._pad_vectors(found.vectors)
         self._projection = FeatureProjection(features, moments.mean, directions)
-        self.X_fit_ = X
-        self._orient_by_rows(X)
+        self._keep_rows(data, X)
+        self._orient_by_rows(data)
 
-    def _fit_nystroem(self, X: Any, most: int | None = None) -> None:
-        self._begin_stream(X, most)
-        self._add_to_stream(X)
-        self._orient_by_rows(X)
+    def _fit_nystroem(self, data: _Weighted, most: int | None = None) -> None:
+        self._begin_stream(data, most)
+        self._add_to_stream(data)
+        self._orient_by_rows(data)
 
-    def _fit_hurriedly(self, X: Any) -> None:
+    def _fit_hurriedly(self, data: _Weighted) -> None:
         """Use Nyström's method with few enough landmarks to take only a moment."""
-        few = int(np.sqrt(_SETTINGS.hurried_work / X.shape[0]))
+        few = int(np.sqrt(_SETTINGS.hurried_work / len(data)))
         self.solver_ = "nystroem"
         with one_blas_thread():  # several would wait for each other, if other processes run
-            self._fit_nystroem(X, max(few, 2 * (self.n_components or 1)))
+            self._fit_nystroem(data, max(few, 2 * (self.n_components or 1)))
         if self.status_ is KernelPCAStatus.APPROXIMATE:
             self.status_ = KernelPCAStatus.MAX_TIME
 
-    def _begin_stream(self, X: Any, most: int | None = None) -> None:
+    def _begin_stream(self, data: _Weighted, most: int | None = None) -> None:
         """Choose the landmarks."""
-        n = X.shape[0]
+        n = len(data)
         per_component = _SETTINGS.landmarks_per_component * (self.n_components or 0)
         usual = max(_SETTINGS.landmarks, per_component)
         count = min(n, self.n_landmarks or usual, most or n)
-        rows = KernelRows(self.kernel_, X, count_threads(self.n_jobs))
-        self._stream = NystroemStream(rows, count, generator(self.random_state))
-        landmarks = self._stream.landmarks.rows
-        self.X_fit_ = np.empty((0, n)) if landmarks is None else landmarks
+        rows = KernelRows(self.kernel_, data.X, count_threads(self.n_jobs))
+        self._stream = NystroemStream(rows, data.weight, count, generator(self.random_state))
+        self._keep_rows(data, self._stream.landmarks.rows)
+
+    def _keep_rows(self, data: _Weighted, rows: Any) -> None:
+        """Set ``X_fit_``: of a precomputed kernel, none of as many columns as it was given."""
+        given = isinstance(self.kernel_, Precomputed)
+        self.X_fit_ = np.empty((0, data.full.shape[1])) if given else rows
+
+    def _columns(self, data: _Weighted, chosen: Ints) -> Ints | None:
+        """Return which columns of a precomputed matrix are used; None: all, or there is none."""
+        every = len(chosen) == data.full.shape[-1]
+        return None if every or not isinstance(self.kernel_, Precomputed) else chosen
 
     # ------------------------------------------------------------ fitted attributes
 
-    def _adopt(self, found: Eigenpairs, n: int, trace: float, floor: float) -> None:
-        """Set what the eigenvalues say; one that is no larger than its own error is 0."""
+    def _adopt(self, found: Eigenpairs, n: float, trace: float, floor: float) -> None:
+        """Set what the eigenvalues say; one that is no larger than its own error is 0.
+
+        ``n`` is the weight of all rows: their number, if none has another weight than 1.
+        """
         values, residuals = (each[: self.n_components] for each in (found.values, found.residuals))
         real = values > (np.maximum(floor, residuals) if found.converged else floor)
         real &= np.cumprod(real).astype(bool)  # in descending order none follows a zero
         self.rank_ = int(real.sum())
         count = max(1, self.rank_) if self.n_components is None else int(self.n_components)
         self.n_components_ = count
-        self.n_samples_seen_ = n
+        self.n_samples_seen_ = int(n) if n.is_integer() else n
         self.eigenvalues_ = _pad(np.where(real, values, 0.0)[:count], count)
         residuals = _pad(residuals[:count], count) / (self.eigenvalues_[0] or 1.0)
         self.residuals_ = np.where(self.eigenvalues_ > 0, residuals, 0.0)
-        self.explained_variance_ = self.eigenvalues_ / max(1, n - 1)
+        spread = n - 1 if n > 1 else np.nan
+        self.explained_variance_ = np.where(self.eigenvalues_ > 0, self.eigenvalues_ / spread, 0.0)
         total = max(trace, float(self.eigenvalues_.sum()))
         self.explained_variance_ratio_ = self.eigenvalues_ / (total if total > 0 else 1.0)
         self.error_bound_ = 0.0
         self.n_iter_ = found.n_iter
         self.status_ = KernelPCAStatus.EXACT
 
-    def _add_to_stream(self, X: Any) -> None:
+    def _add_to_stream(self, data: _Weighted) -> None:
         """Add rows, and set what all rows so far say."""
         stream, moments = self._stream, self._stream.moments
-        stream.add(KernelRows(self.kernel_, X, count_threads(self.n_jobs)))
+        stream.add(KernelRows(self.kernel_, data.X, count_threads(self.n_jobs)), data.weight)
         wanted = min(self.n_components or len(moments.mean), len(moments.mean))
         found = solve_scatter(moments, wanted + 1)
         next_one = float(found.values[wanted]) if len(found.values) > wanted else 0.0
         bound = stream.error_bound
-        self._adopt(found, moments.count, moments.trace + bound, moments.floor)
+        self._adopt(found, moments.weight, moments.trace + bound, moments.floor)
         self.status_ = KernelPCAStatus.APPROXIMATE
         self.error_bound_ = bound
         gap = float(self.eigenvalues_[-1]) - next_one - bound
@@ -562,7 +639,9 @@ class KernelPCA(
             self.status_ = KernelPCAStatus.INDEFINITE
             self._indefinite = "the matrix of the landmarks has", lowest, highest
         U = self._pad_vectors(found.vectors[:, :wanted])
-        columns = stream.landmarks.indices if isinstance(self.kernel_, Precomputed) else None
+        columns = None  # a stream of rows is not of a precomputed kernel
+        if isinstance(self.kernel_, Precomputed):
+            columns = self._columns(data, data.kept[stream.landmarks.indices])
         self._projection = KernelProjection(
             self.kernel_,
             self.X_fit_,
@@ -579,12 +658,12 @@ class KernelPCA(
         V = _pad(vectors[:, : self.n_components_], self.n_components_)
         return np.asarray(V * (self.eigenvalues_ > 0))
 
-    def _orient_by_rows(self, X: Any) -> None:
+    def _orient_by_rows(self, data: _Weighted) -> None:
         """Set eigenvectors from the projections of the training rows, and the signs of both."""
-        V = self._project(X) * _inverse_roots(self.eigenvalues_)
+        V = self._project(data.full) * _inverse_roots(self.eigenvalues_)
         signs = _find_signs(V)
         self._projection.flip(signs)
-        self.eigenvectors_ = V * signs
+        self.eigenvectors_ = np.sqrt(data.weight)[:, np.newaxis] * V * signs
 
     def _project(self, X: Any) -> Floats:
         return np.asarray(self._projection.project(X, count_threads(self.n_jobs)))

@@ -1,10 +1,11 @@
 """What kernel PCA works on: the centred Gram matrix, or features if there are few.
 
-    K̃ = HKH,  H = I − 11ᵀ/n        S = Σ (φ(xᵢ) − μ)(φ(xᵢ) − μ)ᵀ = U Λ Uᵀ
+    K̃ = D^½GKGᵀD^½,  G = I − 1πᵀ        S = Σ wᵢ(φ(xᵢ) − μ)(φ(xᵢ) − μ)ᵀ = U Λ Uᵀ
 
-H is never applied to K, only to the columns that K is multiplied with. If K(x, x′) = φ(x)·φ(x′),
-S has the non-zero eigenvalues of HKH; it is a sum over rows, which may come in chunks. The
-projection of x is (φ(x) − μ)·u, or a sum of kernel values.
+with the weights w of the rows (all above 0), D = diag(w), π = w/Σw and μ = Σ πᵢφ(xᵢ); for equal
+weights of 1 this is HKH with H = I − 11ᵀ/n. G is never applied to K, only to the columns that K is
+multiplied with. If K(x, x′) = φ(x)·φ(x′), S has the non-zero eigenvalues of K̃; it is a sum over
+rows, which may come in chunks. The projection of x is (φ(x) − μ)·u, or a sum of kernel values.
 """
 
 from collections import deque
@@ -50,13 +51,13 @@ _PREPARED = PreparedSupport()
 
 
 class CentredGram:
-    """HKH of a Gram matrix, whose values are computed from rows prepared in whichever type.
+    """K̃ of a Gram matrix, whose values are computed from rows prepared in whichever type.
 
     With ``keep`` K is stored if it fits into the memory of the Gram matrix; otherwise its tiles are
     computed for each product and used while they are in cache.
     """
 
-    def __init__(self, gram: Gram, rows: PreparedRows, keep: bool = True) -> None:
+    def __init__(self, gram: Gram, rows: PreparedRows, weight: Floats, keep: bool = True) -> None:
         self.kernel, self.rows, self.threads = gram.kernel, rows, gram.threads
         self.given = isinstance(gram.kernel, Precomputed)
         fits = SymmetricProduct.stored_bytes(len(rows), rows.dtype) <= gram.memory
@@ -64,6 +65,7 @@ class CentredGram:
         self._half = SymmetricProduct(gram.kernel, rows, gram.threads, keep=self.kept)
         rounded = gram.prepared if self.given else rows  # given values were rounded before
         self.eps = float(np.finfo(rounded.dtype).eps)
+        self.weight, self.share = weight, weight / weight.sum()  # w and π
         self._means: Floats | None = None
 
     def __len__(self) -> int:
@@ -77,14 +79,18 @@ class CentredGram:
         return self.kernel.block(self.rows, self.rows, threads=self.threads)
 
     def dot(self, V: Floats) -> Floats:
-        """Return HKH @ V."""
-        V = V - V.mean(axis=0)
+        """Return D^½GKGᵀD^½ @ V."""
+        # In units of the largest weight, so that products in float32 do not overflow.
+        largest = float(self.weight.max())
+        even = self.weight / largest
+        root = np.sqrt(even)[:, np.newaxis]
+        V = centre_columns(root * V, self.share)
         if self._means is not None:
             W = self._multiply(V)
         else:  # the means of K are one more column
-            W = self._multiply(np.column_stack([V, np.ones(len(V))]))
-            self._means, W = W[:, -1] / len(V), W[:, :-1]
-        return np.asarray(W - W.mean(axis=0))
+            W = self._multiply(np.column_stack([V, even]))
+            self._means, W = W[:, -1] / even.sum(), W[:, :-1]
+        return np.asarray(largest * root * (W - self.share @ W))
 
     def _multiply(self, V: Floats) -> Floats:
         if not self.given:
@@ -108,9 +114,10 @@ class CentredGram:
 
     @property
     def means(self) -> Floats:
-        """The mean of each column of K."""
+        """The mean of each column of K: Kπ."""
         if self._means is None:
-            self._means = self._multiply(np.ones((len(self), 1)))[:, 0] / len(self)
+            even = self.weight / self.weight.max()
+            self._means = self._multiply(even[:, np.newaxis])[:, 0] / even.sum()
         return self._means
 
     @cached_property
@@ -120,42 +127,59 @@ class CentredGram:
 
     @property
     def trace(self) -> float:
-        """The sum of all eigenvalues of HKH."""
-        return float(self.diagonal.sum() - self.means.sum())
+        """The sum of all eigenvalues of K̃."""
+        return float(self.weight @ self.diagonal - self.weight @ self.means)
 
     @property
     def floor(self) -> float:
-        """The largest eigenvalue of HKH that may be only rounding."""
-        return float(10 * self.eps * len(self) * max(np.abs(self.diagonal).max(), _TINY))
+        """The largest eigenvalue of K̃ that may be only rounding."""
+        return float(10 * self.eps * self.weight.sum() * max(np.abs(self.diagonal).max(), _TINY))
 
     def materialize(self) -> Floats:
-        """Return HKH as a new matrix, in float64."""
+        """Return K̃ as a new matrix, in float64."""
         K = np.array(self.matrix, dtype=np.float64, order="C")
         if self.given:
             K = (K + K.T) / 2
-        self._means = K.mean(axis=0)
-        mean = self._means.mean()
-        for top in range(0, len(K), 256):  # both means while the rows are in cache
-            rows = slice(top, top + 256)
-            K[rows] -= self._means
-            K[rows] -= (self._means[rows] - mean)[:, np.newaxis]
+        self._means = _centre(K, self.weight)
         return K
 
 
-def measure_rounding(kernel: Kernel, single: PreparedRows, double: PreparedRows) -> float:
-    """Return ‖error‖/‖HKH‖ of kernel values in float32, on some of the rows."""
+def centre_columns(V: Floats, share: Floats) -> Floats:
+    """Return GᵀV = V − π·(1ᵀV)."""
+    return np.asarray(V - share[:, np.newaxis] * V.sum(axis=0))
+
+
+def _centre(K: Floats, weight: Floats) -> Floats:
+    """Replace a symmetric matrix K by D^½GKGᵀD^½, and return Kπ."""
+    share, root = weight / weight.sum(), np.sqrt(weight)
+    with one_blas_thread():  # several would round by their number
+        means = np.asarray(share @ K)
+        mean = float(share @ means)
+    for top in range(0, len(K), 256):  # all of it while the rows are in cache
+        rows = slice(top, top + 256)
+        K[rows] -= means
+        K[rows] -= (means[rows] - mean)[:, np.newaxis]
+        K[rows] *= root
+        K[rows] *= root[rows, np.newaxis]
+    return means
+
+
+def measure_rounding(
+    kernel: Kernel, single: PreparedRows, double: PreparedRows, weight: Floats
+) -> float:
+    """Return ‖error‖/‖K̃‖ of kernel values in float32, on some of the rows."""
     rows = np.linspace(0, len(double) - 1, min(len(double), _PROBE)).astype(int)
     K = kernel.block(double[rows], double[rows]).astype(np.float64)
     error = kernel.block(single[rows], single[rows]).astype(np.float64) - K
     with one_blas_thread():
-        largest = _centred_norm(K)
-        return _centred_norm(error) / largest if largest > 0 else np.inf
+        largest = _centred_norm(K, weight[rows])
+        return _centred_norm(error, weight[rows]) / largest if largest > 0 else np.inf
 
 
-def _centred_norm(K: Floats) -> float:
-    """Return ‖HKH‖₂."""
-    K = K - K.mean(axis=0)
-    K = K - K.mean(axis=1)[:, np.newaxis]
+def _centred_norm(K: Floats, weight: Floats) -> float:
+    """Return ‖D^½GKGᵀD^½‖₂ of the symmetric part of K."""
+    K = (K + K.T) / 2
+    _centre(K, weight)
     return float(np.abs(scipy.linalg.eigvalsh((K + K.T) / 2)).max())
 
 
@@ -199,28 +223,32 @@ class ExplicitFeatures:
 
 
 class Moments:
-    """Count, mean and scatter of features, merged chunk by chunk (Chan et al. 1979)."""
+    """Weight, mean and scatter of features, merged chunk by chunk (Chan et al. 1979)."""
 
     def __init__(self, size: int, eps: float = _EPS, exact: bool = False) -> None:
         self.eps = eps  # the rounding of the values that features are computed from
         self.exact = exact  # each feature has all its digits: a large mean hides no small spread
-        self.count = 0
+        self.count = 0  # rows
+        self.weight = 0.0  # of all of them
         self.mean = np.zeros(size)
         self.scatter = np.zeros((size, size))
         self.largest = 0.0  # ‖φ‖²
 
-    def add(self, features: Floats) -> None:
-        """Add rows of features."""
-        new, old = len(features), self.count
-        mean = features.mean(axis=0)
-        mean += (features - mean).mean(axis=0)  # what rounding left of the sum
+    def add(self, features: Floats, weight: Floats) -> None:
+        """Add rows of features, each as many times as its weight says."""
+        new, old = float(weight.sum()), self.weight
+        share = weight / new
+        mean = share @ features
+        mean += share @ (features - mean)  # what rounding left of the sum
         self.largest = max(self.largest, float(np.einsum("ij,ij->i", features, features).max()))
         centred, shift = features - mean, mean - self.mean
-        self.count = old + new
+        centred *= np.sqrt(weight)[:, np.newaxis]
+        self.count += len(features)
+        self.weight = old + new
         self.scatter += centred.T @ centred
         if old:
-            self.scatter += np.outer(shift, shift) * (old * new / self.count)
-        self.mean += shift * (new / self.count)
+            self.scatter += np.outer(shift, shift) * (old * (new / self.weight))
+        self.mean += shift * (new / self.weight)
 
     @property
     def trace(self) -> float:
@@ -232,9 +260,9 @@ class Moments:
         """The largest eigenvalue that may be only rounding."""
         largest = max(self.largest, _TINY)
         if not self.exact:
-            return 10 * self.eps * self.count * largest
+            return 10 * self.eps * self.weight * largest
         sums = max(10.0, float(np.sqrt(self.count))) * self.trace
-        return self.eps * (sums + 100 * self.eps * self.count * largest)
+        return self.eps * (sums + 100 * self.eps * self.weight * largest)
 
 
 class NystroemStream:
@@ -243,32 +271,34 @@ class NystroemStream:
     ``Nystroem`` has the formulas. The first rows provide the landmarks.
     """
 
-    def __init__(self, rows: KernelRows, count: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self, rows: KernelRows, weight: Floats, count: int, rng: np.random.Generator
+    ) -> None:
         given = isinstance(rows.kernel, Precomputed)  # rounded before it came here
         eps = float(np.finfo(rows.X.dtype).eps) if given else _EPS
-        self.landmarks, K = choose_landmarks(rows, count, "uniform", rng)
+        self.landmarks, K = choose_landmarks(rows, count, "uniform", rng, weight)
         found = invert_root(K, 10 * eps)
         self.root, self.noise = found.root, found.noise
         self.spectrum = found.lowest, found.highest  # the ends of that of the landmarks
         self.moments = Moments(self.root.shape[1], eps)
-        self.missed = 0.0  # tr(K − K̂) as computed
-        self.negative = 0.0  # what is below 0 on the diagonal of K − K̂, in absolute value
+        self.missed = 0.0  # tr D^½(K − K̂)D^½ as computed
+        self.negative = 0.0  # what is below 0 on its diagonal, in absolute value
 
-    def add(self, rows: KernelRows) -> None:
-        """Add rows."""
+    def add(self, rows: KernelRows, weight: Floats) -> None:
+        """Add rows, each as many times as its weight says."""
         every = np.arange(len(rows))
         for part in cut_blocks(len(rows), len(self.root)):
             features, left = rows.project(every[part], self.landmarks, self.root)
-            self.moments.add(features)
-            self.missed += float(left.sum())
-            self.negative -= float(np.minimum(left, 0.0).sum())
+            self.moments.add(features, weight[part])
+            self.missed += float(weight[part] @ left)
+            self.negative -= float(weight[part] @ np.minimum(left, 0.0))
 
     @property
     def error_bound(self) -> float:
-        """An upper bound of ‖K − K̂‖₂, if K is positive semidefinite."""
+        """An upper bound of ‖D^½(K − K̂)D^½‖₂, if K is positive semidefinite."""
         # What is below 0 on the diagonal is rounding, and there may be as much of it elsewhere.
         per_row = self.noise / len(self.root)
-        rounding = 2 * self.negative + self.moments.floor + self.moments.count * per_row
+        rounding = 2 * self.negative + self.moments.floor + self.moments.weight * per_row
         return self.missed + self.negative + rounding
 
 
@@ -284,7 +314,7 @@ class KernelProjection:
     coefficients: Floats  # the a: (n, k)
     offset: Floats  # the projections of the mean in feature space: (k,)
     base: Floats  # the mean in feature space as a sum over rows: Σⱼ baseⱼ φ(xⱼ)
-    columns: Any = None  # of a precomputed matrix: those of the landmarks
+    columns: Any = None  # of a precomputed matrix: those of these rows, unless they are all
 
     def project(self, X: Any, threads: int | None) -> Floats:
         """Return the projections of rows."""

@@ -7,7 +7,7 @@ projections, and one whose projections are near is sought:
   Schölkopf, NIPS 2003);
 - fixed point, for K = exp(−γ‖x − x′‖²): the row nearest in feature space to the point P with these
   projections, P = Σ cᵢφ(xᵢ), c = 1/n + Az, where x = Σ cᵢK(x, xᵢ)xᵢ / Σ cᵢK(x, xᵢ)
-  (Mika et al., NIPS 1998). The mean is in c: its weights sum to 1.
+  (Mika et al., NIPS 1998). The mean is in c: its weights sum to 1; those of rows replace 1/n by π.
 """
 
 from dataclasses import dataclass
@@ -52,9 +52,12 @@ class RidgePreimage(NamedTuple):
 
 
 def learn_ridge(
-    kernel: Kernel, Z: Floats, X: Any, alpha: float, rng: np.random.Generator
+    kernel: Kernel, Z: Floats, X: Any, weight: Floats, alpha: float, rng: np.random.Generator
 ) -> RidgePreimage:
-    """Learn rows from projections; from many rows, by an expansion over some of them."""
+    """Learn rows from projections; from many rows, by an expansion over some of them.
+
+    Minimised is Σ wᵢ‖xᵢ − x̄ − f(zᵢ)‖² + α‖f‖².
+    """
     if kernel.takes_gram or kernel.takes_objects:
         raise ValueError(
             "fit_inverse_transform=True needs rows of numbers: a precomputed kernel, or one of "
@@ -66,12 +69,15 @@ def learn_ridge(
         )
     if type(kernel) not in (RBF, Laplacian, Polynomial, Sigmoid):
         # Kernels of histograms or columns are meaningless for projections.
-        kernel = RBF(gamma="scale").resolved(Z)
-    mean = X.mean(axis=0, dtype=np.float64)
-    targets = X.astype(np.float64) - mean
+        even = (weight == weight[0]).all()
+        kernel = RBF(gamma="scale").resolved(Z, None if even else weight)
+    share = weight / weight.sum()
+    targets = X.astype(np.float64)
+    mean = share @ targets
+    targets -= mean
     if len(Z) <= _SETTINGS.all_rows:
         K = kernel.gram(Z)
-        K.flat[:: len(K) + 1] += alpha
+        K.flat[:: len(K) + 1] += alpha / weight
         return RidgePreimage(kernel, Z, _solve(K, targets), mean)
     some = Z[np.sort(rng.choice(len(Z), _SETTINGS.some_rows, replace=False))]
     A = alpha * kernel.gram(some)
@@ -79,8 +85,9 @@ def learn_ridge(
     for top in range(0, len(Z), _SETTINGS.chunk):
         part = slice(top, top + _SETTINGS.chunk)
         K = kernel.gram(Z[part], some)
-        A += K.T @ K
-        right += K.T @ targets[part]
+        weighted = K.T * weight[part]
+        A += weighted @ K
+        right += weighted @ targets[part]
     return RidgePreimage(kernel, some, _solve(A, right), mean)
 
 
