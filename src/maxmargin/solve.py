@@ -51,6 +51,7 @@ class Settings:
     trace: bool = False
     threads: int | None = None
     seed: int = 0
+    cyclic: bool = False  # whether coordinate descent visits rows in the order given
     polish: bool = True  # small problems are solved to more digits than tol asks for
 
 
@@ -122,7 +123,7 @@ def _(features: LinearFeatures, problem: Any, settings: Settings) -> Plan:
     if problem.l1_ratio > 0:
         return Plan([ProximalNewton(settings.threads)] * _ATTEMPTS, _MARGIN, polish)
     newton = Newton(settings.threads)
-    descent = DualCDThenNewton(settings.seed, settings.threads)
+    descent = DualCDThenNewton(settings.seed, settings.threads, settings.cyclic)
     n, d = features.X.shape
     wide = d > _MANY_COLUMNS and n > _FEW_ROWS
     first: Solver = {

@@ -176,4 +176,5 @@ def solver_settings(machine: Any) -> Settings:
         bool(machine.trace),
         count_threads(machine.n_jobs),
         0 if seed is None else int(generator(seed).integers(2**31)),
+        cyclic=getattr(machine, "order", "random") == "cyclic",
     )

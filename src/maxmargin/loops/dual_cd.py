@@ -66,7 +66,7 @@ def sweep(
     X: Any, loss: Any, norms: Any, order: Any, begin: int, count: int, limits: Any,
     tau: float, w: Any, b: Any, beta: Any, worst: Any,
 ) -> Any:  # fmt: skip
-    """Visit order[begin:count], moving rows to leave out to the end; return begin and count then.
+    """Visit order[begin:count], and return how far it came; a row i to leave out is marked as ~i.
 
     ``limits`` holds how far the gradient may be from rest before a row is left out (above, below);
     ``worst`` collects the largest violations (above, below). It stops after some thousand rows, to
@@ -81,11 +81,10 @@ def sweep(
         old = beta[i]
         G = row_dot(X, i, w) + b[0] - loss.target[i] + loss.quadratic[i] * old
         away, leave = violation(G, old, loss.low[i], loss.high[i], loss.epsilon, limits)
-        if leave:
-            count -= 1
-            order[k], order[count] = order[count], i
-            continue
         k += 1
+        if leave:
+            order[k - 1] = ~i
+            continue
         worst[0] = max(worst[0], away)
         worst[1] = min(worst[1], away)
         if away != 0.0:
@@ -95,4 +94,4 @@ def sweep(
                 beta[i] = new
                 row_axpy(X, i, new - old, w)
                 b[0] += tau * (new - old)
-    return k, count
+    return k

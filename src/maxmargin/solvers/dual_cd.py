@@ -24,6 +24,7 @@ class DualCD:
 
     seed: int = 0
     threads: int | None = None
+    cyclic: bool = False  # rows in the order given, instead of a new random one for each sweep
     sweeps: int = 200  # in a round, at most
     first: float = 0.5  # violation at which the first round ends, in units of the residuals
     factor: float = 0.2  # by which it is smaller for each next round
@@ -84,6 +85,8 @@ class _DualCDState:
     def round(self) -> Iterator[None]:
         """Sweep until violations are small enough, leaving out rows at rest; then all are back."""
         self.count = len(self.order)
+        if self.settings.cyclic:
+            self.order.sort()
         self.limits[:] = np.inf, -np.inf
         self.slow = True
         for _ in range(self.settings.sweeps):
@@ -103,15 +106,20 @@ class _DualCDState:
             self.converged = self.converged and step == 0.0
 
     def _sweep(self, worst: Floats) -> Iterator[None]:
-        """Visit the rows that are left once, in random order, pausing now and then."""
-        loops.dual_cd.shuffle(self.order, self.count, self.random)
+        """Visit the rows that are left once, pausing now and then; then shrink."""
+        if not self.settings.cyclic:
+            loops.dual_cd.shuffle(self.order, self.count, self.random)
         begin = 0
         while begin < self.count:
-            begin, self.count = loops.dual_cd.sweep(
+            begin = loops.dual_cd.sweep(
                 self.passes.rows, self.problem.loss, self.norms, self.order, begin,
                 self.count, self.limits, self.tau, self.w, self.b, self.beta, worst,
             )  # fmt: skip
             yield
+        visited = self.order[: self.count]
+        leave = visited < 0
+        self.order[: self.count] = np.concatenate([visited[~leave], ~visited[leave]])
+        self.count -= int(np.count_nonzero(leave))
 
     def check_optimality(self) -> None:
         """Compute both bounds where we stand, and keep the best."""
@@ -140,11 +148,12 @@ class DualCDThenNewton:
 
     seed: int = 0
     threads: int | None = None
+    cyclic: bool = False
 
     def iterates(self, problem: LinearProblem, start: Point) -> Iterator[Iterate]:
         """Yield iterates of the one, then of the other, never worse than before."""
         best = None
-        for best in DualCD(self.seed, self.threads).iterates(problem, start):
+        for best in DualCD(self.seed, self.threads, self.cyclic).iterates(problem, start):
             yield best
         if best is None:
             return

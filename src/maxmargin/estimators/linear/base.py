@@ -78,6 +78,12 @@ class LinearMachine(Machine):
         check_number(self, "intercept_scaling", above=0)
         check_choice(self, "dual", ("auto", True, False))
         check_choice(self, "solver", SOLVERS)
+        check_choice(self, "order", ("random", "cyclic"))
+        if self.order == "cyclic" and self.solver not in ("auto", "dual_cd"):
+            raise ValueError(
+                f"order='cyclic' is for coordinate descent, but solver={self.solver!r}: choose "
+                "solver='dual_cd', or leave order='random'."
+            )
         check_number(self, "tol", at_least=0)
         check_number(self, "max_iter", at_least=1, integer=True)
         check_number(self, "max_time", above=0, optional=True)

@@ -64,6 +64,10 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
     solver : {"auto", "newton", "dual_cd", "subgradient"}, default="auto"
         By default chosen from the shape of the data; ``solver_`` says what it was. Penalties other
         than l2 and Crammer–Singer have a solver of their own.
+    order : {"random", "cyclic"}, default="random"
+        How coordinate descent (solver="dual_cd", or "auto" where it chooses that) visits rows in
+        each sweep: in a new random order, which no order of the rows can slow down, or in the
+        order given, without ``random_state``. "cyclic" is refused where another solver is certain.
     tol : float, default=1e-4
         Relative duality gap at which the answer is good enough. With up to 200,000 numbers in X it
         is then polished to as many digits as there are, so that the order of rows does not matter.
@@ -131,6 +135,7 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
         multi_class: str = "ovr",
         class_weight: Any = None,
         solver: str = "auto",
+        order: str = "random",
         tol: float = 1e-4,
         max_iter: int = 1000,
         max_time: float | None = None,
@@ -152,6 +157,7 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
         self.multi_class = multi_class
         self.class_weight = class_weight
         self.solver = solver
+        self.order = order
         self.tol = tol
         self.max_iter = max_iter
         self.max_time = max_time
@@ -245,6 +251,11 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
                 f"dual={dual!r} do not go together. Choose loss='squared_hinge' with penalty "
                 "'l1' or 'elasticnet', or penalty='l2' with loss 'hinge' or 'squared_hinge', and "
                 "leave dual='auto'."
+            )
+        if self.order == "cyclic" and (sparse or self.multi_class == "crammer_singer"):
+            raise ValueError(
+                f"order='cyclic' is for coordinate descent, but penalty={self.penalty!r} with "
+                f"multi_class={self.multi_class!r} has another solver: leave order='random'."
             )
         if self.multi_class == "crammer_singer" and (self.penalty, self.loss) != ("l2", "hinge"):
             raise ValueError(

@@ -49,6 +49,10 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         As in LinearSVC.
     solver : {"auto", "newton", "dual_cd", "subgradient"}, default="auto"
         By default chosen from the shape of the data; ``solver_`` says what it was.
+    order : {"random", "cyclic"}, default="random"
+        How coordinate descent (solver="dual_cd", or "auto" where it chooses that) visits rows in
+        each sweep: in a new random order, which no order of the rows can slow down, or in the
+        order given, without ``random_state``. "cyclic" is refused where another solver is certain.
     tol : float, default=1e-4
         Relative duality gap at which the answer is good enough.
     max_iter : int, default=1000
@@ -106,6 +110,7 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         solver: str = "auto",
+        order: str = "random",
         tol: float = 1e-4,
         max_iter: int = 1000,
         max_time: float | None = None,
@@ -124,6 +129,7 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.solver = solver
+        self.order = order
         self.tol = tol
         self.max_iter = max_iter
         self.max_time = max_time
