@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin as mm
 from maxmargin.html import Html, bullets, html, joined, table, tag, visible
@@ -164,3 +165,68 @@ def test_a_diagnosis_is_made_of_the_same_parts() -> None:
     text = assert_inert(found._repr_html_()).text
     assert found.reason in text
     assert all(rung.name in text for rung in found.rungs)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_path_shows_its_sentences_and_some_costs(several: bool) -> None:
+    X, y = mm.datasets.gaussians(60, variance=0.3, random_state=0)
+    labels = np.where(X[:, 0] > 1.5, y, 3) if several else y
+    path = mm.regularization_path(X, labels, Cs=np.geomspace(0.01, 10, 40))
+    page = path._repr_html_()
+    text = assert_inert(page).text
+    for line in repr(path).splitlines()[1:]:
+        assert line.strip() in text
+    assert page.count("<tr>") == 1 + 12
+    assert "12 of 40 costs" in text
+    first, last = f"{path.Cs[0]:.4g}", f"{path.Cs[-1]:.4g}"
+    assert f"<td>{first}</td><td>{np.min(path.margins[0]):.4g}</td>" in page
+    assert f"<td>{last}</td><td>{np.min(path.margins[-1]):.4g}</td>" in page
+    assert f"<td>{np.sum(path.training_errors[-1])}</td>" in page
+    assert all(f"Support: {kind}" in text for kind in path.support_counts)
+    assert page.count("<td>yes</td>") == 12 * path.certified
+    assert len(text) < 3000
+
+
+def test_short_paths_and_regressions() -> None:
+    X, _ = mm.datasets.gaussians(40, random_state=0)
+    path = mm.regularization_path(X, X[:, 0] + X[:, 1] ** 2, mm.SVR(epsilon=0.1), Cs=[0.1, 1.0])
+    page = path._repr_html_()
+    assert page.count("<tr>") == 1 + 2
+    assert "costs</caption>" not in page
+    assert "Outside the tube" in assert_inert(page).text
+
+
+def test_what_is_not_certified_is_said() -> None:
+    X, y = mm.datasets.overlapping(200, random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        path = mm.regularization_path(
+            X, y, mm.SVC(kernel="rbf", max_iter=1, tol=1e-9), Cs=[100.0, 1000.0]
+        )
+    assert not path.certified
+    assert "no: " in assert_inert(path._repr_html_()).text
+
+
+@pytest.mark.parametrize("name", HOSTILE[:5])
+def test_a_path_of_hostile_parameters_is_inert(name: str) -> None:
+    X, y = mm.datasets.gaussians(30, random_state=0)
+    labels = np.where(y > 0, name, "b")
+    path = mm.regularization_path(X, labels, mm.LinearSVC(class_weight={name: 2.0}), Cs=[0.1, 1.0])
+    text = assert_inert(path._repr_html_()).text
+    assert len(text) < 3000
+
+
+@pytest.mark.parametrize("psd", [True, False])
+def test_a_kernel_check_shows_its_sentence_and_its_numbers(psd: bool) -> None:
+    K = np.diag([2.0, 1.0, 0.5 if psd else -0.5])
+    found = mm.check_kernel(K)
+    text = assert_inert(found._repr_html_()).text
+    assert text.startswith("Positive semidefinite" if psd else "Not a kernel matrix")
+    assert str(found) in text
+    assert ("0 of 3" if psd else "1 of 3") in text
+    assert (f"{0.5 / 3.5:.2g}" in text) is not psd
+
+
+def test_kernel_checks_of_extreme_matrices() -> None:
+    for K in (np.zeros((2, 2)), [[0.0, 1.0], [2.0, 0.0]], [[1.0]]):
+        text = assert_inert(mm.check_kernel(K)._repr_html_()).text
+        assert "nan" not in text

@@ -8,6 +8,7 @@ import scipy.linalg
 from sklearn.utils import check_array
 
 from maxmargin._typing import Floats
+from maxmargin.html import table, tag
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.names import as_kernel
 from maxmargin.kernels.precomputed import asymmetry, is_symmetric
@@ -46,6 +47,25 @@ class KernelCheck:
         return (
             f"{verdict}: {shape}, eigenvalues from {self.lambda_min:.4g} "
             f"to {self.lambda_max:.4g}{way_out}"
+        )
+
+    def _repr_html_(self) -> str:
+        values = self.spectrum[0]
+        below, total = values[values < 0], float(np.abs(values).sum())
+        share = float(-below.sum()) / total if total else 0.0
+        lines = [
+            ("Asymmetry", f"{self.asymmetry:.3g}", "max |K − Kᵀ| / max |K|"),
+            ("λ_min", f"{self.lambda_min:.4g}", "the smallest eigenvalue of (K + Kᵀ)/2"),
+            ("λ_max", f"{self.lambda_max:.4g}", "the largest"),
+            ("Negative", f"{len(below)} of {len(values)}", "eigenvalues below 0, also by rounding"),
+            ("Negative share", f"{share:.2g}", "their part of the sum of all |λ|"),
+        ]
+        title = "Positive semidefinite" if self.psd else "Not a kernel matrix"
+        return tag(
+            "div",
+            tag("p", tag("b", title)),
+            tag("p", str(self)),
+            table(["Quantity", "Value", "What it is"], lines),
         )
 
     def repair(self, method: str = "clip") -> Floats:

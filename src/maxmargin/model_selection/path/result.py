@@ -7,7 +7,10 @@ import numpy as np
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import Certificate
+from maxmargin.html import bullets, table, tag
 from maxmargin.problems.problem import Status
+
+_SHOWN = 12  # costs in a notebook's table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,25 +139,53 @@ class RegularizationPath:
         return len(self.Cs)
 
     def __repr__(self) -> str:
-        lines = [f"RegularizationPath of {self.estimator!r}"]
+        return "\n  ".join([f"RegularizationPath of {self.estimator!r}", *self._sentences()])
+
+    def _repr_html_(self) -> str:
+        picked = np.unique(np.linspace(0, len(self) - 1, _SHOWN).round().astype(int))
+        more = f"{len(picked)} of {len(self)} costs" if len(picked) < len(self) else ""
+        errors = "Outside the tube" if "outside" in self.support_counts else "Training errors"
+        kinds = [f"Support: {kind}" for kind in self.support_counts]
+        columns = ["C", "Margin 1/‖w‖", "Σ slack", *kinds, errors, "Relative gap", "Certified"]
+        return tag(
+            "div",
+            tag("p", tag("b", "Regularization path"), f" of {self.estimator!r}"),
+            bullets(self._sentences()),
+            table(columns, map(self._line, picked), more),
+        )
+
+    def _line(self, k: int) -> list[str]:
+        """Return the table's line for a cost; several problems: the least margin, and sums."""
+        certificate = self.certificates[k]
+        return [
+            f"{self.Cs[k]:.4g}",
+            f"{np.min(self.margins[k]):.4g}",
+            f"{np.sum(self.slack_sums[k]):.4g}",
+            *(f"{np.sum(counts[k])}" for counts in self.support_counts.values()),
+            f"{np.sum(self.training_errors[k])}",
+            f"{certificate.relative_gap:.2g}",
+            "yes" if certificate.holds(self.tol) else f"no: {self.statuses[k].value}",
+        ]
+
+    def _sentences(self) -> list[str]:
+        """Return what there is to say about the whole path."""
         held = sum(certificate.holds(self.tol) for certificate in self.certificates)
         gap = max(certificate.relative_gap for certificate in self.certificates)
         proof = "all" if held == len(self) else f"{held}"
-        lines.append(
-            f"  {len(self)} costs from C={self.Cs[0]:.4g} to {self.Cs[-1]:.4g}, {proof} certified "
-            f"at tol={self.tol:g} (largest relative gap {gap:.2g})"
-        )
         ends = self.margins.reshape(len(self), -1)
-        lines.append(f"  margin 1/‖w‖ from {ends[0].min():.4g} down to {ends[-1].min():.4g}")
-        lines += [
-            _line("α/C is constant up to", self.small_C, self.small_C_reason),
-            _line("soft ≡ hard from", self.hard_C, self.hard_C_reason),
+        said = [
+            f"{len(self)} costs from C={self.Cs[0]:.4g} to {self.Cs[-1]:.4g}, {proof} certified "
+            f"at tol={self.tol:g} (largest relative gap {gap:.2g})",
+            f"margin 1/‖w‖ from {ends[0].min():.4g} down to {ends[-1].min():.4g}",
+            _end("α/C is constant up to", self.small_C, self.small_C_reason),
+            _end("soft ≡ hard from", self.hard_C, self.hard_C_reason),
         ]
         if self.breakpoints is not None:
-            lines.append(f"  exact up to C={self.exact_until:.4g}, with {len(self.breakpoints)} "
-                         "breakpoints")  # fmt: skip
-        return "\n".join(lines)
+            said.append(
+                f"exact up to C={self.exact_until:.4g}, with {len(self.breakpoints)} breakpoints"
+            )
+        return said
 
 
-def _line(what: str, C: float | None, reason: str) -> str:
-    return f"  {what} C={C:.4g}" if C is not None else f"  {what}: not known ({reason})"
+def _end(what: str, C: float | None, reason: str) -> str:
+    return f"{what} C={C:.4g}" if C is not None else f"{what}: not known ({reason})"
