@@ -38,6 +38,7 @@ SECTIONS = {
     "Kernels": [
         "circle_lift",
         "gaussian_lift",
+        "bumps_and_rbf",
         "rbf_boundary",
         "gram_matrix",
         "kernel_pca_two_classes",

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.kernels.base import Kernel
+from maxmargin.kernels.bumps import gaussian_bumps
 from maxmargin.kernels.check import KernelCheck, check_kernel
 from maxmargin.kernels.compose import Columns, Constant, Power, Product, Scaled, Sum
 from maxmargin.kernels.dot_products import Cosine, Linear, Polynomial, Sigmoid
@@ -52,6 +53,7 @@ __all__ = [
     "as_kernel",
     "check_kernel",
     "from_sklearn",
+    "gaussian_bumps",
     "sample_prior",
     "to_sklearn",
 ]
