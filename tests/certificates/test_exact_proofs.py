@@ -109,6 +109,9 @@ EASY: dict[str, tuple[Any, Any, Any]] = {
     "NuSVC": (mm.NuSVC(nu=0.4), X, Y),
     "NuSVC of four classes": (mm.NuSVC(nu=0.4, gamma=0.3), MANY, CLASSES),
     "NuSVR": (mm.NuSVR(nu=0.4), X, TARGETS),
+    "QuantileSVR": (mm.QuantileSVR(quantile=0.8), X, TARGETS),
+    "QuantileSVR by weights": (
+        mm.QuantileSVR(quantile=0.3, kernel="linear", C=0.1), X, TARGETS),
     "OneClassSVM": (mm.OneClassSVM(nu=0.3), X, None),
     "LinearSVC": (mm.LinearSVC(), X, Y),
     "one against the rest": (mm.LinearSVC(loss="squared_hinge"), MANY, CLASSES),
