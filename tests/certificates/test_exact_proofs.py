@@ -120,6 +120,11 @@ EASY: dict[str, tuple[Any, Any, Any]] = {
     "joint, penalized": (
         mm.LinearSVC(multi_class="crammer_singer", intercept="penalized"), MANY, CLASSES),
     "l1": (mm.LinearSVC(penalty="l1", loss="squared_hinge"), X, Y),
+    "l1 and hinge": (mm.LinearSVC(penalty="l1"), X, Y),
+    "l1 and hinge, one against one": (
+        mm.LinearSVC(penalty="l1", multi_class="ovo", intercept="penalized"), MANY, CLASSES),
+    "elastic net and hinge": (
+        mm.LinearSVC(penalty="elasticnet", intercept="none"), MANY, CLASSES),
     "elastic net": (
         mm.LinearSVC(penalty="elasticnet", loss="squared_hinge", intercept="penalized"), X, Y),
     "LinearSVR": (mm.LinearSVR(epsilon=0.1), X, TARGETS),

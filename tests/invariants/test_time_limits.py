@@ -278,7 +278,7 @@ def apart(n: int, classes: int) -> tuple[Any, Any]:
     [
         mm.SVC(), mm.SVC(C=1e-3), mm.NuSVC(nu=0.2), mm.LinearSVC(), mm.LinearSVC(multi_class="ovo"),
         mm.LinearSVC(multi_class="crammer_singer"),
-        mm.LinearSVC(penalty="l1", loss="squared_hinge"),
+        mm.LinearSVC(penalty="l1", loss="squared_hinge"), mm.LinearSVC(penalty="l1"),
     ],
     ids=repr,
 )  # fmt: skip

@@ -361,7 +361,8 @@ def _sparse_dual(
         return value - form.conjugate(v)
     down = over(ONE, largest)
     beta = times(down, beta)
-    return int(dot(target, beta) - over(times(beta, beta), 4 * cost).sum())
+    squares = over(times(beta, beta), 4 * cost).sum() if form.squared else 0
+    return int(dot(target, beta) - squares)
 
 
 def hard(space: Space, b: int, signs: Exact, beta: Exact, free: bool) -> Part:

@@ -181,7 +181,7 @@ def _linear_parameters(rng: Any, name: str) -> dict[str, Any]:
     penalty, loss = "l2", "hinge"
     if multi_class != "crammer_singer":
         penalty = str(rng.choice(["l2", "l2", "l1", "elasticnet"]))
-        loss = "squared_hinge" if penalty != "l2" else str(rng.choice(["hinge", "squared_hinge"]))
+        loss = str(rng.choice(["hinge", "squared_hinge"]))
     if penalty == "elasticnet":
         parameters["l1_ratio"] = float(rng.choice([0.1, 0.5, 0.9]))
     return parameters | {"multi_class": multi_class, "penalty": penalty, "loss": loss}
