@@ -30,6 +30,7 @@ from maxmargin.estimators import (
     OneClassSVM,
     Perceptron,
     PolynomialMap,
+    QuantileSVR,
     RandomFourier,
     VotedPerceptron,
 )
@@ -75,6 +76,7 @@ __all__ = [
     "OneClassSVM",
     "Perceptron",
     "PolynomialMap",
+    "QuantileSVR",
     "RandomFourier",
     "SVCSearchCV",
     "Separation",

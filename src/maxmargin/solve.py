@@ -30,6 +30,7 @@ from maxmargin.solvers.crammer_singer import SequentialDual
 from maxmargin.solvers.decomposition import Decomposition
 from maxmargin.solvers.dual_cd import DualCDThenNewton
 from maxmargin.solvers.factor_newton import MOST_ROWS, FactorNewton
+from maxmargin.solvers.linear_program import LinearProgram
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.proximal_newton import ProximalNewton
 from maxmargin.solvers.subgradient import Subgradient
@@ -83,6 +84,7 @@ SOLVERS: dict[type[Any], str] = {
     DualCDThenNewton: "dual_cd",
     Subgradient: "subgradient",
     ProximalNewton: "working_sets",
+    LinearProgram: "linear_program",
     SequentialDual: "sequential_dual",
     Decomposition: "block_smo",
     FactorNewton: "factor_newton",
@@ -121,7 +123,9 @@ def _(features: LinearFeatures, problem: Any, settings: Settings) -> Plan:
     """Newton's method wins unless both rows and columns are many."""
     polish = _worth_polishing(features)
     if problem.l1_ratio > 0:
-        return Plan([ProximalNewton(settings.threads)] * _ATTEMPTS, _MARGIN, polish)
+        sparse = ProximalNewton(settings.threads)
+        second = LinearProgram() if LinearProgram.takes(problem) else sparse
+        return Plan([sparse, second, sparse], _MARGIN, polish)
     newton = Newton(settings.threads)
     descent = DualCDThenNewton(settings.seed, settings.threads, settings.cyclic)
     n, d = features.X.shape

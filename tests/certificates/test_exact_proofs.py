@@ -109,6 +109,9 @@ EASY: dict[str, tuple[Any, Any, Any]] = {
     "NuSVC": (mm.NuSVC(nu=0.4), X, Y),
     "NuSVC of four classes": (mm.NuSVC(nu=0.4, gamma=0.3), MANY, CLASSES),
     "NuSVR": (mm.NuSVR(nu=0.4), X, TARGETS),
+    "QuantileSVR": (mm.QuantileSVR(quantile=0.8), X, TARGETS),
+    "QuantileSVR by weights": (
+        mm.QuantileSVR(quantile=0.3, kernel="linear", C=0.1), X, TARGETS),
     "OneClassSVM": (mm.OneClassSVM(nu=0.3), X, None),
     "LinearSVC": (mm.LinearSVC(), X, Y),
     "one against the rest": (mm.LinearSVC(loss="squared_hinge"), MANY, CLASSES),
@@ -117,6 +120,11 @@ EASY: dict[str, tuple[Any, Any, Any]] = {
     "joint, penalized": (
         mm.LinearSVC(multi_class="crammer_singer", intercept="penalized"), MANY, CLASSES),
     "l1": (mm.LinearSVC(penalty="l1", loss="squared_hinge"), X, Y),
+    "l1 and hinge": (mm.LinearSVC(penalty="l1"), X, Y),
+    "l1 and hinge, one against one": (
+        mm.LinearSVC(penalty="l1", multi_class="ovo", intercept="penalized"), MANY, CLASSES),
+    "elastic net and hinge": (
+        mm.LinearSVC(penalty="elasticnet", intercept="none"), MANY, CLASSES),
     "elastic net": (
         mm.LinearSVC(penalty="elasticnet", loss="squared_hinge", intercept="penalized"), X, Y),
     "LinearSVR": (mm.LinearSVR(epsilon=0.1), X, TARGETS),

@@ -92,7 +92,9 @@ def test_the_linear_machines_take_scikit_learns_parameters() -> None:
 
 
 @pytest.mark.parametrize("infinite", [np.inf, np.float32(np.inf), 10**400])
-@pytest.mark.parametrize("kind", [mm.SVC, mm.LinearSVC, mm.SVR, mm.LinearSVR, mm.NuSVR])
+@pytest.mark.parametrize(
+    "kind", [mm.SVC, mm.LinearSVC, mm.SVR, mm.LinearSVR, mm.NuSVR, mm.QuantileSVR]
+)
 def test_an_infinite_cost_is_refused_with_the_way_out(kind: Any, infinite: Any) -> None:
     way_out = "HardMarginSVC" if is_classifier(kind()) else "A large one"
     with pytest.raises(ValueError, match=f"must be a finite number > 0. .*{way_out}"):
@@ -329,7 +331,16 @@ def letters(block: Any, other: Any) -> Any:
 )
 @pytest.mark.parametrize(
     "kind",
-    [mm.SVC, mm.NuSVC, mm.SVR, mm.NuSVR, mm.OneClassSVM, mm.HardMarginSVC, mm.KernelPerceptron],
+    [
+        mm.SVC,
+        mm.NuSVC,
+        mm.SVR,
+        mm.NuSVR,
+        mm.OneClassSVM,
+        mm.HardMarginSVC,
+        mm.KernelPerceptron,
+        mm.QuantileSVR,
+    ],
 )
 def test_functions_of_blocks_of_objects(kind: Any, kernel: Any) -> None:
     vectors = Linear() ** 2 if isinstance(kernel, mm.kernels.Power) else Linear()

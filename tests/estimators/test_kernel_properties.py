@@ -22,6 +22,8 @@ from tests.estimators.test_linear_properties import FAMILIES, family
 from tests.support import kernel_reference as ref
 from tests.support.kernel_reference import CLASSIFIERS, NAMES, REGRESSORS, Spec
 
+WITH_COST = ("SVC", "SVR", "NuSVR", "QuantileSVR")
+WITH_CHOICE = ("SVC", "SVR", "QuantileSVR")  # of an intercept or none
 KERNELS = ("rbf", "poly", "linear", "affine", "laplacian", "sum")
 
 
@@ -51,12 +53,14 @@ def problem(name: str, kind: str, rng: np.random.Generator) -> tuple[Floats, Flo
         y = y + rng.standard_normal(len(y))
     weight = rng.choice([0.5, 1.0, 3.0], len(y)) if rng.random() < 0.5 else None
     parameters: dict[str, Any] = {}
-    if name in ("SVC", "SVR", "NuSVR"):
+    if name in WITH_COST:
         parameters["C"] = float(10.0 ** rng.uniform(-3, 3))
-    if name in ("SVC", "SVR"):
+    if name in WITH_CHOICE:
         parameters["fit_intercept"] = bool(rng.random() < 0.7)
     if name == "SVR":
         parameters["epsilon"] = float(rng.choice([0.0, 0.1, 0.5]))
+    if name == "QuantileSVR":
+        parameters["quantile"] = float(rng.choice([0.05, 0.5, 0.8]))
     if "nu" in getattr(mm, name)().get_params():
         parameters["nu"] = float(rng.uniform(0.02, 1.0))
     if name == "NuSVC":
@@ -226,10 +230,12 @@ def check_reference(name: str, seed: int) -> bool:
     y = np.where(target > np.median(target), 1.0, -1.0)
     weight = rng.choice([0.1, 0.5, 1.0, 2.0], n) if seed % 2 else np.ones(n)
     parameters: dict[str, Any] = {}
-    if name in ("SVC", "SVR", "NuSVR"):
+    if name in WITH_COST:
         parameters["C"] = float(10.0 ** rng.uniform(-2, 3))
-    if name in ("SVC", "SVR"):
+    if name in WITH_CHOICE:
         parameters["fit_intercept"] = bool(seed % 3)
+    if name == "QuantileSVR":
+        parameters["quantile"] = float(rng.uniform(0.05, 0.95))
     if name in ("NuSVC", "NuSVR", "OneClassSVM"):
         most = 2 * min(weight[y > 0].sum(), weight[y < 0].sum()) / weight.sum()
         parameters["nu"] = float(rng.uniform(0.05, 1.0) * (most if name == "NuSVC" else 1))
@@ -269,6 +275,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "SVR": {"C": 2.0, "epsilon": 0.2},
     "NuSVR": {"C": 2.0, "nu": 0.4},
     "OneClassSVM": {"nu": 0.2},
+    "QuantileSVR": {"C": 2.0, "quantile": 0.7},
 }
 
 everywhere = pytest.mark.parametrize("name", NAMES)
@@ -297,7 +304,7 @@ def fitted(name: str, X: Any, y: Any, target: Any, **options: Any) -> Any:
 
 
 def scores(model: Any, X: Any) -> Floats:
-    function = "predict" if isinstance(model, mm.SVR | mm.NuSVR) else "decision_function"
+    function = "predict" if type(model).__name__ in REGRESSORS else "decision_function"
     return np.asarray(getattr(model, function)(X))
 
 
@@ -342,10 +349,10 @@ def test_the_order_of_rows_does_not_matter(name: str, kernel: str) -> None:
 @with_kernels
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_a_weight_is_a_number_of_repetitions(name: str, kernel: str, fit_intercept: bool) -> None:
-    if not fit_intercept and name not in ("SVC", "SVR"):
+    if not fit_intercept and name not in WITH_CHOICE:
         return
     options: dict[str, Any] = {"kernel": kernel_named(kernel).kernel}
-    if name in ("SVC", "SVR"):
+    if name in WITH_CHOICE:
         options["fit_intercept"] = fit_intercept
     for seed in SEEDS:
         X, y, target = drawn(seed)

@@ -1130,8 +1130,9 @@ def test_regression_is_not_sent_to_a_classifier() -> None:
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"penalty": "l1"},
-        {"penalty": "elasticnet"},
+        {"penalty": "l1", "dual": True},
+        {"penalty": "elasticnet", "dual": False},
+        {"multi_class": "crammer_singer", "penalty": "l1"},
         {"multi_class": "crammer_singer", "loss": "squared_hinge"},
         {"multi_class": "crammer_singer", "loss": "squared_hinge", "penalty": "l1"},
     ],

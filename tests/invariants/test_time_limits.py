@@ -78,6 +78,7 @@ def problem_of(model: Any, X: Any, y: Any) -> Any:
 
 MACHINES = [
     mm.SVC(), mm.SVC(C=100.0), mm.NuSVC(nu=0.3), mm.SVR(), mm.NuSVR(), mm.OneClassSVM(nu=0.4),
+    mm.QuantileSVR(quantile=0.3),
 ]  # fmt: skip
 
 
@@ -277,7 +278,7 @@ def apart(n: int, classes: int) -> tuple[Any, Any]:
     [
         mm.SVC(), mm.SVC(C=1e-3), mm.NuSVC(nu=0.2), mm.LinearSVC(), mm.LinearSVC(multi_class="ovo"),
         mm.LinearSVC(multi_class="crammer_singer"),
-        mm.LinearSVC(penalty="l1", loss="squared_hinge"),
+        mm.LinearSVC(penalty="l1", loss="squared_hinge"), mm.LinearSVC(penalty="l1"),
     ],
     ids=repr,
 )  # fmt: skip

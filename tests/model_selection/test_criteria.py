@@ -354,7 +354,7 @@ def test_what_they_refuse(criterion: Any) -> None:
     with pytest.raises(TypeError, match="NuSVC"):
         criterion(mm.NuSVC().fit(X, y), X, y)
     with pytest.raises(ValueError, match="penalty='l1'"):
-        criterion(mm.LinearSVC(penalty="l1", loss="squared_hinge").fit(X, y), X, y)
+        criterion(mm.LinearSVC(penalty="l1").fit(X, y), X, y)
     model = mm.LinearSVC(loss="squared_hinge").fit(X, y)
     for wrong in (X[1:], np.full_like(X, np.nan)):
         with pytest.raises(ValueError, match=r"rows|NaN"):

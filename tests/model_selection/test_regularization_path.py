@@ -190,7 +190,8 @@ def test_an_exact_path_that_cannot_go_on_says_so_and_the_rest_is_solved() -> Non
 
 MODELS = [
     mm.LinearSVC(), mm.LinearSVC(intercept="penalized"), mm.LinearSVC(loss="squared_hinge"),
-    mm.LinearSVC(loss="squared_hinge", penalty="l1"), mm.SVC(), mm.SVC(kernel="linear"),
+    mm.LinearSVC(loss="squared_hinge", penalty="l1"), mm.LinearSVC(penalty="elasticnet"),
+    mm.SVC(), mm.SVC(kernel="linear"),
     mm.SVC(fit_intercept=False, class_weight="balanced"), mm.LinearSVC(class_weight={1: 3.0}),
 ]  # fmt: skip
 

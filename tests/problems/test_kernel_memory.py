@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR
 from maxmargin.kernels import RBF, Cosine, Kernel, Laplacian, Linear, Polynomial
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.row_cache import RowCache
@@ -25,6 +25,7 @@ FIT = {
     "SVC, composed": (SVC(kernel=Laplacian(0.05) + Linear(), C=1), X, LABELS),
     "NuSVC": (NuSVC(nu=0.3), X, LABELS),
     "SVR": (SVR(C=3, epsilon=0.1), X, TARGETS),
+    "QuantileSVR": (QuantileSVR(C=3, quantile=0.8), X, TARGETS),
     "NuSVR": (NuSVR(C=3, nu=0.3), X, TARGETS),
     "OneClassSVM": (OneClassSVM(nu=0.1), WIDE, None),
 }

@@ -175,6 +175,7 @@ MODELS: dict[str, tuple[Any, Any, Any, str]] = {
     "nu": (mm.NuSVC(nu=0.4), X, Y, "no other boundary"),
     "SVR": (mm.SVR(), X, TARGET, "no other function"),
     "LinearSVR": (mm.LinearSVR(), X, TARGET, "no other function"),
+    "QuantileSVR": (mm.QuantileSVR(quantile=0.8), X, TARGET, "no other function"),
     "one class": (mm.OneClassSVM(nu=0.2), X, None, "no other surface"),
     "perceptron": (mm.Perceptron(), APART, APART_Y, "could have taken more than"),
     "averaged": (mm.AveragedPerceptron(max_epochs=5), X, Y, "never settles"),
@@ -207,9 +208,7 @@ def test_every_model_has_a_report(name: str, write: Callable[..., Page]) -> None
     assert words in found.text
     if hasattr(model, "score"):
         score = model.score(rows, y)
-        assert (f"{score:.2%}" if name not in ("SVR", "LinearSVR") else f"R² = {score:.4f}") in (
-            found.text
-        )
+        assert (f"{score:.2%}" if "SVR" not in name else f"R² = {score:.4f}") in (found.text)
 
 
 def test_test_rows_come_first_and_with_an_interval(write: Callable[..., Page]) -> None:

@@ -21,6 +21,7 @@ ESTIMATORS: list[BaseEstimator] = [
     mm.NuSVC(nu=0.35),  # the default 0.5 is infeasible with the weights of some common checks
     mm.SVR(),
     mm.NuSVR(),
+    mm.QuantileSVR(),
     mm.OneClassSVM(),
 ]
 

@@ -253,7 +253,10 @@ _RESOLUTION = Fraction(1 << 64, ONE)  # what sums of numbers with this many bits
 
 
 def soft(space: Space, b: int, target: Exact, cost: Exact, beta: Exact, form: Form) -> Part:
-    """Return the problem min penalty + Σ cost·loss(w·φ(x) + b) at a point with duals β."""
+    """Return the problem min penalty + Σ cost·loss(w·φ(x) + b) at a point with duals β.
+
+    Costs may be two rows: those of targets above f, and those of targets below it.
+    """
 
     def slacks(b: int) -> Exact:
         residual = target - space.scores - b
@@ -263,7 +266,8 @@ def soft(space: Space, b: int, target: Exact, cost: Exact, beta: Exact, form: Fo
 
     def primal_at(b: int) -> int:
         xi = slacks(b)
-        loss = dot(cost, times(xi, xi) if form.squared else xi)
+        own_cost = np.where(target > space.scores + b, *_sides(cost))
+        loss = dot(own_cost, times(xi, xi) if form.squared else xi)
         own = over(b, form.lift) if form.intercept == "penalized" else 0
         if form.l1:
             weights = np.append(space.w, own) if form.intercept == "penalized" else space.w
@@ -282,10 +286,17 @@ def soft(space: Space, b: int, target: Exact, cost: Exact, beta: Exact, form: Fo
         dual = _sparse_dual(space, feasible, lifted, dual, target, cost, form)
     else:
         dual -= (space.square_of(feasible) + times(lifted, lifted)) // 2
-    unused = None if form.squared else int(dot(cost - abs(beta), slacks(b)))
+    above, (upper, lower) = target > space.scores + b, _sides(cost)
+    left = np.where(above, upper - beta, lower + beta)
+    unused = None if form.squared else int(dot(left, slacks(b)))
     kinks = np.concatenate([target - space.scores + side for side in (form.epsilon, -form.epsilon)])
     least = partial(lowest, primal_at, kinks) if form.intercept == "free" else None
     return Part(primal_at(b), dual, least, ONE - form.l1, unused, faults)
+
+
+def _sides(cost: Exact) -> tuple[Exact, Exact]:
+    """Return the costs above f and below it."""
+    return (cost[0], cost[1]) if cost.ndim == 2 else (cost, cost)
 
 
 def lowest(objective: Callable[[int], int], kinks: Exact) -> int:
@@ -306,8 +317,9 @@ def lowest(objective: Callable[[int], int], kinks: Exact) -> int:
 def _faults(target: Exact, cost: Exact, beta: Exact, form: Form) -> Iterator[Violation]:
     if not form.regression and (wrong := (times(target, beta) < 0)).any():
         yield Violation("sign", f"{wrong.sum()} duals have the sign of the other class")
-    if not form.squared and (above := (abs(beta) > cost)).any():
-        ratio = max(abs(x) / c for x, c in zip(beta[above], cost[above], strict=True))
+    bound = np.where(beta > 0, *_sides(cost))
+    if not form.squared and (above := (abs(beta) > bound)).any():
+        ratio = max(abs(x) / c for x, c in zip(beta[above], bound[above], strict=True))
         yield Violation("box", f"{above.sum()} duals above C·weight, at most {ratio:.17g} of it")
     if form.intercept == "free":
         yield from _unequal(int(beta.sum()), 0, int(abs(beta).sum()))
@@ -321,7 +333,8 @@ def _unequal(total: int, due: int, size: int) -> Iterator[Violation]:
 def _feasible(target: Exact, cost: Exact, beta: Exact, form: Form) -> Exact:
     """Return β in its box, and the heavier side scaled down if they must sum to 0."""
     if not form.squared:
-        beta = np.minimum(np.maximum(beta, -cost), cost)
+        upper, lower = _sides(cost)
+        beta = np.minimum(np.maximum(beta, -lower), upper)
     if not form.regression:
         beta = times(target, positive(times(target, beta)))
     return balanced(beta) if form.intercept == "free" else beta
@@ -348,7 +361,8 @@ def _sparse_dual(
         return value - form.conjugate(v)
     down = over(ONE, largest)
     beta = times(down, beta)
-    return int(dot(target, beta) - over(times(beta, beta), 4 * cost).sum())
+    squares = over(times(beta, beta), 4 * cost).sum() if form.squared else 0
+    return int(dot(target, beta) - squares)
 
 
 def hard(space: Space, b: int, signs: Exact, beta: Exact, free: bool) -> Part:
@@ -578,13 +592,16 @@ def _regression(model: Any, data: Data) -> list[Part]:
     form = Form(
         regression=True,
         squared=linear and model.loss == "squared_epsilon_insensitive",
-        epsilon=exact(float(model.epsilon)),
+        epsilon=exact(float(getattr(model, "epsilon", 0.0))),
         intercept=model.intercept if linear else free,
         lift=exact(float(model.intercept_scaling)) if linear else ONE,
     )
     planes = _planes(model, data, model.dual_coef_)
     everything, b = np.arange(len(data.kept)), exact(model.intercept_)[0]
     space, cost = planes.space(0, everything), _costs(model, data)
+    if hasattr(model, "quantile"):
+        each, q = float(model.C) * data.weight, float(model.quantile)
+        cost = exact(np.array([q * each, (1.0 - q) * each]))
     return [soft(space, b, exact(data.y.astype(float)), cost, planes.duals[0], form)]
 
 
@@ -711,6 +728,7 @@ _READERS: dict[str, Callable[[Any, Data], list[Part]]] = {
     "NuSVC": _nu_svc,
     "SVR": _regression,
     "NuSVR": _nu_svr,
+    "QuantileSVR": _regression,
     "OneClassSVM": _one_class,
     "LinearSVC": _linear_svc,
     "LinearSVR": _regression,

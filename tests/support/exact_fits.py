@@ -19,7 +19,7 @@ from tests.support.exact import Violation, judged, read
 
 ESTIMATORS = (
     "SVC", "LinearSVC", "SVR", "HardMarginSVC", "NuSVC", "LinearSVC", "NuSVR", "OneClassSVM",
-    "SVC", "LinearSVR",
+    "SVC", "LinearSVR", "QuantileSVR",
 )  # fmt: skip
 
 
@@ -156,7 +156,9 @@ def _parameters(rng: Any, name: str) -> dict[str, Any]:
         parameters["epsilon"] = float(rng.choice([0.0, 0.1, 1.0]))
     if name in ("SVC", "NuSVC", "LinearSVC"):
         parameters["class_weight"] = [None, None, "balanced", {0: 3.0}][rng.integers(4)]
-    if name in ("SVC", "SVR"):
+    if name == "QuantileSVR":
+        parameters["quantile"] = float(rng.choice([0.001, 0.1, 0.3, 0.5, 0.9]))
+    if name in ("SVC", "SVR", "QuantileSVR"):
         parameters["fit_intercept"] = bool(rng.random() < 0.8)
     if name == "HardMarginSVC":
         parameters["intercept"] = str(rng.choice(["free", "free", "none"]))
@@ -179,7 +181,7 @@ def _linear_parameters(rng: Any, name: str) -> dict[str, Any]:
     penalty, loss = "l2", "hinge"
     if multi_class != "crammer_singer":
         penalty = str(rng.choice(["l2", "l2", "l1", "elasticnet"]))
-        loss = "squared_hinge" if penalty != "l2" else str(rng.choice(["hinge", "squared_hinge"]))
+        loss = str(rng.choice(["hinge", "squared_hinge"]))
     if penalty == "elasticnet":
         parameters["l1_ratio"] = float(rng.choice([0.1, 0.5, 0.9]))
     return parameters | {"multi_class": multi_class, "penalty": penalty, "loss": loss}

@@ -27,9 +27,9 @@ Long = npt.NDArray[np.longdouble]
 Ints = npt.NDArray[np.int64]
 GramOf = Callable[[Long, Long], Long]
 
-NAMES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
+NAMES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "QuantileSVR")
 CLASSIFIERS = ("SVC", "NuSVC")
-REGRESSORS = ("SVR", "NuSVR")
+REGRESSORS = ("SVR", "NuSVR", "QuantileSVR")
 
 
 # ------------------------------------------------------------------- kernels
@@ -189,6 +189,7 @@ def stated(
     C: float = 1.0,
     nu: float = 0.5,
     epsilon: float = 0.1,
+    quantile: float = 0.5,
     fit_intercept: bool = True,
 ) -> Machine:
     """Return what a machine minimises; y holds ±1 for classifiers, targets for regressors."""
@@ -214,6 +215,9 @@ def stated(
     low, high = np.append(none, -C * cost), np.append(C * cost, none)
     if name == "NuSVR":
         return Machine(K, np.append(y, y), low, high, rows, sides, C * halves)
+    if name == "QuantileSVR":
+        above, below = np.longdouble(quantile), 1 - np.longdouble(quantile)
+        low, high, epsilon = below * low, above * high, 0.0
     target = np.append(y - epsilon, y + epsilon)
     return Machine(K, target, low, high, rows, np.full(2 * n, free), zero)
 
@@ -245,7 +249,7 @@ def claimed(model: Any, machine: Machine) -> Claim:
         intercepts = np.array([b + model.epsilon_, b - model.epsilon_])
     duals = np.zeros((len(model._duals), n))
     duals[:, model.support_] = model._duals
-    if name == "SVR":  # one dual a row, either side of the tube having its sign
+    if name in ("SVR", "QuantileSVR"):  # one dual a row, with the sign of its side
         duals = np.vstack([np.maximum(duals, 0.0), np.minimum(duals, 0.0)])
     return Claim(a, intercepts, duals.ravel())
 

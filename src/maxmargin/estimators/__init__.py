@@ -14,6 +14,7 @@ from maxmargin.estimators.perceptron import (
 from maxmargin.estimators.svm.nu_svc import NuSVC
 from maxmargin.estimators.svm.nu_svr import NuSVR
 from maxmargin.estimators.svm.one_class import OneClassSVM
+from maxmargin.estimators.svm.quantile_svr import QuantileSVR
 from maxmargin.estimators.svm.svc import SVC
 from maxmargin.estimators.svm.svr import SVR
 
@@ -33,6 +34,7 @@ __all__ = [
     "OneClassSVM",
     "Perceptron",
     "PolynomialMap",
+    "QuantileSVR",
     "RandomFourier",
     "VotedPerceptron",
 ]

@@ -5,6 +5,7 @@
     NuSVCForm       max(0, ρ − y f), and −ν n ρ for the margin    ν n/2 in either class
     EpsilonSVRForm  C·max(0, |t − f| − ε), or its square          Σβ = 0
     NuSVRForm       the same with ε to be found, at the cost ν    C ν n/2 above, −C ν n/2 below
+    QuantileForm    C·q·(t − f) above f, C·(1 − q)·(f − t) below  Σβ = 0
     OneClassForm    max(0, ρ − f), and −ν n ρ                     ν n
 
 Weights of rows multiply their costs. Paths, searches, leave-one-out and ``mm.certify`` use the same
@@ -197,14 +198,11 @@ class NuSVCForm:
         return Point(scale * plane.w, np.array([b - plane.scale, b + plane.scale]), plane.beta)
 
 
-@dataclass(frozen=True)
-class EpsilonSVRForm(_OneProblem):
-    """min ½‖w‖² + C Σ max(0, |t − f| − ε), or its square."""
+class _Regression(_OneProblem):
+    """What formulations share that have one dual for each target."""
 
     C: float
-    epsilon: float
-    intercept: Intercept = Intercept.FREE
-    name: str = "epsilon_insensitive"  # of the loss
+    intercept: Intercept
 
     def problems(self, data: Training, features: Features) -> list[Any]:
         """Return the one problem."""
@@ -213,7 +211,34 @@ class EpsilonSVRForm(_OneProblem):
 
     def loss(self, target: Floats, cost: Floats) -> Loss:
         """Return the losses of rows with these targets."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class EpsilonSVRForm(_Regression):
+    """min ½‖w‖² + C Σ max(0, |t − f| − ε), or its square."""
+
+    C: float
+    epsilon: float
+    intercept: Intercept = Intercept.FREE
+    name: str = "epsilon_insensitive"  # of the loss
+
+    def loss(self, target: Floats, cost: Floats) -> Loss:
+        """Return the losses of rows with these targets."""
         return losses.REGRESSING[self.name](target, cost, self.epsilon)
+
+
+@dataclass(frozen=True)
+class QuantileForm(_Regression):
+    """min ½‖w‖² + C Σ max(q (t − f), (1 − q)(f − t))."""
+
+    C: float
+    quantile: float
+    intercept: Intercept = Intercept.FREE
+
+    def loss(self, target: Floats, cost: Floats) -> Loss:
+        """Return the losses of rows with these targets."""
+        return losses.pinball(target, cost, self.quantile)
 
 
 @dataclass(frozen=True)

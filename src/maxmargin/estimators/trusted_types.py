@@ -25,6 +25,7 @@ _OURS = {
         "svm.nu_svc.NuSVC",
         "svm.nu_svr.NuSVR",
         "svm.one_class.OneClassSVM",
+        "svm.quantile_svr.QuantileSVR",
         "perceptron.kernel.KernelPerceptron",
         "perceptron.perceptron.AveragedPerceptron",
         "perceptron.perceptron.Perceptron",

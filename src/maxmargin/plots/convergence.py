@@ -73,8 +73,8 @@ class ConvergenceDisplay(style.Display):
         Parameters
         ----------
         estimator : fitted estimator
-            LinearSVC, SVC, LinearSVR, SVR, NuSVC, NuSVR or OneClassSVM, or a pipeline that ends in
-            one, fitted with ``trace=True``.
+            LinearSVC, SVC, LinearSVR, SVR, NuSVC, NuSVR, QuantileSVR or OneClassSVM, or a pipeline
+            that ends in one, fitted with ``trace=True``.
         name : str, default=None
             Name in the legend; by default that of its class.
         x, ax
@@ -154,7 +154,7 @@ def _read_traces(model: Any) -> list[Floats]:
     if "trace" not in getattr(machine, "get_params", dict)():
         raise TypeError(
             f"{name} keeps no trace of its duality gap: fit LinearSVC, SVC, LinearSVR, SVR, NuSVC, "
-            "NuSVR or OneClassSVM with trace=True."
+            "NuSVR, QuantileSVR or OneClassSVM with trace=True."
         )
     check_is_fitted(machine)
     if not hasattr(machine, "trace_"):

@@ -6,6 +6,7 @@
     hard margin          y        0 … ∞ (times y)     0       0
     ε-insensitive        t        −C … C              ε       0
     its square           t        −∞ … ∞              ε       1/2C
+    pinball              t        −C(1 − q) … Cq      0       0
 
 The dual variable carries the sign of the label, β = yα, so that w = Σβx for all of them. C may
 differ from row to row: that is what weights are.
@@ -42,6 +43,12 @@ def squared_epsilon_insensitive(target: Floats, cost: Floats, epsilon: float) ->
     """Return C·max(0, |t − f| − ε)²."""
     free = np.full(len(target), np.inf)
     return Loss(target, -free, free, 0.5 / cost, float(epsilon))
+
+
+def pinball(target: Floats, cost: Floats, quantile: float) -> Loss:
+    """Return C·q·(t − f) where t lies above f, and C·(1 − q)·(f − t) where it lies below."""
+    none = np.zeros(len(target))
+    return Loss(target, -(1.0 - quantile) * cost, quantile * cost, none, 0.0)
 
 
 # By the names that estimators have for them.

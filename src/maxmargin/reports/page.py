@@ -146,6 +146,8 @@ _MODELS = {
     "LinearSVR": "A linear support vector regressor: errors up to ε cost nothing, larger ones C "
     "times a loss.",
     "NuSVR": "A support vector regressor in which ν bounds the share of rows outside the tube.",
+    "QuantileSVR": "A support vector regressor of a quantile q: errors cost C times q above the "
+    "function and C times 1 − q below it.",
     "OneClassSVM": "An outlier detector: a surface around most of the rows; ν bounds the share of "
     "training rows outside it.",
     "Perceptron": f"A perceptron: {_PERCEPTRON}.",
@@ -249,10 +251,14 @@ def _describe_quality(context: Context) -> str:
     n, right = len(part.rows), int(part.scores.right.sum())
     if context.regresses:
         score, mean, largest = part_figures(context, part).values()
-        return (
+        found = (
             f"On the {part.name} rows R² = {score} (1 is perfect, 0 is no better than their "
             f"mean); it is off by {mean} on average and by {largest} at most."
         )
+        quantile = context.machine.get_params().get("quantile")
+        if quantile is not None:
+            found += f" But it is no mean: a share of {quantile:g} is to lie below it."
+        return found
     if not context.classifies:
         found, percent = part_figures(context, part).values()
         return f"It calls {found} of {n:,} {part.name} rows outliers ({percent})."

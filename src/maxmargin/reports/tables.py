@@ -47,6 +47,9 @@ _KINDS = {  # the most telling first
     "inside": "on their side, but inside the margin",
     "outside": "outliers, or targets outside the tube",
     "on the tube": "exactly on the edge of the tube",
+    "above": "targets above the curve of the quantile",
+    "below": "targets below the curve of the quantile",
+    "on the curve": "exactly on the curve of the quantile, which they determine",
     "margin": "exactly on the edge of the margin, which they determine",
 }
 

@@ -1,6 +1,6 @@
 """Newton's method by coordinate descent on working sets, for ℓ1 and elastic-net penalties.
 
-    min_{w,b}  l1‖w‖₁ + l2·½‖w‖² + Σ ℓᵢ(w·xᵢ + b),    l1 = ratio > 0, l2 = 1 − ratio, ℓᵢ smooth
+    min_{w,b}  l1‖w‖₁ + l2·½‖w‖² + Σ ℓᵢ(w·xᵢ + b),    l1 = ratio > 0, l2 = 1 − ratio
 
     max_β  Σ tβ − ε|β| − ½ quadratic β² − Σⱼ max(|vⱼ| − l1, 0)²/2l2,    v = Xᵀβ
 
@@ -15,6 +15,11 @@ Unless rows are many, few of them decide, and Newton's method would take long to
 losses are then smoothed around prox centres a: − ½ smoothing (β − a)² is added to each, which only
 changes target and quadratic. The duals reached become the next centres and smoothing shrinks: the
 method of multipliers, so that the gap closes before smoothing is gone. Rockafellar (1976).
+
+Losses with kinks (the hinge) are smoothed from beginning to end. The problem is then a linear
+program for l2 = 0 and a quadratic one else, and the method reaches its solution in finitely many
+stages; the weights that rows have in the smoothing are the inverse of their costs, so that a row of
+cost 2C is the same as two of cost C.
 """
 
 from abc import abstractmethod
@@ -29,7 +34,7 @@ from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
-from maxmargin.problems.duality import within_groups
+from maxmargin.problems.duality import best_intercept, within_groups
 from maxmargin.problems.features import LinearFeatures
 from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point
 from maxmargin.solvers.linear_systems import solve_by_products, solve_positive
@@ -65,6 +70,9 @@ class ProximalNewton:
     first_smoothing: float = 0.1  # of what would keep all weights at 0
     fast: float = 0.03  # by which smoothing shrinks after a stage of one or two steps
     slow: float = 0.2  # by which it shrinks after a longer stage
+    stage_error: float = 0.5  # of Σ smoothing·(change of β)²: a stage of kinks is solved so well
+    stages: int = 4  # that gained nothing, after which a loss with kinks is given up
+    widen: float = 30.0  # by which smoothing grows after such a stage: it had drowned in rounding
     # steps
     refresh: int = 16  # after which scores are computed again: updates accumulate rounding
     give_up: int = 8  # without any gain
@@ -87,10 +95,11 @@ def best_scale(terms: Loss, beta: Floats, v: Floats, l1: float, l2: float) -> tu
     """
     gain = losses.dual_value(terms._replace(quadratic=np.zeros(len(beta))), beta)
     curve = float(terms.quadratic @ beta**2)
-    if gain <= 0 or curve <= 0:
+    bounded = bool(np.isfinite(terms.high - terms.low).any())
+    if gain <= 0 or (curve <= 0 and not bounded):
         return 0.0, 0.0
-    t = gain / curve
-    if np.isfinite(terms.high - terms.low).any():
+    t = gain / curve if curve > 0 else 1.0
+    if bounded:
         t = min(t, 1.0)
     size = np.abs(v)
     if l2 == 0:
@@ -99,7 +108,7 @@ def best_scale(terms: Loss, beta: Floats, v: Floats, l1: float, l2: float) -> tu
     for _ in range(60):
         over = size[t * size > l1]
         slope = gain - t * curve - float(over @ (t * over - l1)) / l2
-        if slope >= 0:
+        if slope >= 0 or not len(over):
             break
         t += slope / (curve + float(over @ over) / l2)
     lost = np.maximum(t * size - l1, 0.0)
@@ -396,14 +405,17 @@ class _ProximalState:
 
     def __init__(self, settings: ProximalNewton, problem: LinearProblem, start: Point) -> None:
         self.settings, self.given = settings, problem.features
-        self.problem = problem = _with_constant_column(problem)
+        self.problem = problem = with_constant_column(problem)
         X, self.loss = problem.features.X, problem.loss
         self.free = problem.intercept is Intercept.FREE
         self.passes = Passes(problem, settings.threads, centred=not sp.issparse(X))
         self.columns = _SparseColumns(X) if sp.issparse(X) else _DenseColumns(X, self.passes.centre)
         self.l1, self.l2 = problem.l1_ratio, 1 - problem.l1_ratio
         n, d = X.shape
+        self.kinked = not self.loss.quadratic.any()
+        self.shares = self._smoothing_shares()
         self.stage, self.smoothing, self.stage_steps = self.loss, 0.0, 0
+        self.stages_idle, self.stage_began = 0, (np.inf, -np.inf)
         self.masses = self._column_masses()
         w = np.zeros(d) if start.w is None else self.given.join(start.w, start.b)
         self.w = np.where(self.masses > 0, w, 0.0)
@@ -418,6 +430,10 @@ class _ProximalState:
         if start.beta is not None:
             beta = self._balance(start.beta)
             self._offer(beta, self.passes.combination(beta))
+        if self.kinked:
+            known = np.zeros(n) if start.beta is None else beta
+            self._begin_stage(known, self._first_smoothing_of_kinks())
+            return
         self._check_optimality()
         if (smoothing := self._first_smoothing()) > 0:
             self._begin_stage(np.zeros(n), smoothing)
@@ -425,7 +441,10 @@ class _ProximalState:
     @property
     def converged(self) -> bool:
         """Whether there is nothing left to gain."""
-        return self.idle >= self.settings.give_up or self.primal <= self.dual
+        idle = self.stages_idle >= self.settings.stages or (
+            not self.kinked and self.idle >= self.settings.give_up
+        )
+        return idle or self.primal <= self.dual
 
     def iterate(self) -> Iterate:
         """Return the best so far."""
@@ -440,7 +459,9 @@ class _ProximalState:
         if self._stage_done():
             smoothing = self.smoothing * (settings.fast if self.stage_steps <= 2 else settings.slow)
             negligible = smoothing < 0.1 * self.loss.quadratic.min()
-            self._begin_stage(self.beta, 0.0 if negligible else smoothing)
+            if self.kinked:
+                smoothing = self._after_idle_stages(smoothing)
+            self._begin_stage(self.beta.copy(), 0.0 if negligible else smoothing)
         self.stage_steps += 1
         self.picked = self._working_set()
         local = _Local(
@@ -496,6 +517,8 @@ class _ProximalState:
     def _best_b(self, loss: Loss) -> float:
         if not self.free:
             return 0.0
+        if not loss.quadratic.any():
+            return best_intercept(loss, self.scores, self.b)
         return float(loops.proximal_newton.best_offset(loss, self.scores, self.b))
 
     def _balance(self, beta: Floats) -> Floats:
@@ -515,7 +538,16 @@ class _ProximalState:
 
     def _column_masses(self) -> Floats:
         """Return the curvature of each column if all rows were inside the margin."""
-        return sum_squares(self.problem.features.X, 1 / self.stage.quadratic, self.passes.centre)
+        quadratic = self.stage.quadratic
+        curvature = 1 / quadratic if quadratic.any() else np.ones(len(quadratic))
+        return sum_squares(self.problem.features.X, curvature, self.passes.centre)
+
+    def _smoothing_shares(self) -> Floats:
+        """Return what each row has of the smoothing: the more, the less it may cost."""
+        if not self.kinked:
+            return np.ones(len(self.loss.target))
+        bound = self.loss.high - self.loss.low
+        return np.asarray(bound.max() / bound)
 
     def _first_smoothing(self) -> float:
         """Return how much to smooth where all weights are 0: just enough that few would leave it.
@@ -530,12 +562,23 @@ class _ProximalState:
         smoothing = self.settings.first_smoothing * largest
         return smoothing if smoothing > 10 * self.loss.quadratic.min() else 0.0
 
+    def _first_smoothing_of_kinks(self) -> float:
+        """Return the same for losses with kinks; no less than what keeps duals off their bounds."""
+        loss = self.loss
+        residuals = (loss.target - self._best_b(loss)) / self.shares
+        largest = float(np.abs(self.passes.combination(residuals)).max(initial=0.0)) / self.l1
+        return max(
+            self.settings.first_smoothing * largest, 1.0 / float((loss.high - loss.low).max())
+        )
+
     def _begin_stage(self, prox_centre: Floats, smoothing: float) -> None:
         """Smooth the losses around prox centres, and see where that leaves us."""
         self.smoothing, self.stage_steps, self.least_gap = smoothing, 0, np.inf
+        self.stage_began, self.prox_centre = (self.primal, self.dual), prox_centre
+        smoothed = smoothing * self.shares
         self.stage = self.loss._replace(
-            target=self.loss.target + smoothing * prox_centre,
-            quadratic=self.loss.quadratic + smoothing,
+            target=self.loss.target + smoothed * prox_centre,
+            quadratic=self.loss.quadratic + smoothed,
         )
         self.masses = self._column_masses()
         self._check_optimality()
@@ -543,8 +586,31 @@ class _ProximalState:
     def _stage_done(self) -> bool:
         """Return whether smoothing, rather than what is left to do in this stage, makes the gap."""
         enough = min(0.1 * (self.primal - self.dual), 0.3 * self.stage_primal)
-        stuck = self.idle >= self.settings.give_up // 2
-        return self.smoothing > 0 and (self.stage_gap < enough or stuck)
+        if self.kinked:  # a stage that is solved less precisely may lead away from the solution
+            moved = self.beta - self.prox_centre
+            enough = min(
+                enough, self.settings.stage_error * float(moved @ (self.stage.quadratic * moved))
+            )
+        return self.smoothing > 0 and (self.stage_gap < enough or self._stuck)
+
+    @property
+    def _stuck(self) -> bool:
+        return self.idle >= self.settings.give_up // 2
+
+    def _after_idle_stages(self, smoothing: float) -> float:
+        """Return how much to smooth next: more after a stage that gained nothing to its end.
+
+        Then differences of scores had drowned in rounding, which smoothing divides them by.
+        """
+        primal, dual = self.stage_began
+        # Each is measured by itself: where rows cost much, the bounds are far apart at first.
+        gained = primal - self.primal > _ROUNDING * abs(
+            self.primal
+        ) or self.dual - dual > _ROUNDING * abs(self.dual)
+        if self._stuck and not gained:
+            self.stages_idle += 1
+            return self.smoothing * self.settings.widen
+        return self.smoothing if self.stages_idle else smoothing
 
     # --- models and steps
 
@@ -638,7 +704,7 @@ class _ProximalState:
         return left
 
 
-def _with_constant_column(problem: LinearProblem) -> LinearProblem:
+def with_constant_column(problem: LinearProblem) -> LinearProblem:
     """Return the problem with a column for its constant feature, if there is one."""
     constant, X = problem.features.constant, problem.features.X
     if not constant:

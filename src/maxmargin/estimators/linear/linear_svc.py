@@ -37,7 +37,8 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
     Parameters
     ----------
     penalty : {"l2", "l1", "elasticnet"}, default="l2"
-        ½‖w‖²; ‖w‖₁; or l1_ratio·‖w‖₁ + (1 − l1_ratio)·½‖w‖². The last two with squared_hinge only.
+        ½‖w‖²; ‖w‖₁, with which many weights are 0; or l1_ratio·‖w‖₁ + (1 − l1_ratio)·½‖w‖². With
+        ‖w‖₁ and the hinge loss (a linear program) several w may be optimal.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         What a row with slack ξ costs: ξ or ξ².
     dual : bool or "auto", default="auto"
@@ -245,12 +246,11 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
             check_number(self, "l1_ratio", at_least=0, at_most=1)
         dual = self.dual if isinstance(self.dual, str) else bool(self.dual)
         smooth, sparse = self.loss == "squared_hinge", self.penalty != "l2"
-        if (sparse and (not smooth or dual is True)) or (dual is False and not smooth):
+        if (sparse and dual is True) or (dual is False and not smooth):
             raise ValueError(
                 f"Unsupported set of arguments: penalty={self.penalty!r}, loss={self.loss!r} and "
-                f"dual={dual!r} do not go together. Choose loss='squared_hinge' with penalty "
-                "'l1' or 'elasticnet', or penalty='l2' with loss 'hinge' or 'squared_hinge', and "
-                "leave dual='auto'."
+                f"dual={dual!r} do not go together. Leave dual='auto', with which every penalty "
+                "goes with every loss."
             )
         if self.order == "cyclic" and (sparse or self.multi_class == "crammer_singer"):
             raise ValueError(

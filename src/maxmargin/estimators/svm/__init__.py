@@ -1,1 +1,1 @@
-"""Support vector machines with any kernel: SVC, NuSVC, SVR, NuSVR, OneClassSVM."""
+"""Support vector machines with any kernel: SVC, NuSVC, SVR, NuSVR, QuantileSVR, OneClassSVM."""

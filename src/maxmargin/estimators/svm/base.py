@@ -37,7 +37,7 @@ from maxmargin.validation.parameters import check_choice, check_flag
 
 
 class KernelMachine(KernelExpansion):
-    """Base of SVC, NuSVC, SVR, NuSVR and OneClassSVM."""
+    """Base of SVC, NuSVC, SVR, NuSVR, QuantileSVR and OneClassSVM."""
 
     warm_start: bool
     _scales: Floats  # by which the solutions were divided
@@ -481,7 +481,7 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
 
 
 class KernelRegressor(RegressorMixin, KernelMachine):
-    """Base of SVR and NuSVR."""
+    """Base of SVR, NuSVR and QuantileSVR."""
 
     def _check_targets(
         self, y: Any, n_rows: int, sample_weight: Any, reset: bool

@@ -90,11 +90,6 @@ def _sgd_l1_ratio(model: Any) -> float:
             f"learning_rate={model.learning_rate!r} has no objective to certify; it needs "
             "a penalty, alpha > 0 and a learning rate other than 'pa1' and 'pa2'."
         )
-    if ratios[model.penalty] > 0 and model.loss == "hinge":
-        raise ValueError(
-            f"SGDClassifier(loss='hinge', penalty={model.penalty!r}) cannot be certified: there is "
-            "no solver for its bound; with loss='squared_hinge' or penalty='l2' it can."
-        )
     return float(ratios[model.penalty])
 
 
