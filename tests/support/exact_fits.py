@@ -158,6 +158,8 @@ def _parameters(rng: Any, name: str) -> dict[str, Any]:
         parameters["class_weight"] = [None, None, "balanced", {0: 3.0}][rng.integers(4)]
     if name in ("SVC", "SVR"):
         parameters["fit_intercept"] = bool(rng.random() < 0.8)
+    if name == "SVC":
+        parameters["multi_class"] = str(rng.choice(["ovo", "ovr"]))
     if name == "HardMarginSVC":
         parameters["intercept"] = str(rng.choice(["free", "free", "none"]))
         parameters["multi_class"] = str(rng.choice(["ovo", "ovr"]))

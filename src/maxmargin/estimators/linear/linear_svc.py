@@ -13,7 +13,13 @@ from maxmargin.estimators.formulations import CSVCForm, Training
 from maxmargin.estimators.linear.base import LinearMachine
 from maxmargin.estimators.linear.partial_fit import ClassifierStream
 from maxmargin.estimators.machine import Formulated
-from maxmargin.estimators.reductions import ScoresOnly, Subproblem, best_classes, combined_scores
+from maxmargin.estimators.reductions import (
+    HingeMultipliers,
+    ScoresOnly,
+    Subproblem,
+    best_classes,
+    combined_scores,
+)
 from maxmargin.geometry import Hyperplane
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
 from maxmargin.problems.losses import support_kinds
@@ -28,7 +34,7 @@ from maxmargin.validation.data import (
 from maxmargin.validation.parameters import check_choice, check_number
 
 
-class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
+class LinearSVC(HingeMultipliers, ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
     """Linear support vector classifier: the textbook's, at linear cost, with a proof.
 
     Minimises ½‖w‖² + C Σ ξ with ξ = max(0, 1 − y(w·x + b)) and an intercept b that costs nothing;
@@ -96,7 +102,12 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
     status_, stop_reason_, solver_, n_iter_ :
         Why the fit stopped (an enum and a sentence), what solved it, in how many iterations.
     alpha_, slack_ : ndarray of shape (n_samples,) or (n_problems, n_samples)
-        Dual variables ≥ 0 and slacks ξ of the rows; 0 for rows that take no part.
+        Dual variables ≥ 0 and slacks ξ of the rows; 0 for rows that take no part. Crammer–Singer
+        has |β| for each class, but one slack for each row.
+    bound_multiplier_ : ndarray of the shape of slack_
+        For the hinge loss, C − α ≥ 0, with the weights of rows and classes in C: the multipliers of
+        ξ ≥ 0, whose products with the slacks are 0 at the optimum. 0 for rows that take no part.
+        With Crammer–Singer, α is the dual of a row's own class.
     support_, support_vectors_, dual_coef_, n_support_ :
         Rows with a positive dual, the rows themselves, their duals times ±1 (w = dual_coef_ @
         support_vectors_), and how many there are in each class.
@@ -188,6 +199,9 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
             self._adopt_subproblems(data, subproblems, results)
         else:
             self._adopt_joint(data, formulated.problems[0], results[0])
+        self.__dict__.pop("_row_costs", None)
+        if self.loss == "hinge":
+            self._keep_costs(data.y, self._form().cost(data), data.kept, data.n_rows)
         used = np.isin(data.kept, self.support_)
         self.n_support_ = np.bincount(data.y[used], minlength=len(self.classes_))
         return self._report(data, results)
@@ -254,6 +268,9 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
 
     _joint: tuple[Floats, Floats]
     margin_: Any
+
+    def _plane_classes(self) -> list[tuple[int, int]]:
+        return self._pairs if self.slack_.ndim == self.alpha_.ndim else []
 
     def _points(self, count: int) -> list[Point]:
         if self.multi_class == "crammer_singer" and len(self.classes_) > 2:
