@@ -53,7 +53,7 @@ class SolvedPlane(NamedTuple):
     """A function f = w·φ + b as a model has it, and the duals of the problem it solves."""
 
     w: Floats  # as in ``Point``
-    b: float
+    b: Any  # a number; one for each class if they are learnt jointly
     beta: Floats
     scale: float = 1.0  # by which the solution was divided; 0: there is no margin to divide by
     epsilon: float = 0.0  # half the width of a tube that was found
@@ -115,7 +115,7 @@ class CSVCForm(_OneProblem):
         subproblems = data.subproblems(self.scheme)
         if not subproblems:
             present, index = np.unique(data.y, return_inverse=True)
-            return [MulticlassProblem(features, index.astype(np.int64), len(present), cost, free)]  # type: ignore[arg-type]
+            return [MulticlassProblem(features, index.astype(np.int64), len(present), cost, free)]
         found = []
         for subproblem in subproblems:
             some = features if subproblem.rows is None else features.take(subproblem.rows)
@@ -124,6 +124,13 @@ class CSVCForm(_OneProblem):
             )
             found.append(one_variable_per_row(some, loss, free, self.l1_ratio))
         return found
+
+    def plane(self, problem: Any, result: Result) -> SolvedPlane:
+        """Return the solution with the intercepts that are best for its weights."""
+        if not isinstance(problem, MulticlassProblem):
+            return super().plane(problem, result)
+        b = np.asarray(result.certificate.intercepts)
+        return SolvedPlane(result.point.w, b, result.point.beta)
 
     def cost(self, data: Training) -> Floats:
         """Return what a unit of slack costs in each row."""

@@ -157,6 +157,23 @@ def lay_out(n_classes: int, scheme: str) -> Pairs | Rest:
     return Pairs(n_classes) if n_classes == 2 or scheme == "ovo" else Rest(n_classes)
 
 
+def joint_slacks(scores: Floats, labels: Ints) -> Floats:
+    """Return what the own class of each row lacks of a lead of 1 over the best rival, or 0."""
+    claims, own = scores + 1.0, (np.arange(len(labels)), labels)
+    claims[own] -= 1.0
+    return np.asarray(claims.max(axis=1) - claims[own])
+
+
+def joint_margin(products: Floats) -> float:
+    """Return the least distance from a boundary between two classes to a lead of 1.
+
+    ``products`` are those of the weights of classes with each other.
+    """
+    squares = products.diagonal()
+    largest = float((squares + squares[:, np.newaxis] - 2 * products).max())
+    return 1.0 / float(np.sqrt(largest)) if largest > 0 else np.inf
+
+
 class HingeMultipliers:
     """A classifier with the hinge loss: Lagrange multipliers of the constraints ξ ≥ 0.
 

@@ -19,11 +19,13 @@ from maxmargin.estimators.reductions import (
     Subproblem,
     best_classes,
     combined_scores,
+    joint_margin,
+    joint_slacks,
 )
 from maxmargin.geometry import Hyperplane
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
 from maxmargin.problems.losses import support_kinds
-from maxmargin.problems.problem import MulticlassProblem, Point
+from maxmargin.problems.problem import Point
 from maxmargin.solve import Callback, Result
 from maxmargin.validation.data import (
     LARGEST_PRODUCT,
@@ -237,11 +239,11 @@ class LinearSVC(HingeMultipliers, ScoresOnly, ClassifierMixin, ClassifierStream,
         self._signed_duals = [solution.beta]
         beta = np.zeros((shape[0], len(data)))
         beta[present] = solution.beta.T
-        slack = joint_slacks(problem, solution.w, b)
+        slack = joint_slacks(problem.products(solution.w) + b, problem.labels)
         self._keep_support(data.X, data.kept, beta)
         self.alpha_ = self._spread_out(np.abs(beta), data.kept, data.n_rows)
         self.slack_ = self._spread_out(slack, data.kept, data.n_rows)
-        self.margin_ = joint_margin(solution.w)
+        self.margin_ = joint_margin(solution.w.T @ solution.w)
 
     def check_parameters(self) -> None:
         """Raise an error if a parameter has an invalid value."""
@@ -335,6 +337,8 @@ class LinearSVC(HingeMultipliers, ScoresOnly, ClassifierMixin, ClassifierStream,
         scores = self._subproblem_scores(X)
         if len(self.classes_) == 2:
             return scores[:, 0]
+        if len(self._pairs) < scores.shape[1]:  # learnt jointly, some of them without weight
+            scores = scores[:, [k for k, _ in self._pairs]]
         return combined_scores(scores, self._pairs, len(self.classes_))
 
     def pairwise_scores(self, X: Any) -> Floats:
@@ -361,18 +365,3 @@ class LinearSVC(HingeMultipliers, ScoresOnly, ClassifierMixin, ClassifierStream,
                 "mm.geometry.Hyperplane(coef_[k], intercept_[k]) for one of them."
             )
         return Hyperplane(self.coef_[0], float(self.intercept_[0]))
-
-
-def joint_slacks(problem: MulticlassProblem, W: Floats, b: Floats) -> Floats:
-    """Return the loss of each row but for its cost: 1 − the lead over the best rival, or 0."""
-    claims = problem.products(W) + b + 1.0
-    own = np.arange(len(claims)), problem.labels
-    claims[own] -= 1.0
-    return np.asarray(claims.max(axis=1) - claims[own])
-
-
-def joint_margin(W: Floats) -> float:
-    """Return the least distance from a boundary between two classes to a lead of 1."""
-    between = W.T[:, np.newaxis] - W.T[np.newaxis]
-    largest = float(np.linalg.norm(between, axis=2).max())
-    return 1.0 / largest if largest > 0 else np.inf

@@ -24,6 +24,8 @@ from maxmargin.estimators.reductions import (
     ScoresOnly,
     best_classes,
     combined_scores,
+    joint_margin,
+    joint_slacks,
     lay_out,
 )
 from maxmargin.estimators.svm.expansion import KernelExpansion
@@ -32,7 +34,7 @@ from maxmargin.problems.duality import within_groups
 from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.losses import ON_EDGE, support_kinds
-from maxmargin.problems.problem import Point, Status
+from maxmargin.problems.problem import MulticlassProblem, Point, Status
 from maxmargin.solve import Result
 from maxmargin.validation.data import (
     check_classification,
@@ -157,7 +159,7 @@ class KernelMachine(KernelExpansion):
         if self._is_linear(self.kernel_):
             # The weights that were certified; the duals give them back up to the gap.
             self._weights = np.zeros((len(self.intercept_), data.X.shape[1]))
-            self._weights[self._solved] = [plane.w for plane in planes]
+            self._weights[self._solved] = np.vstack([plane.w.T for plane in planes])
             self._weights_of = self.dual_coef_.copy()
         elif self.kernel_.takes_gram or not len(used):
             products = problems[0].features.gram.block(used, used) @ self._coefficients()
@@ -221,6 +223,7 @@ class KernelMachine(KernelExpansion):
             self.shape_fit_[0],
             self._kind(getattr(self, "_scheme", "")),
             (self.coef_, self.intercept_) if linear else None,
+            self.intercept_,
         )
 
     def _starts(self, formulated: Formulated, last: "Last") -> list[Point] | None:
@@ -234,6 +237,8 @@ class KernelMachine(KernelExpansion):
             return None
         starts = []
         for k, (problem, own) in enumerate(zip(problems, self._gather(data, duals), strict=True)):
+            if isinstance(problem, MulticlassProblem):  # whose solver makes duals feasible
+                return [Point(None, last.intercept[np.unique(labels)], own)]
             # Rows that came, went or changed their weight leave duals that are not feasible.
             beta, _ = within_groups(problem.loss, own, problem.groups, problem.totals)
             w, b = last.plane(k, data) if self._is_linear(self.kernel_) else (None, 0.0)
@@ -254,6 +259,7 @@ class Last(NamedTuple):
     n_rows: int
     kind: tuple[list[Any], str]  # classes and scheme: duals of others mean something else
     planes: tuple[Floats, Floats] | None  # of the linear kernel
+    intercept: Floats
 
     def plane(self, k: int, data: Training) -> tuple[Floats | None, float]:
         """Return the weights and intercept of a plane, if they are for rows of this width."""
@@ -391,12 +397,29 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
 
     def _lay_out(self, data: Training, values: list[Floats]) -> Floats:
         out = np.zeros((self._layout.sign.shape[1], len(data)))
+        if self._is_joint:
+            out[np.unique(data.y)] = values[0].T
+            return out
         for place, own in zip(self._places(data), values, strict=True):
             out[place] = own
         return out
 
     def _gather(self, data: Training, values: Floats) -> list[Floats]:
+        if self._is_joint:
+            return [values[np.unique(data.y)].T]
         return [values[place] for place in self._places(data)]
+
+    def _planes(self, data: Training, form: Formulation, places: Ints) -> list[SolvedPlane]:
+        if not self._is_joint:
+            return super()._planes(data, form, places)
+        duals = np.zeros((len(self.classes_), len(data)))
+        duals[:, places] = self._duals
+        w = np.zeros(duals.shape)
+        w[:, places] = self.dual_coef_
+        if self._is_linear(self.kernel_):
+            w = self.coef_
+        beta = self._gather(data, duals)[0]
+        return [SolvedPlane(w[self._solved].T, self.intercept_[self._solved], beta)]
 
     def _keep_planes(self, data: Training, planes: list[SolvedPlane]) -> None:
         self._scheme = self.multi_class
@@ -406,7 +429,7 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
         self.intercept_ = there.astype(np.float64) @ [1.0, -1.0]
         self._scales = np.ones(len(there))
         self._solved = np.flatnonzero(there.all(axis=1))
-        self.intercept_[self._solved] = [plane.b for plane in planes]
+        self.intercept_[self._solved] = np.ravel([plane.b for plane in planes])
         self._scales[self._solved] = [plane.scale for plane in planes]
 
     def _support_labels(self) -> Ints:
@@ -418,12 +441,17 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
 
     @property
     def _slacks(self) -> Floats:
-        """ξ by (side, support vector)."""
+        """ξ by (side, support vector); by support vector if the classes were learnt jointly."""
+        if self._is_joint:
+            scores = (self._products() + self.intercept_)[:, self._solved]
+            return joint_slacks(scores, np.searchsorted(self._solved, self._support_labels()))
         layout, labels = self._layout, self._support_labels()
         by_side = layout.gather((self._products() + self.intercept_).T, labels)
         return np.asarray(np.maximum(0.0, 1 - layout.sign[labels].T * by_side))
 
     def _iterations(self, counts: list[int]) -> Any:
+        if self._is_joint:
+            return np.array(counts)
         iterations = np.zeros(len(self.intercept_), dtype=np.int64)
         iterations[self._solved] = counts
         return iterations
@@ -443,12 +471,14 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
     def slack_(self) -> Floats:
         """Slacks ξ of the support vectors, 0 for other rows, in each problem."""
         check_is_fitted(self)
-        return self._among_rows(self._by_pair(self._slacks))
+        return self._among_rows(self._slacks if self._is_joint else self._by_pair(self._slacks))
 
     @property
     def support_kind_(self) -> npt.NDArray[np.str_]:
         """What kind of support vector each is, in each problem."""
         check_is_fitted(self)
+        if self._is_joint:
+            return np.asarray(support_kinds(self._slacks))
         kinds = np.where(self.dual_coef_ == 0, "", support_kinds(self._slacks))
         return np.asarray(self._by_pair(kinds))
 
@@ -456,6 +486,8 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
     def margin_(self) -> Any:
         """1/‖w‖ in feature space, in each problem."""
         check_is_fitted(self)
+        if self._is_joint:
+            return joint_margin(self._weight_products()[np.ix_(self._solved, self._solved)])
         return float(self._margins()[0]) if len(self.classes_) == 2 else self._margins()
 
     # ------------------------------------------------------------ prediction

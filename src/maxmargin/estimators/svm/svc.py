@@ -61,8 +61,10 @@ class SVC(HingeMultipliers, KernelClassifier):
         For the linear kernel, where rows may be visited in random order. None is a fixed seed.
     fit_intercept : bool, default=True
         Whether there is an intercept b, which costs nothing, or b = 0.
-    multi_class : {"ovo", "ovr"}, default="ovo"
-        With more than two classes: a plane for every two of them, or for each against the rest.
+    multi_class : {"ovo", "ovr", "crammer_singer"}, default="ovo"
+        With more than two classes: a plane for every two of them, or for each class: against the
+        rest, or all classes in one joint problem, whose slack is what a row's own class lacks of a
+        lead of 1 over all others. For two classes "crammer_singer" is the binary problem with 2C.
     memory : int or "auto", default="auto"
         Bytes that kept kernel values may take; "auto": cache_size, or half of what is free.
         The model does not depend on it, only the time. Up to 1,500 rows all are kept (18 MB).
@@ -219,7 +221,7 @@ class SVC(HingeMultipliers, KernelClassifier):
         super().check_parameters()
         check_cost(self)
         check_flag(self, "fit_intercept")
-        check_choice(self, "multi_class", ("ovo", "ovr"))
+        check_choice(self, "multi_class", ("ovo", "ovr", "crammer_singer"))
         if self.multi_class != "ovo" and self.decision_function_shape == "ovo":
             raise ValueError(
                 f"decision_function_shape='ovo' with multi_class={self.multi_class!r} is not "
