@@ -51,6 +51,8 @@ class SequentialDual:
     enough: float = 0.1  # of a block's violation: sweeps end when no more is left
     whole: int = 5000  # rows up to which all kernel values are kept, if memory allows
     refresh: int = 8  # optimality checks after which scores are computed anew
+    held: float = 0.3  # what ``soft`` is with a kernel: blocks are solved nearly exactly
+    centring: int = 256  # rows whose mean is taken for the centre of all
     # Newton steps
     largest: int = 1600  # unknowns of a system: beyond, a factorization is no short step
     small: int = 600  # unknowns up to which weights are solved for: their units do not matter
@@ -142,6 +144,10 @@ class Columns:
         self.norms = np.empty(len(cost))
         loops.dual_cd.squared_norms(self.rows, self.norms)
 
+    def shift(self, W: Floats) -> Floats:
+        """Return what intercepts are more where rows are measured from the centre."""
+        return np.asarray(self.centre @ W)
+
     def unknowns(self, n_classes: int) -> float:
         """Return how many numbers weights and intercepts are."""
         return float(self.matrix.shape[1] + 1) * n_classes
@@ -219,20 +225,26 @@ class Columns:
 class Coefficients:
     """Weights in the feature space of a kernel: n coefficients of rows, then the n scores of rows.
 
-    Both change alike, so that sums of weights are sums of such arrays.
+    Both change alike, so that sums of weights are sums of such arrays. If b is free, rows are
+    measured from the mean of some: K(x, z) − u(x) − u(z) + c, with u the products with the mean.
     """
 
     tied = True
-    centre = np.zeros(0)
 
-    def __init__(self, features: KernelFeatures, settings: SequentialDual) -> None:
+    def __init__(self, features: KernelFeatures, settings: SequentialDual, free: bool) -> None:
         gram, n = features.gram, len(features)
         self.features, self.settings = features, settings
         self.convex = gram.kernel.psd is True
-        self.norms = np.maximum(features.squared_norms(), 0.0)
+        self._u, self._c = np.zeros(n), 0.0
+        if free and n:
+            some = np.unique(np.linspace(0, n - 1, settings.centring).astype(np.int64))
+            self._u = features.block(np.arange(n), some).mean(axis=1)
+            self._c = float(self._u[some].mean())
+        self.norms = np.maximum(features.squared_norms() - 2 * self._u + self._c, 0.0)
         self._whole: Floats | None = None
         if n <= settings.whole and 8 * n * n <= gram.memory:
             self._whole = gram.block(features.rows, features.rows)
+            self._centre(self._whole, np.arange(n))
         else:
             everything = n == len(gram)
             tiles = gram.exact if settings.precise else gram.tiles
@@ -243,11 +255,27 @@ class Coefficients:
         """Return how many numbers weights are: too many to solve for."""
         return np.inf
 
+    def shift(self, W: Floats) -> Floats:
+        """Return what intercepts are more where rows are measured from the centre."""
+        return np.asarray(self._u @ W[: len(self._u)])
+
+    def _centre(self, products: Floats, rows: Ints) -> Floats:
+        """Measure rows from the centre, in their products with each other."""
+        products -= self._u[rows]
+        products -= (self._u[rows] - self._c)[:, np.newaxis]
+        return products
+
+    def _centred(self, scores: Floats, rows: Ints, beta: Floats) -> Floats:
+        """Return Σβφ(x)·φ(z) of all z, with all rows measured from the centre."""
+        total = beta.sum(axis=0)
+        return np.asarray(scores - np.outer(self._u - self._c, total) - self._u[rows] @ beta)
+
     def combine(self, beta: Floats) -> Floats:
         """Return Σ φ(x)βᵀ, with scores in float64."""
+        rows = np.arange(len(beta))
         if self._whole is None:
-            return np.vstack([beta, self.features.columns(beta)])
-        return self.spread(np.arange(len(beta)), beta)
+            return np.vstack([beta, self._centred(self.features.columns(beta), rows, beta)])
+        return self.spread(rows, beta)
 
     def spread(self, rows: Ints, beta: Floats) -> Floats:
         """Return Σ φ(x)βᵀ over some rows."""
@@ -264,6 +292,7 @@ class Coefficients:
                 part = moved[first : first + self.settings.block]
                 values = self._cache.values[self._cache.fetch(rows[part])]
                 out[n:] += values.T.astype(np.float64, copy=False) @ beta[part]
+            out[n:] = self._centred(out[n:], rows, beta)
         return out
 
     def inner(self, V: Floats, W: Floats) -> float:
@@ -288,7 +317,7 @@ class Coefficients:
         """Return the products of rows with each other, in float64."""
         if self._whole is not None:
             return self._whole[np.ix_(rows, rows)]
-        return self.features.block(rows, rows)
+        return self._centre(self.features.block(rows, rows), rows)
 
     def scores(self, rows: Ints, W: Floats) -> Floats:
         """Return w·φ(x) of some rows."""
@@ -330,7 +359,7 @@ class Coefficients:
     def _block(self, rows: Ints) -> Floats:
         if self._whole is not None:
             return np.ascontiguousarray(self._whole[np.ix_(rows, rows)])
-        return self._cache.block(rows).astype(np.float64, copy=False)
+        return self._centre(self._cache.block(rows).astype(np.float64), rows)
 
 
 # ------------------------------------------------------------------- masses, weights and bounds
@@ -356,7 +385,7 @@ class JointMachine:
         if isinstance(features, LinearFeatures):
             self.space = Columns(features, self.cost, self.free)
         else:
-            self.space = Coefficients(features, settings)
+            self.space = Coefficients(features, settings, self.free)
         shape = len(self.kept), problem.n_classes
         self.claims = np.empty(shape)
         self.shrunk = np.zeros(shape[0], dtype=np.bool_)
@@ -364,11 +393,11 @@ class JointMachine:
         self.mass = feasible_masses(problem, beta)[0][self.kept]
         self.scale = problem.features.constant**2
         if self.free:
-            self.scale = settings.soft * self.typical_norm()
+            self.scale = (settings.held if self.space.tied else settings.soft) * self.typical_norm()
         self.W, self.total = self.implied(self.mass)
         self.offset = np.zeros(shape[1])
         if self.free:
-            self.offset += np.asarray(start.b) + self._shift(self.W)
+            self.offset += np.asarray(start.b) + self.space.shift(self.W)
         self.primal, self.dual = np.inf, -np.inf
         self.best_W, self.best_b, self.best_mass = self.W, self.offset, self.mass
         self.violation = np.inf
@@ -378,10 +407,6 @@ class JointMachine:
     def gap(self) -> float:
         """The best relative gap so far."""
         return relative_gap(self.primal, self.dual)
-
-    def _shift(self, W: Floats) -> Floats | float:
-        """Return what intercepts are more where rows are measured from their mean."""
-        return self.space.centre @ W if len(self.space.centre) else 0.0
 
     def typical_norm(self) -> float:
         """Return the mean ‖x‖², or 1 where all rows are 0."""
@@ -538,7 +563,7 @@ class JointMachine:
         """Return the best W, b and β for the problem as it was given."""
         beta = np.zeros((len(self.problem), self.claims.shape[1]))
         beta[self.kept] = duals_of(self.labels, self.best_mass)
-        b = self.best_b - self._shift(self.best_W)
+        b = self.best_b - self.space.shift(self.best_W)
         if self.free:
             b = b - b.mean()  # the same for all classes, it changes nothing
         return beta if self.space.tied else self.best_W.copy(), b, beta
