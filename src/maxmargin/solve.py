@@ -12,6 +12,7 @@ import numpy as np
 from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.certificates import Certificate, certify, certify_with_duals, unproved
+from maxmargin.certificates.multiclass import feasible_duals
 from maxmargin.problems.duality import within_groups
 from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.problem import (
@@ -108,8 +109,12 @@ def plan(problem: Any, settings: Settings) -> Plan:
 
 @plan.register
 def _(problem: MulticlassProblem, settings: Settings) -> Plan:
-    solvers = [SequentialDual(settings.seed)] * _ATTEMPTS
-    return Plan(solvers, _MARGIN, _worth_polishing(problem.features))
+    sweeps: list[Any] = [SequentialDual(settings.seed)] * _ATTEMPTS
+    if isinstance(problem.features, LinearFeatures):
+        return Plan(sweeps, _MARGIN, _worth_polishing(problem.features))
+    sweeps[1:] = [replace(sweeps[0], precise=True)] * (_ATTEMPTS - 1)
+    polish = _POLISH if len(problem) <= _POLISHED_DUALS else 0
+    return Plan(sweeps, _SINGLE_MARGIN, polish, tied=True)
 
 
 @singledispatch
@@ -479,7 +484,7 @@ class Budget:
             return 0.0
         if self._unit is None:  # the problems of a fit share their features
             self._unit = _seconds_per_unit(problem)
-        return self._unit * work
+        return self._unit * float(work)
 
     def certified(self, problem: AnyProblem, beta: Floats, seconds: float) -> None:
         """Note how long a certificate took."""
@@ -511,7 +516,7 @@ def _seconds_per_unit(problem: AnyProblem) -> float:
         started = clock.now()
         certify(few, point)
         taken.append(clock.now() - started)
-    return min(taken) / max(few.features.certificate_work(point.beta), 1)
+    return min(taken) / float(max(few.features.certificate_work(point.beta), 1))
 
 
 def solve(problem: AnyProblem, settings: Settings, budget: Budget, start: Point) -> Result:
@@ -622,7 +627,10 @@ def _certified(
 
 def _better_tied(problem: Any, point: Point, before: _Proved | None) -> _Proved:
     """Return the weights that the duals imply with their certificate, or an earlier point."""
-    beta, _ = within_groups(problem.loss, point.beta, problem.groups, problem.totals)
+    if isinstance(problem, MulticlassProblem):
+        beta, _ = feasible_duals(problem, point.beta)
+    else:
+        beta, _ = within_groups(problem.loss, point.beta, problem.groups, problem.totals)
     point = replace(point, w=problem.features.combine(problem.by_row(beta)), beta=beta)
     certificate = certify(problem, point)
     if before is not None and _rank(before[1]) < _rank(certificate):

@@ -384,13 +384,13 @@ def hard(space: Space, b: int, signs: Exact, beta: Exact, free: bool) -> Part:
     return Part(primal(margin), int(dual), least if free else None, faults=faults)
 
 
-def joint(X: Exact, W: Exact, b: Exact, labels: Any, cost: Exact, beta: Exact, form: Form) -> Part:
-    """Return the problem of Crammer and Singer; W is (d, K), b (K,), and β (n, K)."""
+def joint(spaces: list[Space], b: Exact, labels: Any, cost: Exact, beta: Exact, form: Form) -> Part:
+    """Return the problem of Crammer and Singer: a space and b for each class, and β of (n, K)."""
     own = np.arange(len(labels)), labels
-    claims = dot(X, W) + b + ONE
+    claims = np.stack([space.scores for space in spaces], axis=1) + b + ONE
     claims[own] -= ONE
     xi = claims.max(axis=1) - claims[own]
-    penalty = int(times(W, W).sum())
+    penalty = int(sum(space.square for space in spaces))
     due = np.zeros(beta.shape, dtype=object)
     due[own] = cost
     mass = positive(due - beta)
@@ -398,15 +398,16 @@ def joint(X: Exact, W: Exact, b: Exact, labels: Any, cost: Exact, beta: Exact, f
     if form.intercept == "free":
         mass = _shared_out(mass, due.sum(axis=0))
     feasible = due - mass
-    implied = dot(X.T, feasible)
-    square = int(times(implied, implied).sum())
+    square = sum(space.square_of(part) for space, part in zip(spaces, feasible.T, strict=True))
     if form.intercept == "penalized":
         penalty += int(times(over(b, form.lift), over(b, form.lift)).sum())
         lifted = times(form.lift, feasible.sum(axis=0))
         square += int(dot(lifted, lifted))
     faults = list(_joint_faults(cost, beta, own, form))
-    primal = penalty // 2 + int(dot(cost, xi))
-    return Part(primal, int(feasible[own].sum()) - square // 2, faults=faults)
+    if form.intercept == "none" and b.any():
+        faults.append(Violation("intercept", "there is none, but some are not 0"))
+    primal, unused = penalty // 2 + int(dot(cost, xi)), int(dot(cost - beta[own], xi))
+    return Part(primal, int(feasible[own].sum()) - square // 2, unused=unused, faults=faults)
 
 
 def _shared_out(mass: Exact, due: Exact) -> Exact:
@@ -520,15 +521,18 @@ class Task(NamedTuple):
     plane: int
 
 
-def _tasks(labels: Any, n_classes: int, scheme: str, all_pairs: bool) -> list[Task]:
-    """Return the binary problems; ``all_pairs`` if classes without rows have planes too."""
+def _tasks(labels: Any, n_classes: int, scheme: str, every: bool) -> list[Task]:
+    """Return the binary problems; ``every``: classes without rows have planes too."""
     everything = np.arange(len(labels))
     if n_classes == 2:
         return [Task(everything, _signs(labels == 1), 0)]
     present = np.unique(labels).tolist()
     if scheme == "ovr":
-        return [Task(everything, _signs(labels == c), k) for k, c in enumerate(present)]
-    listed = list(combinations(range(n_classes) if all_pairs else present, 2))
+        places = present if every else range(len(present))
+        return [
+            Task(everything, _signs(labels == c), k) for k, c in zip(places, present, strict=True)
+        ]
+    listed = list(combinations(range(n_classes) if every else present, 2))
     tasks = []
     for k, (i, j) in enumerate(listed):
         rows = np.flatnonzero((labels == i) | (labels == j))
@@ -554,13 +558,10 @@ def _pairwise_duals(model: Any) -> Any:
 
 
 def _svc(model: Any, data: Data) -> list[Part]:
-    planes = _planes(model, data, _pairwise_duals(model))
-    cost, b = _costs(model, data), exact(model.intercept_)
+    by_pair = model.multi_class == "ovo" or len(model.classes_) == 2
+    planes = _planes(model, data, _pairwise_duals(model) if by_pair else model.dual_coef_)
     form = Form(intercept="free" if model.fit_intercept else "none")
-    return [
-        soft(planes.space(k, rows), b[k], signs, cost[rows], planes.duals[k, rows], form)
-        for rows, signs, k in _tasks(data.y, len(model.classes_), "ovo", True)
-    ]
+    return _classes(model, data, planes, form, True)
 
 
 def _linear_svc(model: Any, data: Data) -> list[Part]:
@@ -571,18 +572,21 @@ def _linear_svc(model: Any, data: Data) -> list[Part]:
         lift=exact(float(model.intercept_scaling)),
         l1=exact(l1),
     )
+    return _classes(model, data, _planes(model, data, model.dual_coef_), form, False)
+
+
+def _classes(model: Any, data: Data, planes: Planes, form: Form, every: bool) -> list[Part]:
+    """Return the problems of SVC or LinearSVC; ``every``: classes without rows have planes too."""
     cost, b, n_classes = _costs(model, data), exact(model.intercept_), len(model.classes_)
-    planes = _planes(model, data, model.dual_coef_)
     if model.multi_class == "crammer_singer":
         if n_classes > 2:
             present, labels = np.unique(data.y, return_inverse=True)
-            W = exact(model.coef_)[present].T
-            beta = planes.duals[present].T
-            return [joint(exact(_dense(data.X)), W, b[present], labels, cost, beta, form)]
+            spaces = [planes.space(k, np.arange(len(labels))) for k in present]
+            return [joint(spaces, b[present], labels, cost, planes.duals[present].T, form)]
         cost = 2 * cost  # as ½‖w₁‖² + ½‖w₂‖² is half of ½‖w‖² for w = w₁ − w₂
     return [
         soft(planes.space(k, rows), b[k], signs, cost[rows], planes.duals[k, rows], form)
-        for rows, signs, k in _tasks(data.y, n_classes, model.multi_class, False)
+        for rows, signs, k in _tasks(data.y, n_classes, model.multi_class, every)
     ]
 
 
@@ -866,7 +870,8 @@ def _false_slacks(part: Part, own: Any) -> Iterator[Violation]:
 def _different_duals(model: Any) -> Iterator[Violation]:
     """alpha_ is |dual_coef_|."""
     alpha = np.atleast_2d(model.alpha_)
-    duals = abs(_pairwise_duals(model) if hasattr(model, "break_ties") else model.dual_coef_)
+    by_pair = hasattr(model, "break_ties") and len(model.dual_coef_) < len(model.classes_)
+    duals = abs(_pairwise_duals(model) if by_pair else model.dual_coef_)
     spread = np.zeros_like(alpha)
     spread[:, model.support_] = duals
     if not np.array_equal(alpha, spread):

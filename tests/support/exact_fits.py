@@ -160,6 +160,8 @@ def _parameters(rng: Any, name: str) -> dict[str, Any]:
         parameters["quantile"] = float(rng.choice([0.001, 0.1, 0.3, 0.5, 0.9]))
     if name in ("SVC", "SVR", "QuantileSVR"):
         parameters["fit_intercept"] = bool(rng.random() < 0.8)
+    if name == "SVC":
+        parameters["multi_class"] = str(rng.choice(["ovo", "ovr"]))
     if name == "HardMarginSVC":
         parameters["intercept"] = str(rng.choice(["free", "free", "none"]))
         parameters["multi_class"] = str(rng.choice(["ovo", "ovr"]))

@@ -38,7 +38,8 @@ def certify_with_duals(
 ) -> tuple[Certificate, Floats]:
     """Return the certificate of a point, and the feasible duals that it is about."""
     if isinstance(problem, MulticlassProblem):
-        return certify_multiclass(problem, point.w, np.atleast_1d(point.b), point.beta)
+        b = np.atleast_1d(point.b)
+        return certify_multiclass(problem, point.w, b, point.beta, keep_intercept=keep_intercept)
     if problem.l1_ratio > 0:
         return certify_sparse(problem, point, keep_intercept=keep_intercept)
     loss = problem.loss

@@ -1,7 +1,10 @@
 """Certificates of the multiclass machine of Crammer and Singer."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,13 +12,14 @@ import scipy.sparse as sp
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates.certificate import Certificate
-from maxmargin.certificates.quadratic import relative_rounding
+from maxmargin.certificates.quadratic import expansions, relative_rounding, with_kernel_caveats
 from maxmargin.geometry.inputs import largest_squared_norm
+from maxmargin.kernels import PreparedRows
+from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.problem import Intercept, MulticlassProblem
 from maxmargin.problems.rounding import (
     EPS,
     Bounded,
-    Combination,
     exact_sum,
     passed,
     squared_norm,
@@ -40,44 +44,160 @@ class MulticlassCertificate(Certificate):
 
 
 def certify_multiclass(
-    problem: MulticlassProblem, W: Floats, b: Floats, beta: Floats
+    problem: MulticlassProblem, W: Floats, b: Floats, beta: Floats, *, keep_intercept: bool = False
 ) -> tuple[Certificate, Floats]:
-    """Return the certificate of weights (d, K), intercepts (K,) and duals (n, K).
+    """Return the certificate of weights, intercepts (K,) and duals (n, K).
 
-    The duals made feasible, which it is about, are returned with it.
+    Weights are of shape (d, K), or (n, K) as coefficients of rows in the feature space of a kernel.
+    The duals made feasible, which it is about, are returned with it. Free intercepts are replaced
+    by better ones for the weights, unless they are to be kept.
     """
     W, b = np.asarray(W, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    centre = _centre(problem)
-    duals, infeasibility = _feasible(problem, beta)
-    scores, implied = passed(problem.features.X, W, duals, centre)
-    seen = np.zeros(len(b))
-    if problem.intercept is not Intercept.NONE:
-        seen = np.array([exact_sum(float(one), w, centre) for one, w in zip(b, W.T, strict=True)])
+    if problem.intercept is Intercept.NONE:
+        b = np.zeros(W.shape[1])
+    duals, infeasibility = feasible_duals(problem, beta)
+    seen = _see(problem.features, problem, W, duals)
+    scores = seen.scores.value + seen.from_centre(b)
+    best = b
     if problem.intercept is Intercept.FREE:
-        claims = _claims(problem, scores.value + seen)
+        claims = _claims(problem, scores)
         loss = _total_loss(claims, problem.labels, problem.cost)
-        seen = seen + best_intercept_step(claims, problem.labels, problem.cost, loss, _PASSES)[0]
-        kept = [exact_sum(float(one), -w, centre) for one, w in zip(seen, W.T, strict=True)]
-        b = np.array(kept)
-        seen = np.array([exact_sum(float(one), w, centre) for one, w in zip(b, W.T, strict=True)])
-    claims = _claims(problem, scores.value + seen)
-    primal = _objective(problem, W, b, claims, scores.error + 4 * EPS * (np.abs(claims) + 1))
-    dual = _dual_objective(problem, duals, implied, centre)
-    proved = max(primal.value + primal.error - (dual.value - dual.error), 0.0)
+        best = b + best_intercept_step(claims, problem.labels, problem.cost, loss, _PASSES)[0]
+        best = best - best.mean()  # the same for all classes, it changes nothing
+    own = b if keep_intercept else best
+    claims = _claims(problem, seen.scores.value + seen.from_centre(own))
+    primal = least = _objective(problem, seen, own, claims)
+    if own is not best:
+        better = _claims(problem, seen.scores.value + seen.from_centre(best))
+        least = min(primal, _objective(problem, seen, best, better))
+    dual = _dual_objective(problem, duals, seen.implied)
+    proved = max(least.value + least.error - (dual.value - dual.error), 0.0)
     certificate = MulticlassCertificate(
         primal.value,
         dual.value,
         infeasibility,
-        _drift(W, implied.value),
-        kkt_violation(problem, claims, _costs(problem) - duals),
+        seen.drift,
+        np.inf if seen.missing else kkt_violation(problem, claims, _costs(problem) - duals),
         float(np.sqrt(2 * proved)),
-        intercepts=tuple(b.tolist()),
+        intercept_cost=max(primal.value - least.value, 0.0) if np.isfinite(least.value) else 0.0,
+        intercepts=tuple(best.tolist()),
         rounding=relative_rounding(primal, dual),
+    ).resolved()
+    if seen.rows is None:
+        return certificate, duals
+    return with_kernel_caveats(certificate, problem.features, seen.rows, seen.missing), duals
+
+
+# ------------------------------------------------------------------- what a point looks like
+
+
+class Implied(NamedTuple):
+    """The weights wₖ = Σ βᵢ[k]φ(xᵢ) that duals imply, by what the dual bound needs of them."""
+
+    norm2: Bounded  # Σ‖wₖ‖²
+    bent: float  # how much ½Σ‖wₖ‖² changes if no β changes by more than a part p: p·bent
+    spread: float  # + p²·spread
+    longest: float  # ‖φ(x)‖ of the longest row
+    length: float  # of the longest wₖ
+
+
+class Seen(NamedTuple):
+    """Weights and duals, evaluated with bounds on their rounding."""
+
+    scores: Bounded  # w·φ(x) by row and class, measured from the centre
+    norm2: Bounded  # Σ‖wₖ‖²
+    implied: Implied
+    drift: float
+    W: Floats
+    centre: Floats  # that rows were measured from
+    rows: PreparedRows | None = None  # of a kernel
+    missing: int = 0  # of them: there was no time for their scores, which are the worst possible
+
+    def from_centre(self, b: Floats) -> Floats:
+        """Return intercepts as scores are measured: w·x + b = w·(x − centre) + (b + w·centre)."""
+        if not self.centre.any():
+            return b
+        return np.array(
+            [exact_sum(float(one), w, self.centre) for one, w in zip(b, self.W.T, strict=True)]
+        )
+
+
+@singledispatch
+def _see(features: Any, problem: MulticlassProblem, W: Floats, duals: Floats) -> Seen:
+    """Evaluate weights and feasible duals."""
+    raise TypeError(f"no certificate knows {type(features).__name__}")
+
+
+@_see.register
+def _(features: LinearFeatures, problem: MulticlassProblem, W: Floats, duals: Floats) -> Seen:
+    centre = _centre(problem)
+    scores, implied = passed(features.X, W, duals, centre)
+    longest = np.sqrt(largest_squared_norm(features.X)) + float(np.linalg.norm(centre))
+    away, size = float(np.linalg.norm(W - implied.value)), float(np.linalg.norm(W))
+    return Seen(
+        scores,
+        squared_norm(W.ravel()),
+        Implied(
+            squared_norm(implied.value.ravel(), implied.error.ravel()),
+            float((np.abs(implied.value) * implied.size).sum()),
+            float((implied.size**2).sum()),
+            float(longest),
+            float(np.linalg.norm(implied.value, axis=0).max(initial=0.0)),
+        ),
+        away / size if size > 0 else away,
+        W,
+        centre,
     )
-    return certificate.resolved(), duals
 
 
-def _feasible(problem: MulticlassProblem, beta: Floats) -> tuple[Floats, float]:
+@_see.register
+def _(features: KernelFeatures, problem: MulticlassProblem, W: Floats, duals: Floats) -> Seen:
+    rows, K = features.gram.exact[features.rows], W.shape[1]
+    both = expansions(features.gram.kernel, rows, np.hstack([W, duals]), partial=True)
+    weights, implied = both[:K], both[K:]
+    value = np.stack([each.scores.value for each in weights], axis=1)
+    unknown = np.stack([each.unknown for each in weights], axis=1)
+    # Of scores that are not known, those of a row's own class may be as low, all others as high.
+    value += np.where(np.arange(K) == problem.labels[:, np.newaxis], -unknown, unknown)
+    error = np.stack([each.scores.error for each in weights], axis=1)
+    norms = [max(each.norm2.value + each.norm2.error, 0.0) for each in implied]
+    sizes = [np.abs(each.scores.value) + each.scores.error + each.unknown for each in implied]
+    longest = implied[0].longest
+    apart = sum(
+        float((w.coefficients - v.coefficients) @ (w.scores.value - v.scores.value))
+        for w, v in zip(weights, implied, strict=True)
+    )
+    norm2 = _added(each.norm2 for each in weights)
+    return Seen(
+        Bounded(value, error),
+        norm2,
+        Implied(
+            _added(each.norm2 for each in implied),
+            1.01
+            * sum(float(np.abs(beta) @ size) for beta, size in zip(duals.T, sizes, strict=True)),
+            1.01
+            * float((longest * np.abs(duals).sum(axis=0)) @ (longest * np.abs(duals).sum(axis=0))),
+            longest,
+            1.01 * float(np.sqrt(max(norms))),
+        ),
+        float(np.sqrt(max(apart, 0.0) / (norm2.value if norm2.value > 0 else 1.0))),
+        W,
+        np.zeros(0),
+        rows,
+        int(np.count_nonzero(unknown.any(axis=1))),
+    )
+
+
+def _added(parts: Iterable[Bounded]) -> Bounded:
+    """Return the sum of a few numbers."""
+    values, errors = zip(*parts, strict=True)
+    return total(np.array(values), np.array(errors))
+
+
+# ------------------------------------------------------------------- duals
+
+
+def feasible_duals(problem: MulticlassProblem, beta: Floats) -> tuple[Floats, float]:
     """Return duals within all constraints, and the change; as they are if only rounding is off."""
     costs, size = _costs(problem), float(np.abs(beta).sum())
     if np.isfinite(size) and (beta <= costs).all():
@@ -137,17 +257,15 @@ def _claims(problem: MulticlassProblem, scores: Floats) -> Floats:
     return claims
 
 
-def _objective(
-    problem: MulticlassProblem, W: Floats, b: Floats, claims: Floats, errors: Floats
-) -> Bounded:
-    weights, off = W.ravel(), np.zeros(W.size)
+def _objective(problem: MulticlassProblem, seen: Seen, b: Floats, claims: Floats) -> Bounded:
+    norm2 = seen.norm2
     if problem.intercept is Intercept.PENALIZED:
         lifted = b / problem.features.constant
-        weights, off = np.append(weights, lifted), np.append(off, EPS * np.abs(lifted))
-    norm2 = squared_norm(weights, off)
+        norm2 = _added([norm2, squared_norm(lifted, EPS * np.abs(lifted))])
     own = np.arange(len(claims)), problem.labels
     lead = claims.max(axis=1, initial=-np.inf) - claims[own]
     # A row's own class is behind itself by 0, without any error.
+    errors = seen.scores.error + 4 * EPS * (np.abs(claims) + 1)
     most = claims - claims[own][:, np.newaxis]
     most += errors + errors[own][:, np.newaxis] + EPS * np.abs(most)
     most[own] = 0.0
@@ -156,15 +274,13 @@ def _objective(
     value = 0.5 * norm2.value + fitted.value
     if not np.isfinite(value):
         return Bounded(np.inf, np.inf)
-    return Bounded(value, 0.5 * norm2.error + fitted.error + EPS * value)
+    size = 0.5 * abs(norm2.value) + fitted.value
+    return Bounded(value, 0.5 * norm2.error + fitted.error + EPS * size)
 
 
-def _dual_objective(
-    problem: MulticlassProblem, duals: Floats, implied: Combination, centre: Floats
-) -> Bounded:
+def _dual_objective(problem: MulticlassProblem, duals: Floats, implied: Implied) -> Bounded:
     """Return Σ βᵢ[yᵢ] − ½Σ‖wₖ‖², less what it loses while rounding is taken out of all sums."""
-    gained = total(duals[np.arange(len(duals)), problem.labels])
-    norm2 = squared_norm(implied.value.ravel(), implied.error.ravel())
+    gained, norm2 = total(duals[np.arange(len(duals)), problem.labels]), implied.norm2
     value, error = gained.value - 0.5 * norm2.value, gained.error + 0.5 * norm2.error
     size = float(np.abs(duals).sum())
     if problem.intercept is Intercept.PENALIZED:
@@ -174,15 +290,13 @@ def _dual_objective(
         value, error = value - 0.5 * spread.value, error + 0.5 * spread.error
     # Sums over a row are off by rounding: duals that have the right ones are within this part.
     part = (duals.shape[1] + 4) * EPS
-    bent = float((np.abs(implied.value) * implied.size).sum())
-    error += part * (size + bent + part * float((implied.size**2).sum()))
+    error += part * (size + implied.bent + part * implied.spread)
     if problem.intercept is Intercept.FREE:
         sums = [total(column) for column in duals.T]
         moved = 2 * sum(abs(one.value) + one.error for one in sums)
-        longest = np.sqrt(largest_squared_norm(problem.features.X)) + float(np.linalg.norm(centre))
-        slope = longest * float(np.linalg.norm(implied.value, axis=0).max(initial=0.0))
-        error += moved * (1 + 1.01 * slope) + (moved * longest) ** 2
-    error += EPS * (abs(gained.value) + 0.5 * norm2.value)
+        slope = implied.longest * implied.length
+        error += moved * (1 + 1.01 * slope) + (moved * implied.longest) ** 2
+    error += EPS * (abs(gained.value) + 0.5 * abs(norm2.value))
     return Bounded(value, error) if np.isfinite(value) else Bounded(-np.inf, np.inf)
 
 
@@ -269,12 +383,6 @@ def kkt_violation(problem: MulticlassProblem, claims: Floats, mass: Floats) -> f
     holds = (mass > _AT_BOUND * problem.cost[:, np.newaxis]) & (problem.cost[:, np.newaxis] > 0)
     below = claims.max(axis=1, keepdims=True, initial=-np.inf) - claims
     return float(np.max(np.where(holds, below, 0.0), initial=0.0))
-
-
-def _drift(W: Floats, implied: Floats) -> float:
-    size = float(np.linalg.norm(W))
-    away = float(np.linalg.norm(W - implied))
-    return away / size if size > 0 else away
 
 
 def _centre(problem: MulticlassProblem) -> Floats:

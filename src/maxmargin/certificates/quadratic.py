@@ -283,15 +283,8 @@ class KernelEvaluation(NamedTuple):
 
     def with_caveats(self, certificate: Certificate) -> Certificate:
         """Return the certificate with what is known against the kernel, and what was left out."""
-        missing = np.count_nonzero(self.unknown)
-        if missing and not certificate.caveat:
-            caveat = (
-                f"there was no time for the scores of {missing} of {len(self.unknown)} rows, which "
-                "are bounded by ‖w‖√K(x, x) instead: the true gap is smaller"
-            )
-            certificate = dataclasses.replace(certificate, caveat=caveat)
-        gram = self.problem.features.gram
-        return with_caveats(certificate, gram.kernel, self.rows, gram.prepared.dtype)
+        missing = int(np.count_nonzero(self.unknown))
+        return with_kernel_caveats(certificate, self.problem.features, self.rows, missing)
 
 
 @evaluate.register
@@ -374,6 +367,23 @@ def expansions(
             norm2, unknown = Bounded(length * length, 0.0), length * lengths * missing
         found.append(Expansion(a, known, norm2, float(lengths.max(initial=0.0)), unknown))
     return [found[k] for k in place]
+
+
+def with_kernel_caveats(
+    certificate: Certificate, features: KernelFeatures, rows: PreparedRows, missing: int
+) -> Certificate:
+    """Return the certificate with what is known against the kernel, and what was left out.
+
+    ``missing`` rows have scores that there was no time for.
+    """
+    if missing and not certificate.caveat:
+        caveat = (
+            f"there was no time for the scores of {missing} of {len(features)} rows, which "
+            "are bounded by ‖w‖√K(x, x) instead: the true gap is smaller"
+        )
+        certificate = dataclasses.replace(certificate, caveat=caveat)
+    gram = features.gram
+    return with_caveats(certificate, gram.kernel, rows, gram.prepared.dtype)
 
 
 def with_caveats(

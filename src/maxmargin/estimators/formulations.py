@@ -54,7 +54,7 @@ class SolvedPlane(NamedTuple):
     """A function f = w·φ + b as a model has it, and the duals of the problem it solves."""
 
     w: Floats  # as in ``Point``
-    b: float
+    b: Any  # a number; one for each class if they are learnt jointly
     beta: Floats
     scale: float = 1.0  # by which the solution was divided; 0: there is no margin to divide by
     epsilon: float = 0.0  # half the width of a tube that was found
@@ -112,13 +112,11 @@ class CSVCForm(_OneProblem):
 
     def problems(self, data: Training, features: Features) -> list[Any]:
         """Return a problem for each subproblem, or the joint one."""
-        cost, free = self.C * data.weight, self.intercept is Intercept.FREE
+        cost, free = self.cost(data), self.intercept is Intercept.FREE
         subproblems = data.subproblems(self.scheme)
         if not subproblems:
             present, index = np.unique(data.y, return_inverse=True)
-            return [MulticlassProblem(features, index.astype(np.int64), len(present), cost, free)]  # type: ignore[arg-type]
-        if self.scheme == "crammer_singer":
-            cost = 2 * cost  # two classes: the joint problem has ½‖w/2‖² twice, half of ½‖w‖²
+            return [MulticlassProblem(features, index.astype(np.int64), len(present), cost, free)]
         found = []
         for subproblem in subproblems:
             some = features if subproblem.rows is None else features.take(subproblem.rows)
@@ -127,6 +125,19 @@ class CSVCForm(_OneProblem):
             )
             found.append(one_variable_per_row(some, loss, free, self.l1_ratio))
         return found
+
+    def plane(self, problem: Any, result: Result) -> SolvedPlane:
+        """Return the solution with the intercepts that are best for its weights."""
+        if not isinstance(problem, MulticlassProblem):
+            return super().plane(problem, result)
+        b = np.asarray(result.certificate.intercepts)
+        return SolvedPlane(result.point.w, b, result.point.beta)
+
+    def cost(self, data: Training) -> Floats:
+        """Return what a unit of slack costs in each row."""
+        # The joint problem of two classes has ½‖w/2‖² twice, half of ½‖w‖².
+        joint = self.scheme == "crammer_singer" and len(data.classes) == 2
+        return (2 * self.C if joint else self.C) * data.weight
 
     def loss(self, signs: Floats, cost: Floats) -> Loss:
         """Return the losses of rows with labels ±1."""

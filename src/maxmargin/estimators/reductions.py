@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
 
@@ -129,4 +130,87 @@ class Pairs:
         return np.stack([values[number[labels], each] for number in self.number.T])
 
 
-lay_out_pairs = lru_cache(Pairs)  # by the number of classes
+class Rest:
+    """One against the rest, or all classes together: a plane for each class, in which all rows are.
+
+    Side r of any class is plane r.
+    """
+
+    def __init__(self, n_classes: int) -> None:
+        self.pairs = [(k, -1) for k in range(n_classes)]
+        self.sign = 2.0 * np.eye(n_classes) - 1.0  # by (class, plane)
+
+    def spread(self, values: npt.NDArray[Any], labels: Ints) -> npt.NDArray[Any]:
+        """Return values by (side, row): these are values by (plane, row)."""
+        del labels
+        return values
+
+    def gather(self, values: npt.NDArray[Any], labels: Ints) -> npt.NDArray[Any]:
+        """Return values by (plane, row): these are values by (side, row)."""
+        del labels
+        return values
+
+
+@lru_cache
+def lay_out(n_classes: int, scheme: str) -> Pairs | Rest:
+    """Return where the duals of each class are; two classes have one plane in any scheme."""
+    return Pairs(n_classes) if n_classes == 2 or scheme == "ovo" else Rest(n_classes)
+
+
+def joint_slacks(scores: Floats, labels: Ints) -> Floats:
+    """Return what the own class of each row lacks of a lead of 1 over the best rival, or 0."""
+    claims, own = scores + 1.0, (np.arange(len(labels)), labels)
+    claims[own] -= 1.0
+    return np.asarray(claims.max(axis=1) - claims[own])
+
+
+def joint_margin(products: Floats) -> float:
+    """Return the least distance from a boundary between two classes to a lead of 1.
+
+    ``products`` are those of the weights of classes with each other.
+    """
+    squares = products.diagonal()
+    largest = float((squares + squares[:, np.newaxis] - 2 * products).max())
+    return 1.0 / float(np.sqrt(largest)) if largest > 0 else np.inf
+
+
+class HingeMultipliers:
+    """A classifier with the hinge loss: Lagrange multipliers of the constraints ξ ≥ 0.
+
+    What a unit of slack costs in each row is noted when a model is adopted.
+    """
+
+    classes_: npt.NDArray[Any]
+    alpha_: Any
+    _row_labels: Ints  # −1: the row is absent
+    _row_costs: Floats
+
+    def _plane_classes(self) -> list[tuple[int, int]]:
+        """Return the classes on both sides of each plane, −1: the rest; none if learnt jointly."""
+        raise NotImplementedError
+
+    def _keep_costs(self, labels: Ints, costs: Floats, kept: Ints, n_rows: int) -> None:
+        self._row_labels, self._row_costs = np.full(n_rows, -1, dtype=np.int32), np.zeros(n_rows)
+        self._row_labels[kept], self._row_costs[kept] = labels, costs
+
+    @property
+    def bound_multiplier_(self) -> Floats:
+        """C − α of each row, in each problem: the multipliers of ξ ≥ 0, so that (C − α)ξ = 0.
+
+        0 for rows that take no part. Of classes learnt jointly α is the dual of a row's own class.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_row_costs"):
+            raise AttributeError(
+                f"This {type(self).__name__} has no bound_multiplier_: only duals of the hinge "
+                "loss, found by fit, have upper bounds."
+            )
+        alpha, labels, pairs = self.alpha_, self._row_labels, self._plane_classes()
+        if not pairs:
+            alpha = alpha[labels, np.arange(len(labels))]
+        left = np.maximum(self._row_costs - alpha, 0.0)
+        for k, (one, other) in enumerate(pairs if left.ndim > 1 else []):
+            first, second = labels == one, labels == other if other >= 0 else labels != one
+            # A plane to or from a class without weight was not solved for.
+            left[k] *= (first | second) & first.any() & second.any()
+        return np.asarray(left)

@@ -16,7 +16,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from maxmargin._typing import Floats
-from maxmargin.estimators import LinearSVC, VotedPerceptron
+from maxmargin.estimators import HardMarginSVC, LinearSVC, VotedPerceptron
 from maxmargin.geometry import Hyperplane, KernelHyperplane, hyperplane
 from maxmargin.geometry.planes import read_kernel
 from maxmargin.problems.losses import ON_EDGE, support_kinds
@@ -320,15 +320,15 @@ def _pair_plane(
     if not readable or getattr(machine, "kernel", None) == "precomputed":
         raise ValueError(
             f"pair: {type(machine).__name__} has no plane for each pair of classes that can be "
-            "read; take SVC, or LinearSVC(multi_class='ovo'), or pair=None for regions"
+            "read; take SVC or LinearSVC with multi_class='ovo', or pair=None for regions"
         )
     k = i * n_classes - i * (i + 1) // 2 + j - i - 1
     b = float(machine.intercept_[k])
     if hasattr(machine, "coef_"):
         return k, Hyperplane(machine.coef_[k], b)
     # HardMarginSVC has a row of duals for each pair, the others one for each rival class.
-    several = hasattr(machine, "multi_class")
-    a = machine.dual_coef_[k] if several else read_pair_duals(machine, i, j)
+    by_pair = isinstance(machine, HardMarginSVC)
+    a = machine.dual_coef_[k] if by_pair else read_pair_duals(machine, i, j)
     return k, KernelHyperplane(read_kernel(machine), machine.support_vectors_, a, b)
 
 

@@ -39,7 +39,7 @@ class Features(Protocol):
         ...
 
     def squared_length(self, w: Floats, scores: Floats) -> float:
-        """Return ‖w‖², given the scores of all rows."""
+        """Return ‖w‖², given the scores of all rows; of several columns, the sum."""
         ...
 
     def squared_norms(self) -> Floats:
@@ -99,6 +99,16 @@ class Features(Protocol):
         """
         ...
 
+    def guess_classes(
+        self, labels: Ints, cost: Floats, beta: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return the same for classes learnt jointly: a column of weights and duals for each."""
+        ...
+
+    def columns(self, w: Floats) -> Floats:
+        """Return w·φ(x) of each row for weights in columns."""
+        ...
+
 
 @dataclass(frozen=True)
 class LinearFeatures:
@@ -120,6 +130,10 @@ class LinearFeatures:
         scores = row_products(self.X, w[: self.X.shape[1], np.newaxis])[:, 0]
         return np.asarray(scores + self.constant * w[-1] if self.constant else scores)
 
+    def columns(self, w: Floats) -> Floats:
+        """Return w·φ(x) of each row for weights in columns."""
+        return np.asarray(row_products(self.X, np.ascontiguousarray(w)))
+
     def combine(self, beta: Floats) -> Floats:
         """Return Σβφ(x)."""
         w = np.asarray(self.X.T @ beta, dtype=np.float64).ravel()
@@ -131,7 +145,7 @@ class LinearFeatures:
 
     def squared_length(self, w: Floats, scores: Floats) -> float:
         """Return ‖w‖²."""
-        return float(w @ w)
+        return float(np.vdot(w, w))
 
     def squared_norms(self) -> Floats:
         """Return ‖φ(x)‖² of each row."""
@@ -200,6 +214,13 @@ class LinearFeatures:
         w = away / unit
         return w, -(0.5 * (away * away).sum(axis=0) / unit + middle[:, 0] @ w)
 
+    def guess_classes(
+        self, labels: Ints, cost: Floats, beta: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return planes between class means, and the duals as they are."""
+        del cost
+        return (*self.between_means(labels, beta.shape[1]), beta)
+
     def guess(self, target: Floats, beta: Floats, row: Ints) -> tuple[Floats, float, Floats]:
         """Return the plane whose scores are ±1 at the class means, or the median of numbers."""
         if not _are_labels(target):
@@ -223,6 +244,10 @@ class KernelFeatures:
         """Return w·φ(x) of each row."""
         return self.gram.dot(w, self.rows)
 
+    def columns(self, w: Floats) -> Floats:
+        """Return w·φ(x) of each row for coefficients in columns."""
+        return self.gram.dot(w, self.rows)
+
     def combine(self, beta: Floats) -> Floats:
         """Return Σβφ(x): coefficients are what weights are."""
         return beta
@@ -233,7 +258,7 @@ class KernelFeatures:
 
     def squared_length(self, w: Floats, scores: Floats) -> float:
         """Return ‖w‖² from the scores of the rows."""
-        return float(w @ scores)
+        return float(np.vdot(w, scores))
 
     @property
     def size(self) -> int:
@@ -284,7 +309,28 @@ class KernelFeatures:
 
     def certificate_work(self, beta: Floats | None) -> int:
         """Return the number of kernel values: of all rows with those that have a coefficient."""
-        return 0 if beta is None else len(self) * int(np.count_nonzero(beta))
+        if beta is None:
+            return 0
+        return len(self) * int(np.count_nonzero(beta if beta.ndim == 1 else beta.any(axis=1)))
+
+    def guess_classes(
+        self, labels: Ints, cost: Floats, beta: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return functions that compare a row with some rows of each class."""
+        n_classes = beta.shape[1]
+        if not beta.any() and n_classes > 1:
+            some = [np.flatnonzero(labels == k) for k in range(n_classes)]
+            few = [rows[:: max(1, len(rows) // _COMPARED)] for rows in some]
+            # As much in each class, and within the costs: rows and classes then sum to 0.
+            least = min(
+                (len(rows) * float(cost[rows].min()) for rows in few if len(rows)), default=0.0
+            )
+            beta = beta.copy()
+            for k, rows in enumerate(few):
+                share = least / max(len(rows), 1)
+                beta[rows] = -share / (n_classes - 1)
+                beta[rows, k] = share
+        return beta, np.zeros(n_classes), beta
 
     def guess(self, target: Floats, beta: Floats, row: Ints) -> tuple[Floats, float, Floats]:
         """Return a function that compares a row with some rows of either class."""

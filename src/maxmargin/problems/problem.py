@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.geometry.inputs import row_products
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.duality import feasible_start, snapped, within_groups
@@ -286,16 +285,16 @@ KernelProblem = Problem[KernelFeatures]
 class MulticlassProblem:
     """The machine of Crammer and Singer: one weight vector per class, one loss per row.
 
-        min  ½Σₖ‖wₖ‖² + Σᵢ Cᵢ · (maxₖ (1 − δ(k, yᵢ) + fₖ(xᵢ)) − f_yᵢ(xᵢ)),    fₖ(x) = wₖ·x + bₖ
+        min  ½Σₖ‖wₖ‖² + Σᵢ Cᵢ · (maxₖ (1 − δ(k, yᵢ) + fₖ(xᵢ)) − f_yᵢ(xᵢ)),    fₖ = wₖ·φ(x) + bₖ
 
     plus ½‖b/constant‖² if the intercepts are weights of a constant feature. Its dual is, in β of
     shape (n, K),
 
-        max  Σᵢ βᵢ[yᵢ] − ½Σₖ‖wₖ‖²    (− ½(constant‖Σβᵢ‖)²),     wₖ = Σᵢ βᵢ[k] xᵢ
+        max  Σᵢ βᵢ[yᵢ] − ½Σₖ‖wₖ‖²    (− ½(constant‖Σβᵢ‖)²),     wₖ = Σᵢ βᵢ[k] φ(xᵢ)
         s.t. βᵢ[k] ≤ Cᵢδ(k, yᵢ),  Σₖ βᵢ[k] = 0,  and Σᵢ βᵢ = 0 if the intercepts are free.
     """
 
-    features: LinearFeatures
+    features: Any  # LinearFeatures or KernelFeatures
     labels: npt.NDArray[np.int64]  # 0 … n_classes − 1
     n_classes: int
     cost: Floats
@@ -338,7 +337,11 @@ class MulticlassProblem:
 
     def products(self, w: Floats) -> Floats:
         """Return w·x of each row, a column for each class."""
-        return np.asarray(row_products(self.features.X, np.ascontiguousarray(w)))
+        return np.asarray(self.features.columns(w))
+
+    def by_row(self, beta: Floats) -> Floats:
+        """Return the duals, which are those of rows."""
+        return beta
 
     def grown(self, point: Point, ratio: float) -> Point:
         """Return a point from which to start at another C."""
@@ -351,14 +354,19 @@ class MulticlassProblem:
 
     def full_point(self) -> Point:
         """Return a point: to see how long things take."""
-        return self.guess(Point())
+        guess = self.guess(Point())
+        if isinstance(self.features, LinearFeatures):
+            return guess
+        own = np.arange(self.n_classes) == self.labels[:, np.newaxis]
+        beta = (own - 1.0 / self.n_classes) * self.cost[:, np.newaxis]
+        return Point(beta, guess.b, beta)
 
     def guess(self, start: Point) -> Point:
         """Return a point that takes no time to find: the start, or planes between class means."""
         beta = np.zeros((len(self), self.n_classes)) if start.beta is None else start.beta
         if start.w is not None:
             return Point(start.w, np.broadcast_to(start.b, (self.n_classes,)), beta)
-        w, b = self.features.between_means(self.labels, self.n_classes)
+        w, b, beta = self.features.guess_classes(self.labels, self.cost, beta)
         return Point(w, b if self.intercept is not Intercept.NONE else np.zeros(len(b)), beta)
 
 

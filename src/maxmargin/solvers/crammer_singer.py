@@ -8,6 +8,8 @@ multiplier of Σβ = 0: it moves after each round of sweeps (proximal steps on b
 bound is taken at duals repaired to meet that equation exactly. Sweeps are cheap and soon near;
 where the weights, or the duals still free, are few enough for a factorization, semismooth Newton
 steps take over and close the gap to rounding, whatever the units of the columns.
+With a kernel, weights are coefficients of rows, kept with the scores that they give: sweeps then go
+over blocks of the rows that violate the optimality conditions most, and scores of all rows follow.
 Keerthi et al. (KDD 2008) for the sweeps; the Newton steps are described below.
 """
 
@@ -22,7 +24,9 @@ import scipy.sparse as sp
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates.multiclass import best_intercept_step, duals_of, feasible_masses
+from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.problem import Intercept, Iterate, MulticlassProblem, Point, relative_gap
+from maxmargin.problems.row_cache import RowCache
 from maxmargin.solvers.linear_systems import solve_positive
 from maxmargin.solvers.row_sums import sum_squares
 
@@ -32,6 +36,7 @@ class SequentialDual:
     """Settings of the method: dual blocks of one row each, and Newton steps at the end."""
 
     seed: int = 0  # of the order of visits: it changes only the last digits of the answer
+    precise: bool = False  # whether kernel values are in float64 where float32 would be faster
     # sweeps
     sweeps: int = 4  # visits of each row in a round, before the optimality check of all rows
     soft: float = 0.03  # how far sweeps let an intercept move at once: τ over the mean ‖x‖²
@@ -39,6 +44,15 @@ class SequentialDual:
     rounds: int = 3  # in which the gap must fall
     slow: float = 0.3  # to this part: otherwise Newton takes over, where the weights are few
     chunk: float = 2e7  # products between two yields
+    # sweeps with a kernel
+    block: int = 512  # rows, at most
+    blocks: int = 8  # in a round
+    inner: int = 30  # sweeps of a block, at most
+    enough: float = 0.1  # of a block's violation: sweeps end when no more is left
+    whole: int = 5000  # rows up to which all kernel values are kept, if memory allows
+    refresh: int = 8  # optimality checks after which scores are computed anew
+    held: float = 0.3  # what ``soft`` is with a kernel: blocks are solved nearly exactly
+    centring: int = 256  # rows whose mean is taken for the centre of all
     # Newton steps
     largest: int = 1600  # unknowns of a system: beyond, a factorization is no short step
     small: int = 600  # unknowns up to which weights are solved for: their units do not matter
@@ -68,15 +82,21 @@ class SequentialDual:
             yield from _newton_steps(machine, newton)
             if newton.size <= self.largest:
                 newton.finish()
+                if not machine.space.convex and machine.gap > _RESOLVED_BY_NEWTON:
+                    break
                 yield _iterate(machine, converged=True)
                 return
             # Too many duals became free: sweep on, and longer than before.
             machine.restart(newton.mass, newton.b)
             rounds *= 2
+        # Where the kernel may be indefinite, Newton's steps may lead nowhere; sweeps never do.
+        machine.restart(machine.best_mass, machine.best_b)
+        yield from _sweeps(machine, rng, None)
 
 
 _ROUNDING = 1e-15  # no inner error below this part of the objective can be told from rounding
 _RESOLVED = 1e-14  # no relative gap below this means anything
+_RESOLVED_BY_NEWTON = 1e-9  # a larger one is left only where the problem is not convex
 
 
 def middle_step(claims: Floats, mass: Floats) -> Floats:
@@ -103,6 +123,245 @@ def middle_step(claims: Floats, mass: Floats) -> Floats:
     return step
 
 
+# ------------------------------------------------------------------- weights
+#
+# Weights are arrays with a column for each class, which a space knows how to read.
+
+
+class Columns:
+    """Weights of the columns of rows of numbers, measured from their mean if b is free."""
+
+    tied = False  # whether the answer is weights that duals imply, so that neither goes alone
+    convex = True
+
+    def __init__(self, features: LinearFeatures, cost: Floats, free: bool) -> None:
+        self.matrix, self.centre = features.X, np.zeros(features.X.shape[1])
+        if free and not sp.issparse(self.matrix) and len(cost):
+            # Weights, not repetitions, must give the same mean: it only decides how we round.
+            self.centre = np.average(self.matrix, axis=0, weights=cost).astype(np.float64)
+            self.matrix = np.ascontiguousarray(self.matrix - self.centre)
+        self.rows: Any = loops.rows.rows(self.matrix)
+        self.norms = np.empty(len(cost))
+        loops.dual_cd.squared_norms(self.rows, self.norms)
+
+    def shift(self, W: Floats) -> Floats:
+        """Return what intercepts are more where rows are measured from the centre."""
+        return np.asarray(self.centre @ W)
+
+    def unknowns(self, n_classes: int) -> float:
+        """Return how many numbers weights and intercepts are."""
+        return float(self.matrix.shape[1] + 1) * n_classes
+
+    def combine(self, beta: Floats) -> Floats:
+        """Return Σ xβᵀ."""
+        W = np.zeros((self.matrix.shape[1], beta.shape[1]))
+        loops.crammer_singer.add_rows(self.rows, beta, W)
+        return W
+
+    def inner(self, V: Floats, W: Floats) -> float:
+        """Return the sum of the products of two weights of each class."""
+        return float(np.vdot(V, W))
+
+    def claims(self, labels: Ints, W: Floats, b: Floats, out: Floats) -> None:
+        """Do out = w·x + b + (1 − δ) for each row and class."""
+        loops.crammer_singer.claims_of(self.rows, labels, W, b, out)
+
+    def sizes(self, cost: Floats) -> Floats:
+        """Return Σ C x² of each column: its unit."""
+        return sum_squares(self.matrix, cost, np.zeros(self.matrix.shape[1]))
+
+    def lifted(self, rows: Ints, root: float) -> Floats:
+        """Return rows with a constant column."""
+        picked = self.matrix[rows]
+        picked = picked.toarray() if sp.issparse(picked) else picked
+        return np.hstack([picked, np.full((len(rows), 1), root)])
+
+    def gram(self, rows: Ints) -> Floats:
+        """Return the products of rows with each other."""
+        picked = self.matrix[rows]
+        found = picked @ picked.T
+        return np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
+
+    def scores(self, rows: Ints, W: Floats) -> Floats:
+        """Return w·x of some rows."""
+        return np.asarray(self.matrix[rows] @ W)
+
+    def spread(self, rows: Ints, beta: Floats) -> Floats:
+        """Return Σ xβᵀ over some rows."""
+        return np.asarray(self.matrix[rows].T @ beta)
+
+    def round(self, machine: "JointMachine", rng: np.random.Generator) -> Iterator[None]:
+        """Visit rows that are active until the visits make a few sweeps; pause now and then."""
+        visits = machine.settings.sweeps * len(machine.labels)
+        n, d = self.matrix.shape
+        width = (self.matrix.nnz / n if sp.issparse(self.matrix) else d) * machine.W.shape[1]
+        rows_per_chunk = max(1, int(machine.settings.chunk / max(width, 1.0)))
+        unpaused = 0
+        threshold = machine.violation
+        while visits > 0:
+            active = np.flatnonzero(~machine.shrunk)
+            order = active[rng.permutation(len(active))]
+            worst = 0.0
+            for first in range(0, len(order), rows_per_chunk):
+                part = order[first : first + rows_per_chunk]
+                worst = max(worst, self._sweep(machine, part, threshold))
+                unpaused += len(part)
+                if unpaused >= rows_per_chunk:
+                    unpaused = 0
+                    yield
+            visits -= len(active)
+            threshold = worst
+            if worst <= 0.0:
+                break
+
+    def _sweep(self, machine: "JointMachine", order: Ints, threshold: float) -> float:
+        """Solve for the masses of each row in order; return the largest violation met."""
+        return float(loops.crammer_singer.sweep(
+            self.rows, machine.labels, machine.cost, self.norms, order, machine.scale,
+            machine.offset, machine.W, machine.total, machine.mass, threshold, machine.shrunk,
+        ))  # fmt: skip
+
+
+class Coefficients:
+    """Weights in the feature space of a kernel: n coefficients of rows, then the n scores of rows.
+
+    Both change alike, so that sums of weights are sums of such arrays. If b is free, rows are
+    measured from the mean of some: K(x, z) − u(x) − u(z) + c, with u the products with the mean.
+    """
+
+    tied = True
+
+    def __init__(self, features: KernelFeatures, settings: SequentialDual, free: bool) -> None:
+        gram, n = features.gram, len(features)
+        self.features, self.settings = features, settings
+        self.convex = gram.kernel.psd is True
+        self._u, self._c = np.zeros(n), 0.0
+        if free and n:
+            some = np.unique(np.linspace(0, n - 1, settings.centring).astype(np.int64))
+            self._u = features.block(np.arange(n), some).mean(axis=1)
+            self._c = float(self._u[some].mean())
+        self.norms = np.maximum(features.squared_norms() - 2 * self._u + self._c, 0.0)
+        self._whole: Floats | None = None
+        if n <= settings.whole and 8 * n * n <= gram.memory:
+            self._whole = gram.block(features.rows, features.rows)
+            self._centre(self._whole, np.arange(n))
+        else:
+            everything = n == len(gram)
+            tiles = gram.exact if settings.precise else gram.tiles
+            prepared = tiles if everything else tiles[features.rows]
+            self._cache = RowCache(gram, prepared, least=settings.block)
+
+    def unknowns(self, n_classes: int) -> float:
+        """Return how many numbers weights are: too many to solve for."""
+        return np.inf
+
+    def shift(self, W: Floats) -> Floats:
+        """Return what intercepts are more where rows are measured from the centre."""
+        return np.asarray(self._u @ W[: len(self._u)])
+
+    def _centre(self, products: Floats, rows: Ints) -> Floats:
+        """Measure rows from the centre, in their products with each other."""
+        products -= self._u[rows]
+        products -= (self._u[rows] - self._c)[:, np.newaxis]
+        return products
+
+    def _centred(self, scores: Floats, rows: Ints, beta: Floats) -> Floats:
+        """Return Σβφ(x)·φ(z) of all z, with all rows measured from the centre."""
+        total = beta.sum(axis=0)
+        return np.asarray(scores - np.outer(self._u - self._c, total) - self._u[rows] @ beta)
+
+    def combine(self, beta: Floats) -> Floats:
+        """Return Σ φ(x)βᵀ, with scores in float64."""
+        rows = np.arange(len(beta))
+        if self._whole is None:
+            return np.vstack([beta, self._centred(self.features.columns(beta), rows, beta)])
+        return self.spread(rows, beta)
+
+    def spread(self, rows: Ints, beta: Floats) -> Floats:
+        """Return Σ φ(x)βᵀ over some rows."""
+        n = len(self.norms)
+        out = np.zeros((2 * n, beta.shape[1]))
+        out[rows] = beta
+        moved = np.flatnonzero(beta.any(axis=1))
+        if self._whole is not None and 2 * len(moved) > n == len(rows):
+            out[n:] = self._whole @ beta
+        elif self._whole is not None:
+            out[n:] = self._whole[rows[moved]].T @ beta[moved]
+        else:
+            for first in range(0, len(moved), self.settings.block):
+                part = moved[first : first + self.settings.block]
+                values = self._cache.values[self._cache.fetch(rows[part])]
+                out[n:] += values.T.astype(np.float64, copy=False) @ beta[part]
+            out[n:] = self._centred(out[n:], rows, beta)
+        return out
+
+    def inner(self, V: Floats, W: Floats) -> float:
+        """Return the sum of the products of two weights of each class."""
+        n = len(self.norms)
+        return float(np.vdot(V[:n], W[n:]))
+
+    def claims(self, labels: Ints, W: Floats, b: Floats, out: Floats) -> None:
+        """Do out = w·φ(x) + b + (1 − δ) for each row and class."""
+        np.add(W[len(labels) :], b + 1.0, out=out)
+        out[np.arange(len(labels)), labels] -= 1.0
+
+    def sizes(self, cost: Floats) -> Floats:
+        """Return the unit of weights, which is the same for all."""
+        return np.full(2 * len(cost), float(cost @ self.norms) / max(len(cost), 1))
+
+    def lifted(self, rows: Ints, root: float) -> Floats:
+        """Not there: the feature space has no columns."""
+        raise NotImplementedError
+
+    def gram(self, rows: Ints) -> Floats:
+        """Return the products of rows with each other, in float64."""
+        if self._whole is not None:
+            return self._whole[np.ix_(rows, rows)]
+        return self._centre(self.features.block(rows, rows), rows)
+
+    def scores(self, rows: Ints, W: Floats) -> Floats:
+        """Return w·φ(x) of some rows."""
+        return W[len(self.norms) + rows]
+
+    def round(self, machine: "JointMachine", rng: np.random.Generator) -> Iterator[None]:
+        """Solve for the masses of the rows with the largest violations, block after block."""
+        settings, violations = self.settings, np.empty(len(self.norms))
+        for _ in range(settings.blocks):
+            self.claims(machine.labels, machine.W, machine.b(), machine.claims)
+            loops.crammer_singer.violations(machine.claims, machine.mass, violations)
+            worst = float(violations.max(initial=0.0))
+            if worst <= 0.0:
+                break
+            count = min(settings.block, int(np.count_nonzero(violations > 0.01 * worst)))
+            rows = np.sort(np.argpartition(-violations, count - 1)[:count])
+            machine.W += self._solve_block(machine, rows, settings.enough * worst, rng)
+            yield
+
+    def _solve_block(
+        self, machine: "JointMachine", rows: Ints, enough: float, rng: np.random.Generator
+    ) -> Floats:
+        """Solve for the masses of some rows by sweeps, and return the change of the weights."""
+        products = self._block(rows)
+        scores = np.ascontiguousarray(machine.W[len(self.norms) + rows].T)
+        mass, labels, cost = machine.mass[rows], machine.labels[rows], machine.cost[rows]
+        before = mass.copy()
+        for _ in range(self.settings.inner):
+            worst = loops.crammer_singer.sweep_block(
+                products, labels, cost, rng.permutation(len(rows)), machine.scale, machine.offset,
+                scores, machine.total, mass,
+            )  # fmt: skip
+            if worst <= enough:
+                break
+        machine.mass[rows] = mass
+        change = duals_of(labels, mass) - duals_of(labels, before)
+        return self.spread(rows, change)
+
+    def _block(self, rows: Ints) -> Floats:
+        if self._whole is not None:
+            return np.ascontiguousarray(self._whole[np.ix_(rows, rows)])
+        return self._centre(self._cache.block(rows).astype(np.float64), rows)
+
+
 # ------------------------------------------------------------------- masses, weights and bounds
 #
 # Masses m = Cδ − β are kept rather than β: row i spreads its cost Cᵢ over the classes. A free
@@ -117,50 +376,47 @@ class JointMachine:
         self.settings, self.problem = settings, problem
         self.free = problem.intercept is Intercept.FREE
         self.kept = np.flatnonzero(problem.cost > 0)
-        self.matrix, self.centre = self._matrix()
-        self.rows: Any = loops.rows.rows(self.matrix)
         self.labels = np.ascontiguousarray(problem.labels[self.kept], dtype=np.int64)
         self.cost = np.ascontiguousarray(problem.cost[self.kept], dtype=np.float64)
+        features = problem.features
+        if len(self.kept) < len(problem):
+            features = features.take(self.kept)
+        self.space: Columns | Coefficients
+        if isinstance(features, LinearFeatures):
+            self.space = Columns(features, self.cost, self.free)
+        else:
+            self.space = Coefficients(features, settings, self.free)
         shape = len(self.kept), problem.n_classes
-        self.norms = np.empty(shape[0])
-        loops.dual_cd.squared_norms(self.rows, self.norms)
         self.claims = np.empty(shape)
         self.shrunk = np.zeros(shape[0], dtype=np.bool_)
         beta = np.zeros((len(problem), shape[1])) if start.beta is None else start.beta
         self.mass = feasible_masses(problem, beta)[0][self.kept]
         self.scale = problem.features.constant**2
         if self.free:
-            self.scale = settings.soft * self.typical_norm()
+            self.scale = (settings.held if self.space.tied else settings.soft) * self.typical_norm()
         self.W, self.total = self.implied(self.mass)
         self.offset = np.zeros(shape[1])
         if self.free:
-            self.offset += np.asarray(start.b) + self.centre @ self.W
+            self.offset += np.asarray(start.b) + self.space.shift(self.W)
         self.primal, self.dual = np.inf, -np.inf
         self.best_W, self.best_b, self.best_mass = self.W, self.offset, self.mass
         self.violation = np.inf
         self._checks = 0
 
-    def _matrix(self) -> tuple[Any, Floats]:
-        """Return the rows with a cost, measured from their mean where an intercept makes up."""
-        X = self.problem.features.X
-        if len(self.kept) < X.shape[0]:
-            X = X[self.kept]
-        if not self.free or sp.issparse(X) or not len(self.kept):
-            return X, np.zeros(X.shape[1])
-        # Weights, not repetitions, must give the same mean: it only decides how we round.
-        centre = np.average(X, axis=0, weights=self.problem.cost[self.kept])
-        return np.ascontiguousarray(X - centre), np.asarray(centre, dtype=np.float64)
+    @property
+    def gap(self) -> float:
+        """The best relative gap so far."""
+        return relative_gap(self.primal, self.dual)
 
     def typical_norm(self) -> float:
         """Return the mean ‖x‖², or 1 where all rows are 0."""
-        return float(np.average(self.norms, weights=self.cost)) or 1.0 if len(self.norms) else 1.0
+        norms = self.space.norms
+        return float(np.average(norms, weights=self.cost)) or 1.0 if len(norms) else 1.0
 
     def implied(self, mass: Floats) -> tuple[Floats, Floats]:
         """Return Σ xβᵀ and Σβ."""
         beta = duals_of(self.labels, mass)
-        W = np.zeros((self.matrix.shape[1], beta.shape[1]))
-        loops.crammer_singer.add_rows(self.rows, beta, W)
-        return W, beta.sum(axis=0)
+        return self.space.combine(beta), beta.sum(axis=0)
 
     def b(self) -> Floats:
         """Return the intercept that goes with the masses."""
@@ -182,50 +438,60 @@ class JointMachine:
         """Return how many masses can change by the smallest step."""
         return int(np.maximum((mass > 0).sum(axis=1) - 1, 0).sum())
 
-    def entries_per_row(self) -> float:
-        """Return how many numbers a row has."""
-        n, d = self.matrix.shape
-        return float(self.matrix.nnz / n) if sp.issparse(self.matrix) else float(d)
-
-    def sweep(self, order: Ints, threshold: float) -> float:
-        """Solve for the masses of each row in order; return the largest violation met."""
-        return float(loops.crammer_singer.sweep(
-            self.rows, self.labels, self.cost, self.norms, order, self.scale, self.offset,
-            self.W, self.total, self.mass, threshold, self.shrunk,
-        ))  # fmt: skip
-
     def check_optimality(self) -> None:
         """Bound the optimum by the masses and their weights; wake the rows that may change."""
         self._checks += 1
-        if self._checks % 8 == 0:  # many small changes of W add up their rounding
+        if self._checks % self.settings.refresh == 0:  # many small changes add up their rounding
             self.W, self.total = self.implied(self.mass)
-        loops.crammer_singer.claims_of(self.rows, self.labels, self.W, self.b(), self.claims)
+        self.space.claims(self.labels, self.W, self.b(), self.claims)
         loss, gain, self.violation = loops.crammer_singer.check_optimality(
             self.labels, self.cost, self.claims, self.mass, self.violation, self.shrunk
         )
-        self.offer_primal(self.W, self.b(), loss)
-        self.offer_dual(self.mass, self.W, self.total, gain)
+        self.offer(self.W, self.b(), loss, self.mass, self.W, self.total, gain)
 
-    def offer_primal(self, W: Floats, b: Floats, loss: float) -> None:
-        """Take note of weights if none were better; ``claims`` are theirs."""
+    def offer(
+        self, W: Floats, b: Floats, loss: float,
+        mass: Floats, implied: Floats, total: Floats, gain: float,
+    ) -> None:  # fmt: skip
+        """Take note of weights, ``claims`` being theirs, and of masses, if none were better."""
+        mass, implied, value = self._dual(mass, implied, total, gain)
+        if self.space.tied:
+            claims = self.claims.copy()
+            self.space.claims(self.labels, implied, b, self.claims)
+            loss = float(self.cost @ self._leads())
+            b, primal = self._primal(implied, b, loss)
+            self.claims[:] = claims
+            if primal - value < self.primal - self.dual or self.dual == -np.inf:
+                self.primal, self.best_W, self.best_b = primal, implied.copy(), b
+                self.dual, self.best_mass = value, mass.copy()
+            return
+        b, primal = self._primal(W, b, loss)
+        if primal < self.primal:
+            self.primal, self.best_W, self.best_b = primal, W.copy(), b
+        if value > self.dual:
+            self.dual, self.best_mass = value, mass.copy()
+
+    def _leads(self) -> Floats:
+        """Return by how much the highest claim on each row is above that of its own class."""
+        own = self.claims[np.arange(len(self.labels)), self.labels]
+        return np.asarray(self.claims.max(axis=1) - own)
+
+    def _primal(self, W: Floats, b: Floats, loss: float) -> tuple[Floats, float]:
+        """Return the intercepts, better ones if they are free, and the objective there."""
         if self.free:
             step, loss = best_intercept_step(self.claims, self.labels, self.cost, loss, 1)
             b = b + step
-        value = self._penalty(W, b) + loss
-        if value < self.primal:
-            self.primal, self.best_W, self.best_b = value, W.copy(), b
-
-    def offer_dual(self, mass: Floats, W: Floats, total: Floats, gain: float) -> None:
-        """Take note of masses if none were better; W and total are what they imply."""
-        mass, value = self._dual(mass, W, total, gain)
-        if value > self.dual:
-            self.dual, self.best_mass = value, mass.copy()
+        return b, self._penalty(W, b) + loss
 
     def adopt(self, W: Floats, b: Floats, mass: Floats) -> None:
         """Prefer a point to the best met if it is as good to rounding; ``claims`` are its own.
 
         A free intercept goes to the middle of those that are as good.
         """
+        if self.space.tied and self.free:
+            total = duals_of(self.labels, mass).sum(axis=0)
+            mass, W, _ = self._dual(mass, W, total, 0.0)
+            self.space.claims(self.labels, W, b, self.claims)
         if self.free:
             step = middle_step(self.claims, np.where(mass > 1e-9 * self.cost[:, None], mass, 0.0))
             b = b + step
@@ -233,31 +499,35 @@ class JointMachine:
         loss, gain, _ = loops.crammer_singer.check_optimality(
             self.labels, self.cost, self.claims, mass, 0.0, self.shrunk
         )
-        value = self._penalty(W, b) + loss
-        rounding = 1e-12 * abs(self.primal)
-        if value <= self.primal + rounding:
-            self.primal, self.best_W, self.best_b = value, W.copy(), b
-        mass, value = self._dual(mass, W, self.implied(mass)[1], gain)
-        if value >= self.dual - rounding:
-            self.dual, self.best_mass = value, mass.copy()
+        primal, rounding = self._penalty(W, b) + loss, 1e-12 * abs(self.primal)
+        mass, _, dual = self._dual(mass, W, duals_of(self.labels, mass).sum(axis=0), gain)
+        lower, higher = primal <= self.primal + rounding, dual >= self.dual - rounding
+        if self.space.tied:
+            lower = higher = lower and higher
+        if lower:
+            self.primal, self.best_W, self.best_b = primal, W.copy(), b
+        if higher:
+            self.dual, self.best_mass = dual, mass.copy()
 
     def _penalty(self, W: Floats, b: Floats) -> float:
-        half = 0.5 * float(np.vdot(W, W))
+        half = 0.5 * self.space.inner(W, W)
         if self.problem.intercept is Intercept.PENALIZED:
             half += 0.5 * float(b @ b) / self.scale
         return half
 
-    def _dual(self, mass: Floats, W: Floats, total: Floats, gain: float) -> tuple[Floats, float]:
-        """Return masses that are feasible, and the dual objective there."""
+    def _dual(
+        self, mass: Floats, W: Floats, total: Floats, gain: float
+    ) -> tuple[Floats, Floats, float]:
+        """Return masses that are feasible, the weights they imply, and the dual objective there."""
         if not self.free:
-            quadratic = float(np.vdot(W, W)) + self.scale * float(total @ total)
-            return mass, gain - 0.5 * quadratic
+            quadratic = self.space.inner(W, W) + self.scale * float(total @ total)
+            return mass, W, gain - 0.5 * quadratic
         if total.any():
             mass, change = self._balanced(mass, total)
-            W = W.copy()
-            loops.crammer_singer.add_rows(self.rows, change, W)
+            moved = np.flatnonzero(change.any(axis=1))
+            W = W + self.space.spread(moved, change[moved])
             gain = float(duals_of(self.labels, mass)[np.arange(len(mass)), self.labels].sum())
-        return mass, gain - 0.5 * float(np.vdot(W, W))
+        return mass, W, gain - 0.5 * self.space.inner(W, W)
 
     def _balanced(self, mass: Floats, total: Floats) -> tuple[Floats, Floats]:
         """Return masses of the right sums for each class, and by how much their duals changed.
@@ -291,12 +561,12 @@ class JointMachine:
 
     def point(self) -> tuple[Floats, Floats, Floats]:
         """Return the best W, b and β for the problem as it was given."""
-        beta = np.zeros((self.problem.features.X.shape[0], self.claims.shape[1]))
+        beta = np.zeros((len(self.problem), self.claims.shape[1]))
         beta[self.kept] = duals_of(self.labels, self.best_mass)
-        b = self.best_b - self.centre @ self.best_W
+        b = self.best_b - self.space.shift(self.best_W)
         if self.free:
-            b -= b.mean()  # the same for all classes, it changes nothing
-        return self.best_W.copy(), b, beta
+            b = b - b.mean()  # the same for all classes, it changes nothing
+        return beta if self.space.tied else self.best_W.copy(), b, beta
 
 
 # ------------------------------------------------------------------- the last digits
@@ -335,7 +605,7 @@ class JointNewton:
         self.slopes = np.zeros(self.centre.shape)
         self.stuck = self.blocked = False
         # What the Hessian's diagonal would be if all masses were free: the units of its columns.
-        columns = sum_squares(machine.matrix, machine.cost, np.zeros(machine.matrix.shape[1]))
+        columns = machine.space.sizes(machine.cost)
         self.sizes = np.append(columns, scale * machine.cost.sum())[:, np.newaxis]
         self.damping = 0.0
         self.least_wrong, self.nearest = np.inf, (self.mass, self.offset)
@@ -344,21 +614,25 @@ class JointNewton:
     @property
     def size(self) -> int:
         """How many unknowns the next step has."""
-        return min(self.W.size + self.v.size, self.machine.free_count(self.mass))
+        return int(min(self.unknowns, self.machine.free_count(self.mass)))
+
+    @property
+    def unknowns(self) -> float:
+        """How many weights and intercepts there are."""
+        return self.machine.space.unknowns(len(self.v))
 
     def _evaluate(self) -> None:
         """Find masses and gradient at the weights, and offer both to the machine."""
         machine = self.machine
         self.b = self.offset + self.root * self.v
-        loops.crammer_singer.claims_of(machine.rows, machine.labels, self.W, self.b, machine.claims)
+        machine.space.claims(machine.labels, self.W, self.b, machine.claims)
         self._project(0.0)
         implied, total = machine.implied(self.mass)
         self.gradient = np.vstack([self.W - implied, self.v - self.root * total])
         loss, gain, _ = loops.crammer_singer.check_optimality(
             machine.labels, machine.cost, machine.claims, self.mass, 0.0, machine.shrunk
         )
-        machine.offer_primal(self.W, self.b, loss)
-        machine.offer_dual(self.mass, implied, total, gain)
+        machine.offer(self.W, self.b, loss, self.mass, implied, total, gain)
 
     def _project(self, step: float) -> float:
         machine = self.machine
@@ -398,7 +672,7 @@ class JointNewton:
         mass, b = self.nearest
         W, total = machine.implied(mass)
         b = b if machine.free else machine.scale * total
-        loops.crammer_singer.claims_of(machine.rows, machine.labels, W, b, machine.claims)
+        machine.space.claims(machine.labels, W, b, machine.claims)
         machine.adopt(W, b, mass)
 
     def _solved(self) -> bool:
@@ -408,7 +682,7 @@ class JointNewton:
         """
         stretch = ((self.mass - self.centre) ** 2).sum(axis=1) / (self.sigma * self.machine.cost)
         held = float(stretch.sum()) + (float(self.v @ self.v) if self.machine.free else 0.0)
-        error = float(np.vdot(self.gradient, self.gradient))
+        error = self._inner(self.gradient, self.gradient)
         if error + held <= self.least_wrong:
             self.least_wrong, self.nearest = error + held, (self.mass.copy(), self.b)
         gap = self.machine.primal - self.machine.dual
@@ -418,10 +692,13 @@ class JointNewton:
             self.settings.of_gap * gap,
         )
 
+    def _inner(self, U: Floats, V: Floats) -> float:
+        return self.machine.space.inner(U[:-1], V[:-1]) + float(U[-1] @ V[-1])
+
     def _scores(self, change: Floats, lift: Floats) -> Floats:
         out = np.empty(self.mass.shape)
         machine = self.machine
-        loops.crammer_singer.claims_of(machine.rows, machine.labels, change, self.root * lift, out)
+        machine.space.claims(machine.labels, change, self.root * lift, out)
         out -= 1.0
         out[np.arange(len(out)), machine.labels] += 1.0
         return out
@@ -430,8 +707,8 @@ class JointNewton:
         """Go along the direction to where φ is lowest, or where its slope is a fraction."""
         machine = self.machine
         own = float(machine.cost @ self.slopes[np.arange(len(self.slopes)), machine.labels])
-        first = float(np.vdot(self.W, change)) + float(self.v @ lift) - own
-        curve = float(np.vdot(change, change)) + float(lift @ lift)
+        first = machine.space.inner(self.W, change) + float(self.v @ lift) - own
+        curve = machine.space.inner(change, change) + float(lift @ lift)
         begin = first + self._project(0.0)
         step = self._lowest(begin, first, curve) if begin < 0 else 0.0
         # A slope that is a difference of much larger numbers says no more: as good as solved.
@@ -473,14 +750,9 @@ class JointNewton:
         shared = np.flatnonzero(held.sum(axis=1) > 1)
         if not len(shared):
             return -self.gradient / (1.0 + self.sigma * self.sizes)
-        if self.settings.small < self.gradient.size > self.machine.free_count(self.mass):
+        if self.settings.small < self.unknowns > self.machine.free_count(self.mass):
             return self._by_masses(held[shared], shared)
         return self._by_weights(held[shared], shared)
-
-    def _lifted(self, rows: Ints) -> Floats:
-        picked = self.machine.matrix[rows]
-        picked = picked.toarray() if sp.issparse(picked) else picked
-        return np.hstack([picked, np.full((len(rows), 1), self.root)])
 
     def _by_weights(self, held: npt.NDArray[np.bool_], rows: Ints) -> Floats:
         """Solve in the space of weights: the Hessian is a Laplacian of pairs of classes."""
@@ -492,7 +764,7 @@ class JointNewton:
                 both = np.flatnonzero(held[:, k] & held[:, l])
                 if not len(both):
                     continue
-                x = self._lifted(rows[both])
+                x = self.machine.space.lifted(rows[both], self.root)
                 pair = x.T @ (x * strength[both, np.newaxis])
                 hessian[k, :, l] -= pair
                 hessian[l, :, k] -= pair
@@ -506,17 +778,15 @@ class JointNewton:
     def _by_masses(self, held: npt.NDArray[np.bool_], rows: Ints) -> Floats:
         """Solve in the space of free masses (Woodbury's identity)."""
         owner, basis = _contrasts(held)
-        picked = self.machine.matrix[rows]
-        gram = picked @ picked.T
-        gram = np.asarray(gram.toarray() if sp.issparse(gram) else gram, dtype=np.float64)
-        gram = (gram + self.root**2)[np.ix_(owner, owner)] * (basis @ basis.T)
+        space = self.machine.space
+        gram = (space.gram(rows) + self.root**2)[np.ix_(owner, owner)] * (basis @ basis.T)
         gram[np.diag_indices(len(owner))] += 1.0 / (self.sigma * self.machine.cost[rows][owner])
-        scores = picked @ self.gradient[:-1] + self.root * self.gradient[-1]
+        scores = space.scores(rows, self.gradient[:-1]) + self.root * self.gradient[-1]
         z = solve_positive(gram, (scores[owner] * basis).sum(axis=1))
         coefficients = np.zeros(held.shape)
         np.add.at(coefficients, owner, z[:, np.newaxis] * basis)
-        back = np.vstack([picked.T @ coefficients, self.root * coefficients.sum(axis=0)])
-        return np.asarray(back - self.gradient)
+        lifts = self.root * coefficients.sum(axis=0)
+        return np.asarray(np.vstack([space.spread(rows, coefficients), lifts]) - self.gradient)
 
 
 def _contrasts(held: npt.NDArray[np.bool_]) -> tuple[Ints, Floats]:
@@ -536,10 +806,12 @@ def _iterate(machine: JointMachine, finished: bool = True, converged: bool = Fal
     return Iterate(machine.primal, machine.dual, *machine.point(), finished, converged)
 
 
-def _sweeps(machine: JointMachine, rng: np.random.Generator, at_least: int) -> Iterator[Iterate]:
-    """Make rounds of sweeps until Newton steps are possible and worth it."""
+def _sweeps(
+    machine: JointMachine, rng: np.random.Generator, at_least: int | None
+) -> Iterator[Iterate]:
+    """Make rounds of sweeps until Newton steps are possible and worth it; None: they never are."""
     settings = machine.settings
-    few_weights = (machine.W.shape[0] + 1) * machine.W.shape[1] <= settings.largest
+    few_weights = machine.space.unknowns(machine.W.shape[1]) <= settings.largest
     machine.check_optimality()
     rounds = 0
     gaps: list[float] = []
@@ -550,38 +822,14 @@ def _sweeps(machine: JointMachine, rng: np.random.Generator, at_least: int) -> I
         slow = rounds >= settings.rounds and gap > settings.slow * gaps[-1 - settings.rounds]
         if few_weights and (gap <= settings.near or slow):
             return
-        few_free = machine.free_count(machine.mass) <= settings.largest
-        if gap <= settings.near and rounds >= at_least - settings.rounds and few_free:
+        few_free = at_least is not None and machine.free_count(machine.mass) <= settings.largest
+        if few_free and gap <= settings.near and rounds >= (at_least or 0) - settings.rounds:
             return
-        for _ in _round(machine, rng):
+        for _ in machine.space.round(machine, rng):
             yield _iterate(machine, finished=False)
+        machine.move_offset()
         machine.check_optimality()
         rounds += 1
-
-
-def _round(machine: JointMachine, rng: np.random.Generator) -> Iterator[None]:
-    """Visit rows that are active until the visits make a few sweeps; pause now and then."""
-    visits = machine.settings.sweeps * len(machine.labels)
-    width = machine.entries_per_row() * machine.W.shape[1]
-    rows_per_chunk = max(1, int(machine.settings.chunk / max(width, 1.0)))
-    unpaused = 0
-    threshold = machine.violation
-    while visits > 0:
-        active = np.flatnonzero(~machine.shrunk)
-        order = active[rng.permutation(len(active))]
-        worst = 0.0
-        for first in range(0, len(order), rows_per_chunk):
-            part = order[first : first + rows_per_chunk]
-            worst = max(worst, machine.sweep(part, threshold))
-            unpaused += len(part)
-            if unpaused >= rows_per_chunk:
-                unpaused = 0
-                yield
-        visits -= len(active)
-        threshold = worst
-        if worst <= 0.0:
-            break
-    machine.move_offset()
 
 
 def _newton_steps(machine: JointMachine, newton: JointNewton) -> Iterator[Iterate]:

@@ -13,11 +13,19 @@ from maxmargin.estimators.formulations import CSVCForm, Training
 from maxmargin.estimators.linear.base import LinearMachine
 from maxmargin.estimators.linear.partial_fit import ClassifierStream
 from maxmargin.estimators.machine import Formulated
-from maxmargin.estimators.reductions import ScoresOnly, Subproblem, best_classes, combined_scores
+from maxmargin.estimators.reductions import (
+    HingeMultipliers,
+    ScoresOnly,
+    Subproblem,
+    best_classes,
+    combined_scores,
+    joint_margin,
+    joint_slacks,
+)
 from maxmargin.geometry import Hyperplane
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
 from maxmargin.problems.losses import support_kinds
-from maxmargin.problems.problem import MulticlassProblem, Point
+from maxmargin.problems.problem import Point
 from maxmargin.solve import Callback, Result
 from maxmargin.validation.data import (
     LARGEST_PRODUCT,
@@ -28,7 +36,7 @@ from maxmargin.validation.data import (
 from maxmargin.validation.parameters import check_choice, check_number
 
 
-class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
+class LinearSVC(HingeMultipliers, ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
     """Linear support vector classifier: the textbook's, at linear cost, with a proof.
 
     Minimises ½‖w‖² + C Σ ξ with ξ = max(0, 1 − y(w·x + b)) and an intercept b that costs nothing;
@@ -102,7 +110,12 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
     status_, stop_reason_, solver_, n_iter_ :
         Why the fit stopped (an enum and a sentence), what solved it, in how many iterations.
     alpha_, slack_ : ndarray of shape (n_samples,) or (n_problems, n_samples)
-        Dual variables ≥ 0 and slacks ξ of the rows; 0 for rows that take no part.
+        Dual variables ≥ 0 and slacks ξ of the rows; 0 for rows that take no part. Crammer–Singer
+        has |β| for each class, but one slack for each row.
+    bound_multiplier_ : ndarray of the shape of slack_
+        For the hinge loss, C − α ≥ 0, with the weights of rows and classes in C: the multipliers of
+        ξ ≥ 0, whose products with the slacks are 0 at the optimum. 0 for rows that take no part.
+        With Crammer–Singer, α is the dual of a row's own class.
     support_, support_vectors_, dual_coef_, n_support_ :
         Rows with a positive dual, the rows themselves, their duals times ±1 (w = dual_coef_ @
         support_vectors_), and how many there are in each class.
@@ -196,6 +209,9 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
             self._adopt_subproblems(data, subproblems, results)
         else:
             self._adopt_joint(data, formulated.problems[0], results[0])
+        self.__dict__.pop("_row_costs", None)
+        if self.loss == "hinge":
+            self._keep_costs(data.y, self._form().cost(data), data.kept, data.n_rows)
         used = np.isin(data.kept, self.support_)
         self.n_support_ = np.bincount(data.y[used], minlength=len(self.classes_))
         return self._report(data, results)
@@ -231,11 +247,11 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
         self._signed_duals = [solution.beta]
         beta = np.zeros((shape[0], len(data)))
         beta[present] = solution.beta.T
-        slack = joint_slacks(problem, solution.w, b)
+        slack = joint_slacks(problem.products(solution.w) + b, problem.labels)
         self._keep_support(data.X, data.kept, beta)
         self.alpha_ = self._spread_out(np.abs(beta), data.kept, data.n_rows)
         self.slack_ = self._spread_out(slack, data.kept, data.n_rows)
-        self.margin_ = joint_margin(solution.w)
+        self.margin_ = joint_margin(solution.w.T @ solution.w)
 
     def check_parameters(self) -> None:
         """Raise an error if a parameter has an invalid value."""
@@ -266,6 +282,9 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
 
     _joint: tuple[Floats, Floats]
     margin_: Any
+
+    def _plane_classes(self) -> list[tuple[int, int]]:
+        return self._pairs if self.slack_.ndim == self.alpha_.ndim else []
 
     def _points(self, count: int) -> list[Point]:
         if self.multi_class == "crammer_singer" and len(self.classes_) > 2:
@@ -330,6 +349,8 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
         scores = self._subproblem_scores(X)
         if len(self.classes_) == 2:
             return scores[:, 0]
+        if len(self._pairs) < scores.shape[1]:  # learnt jointly, some of them without weight
+            scores = scores[:, [k for k, _ in self._pairs]]
         return combined_scores(scores, self._pairs, len(self.classes_))
 
     def pairwise_scores(self, X: Any) -> Floats:
@@ -356,18 +377,3 @@ class LinearSVC(ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
                 "mm.geometry.Hyperplane(coef_[k], intercept_[k]) for one of them."
             )
         return Hyperplane(self.coef_[0], float(self.intercept_[0]))
-
-
-def joint_slacks(problem: MulticlassProblem, W: Floats, b: Floats) -> Floats:
-    """Return the loss of each row but for its cost: 1 − the lead over the best rival, or 0."""
-    claims = problem.products(W) + b + 1.0
-    own = np.arange(len(claims)), problem.labels
-    claims[own] -= 1.0
-    return np.asarray(claims.max(axis=1) - claims[own])
-
-
-def joint_margin(W: Floats) -> float:
-    """Return the least distance from a boundary between two classes to a lead of 1."""
-    between = W.T[:, np.newaxis] - W.T[np.newaxis]
-    largest = float(np.linalg.norm(between, axis=2).max())
-    return 1.0 / largest if largest > 0 else np.inf

@@ -18,14 +18,23 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.formulations import Formulation, SolvedPlane, Training
 from maxmargin.estimators.kernel_input import count_threads
 from maxmargin.estimators.machine import Formulated, Solved
-from maxmargin.estimators.reductions import ScoresOnly, best_classes, combined_scores, lay_out_pairs
+from maxmargin.estimators.reductions import (
+    Pairs,
+    Rest,
+    ScoresOnly,
+    best_classes,
+    combined_scores,
+    joint_margin,
+    joint_slacks,
+    lay_out,
+)
 from maxmargin.estimators.svm.expansion import KernelExpansion
 from maxmargin.kernels import Kernel, Linear
 from maxmargin.problems.duality import within_groups
 from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.losses import ON_EDGE, support_kinds
-from maxmargin.problems.problem import Point, Status
+from maxmargin.problems.problem import MulticlassProblem, Point, Status
 from maxmargin.solve import Result
 from maxmargin.validation.data import (
     check_classification,
@@ -150,7 +159,7 @@ class KernelMachine(KernelExpansion):
         if self._is_linear(self.kernel_):
             # The weights that were certified; the duals give them back up to the gap.
             self._weights = np.zeros((len(self.intercept_), data.X.shape[1]))
-            self._weights[self._solved] = [plane.w for plane in planes]
+            self._weights[self._solved] = np.vstack([plane.w.T for plane in planes])
             self._weights_of = self.dual_coef_.copy()
         elif self.kernel_.takes_gram or not len(used):
             products = problems[0].features.gram.block(used, used) @ self._coefficients()
@@ -200,6 +209,10 @@ class KernelMachine(KernelExpansion):
 
     # ------------------------------------------------------------ going on from the last fit
 
+    def _kind(self, scheme: str) -> tuple[list[Any], str]:
+        """Return what must be equal for the duals of one fit to start another."""
+        return list(np.asarray(getattr(self, "classes_", [])).tolist()), scheme
+
     def _last(self) -> "Last":
         linear = type(self.kernel_) is Linear
         return Last(
@@ -208,15 +221,15 @@ class KernelMachine(KernelExpansion):
             self.support_,
             self._duals,
             self.shape_fit_[0],
-            list(np.asarray(getattr(self, "classes_", [])).tolist()),
+            self._kind(getattr(self, "_scheme", "")),
             (self.coef_, self.intercept_) if linear else None,
+            self.intercept_,
         )
 
     def _starts(self, formulated: Formulated, last: "Last") -> list[Point] | None:
         """Return the last solution as far as rows are the same."""
         data, problems = formulated.data, formulated.problems
-        classes = [] if data.classes is None else data.classes.tolist()
-        if last.classes != classes:
+        if last.kind != self._kind(getattr(self, "multi_class", "")):
             return None
         labels = np.zeros(len(data), dtype=np.int64) if data.classes is None else data.y
         duals = known_duals(data, self.kernel_, labels, last)
@@ -224,6 +237,8 @@ class KernelMachine(KernelExpansion):
             return None
         starts = []
         for k, (problem, own) in enumerate(zip(problems, self._gather(data, duals), strict=True)):
+            if isinstance(problem, MulticlassProblem):  # whose solver makes duals feasible
+                return [Point(None, last.intercept[np.unique(labels)], own)]
             # Rows that came, went or changed their weight leave duals that are not feasible.
             beta, _ = within_groups(problem.loss, own, problem.groups, problem.totals)
             w, b = last.plane(k, data) if self._is_linear(self.kernel_) else (None, 0.0)
@@ -242,8 +257,9 @@ class Last(NamedTuple):
     support: Ints
     duals: Floats  # by (side, support vector)
     n_rows: int
-    classes: list[Any]
+    kind: tuple[list[Any], str]  # classes and scheme: duals of others mean something else
     planes: tuple[Floats, Floats] | None  # of the linear kernel
+    intercept: Floats
 
     def plane(self, k: int, data: Training) -> tuple[Floats | None, float]:
         """Return the weights and intercept of a plane, if they are for rows of this width."""
@@ -325,6 +341,13 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
     class_weight: Any
     decision_function_shape: str
     break_ties: bool
+    multi_class: str = "ovo"
+    _scheme: str = "ovo"  # that of the last fit
+
+    @property
+    def _layout(self) -> Pairs | Rest:
+        """Which planes there are, and where duals of each class are."""
+        return lay_out(len(self.classes_), self._scheme)
 
     def check_parameters(self) -> None:
         """Raise an error if a parameter has an invalid value."""
@@ -354,35 +377,59 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
 
     # ------------------------------------------------------------ pairs
 
-    def _places(self, data: Training) -> list[tuple[Ints, Any]]:
-        """Return sides and rows of the duals of each pair of classes that has rows."""
+    @property
+    def _is_joint(self) -> bool:
+        """Whether the classes were learnt together (two of them are a binary problem)."""
+        return self._scheme == "crammer_singer" and len(self.classes_) > 2
+
+    def _places(self, data: Training) -> list[tuple[Any, Ints]]:
+        """Return sides and rows of the duals of each subproblem."""
         found = []
-        for subproblem in data.subproblems("ovo"):
+        for subproblem in data.subproblems(self._scheme):
             one, other = subproblem.positive, subproblem.negative
-            sides = np.where(subproblem.signs > 0, other - (other > one), one - (one > other))
+            sides: Any = one
+            if other >= 0:
+                sides = np.where(subproblem.signs > 0, other - (other > one), one - (one > other))
             found.append(
                 (sides, np.arange(len(data)) if subproblem.rows is None else subproblem.rows)
             )
         return found
 
     def _lay_out(self, data: Training, values: list[Floats]) -> Floats:
-        out = np.zeros((len(self.classes_) - 1, len(data)))
+        out = np.zeros((self._layout.sign.shape[1], len(data)))
+        if self._is_joint:
+            out[np.unique(data.y)] = values[0].T
+            return out
         for place, own in zip(self._places(data), values, strict=True):
             out[place] = own
         return out
 
     def _gather(self, data: Training, values: Floats) -> list[Floats]:
+        if self._is_joint:
+            return [values[np.unique(data.y)].T]
         return [values[place] for place in self._places(data)]
 
+    def _planes(self, data: Training, form: Formulation, places: Ints) -> list[SolvedPlane]:
+        if not self._is_joint:
+            return super()._planes(data, form, places)
+        duals = np.zeros((len(self.classes_), len(data)))
+        duals[:, places] = self._duals
+        w = np.zeros(duals.shape)
+        w[:, places] = self.dual_coef_
+        if self._is_linear(self.kernel_):
+            w = self.coef_
+        beta = self._gather(data, duals)[0]
+        return [SolvedPlane(w[self._solved].T, self.intercept_[self._solved], beta)]
+
     def _keep_planes(self, data: Training, planes: list[SolvedPlane]) -> None:
-        layout = lay_out_pairs(len(self.classes_))
+        self._scheme = self.multi_class
         # Against a class without weight any other wins; scores of classes leave it out.
-        present = np.bincount(data.y, minlength=len(self.classes_)) > 0
-        pairs = np.array(layout.pairs)
-        self.intercept_ = present[pairs].astype(np.float64) @ [1.0, -1.0]
-        self._scales = np.ones(len(pairs))
-        self._solved = np.flatnonzero(present[pairs].all(axis=1))
-        self.intercept_[self._solved] = [plane.b for plane in planes]
+        present = np.append(np.bincount(data.y, minlength=len(self.classes_)) > 0, True)
+        there = present[np.array(self._layout.pairs)]
+        self.intercept_ = there.astype(np.float64) @ [1.0, -1.0]
+        self._scales = np.ones(len(there))
+        self._solved = np.flatnonzero(there.all(axis=1))
+        self.intercept_[self._solved] = np.ravel([plane.b for plane in planes])
         self._scales[self._solved] = [plane.scale for plane in planes]
 
     def _support_labels(self) -> Ints:
@@ -390,24 +437,28 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
 
     def _coefficients(self) -> Floats:
         coefficients = np.asarray(self.dual_coef_, dtype=np.float64)
-        layout = lay_out_pairs(len(self.classes_))
-        return layout.spread(coefficients, self._support_labels()).T
+        return self._layout.spread(coefficients, self._support_labels()).T
 
     @property
     def _slacks(self) -> Floats:
-        """ξ by (side, support vector)."""
-        layout, labels = lay_out_pairs(len(self.classes_)), self._support_labels()
+        """ξ by (side, support vector); by support vector if the classes were learnt jointly."""
+        if self._is_joint:
+            scores = (self._products() + self.intercept_)[:, self._solved]
+            return joint_slacks(scores, np.searchsorted(self._solved, self._support_labels()))
+        layout, labels = self._layout, self._support_labels()
         by_side = layout.gather((self._products() + self.intercept_).T, labels)
         return np.asarray(np.maximum(0.0, 1 - layout.sign[labels].T * by_side))
 
     def _iterations(self, counts: list[int]) -> Any:
+        if self._is_joint:
+            return np.array(counts)
         iterations = np.zeros(len(self.intercept_), dtype=np.int64)
         iterations[self._solved] = counts
         return iterations
 
     def _by_pair(self, values: Any) -> Any:
-        """Return values by (side, support vector) by pair of classes; of two there is one."""
-        pairs = lay_out_pairs(len(self.classes_)).spread(values, self._support_labels())
+        """Return values by (side, support vector) by plane; of two classes there is one."""
+        pairs = self._layout.spread(values, self._support_labels())
         return pairs[0] if len(self.classes_) == 2 else pairs
 
     @property
@@ -420,12 +471,14 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
     def slack_(self) -> Floats:
         """Slacks ξ of the support vectors, 0 for other rows, in each problem."""
         check_is_fitted(self)
-        return self._among_rows(self._by_pair(self._slacks))
+        return self._among_rows(self._slacks if self._is_joint else self._by_pair(self._slacks))
 
     @property
     def support_kind_(self) -> npt.NDArray[np.str_]:
         """What kind of support vector each is, in each problem."""
         check_is_fitted(self)
+        if self._is_joint:
+            return np.asarray(support_kinds(self._slacks))
         kinds = np.where(self.dual_coef_ == 0, "", support_kinds(self._slacks))
         return np.asarray(self._by_pair(kinds))
 
@@ -433,6 +486,8 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
     def margin_(self) -> Any:
         """1/‖w‖ in feature space, in each problem."""
         check_is_fitted(self)
+        if self._is_joint:
+            return joint_margin(self._weight_products()[np.ix_(self._solved, self._solved)])
         return float(self._margins()[0]) if len(self.classes_) == 2 else self._margins()
 
     # ------------------------------------------------------------ prediction
@@ -452,7 +507,8 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
             For two classes f, of shape (n_samples,). For more, with decision_function_shape="ovr",
             the number of pairs that each class wins, plus less than a half for the sum of its
             scores, which breaks ties: of shape (n_samples, n_classes). With "ovo" the scores of the
-            pairs (0, 1), (0, 2), … (1, 2), …, positive for the first class of a pair.
+            pairs (0, 1), (0, 2), … (1, 2), …, positive for the first class of a pair. With a plane
+            for each class (multi_class="ovr" or "crammer_singer"): its score.
         """
         scores = self.pairwise_scores(X)
         if len(self.classes_) == 2:
@@ -473,7 +529,7 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
 
     def _votes(self, scores: Floats) -> Floats:
         n_classes = len(self.classes_)
-        pairs = [lay_out_pairs(n_classes).pairs[k] for k in self._solved]
+        pairs = [self._layout.pairs[k] for k in self._solved]
         return combined_scores(scores[:, self._solved], pairs, n_classes)
 
 

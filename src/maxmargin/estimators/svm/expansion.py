@@ -151,7 +151,7 @@ class KernelExpansion(KernelInput, Machine):
     def distance(self, X: Any) -> Floats:
         """Return the signed distance f/‖w‖ of each row in feature space; 0/0 is 0.
 
-        Of shape (n,), or (n, K(K − 1)/2) for the pairs of more than two classes.
+        Of shape (n,), or (n, n_planes) if there are several planes.
         """
         scores = self.pairwise_scores(X)
         lengths = self._lengths
@@ -209,6 +209,13 @@ class KernelExpansion(KernelInput, Machine):
         if type(self.kernel_) is Linear:
             return row_products(vectors, np.ascontiguousarray(self._linear_weights().T))
         return expanded(self.kernel_, vectors, _PREPARED.of(self), a, count_threads(self.n_jobs))
+
+    def _weight_products(self) -> Floats:
+        """Return the products of the weights of all scores with each other."""
+        if type(self.kernel_) is Linear:
+            w = self._linear_weights()
+            return np.asarray(w @ w.T)
+        return np.asarray(self._coefficients().T @ self._products())
 
     @property
     def _lengths(self) -> Floats:

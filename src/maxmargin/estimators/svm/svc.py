@@ -4,18 +4,21 @@ from typing import Any, Self
 
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.formulations import CSVCForm
+from maxmargin.estimators.machine import Formulated
+from maxmargin.estimators.reductions import HingeMultipliers
 from maxmargin.estimators.svm.base import KernelClassifier
 from maxmargin.problems.problem import Intercept
-from maxmargin.solve import Callback
-from maxmargin.validation.parameters import check_cost, check_flag
+from maxmargin.solve import Callback, Result
+from maxmargin.validation.parameters import check_choice, check_cost, check_flag
 
 
-class SVC(KernelClassifier):
+class SVC(HingeMultipliers, KernelClassifier):
     """Support vector classifier with any kernel, and a proof of how good it is.
 
     Minimises ½‖w‖² + C Σ ξ with ξ = max(0, 1 − y f(x)) and f(x) = w·φ(x) + b, for every pair of
-    classes. Parameters and attributes are those of ``sklearn.svm.SVC``, and more; ``tol`` is a
-    relative duality gap here, and ``max_iter`` is finite.
+    classes, or as ``multi_class`` says. Parameters and attributes are those of
+    ``sklearn.svm.SVC``, and more; ``tol`` is a relative duality gap here, and ``max_iter`` is
+    finite.
 
     Parameters
     ----------
@@ -51,7 +54,7 @@ class SVC(KernelClassifier):
         Iterations allowed for each pair of classes; -1 stands for the default.
     decision_function_shape : {"ovr", "ovo"}, default="ovr"
         With more than two classes, what ``decision_function`` returns: a score for each class, or
-        for each pair. It has no effect on ``predict``.
+        for each pair (with multi_class="ovo" only). It has no effect on ``predict``.
     break_ties : bool, default=False
         Has no effect, as ties between classes are always broken by the sums of their scores;
         ``predict`` refuses True with decision_function_shape="ovo", as scikit-learn does.
@@ -59,6 +62,10 @@ class SVC(KernelClassifier):
         For the linear kernel, where rows may be visited in random order. None is a fixed seed.
     fit_intercept : bool, default=True
         Whether there is an intercept b, which costs nothing, or b = 0.
+    multi_class : {"ovo", "ovr", "crammer_singer"}, default="ovo"
+        With more than two classes: a plane for every two of them, or for each class: against the
+        rest, or all classes in one joint problem, whose slack is what a row's own class lacks of a
+        lead of 1 over all others. For two classes "crammer_singer" is the binary problem with 2C.
     memory : int or "auto", default="auto"
         Bytes that kept kernel values may take; "auto": cache_size, or half of what is free.
         The model does not depend on it, only the time. Up to 1,500 rows all are kept (18 MB).
@@ -85,27 +92,34 @@ class SVC(KernelClassifier):
         Those rows; empty for kernel="precomputed".
     n_support_ : ndarray of shape (n_classes,)
         How many there are in each class.
-    dual_coef_ : ndarray of shape (n_classes − 1, n_support)
+    dual_coef_ : ndarray of shape (n_classes − 1, n_support), or (n_classes, n_support)
         Their duals times ±1. Row r is about the pair of a vector's own class c with class r, or
-        with class r + 1 if r ≥ c.
-    intercept_ : ndarray of shape (n_classes·(n_classes − 1)/2,)
-        b of each pair. Of two classes the second is positive, of a pair of more the first.
-    coef_ : ndarray of shape (n_classes·(n_classes − 1)/2, n_features)
-        w of each pair, for the linear kernel only.
+        with class r + 1 if r ≥ c; for more than two classes with "ovr" or "crammer_singer", row r
+        is about class r.
+    intercept_ : ndarray of shape (n_planes,)
+        b of each pair of classes, n_classes·(n_classes − 1)/2 of them, or of each class. Of two
+        classes the second is positive, of a pair of more the first.
+    coef_ : ndarray of shape (n_planes, n_features)
+        w of each pair or class, for the linear kernel only.
     certificate_ : Certificate
-        Bounds on the optimum, recomputed from the data; with several pairs their sums, and the
+        Bounds on the optimum, recomputed from the data; with several problems their sums, and the
         single ones in ``certificate_.parts``.
     status_, stop_reason_, solver_, n_iter_, fit_status_ :
         Why the fit stopped (an enum and a sentence), what solved it, in how many iterations for
-        each pair; 0 if optimal, else 1. An indefinite kernel is at best "stationary, not
+        each problem; 0 if optimal, else 1. An indefinite kernel is at best "stationary, not
         certified".
-    alpha_, slack_ : ndarray of shape (n_samples,) or (n_pairs, n_samples)
+    alpha_, slack_ : ndarray of shape (n_samples,) or (n_planes, n_samples)
         Dual variables ≥ 0, and slacks ξ of the support vectors (other rows have none at the
-        optimum).
-    support_kind_ : ndarray of str, of shape (n_support,) or (n_pairs, n_support)
+        optimum). A joint problem has |β| for each class, but one slack for each row.
+    bound_multiplier_ : ndarray of the shape of slack_
+        C − α ≥ 0, with the weights of rows and classes in C: the multipliers of ξ ≥ 0, whose
+        products with the slacks are 0 at the optimum. 0 for rows outside a pair or of weight 0. In
+        a joint problem, α is the dual of a row's own class.
+    support_kind_ : ndarray of str, of shape (n_support,) or (n_planes, n_support)
         "margin" (ξ ≤ 1e-5), "inside" (ξ ≤ 1) or "wrong side" (ξ > 1); "" where it has no part.
-    margin_ : float or ndarray of shape (n_pairs,)
-        1/‖w‖ in feature space: the distance from f = 0 to f = ±1.
+    margin_ : float or ndarray of shape (n_planes,)
+        1/‖w‖ in feature space: the distance from f = 0 to f = ±1. In a joint problem, the least
+        distance from a boundary between two classes to a lead of 1.
     kernel_ : Kernel
         The kernel with numbers for all its parameters.
     trace_ : list
@@ -145,6 +159,7 @@ class SVC(KernelClassifier):
         break_ties: bool = False,
         random_state: Any = None,
         fit_intercept: bool = True,
+        multi_class: str = "ovo",
         memory: int | str = "auto",
         max_time: float | None = None,
         warm_start: bool = False,
@@ -168,6 +183,7 @@ class SVC(KernelClassifier):
         self.break_ties = break_ties
         self.random_state = random_state
         self.fit_intercept = fit_intercept
+        self.multi_class = multi_class
         self.memory = memory
         self.max_time = max_time
         self.warm_start = warm_start
@@ -195,11 +211,28 @@ class SVC(KernelClassifier):
         """
         return self._fit(X, y, sample_weight)
 
+    def adopt(self, formulated: Formulated, results: list[Result]) -> Self:
+        """Become the model that solutions of the problems stand for."""
+        data, form = formulated.data, self._form()
+        self._keep_costs(data.y, form.cost(data), data.kept, data.n_rows)
+        return super().adopt(formulated, results)
+
     def check_parameters(self) -> None:
         """Raise an error if a parameter has an invalid value."""
         super().check_parameters()
         check_cost(self)
         check_flag(self, "fit_intercept")
+        check_choice(self, "multi_class", ("ovo", "ovr", "crammer_singer"))
+        if self.multi_class != "ovo" and self.decision_function_shape == "ovo":
+            raise ValueError(
+                f"decision_function_shape='ovo' with multi_class={self.multi_class!r} is not "
+                "supported: there are no planes between two classes. Choose multi_class='ovo', or "
+                "leave decision_function_shape='ovr'."
+            )
 
     def _form(self) -> CSVCForm:
-        return CSVCForm(float(self.C), Intercept.FREE if self.fit_intercept else Intercept.NONE)
+        intercept = Intercept.FREE if self.fit_intercept else Intercept.NONE
+        return CSVCForm(float(self.C), intercept, scheme=self.multi_class)
+
+    def _plane_classes(self) -> list[tuple[int, int]]:
+        return [] if self._is_joint else self._layout.pairs

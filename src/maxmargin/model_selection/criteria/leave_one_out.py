@@ -1,7 +1,6 @@
 """Leave-one-out by refitting, where a refit can change anything."""
 
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.base import clone
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators import HardMarginSVC
 from maxmargin.estimators.machine import solver_settings
-from maxmargin.estimators.reductions import best_classes, combined_scores
+from maxmargin.estimators.reductions import best_classes, combined_scores, lay_out
 from maxmargin.kernels import Linear
 from maxmargin.model_selection.criteria.solved_problem import (
     ErrorCount,
@@ -137,7 +136,7 @@ def _score_planes(model: Any, X: Any, pairs: list[tuple[int, int]]) -> Floats:
     scores = np.array(model.pairwise_scores(X))
     if scores.shape[1] == len(pairs):
         return scores
-    every = list(combinations(range(len(model.classes_)), 2))  # also of classes without weight
+    every = lay_out(len(model.classes_), model.multi_class).pairs  # also of classes without weight
     return scores[:, [every.index(pair) for pair in pairs]]
 
 

@@ -156,14 +156,13 @@ def refuse_others(model: Any) -> None:
             f"model={type(model).__name__} is not supported: the criteria are for {names} of "
             "maxmargin. For others use sklearn.model_selection.cross_val_score."
         )
-    if isinstance(model, LinearSVC):
-        if model.penalty != "l2":
-            raise ValueError(
-                f"penalty={model.penalty!r} is not supported: the criteria rest on the dual of "
-                "penalty='l2'. Use sklearn.model_selection.cross_val_score."
-            )
-        if model.multi_class == "crammer_singer":
-            raise ValueError(
-                "multi_class='crammer_singer' is not supported: its problem is not binary. Use "
-                "multi_class 'ovr' or 'ovo', or sklearn.model_selection.cross_val_score."
-            )
+    if isinstance(model, LinearSVC) and model.penalty != "l2":
+        raise ValueError(
+            f"penalty={model.penalty!r} is not supported: the criteria rest on the dual of "
+            "penalty='l2'. Use sklearn.model_selection.cross_val_score."
+        )
+    if getattr(model, "multi_class", "ovo") == "crammer_singer":
+        raise ValueError(
+            "multi_class='crammer_singer' is not supported: its problem is not binary. Use "
+            "multi_class 'ovr' or 'ovo', or sklearn.model_selection.cross_val_score."
+        )

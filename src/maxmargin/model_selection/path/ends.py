@@ -211,7 +211,7 @@ def find_hard_end(estimator: Any, problem: Any, training: Training, max_time: fl
     if linear and (estimator.loss, estimator.penalty) != ("hinge", "l2"):
         return End(None, f"loss={estimator.loss!r} with penalty={estimator.penalty!r} is hard in "
                    "the limit only")  # fmt: skip
-    if linear and estimator.multi_class == "crammer_singer":
+    if estimator.multi_class == "crammer_singer":
         return End(None, "not searched for with multi_class='crammer_singer'")
     X, n, kernel = training.X, len(training), problem.features.kernel
     if not linear and type(kernel) is not Linear and n > _MOST_ROWS:
@@ -223,7 +223,7 @@ def find_hard_end(estimator: Any, problem: Any, training: Training, max_time: fl
     hard = HardMarginSVC(
         kernel="linear" if linear else kernel,
         intercept="free" if intercept == "free" else "none",
-        multi_class=estimator.multi_class if linear else "ovo",
+        multi_class=estimator.multi_class,
         max_time=_SECONDS if max_time is None else max(max_time, 0.001),
     )
     try:

@@ -11,7 +11,7 @@ from maxmargin import clock
 from maxmargin._typing import Floats
 from maxmargin.certificates import certify_many
 from maxmargin.kernels.prepared import FloatArray
-from maxmargin.problems.problem import KernelProblem, Point, Run, Status
+from maxmargin.problems.problem import KernelProblem, Point, Problem, Run, Status
 from maxmargin.progress import Bar
 from maxmargin.solve import Attempt, Budget, Result, Settings, solve
 from maxmargin.solvers.decomposition import COPIED, ROUNDS, OnMatrix, Workspace
@@ -117,6 +117,8 @@ class KernelValues:
     def of(cls, problems: list[Any]) -> Self | None:
         """Return the matrix if the problems are convex and it is small enough to be kept."""
         gram = problems[0].features.shared_gram()
+        if not all(isinstance(problem, Problem) for problem in problems):
+            return None  # classes learnt jointly
         if gram is None or any(len(p.totals) > 1 or p.loss.quadratic.any() for p in problems):
             return None
         n = len(gram)

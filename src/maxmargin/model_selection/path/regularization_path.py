@@ -306,7 +306,7 @@ def _slack_sum(step: Step) -> float:
             float(losses.values(problem.loss, step.scores + certificate.intercept).sum()) / step.C
         )
     # Of classes together: what of the objective is not the penalty.
-    penalty = 0.5 * float((point.w**2).sum())
+    penalty = 0.5 * float(problem.features.squared_length(point.w, step.scores))
     if problem.intercept is Intercept.PENALIZED:
         penalty += 0.5 * float(np.sum((np.asarray(point.b) / problem.features.constant) ** 2))
     return max(certificate.primal - penalty, 0.0) / step.C

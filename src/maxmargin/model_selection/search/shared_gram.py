@@ -45,7 +45,7 @@ class Job:
             return []
         return [
             (subproblem.positive, subproblem.negative)
-            for subproblem in self.formulated.data.subproblems("ovo")
+            for subproblem in self.formulated.data.subproblems(self.machine.multi_class)
         ]
 
 
@@ -60,8 +60,10 @@ class SolvedJob:
 
 
 def suits_matrix(machine: Any) -> bool:
-    """Return whether kernel values are worth keeping: the problem is convex, and not linear."""
+    """Return whether kernel values are worth keeping: problems are binary, convex, not linear."""
     if not isinstance(machine, SVC | SVR):
+        return False
+    if isinstance(machine, SVC) and machine.multi_class == "crammer_singer":
         return False
     kernel = named_kernel(machine)
     return kernel.psd is True and type(kernel) is not Linear

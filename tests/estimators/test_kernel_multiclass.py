@@ -1,0 +1,228 @@
+"""One against the rest with kernels, and the multipliers of ξ ≥ 0."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, LeaveOneOut, cross_val_score
+
+import maxmargin as mm
+
+NAMES = np.array(["ant", "bee", "cat"])
+
+
+@pytest.fixture(scope="module")
+def iris() -> tuple[Any, Any]:
+    """Every second row of the iris data, with names as labels."""
+    X, y = load_iris(return_X_y=True)
+    return (X - X.mean(axis=0))[::2], NAMES[y[::2]]
+
+
+def rest(**parameters: Any) -> Any:
+    model: Any = mm.SVC(multi_class="ovr", gamma=0.5, C=2.0, tol=1e-8)
+    return model.set_params(**parameters)
+
+
+def certify(*given: Any, **more: Any) -> Any:
+    return mm.certify(*given, **more)
+
+
+# ------------------------------------------------------------------- one against the rest
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly", "precomputed"])
+def test_each_plane_is_the_machine_of_its_class(
+    kernel: str, fit_intercept: bool, iris: Any
+) -> None:
+    X, y = iris
+    rows = X @ X.T if kernel == "precomputed" else X
+    weight = np.tile([1.0, 2.0, 0.5], len(y) // 3)
+    model = rest(kernel=kernel, fit_intercept=fit_intercept).fit(rows, y, sample_weight=weight)
+    n_support = len(model.support_)
+    assert model.dual_coef_.shape == model.support_kind_.shape == (3, n_support)
+    assert model.alpha_.shape == model.slack_.shape == model.bound_multiplier_.shape == (3, len(y))
+    scores = model.pairwise_scores(rows)
+    assert_array_equal(model.decision_function(rows), scores)
+    assert_array_equal(model.predict(rows), NAMES[scores.argmax(axis=1)])
+    assert len(model.certificate_.parts) == len(model.n_iter_) == 3
+    for k, name in enumerate(NAMES):
+        binary = clone(model).set_params(multi_class="ovo").fit(rows, y == name, weight)
+        assert_allclose(binary.decision_function(rows), scores[:, k], atol=1e-6)
+        assert_allclose(binary.certificate_.primal, model.certificate_.parts[k].primal, rtol=1e-8)
+        assert_allclose(binary.margin_, model.margin_[k], rtol=1e-6)
+        assert_allclose(binary.distance(rows), model.distance(rows)[:, k], atol=1e-6)
+        for which in ("alpha_", "slack_", "bound_multiplier_"):
+            assert_allclose(getattr(binary, which), getattr(model, which)[k], atol=1e-5)
+    assert certify(model, rows, y, sample_weight=weight).holds(1e-8)
+
+
+def test_the_linear_kernel_is_the_linear_machine(iris: Any) -> None:
+    model, linear = rest(kernel="linear").fit(*iris), mm.LinearSVC(C=2.0, tol=1e-8).fit(*iris)
+    assert_allclose(model.coef_, linear.coef_, rtol=1e-6)
+    assert_allclose(model.intercept_, linear.intercept_, rtol=1e-6)
+    assert_allclose(model.bound_multiplier_, linear.bound_multiplier_, atol=1e-6)
+    assert_allclose(model.decision_function(iris[0]), linear.decision_function(iris[0]), atol=1e-6)
+
+
+def test_two_classes_have_one_plane_in_any_scheme(iris: Any) -> None:
+    X, y = iris[0][25:], iris[1][25:]
+    one, other = (rest(multi_class=scheme).fit(X, y) for scheme in ("ovo", "ovr"))
+    assert one.dual_coef_.shape == (1, len(one.support_))
+    assert_array_equal(one.dual_coef_, other.dual_coef_)
+    assert_array_equal(one.decision_function(X), other.decision_function(X))
+
+
+def test_a_class_without_weight_is_absent(iris: Any) -> None:
+    X, y = iris
+    weight = (y != "bee").astype(float)
+    model = rest().fit(X, y, sample_weight=weight)
+    assert set(model.predict(X)) == {"ant", "cat"}
+    assert (model.decision_function(X).argmin(axis=1) == 1).all()
+    assert not model.alpha_[1].any()
+    assert not model.bound_multiplier_[1].any()
+    assert not model.bound_multiplier_[:, weight == 0].any()
+    two = rest().fit(X[weight > 0], y[weight > 0])
+    assert_allclose(model.pairwise_scores(X)[:, 2], two.decision_function(X), atol=1e-6)
+    assert certify(model, X, y, sample_weight=weight).holds(1e-8)
+    left_out = mm.model_selection.leave_one_out(model, X, y, sample_weight=weight)
+    expected = mm.model_selection.leave_one_out(two, X[weight > 0], y[weight > 0])
+    assert left_out.errors == expected.errors
+
+
+def test_weights_are_repetitions_and_order_does_not_matter(iris: Any) -> None:
+    X, y = iris
+    rng = np.random.default_rng(0)
+    times = rng.integers(0, 3, len(y))
+    rows = rng.permutation(np.repeat(np.arange(len(y)), times))
+    weighted, repeated = rest().fit(X, y, sample_weight=times), rest().fit(X[rows], y[rows])
+    assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-6)
+    # Other names, in another order of the alphabet: the same machine.
+    renamed = rest().fit(X, np.select([y == "ant", y == "bee"], ["z", "m"], "a"), times)
+    assert_allclose(renamed.decision_function(X), weighted.decision_function(X)[:, ::-1], atol=1e-6)
+
+
+def test_a_warm_start_needs_few_iterations_and_the_same_scheme(iris: Any) -> None:
+    model = rest(warm_start=True).fit(*iris)
+    cold, reached = model.n_iter_.sum(), model.certificate_.primal
+    assert model.fit(*iris).n_iter_.sum() < cold
+    pairs = model.set_params(multi_class="ovo").fit(*iris)
+    assert_allclose(
+        pairs.certificate_.primal, rest(multi_class="ovo").fit(*iris).certificate_.primal
+    )
+    assert_allclose(model.set_params(multi_class="ovr").fit(*iris).certificate_.primal, reached)
+
+
+def test_a_corrupted_model_is_not_certified(iris: Any) -> None:
+    model = rest().fit(*iris)
+    whole = certify(model, *iris)
+    model.intercept_[1] += 0.1
+    assert certify(model, *iris).gap > whole.gap + 1e-3
+    model.intercept_[1] -= 0.1
+    model.dual_coef_ = 1.5 * model.dual_coef_
+    assert not certify(model, *iris).holds(1e-3)
+
+
+def test_pairs_of_classes_are_refused_where_there_are_none(iris: Any) -> None:
+    with pytest.raises(ValueError, match="decision_function_shape='ovo' with multi_class='ovr'"):
+        rest(decision_function_shape="ovo").fit(*iris)
+    with pytest.raises(ValueError, match="multi_class='all'"):
+        rest(multi_class="all").fit(*iris)
+    X, y = iris[0][:, :2], iris[1]
+    flat = rest().fit(X, y)
+    with pytest.raises(ValueError, match="multi_class='ovo'"):
+        mm.plots.MarginDisplay.from_estimator(flat, X, y, pair=("ant", "bee"))
+
+
+def test_a_search_shares_the_gram_matrix(iris: Any) -> None:
+    grid = {"C": [0.1, 1.0, 10.0], "gamma": [0.1, 1.0]}
+    fast = mm.SVCSearchCV(rest(), grid, cv=3).fit(*iris)
+    slow = GridSearchCV(rest(), grid, cv=3).fit(*iris)
+    assert_array_equal(fast.cv_results_["mean_test_score"], slow.cv_results_["mean_test_score"])
+
+
+def test_leave_one_out_agrees_with_refits(iris: Any) -> None:
+    X, y = iris[0][::2], iris[1][::2]
+    model = rest().fit(X, y)
+    right = cross_val_score(model, X, y, cv=LeaveOneOut())
+    assert mm.model_selection.leave_one_out(model, X, y).errors == (right == 0).sum()
+
+
+def test_a_path_and_a_report_take_it(iris: Any, tmp_path: Any) -> None:
+    path = mm.regularization_path(*iris, rest(tol=1e-6), Cs=[0.1, 2.0])
+    model = rest().fit(*iris)
+    assert path.certified
+    assert_allclose(path.margins[1], model.margin_, rtol=1e-3)
+    assert_allclose(path.certificates[1].primal, model.certificate_.primal, rtol=1e-6)
+    ends = mm.regularization_path(*iris, rest(tol=1e-4), Cs=2)
+    assert ends.certified
+    assert ends.hard_C is not None
+    assert mm.report(model, iris[0], iris[1], tmp_path / "page.html").exists()
+
+
+# ------------------------------------------------------------------- multipliers of ξ ≥ 0
+
+
+HINGES = {
+    "pairs": mm.SVC(C=2.0),
+    "rest": mm.SVC(C=2.0, multi_class="ovr"),
+    "linear kernel": mm.SVC(C=2.0, kernel="linear", class_weight="balanced"),
+    "LinearSVC": mm.LinearSVC(C=2.0, class_weight={"bee": 3.0}),
+    "LinearSVC, pairs": mm.LinearSVC(C=2.0, multi_class="ovo"),
+    "LinearSVC, penalized": mm.LinearSVC(C=2.0, intercept="penalized"),
+    "LinearSVC, joint": mm.LinearSVC(C=2.0, multi_class="crammer_singer"),
+}
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-9])
+@pytest.mark.parametrize("name", HINGES)
+def test_multipliers_and_slacks_are_complementary(name: str, tol: float, iris: Any) -> None:
+    """Σ(C − α)ξ ≤ P − D, as both are sums of terms ≥ 0 of which these are some."""
+    X, y = iris
+    weight = np.tile([1.0, 0.0, 2.5], len(y) // 3)
+    model = clone(HINGES[name]).set_params(tol=tol).fit(X, y, sample_weight=weight)
+    left, slack = model.bound_multiplier_, model.slack_
+    assert left.shape == slack.shape
+    assert (left >= 0).all()
+    assert not left[..., weight == 0].any()
+    proof = model.certificate_
+    assert (left * slack).sum() <= proof.gap + 1e-12 * proof.primal
+    # The bounds are the costs.
+    factors = getattr(model, "class_weight_", np.array([1.0, 3.0 if name == "LinearSVC" else 1, 1]))
+    cost = 2.0 * weight * factors[np.searchsorted(NAMES, y)]
+    if name != "LinearSVC, joint":
+        takes_part = (model.alpha_ > 0) | (left > 0)
+        assert_allclose((model.alpha_ + left)[takes_part], np.tile(cost, (3, 1))[takes_part])
+        inside = slack > 1e-3
+        assert_allclose(model.alpha_[inside], np.tile(cost, (3, 1))[inside], atol=proof.gap / 1e-3)
+
+
+def test_rows_outside_a_pair_have_no_multiplier(iris: Any) -> None:
+    X, y = iris
+    for model in (mm.SVC().fit(X, y), mm.LinearSVC(multi_class="ovo").fit(X, y)):
+        for k, pair in enumerate((["ant", "bee"], ["ant", "cat"], ["bee", "cat"])):
+            outside = ~np.isin(y, pair)
+            assert not model.bound_multiplier_[k, outside].any()
+            assert_array_equal(
+                model.bound_multiplier_[k, ~outside] + model.alpha_[k, ~outside], 1.0
+            )
+
+
+def test_only_the_hinge_has_multipliers(iris: Any) -> None:
+    X, y = iris
+    squared = mm.LinearSVC(loss="squared_hinge").fit(X, y)
+    assert not hasattr(squared, "bound_multiplier_")
+    with pytest.raises(AttributeError, match="hinge loss"):
+        squared.bound_multiplier_  # noqa: B018
+    hinge = mm.LinearSVC().fit(X, y)
+    assert hasattr(hinge, "bound_multiplier_")
+    assert not hasattr(hinge.set_params(loss="squared_hinge").fit(X, y), "bound_multiplier_")
+    assert not hasattr(mm.LinearSVC().partial_fit(X, y, classes=NAMES), "bound_multiplier_")
+    assert not hasattr(mm.NuSVC(nu=0.1).fit(X, y), "bound_multiplier_")
+    assert not hasattr(mm.SVR().fit(X, X[:, 0]), "bound_multiplier_")
+    with pytest.raises(NotFittedError):
+        mm.SVC().bound_multiplier_  # noqa: B018
