@@ -318,8 +318,8 @@ class Probabilistic:
 
     def _uncalibrated(self) -> NotFittedError:
         return NotFittedError(
-            f"This {type(self).__name__} has no probabilities: it was fitted without "
-            "probability=True, or max_time or Ctrl-C ended the fit before they were found. Fit it "
+            "predict_proba is not available when fitted with probability=False, nor if max_time or "
+            f"Ctrl-C ended the fit before probabilities were found: fit this {type(self).__name__} "
             "again."
         )
 
