@@ -14,6 +14,7 @@ A penalised intercept is the weight of a constant feature, so that one set of fo
 and kernel machines.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -209,9 +210,7 @@ def leave_out(machine: SolvedProblem, contents: Contents, settings: Settings) ->
         merged, place = machine.merged(contents.marks[machine.rows])
         if len(merged) <= FEW_ROWS:
             return LeftOut(_exact_scores(merged, settings)[place], machine.rows, "leave-one-out")
-        spans = None
-        if np.count_nonzero(merged.between_bounds) <= MOST_FREE:
-            spans = squared_spans(merged)
+        spans = squared_spans(merged) if _is_affordable(merged) else None
         if spans is not None:
             scores = np.where(merged.alone, -merged.signs, span_scores(merged, spans))
             return LeftOut(scores[place], machine.rows, "span")
@@ -220,6 +219,12 @@ def leave_out(machine: SolvedProblem, contents: Contents, settings: Settings) ->
         left = np.flatnonzero(folds == fold)
         scores[left], _ = refit_without(machine, left, settings)
     return LeftOut(scores, machine.rows, f"{N_FOLDS} folds")
+
+
+def _is_affordable(machine: SolvedProblem) -> bool:
+    """Return whether the matrix of the span is small enough to be factorised."""
+    free = int(np.count_nonzero(machine.between_bounds))
+    return min(free, _columns(machine) if _is_curved(machine) else free) <= MOST_FREE
 
 
 def _exact_scores(machine: SolvedProblem, settings: Settings) -> Floats:
@@ -273,6 +278,9 @@ def squared_spans(machine: SolvedProblem) -> Floats | None:
     if not len(moving):
         bare = machine.diagonal[fixed] + machine.loss.quadratic[fixed]
         spans[fixed] = _farthest(machine, fixed) if machine.free else bare
+        return np.maximum(spans, 0.0)
+    if _is_curved(machine) and _columns(machine) < len(moving):
+        spans[moving] = _spans_by_columns(machine, moving)
         return np.maximum(spans, 0.0)
     factor = _Factor.of(machine, moving)
     if factor is None:
@@ -359,6 +367,53 @@ class _Factor:
         V = self._solve(products)
         beyond = (self.ones @ V - 1.0) ** 2 / float(self.ones @ self.ones)
         return np.asarray(squares - (V**2).sum(axis=0) + beyond)
+
+
+def _is_curved(machine: SolvedProblem) -> bool:
+    """Return whether M is the products of rows of numbers plus a positive diagonal."""
+    linear = isinstance(machine.problem.features, LinearFeatures)
+    return linear and bool((machine.loss.quadratic > 0).all())
+
+
+def _columns(machine: SolvedProblem) -> int:
+    """Return how many columns the rows of a linear machine have, with one for an intercept."""
+    return int(machine.problem.features.X.shape[1]) + 1
+
+
+def _spans_by_columns(machine: SolvedProblem, moving: Ints) -> Floats:
+    """Return S² of the moving rows of a linear machine with a squared loss.
+
+    M = ZZᵀ + Q, Q diagonal, has the inverse Q⁻¹ − Q⁻¹Z(I + ZᵀQ⁻¹Z)⁻¹ZᵀQ⁻¹: what is factorised has a
+    row for each column of Z, which are those of X and a constant one.
+    """
+    features, quadratic = machine.problem.features, machine.loss.quadratic[moving]
+    width = _columns(machine)
+    rows, step = machine.problem.row[moving], max(1, _BLOCK // width)
+    constant = 1.0 if machine.free else features.constant
+
+    def blocks() -> Iterator[tuple[slice, Floats]]:
+        for start in range(0, len(rows), step):
+            clock.check()
+            X = features.X[rows[start : start + step]].astype(np.float64)
+            X = X.toarray() if hasattr(X, "toarray") else X
+            yield slice(start, start + step), np.column_stack([X, np.full(len(X), constant)])
+
+    G, sums = np.eye(width), np.zeros(width)
+    for part, Z in blocks():
+        scaled = Z / quadratic[part, np.newaxis]
+        G += Z.T @ scaled
+        sums += scaled.sum(axis=0)
+    L = cholesky(G, lower=True, check_finite=False)
+    inner = solve_triangular(L, sums, lower=True, check_finite=False)
+    diagonal, ones = np.empty(len(rows)), np.empty(len(rows))
+    for part, Z in blocks():
+        W = solve_triangular(L, Z.T, lower=True, check_finite=False)
+        diagonal[part] = 1 - (W**2).sum(axis=0) / quadratic[part]
+        ones[part] = 1 - inner @ W
+    diagonal, ones = diagonal / quadratic, ones / quadratic  # of M⁻¹, and M⁻¹1
+    if machine.free:
+        diagonal -= ones**2 / ones.sum()
+    return np.asarray(1.0 / np.maximum(diagonal, np.finfo(float).tiny))
 
 
 # ------------------------------------------------------------------- by fitting the rest

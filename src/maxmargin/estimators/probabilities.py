@@ -43,7 +43,9 @@ _LEAST = 1e-7  # probabilities of pairs keep this far from 0 and 1
 _BLOCK = 1 << 22  # numbers in the systems that are solved at a time
 _MOST_STEPS = 100  # of Newton's method, which needs some ten
 _SHARE_OF_TIME = 0.2  # of max_time, that is kept for probabilities
-_DONE = 1e-24  # of the loss: a step that promises less is the last
+_NEAR = 1e-9  # of the loss: if a step gains less, the next ones have all digits
+_LAST_STEPS = 3
+_RIDGE = 1e-14  # of the trace of second derivatives, which may be singular: equal scores
 
 
 # ------------------------------------------------------------------- from scores to probabilities
@@ -141,68 +143,102 @@ def most_probable(p: Floats, best: Ints) -> Floats:
     return out
 
 
+# ------------------------------------------------------------------- the least log-loss
+
+
 def fit_sigmoid(scores: Floats, positive: npt.NDArray[np.bool_], weight: Floats) -> Floats:
-    """Return a ≥ 0 and b of 1/(1 + exp(−a f − b))."""
-    halves = 0.5 * scores
-    a, b = fit_softmax(np.column_stack([-halves, halves]), positive.astype(np.intp), weight)
-    return np.array([a, b[1] - b[0]])
+    """Return a ≥ 0 and b of 1/(1 + exp(−a f − b)) with the least log-loss.
+
+    Both classes have rows.
+    """
+    size = float(np.abs(scores).max()) or 1.0
+    S, labels = scores / size, positive.astype(np.intp)
+    target = np.where(positive, *_targets(labels, weight, 2)[[1, 0], 1])
+    prior = float(weight @ target / weight.sum())
+    flat = np.array([0.0, np.log(prior / (1 - prior))])
+
+    def log_loss(x: Floats) -> float:
+        z = x[0] * S + x[1]
+        return float(weight @ (np.logaddexp(0.0, z) - target * z))
+
+    def derivatives(x: Floats) -> tuple[Floats, Floats]:
+        p = expit(x[0] * S + x[1])
+        off, curve = weight * (p - target), weight * (p * (1 - p))
+        mixed = curve @ S
+        H = np.array([[(curve * S) @ S, mixed], [mixed, curve.sum()]])
+        return np.array([off @ S, off.sum()]), H
+
+    x = _minimise(flat, log_loss, derivatives)
+    return x / [size, 1.0] if x[0] > 0 else flat
 
 
 def fit_softmax(scores: Floats, labels: Ints, weight: Floats) -> tuple[float, Floats]:
-    """Return a ≥ 0 and b, with Σb = 0, of the softmax of a s + b with the least log-loss.
+    """Return a ≥ 0 and b, Σb = 0, of the softmax of a s + b with the least log-loss.
 
-    Every class has rows. The loss is convex; Newton's method with halved steps finds its minimum.
+    Scores have a column for each class, and each class has rows.
     """
-    n, n_classes = scores.shape
+    n_classes = scores.shape[1]
     S = scores - scores.mean(axis=1, keepdims=True)  # nothing but differences counts
-    size = float(np.abs(S).max(initial=0.0))
-    S = S / (size or 1.0)
-    totals = np.bincount(labels, weight, minlength=n_classes)
-    T = np.repeat((1 / (totals + n_classes))[labels][:, np.newaxis], n_classes, axis=1)
-    T[np.arange(n), labels] *= totals[labels] + 1
-    flat = np.log(weight @ T)
-    x = np.concatenate([[0.0], flat - flat.mean()])
-    loss = _log_loss(x, S, T, weight)
-    for _ in range(_MOST_STEPS if size else 0):
+    size = float(np.abs(S).max()) or 1.0
+    S /= size
+    target = _targets(labels, weight, n_classes)[labels]
+    flat = np.log(weight @ target)
+    flat = np.concatenate([[0.0], flat - flat.mean()])
+
+    def log_loss(x: Floats) -> float:
+        return -float(weight @ (target * log_softmax(x[0] * S + x[1:], axis=1)).sum(axis=1))
+
+    def derivatives(x: Floats) -> tuple[Floats, Floats]:
+        P = softmax(x[0] * S + x[1:], axis=1)
+        off, WP = weight[:, np.newaxis] * (P - target), weight[:, np.newaxis] * P
+        away = S - (P * S).sum(axis=1, keepdims=True)
+        H = np.empty((len(x), len(x)))
+        H[0, 0] = (WP * S * away).sum()
+        H[0, 1:] = H[1:, 0] = (WP * away).sum(axis=0)
+        H[1:, 1:] = np.diag(WP.sum(axis=0)) - P.T @ WP
+        H[1:, 1:] += np.trace(H)  # along equal b, where the loss is constant: Σb stays 0
+        return np.concatenate([[(off * S).sum()], off.sum(axis=0)]), H
+
+    x = _minimise(flat, log_loss, derivatives)
+    x = x if x[0] > 0 else flat
+    return float(x[0]) / size, x[1:] - x[1:].mean()
+
+
+def _targets(labels: Ints, weight: Floats, n_classes: int) -> Floats:
+    """Return what a row of each class should have in each class."""
+    totals = np.bincount(labels, weight, minlength=n_classes)[:, np.newaxis]
+    return np.asarray((np.eye(n_classes) * totals + 1) / (totals + n_classes))
+
+
+def _minimise(
+    x: Floats,
+    loss_of: Callable[[Floats], float],
+    derivatives: Callable[[Floats], tuple[Floats, Floats]],
+) -> Floats:
+    """Return where a smooth convex loss is least, by Newton's method with halved steps."""
+    loss, last = loss_of(x), 0
+    for _ in range(_MOST_STEPS):
         clock.check()
-        step, promised = _newton_step(x, S, T, weight)
-        if not promised > _DONE * max(loss, 1.0):
-            break
-        length = 1.0
-        while (
-            found := _log_loss(x + length * step, S, T, weight)
-        ) > loss - 1e-4 * length * promised:
-            length *= 0.5
-            if length < 1e-10:
+        gradient, H = derivatives(x)
+        H[np.diag_indices(len(x))] += _RIDGE * (np.trace(H) + np.finfo(float).tiny)
+        step = -np.linalg.solve(H, gradient)
+        promised = -float(gradient @ step)
+        if promised <= _NEAR * loss:  # from here on rounding hides what a step gains
+            x, last = x + step, last + 1
+            if last == _LAST_STEPS:
                 break
-        if found >= loss:
+            continue
+        for _ in range(_MOST_STEPS):
+            if (found := loss_of(x + step)) <= loss - 1e-4 * promised:
+                break
+            step, promised = 0.5 * step, 0.5 * promised
+        else:  # numbers too large for float64
             break
-        x, loss = x + length * step, found
-    if x[0] <= 0:
-        x = np.concatenate([[0.0], flat - flat.mean()])
-    return float(x[0]) / (size or 1.0), x[1:] - x[1:].mean()
+        x, loss = x + step, found
+    return x
 
 
-def _log_loss(x: Floats, S: Floats, T: Floats, weight: Floats) -> float:
-    return -float(weight @ (T * log_softmax(x[0] * S + x[1:], axis=1)).sum(axis=1))
-
-
-def _newton_step(x: Floats, S: Floats, T: Floats, weight: Floats) -> tuple[Floats, float]:
-    """Return Newton's step in (a, b), and by how much the loss falls at its rate here."""
-    P = softmax(x[0] * S + x[1:], axis=1)
-    mean = (P * S).sum(axis=1, keepdims=True)
-    WP = weight[:, np.newaxis] * P
-    slope = weight @ (P - T)
-    gradient = np.concatenate([[weight @ ((P - T) * S).sum(axis=1)], slope])
-    H = np.empty((len(x), len(x)))
-    H[0, 0] = (WP * S * (S - mean)).sum()
-    H[0, 1:] = H[1:, 0] = (WP * (S - mean)).sum(axis=0)
-    H[1:, 1:] = np.diag(WP.sum(axis=0)) - P.T @ WP
-    unit = float(np.trace(H)) / len(x)
-    H[1:, 1:] += unit  # along b + constant, which changes nothing: Σb stays what it is
-    H[np.diag_indices(len(x))] += 1e-14 * unit
-    step = -np.linalg.solve(H, gradient)
-    return step, -float(gradient @ step)
+# ------------------------------------------------------------------- pairs
 
 
 def couple_pairs(pairwise: Floats, pairs: list[tuple[int, int]], n_classes: int) -> Floats:
