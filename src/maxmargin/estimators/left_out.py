@@ -178,19 +178,16 @@ class Contents:
 
     @cached_property
     def folds(self) -> Ints:
-        """The fold of each row: those of a class go round by the order of their hashes.
+        """The fold of each row: class after class, they go round in the order of their hashes.
 
         So equal rows are in the same fold, and the order of rows does not matter.
         """
         marks = mark_rows(np.sort(self.X, axis=1)) if self.is_gram else self.marks
         order = np.lexsort([marks, self.labels])
         marks, labels = marks[order], self.labels[order]
-        new = np.append(True, (np.diff(labels) != 0) | (marks[1:] != marks[:-1]))
-        first = np.append(True, np.diff(labels) != 0)  # of its class
-        rank = np.cumsum(new) - 1
-        rank -= rank[first][np.cumsum(first) - 1]
+        new = np.append(False, (np.diff(labels) != 0) | (marks[1:] != marks[:-1]))
         folds = np.empty(len(order), dtype=np.int64)
-        folds[order] = rank % N_FOLDS
+        folds[order] = np.cumsum(new) % N_FOLDS
         return folds
 
 
