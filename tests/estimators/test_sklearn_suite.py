@@ -17,7 +17,7 @@ import sklearn
 # They test scikit-learn's private parts, the wording of its messages, or what it is about to drop.
 PRIVATE = "sets or reads a private attribute"
 WORDING = "asks for scikit-learn's own words, or for its count of iterations"
-DEPRECATED = "tests probability=True, probA_ and probB_, which scikit-learn drops in 1.11"
+DEPRECATED = "tests that probability=True warns, probA_ and probB_, all gone in scikit-learn 1.11"
 # What CHANGELOG.md lists as different.
 NEGATIVE = "negative weights are refused, not taken for absence"
 REFUSED_AT_FIT = "a kernel function whose values have the wrong shape is refused by fit already"
@@ -34,8 +34,6 @@ EXPECTED = {
     r"test_svc_nonfinite_params.*": WORDING,
     r"test_libsvm_convergence_warnings.*": WORDING,
     r"test_linear_svm_convergence_warnings.*": WORDING,
-    r"test_probability\[.*": DEPRECATED,
-    r"test_hasattr_predict_proba.*": DEPRECATED,
     r"test_probability_raises_futurewarning.*": DEPRECATED,
     r"test_svc_nusvc_probA_probB_deprecated.*": DEPRECATED,
     r"test_negative_weights_svc_leave_just_one_label.*": NEGATIVE,

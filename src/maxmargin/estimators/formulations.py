@@ -13,7 +13,7 @@ problems and points.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -150,12 +150,17 @@ class CSVCForm(_OneProblem):
             every
         ]
 
+    def as_soft_margin(self, problem: Any, plane: SolvedPlane) -> tuple[Problem[Any], Point]:
+        """Return the problem with a given C, and the plane as its solution."""
+        return problem, self.point(plane)
+
 
 @dataclass(frozen=True)
 class NuSVCForm:
     """min ½‖w‖² + Σ max(0, ρ − y f) − ν n ρ for every two classes, divided by ρ."""
 
     nu: float
+    scheme: ClassVar[str] = "ovo"
 
     def problems(self, data: Training, features: Features) -> list[Any]:
         """Return a problem for each pair of classes, or raise if ν is more than it allows."""
@@ -207,6 +212,17 @@ class NuSVCForm:
         scale = plane.scale or 1.0
         b = scale * plane.b
         return Point(scale * plane.w, np.array([b - plane.scale, b + plane.scale]), plane.beta)
+
+    def as_soft_margin(self, problem: Any, plane: SolvedPlane) -> tuple[Problem[Any], Point]:
+        """Return the problem whose C makes it an equal one, and the plane as its solution.
+
+        Divided by ρ, it solves that of C = 1/ρ.
+        """
+        scale, loss = plane.scale or 1.0, problem.loss
+        cost = np.maximum(loss.high, -loss.low) / scale
+        signs = np.where(problem.groups == 0, 1.0, -1.0)
+        equal = one_variable_per_row(problem.features, losses.hinge(signs, cost), free=True)
+        return equal, Point(plane.w, plane.b, plane.beta / scale)
 
 
 class _Regression(_OneProblem):

@@ -1,7 +1,7 @@
 """Base of all machines that are fitted by solving problems: check, state, solve, adopt."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -56,7 +56,8 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
     trace: bool
     n_jobs: int | None
 
-    _forgotten: ClassVar[tuple[str, ...]] = ("status_", "trace_")  # when a fit begins
+    # When a fit begins.
+    _forgotten: ClassVar[tuple[str, ...]] = ("status_", "trace_", "calibration_")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "status_")
@@ -92,10 +93,17 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
         starts = [Point()] * len(formulated.problems)
         if last is not None:
             starts = self._starts(formulated, last) or starts
-        budget = Budget(self.max_time, began)
+        budget = Budget(self._time_to_solve(), began)
         return self.adopt(
             formulated, solve_all(formulated.problems, starts, solver_settings(self), budget)
         )
+
+    def _time_to_solve(self) -> float | None:
+        """Return the seconds of ``max_time`` that are for solving."""
+        return self.max_time
+
+    def _calibrate(self, formulated: Formulated, results: list[Result]) -> None:
+        """Find what turns scores into probabilities; machines without them have nothing to do."""
 
     def check_parameters(self) -> None:
         """Raise an error if a parameter has an invalid value."""
@@ -165,16 +173,23 @@ _BADLY_SCALED = (Status.STALLED, Status.ROUNDING, Status.MAX_ITER)  # may be the
 
 def solver_settings(machine: Any) -> Settings:
     """Return what the parameters of a machine say about solving."""
+    return replace(
+        refit_settings(machine),
+        max_time=machine.max_time,
+        callback=announced(machine, machine.callback),
+        verbose=bool(machine.verbose),
+        trace=bool(machine.trace),
+    )
+
+
+def refit_settings(machine: Any) -> Settings:
+    """Return the same for problems that are solved again without some rows, in silence."""
     seed = getattr(machine, "random_state", None)
     return Settings(
         getattr(machine, "solver", "auto"),
         float(machine.tol),
         _MAX_ITER if machine.max_iter == -1 else int(machine.max_iter),
-        machine.max_time,
-        announced(machine, machine.callback),
-        bool(machine.verbose),
-        bool(machine.trace),
-        count_threads(machine.n_jobs),
-        0 if seed is None else int(generator(seed).integers(2**31)),
+        threads=count_threads(machine.n_jobs),
+        seed=0 if seed is None else int(generator(seed).integers(2**31)),
         cyclic=getattr(machine, "order", "random") == "cyclic",
     )

@@ -22,6 +22,7 @@ _OURS = {
         "kernel_pca.preimage.RidgePreimage",
         "linear.linear_svc.LinearSVC",
         "linear.linear_svr.LinearSVR",
+        "probabilities.Calibration",
         "svm.nu_svc.NuSVC",
         "svm.nu_svr.NuSVR",
         "svm.one_class.OneClassSVM",

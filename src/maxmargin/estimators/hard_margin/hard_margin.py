@@ -16,8 +16,10 @@ from maxmargin.errors import NotSeparableError
 from maxmargin.estimators.callbacks import announced, with_callbacks
 from maxmargin.estimators.formulations import Training
 from maxmargin.estimators.kernel_input import count_threads, named_kernel
-from maxmargin.estimators.machine import Solved
-from maxmargin.estimators.reductions import ScoresOnly, Subproblem, best_classes, combined_scores
+from maxmargin.estimators.left_out import SolvedProblem
+from maxmargin.estimators.machine import Solved, refit_settings
+from maxmargin.estimators.probabilities import Probabilistic
+from maxmargin.estimators.reductions import Subproblem, best_classes, combined_scores
 from maxmargin.estimators.svm.base import KernelMachine
 from maxmargin.kernels import Linear
 from maxmargin.problems.features import LinearFeatures
@@ -43,7 +45,7 @@ from maxmargin.validation.parameters import (
 )
 
 
-class HardMarginSVC(ScoresOnly, ClassifierMixin, KernelMachine):
+class HardMarginSVC(Probabilistic, ClassifierMixin, KernelMachine):
     """The separating plane of largest margin: min ½‖w‖² such that y(w·φ(x) + b) ≥ 1 for every row.
 
     It is found from the nearest points of the classes' convex hulls, not by a huge C, and certified
@@ -90,6 +92,8 @@ class HardMarginSVC(ScoresOnly, ClassifierMixin, KernelMachine):
         rows than that are refused. "auto": half of what is free.
     n_jobs : int or None, default=None
         Threads that compute kernel values; None or -1: as many as BLAS uses.
+    probability : bool, default=False
+        Whether to have ``predict_proba``, as in ``SVC``; for it weights of rows count.
 
     Attributes
     ----------
@@ -123,6 +127,8 @@ class HardMarginSVC(ScoresOnly, ClassifierMixin, KernelMachine):
         The shape of X.
     classes_ : ndarray
         The labels.
+    calibration_ : Calibration
+        How scores become probabilities, as in ``SVC``; with probability=True.
 
     Examples
     --------
@@ -163,6 +169,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         verbose: int = 0,
         memory: int | str = "auto",
         n_jobs: int | None = None,
+        probability: Any = False,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -177,6 +184,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         self.verbose = verbose
         self.memory = memory
         self.n_jobs = n_jobs
+        self.probability = probability
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -204,12 +212,17 @@ point (see the witness). Use LinearSVC, which allows slack.
             could not be decided: at this precision, or in time.
         """
         self.check_parameters()
-        self.__dict__.pop("status_", None)  # whatever fails from here on leaves it unfitted
+        for name in self._forgotten:  # whatever fails from here on leaves it unfitted
+            self.__dict__.pop(name, None)
         data = self._training(X, y, sample_weight, reset=True)
         found = self._solve(data)
         self._keep_duals(data, found)
         self._keep_weights(found)
         self._report_search(data, found)
+        if self.asks_for_probabilities():
+            seconds, machines = sum(each.run.seconds for each in found), self._machines(data)
+            settings = refit_settings(self)
+            self._calibrate_machines(data, self.multi_class, machines, settings, seconds)
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -246,6 +259,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         named_kernel(self)
         check_choice(self, "intercept", ("free", "none"))
         check_choice(self, "multi_class", ("ovo", "ovr"))
+        self._check_probability()
         check_number(self, "tol", above=0)
         check_number(self, "max_iter", at_least=1, integer=True)
         check_number(self, "max_time", above=0, optional=True)
@@ -285,7 +299,8 @@ point (see the witness). Use LinearSVC, which allows slack.
 
     def _solve(self, data: Training) -> list[Widest]:
         """Return the widest plane of each subproblem; raise at the first that has none."""
-        end = None if self.max_time is None else clock.now() + self.max_time
+        most = self._time_to_solve()
+        end = None if most is None else clock.now() + most
         callback = announced(self, self.callback)
         rows, subproblems = self._rows(data.X), data.subproblems(self.multi_class)
         found = []
@@ -365,25 +380,34 @@ point (see the witness). Use LinearSVC, which allows slack.
         """Return the problems that were solved, and the model as their solutions."""
         self._refuse_altered()
         data = self._training(X, y, sample_weight, reset=False)
+        if self.shape_fit_[0] != data.n_rows and type(self.kernel_) is not Linear:
+            raise ValueError(
+                f"HardMarginSVC was trained on {self.shape_fit_[0]} rows, but X has {data.n_rows}: "
+                "certify needs the training rows, all of them."
+            )
+        return [
+            Solved(each.problem, each.point, data.kept[each.rows]) for each in self._machines(data)
+        ]
+
+    def _machines(self, data: Training) -> list[SolvedProblem]:
+        """Return the problems of these rows, and the model as their solutions."""
         linear, n = type(self.kernel_) is Linear, data.n_rows
         beta = np.zeros((len(self.intercept_), n))
         if self.shape_fit_[0] == n:
             beta[:, self.support_] = self.dual_coef_
-        elif not linear:
-            raise ValueError(
-                f"HardMarginSVC was trained on {self.shape_fit_[0]} rows, but X has {n}: certify "
-                "needs the training rows, all of them."
-            )
         features = LinearFeatures(data.X) if linear else self._features(data)
         solved = []
         for k, subproblem in enumerate(data.subproblems(self.multi_class)):
             part = features if subproblem.rows is None else features.take(subproblem.rows)
             problem = hard_problem(part, subproblem.signs, Intercept(self.intercept))
-            rows = _rows_of(subproblem, data)
-            own = beta[k, rows]
-            w = self.coef_[k] if linear else own
-            solved.append(Solved(problem, Point(w, float(self.intercept_[k]), own), rows))
+            rows = np.arange(len(data)) if subproblem.rows is None else subproblem.rows
+            own = beta[k, data.kept[rows]]
+            point = Point(self.coef_[k] if linear else own, float(self.intercept_[k]), own)
+            solved.append(SolvedProblem(problem, point, rows))
         return solved
+
+    def _plane_scores(self, X: Any) -> Floats:
+        return self.pairwise_scores(X)
 
     def _report_search(self, data: Training, found: list[Widest]) -> None:
         """Set the attributes that describe the search; warn if it ended early."""

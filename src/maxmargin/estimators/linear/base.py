@@ -29,7 +29,7 @@ class LinearMachine(Machine):
     """Base of LinearSVC and LinearSVR: f(x) = w·x + b with a certificate."""
 
     _losses: ClassVar[tuple[str, ...]]
-    _forgotten = ("status_", "trace_", "_learners")
+    _forgotten = ("status_", "trace_", "calibration_", "_learners")
 
     def distance(self, X: Any) -> Floats:
         """Return the signed distance f/‖w‖ of each row from the plane(s); 0/0 is 0."""

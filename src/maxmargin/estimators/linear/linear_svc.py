@@ -13,9 +13,9 @@ from maxmargin.estimators.formulations import CSVCForm, Training
 from maxmargin.estimators.linear.base import LinearMachine
 from maxmargin.estimators.linear.partial_fit import ClassifierStream
 from maxmargin.estimators.machine import Formulated
+from maxmargin.estimators.probabilities import Probabilistic
 from maxmargin.estimators.reductions import (
     HingeMultipliers,
-    ScoresOnly,
     Subproblem,
     best_classes,
     combined_scores,
@@ -36,7 +36,7 @@ from maxmargin.validation.data import (
 from maxmargin.validation.parameters import check_choice, check_number
 
 
-class LinearSVC(HingeMultipliers, ScoresOnly, ClassifierMixin, ClassifierStream, LinearMachine):
+class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStream, LinearMachine):
     """Linear support vector classifier: the textbook's, at linear cost, with a proof.
 
     Minimises ½‖w‖² + C Σ ξ with ξ = max(0, 1 − y(w·x + b)) and an intercept b that costs nothing;
@@ -97,6 +97,9 @@ class LinearSVC(HingeMultipliers, ScoresOnly, ClassifierMixin, ClassifierStream,
         Threads; None or -1: as many as BLAS uses. The answer does not depend on it.
     random_state : int, Generator, RandomState or None, default=0
         For the order in which coordinate descent and subgradient steps visit rows.
+    probability : bool, default=False
+        Whether to have ``predict_proba``, as in ``SVC``. Penalties other than l2 and Crammer–Singer
+        fit the rows of each four of five folds again for it.
 
     Attributes
     ----------
@@ -123,6 +126,8 @@ class LinearSVC(HingeMultipliers, ScoresOnly, ClassifierMixin, ClassifierStream,
         "margin" (ξ ≤ 1e-5), "inside" (ξ ≤ 1) or "wrong side" (ξ > 1); "" where it has no part.
     margin_ : float or ndarray
         1/‖w‖: the distance from the plane to f = ±1.
+    calibration_ : Calibration
+        How scores become probabilities, as in ``SVC``; with probability=True.
 
     Examples
     --------
@@ -159,6 +164,7 @@ class LinearSVC(HingeMultipliers, ScoresOnly, ClassifierMixin, ClassifierStream,
         trace: bool = False,
         n_jobs: int | None = None,
         random_state: Any = 0,
+        probability: Any = False,
     ) -> None:
         self.penalty = penalty
         self.loss = loss
@@ -181,6 +187,7 @@ class LinearSVC(HingeMultipliers, ScoresOnly, ClassifierMixin, ClassifierStream,
         self.trace = trace
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.probability = probability
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -214,7 +221,9 @@ class LinearSVC(HingeMultipliers, ScoresOnly, ClassifierMixin, ClassifierStream,
             self._keep_costs(data.y, self._form().cost(data), data.kept, data.n_rows)
         used = np.isin(data.kept, self.support_)
         self.n_support_ = np.bincount(data.y[used], minlength=len(self.classes_))
-        return self._report(data, results)
+        self._report(data, results)
+        self._calibrate(formulated, results)
+        return self
 
     def _form(self) -> CSVCForm:
         l1_ratio = {"l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}[self.penalty]
@@ -256,6 +265,7 @@ class LinearSVC(HingeMultipliers, ScoresOnly, ClassifierMixin, ClassifierStream,
     def check_parameters(self) -> None:
         """Raise an error if a parameter has an invalid value."""
         super().check_parameters()
+        self._check_probability()
         check_choice(self, "penalty", ("l2", "l1", "elasticnet"))
         check_choice(self, "multi_class", ("ovr", "ovo", "crammer_singer"))
         if self.penalty == "elasticnet":
@@ -346,16 +356,20 @@ class LinearSVC(HingeMultipliers, ScoresOnly, ClassifierMixin, ClassifierStream,
         Scores are neither distances (see ``distance``) nor probabilities. With multi_class="ovo"
         the score of a class is the number of pairs it wins, ties broken by the sum of its scores.
         """
-        scores = self._subproblem_scores(X)
+        scores = self._plane_scores(X)
         if len(self.classes_) == 2:
             return scores[:, 0]
-        if len(self._pairs) < scores.shape[1]:  # learnt jointly, some of them without weight
-            scores = scores[:, [k for k, _ in self._pairs]]
         return combined_scores(scores, self._pairs, len(self.classes_))
 
     def pairwise_scores(self, X: Any) -> Floats:
         """Return the scores of all binary problems: one column for each row of ``coef_``."""
         return self._subproblem_scores(X)
+
+    def _plane_scores(self, X: Any) -> Floats:
+        scores = self._subproblem_scores(X)
+        if scores.shape[1] == len(self._pairs):
+            return scores
+        return scores[:, [one for one, _ in self._pairs]]  # classes together, one without rows
 
     def _subproblem_scores(self, X: Any) -> Floats:
         check_is_fitted(self)

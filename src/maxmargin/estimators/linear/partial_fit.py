@@ -25,6 +25,7 @@ from maxmargin.validation.data import (
 _OF_A_FIT = (
     "certificate_", "alpha_", "slack_", "dual_coef_", "support_", "support_kind_", "n_support_",
     "margin_", "_signed_duals", "_support_rows", "_row_costs", "_row_labels", "trace_",
+    "calibration_",
 )  # fmt: skip
 
 
@@ -90,6 +91,7 @@ def _can_stream(model: Any) -> bool:
         "penalty": model.penalty != "l2",
         "class_weight": isinstance(model.class_weight, str),
         "multi_class": model.multi_class != "ovr",
+        "probability": model.asks_for_probabilities(),
     }
     for name, is_asked in asked.items():
         if is_asked:

@@ -4,7 +4,6 @@ Duals and coefficients of a model lie in arrays (side, row): a row has a dual fo
 classes that its own is in, or one for either edge of a tube.
 """
 
-import hashlib
 from collections import defaultdict
 from typing import Any, NamedTuple, Self
 
@@ -18,16 +17,17 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.formulations import Formulation, SolvedPlane, Training
 from maxmargin.estimators.kernel_input import count_threads
 from maxmargin.estimators.machine import Formulated, Solved
+from maxmargin.estimators.probabilities import Probabilistic
 from maxmargin.estimators.reductions import (
     Pairs,
     Rest,
-    ScoresOnly,
     best_classes,
     combined_scores,
     joint_margin,
     joint_slacks,
     lay_out,
 )
+from maxmargin.estimators.row_marks import mark_rows
 from maxmargin.estimators.svm.expansion import KernelExpansion
 from maxmargin.kernels import Kernel, Linear
 from maxmargin.problems.duality import within_groups
@@ -121,7 +121,9 @@ class KernelMachine(KernelExpansion):
         planes = [form.plane(*pair) for pair in zip(problems, results, strict=True)]
         self._keep_planes(data, planes)
         self._keep_support(data, problems, planes)
-        return self._report(data, *self._as_stored(problems, results))
+        self._report(data, *self._as_stored(problems, results))
+        self._calibrate(formulated, results)
+        return self
 
     def _as_stored(self, problems: list[Any], results: list[Result]) -> tuple[list[Result], str]:
         """Return the results certified with the model's intercepts, and a doubt about them."""
@@ -301,7 +303,7 @@ def _same_rows(data: Training, kernel: Kernel, labels: Ints, last: Last) -> tupl
 
 def matches(old: Any, old_labels: Any, new: Any, new_labels: Any) -> tuple[Ints, Ints]:
     """Return where rows with the same content and label are in the one and in the other."""
-    waiting: dict[bytes, list[int]] = defaultdict(list)
+    waiting: dict[tuple[int, int], list[int]] = defaultdict(list)
     for i, mark in enumerate(_marks(old, old_labels)):
         waiting[mark].append(i)
     pairs = [
@@ -313,29 +315,15 @@ def matches(old: Any, old_labels: Any, new: Any, new_labels: Any) -> tuple[Ints,
     return found[:, 0], found[:, 1]
 
 
-def _marks(X: Any, labels: Ints) -> list[bytes]:
-    """Return a digest of each row and its label."""
-    n = X.shape[0]
-    tails = [label.tobytes() for label in np.asarray(labels, dtype=np.int64)]
-    if sp.issparse(X):
-        ends = X.indptr
-        contents = [
-            X.indices[ends[i] : ends[i + 1]].astype(np.int64).tobytes()
-            + X.data[ends[i] : ends[i + 1]].tobytes()
-            for i in range(n)
-        ]
-    else:
-        contents = [np.ascontiguousarray(row).tobytes() for row in X]
-    return [
-        hashlib.blake2b(content + tail, digest_size=16).digest()
-        for content, tail in zip(contents, tails, strict=True)
-    ]
+def _marks(X: Any, labels: Ints) -> list[tuple[int, int]]:
+    """Return the mark of each row with its label."""
+    return list(zip(mark_rows(X).tolist(), np.asarray(labels).tolist(), strict=True))
 
 
 # ------------------------------------------------------------------- classes
 
 
-class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
+class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
     """Base of SVC and NuSVC: pairs of classes, votes, and how duals are laid out."""
 
     class_weight: Any
@@ -352,16 +340,7 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
     def check_parameters(self) -> None:
         """Raise an error if a parameter has an invalid value."""
         super().check_parameters()
-        probability: Any = getattr(self, "probability", False)
-        if probability is not False and not (
-            isinstance(probability, str) and probability == "deprecated"
-        ):
-            name = type(self).__name__
-            raise ValueError(
-                f"probability={probability!r} is not valid for {name}: its scores are not "
-                f"probabilities. Use CalibratedClassifierCV({name}(), ensemble=False) of "
-                "sklearn.calibration."
-            )
+        self._check_probability()
         check_choice(self, "decision_function_shape", ("ovr", "ovo"))
         check_flag(self, "break_ties")
         if getattr(self, "random_state", None) is not None:
@@ -526,6 +505,9 @@ class KernelClassifier(ScoresOnly, ClassifierMixin, KernelMachine):
         scores = self.pairwise_scores(X)
         best = scores[:, 0] if len(self.classes_) == 2 else self._votes(scores)
         return best_classes(best, self.classes_)
+
+    def _plane_scores(self, X: Any) -> Floats:
+        return self.pairwise_scores(X)[:, self._solved]
 
     def _votes(self, scores: Floats) -> Floats:
         n_classes = len(self.classes_)

@@ -36,8 +36,8 @@ class NuSVC(KernelClassifier):
         For "poly" and "sigmoid".
     shrinking : bool, default=True
         Accepted for compatibility with scikit-learn; it has no effect.
-    probability : False, default=False
-        True is refused, as in SVC.
+    probability : bool, default=False
+        Whether to have ``predict_proba``, as in SVC.
     tol : float, default=1e-4
         Relative duality gap at which the answer is good enough, ≥ 0.
     cache_size : float or None, default=None
@@ -77,7 +77,7 @@ class NuSVC(KernelClassifier):
     certificate_ : Certificate
         Bounds on the optimum before that division.
     status_, stop_reason_, solver_, n_iter_, fit_status_, kernel_, trace_, shape_fit_ :
-        As in SVC.
+        As in SVC; so is ``calibration_``.
     alpha_, slack_, support_kind_, margin_ : ndarray
         As in SVC, after division by ρ.
 

@@ -1,13 +1,8 @@
 """Criteria from one fit: what leaving out each row in turn would give, without doing it.
 
-Let φ(δ) be the best dual objective while the dual of row t is held at δ. It is concave, and
-
-    φ′(0) = 1 − y f⁻ᵗ(x),    φ′(α) = 1 − y f(x)  (minus α/2C with the squared hinge),
-
-where f⁻ᵗ is the solution without the row. Between the two its slope falls by α times the squared
-distance from φ(x) to the affine span of other rows that are free to move (to 0 without an
-intercept). The ξα-bound takes the largest distance there can be, the span estimate the distance at
-the solution. Joachims (ICML 2000); Vapnik and Chapelle (Neural Computation 12, 2000).
+``estimators/left_out.py`` says how: by a distance to other rows. The ξα-bound takes the largest
+distance there can be, the span estimate the distance at the solution. Joachims (ICML 2000); Vapnik
+and Chapelle (Neural Computation 12, 2000).
 """
 
 from dataclasses import dataclass
@@ -16,18 +11,14 @@ from typing import Any
 import numpy as np
 
 from maxmargin._typing import Flags, Floats, Ints
-from maxmargin.model_selection.criteria.solved_problem import (
-    ErrorCount,
-    SolvedProblem,
-    solved_problem,
-)
+from maxmargin.estimators.left_out import SolvedProblem, span_scores, squared_spans
+from maxmargin.model_selection.criteria.solved_problem import ErrorCount, solved_problem
 from maxmargin.problems import losses
 from maxmargin.problems.duality import within_groups
 
 MOST_ROWS = 3000  # whose matrix of kernel values is computed as a whole
 _BLOCK = 512  # rows of kernel values that are computed together
 _ROUNDING = 1e-9  # of all costs: sums that differ by less may be equal
-_RIDGE = 1e-12  # of the largest K(x, x): keeps the matrix of dependent rows invertible
 _STABLE = (
     "every leave-one-out solution has a row with 0 < α < C, which determines its intercept; with "
     "unequal weights, so has every solution on the way to it"
@@ -184,9 +175,13 @@ def span_estimate(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Span
     True
     """
     machine = solved_problem(model, X, y, sample_weight, "span_estimate")
-    spans = _squared_spans(machine)
-    shifts = machine.loss.quadratic * machine.alpha
-    margins = machine.signs * machine.scores + shifts - machine.alpha * spans
+    spans = squared_spans(machine)
+    if spans is None:
+        raise ValueError(
+            f"{machine.problem.features.kernel!r} is not positive semidefinite on these rows, so "
+            "there are no distances to compute a span from. Use leave_one_out, or another kernel."
+        )
+    margins = machine.signs * span_scores(machine, spans)
     wrong = (margins <= 0) | machine.alone
     return SpanEstimate(int(wrong.sum()), machine.rows[wrong], len(machine), margins, spans)
 
@@ -224,46 +219,6 @@ def _largest_slack(machine: SolvedProblem) -> Floats:
     low, high = offsets[positive != full].max(), offsets[positive == full].min()
     shift = np.where(positive, np.minimum(low, 0.0), np.maximum(high, 0.0))
     return np.asarray(np.maximum(slack, 1.0 - machine.signs * (machine.scores + shift)))
-
-
-def _squared_spans(machine: SolvedProblem) -> Floats:
-    """Return S² of each support vector, 0 for other rows."""
-    spans = np.zeros(len(machine))
-    moving = np.flatnonzero(machine.between_bounds)
-    fixed = np.flatnonzero((machine.alpha > 0) & ~machine.between_bounds)
-    border = int(machine.free)
-    inverse = _inverse(machine, moving, border)
-    if len(moving) > border:
-        spans[moving] = 1.0 / np.diag(inverse)[: len(moving)]
-    elif len(moving):
-        spans[moving] = _farthest(machine, moving)
-    if len(fixed) and len(moving) < border:
-        spans[fixed] = _farthest(machine, fixed)
-    elif len(fixed):
-        sides = np.hstack([machine.block(fixed, moving), np.ones((len(fixed), border))])
-        inner = np.einsum("ij,jk,ik->i", sides, inverse, sides)
-        spans[fixed] = machine.diagonal[fixed] + machine.loss.quadratic[fixed] - inner
-    return np.maximum(spans, 0.0)
-
-
-def _inverse(machine: SolvedProblem, moving: Ints, border: int) -> Floats:
-    """Return the inverse of the kernel matrix, bordered by ones if there is an intercept."""
-    size = len(moving)
-    if size < border:
-        return np.zeros((0, 0))
-    matrix = np.zeros((size + border, size + border))
-    matrix[:size, :size] = machine.block(moving, moving)
-    ridge = _RIDGE * max(float(np.abs(machine.diagonal).max()), np.finfo(float).tiny)
-    matrix[np.arange(size), np.arange(size)] += machine.loss.quadratic[moving] + ridge
-    matrix[size:, :size] = matrix[:size, size:] = 1.0
-    return np.asarray(np.linalg.inv(matrix))
-
-
-def _farthest(machine: SolvedProblem, rows: Ints) -> Floats:
-    support = np.flatnonzero(machine.alpha > 0)
-    products = machine.block(rows, support)
-    squares = machine.diagonal[rows][:, np.newaxis] - 2 * products + machine.diagonal[support]
-    return np.asarray(squares.max(axis=1) + machine.loss.quadratic[rows])
 
 
 # ------------------------------------------------------------------- intercepts that are not unique

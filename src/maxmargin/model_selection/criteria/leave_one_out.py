@@ -1,6 +1,6 @@
 """Leave-one-out by refitting, where a refit can change anything."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,20 +8,15 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.estimators import HardMarginSVC
-from maxmargin.estimators.machine import solver_settings
+from maxmargin.estimators.left_out import SolvedProblem, refit_without
+from maxmargin.estimators.machine import refit_settings
 from maxmargin.estimators.reductions import best_classes, combined_scores, lay_out
-from maxmargin.kernels import Linear
 from maxmargin.model_selection.criteria.solved_problem import (
     ErrorCount,
-    SolvedProblem,
     refuse_others,
     solved_problems,
 )
-from maxmargin.problems.duality import within_groups
-from maxmargin.problems.problem import Point, Status
 from maxmargin.progress import progress
-from maxmargin.solve import Budget, Settings, solve
 from maxmargin.validation.data import class_indices
 
 
@@ -104,10 +99,11 @@ def leave_one_out(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Leav
         scores = _score_planes(model, X, pairs)[kept]
         changed = [np.flatnonzero((machine.alpha > 0) & ~machine.alone) for machine in found]
         bar.update(total=sum(map(len, changed)))
+        settings = refit_settings(model)
         for k, machine in enumerate(found):
             for t in changed[k].tolist():
                 row = np.searchsorted(kept, machine.rows[t])
-                scores[row, k], held = _refit_without(model, machine, t)
+                scores[[row], k], held = refit_without(machine, np.array([t]), settings)
                 certified.append(held)
                 bar.advance()
     predictions = _predict(model, y[kept], scores, pairs)
@@ -138,41 +134,6 @@ def _score_planes(model: Any, X: Any, pairs: list[tuple[int, int]]) -> Floats:
         return scores
     every = lay_out(len(model.classes_), model.multi_class).pairs  # also of classes without weight
     return scores[:, [every.index(pair) for pair in pairs]]
-
-
-def _refit_without(model: Any, machine: SolvedProblem, t: int) -> tuple[float, bool]:
-    """Return the score of a row by the machine without it, and whether that is certified."""
-    if isinstance(model, HardMarginSVC):
-        return _hard_score(model, machine, t)
-    settings = replace(solver_settings(model), callback=None, verbose=False, trace=False)
-    return _soft_score(machine, t, settings)
-
-
-def _hard_score(fitted: HardMarginSVC, machine: SolvedProblem, t: int) -> tuple[float, bool]:
-    rest = np.delete(np.arange(len(machine)), t)
-    model = clone(fitted).set_params(callback=None, verbose=False)
-    if type(fitted.kernel_) is Linear:
-        X = machine.problem.features.X
-        model.set_params(kernel="linear").fit(X[rest], machine.signs[rest])
-        score = model.decision_function(X[[t]])[0]
-    else:
-        K = machine.block(rest, rest)
-        model.set_params(kernel="precomputed").fit(K, machine.signs[rest])
-        score = model.decision_function(machine.block(np.array([t]), rest))[0]
-    return float(score), model.status_ is Status.OPTIMAL
-
-
-def _soft_score(machine: SolvedProblem, t: int, settings: Settings) -> tuple[float, bool]:
-    rest, problem, point = np.delete(np.arange(len(machine)), t), machine.problem, machine.point
-    rows = problem.row[rest]
-    fewer = problem.take(rows)
-    beta, _ = within_groups(fewer.loss, point.beta[rest], fewer.groups, fewer.totals)
-    start = Point(problem.features.restrict(point.w, rows), point.b, beta)
-    found = solve(fewer, settings, Budget(None), start)
-    score = problem.features.scores_by(
-        problem.features.join(found.point.w, 0.0), rows, problem.row[[t]]
-    )
-    return float(score[0]) + found.certificate.intercept, found.status is Status.OPTIMAL
 
 
 def _predict(model: Any, y: Any, scores: Floats, pairs: list[tuple[int, int]]) -> npt.NDArray[Any]:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from maxmargin.certificates import certify
+from maxmargin.estimators.left_out import SolvedProblem
 from maxmargin.loops.records import Loss
-from maxmargin.model_selection.criteria.solved_problem import SolvedProblem, solved_problem
+from maxmargin.model_selection.criteria.solved_problem import solved_problem
 from maxmargin.problems.problem import Problem
 from maxmargin.solve import run_solver
 from maxmargin.solvers.decomposition import Decomposition
