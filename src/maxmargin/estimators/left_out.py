@@ -273,7 +273,7 @@ def leave_out_jointly(
         start = Point(None, point.b, point.beta[rest]) if same else Point()
         result = _solved(fewer, settings, start)
         b = np.asarray(getattr(result.certificate, "intercepts", result.point.b))
-        found = problem.take(left).products(result.point.w) + b
+        found = problem.features.scores_by(result.point.w, rest, left) + b
         scores[left] = found.min(axis=1, keepdims=True) - 1.0
         scores[np.ix_(left, present)] = found
     return [LeftOut(own, every, f"{N_FOLDS} folds") for own in scores.T]

@@ -68,7 +68,7 @@ class Features(Protocol):
         ...
 
     def scores_by(self, w: Floats, rows: Ints, i: Ints) -> Floats:
-        """Return w·φ(x) of the rows i, by weights that belong to ``take(rows)``."""
+        """Return w·φ(x) of the rows i, by weights, or columns of them, of ``take(rows)``."""
         ...
 
     def coef(self, w: Floats) -> Floats | None:
@@ -174,7 +174,8 @@ class LinearFeatures:
 
     def scores_by(self, w: Floats, rows: Ints, i: Ints) -> Floats:
         """Return w·φ(x) of the rows i."""
-        return self.take(i).scores(w)
+        some = self.take(i)
+        return some.scores(w) if w.ndim == 1 else some.columns(w)
 
     def coef(self, w: Floats) -> Floats | None:
         """Return the weights of the columns."""
