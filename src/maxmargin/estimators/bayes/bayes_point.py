@@ -22,6 +22,7 @@ from maxmargin.estimators.formulations import Training
 from maxmargin.estimators.kernel_input import KernelInput, count_threads, named_kernel
 from maxmargin.estimators.probabilities import couple_pairs
 from maxmargin.estimators.reductions import Subproblem, best_classes
+from maxmargin.estimators.svm.base import row_digests
 from maxmargin.kernels import Kernel, Linear, Precomputed
 from maxmargin.problems.gram import Gram, free_memory
 from maxmargin.problems.problem import Intercept, Run, Status
@@ -86,15 +87,16 @@ class _Space:
     def of(cls, rows: LinearRows | FeatureSpaceRows, pair: Subproblem) -> "_Space":
         """Return rows in weight space, or as a factor of their Gram matrix."""
         if isinstance(rows, LinearRows):
-            dense = rows.X.toarray() if sp.issparse(rows.X) else rows.X
-            return cls(rows, dense, None, None, 0.0, 0.0)
+            return cls(rows, rows.X, None, None, 0.0, 0.0)
         Z, pivots = rows.factored
         diagonal = rows.K.diagonal()
         left = np.maximum(diagonal - (Z * Z).sum(axis=1), 0.0)
         residual = float((left / np.where(diagonal > 0, diagonal, 1.0)).max())
-        triangle = Z[pivots][:, : len(pivots)].copy()
+        triangle = Z[pivots].copy()
+        if not len(pivots):  # all rows are 0 in feature space
+            pivots, triangle = np.zeros(1, np.int64), np.ones((1, 1))
         numbers = pivots if pair.rows is None else pair.rows[pivots]
-        return cls(rows, Z[:, : max(1, len(pivots))], numbers, triangle, rows.precision, residual)
+        return cls(rows, Z, numbers, triangle, rows.precision, residual)
 
     def coordinates(self, w: Floats) -> Floats:
         """Return z of a plane through the origin, given as in ``Point``."""
@@ -373,7 +375,8 @@ another kernel.
             even = (weight[kept] == weight[kept[0]]).all()
             kernel = kernel.resolved(rows, None if even else weight[kept])
         self.kernel_ = kernel
-        return Training(rows, labels[kept], weight[kept], kept, X.shape[0], self.classes_)
+        data = Training(rows, labels[kept], weight[kept], kept, X.shape[0], self.classes_)
+        return data if kernel.takes_gram or kernel.takes_objects else _distinct(data)
 
     def _rows(self, data: Training, pairs: list[Subproblem]) -> LinearRows | FeatureSpaceRows:
         """Return the rows with the constant feature whose weight is the intercept."""
@@ -394,12 +397,7 @@ another kernel.
                 f"takes {1e-9 * needed:.3g} GB, and {1e-9 * allowed:.3g} GB are allowed. Raise "
                 "memory (in bytes), or take fewer rows or columns."
             )
-        X = data.X.astype(np.float64, copy=False)
-        if constant:
-            column = np.full((X.shape[0], 1), constant)
-            sparse = sp.issparse(X)
-            X = sp.hstack([X, column], format="csr") if sparse else np.hstack([X, column])
-        return LinearRows(X)
+        return LinearRows(_with_constant(data.X, constant))
 
     def _costs(self, data: Training, pair: Subproblem) -> Floats:
         """Return what contradicting each label costs: −log of the ratio of its likelihoods."""
@@ -602,11 +600,7 @@ another kernel.
         """
         constant = self._constant
         if self._posteriors[0].landmarks is None:
-            dense = X.toarray() if sp.issparse(X) else X
-            dense = dense.astype(np.float64, copy=False)
-            if not constant:
-                return dense, None
-            return np.hstack([dense, np.full((len(dense), 1), constant)]), None
+            return _with_constant(X, constant), None
         if isinstance(self.kernel_, Precomputed):
             return X[:, self._landmark_rows] + constant**2, None
         landmarks, rows = self.landmarks_, X
@@ -617,6 +611,13 @@ another kernel.
         values = self.kernel_.block(left, right, threads=count_threads(self.n_jobs)) + constant**2
         diagonal = self.kernel_.diag(left) + constant**2
         return values.astype(np.float64, copy=False), diagonal.astype(np.float64, copy=False)
+
+    def solution(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Refuse: there is no problem whose solution the model is (see ``mm.certify``)."""
+        raise TypeError(
+            f"{type(self).__name__} minimises no objective, so there is nothing to certify: "
+            "standard_error(X) says how far its probabilities may be off."
+        )
 
     # ------------------------------------------------------------ the Bayes point
 
@@ -656,19 +657,45 @@ another kernel.
         return w, b
 
 
+def _distinct(data: Training) -> Training:
+    """Return the distinct rows of each class, in an order of their own, with the sums of weights.
+
+    So neither the order of the rows nor how often one is there changes the draws.
+    """
+    digests = np.frombuffer(b"".join(row_digests(data.X, data.y)), dtype=np.dtype((np.void, 16)))
+    _, first, place = np.unique(digests, return_index=True, return_inverse=True)
+    weight = np.bincount(place.ravel(), data.weight).astype(np.float64)
+    return Training(
+        data.X[first], data.y[first], weight, data.kept[first], data.n_rows, data.classes
+    )
+
+
+def _with_constant(X: Any, constant: float) -> Floats:
+    """Return rows as a dense array, with one more column unless the constant is 0."""
+    dense = (X.toarray() if sp.issparse(X) else X).astype(np.float64, copy=False)
+    if not constant:
+        return np.asarray(dense)
+    return np.hstack([dense, np.full((len(dense), 1), constant)])
+
+
 def _votes(posterior: Posterior, products: Floats, diagonal: Floats | None) -> Floats:
     """Return for each draw and row the probability of f > 0, of shape (chains, draws, rows)."""
     if posterior.landmarks is None or posterior.triangle is None:
-        return np.asarray(posterior.draws @ products.T > 0, dtype=np.float64)
+        return _steps(posterior.draws @ products.T)
     own = products[:, posterior.landmarks].T
     a = solve_triangular(posterior.triangle, own, lower=True)
     scores = posterior.draws @ a
     if diagonal is None:
-        return np.asarray(scores > 0, dtype=np.float64)
+        return _steps(scores)
     variance = diagonal - (a * a).sum(axis=0)
     known = variance <= posterior.precision * diagonal
     spread = np.sqrt(np.where(known, 1.0, variance))
-    return np.asarray(np.where(known, scores > 0, ndtr(scores / spread)))
+    return np.asarray(np.where(known, _steps(scores), ndtr(scores / spread)))
+
+
+def _steps(scores: Floats) -> Floats:
+    """Return 1 where f > 0, 0 where f < 0, and ½ where f = 0: there is nothing to vote on."""
+    return np.asarray(0.5 * (np.sign(scores) + 1))
 
 
 def probe_points(vectors: Floats, signs: Floats) -> Floats:

@@ -21,15 +21,18 @@ from maxmargin.loops.records import Chain
 class SamplerSettings:
     """Constants of the method."""
 
-    warm_up: int = 6  # rounds of paths, after each of which their duration is adapted
-    paths: int = 20  # of each chain in such a round
+    # Paths of each chain in the rounds of the warm-up; their duration is adapted after each.
+    warm_up: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64)
     first_round: int = 100  # draws of each chain before they are judged for the first time
     reflections: int = 4  # of a path, for each dimension and one more
-    most: int = 50  # times as many walls as a path should meet: beyond that it is rejected
+    first_most: int = 4  # times as many, at which a path of the warm-up is given up
+    most: int = 50  # times as many: beyond that it is rejected
+    crossings: int = 10  # of each wall that can be crossed, beyond which a path is rejected
     products: int = 1 << 23  # numbers in the matrix of the walls' products, if it is kept
     work: float = 1e7  # multiplications in a compiled call: some hundredths of a second
 
 
+_LONGEST = 0.5 * math.pi  # a quarter turn, which leads to the velocity if no wall is met
 _REACH = 0.95  # of the way to a wall that a chain moves at most before it starts
 
 
@@ -78,6 +81,11 @@ class Walls:
             return np.zeros((0, 0))
         return self.normals @ self.normals.T
 
+    @property
+    def soft(self) -> bool:
+        """Whether walls can be crossed."""
+        return bool(np.isfinite(self.cost).all())
+
     def clear(self, z: Floats) -> bool:
         """Return whether z is on the right side of every wall."""
         return bool((self.normals @ z > 0).all())
@@ -100,13 +108,13 @@ def scattered(walls: Walls, centre: Floats, rng: np.random.Generator) -> Floats:
     """
     direction = rng.standard_normal(len(centre))
     direction /= np.linalg.norm(direction)
-    if not np.isfinite(walls.cost).all():
+    way = float(np.linalg.norm(centre))
+    if not walls.soft:
         p, q = walls.normals @ centre, walls.normals @ direction
         ahead = q < 0
-        way = float((p[ahead] / -q[ahead]).min(initial=np.linalg.norm(centre)))
-    else:
-        way = float(np.linalg.norm(centre))
-    return np.asarray(centre + _REACH * rng.random() * way * direction)
+        way = float((p[ahead] / -q[ahead]).min(initial=way))
+    z = np.asarray(centre + _REACH * rng.random() * way * direction)
+    return z if walls.clear(z) or walls.soft else centre
 
 
 # ------------------------------------------------------------------- chains
@@ -120,7 +128,7 @@ class Draws:
     finished: bool
     reflections: int = 0  # per path
     rejected: float = 0.0  # share of the paths
-    duration: float = 0.5 * math.pi
+    duration: float = _LONGEST
     effective: float = 1.0  # draws that would tell as much if they were independent
     r_hat: float = math.inf
     standard_error: float = math.inf
@@ -153,17 +161,20 @@ class Sampler:
         chains = [Chain.at(start, len(self.walls)) for start in self.starts]
         products = self.walls.products(settings.products)
         z = np.array([chain.z for chain in chains])[:, np.newaxis]
-        duration = 0.5 * math.pi
         target = settings.reflections * (dim + 1)
-        limit = settings.most * target + 10 * len(self.walls)
+        crossings = settings.crossings * int(np.isfinite(self.walls.cost).sum())
         yield Draws(z, False)
-        for _ in range(settings.warm_up):
-            for _ in self._round(chains, products, duration, limit, settings.paths):
+        duration = _LONGEST
+        for paths in settings.warm_up:
+            # A path of which the duration is not known yet is not followed to any end.
+            limit = settings.first_most * target + crossings
+            for _ in self._round(chains, products, duration, limit, paths):
                 yield Draws(np.array([chain.z for chain in chains])[:, np.newaxis], False)
-            rate = sum(c.counts[3] for c in chains) / sum(c.times[1] for c in chains)
-            duration = min(0.5 * math.pi, target / rate) if rate > 0 else 0.5 * math.pi
+            reflections = max(1, sum(int(chain.counts[3]) for chain in chains))
+            duration = min(_LONGEST, target * sum(c.times[1] for c in chains) / reflections)
             for chain in chains:
                 chain.times[1] = chain.counts[3] = chain.counts[4] = 0
+        limit = settings.most * target + crossings
         rounds: list[Floats] = []
         for size in self.sizes(most):
             for drawn in self._round(chains, products, duration, limit, size):

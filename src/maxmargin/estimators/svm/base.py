@@ -286,18 +286,18 @@ def _same_rows(data: Training, kernel: Kernel, labels: Ints, last: Last) -> tupl
 def matches(old: Any, old_labels: Any, new: Any, new_labels: Any) -> tuple[Ints, Ints]:
     """Return where rows with the same content and label are in the one and in the other."""
     waiting: dict[bytes, list[int]] = defaultdict(list)
-    for i, mark in enumerate(_marks(old, old_labels)):
+    for i, mark in enumerate(row_digests(old, old_labels)):
         waiting[mark].append(i)
     pairs = [
         (waiting[mark].pop(0), j)
-        for j, mark in enumerate(_marks(new, new_labels))
+        for j, mark in enumerate(row_digests(new, new_labels))
         if waiting.get(mark)
     ]
     found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     return found[:, 0], found[:, 1]
 
 
-def _marks(X: Any, labels: Ints) -> list[bytes]:
+def row_digests(X: Any, labels: Ints) -> list[bytes]:
     """Return a digest of each row and its label."""
     n = X.shape[0]
     tails = [label.tobytes() for label in np.asarray(labels, dtype=np.int64)]
