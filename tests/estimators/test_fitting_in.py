@@ -274,7 +274,7 @@ def same(model: Any, rows: Any) -> None:
 )
 def test_models_survive_files_and_copies(model: Any) -> None:
     same(clone(model).fit(X, Y), X)
-    if not isinstance(model, mm.HardMarginSVC | mm.NuSVC):
+    if not isinstance(model, mm.HardMarginSVC | mm.BayesPointClassifier | mm.NuSVC):
         same(clone(model).fit(X, THREE), X)
     if not getattr(model, "fit_inverse_transform", False):
         same(clone(model).fit(sp.csr_array(X), Y), sp.csr_array(X))
@@ -329,8 +329,11 @@ def letters(block: Any, other: Any) -> Any:
 )
 @pytest.mark.parametrize(
     "kind",
-    [mm.SVC, mm.NuSVC, mm.SVR, mm.NuSVR, mm.OneClassSVM, mm.HardMarginSVC, mm.KernelPerceptron],
-)
+    [
+        mm.SVC, mm.NuSVC, mm.SVR, mm.NuSVR, mm.OneClassSVM, mm.HardMarginSVC,
+        mm.BayesPointClassifier, mm.KernelPerceptron,
+    ],
+)  # fmt: skip
 def test_functions_of_blocks_of_objects(kind: Any, kernel: Any) -> None:
     vectors = Linear() ** 2 if isinstance(kernel, mm.kernels.Power) else Linear()
     more = {"nu": 0.3} if kind is mm.NuSVC else {}

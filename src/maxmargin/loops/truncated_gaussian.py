@@ -131,8 +131,10 @@ def _finish(chain: Any, rejected: bool, length: float, draws: Any) -> None:
 def follow(
     walls: Any, products: Any, cost: Any, duration: float, most: int, velocities: Any,
     lengths: Any, chain: Any, draws: Any, budget: int,
-) -> None:  # fmt: skip
-    """Follow paths one after the other, until all are done or ``budget`` steps were made.
+) -> Any:  # fmt: skip
+    """Follow paths one after the other until all are done or ``budget`` steps were made.
+
+    It returns how many steps there were.
 
     Where it stands is in ``chain``, so that the next call goes on from there: z, v, the products p
     and q with the walls, the side of each (1 or −1), the start of the path, times (left of this
@@ -143,9 +145,9 @@ def follow(
     independent of its direction, so that it is drawn anew; 0 keeps what the path led to.
     ``products`` of all walls with each other may be empty: they are computed then.
     """
-    times, counts = chain.times, chain.counts
-    while counts[0] < velocities.shape[0] and budget > 0:
-        budget -= 1
+    times, counts, steps = chain.times, chain.counts, 0
+    while counts[0] < velocities.shape[0] and steps < budget:
+        steps += 1
         if counts[1] == 0:
             _begin(walls, velocities, chain, duration)
         wall, angle = _first(chain.p, chain.q, chain.side)
@@ -163,3 +165,4 @@ def follow(
             rejected = counts[2] > most
         if ends or rejected:
             _finish(chain, rejected, lengths[counts[0]], draws)
+    return steps

@@ -4,11 +4,17 @@ Several chains follow the paths of ``loops/truncated_gaussian.py``. Nothing is t
 duration of the paths, and that only while the chains warm up: a quarter turn forgets where it began
 if there are no walls; within narrow ones it meets thousands, and a shorter path that meets some
 for each dimension forgets just as much.
+
+Where walls can be crossed, places that explain the labels equally well may be far apart with dear
+walls between them, which a path rarely pays for. So after every few paths z moves along a whole
+ellipse z cos t + v sin t, with a new v ~ N(0, I) and t drawn from its exact density, which is
+constant between two walls: such a move leaves the density as it is, and no wall is in its way
+(Fagan, Bhandari & Cunningham 2016).
 """
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +34,7 @@ class SamplerSettings:
     first_most: int = 4  # times as many, at which a path of the warm-up is given up
     most: int = 50  # times as many: beyond that it is rejected
     crossings: int = 10  # of each wall that can be crossed, beyond which a path is rejected
+    jump: int = 4  # paths after which a chain moves along an ellipse, if walls can be crossed
     products: int = 1 << 23  # numbers in the matrix of the walls' products, if it is kept
     work: float = 1e7  # multiplications in a compiled call: some hundredths of a second
 
@@ -160,27 +167,30 @@ class Sampler:
         settings, dim = self.settings, len(self.starts[0])
         chains = [Chain.at(start, len(self.walls)) for start in self.starts]
         products = self.walls.products(settings.products)
-        z = np.array([chain.z for chain in chains])[:, np.newaxis]
         target = settings.reflections * (dim + 1)
         crossings = settings.crossings * int(np.isfinite(self.walls.cost).sum())
-        yield Draws(z, False)
+        yield _standing(chains)
         duration = _LONGEST
         for paths in settings.warm_up:
             # A path of which the duration is not known yet is not followed to any end.
             limit = settings.first_most * target + crossings
             for _ in self._round(chains, products, duration, limit, paths):
-                yield Draws(np.array([chain.z for chain in chains])[:, np.newaxis], False)
+                yield _standing(chains)
             reflections = max(1, sum(int(chain.counts[3]) for chain in chains))
             duration = min(_LONGEST, target * sum(c.times[1] for c in chains) / reflections)
             for chain in chains:
                 chain.times[1] = chain.counts[3] = chain.counts[4] = 0
         limit = settings.most * target + crossings
         rounds: list[Floats] = []
+        judged = None
         for size in self.sizes(most):
             for drawn in self._round(chains, products, duration, limit, size):
-                if drawn is not None:
+                if drawn is None:
+                    yield replace(judged, finished=False) if judged else _standing(chains)
+                else:
                     rounds.append(drawn)
-                yield self._judged(rounds, z, chains, duration, finished=drawn is not None)
+                    judged = self._judged(np.concatenate(rounds, axis=1), chains, duration)
+                    yield judged
 
     def sizes(self, most: int) -> list[int]:
         """Return the draws of a chain in each round: after each, there are twice as many."""
@@ -199,26 +209,29 @@ class Sampler:
         out = np.empty((len(chains), size, dim))
         step = max(len(walls), 1) * (1 if len(products) else dim) + dim
         budget = max(1, int(settings.work / step))
+        together = settings.jump if walls.soft and len(walls) else size
         for k, chain in enumerate(chains):
-            chain.counts[0] = 0
             velocities = self.rng.standard_normal((size, dim))
             lengths = np.sqrt(self.rng.chisquare(dim, size))
-            while chain.counts[0] < size:
-                loops.truncated_gaussian.follow(
-                    walls.normals, products, walls.cost, duration, limit, velocities, lengths,
-                    chain, out[k], budget,
-                )  # fmt: skip
-                if chain.counts[0] < size or k + 1 < len(chains):
-                    yield None
+            left = budget
+            for begin in range(0, size, together):
+                some = slice(begin, begin + together)
+                chain.counts[0] = 0
+                while chain.counts[0] < len(lengths[some]):
+                    if left <= 0:
+                        yield None
+                        left = budget
+                    left -= loops.truncated_gaussian.follow(
+                        walls.normals, products, walls.cost, duration, limit, velocities[some],
+                        lengths[some], chain, out[k, some], left,
+                    )  # fmt: skip
+                if together < size:
+                    chain.z[:] = along_ellipse(walls, chain.z, self.rng)
+                    left -= 1
+            yield None
         yield out
 
-    def _judged(
-        self, rounds: list[Floats], first: Floats, chains: list[Chain], duration: float,
-        *, finished: bool,
-    ) -> Draws:  # fmt: skip
-        z = np.concatenate(rounds, axis=1) if rounds else first
-        if not finished:
-            return Draws(z, False)
+    def _judged(self, z: Floats, chains: list[Chain], duration: float) -> Draws:
         paths = z.shape[0] * z.shape[1]
         scores = z @ self.probes.T / np.linalg.norm(z, axis=2, keepdims=True)
         effective, r_hat = mixing(scores)
@@ -233,6 +246,28 @@ class Sampler:
             float(r_hat.max()),
             float(errors.max()),
         )
+
+
+def _standing(chains: list[Chain]) -> Draws:
+    """Return where chains stand that have no draws yet: a single one is worth as much."""
+    return Draws(np.array([chain.z for chain in chains])[:, np.newaxis], False)
+
+
+def along_ellipse(walls: Walls, z: Floats, rng: np.random.Generator) -> Floats:
+    """Return a point of the ellipse through z and a new v ~ N(0, I), drawn from its density."""
+    v = rng.standard_normal(len(z))
+    p, q = walls.normals @ z, walls.normals @ v
+    middle = np.arctan2(q, p)  # of the half of the ellipse that is on the right side
+    angles = np.concatenate([middle - 0.5 * math.pi, middle + 0.5 * math.pi]) % (2 * math.pi)
+    order = np.argsort(angles)
+    change = np.concatenate([-walls.cost, walls.cost])[order]
+    ends = np.concatenate([[0.0], angles[order], [2 * math.pi]])
+    cost = np.concatenate([[0.0], np.cumsum(change)])
+    mass = np.cumsum(np.diff(ends) * np.exp(cost.min() - cost))
+    drawn = rng.random() * mass[-1]
+    k = min(int(np.searchsorted(mass, drawn, side="right")), len(mass) - 1)
+    t = ends[k] + rng.random() * (ends[k + 1] - ends[k])
+    return np.asarray(math.cos(t) * z + math.sin(t) * v)
 
 
 # ------------------------------------------------------------------- how far to trust them
