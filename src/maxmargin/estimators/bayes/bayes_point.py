@@ -24,8 +24,10 @@ from maxmargin.estimators.probabilities import couple_pairs
 from maxmargin.estimators.reductions import Subproblem, best_classes
 from maxmargin.estimators.svm.base import row_digests
 from maxmargin.kernels import Kernel, Linear, Precomputed
+from maxmargin.problems import losses
+from maxmargin.problems.features import LinearFeatures
 from maxmargin.problems.gram import Gram, free_memory
-from maxmargin.problems.problem import Intercept, Run, Status
+from maxmargin.problems.problem import Intercept, Problem, Run, Status
 from maxmargin.separability.max_margin import (
     FeatureSpaceRows,
     LinearRows,
@@ -33,7 +35,8 @@ from maxmargin.separability.max_margin import (
     find_widest,
     refusal,
 )
-from maxmargin.solve import Callback, drive
+from maxmargin.solve import Callback, drive, run_solver
+from maxmargin.solvers.newton import Newton
 from maxmargin.validation.data import check_classification, generator
 from maxmargin.validation.parameters import (
     NamedParameters,
@@ -48,6 +51,7 @@ _PROBES = 200  # points at which the precision is measured, at most
 _BLOCK = 1 << 22  # votes that are counted at a time
 _LEAST = 100  # rows from which on rounding grows with their number
 _START, _SEARCHES = 1e-3, 1000  # relative gap, and searches among all rows, of the first plane
+_SOFT = 100.0  # cost of a unit of slack there, by the cost of a wall
 _COPIES = 4  # of the rows: as vectors, as walls, and while both are made
 _ADVICE = "Set label_noise to the share of labels that may be wrong, or choose another kernel."
 
@@ -409,25 +413,28 @@ another kernel.
     def _centre(
         self, data: Training, pair: Subproblem, space: _Space, walls: Walls, left: float | None
     ) -> Floats:
-        """Return where chains begin: the widest separator, or, if none is needed, the mean row."""
-        dim = space.vectors.shape[1]
+        """Return about where chains begin: at the widest separator, if there has to be one."""
         if self.label_noise > 0:
-            z = walls.cost @ walls.normals if len(walls) else np.zeros(dim)
-            if not z.any():
-                z = np.ones(dim)
+            z = _fewest_mistakes(walls, left)
         else:
-            rows, signs = space.rows, pair.signs
             widest = find_widest(
-                rows, signs, Intercept.NONE, tol=_START, max_iter=_SEARCHES, max_time=left
+                space.rows,
+                pair.signs,
+                Intercept.NONE,
+                tol=_START,
+                max_iter=_SEARCHES,
+                max_time=left,
             )
-            numbers = data.kept if pair.rows is None else data.kept[pair.rows]
+            if widest.run.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
             if not isinstance(widest, NoPlane):
                 z = space.coordinates(widest.point.w)
                 if not walls.clear(z):
                     widest = NoPlane(None, "undecided at this precision", widest.run)
             if isinstance(widest, NoPlane):
+                numbers = data.kept if pair.rows is None else data.kept[pair.rows]
                 raise refusal(widest, self._names(pair), numbers, _ADVICE)
-        return np.asarray(z * (np.sqrt(dim) / np.linalg.norm(z)))
+        return np.asarray(z * (np.sqrt(len(z)) / np.linalg.norm(z)))
 
     def _names(self, pair: Subproblem) -> tuple[Any, Any]:
         names = self.classes_.tolist()
@@ -441,7 +448,7 @@ another kernel.
     ) -> _Sampled:  # fmt: skip
         """Draw until it is enough, or until a limit is reached."""
         auto = isinstance(self.n_samples, str)
-        starts = [scattered(walls, centre, rng) for _ in range(self.n_chains)]
+        starts = scattered(walls, centre, int(self.n_chains), rng)
         sampler = Sampler(walls, starts, probe_points(space.vectors, pair.signs), rng)
         most = int(self.max_samples if auto else self.n_samples)
         before, last = limits.before, list[Draws]()
@@ -511,7 +518,7 @@ another kernel.
         if not mixed:
             self.stop_reason_ += (
                 f" The chains have not forgotten where they started (R̂ = {self.r_hat_:.3g}): "
-                "take more draws."
+                "take more draws, and scale columns of very different size."
             )
         if self.status_ is Status.INTERRUPTED:
             raise KeyboardInterrupt(self.stop_reason_)
@@ -676,6 +683,22 @@ def _with_constant(X: Any, constant: float) -> Floats:
     if not constant:
         return np.asarray(dense)
     return np.hstack([dense, np.full((len(dense), 1), constant)])
+
+
+def _fewest_mistakes(walls: Walls, left: float | None) -> Floats:
+    """Return a point that is on the right side of most walls: that of a soft margin."""
+    n, dim = walls.normals.shape
+    if not n:
+        return np.ones(dim)
+    loss = losses.hinge(np.ones(n), _SOFT * walls.cost)
+    problem = Problem(
+        LinearFeatures(walls.normals), loss, np.arange(n), np.full(n, -1), np.zeros(0)
+    )
+    found = run_solver(problem, Newton(), tol=_START, max_time=left)
+    if found.run.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    w = np.asarray(found.point.w)
+    return w if w.any() else walls.cost @ walls.normals + 1e-9
 
 
 def _votes(posterior: Posterior, products: Floats, diagonal: Floats | None) -> Floats:

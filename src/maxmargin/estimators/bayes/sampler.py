@@ -5,11 +5,17 @@ duration of the paths, and that only while the chains warm up: a quarter turn fo
 if there are no walls; within narrow ones it meets thousands, and a shorter path that meets some
 for each dimension forgets just as much.
 
+Two moves in between help where paths are slow; both leave the density as it is.
+
+A version space may be thin in one direction and long in another, and paths are adapted to the thin
+one. If they had to be shortened, z also moves along straight lines (hit-and-run), in directions
+from a fixed distribution that is as long and as thin as the version space seems from its centre: by
+the Hessian I + Σ aaᵀ/(a·z)² of Gaussian and log-barrier.
+
 Where walls can be crossed, places that explain the labels equally well may be far apart with dear
-walls between them, which a path rarely pays for. So after every few paths z moves along a whole
-ellipse z cos t + v sin t, with a new v ~ N(0, I) and t drawn from its exact density, which is
-constant between two walls: such a move leaves the density as it is, and no wall is in its way
-(Fagan, Bhandari & Cunningham 2016).
+walls between them, which a path rarely pays for. So z also moves along whole ellipses
+z cos t + v sin t, with a new v ~ N(0, I) and t drawn from its exact density, which is constant
+between two walls: no wall is in its way (Fagan, Bhandari & Cunningham 2016).
 """
 
 import math
@@ -17,6 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
@@ -34,13 +41,16 @@ class SamplerSettings:
     first_most: int = 4  # times as many, at which a path of the warm-up is given up
     most: int = 50  # times as many: beyond that it is rejected
     crossings: int = 10  # of each wall that can be crossed, beyond which a path is rejected
-    jump: int = 4  # paths after which a chain moves along an ellipse, if walls can be crossed
+    together: int = 4  # paths that are followed between other moves
+    lines: int = 4  # of these moves along lines, if paths were shortened
     products: int = 1 << 23  # numbers in the matrix of the walls' products, if it is kept
     work: float = 1e7  # multiplications in a compiled call: some hundredths of a second
 
 
 _LONGEST = 0.5 * math.pi  # a quarter turn, which leads to the velocity if no wall is met
+_WINDOW = 4.0  # standard deviations of the prior that a move along a line keeps within
 _REACH = 0.95  # of the way to a wall that a chain moves at most before it starts
+_SPREAD = 3.0  # standard deviations of what a quadratic model says
 
 
 # ------------------------------------------------------------------- walls
@@ -108,20 +118,42 @@ def _distinct(normals: Floats) -> tuple[Floats, Ints]:
     return rows[first], place.ravel().astype(np.int64)
 
 
-def scattered(walls: Walls, centre: Floats, rng: np.random.Generator) -> Floats:
-    """Return a point a random part of the way from the centre to a wall in a random direction.
+def scattered(walls: Walls, centre: Floats, count: int, rng: np.random.Generator) -> list[Floats]:
+    """Return points that are as far from the centre as draws are, or farther.
 
-    Where no wall is in the way, as far as the centre is from the origin.
+    A random part of the way to a wall in a random direction; as far as the centre is from the
+    origin, if no wall is in the way. Walls that can be crossed stop nothing: there, it is as far as
+    their Hessian says.
     """
-    direction = rng.standard_normal(len(centre))
-    direction /= np.linalg.norm(direction)
-    way = float(np.linalg.norm(centre))
-    if not walls.soft:
+    points = []
+    shape = local_shape(walls, centre) if walls.soft else None
+    for _ in range(count):
+        direction = rng.standard_normal(len(centre))
+        if shape is not None:
+            points.append(centre + _SPREAD * (shape @ direction))
+            continue
+        direction /= np.linalg.norm(direction)
         p, q = walls.normals @ centre, walls.normals @ direction
         ahead = q < 0
-        way = float((p[ahead] / -q[ahead]).min(initial=way))
-    z = np.asarray(centre + _REACH * rng.random() * way * direction)
-    return z if walls.clear(z) or walls.soft else centre
+        way = float((p[ahead] / -q[ahead]).min(initial=np.linalg.norm(centre)))
+        z = np.asarray(centre + _REACH * rng.random() * way * direction)
+        points.append(z if walls.clear(z) else centre)
+    return points
+
+
+def local_shape(walls: Walls, centre: Floats) -> Floats:
+    """Return S with SSᵀ the inverse of the Hessian at the centre."""
+    if not len(walls):
+        return np.eye(len(centre))
+    p = walls.normals @ centre
+    # Walls that can be crossed have no barrier: they matter by their cost, within what is usual.
+    scale = walls.cost / max(float(np.mean(p * p)), 1e-300) if walls.soft else 1.0 / (p * p)
+    hessian = walls.normals.T @ (walls.normals * scale[:, np.newaxis])
+    unit = 1 / np.sqrt(hessian.diagonal() + 1.0)  # it may span many orders of magnitude
+    hessian[np.diag_indices(len(centre))] += 1.0
+    factor = np.linalg.cholesky(hessian * unit * unit[:, np.newaxis])
+    inverse = solve_triangular(factor, np.eye(len(centre)), lower=True, trans="T")
+    return np.asarray(inverse * unit[:, np.newaxis])
 
 
 # ------------------------------------------------------------------- chains
@@ -170,26 +202,28 @@ class Sampler:
         target = settings.reflections * (dim + 1)
         crossings = settings.crossings * int(np.isfinite(self.walls.cost).sum())
         yield _standing(chains)
-        duration = _LONGEST
+        way = _Way(products, _LONGEST, settings.first_most * target + crossings)
         for paths in settings.warm_up:
-            # A path of which the duration is not known yet is not followed to any end.
-            limit = settings.first_most * target + crossings
-            for _ in self._round(chains, products, duration, limit, paths):
+            # A path whose duration is not known yet is not followed to any end.
+            drawn = None
+            for found in self._round(chains, way, paths):
+                drawn = found
                 yield _standing(chains)
             reflections = max(1, sum(int(chain.counts[3]) for chain in chains))
-            duration = min(_LONGEST, target * sum(c.times[1] for c in chains) / reflections)
+            duration = target * sum(chain.times[1] for chain in chains) / reflections
+            way = way.lasting(min(_LONGEST, duration), self, drawn)
             for chain in chains:
                 chain.times[1] = chain.counts[3] = chain.counts[4] = 0
-        limit = settings.most * target + crossings
+        way = replace(way, limit=settings.most * target + crossings)
         rounds: list[Floats] = []
         judged = None
         for size in self.sizes(most):
-            for drawn in self._round(chains, products, duration, limit, size):
+            for drawn in self._round(chains, way, size):
                 if drawn is None:
                     yield replace(judged, finished=False) if judged else _standing(chains)
                 else:
                     rounds.append(drawn)
-                    judged = self._judged(np.concatenate(rounds, axis=1), chains, duration)
+                    judged = self._judged(np.concatenate(rounds, axis=1), chains, way.duration)
                     yield judged
 
     def sizes(self, most: int) -> list[int]:
@@ -201,15 +235,14 @@ class Sampler:
             left -= sizes[-1]
         return sizes
 
-    def _round(
-        self, chains: list[Chain], products: Floats, duration: float, limit: int, size: int
-    ) -> Iterator[Floats | None]:
+    def _round(self, chains: list[Chain], way: "_Way", size: int) -> Iterator[Floats | None]:
         """Let every chain follow some paths; yield None in between, their draws at the end."""
         walls, dim, settings = self.walls, len(self.starts[0]), self.settings
         out = np.empty((len(chains), size, dim))
-        step = max(len(walls), 1) * (1 if len(products) else dim) + dim
+        step = max(len(walls), 1) * (1 if len(way.products) else dim) + dim
         budget = max(1, int(settings.work / step))
-        together = settings.jump if walls.soft and len(walls) else size
+        soft = walls.soft and len(walls) > 0
+        together = settings.together if soft or way.shape is not None else size
         for k, chain in enumerate(chains):
             velocities = self.rng.standard_normal((size, dim))
             lengths = np.sqrt(self.rng.chisquare(dim, size))
@@ -222,12 +255,15 @@ class Sampler:
                         yield None
                         left = budget
                     left -= loops.truncated_gaussian.follow(
-                        walls.normals, products, walls.cost, duration, limit, velocities[some],
-                        lengths[some], chain, out[k, some], left,
+                        walls.normals, way.products, walls.cost, way.duration, way.limit,
+                        velocities[some], lengths[some], chain, out[k, some], left,
                     )  # fmt: skip
-                if together < size:
+                if soft:
                     chain.z[:] = along_ellipse(walls, chain.z, self.rng)
-                    left -= 1
+                if way.shape is not None:
+                    for _ in range(settings.lines):
+                        chain.z[:] = along_line(walls, chain.z, way.direction(self.rng), self.rng)
+                    left -= settings.lines
             yield None
         yield out
 
@@ -253,25 +289,90 @@ def _standing(chains: list[Chain]) -> Draws:
     return Draws(np.array([chain.z for chain in chains])[:, np.newaxis], False)
 
 
+@dataclass(frozen=True)
+class _Way:
+    """How chains go on: products of the walls, duration of paths, walls they meet at most."""
+
+    products: Floats
+    duration: float
+    limit: int
+    # Directions of lines are either of these times N(0, I); None: there are no lines.
+    shape: Floats | None = None
+    cloud: Floats | None = None
+
+    def lasting(self, duration: float, sampler: Sampler, drawn: Floats | None) -> "_Way":
+        """Return the same with paths of another duration, and lines where the last draws are."""
+        shape, cloud = self.shape, self.cloud
+        if shape is None and duration < _LONGEST:
+            shape = local_shape(sampler.walls, np.mean(sampler.starts, axis=0))
+        if shape is not None and drawn is not None:
+            points = drawn.reshape(-1, drawn.shape[2])
+            points = points / np.linalg.norm(points, axis=1, keepdims=True)
+            cloud = (points - points.mean(axis=0)).T
+        return replace(self, duration=duration, shape=shape, cloud=cloud)
+
+    def direction(self, rng: np.random.Generator) -> Floats:
+        """Return the direction of a line."""
+        known = self.cloud if self.cloud is not None and rng.random() < 0.5 else self.shape
+        if known is None:
+            raise RuntimeError("there are no lines")
+        u = known @ rng.standard_normal(known.shape[1])
+        return np.asarray(u / np.linalg.norm(u))
+
+
+def along_line(walls: Walls, z: Floats, u: Floats, rng: np.random.Generator) -> Floats:
+    """Return a point of a line through z with direction u, ‖u‖ = 1: Metropolis and Hastings.
+
+    The proposal is drawn from the part of the density that is due to the walls, so that only the
+    Gaussian decides whether it is accepted.
+    """
+    foot = -float(z @ u)  # where the line is nearest to the origin
+    low, high = foot - _WINDOW, foot + _WINDOW
+    if not low < 0 < high:
+        return z
+    p, q = walls.normals @ z, walls.normals @ u
+    if walls.soft:
+        met = q != 0
+        ends = np.append(-p[met] / q[met], [low, high])
+        change = np.append(-np.sign(q[met]) * walls.cost[met], [0.0, 0.0])
+        inside = (ends >= low) & (ends <= high)
+        t = _drawn_between(ends[inside], change[inside], rng)
+    else:
+        with np.errstate(divide="ignore"):
+            way = -p / q
+        low, high = way[q > 0].max(initial=low), way[q < 0].min(initial=high)
+        t = low + rng.random() * (high - low)
+    gained = 0.5 * foot**2 - 0.5 * (t - foot) ** 2
+    if math.log(1 - rng.random()) >= gained:
+        return z
+    moved = z + t * u
+    return moved if walls.soft or walls.clear(moved) else z
+
+
 def along_ellipse(walls: Walls, z: Floats, rng: np.random.Generator) -> Floats:
     """Return a point of the ellipse through z and a new v ~ N(0, I), drawn from its density."""
     v = rng.standard_normal(len(z))
     p, q = walls.normals @ z, walls.normals @ v
     middle = np.arctan2(q, p)  # of the half of the ellipse that is on the right side
-    angles = np.concatenate([middle - 0.5 * math.pi, middle + 0.5 * math.pi]) % (2 * math.pi)
-    order = np.argsort(angles)
-    change = np.concatenate([-walls.cost, walls.cost])[order]
-    ends = np.concatenate([[0.0], angles[order], [2 * math.pi]])
-    cost = np.concatenate([[0.0], np.cumsum(change)])
-    mass = np.cumsum(np.diff(ends) * np.exp(cost.min() - cost))
-    drawn = rng.random() * mass[-1]
-    k = min(int(np.searchsorted(mass, drawn, side="right")), len(mass) - 1)
-    t = ends[k] + rng.random() * (ends[k + 1] - ends[k])
+    ends = np.concatenate([middle - 0.5 * math.pi, middle + 0.5 * math.pi]) % (2 * math.pi)
+    ends = np.append(ends, [0.0, 2 * math.pi])
+    change = np.concatenate([-walls.cost, walls.cost, [0.0, 0.0]])
+    t = _drawn_between(ends, change, rng)
     return np.asarray(math.cos(t) * z + math.sin(t) * v)
+
+
+def _drawn_between(ends: Floats, change: Floats, rng: np.random.Generator) -> float:
+    """Return a number with density exp(−cost), where the cost changes at the ends of intervals."""
+    order = np.argsort(ends)
+    ends, cost = ends[order], np.cumsum(change[order])[:-1]
+    mass = np.cumsum(np.diff(ends) * np.exp(cost.min() - cost))
+    k = min(int(np.searchsorted(mass, rng.random() * mass[-1], side="right")), len(mass) - 1)
+    return float(ends[k] + rng.random() * (ends[k + 1] - ends[k]))
 
 
 # ------------------------------------------------------------------- how far to trust them
 
+_STILL = 1e-26  # variance of a quantity that is constant but for rounding, beside its square
 _BLOCK = 1 << 22  # numbers whose autocorrelations are computed at a time
 
 
@@ -305,7 +406,7 @@ def _mixing_of(series: Floats, total: int) -> tuple[Floats, Floats]:
     lagged = np.fft.irfft(power.mean(axis=0), size, axis=0)[:n] / (n - 1)
     within = lagged[0]
     overall = within * (n - 1) / n + means.var(axis=0, ddof=1)
-    moving = overall > 0
+    moving = overall > _STILL * (series * series).mean(axis=(0, 1))
     safe = np.where(moving, overall, 1.0)
     correlation = 1 - (within - lagged) / safe
     correlation[0] = 1.0
