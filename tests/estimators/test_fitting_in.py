@@ -277,7 +277,7 @@ def same(model: Any, rows: Any) -> None:
 )
 def test_models_survive_files_and_copies(model: Any) -> None:
     same(clone(model).fit(X, Y), X)
-    if not isinstance(model, mm.HardMarginSVC | mm.NuSVC):
+    if not isinstance(model, mm.HardMarginSVC | mm.BayesPointClassifier | mm.NuSVC):
         same(clone(model).fit(X, THREE), X)
     if not getattr(model, "fit_inverse_transform", False):
         same(clone(model).fit(sp.csr_array(X), Y), sp.csr_array(X))
@@ -339,6 +339,7 @@ def letters(block: Any, other: Any) -> Any:
         mm.NuSVR,
         mm.OneClassSVM,
         mm.HardMarginSVC,
+        mm.BayesPointClassifier,
         mm.KernelPerceptron,
         mm.QuantileSVR,
     ],

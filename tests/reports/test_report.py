@@ -172,6 +172,7 @@ MODELS: dict[str, tuple[Any, Any, Any, str]] = {
     "linear": (mm.LinearSVC(), X, NAMES, "no other hyperplane"),
     "joint": (mm.LinearSVC(multi_class="crammer_singer"), X, THREE, "no other set of hyperplanes"),
     "hard": (mm.HardMarginSVC(), APART, APART_Y, "no other hyperplane"),
+    "vote": (mm.BayesPointClassifier(), APART, APART_Y, "a vote, not an optimum"),
     "nu": (mm.NuSVC(nu=0.4), X, Y, "no other boundary"),
     "SVR": (mm.SVR(), X, TARGET, "no other function"),
     "LinearSVR": (mm.LinearSVR(), X, TARGET, "no other function"),

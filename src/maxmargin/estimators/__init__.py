@@ -1,5 +1,6 @@
 """Scikit-learn's surface: check the input, run a solver, adopt what it found."""
 
+from maxmargin.estimators.bayes.bayes_point import BayesPointClassifier
 from maxmargin.estimators.feature_maps import CircleMap, Nystroem, PolynomialMap, RandomFourier
 from maxmargin.estimators.hard_margin.hard_margin import HardMarginSVC
 from maxmargin.estimators.kernel_pca import KernelPCA
@@ -22,6 +23,7 @@ __all__ = [
     "SVC",
     "SVR",
     "AveragedPerceptron",
+    "BayesPointClassifier",
     "CircleMap",
     "HardMarginSVC",
     "KernelPCA",

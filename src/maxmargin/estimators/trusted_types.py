@@ -6,6 +6,8 @@ None of these runs code of the file. Functions of yours, as kernels or callbacks
 _OURS = {
     "certificates": ["certificate.Certificate", "multiclass.MulticlassCertificate"],
     "estimators": [
+        "bayes.bayes_point.BayesPointClassifier",
+        "bayes.bayes_point.Posterior",
         "feature_maps.circle.CircleMap",
         "feature_maps.fourier.RandomFourier",
         "feature_maps.nystroem.Landmarks",

@@ -21,6 +21,7 @@ _MODULES = (
     "rows",
     "smo",
     "subgradient",
+    "truncated_gaussian",
 )
 
 

@@ -91,3 +91,23 @@ class Loss(NamedTuple):
         """Return some of the losses."""
         target, low, high, quadratic = (part[rows] for part in self[:4])
         return Loss(target, low, high, quadratic, self.epsilon)
+
+
+class Chain(NamedTuple):
+    """Where a chain of paths through a truncated Gaussian stands (see ``truncated_gaussian``)."""
+
+    z: Floats
+    v: Floats
+    p: Floats  # products of the walls with z
+    q: Floats  # and with v
+    side: Floats
+    start: Floats  # of the path under way
+    times: Floats
+    counts: Ints
+
+    @classmethod
+    def at(cls, z: Floats, n_walls: int) -> Self:
+        """Return a chain that begins at z."""
+        along, ahead, side = np.zeros((3, n_walls))
+        v, start, times = np.zeros(len(z)), np.zeros(len(z)), np.zeros(2)
+        return cls(z.copy(), v, along, ahead, side, start, times, np.zeros(5, np.int64))

@@ -39,6 +39,12 @@ class Status(Enum):
     )
     NEAREST = "the nearest points were found"
     MEETING = "the convex hulls meet"
+    PRECISE = "the standard error at every probe point is below tol"
+    DRAWN = "all the draws that were asked for were made"
+    MAX_SAMPLES = (
+        "stopped at max_samples before the standard errors fell below tol; raise max_samples or "
+        "loosen tol"
+    )
     MAX_TIME = "stopped at max_time; raise it, or continue with warm_start=True"
     CALLBACK = "the callback asked to stop"
     INTERRUPTED = "interrupted from the keyboard; the weights reached so far are kept"

@@ -56,6 +56,14 @@ def find_certificate(context: Context) -> Finding:
         )
     if context.guesses:
         return Finding("open", f"{type(machine).__name__} only guesses: there is nothing to prove.")
+    if hasattr(machine, "standard_error_"):
+        return Finding(
+            "open",
+            "There is none to give: the model is a vote, not an optimum. Drawing the voters at "
+            f"random leaves a standard error of {machine.standard_error_:.2g} between the classes, "
+            f"as {machine.effective_sample_size_:,.0f} independent ones would. "
+            f"{machine.stop_reason_}",
+        )
     certificate = getattr(machine, "certificate_", None)
     brought = isinstance(certificate, Certificate)
     if not brought:

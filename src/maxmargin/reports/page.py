@@ -140,6 +140,8 @@ _MODELS = {
     "SVC": f"A support vector classifier: {_SOFT} C times their depth.",
     "LinearSVC": f"A linear support vector classifier: {_SOFT} C times a loss.",
     "HardMarginSVC": f"A hard-margin classifier: {_WIDEST}, with no training row inside it.",
+    "BayesPointClassifier": "The vote of all boundaries that are right about every training row, "
+    "weighed by how probable they were before.",
     "NuSVC": "A support vector classifier in which ν bounds the share of rows inside the margin.",
     "SVR": "A support vector regressor: errors up to ε cost nothing, larger ones C times what is "
     "beyond it.",

@@ -22,6 +22,7 @@ from maxmargin import clock
 from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.certificates import Certificate
 from maxmargin.certificates.hard import certify_hard, placed, placed_scores
+from maxmargin.errors import NotSeparableError
 from maxmargin.geometry import Hyperplane
 from maxmargin.kernels import Kernel, Precomputed
 from maxmargin.kernels.precomputed import asymmetry
@@ -34,7 +35,7 @@ from maxmargin.separability.overlap import conflict, fewest
 from maxmargin.separability.result import Overlap
 from maxmargin.separability.search import common_scale, origin, rescaled, search
 from maxmargin.solve import Callback
-from maxmargin.solvers.factor_newton import pivoted_factor
+from maxmargin.solvers.factor_newton import factor_with_pivots
 from maxmargin.solvers.min_norm_point import Hulls, Nearest
 
 MATRICES = 5  # of n² doubles that are held at a time: K, its factor, and parts of both
@@ -218,9 +219,31 @@ class FeatureSpaceRows:
     given: Any  # what shows that two rows are equal
 
     @classmethod
-    def of(cls, gram: Gram, X: Any) -> "FeatureSpaceRows":
-        """Return all rows, with all their kernel values."""
+    def of(
+        cls,
+        gram: Gram,
+        X: Any,
+        who: str = "HardMarginSVC",
+        instead: str = "use SVC with a large C, which holds only parts of it",
+    ) -> "FeatureSpaceRows":
+        """Return all rows, with all their kernel values; refuse more than fit into memory.
+
+        ``who`` asks for them, and ``instead`` says what else to do if they are too many.
+        """
         kernel, prepared = gram.kernel, gram.exact
+        if kernel.psd is False:
+            raise ValueError(
+                f"kernel={kernel!r} is not positive semidefinite: there is no feature space in "
+                "which a plane could separate. SVC takes such kernels, without a certificate."
+            )
+        n, most = len(gram), int((gram.memory / (8 * MATRICES)) ** 0.5)
+        if n > most:
+            raise ValueError(
+                f"{who} with a kernel holds {MATRICES} matrices as large as the Gram "
+                f"matrix: {n} rows would take {8e-9 * MATRICES * n * n:.3g} GB, and "
+                f"{1e-9 * gram.memory:.3g} GB are allowed, for {most} rows. Raise memory (in "
+                f"bytes), take fewer rows, or {instead}."
+            )
         # Half of the matrix is enough of a kernel, but a user's function may be none.
         other = prepared if kernel.psd else prepared[:]
         values = kernel.block(prepared, other, threads=gram.threads)
@@ -253,13 +276,24 @@ class FeatureSpaceRows:
         """The part of ‖φ(x)‖² up to which directions are dropped."""
         return max(len(self.K), _LEAST) * self.eps
 
-    @cached_property
+    @property
     def factor(self) -> Floats:
         """Z."""
-        Z = pivoted_factor(self.K, self.precision)
+        return self.factored[0]
+
+    @cached_property
+    def factored(self) -> tuple[Floats, Ints]:
+        """Z, and the rows in which it is a lower triangle."""
+        Z, pivots = factor_with_pivots(self.K, self.precision)
         if not self.kernel.psd:
             self._refuse_indefinite(Z)
-        return Z
+        return Z, pivots
+
+    def with_constant(self, constant: float) -> "FeatureSpaceRows":
+        """Return the rows with one more feature, which is constant: K + constant²."""
+        K = self.K + constant**2
+        gram = Gram(Precomputed(), K, memory=self.features.gram.memory)
+        return replace(self, features=KernelFeatures(gram, np.arange(len(K))), K=K)
 
     def _refuse_indefinite(self, Z: Floats) -> None:
         n, unit = len(self.K), np.where(self.sizes > 0, self.sizes, 1.0)
@@ -295,6 +329,28 @@ class FeatureSpaceRows:
             return None
         beta /= placing.smallest
         return Point(beta, placing.intercept / placing.smallest, beta)
+
+
+def refusal(answer: NoPlane, who: tuple[Any, Any], rows: Ints, advice: str) -> NotSeparableError:
+    """Return the error that says which classes no plane separates, with the rows that prove it.
+
+    ``rows`` are the numbers to call the rows by, and ``advice`` is a sentence on the way out.
+    """
+    first, second = who
+    if answer.witness is None:
+        return NotSeparableError(
+            f"Whether a plane separates {first} from {second} is {answer.reason}."
+        )
+    witness = replace(answer.witness, rows=rows[answer.witness.rows])
+    above, where = "", "in one point"
+    if answer.reason:
+        above = f" with a margin above {answer.reason}"
+        where = "as nearly as kernel values tell"
+    return NotSeparableError(
+        f"No plane separates {first} from {second}{above}: {len(witness.rows)} rows of both meet "
+        f"{where} (see the witness). {advice}",
+        witness,
+    )
 
 
 def indefinite(kernel: Kernel, how: str = "") -> ValueError:

@@ -18,7 +18,7 @@ from itertools import chain, islice
 import numpy as np
 from scipy.linalg.lapack import dpstrf
 
-from maxmargin._typing import Floats
+from maxmargin._typing import Floats, Ints
 from maxmargin.kernels import Linear
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
@@ -37,6 +37,11 @@ def pivoted_factor(K: Floats, precision: float) -> Floats:
 
     It stops where what is left of every row is at most ``precision`` of its diagonal entry.
     """
+    return factor_with_pivots(K, precision)[0]
+
+
+def factor_with_pivots(K: Floats, precision: float) -> tuple[Floats, Ints]:
+    """Return Z as in ``pivoted_factor``, and the rows of K in which Z is a lower triangle."""
     unit = np.sqrt(np.maximum(K.diagonal(), 0.0))
     unit[unit == 0.0] = 1.0
     scaled = K / unit
@@ -48,7 +53,7 @@ def pivoted_factor(K: Floats, precision: float) -> Floats:
     triangle *= unit[pivots - 1, np.newaxis]
     Z = np.zeros((len(K), max(rank, 1)))
     Z[pivots - 1, :rank] = triangle
-    return Z
+    return Z, (pivots[:rank] - 1).astype(np.int64)
 
 
 # ------------------------------------------------------------------- the method

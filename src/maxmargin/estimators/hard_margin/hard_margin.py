@@ -1,7 +1,6 @@
 """The maximal margin classifier: no slack, and an error with a proof where there is no plane."""
 
 import warnings
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 from maxmargin import clock
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import together
-from maxmargin.errors import NotSeparableError
 from maxmargin.estimators.callbacks import announced, with_callbacks
 from maxmargin.estimators.formulations import Training
 from maxmargin.estimators.kernel_input import count_threads, named_kernel
@@ -26,13 +24,13 @@ from maxmargin.problems.features import LinearFeatures
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.problem import Intercept, Point, Status
 from maxmargin.separability.max_margin import (
-    MATRICES,
     FeatureSpaceRows,
     LinearRows,
     NoPlane,
     Widest,
     find_widest,
     hard_problem,
+    refusal,
 )
 from maxmargin.solve import Callback, gap_left, ill_scaled
 from maxmargin.validation.data import check_classification
@@ -281,20 +279,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         kernel = self.kernel_
         if type(kernel) is Linear:
             return LinearRows(X)
-        if kernel.psd is False:
-            raise ValueError(
-                f"kernel={kernel!r} is not positive semidefinite: there is no feature space in "
-                "which a plane could separate. SVC takes such kernels, without a certificate."
-            )
         gram = Gram(kernel, X, memory=self._bytes(), threads=count_threads(self.n_jobs))
-        n, most = len(gram), int((gram.memory / (8 * MATRICES)) ** 0.5)
-        if n > most:
-            raise ValueError(
-                f"HardMarginSVC with a kernel holds {MATRICES} matrices as large as the Gram "
-                f"matrix: {n} rows would take {8e-9 * MATRICES * n * n:.3g} GB, and "
-                f"{1e-9 * gram.memory:.3g} GB are allowed, for {most} rows. Raise memory (in "
-                "bytes), take fewer rows, or use SVC with a large C, which holds only parts of it."
-            )
         return FeatureSpaceRows.of(gram, X)
 
     def _solve(self, data: Training) -> list[Widest]:
@@ -330,21 +315,9 @@ point (see the witness). Use LinearSVC, which allows slack.
         second = "the rest" if subproblem.negative < 0 else names[subproblem.negative]
         if len(names) == 2:
             first, second = names
-        if answer.witness is None:
-            raise NotSeparableError(f"Whether a plane separates {first} from {second} is "
-                                    f"{answer.reason}.")  # fmt: skip
-        meet = answer.witness
-        witness = replace(meet, rows=rows[meet.rows])
         softer = "LinearSVC" if type(self.kernel_) is Linear else "SVC"
-        above, where = "", "in one point"
-        if answer.reason:
-            above = f" with a margin above {answer.reason}"
-            where = "as nearly as kernel values tell"
-        raise NotSeparableError(
-            f"No plane separates {first} from {second}{above}: {len(witness.rows)} rows of both "
-            f"meet {where} (see the witness). Use {softer}, which allows slack.",
-            witness,
-        )
+        advice = f"Use {softer}, which allows slack."
+        raise refusal(answer, (first, second), rows, advice)
 
     def _keep_duals(self, data: Training, found: list[Widest]) -> None:
         subproblems = data.subproblems(self.multi_class)

@@ -1,0 +1,1 @@
+"""All separators instead of one: BayesPointClassifier."""
