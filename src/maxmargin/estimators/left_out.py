@@ -273,10 +273,17 @@ def leave_out_jointly(
         start = Point(None, point.b, point.beta[rest]) if same else Point()
         result = _solved(fewer, settings, start)
         b = np.asarray(getattr(result.certificate, "intercepts", result.point.b))
-        found = problem.take(left).products(result.point.w) + b
+        found = _joint_scores(problem, result.point.w, rest, left) + b
         scores[left] = found.min(axis=1, keepdims=True) - 1.0
         scores[np.ix_(left, present)] = found
     return [LeftOut(own, every, f"{N_FOLDS} folds") for own in scores.T]
+
+
+def _joint_scores(problem: MulticlassProblem, w: Floats, rest: Ints, left: Ints) -> Floats:
+    """Return w·φ(x) of the rows left out, by weights that belong to the rest."""
+    if problem.features.coef(w) is None:  # coefficients of rows
+        return np.asarray(problem.features.scores_by(w, rest, left))
+    return problem.take(left).products(w)
 
 
 # ------------------------------------------------------------------- by the span
