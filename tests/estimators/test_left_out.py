@@ -13,6 +13,7 @@ from maxmargin.estimators import left_out
 from maxmargin.estimators.left_out import Contents, SolvedProblem, leave_out, squared_spans
 from maxmargin.estimators.probabilities import fit_sigmoid, fit_softmax
 from maxmargin.estimators.row_marks import mark_rows
+from maxmargin.solve import Settings, solve
 
 TIGHT = 1e-10
 
@@ -66,13 +67,13 @@ def test_the_only_row_of_its_class_is_on_the_other_side() -> None:
     X, y = overlapping(60)
     y = np.where(np.arange(60) == 7, 1, 0)
     machine = machine_of(mm.SVC(gamma=0.5, tol=TIGHT).fit(X, y), X, y)
-    left = leave_out(machine, Contents(X, y), left_out.Settings())
+    left = leave_out(machine, Contents(X, y), Settings())
     assert left.source == "span"
     assert left.scores[7] == -1.0
     few = machine_of(mm.SVC(gamma=0.5).fit(X[:20], y[:20]), X[:20], y[:20])
-    assert leave_out(few, Contents(X[:20], y[:20]), left_out.Settings()).scores[7] == -1.0
+    assert leave_out(few, Contents(X[:20], y[:20]), Settings()).scores[7] == -1.0
     folds = machine_of(mm.LinearSVC().fit(X, y), X, y)
-    assert leave_out(folds, Contents(X, y), left_out.Settings()).scores[7] == -1.0
+    assert leave_out(folds, Contents(X, y), Settings()).scores[7] == -1.0
 
 
 # ------------------------------------------------------------------- the span
@@ -80,7 +81,6 @@ def test_the_only_row_of_its_class_is_on_the_other_side() -> None:
 
 def test_the_span_costs_no_fit_and_folds_cost_five(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
-    solve = left_out.solve
 
     def counted(problem: Any, *rest: Any) -> Any:
         calls.append(len(problem))
@@ -113,7 +113,9 @@ def test_spans_by_columns_are_those_by_rows(intercept: str) -> None:
     assert found is not None
     assert_allclose(found[moving], expected, rtol=1e-8)
     sparse = SolvedProblem(*model.solution(sp.csr_array(X), y)[0])
-    assert_allclose(squared_spans(sparse), found, rtol=1e-10)
+    again = squared_spans(sparse)
+    assert again is not None
+    assert_allclose(again, found, rtol=1e-10)
 
 
 def test_the_span_is_the_least_distance_to_others_that_move() -> None:
@@ -215,7 +217,7 @@ def test_folds_are_fits_from_scratch(name: str, classes: int) -> None:
     if classes == 2:
         slope, offset = fit_sigmoid(scores[:, 0], y == 1, weight)
     else:
-        slope, offset = fit_softmax(scores, y, weight)  # type: ignore[assignment]
+        slope, offset = fit_softmax(scores, y, weight)
     assert calibration.source == "5 folds"
     assert_allclose(calibration.slope[0], slope, rtol=2e-3)
     assert_allclose(calibration.offset, offset, atol=5e-3)

@@ -1,14 +1,32 @@
 """Probabilities of classes."""
 
+import pickle
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
+import skops.io
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
+from scipy.special import log_softmax
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import check_estimator
 
+import maxmargin as mm
+from maxmargin import clock
 from maxmargin._typing import Floats
-from maxmargin.estimators.probabilities import couple_pairs
+from maxmargin.estimators import left_out, probabilities
+from maxmargin.estimators.probabilities import (
+    couple_pairs,
+    fit_sigmoid,
+    fit_softmax,
+    most_probable,
+)
+from tests.estimators.test_left_out import overlapping, ring
+from tests.support.estimators import INSEPARABLE, expected_failures
 
 
 def _disagreement(p: Floats, r: Floats, pairs: list[tuple[int, int]]) -> float:
@@ -43,3 +61,378 @@ def test_consistent_pairs_give_their_probabilities_back() -> None:
 def test_a_class_in_no_pair_has_no_probability() -> None:
     p = couple_pairs(np.array([[0.25], [1.0]]), [(0, 2)], 3)
     assert_allclose(p, np.array([[0.25, 0.0, 0.75], [1.0, 0.0, 0.0]]), atol=1e-6)
+
+
+# ------------------------------------------------------------------- the least log-loss
+
+
+def _sigmoid_loss(x: Any, f: Floats, y: Any, weight: Floats) -> float:
+    sums = weight[y].sum(), weight[~y].sum()
+    target = np.where(y, (sums[0] + 1) / (sums[0] + 2), 1 / (sums[1] + 2))
+    z = x[0] * f + x[1]
+    return float(weight @ (np.logaddexp(0, z) - target * z))
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e5])
+def test_the_sigmoid_has_the_least_log_loss(scale: float) -> None:
+    rng = np.random.default_rng(0)
+    flat = 0
+    for _ in range(8):
+        n = int(rng.integers(3, 150))
+        y = rng.random(n) < rng.uniform(0.1, 0.9)
+        y[:2] = False, True
+        f = rng.normal(size=n) + rng.uniform(-1, 2) * y
+        weight = rng.uniform(0.1, 3.0, n)
+        a, b = fit_sigmoid(scale * f, y, weight)
+        best = minimize(
+            _sigmoid_loss, [1.0, 0.0], (f, y, weight), method="L-BFGS-B",
+            bounds=[(0, None), (None, None)], options={"ftol": 1e-15, "gtol": 1e-10},
+        )  # fmt: skip
+        assert a >= 0
+        assert _sigmoid_loss((scale * a, b), f, y, weight) <= best.fun + 1e-10
+        flat += a == 0
+    assert 0 < flat < 8
+
+
+def test_scores_that_say_nothing_leave_the_share_of_the_classes() -> None:
+    y = np.arange(30) < 10
+    a, b = fit_sigmoid(np.zeros(30), y, np.ones(30))
+    share = (10 * 11 / 12 + 20 * 1 / 22) / 30
+    assert_allclose([a, 1 / (1 + np.exp(-b))], [0.0, share], rtol=1e-12)
+    slope, offset = fit_softmax(np.zeros((30, 3)), np.arange(30) % 3, np.ones(30))
+    assert slope == 0
+    assert_allclose(offset, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+def test_the_softmax_has_the_least_log_loss(n_classes: int) -> None:
+    rng = np.random.default_rng(n_classes)
+    for _ in range(2):
+        n = 40 * n_classes
+        labels = np.append(np.arange(n_classes), rng.integers(n_classes, size=n - n_classes))
+        scores = rng.normal(size=(n, n_classes)) + rng.uniform(0, 2) * np.eye(n_classes)[labels]
+        weight = rng.uniform(0.1, 3.0, n)
+        sums = np.bincount(labels, weight)[labels][:, None]
+        own = np.eye(n_classes)[labels]
+        target = np.where(own > 0, (sums + 1) / (sums + n_classes), 1 / (sums + n_classes))
+
+        def loss(x: Floats, s: Any = scores, t: Any = target, w: Any = weight) -> float:
+            return -float(w @ (t * log_softmax(x[0] * s + x[1:], axis=1)).sum(axis=1))
+
+        a, b = fit_softmax(scores, labels, weight)
+        best = minimize(loss, np.append(1.0, np.zeros(n_classes)), method="BFGS",
+                        options={"gtol": 1e-7})  # fmt: skip
+        assert a >= 0
+        assert_allclose(b.sum(), 0.0, atol=1e-12)
+        assert loss(np.append(a, b)) <= best.fun + 1e-10
+
+
+def test_of_two_classes_the_softmax_is_the_sigmoid() -> None:
+    rng = np.random.default_rng(3)
+    y = rng.random(50) < 0.4
+    f = rng.normal(size=50) + y
+    a, b = fit_sigmoid(f, y, np.ones(50))
+    slope, offset = fit_softmax(np.column_stack([-f / 2, f / 2]), y.astype(int), np.ones(50))
+    assert_allclose([slope, offset[1] - offset[0]], [a, b], rtol=1e-9)
+
+
+# ------------------------------------------------------------------- the predicted class
+
+
+def test_the_best_class_becomes_the_most_probable() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.choice([0.0, 0.1, 0.2, 0.3], size=(500, 5)) + 1e-3
+    p /= p.sum(axis=1, keepdims=True)
+    best = rng.integers(5, size=500)
+    found = most_probable(p, best)
+    assert (found.argmax(axis=1) == best).all()
+    assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
+    same = p.argmax(axis=1) == best
+    assert (found[same] == p[same]).all()
+    for i in np.flatnonzero(~same)[:50]:
+        above = p[i] > p[i, best[i]]
+        assert_allclose(found[i, above], found[i, best[i]], rtol=1e-14)
+        assert (found[i, ~above & (np.arange(5) != best[i])] <= p[i, best[i]]).all()
+
+
+MODELS: dict[str, Any] = {
+    "SVC": mm.SVC(gamma=0.5),
+    "SVC, few rows": mm.SVC(gamma=0.5),
+    "SVC, linear": mm.SVC(kernel="linear"),
+    "SVC, indefinite": mm.SVC(kernel="sigmoid", gamma=0.5),
+    "NuSVC": mm.NuSVC(nu=0.3, gamma=0.5),
+    "LinearSVC": mm.LinearSVC(),
+    "LinearSVC, ovo": mm.LinearSVC(multi_class="ovo", loss="squared_hinge"),
+    "LinearSVC, jointly": mm.LinearSVC(multi_class="crammer_singer"),
+    "LinearSVC, l1": mm.LinearSVC(penalty="l1", loss="squared_hinge"),
+    "HardMarginSVC": mm.HardMarginSVC(kernel=mm.kernels.RBF(3.0)),
+    "HardMarginSVC, ovr": mm.HardMarginSVC(kernel=mm.kernels.RBF(3.0), multi_class="ovr"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*not certified")
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("classes", [2, 4])
+def test_probabilities_say_what_predict_says(name: str, classes: int) -> None:
+    X, y = overlapping(20 if "few" in name else 120, classes=classes)
+    if classes == 2:
+        X = X[np.abs(X).max(axis=1) < 3]
+        y = (X[:, 0] > 0.7).astype(int) if "Hard" in name else y[: len(X)]
+    names = np.array(["ant", "bee", "cat", "dog"])[y]
+    model = clone(MODELS[name]).set_params(probability=True).fit(X, names)
+    # Far away, on the boundary of symmetric rows, and in between.
+    grid = np.array(np.meshgrid(np.linspace(-4, 4, 33), np.linspace(-4, 4, 33))).reshape(2, -1).T
+    rows = np.concatenate([X, grid, 1e6 * grid, 0 * grid[:1]])
+    p = model.predict_proba(rows)
+    assert p.shape == (len(rows), classes)
+    assert ((p >= 0) & (p <= 1)).all()
+    assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
+    assert (model.classes_[p.argmax(axis=1)] == model.predict(rows)).all()
+    with np.errstate(divide="ignore"):
+        assert_allclose(model.predict_log_proba(rows), np.log(p))
+    again = clone(model).fit(X, names)
+    assert (again.predict_proba(rows) == p).all()  # nothing is random
+    assert (pickle.loads(pickle.dumps(model)).predict_proba(rows) == p).all()
+
+
+def test_ties_go_the_way_of_predict() -> None:
+    X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+    y = np.array([0, 0, 1, 1])
+    for model in (mm.SVC(kernel="linear"), mm.LinearSVC(), mm.HardMarginSVC()):
+        model.set_params(probability=True).fit(np.tile(X, (20, 1)), np.tile(y, 20))
+        at = np.array([[0.0], [1e-300], [-1e-300], [0.5]])
+        p = model.predict_proba(at)
+        assert (p.argmax(axis=1) == model.predict(at)).all()
+        assert p[0, 0] >= 0.5
+    # Rare positives: the sigmoid alone would call rows with f > 0 negative, or the other way.
+    X, y = overlapping(400, seed=5)
+    y[np.arange(400) % 7 != 0] = 0
+    model = mm.SVC(gamma=2.0, C=20.0, probability=True).fit(X, y)
+    f, p = model.decision_function(X), model.predict_proba(X)
+    z = model.calibration_.slope[0] * f + model.calibration_.offset[0]
+    clipped = (z > 0) != (f > 0)
+    assert clipped.any()
+    assert np.abs(p[clipped] - 0.5).max() <= 2**-52
+    assert ((p[:, 1] > 0.5) == (f > 0)).all()
+
+
+def test_a_class_without_weight_has_no_probability() -> None:
+    X, y = overlapping(160, classes=4)
+    weight = (y != 2).astype(float)
+    for name in ("SVC", "LinearSVC", "LinearSVC, ovo", "LinearSVC, jointly"):
+        model = clone(MODELS[name]).set_params(probability=True).fit(X, y, weight)
+        p = model.predict_proba(X)
+        assert (p[:, 2] == 0).all()
+        assert (p.argmax(axis=1) == model.predict(X)).all()
+        assert (model.predict_log_proba(X)[:, 2] == -np.inf).all()
+        without = clone(model).fit(X[y != 2], y[y != 2])
+        assert_allclose(p[:, [0, 1, 3]], without.predict_proba(X), atol=1e-4)
+
+
+# ------------------------------------------------------------------- invariance
+
+EXACT: dict[str, Any] = {
+    "SVC": mm.SVC(gamma=0.5, tol=1e-10),
+    "SVC, no intercept": mm.SVC(gamma=0.5, C=3.0, fit_intercept=False, tol=1e-10),
+    "LinearSVC": mm.LinearSVC(C=0.3, tol=1e-10),
+    "LinearSVC, squared hinge": mm.LinearSVC(loss="squared_hinge", tol=1e-10),
+    "HardMarginSVC": mm.HardMarginSVC(kernel=mm.kernels.RBF(2.0)),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_order_of_rows_does_not_matter(name: str, classes: int) -> None:
+    hard = name == "HardMarginSVC"
+    X, y = ring(90) if hard else overlapping(150, classes=classes)
+    if hard and classes == 3:
+        y[X[:, 0] > 0.4] += 2
+    model = clone(EXACT[name]).set_params(probability=True).fit(X, y)
+    order = np.random.default_rng(7).permutation(len(y))
+    moved = clone(model).fit(X[order], y[order])
+    assert moved.calibration_.source == model.calibration_.source
+    assert_allclose(moved.predict_proba(X), model.predict_proba(X), rtol=0, atol=1e-8)
+
+
+def test_a_gram_matrix_gives_the_same_probabilities() -> None:
+    X, y = overlapping(120, classes=3)
+    kernel = mm.kernels.RBF(0.5)
+    K = kernel.gram(X)
+    rows = mm.SVC(kernel=kernel, tol=1e-9, probability=True).fit(X, y)
+    given = mm.SVC(kernel="precomputed", tol=1e-9, probability=True).fit(K, y)
+    assert_allclose(given.predict_proba(K), rows.predict_proba(X), atol=1e-7)
+
+
+def test_words_have_probabilities() -> None:
+    rng = np.random.default_rng(0)
+    letters = ["abc", "xyz"]
+    y = np.arange(80) % 2
+    words = ["".join(rng.choice(list(letters[k] + "m"), 5)) for k in y]
+
+    def shared(a: Any, b: Any) -> Any:
+        one, other = ([[word.count(c) for c in "abcxyzm"] for word in some] for some in (a, b))
+        return np.array(one, dtype=float) @ np.array(other, dtype=float).T
+
+    model = mm.SVC(kernel=shared, probability=True).fit(words, y)
+    p = model.predict_proba(["aaaaa", "zzzzz"])
+    assert p[0, 0] > 0.8
+    assert p[1, 1] > 0.8
+
+
+def test_numbers_of_any_kind_give_the_same_probabilities() -> None:
+    X, y = overlapping(150)
+    X = np.round(X * 4) / 4  # float32 has them too
+    for model in (mm.SVC(gamma=0.5, probability=True), mm.LinearSVC(probability=True)):
+        p = clone(model).fit(X, y).predict_proba(X)
+        single = clone(model).fit(X.astype(np.float32), y).predict_proba(X.astype(np.float32))
+        assert_allclose(single, p, atol=2e-3)
+
+
+# ------------------------------------------------------------------- there or not
+
+
+@pytest.mark.parametrize("name", ["SVC", "NuSVC", "LinearSVC", "HardMarginSVC"])
+def test_without_being_asked_for_they_are_absent(name: str) -> None:
+    X, y = ring(60)
+    model = clone(MODELS[name])
+    if name == "LinearSVC":
+        X, y = overlapping(60)
+    for unasked in (model, clone(model).fit(X, y)):
+        assert not hasattr(unasked, "predict_proba")
+        assert not hasattr(unasked, "predict_log_proba")
+        with pytest.raises(AttributeError, match=rf"{name}\(probability=True\) has it"):
+            _ = unasked.predict_proba
+    fitted = clone(model).fit(X, y)
+    assert not hasattr(fitted, "calibration_")
+    fitted.set_params(probability=True)
+    with pytest.raises(NotFittedError, match="fitted with probability=False"):
+        fitted.predict_proba(X)
+    with pytest.raises(NotFittedError):
+        clone(model).set_params(probability=True).predict_proba(X)
+    fitted.fit(X, y).predict_proba(X)
+    fitted.set_params(probability=False).fit(X, y)
+    assert not hasattr(fitted, "calibration_")
+    for wrong in (None, 1, "yes"):
+        with pytest.raises(ValueError, match=r"probability=.* must be False, or True"):
+            clone(model).set_params(probability=wrong).fit(X, y)
+    assert not hasattr(clone(model).set_params(probability="deprecated").fit(X, y), "predict_proba")
+
+
+def test_chunks_have_no_probabilities() -> None:
+    X, y = overlapping(60)
+    model = mm.LinearSVC(probability=True)
+    assert not hasattr(model, "partial_fit")
+    model.fit(X, y).set_params(probability=False).partial_fit(X, y)
+    assert not hasattr(model, "calibration_")
+
+
+def test_skops_files_keep_them(tmp_path: Any) -> None:
+    X, y = overlapping(60, classes=3)
+    for name in ("SVC", "LinearSVC"):
+        model = clone(MODELS[name]).set_params(probability=True).fit(X, y)
+        path = tmp_path / "model.skops"
+        skops.io.dump(model, path)
+        known = skops.io.load(path, trusted=mm.SKOPS_TRUSTED_TYPES)
+        assert (known.predict_proba(X) == model.predict_proba(X)).all()
+
+
+def test_no_time_leaves_a_model_without_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = overlapping(100)
+    timed = mm.SVC(max_time=60.0, probability=True).fit(X, y)
+    assert_allclose(timed.predict_proba(X), mm.SVC(probability=True).fit(X, y).predict_proba(X))
+
+    def late(*_: Any) -> Any:
+        raise clock.OutOfTimeError
+
+    monkeypatch.setattr(probabilities, "leave_out", late)
+    with pytest.warns(ConvergenceWarning, match="max_time=60.0 was over before probabilities"):
+        model = mm.SVC(max_time=60.0, probability=True).fit(X, y)
+    assert model.score(X, y) == timed.score(X, y)
+    with pytest.raises(NotFittedError, match="max_time"):
+        model.predict_proba(X)
+
+
+def test_time_is_kept_for_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = overlapping(100)
+    seen = []
+
+    def watched(*rest: Any) -> Any:
+        seen.append(clock.limit().end - clock.now())
+        return left_out.leave_out(*rest)
+
+    monkeypatch.setattr(probabilities, "leave_out", watched)
+    mm.SVC(max_time=50.0, probability=True).fit(X, y)
+    assert 10.0 - 1.0 <= seen[0] <= 50.0
+
+
+def test_ctrl_c_keeps_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = overlapping(100)
+
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(probabilities, "leave_out", interrupted)
+    model = mm.SVC(probability=True)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert model.score(X, y) == mm.SVC().fit(X, y).score(X, y)
+    with pytest.raises(NotFittedError, match="Ctrl-C"):
+        model.predict_proba(X)
+
+
+# ------------------------------------------------------------------- searches and paths
+
+
+@pytest.mark.parametrize("model", [mm.SVC(), mm.LinearSVC(loss="squared_hinge")], ids=str)
+def test_searches_by_log_loss(model: Any) -> None:
+    X, y = overlapping(90)
+    model = clone(model).set_params(probability=True, tol=1e-8)
+    grid = {"C": [0.01, 1.0]}
+    found = mm.SVCSearchCV(model, grid, scoring="neg_log_loss", cv=3).fit(X, y)
+    plain = GridSearchCV(model, grid, scoring="neg_log_loss", cv=3).fit(X, y)
+    assert_allclose(
+        found.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"], rtol=1e-5
+    )
+    assert found.best_params_ == plain.best_params_
+    assert_allclose(found.predict_proba(X), plain.predict_proba(X), atol=1e-6)
+    by_accuracy = mm.SVCSearchCV(model, grid, cv=3).fit(X, y)
+    assert by_accuracy.predict_proba(X).shape == (90, 2)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_models_of_a_path_have_probabilities(classes: int) -> None:
+    X, y = overlapping(90, classes=classes)
+    for model in (mm.SVC(gamma=0.5), mm.LinearSVC()):
+        model.set_params(probability=True, tol=1e-8)
+        path = mm.regularization_path(X, y, model, Cs=[0.1, 1.0, 10.0])
+        assert path.estimator.probability
+        for C in (1.0, 2.0):
+            fitted = clone(model).set_params(C=C).fit(X, y)
+            found = path.model(C)
+            assert_allclose(found.predict_proba(X), fitted.predict_proba(X), atol=1e-4)
+
+
+def test_a_path_is_not_calibrated_at_every_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(probabilities, "leave_out", never)
+    X, y = overlapping(60, classes=3)
+    mm.regularization_path(X, y, mm.SVC(probability=True), Cs=[0.1, 1.0])
+
+
+# ------------------------------------------------------------------- scikit-learn's checks
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "name", ["SVC", "NuSVC", "LinearSVC", "LinearSVC, jointly", "HardMarginSVC"]
+)
+def test_scikit_learns_checks_hold_with_probabilities(name: str) -> None:
+    kinds = {"SVC": mm.SVC(), "NuSVC": mm.NuSVC(nu=0.35), "HardMarginSVC": mm.HardMarginSVC()}
+    model = clone(kinds.get(name) or MODELS[name]).set_params(probability=True)
+    expected = expected_failures(model)
+    if name == "HardMarginSVC":
+        expected["check_decision_proba_consistency"] = INSEPARABLE
+    check_estimator(model, expected_failed_checks=expected)

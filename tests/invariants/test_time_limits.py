@@ -78,7 +78,7 @@ def problem_of(model: Any, X: Any, y: Any) -> Any:
 
 MACHINES = [
     mm.SVC(), mm.SVC(C=100.0), mm.NuSVC(nu=0.3), mm.SVR(), mm.NuSVR(), mm.OneClassSVM(nu=0.4),
-    mm.QuantileSVR(quantile=0.3),
+    mm.QuantileSVR(quantile=0.3), mm.SVC(probability=True),
 ]  # fmt: skip
 
 

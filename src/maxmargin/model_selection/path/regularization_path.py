@@ -198,9 +198,9 @@ class PathModels:
             ]
         )
 
-    def adopt(self, steps: list[Step]) -> Any:
+    def adopt(self, steps: list[Step], **parameters: Any) -> Any:
         """Return a copy of the estimator with the solutions at one C; the path reports them."""
-        model = clone(self.machine).set_params(C=steps[0].C)
+        model = clone(self.machine).set_params(C=steps[0].C, **parameters)
         formulated = model.formulate(*self.data)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -231,7 +231,9 @@ class Facts(NamedTuple):
 
 def _read_facts(models: PathModels, training: Training, steps: list[Step]) -> Facts:
     if training.classes is None or len(training.classes) > 2:
-        return _model_facts(models.adopt(steps), steps)
+        # Facts need no probabilities, which would cost more than the rest.
+        scores_only = {} if training.classes is None else {"probability": False}
+        return _model_facts(models.adopt(steps, **scores_only), steps)
     # Two classes need no model, for which there may be no time.
     (step,) = steps
     counts, errors = _count_rows(step)
