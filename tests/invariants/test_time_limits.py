@@ -139,12 +139,19 @@ def test_no_solver_starts_after_the_time_is_over(
     assert model.predict(X).shape == y.shape
 
 
-@pytest.mark.parametrize("model", MACHINES, ids=repr)
+@pytest.mark.parametrize(
+    ("model", "classes"),
+    [
+        *((model, 2) for model in MACHINES),
+        *((mm.SVC(multi_class=scheme), 5) for scheme in ("ovo", "ovr", "crammer_singer")),
+    ],
+    ids=repr,
+)
 @pytest.mark.parametrize("max_time", [0.1, 1.0, 2.0])
 def test_a_fit_with_its_certificate_keeps_to_its_time(
-    slow_tiles: FakeClock, model: Any, max_time: float
+    slow_tiles: FakeClock, model: Any, classes: int, max_time: float
 ) -> None:
-    X, y = rows_and_labels(4000)
+    X, y = rows_and_labels(4000, classes=classes)
     model = clone(model).set_params(max_time=max_time, tol=1e-9)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -277,7 +284,8 @@ def apart(n: int, classes: int) -> tuple[Any, Any]:
     "model",
     [
         mm.SVC(), mm.SVC(C=1e-3), mm.NuSVC(nu=0.2), mm.LinearSVC(), mm.LinearSVC(multi_class="ovo"),
-        mm.LinearSVC(multi_class="crammer_singer"),
+        mm.LinearSVC(multi_class="crammer_singer"), mm.SVC(multi_class="ovr"),
+        mm.SVC(multi_class="crammer_singer"), mm.SVC(multi_class="crammer_singer", C=1e-3),
         mm.LinearSVC(penalty="l1", loss="squared_hinge"), mm.LinearSVC(penalty="l1"),
     ],
     ids=repr,
