@@ -61,7 +61,9 @@ def _linear(options: Options) -> Iterator[Trial]:
         "dense-float64", "dense-float32", "sparse-synthetic", "kddcup99-10pct", "a9a", "ijcnn1",
         "news20-binary", "reuters-money-fx", "casp", "cpusmall", "abalone",
     ]  # fmt: skip
-    others = ["squared hinge", "penalized intercept", "l1", "Crammer-Singer", "tol=1e-6"]
+    others = [
+        "squared hinge", "penalized intercept", "l1", "l1 and hinge", "Crammer-Singer", "tol=1e-6",
+    ]  # fmt: skip
     chosen = options.chosen([*names, *others])
     threads = {"n_jobs": options.threads or 1}
     for dataset in _sets([name for name in names if name in chosen], options, LINEAR_ROWS):
@@ -78,6 +80,7 @@ def _linear(options: Options) -> Iterator[Trial]:
         Trial("squared hinge", "LinearSVC", {"loss": "squared_hinge", **threads}, X, y),
         Trial("penalized intercept", "LinearSVC", {"intercept": "penalized", **threads}, X, y),
         Trial("l1", "LinearSVC", lasso, X, y),
+        Trial("l1 and hinge", "LinearSVC", {"penalty": "l1", **threads}, X, y),
         Trial("Crammer-Singer", "LinearSVC", {"multi_class": "crammer_singer", **threads},
               X[:3000], classes[:3000]),
         Trial("tol=1e-6", "LinearSVC", threads, X, y, TIGHT),

@@ -39,7 +39,8 @@ class LinearProgram:
     """Settings of the method."""
 
     few_rows: int = 2000  # up to which all are in doubt from the beginning
-    more: int = 4  # rows in doubt at first, for each column; and by how much they grow
+    first: int = 4  # rows in doubt at first, for each column
+    growth: int = 4  # by which they grow while there is no solution
     rounds: int = 50
     tolerance: float = 1e-10  # of HiGHS, the least that it takes
     seconds: float = 20.0  # for a program, before it is begun again with four times as much
@@ -115,7 +116,7 @@ class _State:
         beta = self.beta if start.beta is None else start.beta
         self._offer(w, beta)
         self.doubted = np.ones(n, dtype=bool)
-        self.wanted = n if n <= settings.few_rows else settings.more * (d + 1)
+        self.wanted = n if n <= settings.few_rows else settings.first * (d + 1)
         self._doubt_nearest()
 
     def iterate(self) -> Iterate:
@@ -197,7 +198,7 @@ class _State:
     def _widen(self) -> None:
         """Doubt more rows: with the others as they are there is no solution, or none is found."""
         self.converged = bool(self.doubted.all())
-        self.wanted = min(len(self.doubted), self.settings.more * self.wanted)
+        self.wanted = min(len(self.doubted), self.settings.growth * self.wanted)
         self._doubt_nearest()
 
     # --- bounds
