@@ -722,7 +722,10 @@ def _steps(scores: Floats) -> Floats:
 
 
 def probe_points(vectors: Floats, signs: Floats) -> Floats:
-    """Return midpoints between rows and the nearest row of the other class."""
+    """Return midpoints between rows and the nearest row of the other class.
+
+    Nothing can be said of f(0), so that the axes take their place if all of them are 0.
+    """
     some = np.unique(np.linspace(0, len(signs) - 1, _PROBES).astype(int))
     squares = (vectors * vectors).sum(axis=1)
     points = []
@@ -731,7 +734,9 @@ def probe_points(vectors: Floats, signs: Floats) -> Floats:
         distances = squares[others] - 2 * vectors[own] @ vectors[others].T
         nearest = others[distances.argmin(axis=1)]
         points.append(0.5 * (vectors[own] + vectors[nearest]))
-    return np.concatenate(points)
+    found = np.concatenate(points)
+    found = found[np.linalg.norm(found, axis=1) > 0]
+    return found if len(found) else np.eye(vectors.shape[1])[:_PROBES]
 
 
 _SENTENCES = {
