@@ -27,6 +27,8 @@ SECTIONS = {
         "many_separators",
         "margins",
         "central_plane",
+        "version_space",
+        "vote_of_all_separators",
         "support_vector_kinds",
         "large_and_small_C",
         "C_path",

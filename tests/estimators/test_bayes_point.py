@@ -55,7 +55,7 @@ def follow(walls: Walls, z: Floats, v: Floats, duration: float, budget: int = 10
     while chain.counts[0] == 0:
         loops.truncated_gaussian.follow(
             walls.normals, products, walls.cost, duration, 10**6, v[np.newaxis], np.zeros(1),
-            chain, out, budget,
+            chain, out, 1, budget,
         )  # fmt: skip
     return chain
 
@@ -125,9 +125,9 @@ def test_a_path_that_meets_too_many_walls_is_not_taken() -> None:
     chain, out = Chain.at(z, 2), np.empty((1, 2))
     loops.truncated_gaussian.follow(
         walls.normals, NONE, walls.cost, np.pi / 2, 100, np.ones((1, 2)), np.zeros(1), chain, out,
-        10**6,
+        1, 10**6,
     )  # fmt: skip
-    assert chain.counts.tolist() == [1, 0, 101, 101, 1]
+    assert chain.counts.tolist() == [1, 0, 101, 101, 1, 101]
     assert_array_equal(out[0], z)
 
 

@@ -67,6 +67,8 @@ MAKERS: dict[str, Callable[[Any, Any], Any]] = {
     ),
     "update": lambda X, y: plots.UpdateDisplay.from_estimator(perceptron(X, y)),
     "separators": lambda X, y: plots.SeparatorsDisplay.from_data(X, y, bands=True, n_lines=4),
+    "version space": lambda X, y: plots.VersionSpaceDisplay.from_data(X, y),
+    "vote": lambda X, y: plots.VersionSpaceDisplay.from_data(X, y, view="plane"),
     "circle": lambda X, y: plots.KernelLiftDisplay.from_data(X, mixed(y)),
     "gaussian": lambda X, y: plots.KernelLiftDisplay.from_data(X, y, lift="gaussian"),
     "components": lambda X, y: plots.KernelPCADisplay.from_estimator(
@@ -76,7 +78,8 @@ MAKERS: dict[str, Callable[[Any, Any], Any]] = {
     "prior": lambda X, y: plots.PriorSamplesDisplay.from_kernels(dict.fromkeys(names(y), "rbf")),
 }
 NARROW = ("losses", "convergence", "path", "map", "curve", "plane", "hulls", "margin",
-          "margin along w", "margin of a kernel", "lines", "separators")  # fmt: skip
+          "margin along w", "margin of a kernel", "lines", "separators", "version space",
+          "vote")  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

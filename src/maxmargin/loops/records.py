@@ -110,4 +110,4 @@ class Chain(NamedTuple):
         """Return a chain that begins at z."""
         along, ahead, side = np.zeros((3, n_walls))
         v, start, times = np.zeros(len(z)), np.zeros(len(z)), np.zeros(2)
-        return cls(z.copy(), v, along, ahead, side, start, times, np.zeros(5, np.int64))
+        return cls(z.copy(), v, along, ahead, side, start, times, np.zeros(6, np.int64))

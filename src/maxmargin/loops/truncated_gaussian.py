@@ -92,6 +92,7 @@ def _meet(walls: Any, products: Any, cost: Any, k: int, chain: Any) -> None:
     _push(walls, products, k, velocity - chain.q[k], chain.v, chain.q)
     chain.p[k], chain.q[k] = 0.0, velocity
     chain.counts[2] += 1
+    chain.counts[5] += 1
 
 
 @compiled
@@ -130,16 +131,16 @@ def _finish(chain: Any, rejected: bool, length: float, draws: Any) -> None:
 @compiled
 def follow(
     walls: Any, products: Any, cost: Any, duration: float, most: int, velocities: Any,
-    lengths: Any, chain: Any, draws: Any, budget: int,
+    lengths: Any, chain: Any, draws: Any, setup: int, budget: int,
 ) -> Any:  # fmt: skip
     """Follow paths one after the other until all are done or ``budget`` steps were made.
 
-    It returns how many steps there were.
+    It returns how many steps there were; beginning and ending a path counts as ``setup`` of them.
 
     Where it stands is in ``chain``, so that the next call goes on from there: z, v, the products p
     and q with the walls, the side of each (1 or −1), the start of the path, times (left of this
     path, of all) and counts (paths done, whether one is under way, walls met by it, reflections of
-    all, rejected paths).
+    all, rejected paths, walls met by all).
 
     ``lengths`` are those of the draws: with walls through the origin the length of z is
     independent of its direction, so that it is drawn anew; 0 keeps what the path led to.
@@ -150,6 +151,7 @@ def follow(
         steps += 1
         if counts[1] == 0:
             _begin(walls, velocities, chain, duration)
+            steps += setup
         wall, angle = _first(chain.p, chain.q, chain.side)
         ends = angle >= times[0]
         step = times[0] if ends else angle

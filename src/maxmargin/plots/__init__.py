@@ -22,6 +22,7 @@ _MODULES = {
     "SeparabilityDisplay": "separability",
     "SeparatorsDisplay": "separators",
     "UpdateDisplay": "update",
+    "VersionSpaceDisplay": "version_space",
     "theme": "style",
 }
 

@@ -28,6 +28,7 @@ from maxmargin.problems import losses
 from maxmargin.problems.features import LinearFeatures
 from maxmargin.problems.gram import Gram, free_memory
 from maxmargin.problems.problem import Intercept, Problem, Run, Status
+from maxmargin.progress import progress
 from maxmargin.separability.max_margin import (
     FeatureSpaceRows,
     LinearRows,
@@ -165,10 +166,10 @@ class BayesPointClassifier(KernelInput, ClassifierMixin, TakesCallbacks, NamedPa
     label_noise : float, default=0.0
         Probability ε < ½ that a label is wrong. 0: every label must be explained.
     n_samples : int or "auto", default="auto"
-        Draws to keep, over all chains, for each pair of classes. "auto": until the largest
-        standard error at the probe points is at most ``tol`` and the chains agree. Probe points are
-        midpoints, in feature space, between a row and the nearest row of the other class; on the
-        training rows themselves all draws agree.
+        Draws to keep for each pair of classes, over all chains, which get equal numbers. "auto":
+        until the largest standard error at the probe points is at most ``tol`` and the chains
+        agree. Probe points are midpoints, in feature space, between a row and the nearest row of
+        the other class; on the training rows themselves all draws agree.
     tol : float, default=0.01
         For ``n_samples="auto"``: the standard error allowed.
     max_samples : int, default=50000
@@ -336,8 +337,10 @@ another kernel.
             left = None if end is None else max(end - clock.now(), 0.0) / (len(pairs) - k)
             space = _Space.of(rows if pair.rows is None else rows[pair.rows], pair)
             walls = Walls.of(space.vectors * pair.signs[:, np.newaxis], self._costs(data, pair))
-            limits = _Limits(left, callback, [each.run for each in sampled])
+            began = clock.now()
             centre = self._centre(data, pair, space, walls, left)
+            left = None if left is None else max(left - (clock.now() - began), 0.0)
+            limits = _Limits(left, callback, [each.run for each in sampled])
             sampled.append(self._sample(space, walls, centre, pair, streams[k], limits))
             if sampled[-1].run.status is Status.INTERRUPTED and k + 1 < len(pairs):
                 raise KeyboardInterrupt("interrupted before every pair of classes had draws")
@@ -389,10 +392,11 @@ another kernel.
         width = data.X.shape[1] + (constant > 0) if type(self.kernel_) is Linear else np.inf
         most = max(len(pair.signs) for pair in pairs)
         if width > most:
-            gram = Gram(self.kernel_, data.X, memory=memory, threads=count_threads(self.n_jobs))
-            rows = FeatureSpaceRows.of(
-                gram, data.X, type(self).__name__, "use HardMarginSVC or SVC"
-            )
+            X = data.X
+            if not (self.kernel_.takes_gram or self.kernel_.takes_objects):
+                X = X.astype(np.float64, copy=False)  # which float32 is exact in
+            gram = Gram(self.kernel_, X, memory=memory, threads=count_threads(self.n_jobs))
+            rows = FeatureSpaceRows.of(gram, X, type(self).__name__, "use SVC with a large C")
             return rows.with_constant(constant) if constant else rows
         needed, allowed = 8 * _COPIES * most * width, memory or free_memory()
         if needed > allowed:
@@ -464,16 +468,23 @@ another kernel.
             precise = draws.standard_error <= self.tol and draws.r_hat <= _MIXED
             return Status.PRECISE if auto and precise else None
 
-        run = drive(
-            seen(),
-            rules=[enough],
-            max_iter=len(sampler.sizes(most)),
-            at_max_iter=Status.MAX_SAMPLES if auto else Status.DRAWN,
-            max_time=limits.seconds,
-            callback=limits.callback,
-            verbose=bool(self.verbose),
-            before=before,
-        )
+        rounds = len(sampler.sizes(most))
+        bar = progress(
+            "Sampling", rounds, unit="round", max_time=limits.seconds, even=False,
+            quiet=bool(self.verbose),
+        )  # fmt: skip
+        with bar as shown:
+            run = drive(
+                seen(),
+                rules=[enough],
+                max_iter=rounds,
+                at_max_iter=Status.MAX_SAMPLES if auto else Status.DRAWN,
+                max_time=limits.seconds,
+                callback=limits.callback,
+                verbose=bool(self.verbose),
+                bar=shown,
+                before=before,
+            )
         return _Sampled(space, last[0], run)
 
     def _keep(self, data: Training, pairs: list[Subproblem], sampled: list[_Sampled]) -> None:
@@ -609,7 +620,7 @@ another kernel.
         if self._posteriors[0].landmarks is None:
             return _with_constant(X, constant), None
         if isinstance(self.kernel_, Precomputed):
-            return X[:, self._landmark_rows] + constant**2, None
+            return X[:, self._landmark_rows].astype(np.float64) + constant**2, None
         landmarks, rows = self.landmarks_, X
         if not self.kernel_.takes_objects:
             landmarks, rows = (part.astype(np.float64, copy=False) for part in (landmarks, rows))
@@ -722,7 +733,10 @@ def _steps(scores: Floats) -> Floats:
 
 
 def probe_points(vectors: Floats, signs: Floats) -> Floats:
-    """Return midpoints between rows and the nearest row of the other class."""
+    """Return midpoints between rows and the nearest row of the other class.
+
+    Nothing can be said of f(0), so that the axes take their place if all of them are 0.
+    """
     some = np.unique(np.linspace(0, len(signs) - 1, _PROBES).astype(int))
     squares = (vectors * vectors).sum(axis=1)
     points = []
@@ -731,7 +745,9 @@ def probe_points(vectors: Floats, signs: Floats) -> Floats:
         distances = squares[others] - 2 * vectors[own] @ vectors[others].T
         nearest = others[distances.argmin(axis=1)]
         points.append(0.5 * (vectors[own] + vectors[nearest]))
-    return np.concatenate(points)
+    found = np.concatenate(points)
+    found = found[np.linalg.norm(found, axis=1) > 0]
+    return found if len(found) else np.eye(vectors.shape[1])[:_PROBES]
 
 
 _SENTENCES = {

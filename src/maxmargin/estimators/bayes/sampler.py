@@ -37,10 +37,10 @@ class SamplerSettings:
     # Paths of each chain in the rounds of the warm-up; their duration is adapted after each.
     warm_up: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64)
     first_round: int = 100  # draws of each chain before they are judged for the first time
-    reflections: int = 4  # of a path, for each dimension and one more
-    first_most: int = 4  # times as many, at which a path of the warm-up is given up
-    most: int = 50  # times as many: beyond that it is rejected
-    crossings: int = 10  # of each wall that can be crossed, beyond which a path is rejected
+    reflections: int = 4  # of a path, for each dimension and one more: what it is adapted to
+    meetings: int = 10  # times as many walls that it meets at most on average, crossed or not
+    first_most: int = 40  # times as many at which a path of the warm-up is given up
+    most: int = 100  # times as many at which a path is rejected
     together: int = 4  # paths that are followed between other moves
     lines: int = 4  # of these moves along lines, if paths were shortened
     products: int = 1 << 23  # numbers in the matrix of the walls' products, if it is kept
@@ -69,10 +69,12 @@ class Walls:
     @classmethod
     def of(cls, vectors: Floats, cost: Floats) -> "Walls":
         """Return walls with vectors of any length as normals; equal ones become one."""
-        lengths = np.linalg.norm(vectors, axis=1)
-        there = lengths > 0  # a zero vector has no sides
-        normals = vectors[there] / lengths[there, np.newaxis]
-        cost = cost[there]
+        largest = np.abs(vectors).max(
+            axis=1, initial=0.0
+        )  # whose square may be too small for float64
+        there = largest > 0  # a zero vector has no sides
+        normals, cost = vectors[there] / largest[there, np.newaxis], cost[there]
+        normals /= np.linalg.norm(normals, axis=1, keepdims=True)
         if np.isfinite(cost).all():
             # Opposite walls are one, whose cost is the difference.
             leading = np.take_along_axis(normals, np.argmax(normals != 0, axis=1)[:, None], 1)[:, 0]
@@ -200,21 +202,21 @@ class Sampler:
         chains = [Chain.at(start, len(self.walls)) for start in self.starts]
         products = self.walls.products(settings.products)
         target = settings.reflections * (dim + 1)
-        crossings = settings.crossings * int(np.isfinite(self.walls.cost).sum())
         yield _standing(chains)
-        way = _Way(products, _LONGEST, settings.first_most * target + crossings)
+        way = _Way(products, _LONGEST, settings.first_most * target)
         for paths in settings.warm_up:
             # A path whose duration is not known yet is not followed to any end.
             drawn = None
             for found in self._round(chains, way, paths):
                 drawn = found
                 yield _standing(chains)
-            reflections = max(1, sum(int(chain.counts[3]) for chain in chains))
-            duration = target * sum(chain.times[1] for chain in chains) / reflections
+            reflections, met = (sum(int(chain.counts[k]) for chain in chains) for k in (3, 5))
+            rate = max(reflections, met / settings.meetings, 1)
+            duration = target * sum(chain.times[1] for chain in chains) / rate
             way = way.lasting(min(_LONGEST, duration), self, drawn)
             for chain in chains:
-                chain.times[1] = chain.counts[3] = chain.counts[4] = 0
-        way = replace(way, limit=settings.most * target + crossings)
+                chain.times[1] = chain.counts[3] = chain.counts[4] = chain.counts[5] = 0
+        way = replace(way, limit=settings.most * target)
         rounds: list[Floats] = []
         judged = None
         for size in self.sizes(most):
@@ -239,8 +241,10 @@ class Sampler:
         """Let every chain follow some paths; yield None in between, their draws at the end."""
         walls, dim, settings = self.walls, len(self.starts[0]), self.settings
         out = np.empty((len(chains), size, dim))
-        step = max(len(walls), 1) * (1 if len(way.products) else dim) + dim
+        known = len(way.products) > 0
+        step = max(len(walls), 1) * (1 if known else dim) + dim  # multiplications
         budget = max(1, int(settings.work / step))
+        setup = 3 * dim if known else 3
         soft = walls.soft and len(walls) > 0
         together = settings.together if soft or way.shape is not None else size
         for k, chain in enumerate(chains):
@@ -256,7 +260,7 @@ class Sampler:
                         left = budget
                     left -= loops.truncated_gaussian.follow(
                         walls.normals, way.products, walls.cost, way.duration, way.limit,
-                        velocities[some], lengths[some], chain, out[k, some], left,
+                        velocities[some], lengths[some], chain, out[k, some], setup, left,
                     )  # fmt: skip
                 if soft:
                     chain.z[:] = along_ellipse(walls, chain.z, self.rng)
