@@ -372,6 +372,8 @@ def test_numbers_of_some_rows_share_no_row_with_those_of_others(cut: Any) -> Non
 
 
 def test_the_seed_decides_all_but_the_grammar_of_numbers() -> None:
+    first: Any
+    again: Any
     first, again = datasets.numbers(20, random_state=7), datasets.numbers(20, random_state=7)
     other = datasets.numbers(20, random_state=8)
     for one, other_one in zip(first, again, strict=True):
