@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -68,6 +68,7 @@ def row(X: Any, i: Any) -> Any:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("coarse", [False, True])
+@settings(max_examples=20)
 @given(seed=SEEDS, sparse=st.booleans())
 def test_the_decoder_attains_the_maximum_over_all_outputs(
     name: str, coarse: bool, seed: int, sparse: bool
@@ -97,6 +98,7 @@ def test_the_decoder_attains_the_maximum_over_all_outputs(
 
 
 @pytest.mark.parametrize("name", ["chain", "multiclass", "multilabel"])
+@settings(max_examples=20)
 @given(seed=SEEDS, sparse=st.booleans())
 def test_differences_are_those_of_the_features(name: str, seed: int, sparse: bool) -> None:
     model, X, Y = case(name, seed, sparse=sparse)
