@@ -50,8 +50,8 @@ def __getattr__(name: str) -> Any:
     if name in ("model_selection", *_CHOOSING):
         room = import_module("maxmargin.model_selection")
         return getattr(room, name) if name in _CHOOSING else room
-    if name == "plots":
-        return import_module("maxmargin.plots")
+    if name in ("plots", "structured"):
+        return import_module(f"maxmargin.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -94,4 +94,5 @@ __all__ = [
     "regularization_path",
     "report",
     "separate",
+    "structured",
 ]

@@ -20,6 +20,7 @@ _MODULES = (
     "proximal_newton",
     "rows",
     "smo",
+    "structured",
     "subgradient",
 )
 
