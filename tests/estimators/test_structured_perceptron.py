@@ -86,7 +86,8 @@ def separable_lists(seed: int, n: int = 25, d: int = 4, k: int = 5, gap: float =
     """Examples of ``Listed`` that some w gets right, by a gap in units of the features."""
     rng = np.random.default_rng(seed)
     scale, w = rng.choice([0.1, 1.0, 10.0]), rng.standard_normal(d)
-    X, y = [], []
+    X: list[Floats] = []
+    y: list[int] = []
     while len(X) < n:
         x = rng.standard_normal((k, d))
         scores = np.sort(x @ w)

@@ -233,6 +233,23 @@ class StructuredPerceptron(NamedParameters, BaseEstimator):
         check_is_fitted(self)
         return self.model_.examples(X).predict(self.coef_)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return 1 − Σ loss / Σ largest possible loss: for chains, the share of right positions.
+
+        Parameters
+        ----------
+        X, y : sequences of n_samples inputs and outputs
+            As for ``fit``.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each example counts.
+        """
+        found = self.predict(X)
+        model = self.model_
+        weight = regression_weights(sample_weight, len(found))
+        lost = [model.loss(true, output) for true, output in zip(y, found, strict=True)]
+        worst = float(weight @ [model.worst_loss(true) for true in y])
+        return 1.0 - float(weight @ lost) / worst if worst > 0 else 1.0
+
     def mistake_bound(
         self, delta: float, *, radius: float | None = None, largest_loss: float | None = None
     ) -> float:
