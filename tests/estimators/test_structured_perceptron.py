@@ -353,9 +353,14 @@ def test_the_smallest_margins_do_not_overflow_and_smaller_ones_are_refused() -> 
         mm.StructuredPerceptron(Listed(), margin=1e-101).fit(data.X, data.y)
     with pytest.raises(ValueError, match="margin=-1 is not valid"):
         mm.StructuredPerceptron(Listed(), margin=-1).fit(data.X, data.y)
-    huge = [1e120 * x for x in data.X]
-    with pytest.raises(ValueError, match="overflow"), np.errstate(all="ignore"):
-        mm.StructuredPerceptron(Listed(), margin=1e-100).fit(huge, data.y)
+    message = "Example .*: sums of products of its features overflow: scale them"
+    with np.errstate(all="ignore"):
+        with pytest.raises(ValueError, match=f"{message}, or choose a margin above 1e-100"):
+            mm.StructuredPerceptron(Listed(), margin=1e-100).fit(
+                [1e120 * x for x in data.X], data.y
+            )
+        with pytest.raises(ValueError, match=rf"{message}\."):
+            mm.StructuredPerceptron(Listed()).fit([1e180 * x for x in data.X], data.y)
 
 
 def test_with_a_margin_the_first_output_is_the_one_that_costs_most() -> None:

@@ -32,6 +32,8 @@ _OURS = {
         "perceptron.base.Trace",
         "perceptron.voted.VotedPerceptron",
         "perceptron.voted.Votes",
+        "structured.perceptron.StructuredPerceptron",
+        "structured.perceptron.StructuredTrace",
         "svm.svc.SVC",
         "svm.svr.SVR",
     ],
@@ -60,8 +62,15 @@ _OURS = {
     "solvers": [
         "perceptron.Counts",
         "perceptron.LinearState",
+        "structured_perceptron.StructuredState",
         "subgradient.Learner",
         "subgradient.Weights",
+    ],
+    "structured": [
+        "chain.Chain",
+        "multiclass.Multiclass",
+        "multilabel.Multilabel",
+        "ranking.Ranking",
     ],
 }
 

@@ -123,9 +123,9 @@ class StructuredLearner:
         terms = w[indices] * values
         lead, size = float(terms.sum()), float(np.abs(terms).sum())
         if not np.isfinite(size) or not values @ values < LARGEST_SQUARE:
+            instead = f", or choose a margin above {self._margin:g}" if augmented else ""
             raise ValueError(
-                f"Example {i}: sums of products of its features overflow, with margin="
-                f"{self._margin:g}: scale the features, or choose a larger margin."
+                f"Example {i}: sums of products of its features overflow: scale them{instead}."
             )
         excess = lead - (loss if augmented else 0.0)
         if excess > _ROUNDING * (size + loss):

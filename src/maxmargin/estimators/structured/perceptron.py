@@ -28,7 +28,7 @@ from maxmargin.validation.parameters import (
     check_scale,
 )
 
-_AUTO_VISITS = 1e5  # that max_epochs="auto" allows
+_AUTO_VISITS = 20_000  # that max_epochs="auto" allows
 _STOPS = ("all_correct", "epochs", "one_pass")
 
 
@@ -97,8 +97,8 @@ class StructuredPerceptron(NamedParameters, BaseEstimator):
         "one_pass": after one.
     max_epochs : int or "auto", default="auto"
         Epochs allowed; running out of them while making mistakes is a ConvergenceWarning unless
-        ``averaged``. "auto" is a hundred thousand visits altogether, but at least 10 epochs and at
-        most 1000.
+        ``averaged``. "auto" is twenty thousand visits altogether, but at least 10 epochs and at
+        most 100.
     shuffle : bool, default=True
         Visit examples in a new random order each epoch, otherwise in the order given.
     max_time : float or None, default=None
@@ -279,8 +279,24 @@ class StructuredPerceptron(NamedParameters, BaseEstimator):
         L = self.largest_loss_ if largest_loss is None else largest_loss
         return update_bound(delta, 1.0, R * R, self.margin * L, 1.0, self._start_norm)
 
+    @property
+    def n_features_in_(self) -> int:
+        """The number of columns seen by ``fit``, if inputs of the model have columns."""
+        return int(self.model_.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """Their names, if they have names."""
+        return self.model_.feature_names_in_
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "status_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
 
     def _check_parameters(self) -> None:
         for method in ("prepare", "examples", "decode"):
@@ -317,7 +333,7 @@ class StructuredPerceptron(NamedParameters, BaseEstimator):
         at_max_iter = Status.EPOCHS if stable else Status.MAX_EPOCHS
         max_epochs = self.max_epochs
         if max_epochs == "auto":
-            max_epochs = np.clip(_AUTO_VISITS / len(rows), 10, 1000)
+            max_epochs = np.clip(_AUTO_VISITS / len(rows), 10, 100)
         if self.stop == "one_pass":
             at_max_iter, max_epochs = Status.ONE_PASS, 1
 
