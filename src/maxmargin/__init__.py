@@ -31,6 +31,7 @@ from maxmargin.estimators import (
     Perceptron,
     PolynomialMap,
     RandomFourier,
+    StructuredSVC,
     VotedPerceptron,
 )
 from maxmargin.estimators.trusted_types import SKOPS_TRUSTED_TYPES
@@ -78,6 +79,7 @@ __all__ = [
     "RandomFourier",
     "SVCSearchCV",
     "Separation",
+    "StructuredSVC",
     "VotedPerceptron",
     "certify",
     "check_kernel",

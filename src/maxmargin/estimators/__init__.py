@@ -11,6 +11,7 @@ from maxmargin.estimators.perceptron import (
     Perceptron,
     VotedPerceptron,
 )
+from maxmargin.estimators.structured.svc import StructuredSVC
 from maxmargin.estimators.svm.nu_svc import NuSVC
 from maxmargin.estimators.svm.nu_svr import NuSVR
 from maxmargin.estimators.svm.one_class import OneClassSVM
@@ -34,5 +35,6 @@ __all__ = [
     "Perceptron",
     "PolynomialMap",
     "RandomFourier",
+    "StructuredSVC",
     "VotedPerceptron",
 ]
