@@ -39,8 +39,8 @@ def main(path: str) -> None:
         for name, found in readings.items()
     }
     with mm.plots.theme():
-        figure = plt.figure(figsize=(8.6, 5.4), layout="constrained")
-        top, bottom = np.ravel(figure.subfigures(2, 1, height_ratios=(4.6, 6)))
+        figure: Any = plt.figure(figsize=(8.6, 5.4), layout="constrained")
+        top, bottom = figure.subfigures(2, 1, height_ratios=(4.6, 6))
         by_digit, by_chain = list(readings.values())[:2]
         draw_number(top, *telling(X_test, y_test, by_digit, by_chain))
         axes = bottom.subplots(1, 3, width_ratios=(1.25, 1, 1))

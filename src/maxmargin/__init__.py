@@ -32,6 +32,7 @@ from maxmargin.estimators import (
     PolynomialMap,
     RandomFourier,
     StructuredPerceptron,
+    StructuredSVC,
     VotedPerceptron,
 )
 from maxmargin.estimators.trusted_types import SKOPS_TRUSTED_TYPES
@@ -80,6 +81,7 @@ __all__ = [
     "SVCSearchCV",
     "Separation",
     "StructuredPerceptron",
+    "StructuredSVC",
     "VotedPerceptron",
     "certify",
     "check_kernel",

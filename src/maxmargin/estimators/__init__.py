@@ -12,6 +12,7 @@ from maxmargin.estimators.perceptron import (
     VotedPerceptron,
 )
 from maxmargin.estimators.structured.perceptron import StructuredPerceptron
+from maxmargin.estimators.structured.svc import StructuredSVC
 from maxmargin.estimators.svm.nu_svc import NuSVC
 from maxmargin.estimators.svm.nu_svr import NuSVR
 from maxmargin.estimators.svm.one_class import OneClassSVM
@@ -36,5 +37,6 @@ __all__ = [
     "PolynomialMap",
     "RandomFourier",
     "StructuredPerceptron",
+    "StructuredSVC",
     "VotedPerceptron",
 ]

@@ -13,6 +13,7 @@ _MODULES = (
     "crammer_singer",
     "decomposition",
     "dual_cd",
+    "frank_wolfe",
     "kernel_tiles",
     "loss",
     "newton",

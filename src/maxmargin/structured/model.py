@@ -187,6 +187,19 @@ class Examples:
             parts.append(vector)
         return packed_cuts(list(outputs), losses, parts)
 
+    def bounds(self, w: Floats) -> Floats:
+        """Return the model's upper bound on the highest H of each example."""
+        return np.array(
+            [float(self.model.bound(x, w, y)) for x, y in zip(self.X, self.Y, strict=True)]
+        )
+
+    def difference_errors(self, rows: Ints) -> Floats:
+        """Return how long the rounding error of a ψ-difference may be.
+
+        What a user's model computes counts as exact.
+        """
+        return np.zeros(len(rows))
+
     def errors(self, rows: Ints, w: Floats) -> Floats:
         """Return by how much rounding may change the score that an output is chosen by.
 

@@ -1,1 +1,1 @@
-"""Learners of outputs with structure."""
+"""Learners of structured outputs."""
