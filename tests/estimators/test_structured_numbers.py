@@ -16,7 +16,8 @@ from maxmargin.datasets import Grammar
 
 FOLDER = os.environ.get("MAXMARGIN_DATA", "")
 CHAIN = mm.structured.Chain(n_states=10)
-LEARNERS = {
+LEARNERS: dict[str, Any] = {
+    "svm": mm.StructuredSVC(CHAIN, C=0.3, tol=0.01),
     "averaged": mm.StructuredPerceptron(CHAIN, max_epochs=20),
     "margin": mm.StructuredPerceptron(CHAIN, max_epochs=20, margin=1.0),
 }

@@ -590,7 +590,11 @@ def test_a_warm_start_goes_on_from_the_last_vector() -> None:
     ("parameters", "error", "message"),
     [
         ({"model": "chain"}, TypeError, "model='chain' is not valid.*mm.structured.Chain"),
-        ({"model": mm.structured.Chain}, TypeError, "it must be a model of structured outputs"),
+        (
+            {"model": mm.structured.Chain},
+            TypeError,
+            "it must be an instance of mm.structured.Model",
+        ),
         ({"averaged": 1}, TypeError, "averaged=1 is not valid"),
         ({"stop": "held_out"}, ValueError, "choose one of 'all_correct', 'epochs', 'one_pass'"),
         ({"max_epochs": 0}, ValueError, "max_epochs=0 is not valid"),

@@ -13,12 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.perceptron.base import Trace, as_count
+from maxmargin.estimators.structured.base import StructuredOutputs
 from maxmargin.geometry.bounds import update_bound
 from maxmargin.problems.problem import Run, Status
 from maxmargin.solve import Callback, drive
 from maxmargin.solvers.perceptron import Epoch, run_epochs
 from maxmargin.solvers.structured_perceptron import StructuredLearner, StructuredState
-from maxmargin.validation.data import generator, regression_weights
+from maxmargin.validation.data import generator
 from maxmargin.validation.parameters import (
     NamedParameters,
     check_choice,
@@ -73,7 +74,7 @@ class StructuredTrace(Trace):
         return np.cumsum(np.concatenate([self.start[np.newaxis], changes]), axis=0)
 
 
-class StructuredPerceptron(NamedParameters, BaseEstimator):
+class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
     """The perceptron over outputs with structure: decode, and where ŷ ≠ y, w += ψ(x,y) − ψ(x,ŷ).
 
     The model says what ψ is and how to find the output with the highest score ⟨w, ψ(x, y)⟩. On
@@ -83,8 +84,10 @@ class StructuredPerceptron(NamedParameters, BaseEstimator):
 
     Parameters
     ----------
-    model : Model
-        One of ``mm.structured``, or your own.
+    model : mm.structured.Model
+        What inputs and outputs are, and how they are scored: ``Multiclass``, ``Multilabel``,
+        ``Chain`` or ``Ranking`` of ``mm.structured``, or a class of your own derived from
+        ``mm.structured.Model``.
     averaged : bool, default=True
         Whether the model found is the mean of w after each visit, rather than the last w. The mean
         is updated lazily: an update costs one more pass over its entries, a right answer nothing.
@@ -118,9 +121,11 @@ class StructuredPerceptron(NamedParameters, BaseEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (n_weights,)
-        The mean weights, or the last ones with ``averaged=False``.
-    model_ : Model
-        The model with what it learnt about the training data, such as labels and sizes.
+        The mean weights, or the last ones with ``averaged=False``;
+        ``model_.named_weights(coef_)`` says what each part is about.
+    model_ : mm.structured.Model
+        The model with what it learnt from the training data: sizes and labels. The parameter
+        ``model`` is left as it is.
     updates_, mistakes_ : int, or float with fractional weights
         Updates made; and those of them where the truth did not score higher than ŷ (with
         ``margin=0``, all of them). An example of weight c counts c.
@@ -136,6 +141,8 @@ class StructuredPerceptron(NamedParameters, BaseEstimator):
         At how many updates the truth itself had a higher score than the output that ``decode``
         returned. A decoder that maximises has none; if a model that claims to be ``exact`` has
         some, there is a warning.
+    n_features_in_, feature_names_in_, classes_ :
+        As far as the model has them.
     trace_ : StructuredTrace
         With ``trace=True``: mistakes and updates per epoch, and example, output, loss and
         difference per update.
@@ -207,48 +214,25 @@ class StructuredPerceptron(NamedParameters, BaseEstimator):
         last = self._state.weights if self.warm_start and hasattr(self, "status_") else None
         for name in ("status_", "trace_"):  # if anything fails from here on, it is unfitted
             self.__dict__.pop(name, None)
-        self.model_ = self.model.prepare(X, y)
-        examples = self.model_.examples(X, y)
-        weight = regression_weights(sample_weight, len(examples))
-        start = self._start(last, examples.size)
+        data = self._examples(X, y, sample_weight, reset=True)
+        start = self._start(last, data.examples.size)
         learner = StructuredLearner(
             StructuredState.begin(start, averaged=bool(self.averaged)),
-            examples,
-            weight,
+            data.examples,
+            data.weight,
             float(self.margin),
             bool(self.trace),
         )
         epochs: list[Epoch] = []
-        run = self._run(learner, np.flatnonzero(weight > 0), epochs)
+        run = self._run(learner, np.arange(len(data.kept)), epochs)
+        self._adopt_model(data.model)
         self._adopt(learner, float(np.linalg.norm(start)))
         if self.trace:
-            self.trace_ = _traced(learner, start, epochs)
+            self.trace_ = _traced(learner, data.kept, start, epochs)
         self._report(run, learner)
         if run.status is Status.INTERRUPTED:
             raise KeyboardInterrupt(self.stop_reason_)
         return self
-
-    def predict(self, X: Any) -> Any:
-        """Return the output with the highest score for each input."""
-        check_is_fitted(self)
-        return self.model_.examples(X).predict(self.coef_)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return 1 − Σ loss / Σ largest possible loss: for chains, the share of right positions.
-
-        Parameters
-        ----------
-        X, y : sequences of n_samples inputs and outputs
-            As for ``fit``.
-        sample_weight : array-like of shape (n_samples,), optional
-            How much each example counts.
-        """
-        found = self.predict(X)
-        model = self.model_
-        weight = regression_weights(sample_weight, len(found))
-        lost = [model.loss(true, output) for true, output in zip(y, found, strict=True)]
-        worst = float(weight @ [model.worst_loss(true) for true in y])
-        return 1.0 - float(weight @ lost) / worst if worst > 0 else 1.0
 
     def mistake_bound(
         self, delta: float, *, radius: float | None = None, largest_loss: float | None = None
@@ -279,33 +263,11 @@ class StructuredPerceptron(NamedParameters, BaseEstimator):
         L = self.largest_loss_ if largest_loss is None else largest_loss
         return update_bound(delta, 1.0, R * R, self.margin * L, 1.0, self._start_norm)
 
-    @property
-    def n_features_in_(self) -> int:
-        """The number of columns seen by ``fit``, if inputs of the model have columns."""
-        return int(self.model_.n_features_in_)
-
-    @property
-    def feature_names_in_(self) -> Any:
-        """Their names, if they have names."""
-        return self.model_.feature_names_in_
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "status_")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        return tags
-
     def _check_parameters(self) -> None:
-        for method in ("prepare", "examples", "decode"):
-            if isinstance(self.model, type) or not hasattr(self.model, method):
-                raise TypeError(
-                    f"model={self.model!r} is not valid for StructuredPerceptron: it must be a "
-                    "model of structured outputs, such as mm.structured.Chain(), or an instance "
-                    "of a subclass of mm.structured.Model."
-                )
+        self._check_model()
         check_number(self, "margin", at_least=0)
         if self.margin > 0:
             check_scale(self, "margin")  # w is divided by it
@@ -382,7 +344,9 @@ class StructuredPerceptron(NamedParameters, BaseEstimator):
             )
 
 
-def _traced(learner: StructuredLearner, start: Floats, epochs: list[Epoch]) -> StructuredTrace:
+def _traced(
+    learner: StructuredLearner, rows: Ints, start: Floats, epochs: list[Epoch]
+) -> StructuredTrace:
     log = learner.log
     ends = np.cumsum([0, *(len(update.values) for update in log)])
     parts = ([np.zeros(0), *(u.values for u in log)], [np.zeros(0, int), *(u.indices for u in log)])
@@ -390,7 +354,7 @@ def _traced(learner: StructuredLearner, start: Floats, epochs: list[Epoch]) -> S
     return StructuredTrace(
         [epoch.mistakes for epoch in epochs],
         [epoch.updates for epoch in epochs],
-        np.array([update.example for update in log], dtype=np.int64),
+        rows[[update.example for update in log]],
         np.array([update.share for update in log]),
         np.array([update.loss for update in log]),
         [update.output for update in log],

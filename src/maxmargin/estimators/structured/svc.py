@@ -4,29 +4,16 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.machine import Formulated, Machine, Solved
+from maxmargin.estimators.structured.base import StructuredOutputs
 from maxmargin.problems.problem import Point
 from maxmargin.problems.structured import OutputDuals, StructuredProblem
 from maxmargin.solve import Callback, Result
-from maxmargin.structured.model import Examples, Model, as_list
-from maxmargin.validation.data import regression_weights
 from maxmargin.validation.parameters import check_cost, check_flag, check_number, check_progress
-
-
-@dataclass(frozen=True)
-class StructuredTraining:
-    """Checked examples, the prepared model, and what each example costs."""
-
-    model: Any
-    examples: Examples
-    weight: Floats
-    kept: Ints  # examples with a weight above 0, among those given
-    n_rows: int
 
 
 @dataclass(frozen=True)
@@ -44,7 +31,7 @@ class StructuredForm:
         return [np.arange(len(data.weight))]
 
 
-class StructuredSVC(Machine):
+class StructuredSVC(StructuredOutputs, Machine):
     """Support vector machine for outputs with structure: sequences, sets, rankings, your own.
 
     Minimises ½‖w‖² + C Σ ξ with ξᵢ = max over outputs y of loss(yᵢ, y) − ⟨w, ψ(xᵢ, yᵢ) − ψ(xᵢ, y)⟩:
@@ -158,11 +145,6 @@ class StructuredSVC(Machine):
         """
         return self._fit(X, y, sample_weight)
 
-    def predict(self, X: Any) -> Any:
-        """Return the output with the highest score for each input: an array, or a list of them."""
-        check_is_fitted(self)
-        return self.model_.examples(X).predict(self.coef_)
-
     def slack(self, X: Any, y: Any) -> Floats:
         """Return ξ of each example: by how much an output violates the margin, at most."""
         check_is_fitted(self)
@@ -170,28 +152,9 @@ class StructuredSVC(Machine):
         found = examples.decode(np.arange(len(examples)), self.coef_)
         return np.asarray(np.maximum(found.violations(self.coef_), 0.0))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return 1 − Σ loss / Σ worst possible loss.
-
-        That is the accuracy for ``Multiclass`` (with a cost matrix: weighted), the part of
-        positions or labels that are right for ``Chain`` and ``Multilabel``, the mean AUC for
-        ``Ranking``, and 1 − the mean loss for models without ``worst_loss``.
-        """
-        check_is_fitted(self)
-        examples = self.model_.examples(X, y)
-        weight = regression_weights(sample_weight, len(examples))
-        found = examples.decode(np.arange(len(examples)), self.coef_, augmented=False)
-        worst = np.array([self.model_.worst_loss(each) for each in as_list(y, "y")])
-        most = float(weight @ worst)
-        return 1.0 - float(weight @ found.loss) / most if most > 0 else 1.0
-
     def check_parameters(self) -> None:
         """Raise an error if a parameter has an invalid value."""
-        if not isinstance(self.model, Model):
-            raise TypeError(
-                f"model={self.model!r} is not valid for {type(self).__name__}: it must be an "
-                "instance of mm.structured.Model, for instance mm.structured.Chain(n_states=3)."
-            )
+        self._check_model()
         check_cost(self)
         check_number(self, "tol", at_least=0)
         check_number(self, "max_iter", at_least=1, integer=True)
@@ -201,15 +164,7 @@ class StructuredSVC(Machine):
         check_progress(self)
 
     def _state(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> Formulated:
-        if y is None:
-            raise ValueError("This estimator requires y to be passed, but the target y is None.")
-        count = X.shape[0] if hasattr(X, "shape") and X.shape else len(as_list(X, "X"))
-        weight = regression_weights(sample_weight, count)
-        kept = np.flatnonzero(weight > 0)
-        if len(kept) < count:
-            X, y = _chosen(X, kept), _chosen(y, kept)
-        model = self.model.prepare(X, y) if reset else self.model_
-        data = StructuredTraining(model, model.examples(X, y), weight[kept], kept, count)
+        data = self._examples(X, y, sample_weight, reset=reset)
         form = StructuredForm(float(self.C))
         return Formulated(data, form, form.problems(data))  # type: ignore[arg-type]
 
@@ -217,10 +172,7 @@ class StructuredSVC(Machine):
         """Become the model that the solution of the problem stands for."""
         data: Any = formulated.data
         point = results[0].point
-        self.model_ = data.model
-        for name in ("n_features_in_", "feature_names_in_", "classes_"):
-            if hasattr(data.model, name):
-                setattr(self, name, getattr(data.model, name))
+        self._adopt_model(data.model)
         self.coef_ = point.w
         duals = point.beta.positive()
         self.support_, self.support_outputs_ = data.kept[duals.rows], duals.outputs
@@ -263,13 +215,3 @@ class StructuredSVC(Machine):
 
     def _ill_scaled(self, data: Any) -> str:
         return ""
-
-
-def _chosen(sequence: Any, kept: Ints) -> Any:
-    """Return some elements of a sequence of any kind."""
-    if hasattr(sequence, "iloc"):
-        return sequence.iloc[kept]
-    if sp.issparse(sequence) or isinstance(sequence, np.ndarray):
-        return sequence[kept]
-    elements = as_list(sequence, "X")
-    return [elements[i] for i in kept]
