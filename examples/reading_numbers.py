@@ -3,10 +3,11 @@
     python examples/reading_numbers.py [PICTURE.png]
 
 Noisy images of digits are joined into numbers, in which each digit has three favourite followers.
-A linear SVM that sees one image at a time cannot know that. A chain scores images and pairs of
-neighbours together, and the Viterbi algorithm finds its best number: it learns the followers from
-300 numbers, and reads about as well as who is told the true probabilities. Test numbers are made
-of other images than training numbers.
+A linear SVM that sees one image at a time cannot use that. A chain scores images and pairs of
+neighbours together, and the Viterbi algorithm finds the number with the best score: it learns the
+followers from 300 numbers, and reads as well as who knows the true probabilities (grey: logistic
+regression digit by digit, its probabilities multiplied by the true ones of neighbours). Test
+numbers are made of other images than training numbers.
 """
 
 import sys
@@ -28,30 +29,32 @@ def main(path: str) -> None:
     X_test, y_test = numbers(400, grammar, slice(1200, None), 1)
     chain = mm.structured.Chain(n_states=10)
     perceptron = mm.StructuredPerceptron(chain, max_epochs=20).fit(X, y)
+    machine = mm.StructuredSVC(chain, C=0.3, tol=0.01).fit(X, y)
     single = mm.LinearSVC(multi_class="crammer_singer").fit(np.concatenate(X), np.concatenate(y))
     readings = {
-        "linear SVM,\ndigit by digit": [single.predict(x) for x in X_test],
-        "chain,\nperceptron": perceptron.predict(X_test),
-        "digit by digit\nwith the true grammar": informed(X, y, X_test, grammar),
+        "digit by digit, SVM": [single.predict(x) for x in X_test],
+        "chain, SVM": machine.predict(X_test),
+        "chain, perceptron": perceptron.predict(X_test),
+        "with the true grammar": informed(X, y, X_test, grammar),
     }
     right = {
         name: float((np.concatenate(found) == np.concatenate(y_test)).mean())
         for name, found in readings.items()
     }
     with mm.plots.theme():
-        figure: Any = plt.figure(figsize=(8.6, 5.4), layout="constrained")
-        top, bottom = figure.subfigures(2, 1, height_ratios=(4.6, 6))
+        figure: Any = plt.figure(figsize=(8.6, 4.9), layout="constrained")
+        top, bottom = figure.subfigures(2, 1, height_ratios=(3.6, 6))
         by_digit, by_chain = list(readings.values())[:2]
         draw_number(top, *telling(X_test, y_test, by_digit, by_chain))
         axes = bottom.subplots(1, 3, width_ratios=(1.25, 1, 1))
         draw_bars(axes[0], right)
-        learnt = perceptron.model_.named_weights(perceptron.coef_)["transitions"]
+        learnt = machine.model_.named_weights(machine.coef_)["transitions"]
         draw_table(axes[1], np.log(grammar.transitions), "True log-probabilities")
         draw_table(axes[2], learnt, "Learnt weights")
         axes[1].set(ylabel="digit")
         figure.savefig(path, dpi=110)
     for name, share in right.items():
-        print(f"{' '.join(name.split()):40s} {share:.1%} of the digits")
+        print(f"{name:22s} {share:.1%} of the digits")
     print(f"picture in {path}")
 
 
@@ -90,7 +93,7 @@ def draw_number(figure: Any, x: Any, truth: Any, by_digit: Any, by_chain: Any) -
     axes = axes[1:]
     for t, ax in enumerate(axes):
         ax.imshow(x[t].reshape(8, 8), cmap="gray_r", vmin=0, vmax=1)
-        ax.set(xticks=[], yticks=[])
+        ax.set(xticks=[], yticks=[], anchor="N")
         for line, found in enumerate((truth, by_digit, by_chain)):
             colour = foreground(ax) if found[t] == truth[t] else WRONG
             weight = "normal" if found[t] == truth[t] else "bold"
