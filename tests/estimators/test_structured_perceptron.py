@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from collections.abc import Callable
 from itertools import permutations, product
 from typing import Any, NamedTuple
 
@@ -444,6 +445,50 @@ def test_weights_are_repetitions_in_place(kind: Any) -> None:
     assert weighted.updates_ == repeated.updates_
     assert isinstance(weighted.updates_, int)
     assert_array_equal(weighted.coef_, repeated.coef_)
+
+
+@pytest.mark.parametrize("kind", ["list", "array", "sparse", "frame", "polars", "arrow"])
+def test_examples_of_weight_0_are_absent_whatever_holds_them(kind: str) -> None:
+    """Their labels and columns, too: a class that only they have does not exist."""
+    X, y = np.arange(24.0).reshape(8, 3) % 5, np.array(list("abcabcab"))
+    weight, rows = np.array([1, 1, 0, 2, 1, 0, 0, 3]), np.array([0, 1, 3, 4, 7])
+    holders: dict[str, Callable[[], Any]] = {
+        "list": lambda: X.tolist(),
+        "array": lambda: X,
+        "sparse": lambda: sp.csc_array(X),
+        "frame": lambda: pytest.importorskip("pandas").DataFrame(X, columns=list("uvw")),
+        "polars": lambda: pytest.importorskip("polars").DataFrame(X, schema=list("uvw")),
+        "arrow": lambda: pytest.importorskip("pyarrow").table(dict(zip("uvw", X.T, strict=True))),
+    }
+    held = holders[kind]()
+    run: dict[str, Any] = {"max_epochs": 3, "shuffle": False, "trace": True}
+    model = mm.StructuredPerceptron(mm.structured.Multiclass(), **run).fit(held, y, weight)
+    known = mm.StructuredPerceptron(mm.structured.Multiclass(), **run).fit(
+        X[rows], y[rows], weight[rows]
+    )
+    assert model.classes_.tolist() == ["a", "b"]
+    assert_array_equal(model.coef_, known.coef_)
+    assert_array_equal(model.trace_.example, rows[known.trace_.example])
+    assert_array_equal(model.predict(held), known.predict(X))
+    named = kind in ("frame", "polars", "arrow")
+    assert list(getattr(model, "feature_names_in_", "")) == (list("uvw") if named else [])
+
+
+@pytest.mark.parametrize("kind", [list, np.float32, np.int64, sp.csr_matrix, sp.csc_array])
+def test_sequences_may_come_in_any_form(kind: Any) -> None:
+    data = integer_chains(9)
+    run: dict[str, Any] = {"max_epochs": 3, "margin": 1.0}
+    known = mm.StructuredPerceptron(data.model, **run).fit(data.X, data.y)
+    if kind is list:
+        X, y = [x.tolist() for x in data.X], [each.tolist() for each in data.y]
+    else:
+        sparse = kind in (sp.csr_matrix, sp.csc_array)
+        X, y = [kind(x) if sparse else x.astype(kind) for x in data.X], data.y
+    model = mm.StructuredPerceptron(data.model, **run).fit(X, y)
+    assert_array_equal(model.coef_, known.coef_)
+    for one, other in zip(model.predict(X), known.predict(data.X), strict=True):
+        assert_array_equal(one, other)
+    assert model.score(X, y) == known.score(data.X, data.y)
 
 
 def test_repeating_the_examples_or_adding_a_column_of_zeros_changes_no_update() -> None:

@@ -67,13 +67,15 @@ class StructuredOutputs:
         """Check examples, and leave out those without weight; prepare the model with ``reset``."""
         if y is None:
             raise ValueError("This estimator requires y to be passed, but the target y is None.")
-        count = X.shape[0] if hasattr(X, "shape") and X.shape else len(as_list(X, "X"))
-        weight = regression_weights(sample_weight, count)
-        kept = np.flatnonzero(weight > 0)
-        if len(kept) < count:
-            X, y = _chosen(X, kept), _chosen(y, kept)
         model = self.model.prepare(X, y) if reset else self.model_
-        return StructuredTraining(model, model.examples(X, y), weight[kept], kept, count)
+        examples = model.examples(X, y)
+        weight = regression_weights(sample_weight, len(examples))
+        kept = np.flatnonzero(weight > 0)
+        if len(kept) < len(weight):
+            X, y = _chosen(X, kept), _chosen(y, kept)
+            model = self.model.prepare(X, y) if reset else model
+            examples = model.examples(X, y)
+        return StructuredTraining(model, examples, weight[kept], kept, len(weight))
 
     def _adopt_model(self, model: Any) -> None:
         """Set ``model_``, and what it knows of columns and labels."""
@@ -88,7 +90,13 @@ def _chosen(sequence: Any, kept: Ints) -> Any:
     """Return some elements of a sequence of any kind."""
     if hasattr(sequence, "iloc"):
         return sequence.iloc[kept]
-    if sp.issparse(sequence) or isinstance(sequence, np.ndarray):
+    if sp.issparse(sequence):
+        return sequence.tocsr()[kept]
+    if hasattr(sequence, "column_names"):  # of pyarrow
+        return sequence.take(kept)
+    if hasattr(sequence, "columns"):  # of polars
         return sequence[kept]
+    if hasattr(sequence, "__array__"):
+        return np.asarray(sequence)[kept]
     elements = as_list(sequence, "X")
     return [elements[i] for i in kept]
