@@ -173,18 +173,23 @@ def plain(
 ) -> tuple[list[Floats], list[float]]:
     """Return w after each visit in the order given, and how much each visit counts: the textbook.
 
+    Until the first update, w = 0, all outputs are level, and the worst of them counts as found.
     An example of weight c is visited c times in a row, the last time for what is left of c.
     """
     ready = data.model.prepare(data.X, data.y)
-    w, vectors, shares = None, [], []
+    w, vectors, shares, begun = None, [], [], False
     weight = np.ones(len(data.X)) if weight is None else weight
     for _ in range(epochs):
         for x, y, left in zip(data.X, data.y, weight, strict=True):
             while left > 0:
                 share = min(left, 1.0)
                 w = 0.0 * dense(ready.features(x, y)) if w is None else w
-                found = ready.decode(x, w / margin, y) if margin else ready.decode(x, w)
+                if margin or not begun:
+                    found = ready.decode(x, w / (margin or 1.0), y)
+                else:
+                    found = ready.decode(x, w)
                 if not np.array_equal(found, y):
+                    begun = True
                     w = (
                         w
                         + share * dense(ready.features(x, y))
@@ -390,11 +395,17 @@ def test_the_smallest_margins_do_not_overflow_and_smaller_ones_are_refused() -> 
             mm.StructuredPerceptron(Listed()).fit([1e180 * x for x in data.X], data.y)
 
 
-def test_with_a_margin_the_first_output_is_the_one_that_costs_most() -> None:
+@pytest.mark.parametrize("margin", [0.0, 1.0])
+def test_the_first_output_is_the_one_that_costs_most(margin: float) -> None:
+    """Also where ties are broken in favour of the truth, as here: else it would learn nothing."""
     x = np.eye(5)
-    model = mm.StructuredPerceptron(Listed(), margin=1.0, stop="one_pass", trace=True)
-    assert model.fit([x], [1]).trace_.output == [4]
-    assert model.largest_loss_ == 3.0
+    for truth, worst in ((0, 4), (1, 4), (3, 0)):
+        model = mm.StructuredPerceptron(Listed(), margin=margin, stop="one_pass", trace=True)
+        assert model.fit([x], [truth]).trace_.output == [worst]
+        assert model.largest_loss_ == abs(truth - worst)
+    ranking = mm.StructuredPerceptron(mm.structured.Ranking(), margin=margin)
+    ranking.fit([np.array([[2.0], [1.0], [0.5]])], [[1, 0, 0]])  # already in the right order
+    assert ranking.coef_[0] > 0
 
 
 # -- the mean, and weights -----------------------------------------------------------------------

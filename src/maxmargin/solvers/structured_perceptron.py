@@ -4,8 +4,9 @@
 
 With a margin θ > 0 it is ŷ = decode(x, w/θ, truth=y): of all outputs the one that exceeds
 ⟨w, ψ(x, y)⟩ − θ·loss(y, ŷ) most, so an update also follows where a wrong output is beaten, but by
-less than θ times its loss. With w = 0 that is the output with the largest loss. For θ → 0 the loss
-does no more than break ties, against the truth.
+less than θ times its loss. For θ → 0 the loss does no more than break ties, against the truth.
+With w = 0 all outputs are level, and ŷ is the one with the largest loss, with a margin or without:
+a decoder that breaks ties in favour of the truth would otherwise never begin to learn.
 
 Let d be the difference that an update adds. Since ŷ came out, ⟨w, d⟩ ≤ θ·loss(y, ŷ), so ‖w‖² grows
 by at most ‖d‖² + 2θ·loss. Let a unit vector u separate the examples: ⟨u, d⟩ ≥ δ > 0 for all d
@@ -96,6 +97,7 @@ class StructuredLearner:
         self.log: list[Update] = []
         self._weight, self._margin, self._logged = weight, margin, logged
         self._scaled = state.weights / margin if margin > 0 else np.zeros(0)
+        self._blank = not state.weights.any()
 
     @property
     def counts(self) -> Counts:
@@ -112,8 +114,8 @@ class StructuredLearner:
 
     def _visit(self, i: int, left: float) -> float:
         """Visit an example once, or as often as nothing changes; return how many visits it was."""
-        augmented = self._margin > 0
-        w = self._scaled if augmented else self.state.weights
+        w = self._scaled if self._margin > 0 else self.state.weights
+        augmented = self._margin > 0 or self._blank
         cuts = self.examples.decode(np.array([i]), w, augmented)
         indices, values = cuts.at(0)
         if not values.any():  # also where another output has the same features
@@ -123,11 +125,11 @@ class StructuredLearner:
         terms = w[indices] * values
         lead, size = float(terms.sum()), float(np.abs(terms).sum())
         if not np.isfinite(size) or not values @ values < LARGEST_SQUARE:
-            instead = f", or choose a margin above {self._margin:g}" if augmented else ""
+            instead = f", or choose a margin above {self._margin:g}" if self._margin > 0 else ""
             raise ValueError(
                 f"Example {i}: sums of products of its features overflow: scale them{instead}."
             )
-        excess = lead - (loss if augmented else 0.0)
+        excess = lead - (loss if self._margin > 0 else 0.0)
         if excess > _ROUNDING * (size + loss):
             self.search_errors += excess > float(self.examples.errors(np.array([i]), w)[0])
         self.squared_radius = max(self.squared_radius, float(values @ values))
@@ -138,6 +140,7 @@ class StructuredLearner:
             _as_row(indices, values), share, lead <= 0.0, self._margin, self.state.weights,
             self._scaled, self.state.lag, self.state.counters,
         )  # fmt: skip
+        self._blank = False
         return share
 
 

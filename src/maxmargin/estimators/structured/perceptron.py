@@ -93,8 +93,9 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
         is updated lazily: an update costs one more pass over its entries, a right answer nothing.
     margin : float ≥ 0, default=0.0
         If it is above 0, an update is also made where a wrong output is beaten, but by less than
-        margin times its loss: ŷ is decode(x, w/margin, truth=y). From w = 0 the first such output
-        is therefore the one with the largest loss.
+        margin times its loss: ŷ is decode(x, w/margin, truth=y). With margin=0 it is decode(x, w),
+        so that what ties are worth is up to the model; a small margin makes them mistakes. As long
+        as w = 0, ŷ is the output with the largest loss either way.
     stop : {"all_correct", "epochs", "one_pass"}, default="all_correct"
         "all_correct": after an epoch without an update. "epochs": after ``max_epochs``.
         "one_pass": after one.
