@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
-from maxmargin.estimators.perceptron.base import Trace, as_count
+from maxmargin.estimators.perceptron.base import as_count
 from maxmargin.estimators.structured.base import StructuredOutputs
 from maxmargin.geometry.bounds import update_bound
 from maxmargin.problems.problem import Run, Status
@@ -34,11 +34,13 @@ _STOPS = ("all_correct", "epochs", "one_pass")
 
 
 @dataclass(frozen=True)
-class StructuredTrace(Trace):
+class StructuredTrace:
     """The course of a fit, update by update.
 
     Attributes
     ----------
+    mistakes, updates : list of float
+        Per epoch.
     example : ndarray of shape (n_updates,)
         The training example at which each update was made.
     step : ndarray of shape (n_updates,)
@@ -53,6 +55,8 @@ class StructuredTrace(Trace):
         The weights at the beginning.
     """
 
+    mistakes: list[float]
+    updates: list[float]
     example: Ints
     step: Floats
     loss: Floats
