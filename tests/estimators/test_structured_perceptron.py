@@ -525,6 +525,7 @@ def test_weights_are_checked() -> None:
         (-np.ones(30), "zero or negative weights"),
         (np.ones(29), "one weight per row"),
         (np.full(30, np.nan), "NaN"),
+        (np.where(np.arange(30) == 7, 1e12, 0.5), r"contains 1e\+12 \(example 7\)"),
     ]:
         with pytest.raises(ValueError, match=message):
             model.fit(data.X, data.y, weight)

@@ -30,6 +30,7 @@ from maxmargin.validation.parameters import (
 )
 
 _AUTO_VISITS = 20_000  # that max_epochs="auto" allows
+_MOST_VISITS = 1e9  # of one example at its turn
 _STOPS = ("all_correct", "epochs", "one_pass")
 
 
@@ -132,8 +133,8 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
         The model with what it learnt from the training data: sizes and labels. The parameter
         ``model`` is left as it is.
     updates_, mistakes_ : int, or float with fractional weights
-        Updates made; and those of them where the truth did not score higher than ŷ (with
-        ``margin=0``, all of them). An example of weight c counts c.
+        Updates made; and those of them where the truth did not score higher than ŷ: with
+        ``margin=0`` and a decoder that maximises, all of them. An example of weight c counts c.
     epochs_, n_iter_ : int
         Epochs completed.
     status_ : Status
@@ -220,6 +221,7 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
         for name in ("status_", "trace_"):  # if anything fails from here on, it is unfitted
             self.__dict__.pop(name, None)
         data = self._examples(X, y, sample_weight, reset=True)
+        _refuse_endless(data.weight, data.kept)
         start = self._start(last, data.examples.size)
         learner = StructuredLearner(
             StructuredState.begin(start, averaged=bool(self.averaged)),
@@ -266,7 +268,7 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
             return math.inf
         R = self.radius_ if radius is None else radius
         L = self.largest_loss_ if largest_loss is None else largest_loss
-        return update_bound(delta, 1.0, R * R, self.margin * L, 1.0, self._start_norm)
+        return update_bound(delta, 1.0, R * R, self._fitted_margin * L, 1.0, self._start_norm)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "status_")
@@ -322,6 +324,7 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
 
     def _adopt(self, learner: StructuredLearner, start_norm: float) -> None:
         self._state, self._start_norm = learner.state, start_norm
+        self._fitted_margin = float(self.margin)  # the parameter may change
         self.coef_ = learner.state.mean()
         self.radius_ = math.sqrt(learner.squared_radius)
         self.largest_loss_ = learner.largest_loss
@@ -347,6 +350,17 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
                 UserWarning,
                 stacklevel=3,
             )
+
+
+def _refuse_endless(weight: Floats, rows: Ints) -> None:
+    """Raise if a weight asks for so many visits that they might never end."""
+    if weight.max() > _MOST_VISITS:
+        k = int(weight.argmax())
+        raise ValueError(
+            f"sample_weight contains {weight[k]:g} (example {rows[k]}), which may be as many "
+            f"visits at one turn: divide all weights by a number that makes them {_MOST_VISITS:g} "
+            "at most."
+        )
 
 
 def _traced(
