@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
@@ -14,6 +14,7 @@ from maxmargin.problems.problem import Point
 from maxmargin.problems.structured import OutputDuals, StructuredProblem
 from maxmargin.solve import Callback, Result
 from maxmargin.structured.model import Examples, Model, as_list
+from maxmargin.structured.multiclass import Multiclass
 from maxmargin.validation.data import regression_weights
 from maxmargin.validation.parameters import check_cost, check_flag, check_number, check_progress
 
@@ -261,6 +262,13 @@ class StructuredSVC(Machine):
         alpha = alpha * (new.cost / cost)[rows]
         return [Point(None, 0.0, OutputDuals(rows, outputs, alpha))]
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.target_tags.required = True
+        if isinstance(self.model, Multiclass):
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        return tags
+
     def _ill_scaled(self, data: Any) -> str:
         return ""
 
@@ -269,7 +277,7 @@ def _chosen(sequence: Any, kept: Ints) -> Any:
     """Return some elements of a sequence of any kind."""
     if hasattr(sequence, "iloc"):
         return sequence.iloc[kept]
-    if sp.issparse(sequence) or isinstance(sequence, np.ndarray):
+    if hasattr(sequence, "shape"):
         return sequence[kept]
     elements = as_list(sequence, "X")
     return [elements[i] for i in kept]
