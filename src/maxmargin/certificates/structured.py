@@ -30,7 +30,8 @@ class StructuredCertificate(Certificate):
     least_primal : float
         The objective with the highest score among the outputs that were seen: it is no less.
     beaten : tuple of int
-        Examples whose stored outputs score higher than what an allegedly exact decoder found.
+        Examples with outputs that score higher than what an allegedly exact decoder found, or than
+        what an alleged bound says.
     """
 
     least_primal: float = 0.0
@@ -58,6 +59,8 @@ class StructuredCertificate(Certificate):
 def certify_structured(problem: StructuredProblem, point: Point) -> tuple[Certificate, OutputDuals]:
     """Return the certificate of weights and duals, and the duals made feasible."""
     w = np.asarray(point.w, dtype=np.float64)
+    lost = "" if np.isfinite(w).all() else "some weights are not finite"
+    w = w if not lost else np.zeros(len(w))
     duals, infeasibility = feasible(problem, point.beta)
     known = problem.examples.cuts(duals.rows, duals.outputs)
     held, implied = _sums(known, w, duals.alpha)
@@ -78,7 +81,7 @@ def certify_structured(problem: StructuredProblem, point: Point) -> tuple[Certif
         least_primal=primal.value,
         beaten=tops.beaten,
     )
-    caveat = _caveat(problem, tops.beaten)
+    caveat = lost or _caveat(problem, tops.beaten)
     if caveat:
         return (
             replace(certificate, primal=np.inf, rounding=0.0, distance_bound=np.inf, caveat=caveat),
@@ -111,6 +114,8 @@ def _slack(duals: OutputDuals, count: int) -> Floats:
 
 def _sums(cuts: Cuts, w: Floats, alpha: Floats) -> tuple[Bounded, Combination]:
     """Return H of outputs, and Σ α·difference."""
+    if not len(cuts.loss):
+        return Bounded(cuts.loss, cuts.loss), Combination(*np.zeros((3, len(w))))
     scores, implied = passed(cuts.matrix(len(w)), w, alpha, np.zeros(len(w)))
     value = cuts.loss - scores.value
     return Bounded(value, scores.error + EPS * (np.abs(value) + cuts.loss)), implied
@@ -139,9 +144,12 @@ def _tops(problem: StructuredProblem, w: Floats, rows: Ints, held: Bounded, seen
     noise = errors.copy()
     np.maximum.at(noise, rows, held.error + errors[rows])
     noise += _BEATEN * (np.abs(stored) + np.abs(seen.value))
-    beaten = np.flatnonzero(stored > seen.value + noise)
-    if problem.examples.model.bound is not None and not problem.examples.model.exact:
-        value = np.maximum(value, problem.examples.bounds(w))
+    model, most = problem.examples.model, seen.value
+    if model.bound is not None and not model.exact:
+        most = problem.examples.bounds(w)
+        stored = value
+        value = np.maximum(value, most)
+    beaten = np.flatnonzero(stored > most + noise)
     return _Tops(value, errors, tuple(beaten.tolist()))
 
 
@@ -193,10 +201,13 @@ def _caveat(problem: StructuredProblem, beaten: tuple[int, ...]) -> str:
     model: Any = problem.examples.model
     name = type(model).__name__
     if beaten and (model.exact or model.bound is not None):
-        what = "exact = True" if model.exact else "its bound"
+        wrong = (
+            f"{name}.decode does not find the highest score, although exact = True says so"
+            if model.exact
+            else f"{name}.bound is no bound"
+        )
         return (
-            f"{name}.decode does not find the highest score, although {what} says so: a stored "
-            f"output of example {beaten[0]} is higher ({len(beaten)} examples in all)"
+            f"{wrong}: an output of example {beaten[0]} is higher ({len(beaten)} examples in all)"
         )
     if model.exact or model.bound is not None:
         return ""

@@ -38,8 +38,10 @@ class FrankWolfe:
     first: int = 200  # examples of the first rounds
     growth: int = 4  # times as many in those after them
     rough: float = 0.1  # relative gap at which more examples are taken
+    rounds: int = 8  # after which they are taken anyway
     inner: float = 0.2  # of the gap that the decoder found: where sweeps end
-    sweeps: int = 50  # at most, between two passes of the decoder
+    sweeps: int = 200  # at most, between two passes of the decoder
+    run: int = 2  # sweeps between two extrapolations
     steps: int = 4  # pairwise steps at an example, for each output of its set
     idle: int = 5  # rounds without a dual after which an output is forgotten
     entries: int = 1 << 23  # of differences visited by one compiled call, at most
@@ -49,7 +51,7 @@ class FrankWolfe:
         """Yield ever better iterates; before all examples were decoded once, P is infinite."""
         rng = np.random.default_rng(self.seed)
         sets = WorkingSets(problem, start)
-        order, count = rng.permutation(len(problem)), self.first
+        order, count, made = rng.permutation(len(problem)), self.first, 0
         best: Iterate | None = None
         while best is None or not best.converged:
             rows = np.sort(order[:count])
@@ -62,8 +64,9 @@ class FrankWolfe:
                 reached = Iterate(primal, dual, w, 0.0, sets.duals(), converged=not added)
                 best = reached if best is None else best.improved(reached)
                 yield best
-            elif relative_gap(primal, dual) <= self.rough:
-                count *= self.growth
+            elif relative_gap(primal, dual) <= self.rough or made == self.rounds:
+                count, made = count * self.growth, 0
+            made += 1
             for _ in self._sweeps(sets, rows, primal - dual, rng):
                 yield (best or sets.unknown()).unfinished()
 
@@ -71,7 +74,9 @@ class FrankWolfe:
         self, sets: "WorkingSets", rows: Ints, gap: float, rng: np.random.Generator
     ) -> Iterator[None]:
         """Move duals within the working sets until little is to gain there."""
-        for _ in range(self.sweeps):
+        for made in range(self.sweeps):
+            if made % self.run == 0:
+                sets.extrapolate()
             order = rng.permutation(rows)
             pieces = 1 + int(sets.entries // self.entries)
             for some in np.array_split(order, pieces):
@@ -86,6 +91,8 @@ class WorkingSets:
 
     Outputs of an example are next to each other: example i has those from begin[i] on.
     """
+
+    _mark: tuple[Floats, Floats] | None
 
     def __init__(self, problem: StructuredProblem, start: Point) -> None:
         n = len(problem)
@@ -178,6 +185,27 @@ class WorkingSets:
         )  # fmt: skip
         self._widest = int(counts.max())
         self._w = self.weights()
+        self._mark = None
+
+    def extrapolate(self) -> None:
+        """Go on in the direction that duals went since the last call, if that gains anything.
+
+        Sweeps zigzag where C is large: a step along what several of them did together, as long as
+        is best before duals are made feasible again, saves most of them.
+        """
+        w, alpha = self._w, self.alpha
+        if self._mark is not None:
+            away, change = w - self._mark[1], alpha - self._mark[0]
+            rise, bend = float(change @ self.loss - w @ away), float(away @ away)
+            if rise > 0 and bend > 0:
+                moved = np.maximum(alpha + (rise / bend) * change, 0.0)
+                sums = np.add.reduceat(moved, self.begin[:-1])
+                moved *= (self.problem.cost / np.where(sums > 0, sums, 1.0))[self.rows]
+                there = np.asarray(self.matrix.T @ moved)
+                gain = (moved - alpha) @ self.loss - 0.5 * (there - w) @ (there + w)
+                if gain > 0:
+                    self.alpha, self._w = moved, there
+        self._mark = self.alpha.copy(), self._w.copy()
 
     def sweep(self, order: Ints, steps: int) -> None:
         """Visit examples in this order."""

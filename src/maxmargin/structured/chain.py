@@ -10,6 +10,7 @@ from sklearn.base import clone
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.structured.model import (
+    EPS,
     Cuts,
     EmptyRows,
     Model,
@@ -19,7 +20,9 @@ from maxmargin.structured.model import (
     check_examples,
     common_width,
     label_codes,
+    largest_products,
     row_entries,
+    row_lengths,
     stacked,
 )
 from maxmargin.validation.data import classes_of
@@ -232,6 +235,20 @@ class ChainExamples(PackedExamples):
         return paths
 
     _best = best
+
+    def errors(self, rows: Ints, w: Floats) -> Floats:
+        """Return by how much rounding may change the score of any path."""
+        emissions, transitions, start, stop = self.model.parts(w)
+        each = largest_products(self.stack.rows, emissions)
+        each += np.abs(transitions).max() + self.weight.max()
+        sizes = np.add.reduceat(each, self.stack.offsets[:-1])[rows]
+        sizes += np.abs(start).max() + np.abs(stop).max()
+        return (self.model.n_features_in_ + 3 * self.lengths[rows] + 6) * EPS * sizes
+
+    def difference_errors(self, rows: Ints) -> Floats:
+        """Return how long the rounding error of a ψ-difference may be."""
+        sums = np.add.reduceat(row_lengths(self.stack.rows), self.stack.offsets[:-1])
+        return np.asarray(2 * (self.lengths[rows] + 2) * EPS * sums[rows])
 
     def _cut(self, rows: Ints, found: Ints) -> Cuts:
         lengths = self.lengths[rows]

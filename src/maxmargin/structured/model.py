@@ -1,6 +1,7 @@
 """What a model of structured outputs must offer, and the passes over examples made from it."""
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -11,7 +12,9 @@ from maxmargin import clock
 from maxmargin._typing import Floats, Ints
 from maxmargin.validation.parameters import NamedParameters
 
+EPS = float(np.finfo(np.float64).eps)
 _WORK_A_CALL = 2.0**25  # operations of one compiled call: some hundredths of a second
+_ROWS_AT_ONCE = 1 << 14  # of which absolute values are copied
 _ROWS_A_BLOCK = 256  # examples that are decoded between two readings of the clock
 
 
@@ -138,7 +141,7 @@ class Examples:
     def __len__(self) -> int:
         return len(self.X)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """How many weights there are."""
         truth = self.Y[0]
@@ -172,16 +175,15 @@ class Examples:
 
     def cuts(self, rows: Ints, outputs: Sequence[Any]) -> Cuts:
         """Return given outputs of some examples with their losses and ψ-differences."""
-        losses, parts, size = np.empty(len(rows)), [], None
+        losses, parts, size = np.empty(len(rows)), [], self.size
         for k, (i, output) in enumerate(zip(rows, outputs, strict=True)):
             truth = self.Y[i]
             losses[k] = self._checked_loss(int(i), truth, output)
             vector = as_vector(self.model.difference(self.X[i], truth, output))
-            size = len(vector) if size is None else size
             if len(vector) != size or not np.isfinite(vector).all():
                 raise ValueError(
-                    f"Example {i}: {type(self.model).__name__} gives ψ-differences of length "
-                    f"{len(vector)} here and {size} before, or such that are not finite: all "
+                    f"Example {i}: {type(self.model).__name__} gives a ψ-difference of length "
+                    f"{len(vector)} where example 0 has {size}, or one that is not finite: all "
                     "must be finite and of one length."
                 )
             parts.append(vector)
@@ -230,7 +232,7 @@ class PackedExamples(Examples):
     def __len__(self) -> int:
         return self.count
 
-    @property
+    @cached_property
     def size(self) -> int:
         """How many weights there are."""
         return int(self.model.size_)
@@ -257,7 +259,7 @@ class PackedExamples(Examples):
     def _chunks(self, rows: Ints) -> Iterator[Ints]:
         """Yield rows in groups that take a moment each, reading the clock in between."""
         step = max(1, int(_WORK_A_CALL / self._work))
-        for begin in range(0, max(1, len(rows)), step):
+        for begin in range(0, len(rows), step):
             clock.check()
             yield rows[begin : begin + step]
 
@@ -282,6 +284,8 @@ def joined_cuts(parts: list[Cuts]) -> Cuts:
     """Return all cuts together."""
     if len(parts) == 1:
         return parts[0]
+    if not parts:
+        return packed_cuts([], np.zeros(0), [])
     ends = np.cumsum([0, *(part.indptr[-1] for part in parts)])
     pointers = [part.indptr[1:] + end for part, end in zip(parts, ends, strict=False)]
     return Cuts(
@@ -354,13 +358,16 @@ def as_list(sequence: Any, name: str) -> list[Any]:
     """Return a sequence of examples as a list."""
     if sp.issparse(sequence):
         return list(sequence.tocsr())
+    if hasattr(sequence, "__array__") and not hasattr(sequence, "__iter__"):
+        sequence = np.asarray(sequence)
     if isinstance(sequence, str | bytes) or not hasattr(sequence, "__iter__"):
         raise TypeError(
             f"{name} must be a sequence with an element for each example, got "
             f"{type(sequence).__name__}."
         )
-    values = getattr(sequence, "values", sequence)  # of a table: its rows, not its names
-    return list(sequence if callable(values) else values)
+    if hasattr(sequence, "to_numpy"):  # a table: its rows, not its names
+        sequence = sequence.to_numpy()
+    return list(sequence)
 
 
 # ------------------------------------------------------------------- examples of several rows
@@ -444,3 +451,19 @@ def label_codes(classes: Any, labels: Any, what: str) -> Ints:
             f"{strange!r} is not among the {what} of the training data, {classes.tolist()}."
         )
     return np.asarray(found, dtype=np.int64)
+
+
+def largest_products(X: Any, W: Floats) -> Floats:
+    """Return max over columns k of Σⱼ |x[j]||W[j, k]| of each row: what its sums are bounded by."""
+    W, out = np.abs(W), np.empty(X.shape[0])
+    for begin in range(0, len(out), _ROWS_AT_ONCE):
+        clock.check()
+        part = abs(X[begin : begin + _ROWS_AT_ONCE])
+        out[begin : begin + _ROWS_AT_ONCE] = np.asarray(part @ W).max(axis=1)
+    return out
+
+
+def row_lengths(X: Any) -> Floats:
+    """Return ‖x‖ of each row."""
+    squares = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
+    return np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())

@@ -10,11 +10,13 @@ from sklearn.base import clone
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.structured.model import (
+    EPS,
     Cuts,
     EmptyRows,
     Model,
     PackedExamples,
     label_codes,
+    largest_products,
     one_row,
     row_entries,
 )
@@ -165,6 +167,12 @@ class ClassExamples(PackedExamples):
         return found
 
     _best = best
+
+    def errors(self, rows: Ints, w: Floats) -> Floats:
+        """Return by how much rounding may change the score of any class."""
+        W = np.asarray(w, dtype=np.float64).reshape(-1, len(self.model.classes_))
+        sizes = largest_products(self.X, W) + self.cost.max()
+        return np.asarray((self.X.shape[1] + 4) * EPS * sizes[rows])
 
     def _cut(self, rows: Ints, found: Ints) -> Cuts:
         space = EmptyRows.of(len(rows), 2 * row_entries(self.X, None, rows))

@@ -11,7 +11,16 @@ from sklearn.base import clone
 
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
-from maxmargin.structured.model import Cuts, EmptyRows, Model, PackedExamples, one_row, row_entries
+from maxmargin.structured.model import (
+    EPS,
+    Cuts,
+    EmptyRows,
+    Model,
+    PackedExamples,
+    largest_products,
+    one_row,
+    row_entries,
+)
 from maxmargin.validation.data import check_rows
 
 
@@ -254,6 +263,14 @@ class LabelExamples(PackedExamples):
         return found
 
     _best = best
+
+    def errors(self, rows: Ints, w: Floats) -> Floats:
+        """Return by how much rounding may change the score of any set of labels."""
+        w, labels = np.asarray(w, dtype=np.float64), self.model.n_labels_
+        at = self.X.shape[1] * labels
+        sizes = labels * (largest_products(self.X, w[:at].reshape(-1, labels)) + 1.0)
+        sizes += np.abs(w[at:]).reshape(-1, 4).max(axis=1, initial=0.0).sum()
+        return np.asarray((self.X.shape[1] + 4 * labels + 6) * EPS * sizes[rows])
 
     def _cut(self, rows: Ints, found: Ints) -> Cuts:
         entries = self.model.n_labels_ * row_entries(self.X, None, rows)

@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.structured.model import (
+    EPS,
     Cuts,
     Model,
     PackedExamples,
@@ -16,6 +17,8 @@ from maxmargin.structured.model import (
     check_block,
     check_examples,
     common_width,
+    largest_products,
+    row_lengths,
     stacked,
 )
 
@@ -202,6 +205,17 @@ class RankingExamples(PackedExamples):
         return places
 
     _best = best
+
+    def errors(self, rows: Ints, w: Floats) -> Floats:
+        """Return by how much rounding may change the score of any order: of the worst pair."""
+        each = largest_products(self.stack.rows, np.asarray(w, dtype=np.float64)[:, np.newaxis])
+        sizes = np.maximum.reduceat(each, self.stack.offsets[:-1])[rows] + 1.0
+        return 2 * (self.model.n_features_in_ + 4) * EPS * sizes
+
+    def difference_errors(self, rows: Ints) -> Floats:
+        """Return how long the rounding error of a ψ-difference may be."""
+        longest = np.maximum.reduceat(row_lengths(self.stack.rows), self.stack.offsets[:-1])
+        return np.asarray(2 * (self.lengths[rows] + 4) * EPS * longest[rows])
 
     def _cut(self, rows: Ints, found: Ints) -> Cuts:
         items, offsets = self._items(rows)

@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.structured.model import Examples, Model, as_list
+from maxmargin.structured.multiclass import Multiclass
 from maxmargin.validation.data import regression_weights
 
 
@@ -52,8 +54,9 @@ class StructuredOutputs:
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
+        tags.input_tags.sparse = tags.target_tags.required = True
+        if isinstance(self.model, Multiclass):
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         return tags
 
     def _check_model(self) -> None:
