@@ -48,6 +48,7 @@ SECTIONS = {
         "svm_beside_gp",
         "millions_of_rows",
     ],
+    "Structure": ["reading_numbers"],
     "Choosing": ["ladder_of_separability", "search_map"],
 }
 

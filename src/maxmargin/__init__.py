@@ -33,6 +33,8 @@ from maxmargin.estimators import (
     PolynomialMap,
     QuantileSVR,
     RandomFourier,
+    StructuredPerceptron,
+    StructuredSVC,
     VotedPerceptron,
 )
 from maxmargin.estimators.trusted_types import SKOPS_TRUSTED_TYPES
@@ -51,8 +53,8 @@ def __getattr__(name: str) -> Any:
     if name in ("model_selection", *_CHOOSING):
         room = import_module("maxmargin.model_selection")
         return getattr(room, name) if name in _CHOOSING else room
-    if name == "plots":
-        return import_module("maxmargin.plots")
+    if name in ("plots", "structured"):
+        return import_module(f"maxmargin.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -82,6 +84,8 @@ __all__ = [
     "RandomFourier",
     "SVCSearchCV",
     "Separation",
+    "StructuredPerceptron",
+    "StructuredSVC",
     "VotedPerceptron",
     "certify",
     "check_kernel",
@@ -96,4 +100,5 @@ __all__ = [
     "regularization_path",
     "report",
     "separate",
+    "structured",
 ]

@@ -1,10 +1,12 @@
 """Small data sets whose truth is known, to test, teach and diagnose with.
 
 Every generator returns ``(X, y)``: float64 rows in random order and integer labels −1 and +1;
-where two shapes are named (means, radii), the first is the positive class. The truth is always in
+where two shapes are named (means, radii), the first is the positive class. (``numbers`` is the one
+generator of sequences: X and y are lists with an entry for each.) The truth is always in
 the arguments: you give the plane of ``separable``, the radii of ``circles``, the share of
-``conflicts``, the Bayes error of ``overlapping``. ``noise`` is a distance: no point is moved
-further than that, so what a docstring says of the classes holds for every seed, not only probably.
+``conflicts``, the Bayes error of ``overlapping``, the grammar of ``numbers``. ``noise`` is a
+distance: no point is moved further than that, so what a docstring says of the classes holds for
+every seed, not only probably.
 
 ``random_state`` is a seed (the same seed gives the same data), a ``numpy.random.Generator`` that
 is advanced, or None for fresh randomness. ``balance`` is the share of positive rows, exact to
@@ -13,7 +15,7 @@ rounding.
 
 import math
 import operator
-from typing import Any, SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +23,15 @@ import numpy.typing as npt
 from maxmargin.validation.data import generator
 
 __all__ = [
+    "Grammar",
     "circles",
     "conflicts",
+    "digit_grammar",
     "flipped",
     "gaussians",
     "moons",
     "noise",
+    "numbers",
     "overlapping",
     "separable",
     "spirals",
@@ -486,6 +491,223 @@ def _in_disc(n: int, radius: float, rng: np.random.Generator) -> Points:
     _check_range("noise", radius, 0.0)
     length = radius * np.sqrt(rng.uniform(size=n))
     return _on_circle(rng.uniform(0.0, 2.0 * math.pi, n)) * length[:, None]
+
+
+# ------------------------------------------------------------------- sequences with a grammar
+
+_FOLLOWERS = (0.5, 0.3, 0.2)  # how often a digit is followed by each of its favourites
+
+
+class Grammar(NamedTuple):
+    """How the digits of a number follow each other: a Markov chain.
+
+    Attributes
+    ----------
+    start : ndarray of shape (n_states,)
+        Probability that a number begins with each digit.
+    transitions : ndarray of shape (n_states, n_states)
+        In row j, the probability that each digit follows the digit j.
+    """
+
+    start: Points
+    transitions: Points
+
+
+def digit_grammar(strength: float = 0.9, n_states: int = 10, *, random_state: Seed = 0) -> Grammar:
+    """Make up a grammar in which every digit has three favourite followers.
+
+    A digit is followed by its favourites half, three tenths and a fifth of the times, and a number
+    begins with one of three favourites in the same way; that holds with probability ``strength``,
+    and otherwise all digits are equally likely. Each digit is the first favourite of one digit,
+    the second of another and the third of a third. So the columns of ``transitions`` sum to 1 as
+    its rows do, all digits are equally frequent in the long run, and only pairs of neighbours show
+    that there is a grammar.
+
+    Parameters
+    ----------
+    strength : float, default 0.9
+        From 0, no grammar at all, to 1, where all other pairs of neighbours are ruled out.
+    n_states : int, default 10
+        How many digits there are, at least 2; where there are only two, they are the favourites.
+    random_state : int, Generator, RandomState or None, default 0
+        Source of randomness.
+
+    Returns
+    -------
+    Grammar
+        The start distribution and the matrix of transitions.
+
+    Examples
+    --------
+    >>> grammar = digit_grammar(strength=1.0)
+    >>> (grammar.transitions > 0).sum(axis=1)
+    array([3, 3, 3, 3, 3, 3, 3, 3, 3, 3])
+    """
+    _check_range("strength", strength, 0.0, 1.0)
+    K = _check_count("n_states", n_states, 2)
+    rng = generator(random_state)
+    share = np.array(_FOLLOWERS[:K])
+    share /= share.sum()
+    order, place = rng.permutation(K), rng.permutation(K)
+    step = rng.choice(K, len(share), replace=False)
+    favourites = np.zeros((K, K))
+    for part, shift in zip(share, step, strict=True):
+        favourites[np.arange(K), order[(place + shift) % K]] = part
+    first = np.zeros(K)
+    first[rng.choice(K, len(share), replace=False)] = share
+    return Grammar(*(strength * each + (1.0 - strength) / K for each in (first, favourites)))
+
+
+def numbers(
+    n_samples: int = 200,
+    grammar: Grammar | None = None,
+    length: int | tuple[int, int] = (4, 8),
+    noise: float = 0.0,
+    *,
+    pool: tuple[Any, Any] | None = None,
+    rows: Any = None,
+    random_state: Seed = 0,
+) -> tuple[list[Points], list[Labels]]:
+    """Join single digits into numbers whose digits follow a grammar.
+
+    The digits of a number are drawn from the Markov chain ``grammar``; each is then replaced by a
+    row that is drawn, with replacement, from the rows of its class in the pool. So given the
+    digits, the rows are independent: the best guess at a number weighs what each row looks like
+    against how likely its neighbours are, and who reads digit by digit wastes the latter.
+
+    To test a model on rows that it has not seen, draw the training numbers from some ``rows`` of
+    the pool and the test numbers from others, with the same grammar.
+
+    Parameters
+    ----------
+    n_samples : int, default 200
+        How many numbers, at least 1.
+    grammar : Grammar or None, default None
+        The start distribution and the transitions; None stands for ``digit_grammar()``, which is
+        the same every time.
+    length : int or pair of int, default (4, 8)
+        Digits of a number: always as many, or anything from the first to the second of two, all
+        equally likely.
+    noise : float, default 0
+        Greatest distance that a row is moved, in a random direction.
+    pool : pair (X, y) or None, default None
+        Rows, dense or sparse, and their classes, which in their order are the digits 0, 1, … of
+        the grammar. None stands for scikit-learn's 1797 bundled images of digits, 8 × 8 pixels
+        from 0 to 16.
+    rows : slice, array of int or of bool, or None, default None
+        Which rows of the pool to draw from; None stands for all.
+    random_state : int, Generator, RandomState or None, default 0
+        Source of randomness.
+
+    Returns
+    -------
+    X : list of ndarray of shape (length, n_features)
+        The rows of each number.
+    y : list of ndarray of shape (length,)
+        The digits of each number, as whole numbers from 0.
+
+    Examples
+    --------
+    >>> grammar = digit_grammar(strength=1.0)
+    >>> X, y = numbers(300, grammar, rows=slice(1200), random_state=0)
+    >>> X_test, y_test = numbers(100, grammar, rows=slice(1200, None), random_state=1)
+    >>> X[0].shape == (len(y[0]), 64)
+    True
+    >>> all(bool((grammar.transitions[s[:-1], s[1:]] > 0).all()) for s in y)
+    True
+    """
+    n = _check_count("n_samples", n_samples, 1)
+    least, most = _lengths(length)
+    _check_range("noise", noise, 0.0)
+    chain = _check_grammar(digit_grammar() if grammar is None else grammar)
+    X, members = _digit_pool(pool, rows, len(chain.start))
+    rng = generator(random_state)
+    lengths = rng.integers(least, most, n, endpoint=True)
+    digits = _walk(chain, n, int(lengths.max()), rng)[np.arange(lengths.max()) < lengths[:, None]]
+    chosen = np.empty(len(digits), dtype=np.int64)
+    for digit in np.unique(digits):
+        places = np.flatnonzero(digits == digit)
+        if len(members[digit]) == 0:
+            raise ValueError(
+                f"the pool has no row of digit {digit}, which the grammar uses: choose more rows"
+            )
+        chosen[places] = rng.choice(members[digit], len(places))
+    shown = X[chosen] + _in_ball(len(chosen), X.shape[1], noise, rng)
+    ends = np.cumsum(lengths)[:-1]
+    return np.split(shown, ends), np.split(digits, ends)
+
+
+def _walk(grammar: Grammar, n: int, length: int, rng: np.random.Generator) -> Labels:
+    """Return n walks along a Markov chain, one in each row."""
+    chances = rng.uniform(size=(n, length))
+    last = len(grammar.start) - 1
+    digits = np.empty((n, length), dtype=np.int64)
+    below = np.cumsum(grammar.start)[None, :]
+    for t in range(length):
+        # Sums of probabilities may end a little below 1.
+        digits[:, t] = np.minimum((below <= chances[:, t : t + 1]).sum(axis=1), last)
+        below = np.cumsum(grammar.transitions, axis=1)[digits[:, t]]
+    return digits
+
+
+def _digit_pool(
+    pool: tuple[Any, Any] | None, rows: Any, n_states: int
+) -> tuple[Points, list[Labels]]:
+    """Return the rows to draw from, and which of them belong to each digit."""
+    if pool is None:
+        from sklearn.datasets import load_digits
+
+        pool = load_digits(return_X_y=True)
+    if not (isinstance(pool, tuple | list) and len(pool) == 2):
+        raise TypeError(f"pool must be a pair (X, y), got {type(pool).__name__}")
+    X = np.asarray(pool[0].toarray() if hasattr(pool[0], "toarray") else pool[0], np.float64)
+    y = np.asarray(pool[1])
+    if X.ndim != 2 or X.size == 0 or y.shape != X.shape[:1]:
+        raise ValueError(
+            "pool must be a table of rows and one class for each, got shapes "
+            f"{X.shape} and {y.shape}"
+        )
+    classes = np.unique(y)
+    if len(classes) != n_states:
+        raise ValueError(
+            f"the pool has {len(classes)} classes, but the grammar {n_states} digits; "
+            f"make one with digit_grammar(n_states={len(classes)})"
+        )
+    chosen = np.arange(len(y)) if rows is None else np.arange(len(y))[rows]
+    return X, [chosen[y[chosen] == label] for label in classes]
+
+
+def _check_grammar(grammar: Any) -> Grammar:
+    if not (isinstance(grammar, tuple) and len(grammar) == 2):
+        raise TypeError(f"grammar must be a pair (start, transitions), got {grammar!r:.60}")
+    start, transitions = (np.asarray(each, dtype=np.float64) for each in grammar)
+    if start.ndim != 1 or len(start) == 0 or transitions.shape != 2 * start.shape:
+        raise ValueError(
+            "grammar must be K probabilities and a K × K matrix of transitions, got shapes "
+            f"{start.shape} and {transitions.shape}"
+        )
+    table = np.vstack([start, transitions])
+    if not ((table >= 0).all() and np.allclose(table.sum(axis=1), 1.0)):
+        raise ValueError("grammar must hold probabilities: at least 0, with sum 1 in each row")
+    return Grammar(start, transitions)
+
+
+def _lengths(length: Any) -> tuple[int, int]:
+    pair = length if isinstance(length, tuple | list) else (length, length)
+    if len(pair) != 2:
+        raise ValueError(f"length must be a whole number or a pair of them, got {length!r}")
+    least, most = (_check_count("length", each, 1) for each in pair)
+    if most < least:
+        raise ValueError(f"length must be a pair (least, most), got {length!r}")
+    return least, most
+
+
+def _in_ball(n: int, d: int, radius: float, rng: np.random.Generator) -> Points:
+    """Return points that are evenly spread in a ball."""
+    points: Points = rng.standard_normal((n, d))
+    reach = radius * rng.uniform(size=n) ** (1.0 / d)
+    points *= (reach / np.linalg.norm(points, axis=1))[:, None]
+    return points
 
 
 # ------------------------------------------------------------------- labels and checks

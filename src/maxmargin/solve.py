@@ -26,11 +26,13 @@ from maxmargin.problems.problem import (
     Run,
     Status,
 )
+from maxmargin.problems.structured import StructuredProblem
 from maxmargin.progress import Bar, progress
 from maxmargin.solvers.crammer_singer import SequentialDual
 from maxmargin.solvers.decomposition import Decomposition
 from maxmargin.solvers.dual_cd import DualCDThenNewton
 from maxmargin.solvers.factor_newton import MOST_ROWS, FactorNewton
+from maxmargin.solvers.frank_wolfe import FrankWolfe
 from maxmargin.solvers.linear_program import LinearProgram
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.proximal_newton import ProximalNewton
@@ -89,6 +91,7 @@ SOLVERS: dict[type[Any], str] = {
     SequentialDual: "sequential_dual",
     Decomposition: "block_smo",
     FactorNewton: "factor_newton",
+    FrankWolfe: "frank_wolfe",
 }
 
 
@@ -115,6 +118,11 @@ def _(problem: MulticlassProblem, settings: Settings) -> Plan:
     sweeps[1:] = [replace(sweeps[0], precise=True)] * (_ATTEMPTS - 1)
     polish = _POLISH if len(problem) <= _POLISHED_DUALS else 0
     return Plan(sweeps, _SINGLE_MARGIN, polish, tied=True)
+
+
+@plan.register
+def _(problem: StructuredProblem, settings: Settings) -> Plan:
+    return Plan([FrankWolfe(settings.seed)] * _ATTEMPTS, _MARGIN, 0)
 
 
 @singledispatch
@@ -412,7 +420,7 @@ _GRACE_PART, _GRACE = 0.2, 0.5  # of max_time, and seconds, that certificates ma
 _RESERVED = 0.5  # of max_time, kept free for certificates at most
 _PROBE, _PROBE_PART = 512, 0.05  # rows on which a certificate is timed, or a part of all if more
 _FINAL = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
-_ENDS = (Status.OPTIMAL, Status.STATIONARY, *_FINAL)
+_ENDS = (Status.OPTIMAL, Status.STATIONARY, Status.INEXACT, *_FINAL)
 
 
 @dataclass(frozen=True)
@@ -479,7 +487,7 @@ class Budget:
 
     def foresee(self, problem: AnyProblem, beta: Floats | None = None) -> float:
         """Return the seconds that the certificate of duals will take; of any, at least."""
-        work = problem.features.certificate_work(beta)
+        work = problem.certificate_work(beta)
         if not work:
             return 0.0
         if self._unit is None:  # the problems of a fit share their features
@@ -488,7 +496,7 @@ class Budget:
 
     def certified(self, problem: AnyProblem, beta: Floats, seconds: float) -> None:
         """Note how long a certificate took."""
-        self._unit = seconds / max(problem.features.certificate_work(beta), 1)
+        self._unit = seconds / max(problem.certificate_work(beta), 1)
 
     def reserve(self, problem: AnyProblem) -> Callable[[Iterate], float] | None:
         """Return how the time that the certificate of an iterate will take is foreseen.
@@ -516,7 +524,7 @@ def _seconds_per_unit(problem: AnyProblem) -> float:
         started = clock.now()
         certify(few, point)
         taken.append(clock.now() - started)
-    return min(taken) / float(max(few.features.certificate_work(point.beta), 1))
+    return min(taken) / float(max(few.certificate_work(point.beta), 1))
 
 
 def solve(problem: AnyProblem, settings: Settings, budget: Budget, start: Point) -> Result:
@@ -618,7 +626,7 @@ def _certified(
         if before is not None:
             return before
         if not tied:  # duals of their own need a proof
-            point = replace(point, beta=np.zeros(point.beta.shape))
+            point = problem.without_duals(point)
         return point, unproved(point)
     if left is not None:
         budget.certified(problem, found[0].beta, clock.now() - started)
@@ -689,7 +697,7 @@ def _decide_status(status: Status, certificate: Certificate, tol: float) -> Stat
         return Status.OPTIMAL
     ended = status in (Status.OPTIMAL, Status.STALLED)
     if certificate.refuted and ended:
-        return Status.STATIONARY if status is Status.OPTIMAL else status
+        return certificate.stationary if status is Status.OPTIMAL else status
     if ended and certificate.is_rounding(tol):
         return Status.ROUNDING
     return Status.STALLED if status is Status.OPTIMAL else status

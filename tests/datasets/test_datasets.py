@@ -4,12 +4,14 @@ import ast
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+import scipy.sparse as sp
 from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 from scipy.special import expit
@@ -19,8 +21,9 @@ from sklearn.metrics import roc_auc_score
 from maxmargin import datasets
 
 SEEDS = range(5)
+OTHERS = {"Grammar", "digit_grammar", "flipped", "numbers"}  # do not draw rows and labels −1, +1
 GENERATORS: dict[str, Callable[..., Any]] = {
-    name: getattr(datasets, name) for name in datasets.__all__ if name != "flipped"
+    name: getattr(datasets, name) for name in datasets.__all__ if name not in OTHERS
 }
 WITH_BALANCE: dict[str, Callable[..., Any]] = {
     name: GENERATORS[name]
@@ -292,8 +295,134 @@ def test_noise_says_nothing_about_the_labels() -> None:
         datasets.noise(10, 0)
 
 
+# -- numbers ---------------------------------------------------------------------------------------
+
+
+def toy_pool(n_states: int = 3) -> tuple[Matrix, npt.NDArray[np.int64]]:
+    """Rows that say who they are: (digit, number of the row)."""
+    y = np.arange(20 * n_states) % n_states
+    return np.column_stack([y, np.arange(len(y))]).astype(float), y
+
+
+@pytest.mark.parametrize("n_states", [2, 3, 4, 10])
+@pytest.mark.parametrize("strength", [0.0, 0.7, 1.0])
+def test_a_grammar_shows_only_in_pairs(n_states: int, strength: float) -> None:
+    seen = set()
+    for seed in SEEDS:
+        start, transitions = datasets.digit_grammar(strength, n_states, random_state=seed)
+        np.testing.assert_allclose(start.sum(), 1)
+        np.testing.assert_allclose(transitions.sum(axis=1), 1)
+        np.testing.assert_allclose(transitions.sum(axis=0), 1)  # all digits are equally frequent
+        seen.add(transitions.tobytes())
+        favourites = np.sort([0.5, 0.3, 0.2][:n_states])[::-1] / sum([0.5, 0.3, 0.2][:n_states])
+        for row in (start, *transitions):
+            expected = np.full(n_states, (1 - strength) / n_states)
+            expected[: len(favourites)] += strength * favourites
+            np.testing.assert_allclose(np.sort(row)[::-1], expected, atol=1e-15)
+    assert len(seen) == 1 if strength == 0 else n_states == 2 or len(seen) > 1
+
+
+def test_numbers_follow_their_grammar() -> None:
+    """Counts of starts and of transitions are within four standard errors of the truth."""
+    grammar = datasets.digit_grammar(0.8, random_state=1)
+    _, y = datasets.numbers(3000, grammar, length=(2, 9), random_state=5)
+    firsts = np.bincount([digits[0] for digits in y], minlength=10)
+    pairs = np.zeros((10, 10))
+    for digits in y:
+        np.add.at(pairs, (digits[:-1], digits[1:]), 1)
+    for counted, truth in [(firsts, grammar.start), *zip(pairs, grammar.transitions, strict=True)]:
+        error = np.sqrt(counted.sum() * truth * (1 - truth))
+        assert (np.abs(counted - counted.sum() * truth) < 4 * error).all()
+    lengths = np.bincount([len(digits) for digits in y], minlength=10)
+    assert lengths[:2].sum() == 0
+    assert (np.abs(lengths[2:] - 3000 / 8) < 4 * np.sqrt(3000 / 8)).all()
+
+
+def test_what_a_grammar_forbids_never_happens() -> None:
+    start, transitions = [0.0, 1.0, 0.0], [[0.0, 0.5, 0.5], [0.5, 0.0, 0.5], [1.0, 0.0, 0.0]]
+    grammar = datasets.Grammar(np.array(start), np.array(transitions))
+    _, y = datasets.numbers(500, grammar, length=6, pool=toy_pool())
+    for digits in y:
+        assert len(digits) == 6
+        assert digits[0] == 1
+        assert all(transitions[a][b] > 0 for a, b in pairwise(digits))
+
+
+def test_each_digit_of_a_number_is_a_row_of_its_class() -> None:
+    X, y = datasets.numbers(50, datasets.digit_grammar(n_states=3), pool=toy_pool())
+    for rows, digits in zip(X, y, strict=True):
+        assert rows.dtype == np.float64
+        assert digits.dtype == np.int64
+        np.testing.assert_array_equal(rows[:, 0], digits)
+    named = np.array(["one", "two", "zero"])[toy_pool()[1]]  # classes count in their order
+    for sparse in (toy_pool()[0], sp.csr_array(toy_pool()[0])):
+        same = datasets.numbers(50, datasets.digit_grammar(n_states=3), pool=(sparse, named))
+        np.testing.assert_array_equal(np.concatenate(same[0]), np.concatenate(X))
+        np.testing.assert_array_equal(np.concatenate(same[1]), np.concatenate(y))
+
+
+@pytest.mark.parametrize("cut", [slice(30), np.arange(30), np.arange(60) < 30], ids=type)
+def test_numbers_of_some_rows_share_no_row_with_those_of_others(cut: Any) -> None:
+    grammar = datasets.digit_grammar(n_states=3)
+    rest = np.setdiff1d(np.arange(60), np.arange(60)[cut])
+    train, _ = datasets.numbers(200, grammar, pool=toy_pool(), rows=cut)
+    test, _ = datasets.numbers(200, grammar, pool=toy_pool(), rows=rest, random_state=1)
+    assert set(np.concatenate(train)[:, 1]) == set(range(30))
+    assert set(np.concatenate(test)[:, 1]) == set(range(30, 60))
+
+
+def test_the_seed_decides_all_but_the_grammar_of_numbers() -> None:
+    first: Any
+    again: Any
+    first, again = datasets.numbers(20, random_state=7), datasets.numbers(20, random_state=7)
+    other = datasets.numbers(20, random_state=8)
+    for one, other_one in zip(first, again, strict=True):
+        assert [len(each) for each in one] == [len(each) for each in other_one]
+        np.testing.assert_array_equal(np.concatenate(one), np.concatenate(other_one))
+    assert not np.array_equal(np.concatenate(first[1]), np.concatenate(other[1]))
+    explicit = datasets.numbers(20, datasets.digit_grammar(), random_state=7)
+    np.testing.assert_array_equal(np.concatenate(first[1]), np.concatenate(explicit[1]))
+
+
+def test_noise_moves_no_digit_further_than_asked() -> None:
+    clean, digits = datasets.numbers(500)
+    noisy, same = datasets.numbers(500, noise=20)
+    np.testing.assert_array_equal(np.concatenate(digits), np.concatenate(same))
+    moved = np.linalg.norm(np.concatenate(noisy) - np.concatenate(clean), axis=1)
+    assert 19.9 < moved.max() <= 20 + 1e-9
+    # Evenly spread in a ball of 64 dimensions: half of them are within 20 · 0.5^(1/64).
+    assert abs((moved < 20 * 0.5 ** (1 / 64)).mean() - 0.5) < 4 * 0.5 / np.sqrt(len(moved))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_samples": 0}, "n_samples must be at least 1"),
+        ({"length": 0}, "length must be at least 1"),
+        ({"length": (5, 4)}, r"length must be a pair \(least, most\), got \(5, 4\)"),
+        ({"length": (1, 2, 3)}, "length must be a whole number or a pair"),
+        ({"noise": -1}, "noise must be a finite number of at least 0"),
+        ({"grammar": datasets.digit_grammar(n_states=4)}, r"digit_grammar\(n_states=10\)"),
+        ({"grammar": (np.ones(2) / 2, np.ones((2, 3)) / 3)}, "K × K matrix"),
+        ({"grammar": (np.ones(2), np.eye(2))}, "grammar must hold probabilities"),
+        ({"rows": slice(1)}, "the pool has no row of digit"),
+        ({"pool": (np.ones((3, 2)), [1, 2])}, "one class for each"),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        datasets.numbers(**arguments)
+    with pytest.raises(ValueError, match="strength must be"):
+        datasets.digit_grammar(1.5)
+    with pytest.raises(TypeError, match="pool must be a pair"):
+        datasets.numbers(pool=np.ones(3))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="grammar must be a pair"):
+        datasets.numbers(grammar=0.5)  # type: ignore[arg-type]
+
+
 def test_numpy_is_all_it_needs() -> None:
-    allowed = {"math", "numpy", "operator", "typing", "maxmargin"}
+    """And scikit-learn, which has the images of digits."""
+    allowed = {"math", "numpy", "operator", "typing", "maxmargin", "sklearn"}
     for node in ast.walk(ast.parse(Path(datasets.__file__).read_text(encoding="utf-8"))):
         names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
         names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

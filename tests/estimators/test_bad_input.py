@@ -112,7 +112,13 @@ OF_A_PARAMETER = {
 }
 
 
+# What structured outputs are learnt from are features of an example, which need not be columns.
+OF_COLUMNS = {"scale 1e300"}
+
+
 def applies(case: str, estimator: Any) -> bool:
+    if case in OF_COLUMNS and hasattr(estimator, "model"):
+        return False
     if case in OF_CLASSES and not is_classifier(estimator):
         return False
     if case in OF_ANSWERS and is_outlier_detector(estimator):

@@ -24,6 +24,7 @@ ESTIMATORS: list[BaseEstimator] = [
     mm.NuSVR(),
     mm.QuantileSVR(),
     mm.OneClassSVM(),
+    mm.StructuredPerceptron(mm.structured.Multiclass(), max_epochs=5),
 ]
 
 SEARCHES: list[BaseEstimator] = [mm.SVCSearchCV(mm.SVC(), {"C": [0.1, 1]})]

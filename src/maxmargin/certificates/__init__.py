@@ -11,21 +11,26 @@ so P − D bounds how far w is from optimal, and ‖w − w*‖ ≤ √(2(P − 
 ½μ‖w‖² (μ = 1, or 1 − l1_ratio; none for an ℓ1 penalty alone).
 """
 
+from typing import Any
+
 import numpy as np
 
-from maxmargin._typing import Floats
 from maxmargin.certificates.certificate import Certificate, together, unproved
 from maxmargin.certificates.hard import certify_hard
 from maxmargin.certificates.multiclass import certify_multiclass
 from maxmargin.certificates.quadratic import certify_many
 from maxmargin.certificates.sparse import certify_sparse
+from maxmargin.certificates.structured import certify_structured
 from maxmargin.problems.duality import within_groups
 from maxmargin.problems.problem import AnyProblem, MulticlassProblem, Point
+from maxmargin.problems.structured import StructuredProblem
 
 __all__ = ["Certificate", "certify", "certify_many", "certify_with_duals", "together", "unproved"]
 
 
-def certify(problem: AnyProblem, point: Point, *, keep_intercept: bool = False) -> Certificate:
+def certify(
+    problem: AnyProblem | StructuredProblem, point: Point, *, keep_intercept: bool = False
+) -> Certificate:
     """Return the certificate of a point (w, b, beta), whatever the problem.
 
     A free intercept is replaced by the best one for the weights, unless it is to be kept.
@@ -34,9 +39,11 @@ def certify(problem: AnyProblem, point: Point, *, keep_intercept: bool = False) 
 
 
 def certify_with_duals(
-    problem: AnyProblem, point: Point, *, keep_intercept: bool = False
-) -> tuple[Certificate, Floats]:
+    problem: AnyProblem | StructuredProblem, point: Point, *, keep_intercept: bool = False
+) -> tuple[Certificate, Any]:
     """Return the certificate of a point, and the feasible duals that it is about."""
+    if isinstance(problem, StructuredProblem):
+        return certify_structured(problem, point)
     if isinstance(problem, MulticlassProblem):
         b = np.atleast_1d(point.b)
         return certify_multiclass(problem, point.w, b, point.beta, keep_intercept=keep_intercept)

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from maxmargin.html import Html, table, tag
-from maxmargin.problems.problem import Point, relative_gap
+from maxmargin.problems.problem import Point, Status, relative_gap
 
 _BELOW = 1e-12  # a negative gap up to this part is rounding, even where none is stated
 _RESOLVED = 0.5  # of the objective: where more may be rounding, there is no bound
@@ -79,6 +79,11 @@ class Certificate:
     def refuted(self) -> bool:
         """Whether there is no bound at all, rather than one that is lost in rounding."""
         return bool(self.dual == -np.inf and np.isfinite(self.rounding))
+
+    @property
+    def stationary(self) -> Status:
+        """What a solver has reached that found nothing more to gain, without a proof."""
+        return Status.STATIONARY
 
     @property
     def proved_gap(self) -> float:

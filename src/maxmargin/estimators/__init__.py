@@ -12,6 +12,8 @@ from maxmargin.estimators.perceptron import (
     Perceptron,
     VotedPerceptron,
 )
+from maxmargin.estimators.structured.perceptron import StructuredPerceptron
+from maxmargin.estimators.structured.svc import StructuredSVC
 from maxmargin.estimators.svm.nu_svc import NuSVC
 from maxmargin.estimators.svm.nu_svr import NuSVR
 from maxmargin.estimators.svm.one_class import OneClassSVM
@@ -38,5 +40,7 @@ __all__ = [
     "PolynomialMap",
     "QuantileSVR",
     "RandomFourier",
+    "StructuredPerceptron",
+    "StructuredSVC",
     "VotedPerceptron",
 ]

@@ -147,7 +147,7 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
         most = int(np.max(self.n_iter_))
         times = f"{most} iteration{'' if most == 1 else 's'}"
         self.stop_reason_ = f"After {times} ({self.solver_}): {self.status_.value}.{doubt}"
-        if self.status_ is Status.STATIONARY:
+        if self.status_ in _UNPROVED:
             self.stop_reason_ += f" {self.certificate_.caveat}."
         elif self.status_ is not Status.OPTIMAL:
             self.stop_reason_ += gap_left(self.certificate_, self.tol)
@@ -156,7 +156,7 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
         if self.status_ is Status.INTERRUPTED:
             raise KeyboardInterrupt(self.stop_reason_)
         if doubt or self.status_ not in (Status.OPTIMAL, Status.CALLBACK):
-            kind = UserWarning if self.status_ is Status.STATIONARY else ConvergenceWarning
+            kind = UserWarning if self.status_ in _UNPROVED else ConvergenceWarning
             warnings.warn(self.stop_reason_, kind, stacklevel=6)
         return self
 
@@ -168,6 +168,7 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
         return ill_scaled(data.X, getattr(self, "feature_names_in_", None))
 
 
+_UNPROVED = (Status.STATIONARY, Status.INEXACT)
 _BADLY_SCALED = (Status.STALLED, Status.ROUNDING, Status.MAX_ITER)  # may be the cause of these
 
 

@@ -36,6 +36,8 @@ _OURS = {
         "perceptron.base.Trace",
         "perceptron.voted.VotedPerceptron",
         "perceptron.voted.Votes",
+        "structured.perceptron.StructuredPerceptron",
+        "structured.perceptron.StructuredTrace",
         "svm.svc.SVC",
         "svm.svr.SVR",
     ],
@@ -64,8 +66,15 @@ _OURS = {
     "solvers": [
         "perceptron.Counts",
         "perceptron.LinearState",
+        "structured_perceptron.StructuredState",
         "subgradient.Learner",
         "subgradient.Weights",
+    ],
+    "structured": [
+        "chain.Chain",
+        "multiclass.Multiclass",
+        "multilabel.Multilabel",
+        "ranking.Ranking",
     ],
 }
 

@@ -9,6 +9,7 @@ from maxmargin.certificates import certify as certify_point
 from maxmargin.inspection.foreign import READERS, PerceptronFacts, Reader, TrainingData
 from maxmargin.inspection.foreign.linear import certify_by_bound
 from maxmargin.inspection.model_view import view_model
+from maxmargin.problems.structured import StructuredProblem
 from maxmargin.validation.data import check_rows, refuse_swapped, regression_weights
 
 
@@ -77,6 +78,8 @@ def certify(
 
 def _certify_point(problem: Any, point: Any, max_time: float | None) -> Certificate:
     """Certify a point of one of our models; without duals for these rows, find a bound."""
+    if isinstance(problem, StructuredProblem):
+        return certify_point(problem, point)
     if point.beta is None or len(point.beta) != problem.variables:
         return certify_by_bound(problem, point.w, float(point.b), max_time)
     return certify_point(problem, point, keep_intercept=True)

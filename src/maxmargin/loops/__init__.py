@@ -13,6 +13,7 @@ _MODULES = (
     "crammer_singer",
     "decomposition",
     "dual_cd",
+    "frank_wolfe",
     "kernel_tiles",
     "loss",
     "newton",
@@ -20,6 +21,7 @@ _MODULES = (
     "proximal_newton",
     "rows",
     "smo",
+    "structured",
     "subgradient",
     "truncated_gaussian",
 )

@@ -140,6 +140,29 @@ def visit(
 
 
 @compiled
+def move_by(
+    difference: Any, share: float, mistaken: bool, margin: float, w: Any, scaled: Any, lag: Any,
+    counts: Any,
+) -> None:  # fmt: skip
+    """Make an update of a structured perceptron: w += share·difference, a single sparse row.
+
+    All state is changed in this one call, as in ``visit``: w, scaled = w/margin (empty if the
+    margin is 0), lag (empty if no mean is wanted) and counts = (clock, mistakes, updates).
+    """
+    clock = counts[0]
+    row_axpy(difference, 0, share, w)
+    if lag.shape[0] > 0:
+        row_axpy(difference, 0, clock * share, lag)
+    if scaled.shape[0] > 0:
+        for k in range(difference.indptr[0], difference.indptr[1]):
+            j = difference.indices[k]
+            scaled[j] = w[j] / margin
+    counts[0] = clock + share
+    counts[1] += share if mistaken else 0.0
+    counts[2] += share
+
+
+@compiled
 def visit_block(
     K: Any, y: Any, weight: Any, rule: Any, scores: Any, steps: Any, counts: Any
 ) -> Any:

@@ -135,6 +135,35 @@ def row_axpy_column(X: Any, i: Any, scale: Any, columns: Any, k: Any) -> Any:
 
 
 @chosen_by_type
+def row_collect(X: Any, i: Any, columns: Any, k: Any, found: Any, indices: Any, values: Any) -> Any:
+    """Move what columns[:, k] holds at the columns of xᵢ to the end of two lists; return their end.
+
+    The entry (j, k) is listed by its place j·K + k in the flat array.
+    """
+
+    def csr(X: Any, i: Any, columns: Any, k: Any, found: Any, indices: Any, values: Any) -> Any:
+        for p in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+            j = np.uint64(X.indices[p])
+            if columns[j, k] != 0.0:
+                indices[found] = j * np.uint64(columns.shape[1]) + np.uint64(k)
+                values[found] = columns[j, k]
+                columns[j, k] = 0.0
+                found += 1
+        return found
+
+    def dense(X: Any, i: Any, columns: Any, k: Any, found: Any, indices: Any, values: Any) -> Any:
+        for j in range(X.values.shape[1]):
+            if columns[j, k] != 0.0:
+                indices[found] = j * columns.shape[1] + k
+                values[found] = columns[j, k]
+                columns[j, k] = 0.0
+                found += 1
+        return found
+
+    return csr if _is_csr(X) else dense
+
+
+@chosen_by_type
 def row_shifted_dot(X: Any, i: Any, centre: Any, w: Any) -> Any:
     """Return (xᵢ − centre)·w of a dense row, xᵢ·w of a sparse one."""
 

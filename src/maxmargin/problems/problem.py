@@ -28,6 +28,7 @@ class Status(Enum):
         "loosen tol"
     )
     STATIONARY = "stationary, not certified: an indefinite kernel has no dual bound"
+    INEXACT = "nothing more was found to gain, but how far the best possible is remains unknown"
     ALL_CORRECT = "every training row was passed without an update"
     EPOCHS = "all the epochs allowed were made"
     ONE_PASS = "one pass over the rows was made, as asked"
@@ -99,7 +100,7 @@ class Iterate:
     dual: float
     w: Floats
     b: Any
-    beta: Floats
+    beta: Any
     finished: bool = True
     converged: bool = False  # nothing more to gain: the optimality conditions hold to rounding
 
@@ -257,6 +258,14 @@ class Problem(Generic[AnyFeatures]):
             groups=self.groups[kept],
         )
 
+    def certificate_work(self, beta: Floats | None) -> float:
+        """Return how much the certificate of duals has to do; of any, at least."""
+        return self.features.certificate_work(beta)
+
+    def without_duals(self, point: Point) -> Point:
+        """Return the point with duals that need no proof."""
+        return replace(point, beta=np.zeros(point.beta.shape))
+
     def full_point(self) -> Point:
         """Return a point at which most rows have a dual: to see how long things take."""
         duals = losses.best_duals(self.loss, np.zeros(len(self.row)))
@@ -357,6 +366,14 @@ class MulticlassProblem:
         """Return the problem of some of its rows."""
         labels, cost = self.labels[rows], self.cost[rows]
         return replace(self, features=self.features.take(rows), labels=labels, cost=cost)
+
+    def certificate_work(self, beta: Floats | None) -> float:
+        """Return how much the certificate of duals has to do; of any, at least."""
+        return self.features.certificate_work(beta)
+
+    def without_duals(self, point: Point) -> Point:
+        """Return the point with duals that need no proof."""
+        return replace(point, beta=np.zeros(point.beta.shape))
 
     def full_point(self) -> Point:
         """Return a point: to see how long things take."""

@@ -10,7 +10,7 @@ kernel. Rosenblatt (1958); Freund & Schapire (1999).
 import math
 from collections.abc import Iterator
 from dataclasses import InitVar, dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -288,7 +288,20 @@ class Epoch:
         return f"{self.mistakes:g} mistakes, {self.updates:g} updates"
 
 
-def run_epochs(learner: Learner, rows: Ints, rng: np.random.Generator | None) -> Iterator[Epoch]:
+class Visitor(Protocol):
+    """Whoever learns from one row, or one example, after the other."""
+
+    @property
+    def counts(self) -> Counts:
+        """Visits, mistakes and updates so far."""
+        ...
+
+    def visit(self, order: Ints) -> Iterator[bool]:
+        """Visit rows in the given order; yield now and then whether all were visited."""
+        ...
+
+
+def run_epochs(learner: Visitor, rows: Ints, rng: np.random.Generator | None) -> Iterator[Epoch]:
     """Visit the rows over and over, with ``rng`` in a new random order each time."""
     while True:
         before = learner.counts

@@ -404,8 +404,8 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         """Set the attributes that describe a run; warn if it ran out of epochs."""
         self.status_ = run.status
         self.epochs_ = self.n_iter_ = run.iterations
-        self.mistakes_ = _count(learner.counts.mistakes)
-        self.updates_ = _count(learner.counts.updates)
+        self.mistakes_ = as_count(learner.counts.mistakes)
+        self.updates_ = as_count(learner.counts.updates)
         done = f"{run.iterations} epoch{'' if run.iterations == 1 else 's'}"
         if run.status is Status.STREAM:
             done = f"{learner.counts.visits:.15g} visits"
@@ -513,7 +513,7 @@ def _margins(scores: Floats, labels: Ints) -> Floats:
     return leads(scores, labels)
 
 
-def _count(total: float) -> float:
+def as_count(total: float) -> float:
     """Return a count of visits: an int unless fractional weights made it otherwise."""
     return int(total) if float(total).is_integer() else float(total)
 

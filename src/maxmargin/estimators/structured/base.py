@@ -1,0 +1,105 @@
+"""What learners of structured outputs share: examples and their weights, predictions, the score."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import ClassifierTags
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin._typing import Floats, Ints
+from maxmargin.structured.model import Examples, Model, as_list
+from maxmargin.structured.multiclass import Multiclass
+from maxmargin.validation.data import regression_weights
+
+
+@dataclass(frozen=True)
+class StructuredTraining:
+    """Checked examples, the prepared model, and the weight of each example."""
+
+    model: Any
+    examples: Examples
+    weight: Floats
+    kept: Ints  # examples with a weight above 0, among those given
+    n_rows: int
+
+
+class StructuredOutputs:
+    """Base of the learners whose outputs are those of a model, by weights ``coef_``."""
+
+    model: Any
+    model_: Any
+    coef_: Floats
+
+    def predict(self, X: Any) -> Any:
+        """Return the output with the highest score for each input: an array, or a list of them."""
+        check_is_fitted(self)
+        return self.model_.examples(X).predict(self.coef_)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return 1 − Σ loss / Σ worst possible loss.
+
+        That is the accuracy for ``Multiclass`` (with a cost matrix: weighted), the part of
+        positions or labels that are right for ``Chain`` and ``Multilabel``, the mean AUC for
+        ``Ranking``, and 1 − the mean loss for models without ``worst_loss``.
+        """
+        check_is_fitted(self)
+        examples = self.model_.examples(X, y)
+        weight = regression_weights(sample_weight, len(examples))
+        found = examples.decode(np.arange(len(examples)), self.coef_, augmented=False)
+        worst = np.array([self.model_.worst_loss(each) for each in as_list(y, "y")])
+        most = float(weight @ worst)
+        return 1.0 - float(weight @ found.loss) / most if most > 0 else 1.0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.sparse = tags.target_tags.required = True
+        if isinstance(self.model, Multiclass):
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        return tags
+
+    def _check_model(self) -> None:
+        if not isinstance(self.model, Model):
+            raise TypeError(
+                f"model={self.model!r} is not valid for {type(self).__name__}: it must be an "
+                "instance of mm.structured.Model, for instance mm.structured.Chain(n_states=3)."
+            )
+
+    def _examples(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> StructuredTraining:
+        """Check examples, and leave out those without weight; prepare the model with ``reset``."""
+        if y is None:
+            raise ValueError("This estimator requires y to be passed, but the target y is None.")
+        model = self.model.prepare(X, y) if reset else self.model_
+        examples = model.examples(X, y)
+        weight = regression_weights(sample_weight, len(examples))
+        kept = np.flatnonzero(weight > 0)
+        if len(kept) < len(weight):
+            X, y = _chosen(X, kept), _chosen(y, kept)
+            model = self.model.prepare(X, y) if reset else model
+            examples = model.examples(X, y)
+        return StructuredTraining(model, examples, weight[kept], kept, len(weight))
+
+    def _adopt_model(self, model: Any) -> None:
+        """Set ``model_``, and what it knows of columns and labels."""
+        self.model_ = model
+        for name in ("n_features_in_", "feature_names_in_", "classes_"):
+            self.__dict__.pop(name, None)
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
+
+
+def _chosen(sequence: Any, kept: Ints) -> Any:
+    """Return some elements of a sequence of any kind."""
+    if hasattr(sequence, "iloc"):
+        return sequence.iloc[kept]
+    if sp.issparse(sequence):
+        return sequence.tocsr()[kept]
+    if hasattr(sequence, "column_names"):  # of pyarrow
+        return sequence.take(kept)
+    if hasattr(sequence, "columns"):  # of polars
+        return sequence[kept]
+    if hasattr(sequence, "__array__"):
+        return np.asarray(sequence)[kept]
+    elements = as_list(sequence, "X")
+    return [elements[i] for i in kept]

@@ -1,0 +1,216 @@
+"""Decoders of structured outputs, and their ψ-differences as sparse rows.
+
+Weights of the columns of x come first, flat from shape (d, K): one weight for each column and each
+state, class or label; then those of transitions or pairs. Among equal scores the first output wins.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from maxmargin.loops.compiled import compiled
+from maxmargin.loops.rows import row_axpy_column, row_collect, row_dots
+
+# ------------------------------------------------------------------- chains
+
+
+@compiled
+def decode_chains(
+    X: Any, offsets: Any, rows: Any, emissions: Any, transitions: Any, start: Any, stop: Any,
+    truth: Any, weight: Any, augmented: bool, longest: int, paths: Any,
+) -> None:  # fmt: skip
+    """Put the best path of each chain into ``paths``, one after the other (Viterbi).
+
+    Score: Σ emissions·x at its state, transitions[from, to], start, stop; if augmented, a state
+    other than the true one has weight[truth] more.
+    """
+    n_states = emissions.shape[1]
+    back = np.zeros((longest, n_states), np.int64)
+    score, before = np.empty(n_states), np.empty(n_states)
+    out = 0
+    for r in range(rows.shape[0]):
+        first, length = offsets[rows[r]], offsets[rows[r] + 1] - offsets[rows[r]]
+        for t in range(length):
+            for k in range(n_states):
+                before[k] = score[k]
+                score[k] = start[k] if t == 0 else 0.0
+            row_dots(X, first + t, emissions, score)
+            if augmented:
+                true = truth[first + t]
+                for k in range(n_states):
+                    score[k] += 0.0 if k == true else weight[true]
+            if t > 0:
+                _extend(before, transitions, score, back[t])
+        for k in range(n_states):
+            score[k] += stop[k]
+        _trace_back(_first_best(score), back, paths[out : out + length])
+        out += length
+
+
+@compiled
+def _trace_back(state: int, back: Any, path: Any) -> None:
+    """Put the way to a last state into ``path``."""
+    for t in range(path.shape[0] - 1, -1, -1):
+        path[t] = state
+        state = back[t, state]  # the first has none, and is not used
+
+
+@compiled
+def _extend(before: Any, transitions: Any, score: Any, back: Any) -> None:
+    """Add to each state's score the best way to it, and note where it came from."""
+    n_states = score.shape[0]
+    for k in range(n_states):
+        best, origin = before[0] + transitions[0, k], 0
+        for j in range(1, n_states):
+            reached = before[j] + transitions[j, k]
+            if reached > best:
+                best, origin = reached, j
+        score[k] += best
+        back[k] = origin
+
+
+@compiled
+def _first_best(score: Any) -> Any:
+    best = 0
+    for k in range(1, score.shape[0]):
+        if score[k] > score[best]:
+            best = k
+    return best
+
+
+@compiled
+def chain_differences(
+    X: Any, offsets: Any, rows: Any, truth: Any, paths: Any, weight: Any, columns: Any, table: Any,
+    loss: Any, indptr: Any, indices: Any, values: Any,
+) -> None:  # fmt: skip
+    """Put losses and ψ(true path) − ψ(path) of each chain into sparse rows.
+
+    ``columns`` (d, K) and ``table`` (K² + 2K) are zeros before and after.
+    """
+    n_states = columns.shape[1]
+    base, starts, stops = columns.size, n_states * n_states, n_states * n_states + n_states
+    found, out = 0, 0
+    for r in range(rows.shape[0]):
+        first, length = offsets[rows[r]], offsets[rows[r] + 1] - offsets[rows[r]]
+        loss[r] = 0.0
+        for t in range(length):
+            true, state = truth[first + t], paths[out + t]
+            if true != state:
+                loss[r] += weight[true]
+                row_axpy_column(X, first + t, 1.0, columns, true)
+                row_axpy_column(X, first + t, -1.0, columns, state)
+            if t == 0:
+                table[starts + true] += 1.0
+                table[starts + state] -= 1.0
+            else:
+                table[truth[first + t - 1] * n_states + true] += 1.0
+                table[paths[out + t - 1] * n_states + state] -= 1.0
+            if t == length - 1:
+                table[stops + true] += 1.0
+                table[stops + state] -= 1.0
+        for t in range(length):
+            true, state = truth[first + t], paths[out + t]
+            if true != state:
+                found = row_collect(X, first + t, columns, true, found, indices, values)
+                found = row_collect(X, first + t, columns, state, found, indices, values)
+        for k in range(table.shape[0]):
+            if table[k] != 0.0:
+                indices[found], values[found] = base + k, table[k]
+                table[k] = 0.0
+                found += 1
+        out += length
+        indptr[r + 1] = found
+
+
+# ------------------------------------------------------------------- classes
+
+
+@compiled
+def decode_classes(X: Any, rows: Any, W: Any, truth: Any, cost: Any, found: Any) -> None:
+    """Put the class of the highest score into ``found``; costs (one row: none) are added to it."""
+    score = np.empty(W.shape[1])
+    for r in range(rows.shape[0]):
+        for k in range(W.shape[1]):
+            score[k] = cost[truth[rows[r]], k]
+        row_dots(X, rows[r], W, score)
+        found[r] = _first_best(score)
+
+
+@compiled
+def class_differences(
+    X: Any, rows: Any, truth: Any, found: Any, columns: Any, indptr: Any, indices: Any, values: Any
+) -> None:
+    """Put ψ(x, truth) − ψ(x, found) into sparse rows; ``columns`` is zeros before and after."""
+    end = 0
+    for r in range(rows.shape[0]):
+        i = rows[r]
+        if found[r] != truth[i]:
+            row_axpy_column(X, i, 1.0, columns, truth[i])
+            row_axpy_column(X, i, -1.0, columns, found[r])
+            end = row_collect(X, i, columns, truth[i], end, indices, values)
+            end = row_collect(X, i, columns, found[r], end, indices, values)
+        indptr[r + 1] = end
+
+
+# ------------------------------------------------------------------- sets of labels
+
+
+@compiled
+def decode_labels(
+    X: Any, rows: Any, W: Any, tables: Any, order: Any, parent: Any, pair: Any, truth: Any,
+    augmented: bool, found: Any,
+) -> None:  # fmt: skip
+    """Put the best set of labels into ``found`` (rows, labels), by messages from leaves to roots.
+
+    ``order`` has parents before children; pair[l] is the table between parent[l] and l, as
+    tables[pair, value of the parent, value of l].
+    """
+    n_labels = W.shape[1]
+    score, up = np.empty(n_labels), np.empty((n_labels, 2))
+    choice = np.empty((n_labels, 2), np.int64)
+    for r in range(rows.shape[0]):
+        for l in range(n_labels):
+            score[l] = 0.0
+        row_dots(X, rows[r], W, score)
+        for l in range(n_labels):
+            up[l, 0], up[l, 1] = 0.0, score[l]
+            if augmented:
+                up[l, 1 - truth[rows[r], l]] += 1.0
+        for t in range(n_labels - 1, -1, -1):
+            l = order[t]
+            if parent[l] >= 0:
+                for a in range(2):
+                    off, on = up[l, 0] + tables[pair[l], a, 0], up[l, 1] + tables[pair[l], a, 1]
+                    choice[l, a] = 1 if on > off else 0
+                    up[parent[l], a] += max(on, off)
+        for t in range(n_labels):
+            l = order[t]
+            if parent[l] >= 0:
+                found[r, l] = choice[l, found[r, parent[l]]]
+            else:
+                found[r, l] = 1 if up[l, 1] > up[l, 0] else 0
+
+
+@compiled
+def label_differences(
+    X: Any, rows: Any, truth: Any, found: Any, pairs: Any, columns: Any, loss: Any, indptr: Any,
+    indices: Any, values: Any,
+) -> None:  # fmt: skip
+    """Put losses and ψ-differences of sets of labels into sparse rows."""
+    end, base = 0, columns.size
+    for r in range(rows.shape[0]):
+        i = rows[r]
+        loss[r] = 0.0
+        for l in range(found.shape[1]):
+            if truth[i, l] != found[r, l]:
+                loss[r] += 1.0
+                row_axpy_column(X, i, 1.0 if truth[i, l] == 1 else -1.0, columns, l)
+                end = row_collect(X, i, columns, l, end, indices, values)
+        for p in range(pairs.shape[0]):
+            a, b = pairs[p, 0], pairs[p, 1]
+            true, other = 2 * truth[i, a] + truth[i, b], 2 * found[r, a] + found[r, b]
+            if true != other:
+                indices[end], values[end] = base + 4 * p + true, 1.0
+                indices[end + 1], values[end + 1] = base + 4 * p + other, -1.0
+                end += 2
+        indptr[r + 1] = end

@@ -1,0 +1,469 @@
+"""What a model of structured outputs must offer, and the passes over examples made from it."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+
+from maxmargin import clock
+from maxmargin._typing import Floats, Ints
+from maxmargin.validation.parameters import NamedParameters
+
+EPS = float(np.finfo(np.float64).eps)
+_WORK_A_CALL = 2.0**25  # operations of one compiled call: some hundredths of a second
+_ROWS_AT_ONCE = 1 << 14  # of which absolute values are copied
+_ROWS_A_BLOCK = 256  # examples that are decoded between two readings of the clock
+
+
+class Model(NamedParameters, BaseEstimator):
+    """How inputs x and outputs y are scored, searched and compared: ⟨w, ψ(x, y)⟩ is the score.
+
+    A class of your own defines ``features``, ``decode`` and ``loss``; the rest has defaults.
+    Parameters are stored by ``__init__`` under their own names and nothing else is, as in any
+    scikit-learn estimator, so that models can be cloned, printed, searched over and pickled.
+
+    Attributes
+    ----------
+    exact : bool
+        Whether ``decode`` really finds the highest score. Only then, or with ``bound``, can a
+        duality gap be proved; False unless a class says otherwise.
+    bound : callable or None
+        ``bound(x, w, truth)`` returns a number that no output exceeds in
+        ⟨w, ψ(x, y)⟩ − ⟨w, ψ(x, truth)⟩ + loss(truth, y). None: there is none.
+    """
+
+    exact: bool = False
+    bound: Any = None
+
+    # ---------------------------------------------------------------- for subclasses
+
+    def features(self, x: Any, y: Any) -> Any:
+        """Return ψ(x, y): an array or a sparse row, of the same length for all x and y."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must define features(x, y), or difference(x, y, other)."
+        )
+
+    def difference(self, x: Any, y: Any, other: Any) -> Any:
+        """Return ψ(x, y) − ψ(x, other), an array or a sparse row."""
+        return self.features(x, y) - self.features(x, other)
+
+    def decode(self, x: Any, w: Floats, truth: Any = None) -> Any:
+        """Return the y with the highest ⟨w, ψ(x, y)⟩, plus loss(truth, y) if a truth is given."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must define decode(x, w, truth=None): the output with the "
+            "highest score."
+        )
+
+    def loss(self, y: Any, other: Any) -> float:
+        """Return what it costs to answer ``other`` where ``y`` is true: ≥ 0, and 0 for y itself."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must define loss(y, other): what a wrong output costs."
+        )
+
+    def worst_loss(self, y: Any) -> float:
+        """Return the largest loss where ``y`` is true: what ``score`` divides by. By default 1."""
+        return 1.0
+
+    def check(self, x: Any, y: Any = None) -> None:
+        """Raise an error if an input, or an output that comes with it, is malformed.
+
+        By default everything is accepted. Whoever calls it adds the number of the example.
+        """
+
+    def prepare(self, X: Any, Y: Any) -> Self:
+        """Return the model with what it learns from training data: sizes, labels.
+
+        The model itself is not changed. By default there is nothing to learn, and it is returned.
+        """
+        return self
+
+    def examples(self, X: Any, Y: Any = None) -> "Examples":
+        """Check examples and return them with the passes that solvers make over them.
+
+        For the outputs of examples without Y only ``predict`` is there. A model overrides this to
+        make the passes compiled.
+        """
+        return Examples(self, X, Y)
+
+    # ---------------------------------------------------------------- for users
+
+    def named_weights(self, w: Floats) -> dict[str, Floats]:
+        """Return the weights by what they are about; by default all together."""
+        return {"weights": np.asarray(w)}
+
+
+class Cuts(NamedTuple):
+    """Outputs with their losses and ψ-differences to the true ones, as sparse rows."""
+
+    outputs: list[Any]
+    loss: Floats
+    indptr: Ints
+    indices: Any
+    values: Floats
+
+    def violations(self, w: Floats) -> Floats:
+        """Return H = loss − ⟨w, difference⟩ of each output."""
+        return np.asarray(self.loss - self.matrix(len(w)) @ w)
+
+    def matrix(self, size: int) -> Any:
+        """Return the differences as a CSR matrix."""
+        shape = len(self.outputs), size
+        return sp.csr_matrix((self.values, self.indices, self.indptr), shape=shape, copy=False)
+
+    def at(self, k: int) -> tuple[Any, Floats]:
+        """Return indices and values of the difference of one output."""
+        begin, end = self.indptr[k], self.indptr[k + 1]
+        return self.indices[begin:end], self.values[begin:end]
+
+
+class Examples:
+    """Checked examples of a prepared model; here with a loop in Python over its methods.
+
+    Parameters
+    ----------
+    model : Model
+        As ``prepare`` returns it.
+    X, Y : sequences
+        Inputs and true outputs; None: there are no outputs.
+    """
+
+    model: Any
+    X: Any
+    Y: Any
+
+    def __init__(self, model: Model, X: Any, Y: Any = None) -> None:
+        self.model = model
+        self.X, self.Y = check_examples(model, X, Y)
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    @cached_property
+    def size(self) -> int:
+        """How many weights there are."""
+        truth = self.Y[0]
+        return len(as_vector(self.model.difference(self.X[0], truth, truth)))
+
+    def take(self, rows: Ints) -> "Examples":
+        """Return some of the examples."""
+        few = object.__new__(type(self))
+        few.model = self.model
+        few.X, few.Y = [self.X[i] for i in rows], [self.Y[i] for i in rows]
+        return few
+
+    def predict(self, w: Floats) -> Any:
+        """Return the output with the highest score of each example."""
+        found = []
+        for i, x in enumerate(self.X):
+            if i % _ROWS_A_BLOCK == 0:
+                clock.check()
+            found.append(self.model.decode(x, w))
+        return found
+
+    def decode(self, rows: Ints, w: Floats, augmented: bool = True) -> Cuts:
+        """Return the best output of some examples, by score plus loss or by score alone."""
+        outputs = []
+        for k, i in enumerate(rows):
+            if k % _ROWS_A_BLOCK == 0:
+                clock.check()
+            truth = self.Y[i] if augmented else None
+            outputs.append(self.model.decode(self.X[i], w, truth))
+        return self.cuts(rows, outputs)
+
+    def cuts(self, rows: Ints, outputs: Sequence[Any]) -> Cuts:
+        """Return given outputs of some examples with their losses and ψ-differences."""
+        losses, parts, size = np.empty(len(rows)), [], self.size
+        for k, (i, output) in enumerate(zip(rows, outputs, strict=True)):
+            truth = self.Y[i]
+            losses[k] = self._checked_loss(int(i), truth, output)
+            vector = as_vector(self.model.difference(self.X[i], truth, output))
+            if len(vector) != size or not np.isfinite(vector).all():
+                raise ValueError(
+                    f"Example {i}: {type(self.model).__name__} gives a ψ-difference of length "
+                    f"{len(vector)} where example 0 has {size}, or one that is not finite: all "
+                    "must be finite and of one length."
+                )
+            parts.append(vector)
+        return packed_cuts(list(outputs), losses, parts)
+
+    def bounds(self, w: Floats) -> Floats:
+        """Return the model's upper bound on the highest H of each example."""
+        return np.array(
+            [float(self.model.bound(x, w, y)) for x, y in zip(self.X, self.Y, strict=True)]
+        )
+
+    def difference_errors(self, rows: Ints) -> Floats:
+        """Return how long the rounding error of a ψ-difference may be.
+
+        What a user's model computes counts as exact.
+        """
+        return np.zeros(len(rows))
+
+    def errors(self, rows: Ints, w: Floats) -> Floats:
+        """Return by how much rounding may change the score that an output is chosen by.
+
+        What a user's model computes counts as exact.
+        """
+        return np.zeros(len(rows))
+
+    def _checked_loss(self, i: int, truth: Any, output: Any) -> float:
+        loss = float(self.model.loss(truth, output))
+        if not 0 <= loss < np.inf:
+            raise ValueError(
+                f"Example {i}: {type(self.model).__name__}.loss gives {loss:g}: losses must be "
+                "finite and >= 0."
+            )
+        return loss
+
+
+class PackedExamples(Examples):
+    """Examples in arrays, so that many of them are decoded in one compiled call.
+
+    Subclasses set ``model``, ``count``, ``_work`` (operations that decoding an example takes,
+    about), and define the three passes over a few rows.
+    """
+
+    count: int
+    _work: float
+
+    def __len__(self) -> int:
+        return self.count
+
+    @cached_property
+    def size(self) -> int:
+        """How many weights there are."""
+        return int(self.model.size_)
+
+    def predict(self, w: Floats) -> Any:
+        """Return the output with the highest score of each example."""
+        everything = np.arange(len(self))
+        found = [self._best(rows, w, False) for rows in self._chunks(everything)]
+        return self._joined(found)
+
+    def decode(self, rows: Ints, w: Floats, augmented: bool = True) -> Cuts:
+        """Return the best output of some examples, by score plus loss or by score alone."""
+        chunks = self._chunks(np.asarray(rows))
+        return joined_cuts([self._cut(few, self._best(few, w, augmented)) for few in chunks])
+
+    def cuts(self, rows: Ints, outputs: Sequence[Any]) -> Cuts:
+        """Return given outputs of some examples with their losses and ψ-differences."""
+        parts, begin = [], 0
+        for few in self._chunks(np.asarray(rows)):
+            parts.append(self._cut(few, self._coded(few, outputs[begin : begin + len(few)])))
+            begin += len(few)
+        return joined_cuts(parts)
+
+    def _chunks(self, rows: Ints) -> Iterator[Ints]:
+        """Yield rows in groups that take a moment each, reading the clock in between."""
+        step = max(1, int(_WORK_A_CALL / self._work))
+        for begin in range(0, len(rows), step):
+            clock.check()
+            yield rows[begin : begin + step]
+
+    def _best(self, rows: Ints, w: Floats, augmented: bool) -> Any:
+        """Return the best outputs of some rows as loops have them."""
+        raise NotImplementedError
+
+    def _cut(self, rows: Ints, found: Any) -> Cuts:
+        """Return such outputs with their losses and differences."""
+        raise NotImplementedError
+
+    def _coded(self, rows: Ints, outputs: Sequence[Any]) -> Any:
+        """Return a user's outputs as loops have them."""
+        raise NotImplementedError
+
+    def _joined(self, found: list[Any]) -> Any:
+        """Return the best outputs of all examples as users have them."""
+        raise NotImplementedError
+
+
+def joined_cuts(parts: list[Cuts]) -> Cuts:
+    """Return all cuts together."""
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return packed_cuts([], np.zeros(0), [])
+    ends = np.cumsum([0, *(part.indptr[-1] for part in parts)])
+    pointers = [part.indptr[1:] + end for part, end in zip(parts, ends, strict=False)]
+    return Cuts(
+        [output for part in parts for output in part.outputs],
+        np.concatenate([part.loss for part in parts]),
+        np.concatenate([np.zeros(1, np.int64), *pointers]),
+        np.concatenate([part.indices for part in parts]),
+        np.concatenate([part.values for part in parts]),
+    )
+
+
+class EmptyRows(NamedTuple):
+    """Space for sparse rows, to be filled by a loop."""
+
+    indptr: Ints
+    indices: Any
+    values: Floats
+
+    @classmethod
+    def of(cls, count: int, entries: int) -> Self:
+        """Return space for so many rows with so many entries at most."""
+        indptr = np.zeros(count + 1, np.int64)
+        return cls(indptr, np.empty(entries, np.int32), np.empty(entries))
+
+    def filled(self, outputs: list[Any], losses: Floats) -> Cuts:
+        """Return the rows as cuts."""
+        end = int(self.indptr[-1])
+        return Cuts(
+            outputs, losses, self.indptr, self.indices[:end].copy(), self.values[:end].copy()
+        )
+
+
+def as_vector(difference: Any) -> Floats:
+    """Return a ψ-difference, dense or sparse, as a 1-D array."""
+    if sp.issparse(difference):
+        difference = difference.toarray()
+    return np.asarray(difference, dtype=np.float64).ravel()
+
+
+def packed_cuts(outputs: list[Any], losses: Floats, parts: list[Floats]) -> Cuts:
+    """Return cuts from dense ψ-differences."""
+    places = [np.flatnonzero(part) for part in parts]
+    indptr = np.concatenate([[0], np.cumsum([len(place) for place in places])]).astype(np.int64)
+    values = [part[place] for part, place in zip(parts, places, strict=True)]
+    indices = np.concatenate([np.zeros(0, np.int32), *places]).astype(np.int32)
+    return Cuts(outputs, losses, indptr, indices, np.concatenate([np.zeros(0), *values]))
+
+
+def check_examples(model: Model, X: Any, Y: Any) -> tuple[list[Any], Any]:
+    """Return inputs and outputs as lists, each checked by the model, with its number in errors."""
+    X = as_list(X, "X")
+    if Y is not None:
+        Y = as_list(Y, "Y")
+        if len(X) != len(Y):
+            raise ValueError(
+                "Found input variables with inconsistent numbers of samples: X has "
+                f"{len(X)} examples, Y has {len(Y)} outputs."
+            )
+    if not X:
+        raise ValueError("X holds no example: at least one is needed.")
+    for i, x in enumerate(X):
+        try:
+            model.check(x, None if Y is None else Y[i])
+        except (TypeError, ValueError) as wrong:
+            raise type(wrong)(f"Example {i}: {wrong}") from wrong
+    return X, Y
+
+
+def as_list(sequence: Any, name: str) -> list[Any]:
+    """Return a sequence of examples as a list."""
+    if sp.issparse(sequence):
+        return list(sequence.tocsr())
+    if hasattr(sequence, "__array__") and not hasattr(sequence, "__iter__"):
+        sequence = np.asarray(sequence)
+    if isinstance(sequence, str | bytes) or not hasattr(sequence, "__iter__"):
+        raise TypeError(
+            f"{name} must be a sequence with an element for each example, got "
+            f"{type(sequence).__name__}."
+        )
+    if hasattr(sequence, "to_numpy"):  # a table: its rows, not its names
+        sequence = sequence.to_numpy()
+    return list(sequence)
+
+
+# ------------------------------------------------------------------- examples of several rows
+
+
+class Stack(NamedTuple):
+    """Arrays of shape (length, d) below each other: example i has the rows from offsets[i] on."""
+
+    rows: Any  # dense, or CSR
+    offsets: Ints
+
+
+def check_block(x: Any, columns: int | None, what: str) -> Any:
+    """Return an example of several rows as a float array of shape (length, d), or as CSR."""
+    if sp.issparse(x):
+        x = x.tocsr()
+    else:
+        x = np.asarray(x)
+        if x.dtype.kind not in "buif":
+            raise TypeError(f"{what} must hold numbers, got dtype {x.dtype}.")
+    if x.ndim != 2 or not x.shape[0] or not x.shape[1]:
+        raise ValueError(
+            f"{what} must be an array of shape (length, n_features), both at least 1, got shape "
+            f"{x.shape}."
+        )
+    if columns is not None and x.shape[1] != columns:
+        raise ValueError(
+            f"{what} has {x.shape[1]} features, {columns} are expected as in all training examples."
+        )
+    values = x.data if sp.issparse(x) else x
+    if not np.isfinite(values).all():
+        raise ValueError(f"{what} contains NaN or infinity: drop or impute such values.")
+    return x
+
+
+def stacked(X: Sequence[Any]) -> Stack:
+    """Return checked examples below each other; float32 stays float32."""
+    offsets = np.concatenate([[0], np.cumsum([x.shape[0] for x in X])]).astype(np.int64)
+    dtype = np.float32 if all(x.dtype == np.float32 for x in X) else np.float64
+    if any(sp.issparse(x) for x in X):
+        rows = sp.vstack([sp.csr_matrix(x, dtype=dtype) for x in X], format="csr")
+        rows.sum_duplicates()
+        return Stack(rows, offsets)
+    return Stack(np.ascontiguousarray(np.concatenate(X), dtype=dtype), offsets)
+
+
+def common_width(X: Sequence[Any]) -> int | None:
+    """Return the number of columns of the first example that has any: others are compared to it."""
+    shape: Any = (getattr(X[0], "shape", None) or np.shape(X[0])) if len(X) else ()
+    return int(shape[1]) if len(shape) == 2 else None
+
+
+def row_entries(X: Any, offsets: Ints | None, rows: Ints) -> int:
+    """Return how many numbers some examples store: a row each, or those between offsets."""
+    begin = rows if offsets is None else offsets[rows]
+    end = rows + 1 if offsets is None else offsets[rows + 1]
+    if sp.issparse(X):
+        return int((X.indptr[end] - X.indptr[begin]).sum())
+    return int((end - begin).sum()) * int(X.shape[1])
+
+
+def one_row(x: Any) -> Any:
+    """Return a row as a matrix with one row."""
+    if sp.issparse(x):
+        return sp.csr_matrix(x)
+    x = np.asarray(x)
+    return np.ascontiguousarray(x.reshape(1, -1) if x.ndim == 1 else x, dtype=np.float64)
+
+
+def label_codes(classes: Any, labels: Any, what: str) -> Ints:
+    """Return the numbers of labels among the classes of the training data."""
+    labels = np.asarray(labels)
+    try:
+        found = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+        known = np.asarray(classes[found] == labels)
+    except TypeError:  # kinds that have no order
+        found, known = np.zeros(labels.shape, np.int64), np.zeros(labels.shape, bool)
+    if not known.all():
+        strange = labels[~known].tolist()[0]
+        raise ValueError(
+            f"{strange!r} is not among the {what} of the training data, {classes.tolist()}."
+        )
+    return np.asarray(found, dtype=np.int64)
+
+
+def largest_products(X: Any, W: Floats) -> Floats:
+    """Return max over columns k of Σⱼ |x[j]||W[j, k]| of each row: what its sums are bounded by."""
+    W, out = np.abs(W), np.empty(X.shape[0])
+    for begin in range(0, len(out), _ROWS_AT_ONCE):
+        clock.check()
+        part = abs(X[begin : begin + _ROWS_AT_ONCE])
+        out[begin : begin + _ROWS_AT_ONCE] = np.asarray(part @ W).max(axis=1)
+    return out
+
+
+def row_lengths(X: Any) -> Floats:
+    """Return ‖x‖ of each row."""
+    squares = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
+    return np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())

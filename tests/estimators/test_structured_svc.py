@@ -1,0 +1,414 @@
+"""StructuredSVC: its optimum against independent solutions, and what its certificate refuses."""
+
+import pickle
+import warnings
+from dataclasses import replace
+from itertools import permutations, product
+from typing import Any
+
+import clarabel  # type: ignore[import-untyped]
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import roc_auc_score
+
+import maxmargin as mm
+from maxmargin.certificates import certify
+from maxmargin.problems.problem import Status
+from maxmargin.problems.structured import OutputDuals
+from maxmargin.structured.model import as_vector
+
+TIGHT = 1e-7
+
+
+def sequences(seed: int, n: int = 12, longest: int = 4) -> tuple[list[Any], list[Any]]:
+    """Return noisy sequences of three states that follow each other in turn, mostly."""
+    rng = np.random.default_rng(seed)
+    Y = [np.cumsum(rng.random(rng.integers(1, longest + 1)) < 0.7) % 3 for _ in range(n)]
+    return [np.eye(3)[y] + 0.7 * rng.standard_normal((len(y), 3)) for y in Y], Y
+
+
+def queries(seed: int, n: int = 5) -> tuple[list[Any], list[Any]]:
+    """Return queries of up to six items with relevance that depends on the first column."""
+    rng = np.random.default_rng(seed)
+    X = [rng.standard_normal((rng.integers(2, 7), 3)) for _ in range(n)]
+    return X, [(x[:, 0] + 0.8 * rng.standard_normal(len(x)) > 0).astype(int) for x in X]
+
+
+def classes(seed: int, n: int = 30, count: int = 3) -> tuple[Any, Any]:
+    """Return overlapping classes."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, count, n)
+    return rng.standard_normal((n, 4)) + 1.2 * np.eye(count, 4)[y], y
+
+
+def labels(seed: int, n: int = 15) -> tuple[Any, Any]:
+    """Return sets of three labels."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3))
+    return X, (X @ rng.standard_normal((3, 3)) + rng.standard_normal((n, 3)) > 0).astype(int)
+
+
+class Interval(mm.structured.Model):
+    """A user's model: the interval of a row of numbers with the highest sum."""
+
+    exact = True
+
+    def features(self, x: Any, y: Any) -> Any:
+        return np.array([x[y[0] : y[1]].sum(), y[1] - y[0]])
+
+    def decode(self, x: Any, w: Any, truth: Any = None) -> Any:
+        def score(y: Any) -> float:
+            extra = 0.0 if truth is None else self.loss(truth, y)
+            return float(w @ self.features(x, y) + extra)
+
+        return max(self.all(x), key=score)
+
+    def all(self, x: Any) -> list[Any]:
+        return [(b, e) for b in range(len(x)) for e in range(b + 1, len(x) + 1)]
+
+    def loss(self, y: Any, other: Any) -> float:
+        return float(abs(y[0] - other[0]) + abs(y[1] - other[1]))
+
+
+class Unsure(Interval):
+    exact = False
+
+
+class Liar(Interval):
+    """Decodes only what begins at 0, and says that it is exact."""
+
+    def all(self, x: Any) -> list[Any]:
+        return [(0, e) for e in range(1, len(x) + 1)]
+
+
+class Bounded(Liar):
+    """As bad a decoder, which says so, with a bound that holds."""
+
+    exact = False
+
+    def bound(self, x: Any, w: Any, truth: Any) -> float:
+        every = Interval.all(self, x)
+        own = self.features(x, truth)
+        return float(max(w @ (self.features(x, y) - own) + self.loss(truth, y) for y in every))
+
+
+def intervals(seed: int, n: int = 15) -> tuple[list[Any], list[Any]]:
+    rng = np.random.default_rng(seed)
+    X, Y = [], []
+    for _ in range(n):
+        b = int(rng.integers(0, 4))
+        e = int(rng.integers(b + 1, 6))
+        x = 0.8 * rng.standard_normal(6) - 1
+        x[b:e] += 2
+        X.append(x)
+        Y.append((b, e))
+    return X, Y
+
+
+def all_outputs(model: Any, x: Any) -> list[Any]:
+    if isinstance(model, mm.structured.Chain):
+        return [np.array(path) for path in product(range(3), repeat=len(x))]
+    if isinstance(model, mm.structured.Multiclass):
+        return list(model.classes_)
+    if isinstance(model, mm.structured.Multilabel):
+        return [np.array(each) for each in product((0, 1), repeat=3)]
+    if isinstance(model, Interval):
+        return Interval.all(model, x)
+    return [np.array(order) for order in permutations(range(len(x)))]
+
+
+def optimum(model: Any, X: Any, Y: Any, cost: Any) -> float:
+    """Return the optimal objective by Clarabel, with a constraint for every output."""
+    rows: list[Any] = []
+    for i, (x, y) in enumerate(zip(X, Y, strict=True)):
+        for other in all_outputs(model, x):
+            rows.append((i, model.loss(y, other), as_vector(model.difference(x, y, other))))
+    size, n = len(rows[0][2]), len(Y)
+    left = np.zeros((len(rows) + n, size + n))  # −δ·w − ξ ≤ −loss, −ξ ≤ 0
+    right = np.zeros(len(rows) + n)
+    for k, (i, loss, difference) in enumerate(rows):
+        left[k, :size], left[k, size + i], right[k] = -difference, -1.0, -loss
+    left[len(rows) :, size:] = -np.eye(n)
+    options = clarabel.DefaultSettings()
+    options.verbose = False
+    options.tol_gap_abs = options.tol_gap_rel = options.tol_feas = 1e-10
+    squares = sp.diags(np.r_[np.ones(size), np.zeros(n)], format="csc")
+    price = np.r_[np.zeros(size), np.broadcast_to(cost, n)]
+    cones = [clarabel.NonnegativeConeT(len(right))]
+    found = clarabel.DefaultSolver(squares, price, sp.csc_matrix(left), right, cones, options)
+    return float(found.solve().obj_val)
+
+
+def again(machine: Any, *data: Any) -> Any:
+    """Certify a fitted machine from its data."""
+    return mm.certify(machine, *data)
+
+
+CASES: dict[str, Any] = {
+    "chain": (mm.structured.Chain(3, weight=[1, 2, 0.5]), sequences),
+    "ranking": (mm.structured.Ranking(), queries),
+    "multiclass": (mm.structured.Multiclass([[0, 1, 3], [2, 0, 1], [1, 1, 0]]), classes),
+    "multilabel": (mm.structured.Multilabel([(0, 2), (2, 1)]), labels),
+    "interval": (Interval(), intervals),
+}
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+@pytest.mark.parametrize("name", CASES)
+def test_the_optimum_is_that_of_all_constraints(name: str, C: float) -> None:
+    model, make = CASES[name]
+    X, Y = make(1)
+    weight = np.random.default_rng(2).integers(1, 4, len(Y)).astype(float)
+    machine = mm.StructuredSVC(model, C=C, tol=TIGHT).fit(X, Y, sample_weight=weight)
+    expected = optimum(machine.model_, X, Y, C * weight)
+    assert machine.status_ is Status.OPTIMAL
+    assert machine.certificate_.holds(TIGHT)
+    assert_allclose(machine.certificate_.primal, expected, rtol=1e-6)
+    assert machine.certificate_.dual <= expected * (1 + 1e-8)
+    assert again(machine, X, Y, weight).holds(TIGHT)
+    slack = machine.slack(X, Y)
+    value = 0.5 * machine.coef_ @ machine.coef_ + C * weight @ slack
+    assert_allclose(value, machine.certificate_.primal, rtol=1e-12)
+    held = np.zeros(len(machine.coef_))
+    for i, output, alpha in zip(
+        machine.support_, machine.support_outputs_, machine.dual_coef_, strict=True
+    ):
+        held += alpha * as_vector(machine.model_.difference(X[i], Y[i], output))
+    away = np.linalg.norm(held - machine.coef_) / np.linalg.norm(machine.coef_)
+    assert_allclose(away, machine.certificate_.drift, atol=1e-12)
+    assert away < 1e-2
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_classes_are_the_machine_of_crammer_and_singer(count: int, sparse: bool) -> None:
+    X, y = classes(3, 60, count)
+    X = sp.csr_matrix(X) if sparse else X
+    names = np.array(["ant", "bee", "cat", "dog", "elk"])[y]
+    machine = mm.StructuredSVC(mm.structured.Multiclass(), C=0.5, tol=TIGHT).fit(X, names)
+    linear = mm.LinearSVC(multi_class="crammer_singer", intercept="none", C=0.5, tol=1e-9)
+    other = linear.fit(X, names).certificate_.primal
+    assert_allclose(machine.certificate_.primal, other * (0.5 if count == 2 else 1), rtol=1e-6)
+    assert (machine.predict(X) == linear.predict(X)).mean() > 0.95
+    assert_allclose(machine.score(X, names), (machine.predict(X) == names).mean(), rtol=1e-12)
+
+
+def test_labels_without_pairs_are_one_linear_machine_each() -> None:
+    X, Y = labels(4, 40)
+    machine = mm.StructuredSVC(mm.structured.Multilabel(), C=2.0, tol=TIGHT).fit(X, Y)
+    linear = mm.LinearSVC(intercept="none", C=2.0, tol=1e-9)
+    expected = sum(linear.fit(X, column).certificate_.primal for column in Y.T)
+    assert_allclose(machine.certificate_.primal, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("C", [0.3, 30.0])
+def test_one_query_is_a_linear_machine_on_differences_of_pairs(C: float) -> None:
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((25, 4))
+    y = (x[:, 0] + rng.standard_normal(25) > 0.5).astype(int)
+    machine = mm.StructuredSVC(mm.structured.Ranking(), C=C, tol=TIGHT).fit([x], [y])
+    pairs = np.array([x[i] - x[j] for i in np.flatnonzero(y) for j in np.flatnonzero(y == 0)])
+    signs = np.where(np.arange(len(pairs)) % 2, 1, -1)
+    linear = mm.LinearSVC(intercept="none", C=C / len(pairs), tol=1e-9)
+    linear.fit(pairs * signs[:, np.newaxis], signs)
+    assert_allclose(machine.certificate_.primal, linear.certificate_.primal, rtol=1e-6)
+    assert_allclose(machine.score([x], [y]), roc_auc_score(y, x @ machine.coef_), rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rankings_of_rare_items_are_no_worse_than_those_of_a_classifier(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    y = (rng.random(6000) < 0.05).astype(int)
+    x = rng.standard_normal((6000, 6)) + y[:, np.newaxis] * np.array([1, 0.5, 0, 0, 0, 0.2])
+    train, test = np.arange(3000), np.arange(3000, 6000)
+    ranked = mm.StructuredSVC(mm.structured.Ranking(), C=100.0).fit([x[train]], [y[train]])
+    linear = mm.LinearSVC(C=1.0).fit(x[train], y[train])
+    area = roc_auc_score(y[test], x[test] @ ranked.coef_)
+    assert area >= roc_auc_score(y[test], linear.decision_function(x[test])) - 0.01
+
+
+def test_one_sided_queries_play_no_part() -> None:
+    X, Y = queries(6)
+    more = [*X, np.ones((3, 3)), np.ones((2, 3))], [*Y, [1, 1, 1], [0, 0]]
+    few = mm.StructuredSVC(mm.structured.Ranking(), tol=TIGHT).fit(X, Y)
+    many = mm.StructuredSVC(mm.structured.Ranking(), tol=TIGHT).fit(*more)
+    assert_allclose(many.certificate_.primal, few.certificate_.primal, rtol=1e-6)
+    assert_allclose(many.score(*more), few.score(X, Y), atol=1e-3)
+
+
+# ------------------------------------------------------------------- weights, starts, copies
+
+
+@pytest.mark.parametrize("name", ["chain", "multiclass"])
+def test_weights_are_repetitions_and_zero_is_absence(name: str) -> None:
+    model, make = CASES[name]
+    X, Y = make(7)
+    weight = np.arange(len(Y)) % 3
+    repeated = np.repeat(np.arange(len(Y)), weight)
+    weighted = mm.StructuredSVC(model, tol=TIGHT).fit(X, Y, sample_weight=weight)
+    listed = mm.StructuredSVC(model, tol=TIGHT)
+    listed.fit([X[i] for i in repeated], [Y[i] for i in repeated])
+    assert_allclose(weighted.certificate_.primal, listed.certificate_.primal, rtol=1e-6)
+    assert (weight[weighted.support_] > 0).all()
+    assert again(weighted, X, Y, weight).holds(TIGHT)
+
+
+def test_a_warm_start_ends_where_a_cold_one_does() -> None:
+    X, Y = sequences(8, 60)
+    machine = mm.StructuredSVC(mm.structured.Chain(3), C=1.0, tol=1e-6, warm_start=True)
+    machine.fit(X, Y)
+    assert machine.fit(X, Y).n_iter_ <= 2
+    machine.set_params(C=2.0).fit(X, Y)
+    cold = clone(machine).set_params(warm_start=False).fit(X, Y)
+    assert_allclose(machine.certificate_.primal, cold.certificate_.primal, rtol=1e-5)
+    machine.fit(X[:30], Y[:30])  # of other examples: nothing to start from
+    assert machine.certificate_.holds(1e-6)
+
+
+def test_the_same_seed_gives_the_same_bits_and_models_travel() -> None:
+    X, Y = sequences(9, 300, 6)
+    first, again = (mm.StructuredSVC(mm.structured.Chain(3)).fit(X, Y) for _ in range(2))
+    assert_array_equal(first.coef_, again.coef_)
+    read = pickle.loads(pickle.dumps(first))
+    for one, other in zip(read.predict(X), first.predict(X), strict=True):
+        assert_array_equal(one, other)
+    assert first.get_params()["model__n_states"] == 3
+    assert clone(first).set_params(model__n_states=4).model.n_states == 4
+    assert not hasattr(first.model, "classes_")
+    assert "Chain(n_states=3)" in repr(first)
+    assert_allclose(
+        first.score(X, Y),
+        1 - np.sum([np.sum(a != b) for a, b in zip(first.predict(X), Y, strict=True)])
+        / np.sum([len(y) for y in Y]),
+        rtol=1e-12,
+    )  # fmt: skip
+
+
+def test_limits_and_callbacks() -> None:
+    X, Y = sequences(10, 400, 6)
+    machine = mm.StructuredSVC(mm.structured.Chain(3), C=10.0, tol=1e-9, trace=True)
+    seen: list[float] = []
+
+    def enough(progress: Any) -> bool:
+        seen.append(progress.iterate.relative_gap)
+        return len(seen) == 3
+
+    stopping = clone(machine).set_params(callback=enough).fit(X, Y)
+    assert stopping.status_ is Status.CALLBACK
+    assert len(seen) == 3 == stopping.n_iter_ == len(stopping.trace_)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        clone(machine).set_params(max_iter=2).fit(X, Y)
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        hurried = clone(machine).set_params(max_time=1e-6).fit(X, Y)
+    assert hurried.certificate_.dual >= 0 or not np.isfinite(hurried.certificate_.dual)
+    assert len(hurried.predict(X)) == len(X)
+
+
+# ------------------------------------------------------------------- what is proved, and what not
+
+
+def solved(model: Any, X: Any, Y: Any) -> tuple[Any, Any, Any]:
+    machine = mm.StructuredSVC(model, tol=1e-6).fit(X, Y)
+    problem, point, _ = machine.solution(X, Y)[0]
+    return machine, problem, point
+
+
+def test_corrupted_solutions_are_not_certified() -> None:
+    _, problem, point = solved(mm.structured.Chain(3), *sequences(11))
+    assert certify(problem, point).holds(1e-6)
+    duals = point.beta
+    optimal = certify(problem, point).dual
+    rng = np.random.default_rng(0)
+    for beta in (
+        replace(duals, alpha=duals.alpha * 3),
+        replace(duals, alpha=-duals.alpha),
+        replace(duals, alpha=np.full(len(duals), np.nan)),
+        replace(
+            duals, rows=duals.rows[::-1], outputs=duals.outputs[::-1], alpha=rng.random(len(duals))
+        ),
+        OutputDuals.none(),
+    ):
+        found = certify(problem, replace(point, beta=beta))
+        assert not found.holds(1e-3)
+        assert found.dual <= optimal * (1 + 1e-6)  # whatever the duals: D is a lower bound
+    for w in (1.1 * point.w, -point.w, point.w + 0.1):
+        assert not certify(problem, replace(point, w=w)).holds(1e-3)
+    assert not certify(problem, replace(point, w=np.full(len(point.w), np.nan))).holds(1e-3)
+
+
+def test_without_an_exact_decoder_the_gap_is_unknown() -> None:
+    X, Y = intervals(12)
+    with pytest.warns(UserWarning, match="set exact = True"):
+        machine = mm.StructuredSVC(Unsure(), tol=1e-6).fit(X, Y)
+    found: Any = machine.certificate_
+    best = mm.StructuredSVC(Interval(), tol=1e-6).fit(X, Y).certificate_
+    assert machine.status_ is Status.INEXACT
+    assert found.primal == found.gap == found.relative_gap == np.inf
+    assert not found.holds(1.0)
+    assert "unknown" in str(found)
+    assert_allclose(found.least_primal, best.primal, rtol=1e-5)
+    assert found.dual <= best.primal
+
+
+def test_a_bound_of_the_model_proves_a_gap() -> None:
+    X, Y = intervals(13)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        machine = mm.StructuredSVC(Bounded(), tol=1e-3).fit(X, Y)
+    best = mm.StructuredSVC(Interval(), tol=1e-6).fit(X, Y).certificate_
+    found = machine.certificate_
+    assert found.dual * (1 - 1e-9) <= best.primal <= found.primal < np.inf
+    assert not found.holds(1e-3)  # its decoder is too bad for that, and the bound knows
+
+
+def test_a_decoder_that_lies_is_found_out() -> None:
+    X, Y = intervals(14)
+    machine, problem, point = solved(Interval(), X, Y)
+    lying = replace(problem, examples=Liar().examples(X, Y))
+    found = certify(lying, point)
+    assert len(found.beaten) > 0  # type: ignore[attr-defined]
+    assert found.primal == np.inf
+    assert "does not find the highest score, although exact = True" in str(found)
+    machine.model_ = Liar()
+    assert not again(machine, X, Y).holds(1.0)
+
+
+def test_a_user_model_must_be_consistent() -> None:
+    class Odd(Interval):
+        def loss(self, y: Any, other: Any) -> float:
+            return -1.0
+
+    class Short(Interval):
+        def features(self, x: Any, y: Any) -> Any:
+            return np.ones(2 + (y[0] > 0))
+
+    class Picky(Interval):
+        def check(self, x: Any, y: Any = None) -> None:
+            if y is not None and y[1] > 3:
+                raise ValueError(f"the interval {y} ends too late")
+
+    X, Y = [np.ones(6), np.ones(6)], [(0, 2), (1, 4)]
+    with pytest.raises(ValueError, match=r"Example \d: Odd.loss gives -1"):
+        mm.StructuredSVC(Odd()).fit(X, Y)
+    with pytest.raises(ValueError, match=r"length|mismatch"):
+        mm.StructuredSVC(Short()).fit(X, Y)
+    with pytest.raises(ValueError, match="Example 1: the interval"):
+        mm.StructuredSVC(Picky()).fit(X, Y)
+    with pytest.raises(NotImplementedError, match="must define features"):
+        mm.StructuredSVC(mm.structured.Model()).fit(X, Y)
+
+
+def test_parameters_are_checked() -> None:
+    X, Y = classes(15)
+    with pytest.raises(TypeError, match="must be an instance of mm"):
+        mm.StructuredSVC("chain").fit(X, Y)
+    with pytest.raises(ValueError, match="C="):
+        mm.StructuredSVC(mm.structured.Multiclass(), C=-1).fit(X, Y)
+    with pytest.raises(ValueError, match="sample_weight"):
+        mm.StructuredSVC(mm.structured.Multiclass()).fit(X, Y, sample_weight=[1.0])
+    with pytest.raises(TypeError, match="no parameter 'loss'"):
+        mm.StructuredSVC(mm.structured.Multiclass(), loss="hinge")  # type: ignore[call-arg]
