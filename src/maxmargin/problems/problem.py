@@ -369,7 +369,7 @@ class MulticlassProblem:
 
     def certificate_work(self, beta: Floats | None) -> float:
         """Return how much the certificate of duals has to do; of any, at least."""
-        return self.features.certificate_work(beta)
+        return float(self.features.certificate_work(beta))
 
     def without_duals(self, point: Point) -> Point:
         """Return the point with duals that need no proof."""
