@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import ClassifierTags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
@@ -43,6 +44,15 @@ class StructuredForm:
     def rows(self, data: Any) -> list[Ints]:
         """Return which examples take part."""
         return [np.arange(len(data.weight))]
+
+
+def _has_scores(machine: Any) -> bool:
+    if machine.model.has_scores:
+        return True
+    raise AttributeError(
+        f"{type(machine.model).__name__} has no decision_function: its outputs are too many to "
+        "score one by one. model_.named_weights(coef_) has the weights."
+    )
 
 
 class StructuredSVC(Machine):
@@ -164,6 +174,17 @@ class StructuredSVC(Machine):
         check_is_fitted(self)
         return self.model_.examples(X).predict(self.coef_)
 
+    @available_if(_has_scores)
+    def decision_function(self, X: Any) -> Any:
+        """Return what the decoder compares, of models that compare one number for each choice.
+
+        ``Multiclass``: the scores of all classes, (n, K), and for two classes the score of the
+        second less that of the first, (n,). ``Ranking``: a list with the scores of the items of
+        each query. Other models do not have it.
+        """
+        check_is_fitted(self)
+        return self.model_.examples(X).scores(self.coef_)
+
     def slack(self, X: Any, y: Any) -> Floats:
         """Return ξ of each example: by how much an output violates the margin, at most."""
         check_is_fitted(self)
@@ -204,13 +225,18 @@ class StructuredSVC(Machine):
     def _state(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> Formulated:
         if y is None:
             raise ValueError("This estimator requires y to be passed, but the target y is None.")
-        count = X.shape[0] if hasattr(X, "shape") and X.shape else len(as_list(X, "X"))
-        weight = regression_weights(sample_weight, count)
-        kept = np.flatnonzero(weight > 0)
-        if len(kept) < count:
-            X, y = _chosen(X, kept), _chosen(y, kept)
+        weight = None
+        if sample_weight is not None:
+            count = X.shape[0] if hasattr(X, "shape") and X.shape else len(as_list(X, "X"))
+            weight = regression_weights(sample_weight, count)
+            if not weight.all():
+                present = np.flatnonzero(weight)
+                X, y = _chosen(X, present), _chosen(y, present)
         model = self.model.prepare(X, y) if reset else self.model_
-        data = StructuredTraining(model, model.examples(X, y), weight[kept], kept, count)
+        examples = model.examples(X, y)
+        weight = np.ones(len(examples)) if weight is None else weight
+        kept = np.flatnonzero(weight)
+        data = StructuredTraining(model, examples, weight[kept], kept, len(weight))
         form = StructuredForm(float(self.C))
         return Formulated(data, form, form.problems(data))  # type: ignore[arg-type]
 
