@@ -4,7 +4,11 @@ None of these runs code of the file. Functions of yours, as kernels or callbacks
 """
 
 _OURS = {
-    "certificates": ["certificate.Certificate", "multiclass.MulticlassCertificate"],
+    "certificates": [
+        "certificate.Certificate",
+        "multiclass.MulticlassCertificate",
+        "structured.StructuredCertificate",
+    ],
     "estimators": [
         "feature_maps.circle.CircleMap",
         "feature_maps.fourier.RandomFourier",
@@ -22,6 +26,7 @@ _OURS = {
         "kernel_pca.preimage.RidgePreimage",
         "linear.linear_svc.LinearSVC",
         "linear.linear_svr.LinearSVR",
+        "structured.svc.StructuredSVC",
         "svm.nu_svc.NuSVC",
         "svm.nu_svr.NuSVR",
         "svm.one_class.OneClassSVM",
@@ -59,18 +64,18 @@ _OURS = {
     "loops": ["records.Updates"],
     "model_selection": ["search.search_cv.SVCSearchCV"],
     "problems": ["problem.Intercept", "problem.Status"],
+    "structured": [
+        "chain.Chain",
+        "multiclass.Multiclass",
+        "multilabel.Multilabel",
+        "ranking.Ranking",
+    ],
     "solvers": [
         "perceptron.Counts",
         "perceptron.LinearState",
         "structured_perceptron.StructuredState",
         "subgradient.Learner",
         "subgradient.Weights",
-    ],
-    "structured": [
-        "chain.Chain",
-        "multiclass.Multiclass",
-        "multilabel.Multilabel",
-        "ranking.Ranking",
     ],
 }
 
