@@ -152,6 +152,8 @@ _MODELS = {
     "AveragedPerceptron": f"An averaged perceptron: the mean of {_PERCEPTRON}.",
     "VotedPerceptron": f"A voted perceptron: a vote of all stages of {_PERCEPTRON}.",
     "KernelPerceptron": f"A kernel perceptron: {_PERCEPTRON}, in the feature space of a kernel.",
+    "StructuredPerceptron": "A structured perceptron: weights that move towards the true output "
+    "whenever another one is found instead.",
 }
 
 
