@@ -141,6 +141,8 @@ _MODELS = {
     "LinearSVC": f"A linear support vector classifier: {_SOFT} C times a loss.",
     "HardMarginSVC": f"A hard-margin classifier: {_WIDEST}, with no training row inside it.",
     "NuSVC": "A support vector classifier in which ν bounds the share of rows inside the margin.",
+    "StructuredSVC": "A structured support vector machine: the true output is to score higher than "
+    "any other by what that one would cost, and what is missing costs C times as much.",
     "SVR": "A support vector regressor: errors up to ε cost nothing, larger ones C times what is "
     "beyond it.",
     "LinearSVR": "A linear support vector regressor: errors up to ε cost nothing, larger ones C "
