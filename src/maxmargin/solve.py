@@ -122,7 +122,8 @@ def _(problem: MulticlassProblem, settings: Settings) -> Plan:
 
 @plan.register
 def _(problem: StructuredProblem, settings: Settings) -> Plan:
-    return Plan([FrankWolfe(settings.seed)] * _ATTEMPTS, _MARGIN, 0)
+    polish = _POLISH if len(problem) * problem.size <= _POLISHED else 0
+    return Plan([FrankWolfe(settings.seed)] * _ATTEMPTS, _MARGIN, polish)
 
 
 @singledispatch

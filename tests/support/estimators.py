@@ -25,6 +25,7 @@ ESTIMATORS: list[BaseEstimator] = [
     mm.QuantileSVR(),
     mm.OneClassSVM(),
     mm.StructuredPerceptron(mm.structured.Multiclass(), max_epochs=5),
+    mm.StructuredSVC(mm.structured.Multiclass()),
 ]
 
 SEARCHES: list[BaseEstimator] = [mm.SVCSearchCV(mm.SVC(), {"C": [0.1, 1]})]

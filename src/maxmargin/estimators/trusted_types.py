@@ -4,7 +4,11 @@ None of these runs code of the file. Functions of yours, as kernels or callbacks
 """
 
 _OURS = {
-    "certificates": ["certificate.Certificate", "multiclass.MulticlassCertificate"],
+    "certificates": [
+        "certificate.Certificate",
+        "multiclass.MulticlassCertificate",
+        "structured.StructuredCertificate",
+    ],
     "estimators": [
         "bayes.bayes_point.BayesPointClassifier",
         "bayes.bayes_point.Posterior",
@@ -25,6 +29,7 @@ _OURS = {
         "linear.linear_svc.LinearSVC",
         "linear.linear_svr.LinearSVR",
         "probabilities.Calibration",
+        "structured.svc.StructuredSVC",
         "svm.nu_svc.NuSVC",
         "svm.nu_svr.NuSVR",
         "svm.one_class.OneClassSVM",
@@ -63,18 +68,18 @@ _OURS = {
     "loops": ["records.Updates"],
     "model_selection": ["search.search_cv.SVCSearchCV"],
     "problems": ["problem.Intercept", "problem.Status"],
+    "structured": [
+        "chain.Chain",
+        "multiclass.Multiclass",
+        "multilabel.Multilabel",
+        "ranking.Ranking",
+    ],
     "solvers": [
         "perceptron.Counts",
         "perceptron.LinearState",
         "structured_perceptron.StructuredState",
         "subgradient.Learner",
         "subgradient.Weights",
-    ],
-    "structured": [
-        "chain.Chain",
-        "multiclass.Multiclass",
-        "multilabel.Multilabel",
-        "ranking.Ranking",
     ],
 }
 

@@ -143,6 +143,8 @@ _MODELS = {
     "BayesPointClassifier": "The vote of all boundaries that are right about every training row, "
     "weighed by how probable they were before.",
     "NuSVC": "A support vector classifier in which ν bounds the share of rows inside the margin.",
+    "StructuredSVC": "A structured support vector machine: the true output is to score higher than "
+    "any other by what that one would cost, and what is missing costs C times as much.",
     "SVR": "A support vector regressor: errors up to ε cost nothing, larger ones C times what is "
     "beyond it.",
     "LinearSVR": "A linear support vector regressor: errors up to ε cost nothing, larger ones C "
@@ -156,6 +158,8 @@ _MODELS = {
     "AveragedPerceptron": f"An averaged perceptron: the mean of {_PERCEPTRON}.",
     "VotedPerceptron": f"A voted perceptron: a vote of all stages of {_PERCEPTRON}.",
     "KernelPerceptron": f"A kernel perceptron: {_PERCEPTRON}, in the feature space of a kernel.",
+    "StructuredPerceptron": "A structured perceptron: weights that move towards the true output "
+    "whenever another one is found instead.",
 }
 
 

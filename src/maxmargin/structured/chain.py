@@ -21,6 +21,7 @@ from maxmargin.structured.model import (
     common_width,
     label_codes,
     largest_products,
+    refuse_large,
     row_entries,
     row_lengths,
     stacked,
@@ -93,6 +94,8 @@ class Chain(Model):
         ready.n_features_in_ = int(check_block(X[0], None, "x").shape[1])
         ready.size_ = states * (ready.n_features_in_ + states + 2)
         ready.weights()
+        for x in X:
+            refuse_large(ready, check_block(x, None, "x"))
         return ready
 
     def weights(self) -> Floats:

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 
 from maxmargin import clock
 from maxmargin._typing import Floats, Ints
+from maxmargin.validation.data import LARGEST_PRODUCT, refuse_overflow
 from maxmargin.validation.parameters import NamedParameters
 
 EPS = float(np.finfo(np.float64).eps)
@@ -33,10 +34,13 @@ class Model(NamedParameters, BaseEstimator):
     bound : callable or None
         ``bound(x, w, truth)`` returns a number that no output exceeds in
         ⟨w, ψ(x, y)⟩ − ⟨w, ψ(x, truth)⟩ + loss(truth, y). None: there is none.
+    has_scores : bool
+        Whether its examples have ``scores(w)``: the numbers that are compared for a prediction.
     """
 
     exact: bool = False
     bound: Any = None
+    has_scores: bool = False
 
     # ---------------------------------------------------------------- for subclasses
 
@@ -467,3 +471,10 @@ def row_lengths(X: Any) -> Floats:
     """Return ‖x‖ of each row."""
     squares = X.multiply(X) if sp.issparse(X) else np.square(X, dtype=np.float64)
     return np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())
+
+
+def refuse_large(model: Any, X: Any) -> None:
+    """Raise a ValueError if products of rows would overflow in float64."""
+    with np.errstate(over="ignore"):
+        largest = float(row_lengths(X).max(initial=0.0)) ** 2
+    refuse_overflow(model, X, largest if np.isfinite(largest) else np.inf, LARGEST_PRODUCT)

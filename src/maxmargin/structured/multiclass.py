@@ -18,6 +18,7 @@ from maxmargin.structured.model import (
     label_codes,
     largest_products,
     one_row,
+    refuse_large,
     row_entries,
 )
 from maxmargin.validation.data import check_classes, check_labels, check_rows
@@ -54,6 +55,7 @@ class Multiclass(Model):
     """
 
     exact = True
+    has_scores = True
     classes_: Any
     n_features_in_: int
     size_: int
@@ -65,6 +67,7 @@ class Multiclass(Model):
         """Return the model with the labels and the number of columns of training data."""
         ready: Self = clone(self)
         X = check_rows(ready, X, reset=True)
+        refuse_large(ready, X)
         ready.classes_ = check_classes(self, check_labels(Y, X.shape[0]))
         ready.size_ = X.shape[1] * len(ready.classes_)
         ready.costs()
@@ -167,6 +170,12 @@ class ClassExamples(PackedExamples):
         return found
 
     _best = best
+
+    def scores(self, w: Floats) -> Floats:
+        """Return the score of each class, or for two classes the second's less the first's."""
+        W = np.asarray(w, dtype=np.float64).reshape(-1, len(self.model.classes_))
+        scores = np.asarray(self.X @ W)
+        return scores if W.shape[1] > 2 else scores[:, 1] - scores[:, 0]
 
     def errors(self, rows: Ints, w: Floats) -> Floats:
         """Return by how much rounding may change the score of any class."""

@@ -19,6 +19,7 @@ from maxmargin.structured.model import (
     PackedExamples,
     largest_products,
     one_row,
+    refuse_large,
     row_entries,
 )
 from maxmargin.validation.data import check_rows
@@ -69,6 +70,7 @@ class Multilabel(Model):
         """Return the model with the numbers of columns of training data."""
         ready: Self = clone(self)
         X = check_rows(ready, X, reset=True)
+        refuse_large(ready, X)
         ready.n_labels_ = check_indicators(Y, X.shape[0], None).shape[1]
         ready.size_ = ready.n_features_in_ * ready.n_labels_ + 4 * len(self.pairs)
         ready.forest()

@@ -18,6 +18,7 @@ from maxmargin.structured.model import (
     check_examples,
     common_width,
     largest_products,
+    refuse_large,
     row_lengths,
     stacked,
 )
@@ -56,6 +57,7 @@ class Ranking(Model):
     """
 
     exact = True
+    has_scores = True
     n_features_in_: int
     size_: int
 
@@ -71,6 +73,8 @@ class Ranking(Model):
             ready.n_features_in_ = width
         check_examples(ready, X, Y)
         ready.n_features_in_ = ready.size_ = int(check_block(X[0], None, "x").shape[1])
+        for x in X:
+            refuse_large(ready, check_block(x, None, "x"))
         return ready
 
     def check(self, x: Any, y: Any = None) -> None:
@@ -205,6 +209,11 @@ class RankingExamples(PackedExamples):
         return places
 
     _best = best
+
+    def scores(self, w: Floats) -> list[Floats]:
+        """Return the scores of the items of each query."""
+        scores = np.asarray(self.stack.rows @ np.asarray(w, dtype=np.float64))
+        return np.split(scores, self.stack.offsets[1:-1])
 
     def errors(self, rows: Ints, w: Floats) -> Floats:
         """Return by how much rounding may change the score of any order: of the worst pair."""

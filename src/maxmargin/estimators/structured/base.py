@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import ClassifierTags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
@@ -25,6 +26,15 @@ class StructuredTraining:
     n_rows: int
 
 
+def _has_scores(machine: Any) -> bool:
+    if machine.model.has_scores:
+        return True
+    raise AttributeError(
+        f"{type(machine.model).__name__} has no decision_function: its outputs are too many to "
+        "score one by one. model_.named_weights(coef_) has the weights."
+    )
+
+
 class StructuredOutputs:
     """Base of the learners whose outputs are those of a model, by weights ``coef_``."""
 
@@ -36,6 +46,17 @@ class StructuredOutputs:
         """Return the output with the highest score for each input: an array, or a list of them."""
         check_is_fitted(self)
         return self.model_.examples(X).predict(self.coef_)
+
+    @available_if(_has_scores)
+    def decision_function(self, X: Any) -> Any:
+        """Return what the decoder compares, of models that compare one number for each choice.
+
+        ``Multiclass``: the scores of all classes, (n, K), and for two classes the score of the
+        second less that of the first, (n,). ``Ranking``: a list with the scores of the items of
+        each query. Other models do not have it.
+        """
+        check_is_fitted(self)
+        return self.model_.examples(X).scores(self.coef_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return 1 − Σ loss / Σ worst possible loss.
