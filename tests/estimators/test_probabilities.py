@@ -313,7 +313,7 @@ def test_without_being_asked_for_they_are_absent(name: str) -> None:
     fitted.set_params(probability=False).fit(X, y)
     assert not hasattr(fitted, "calibration_")
     for wrong in (None, 1, "yes"):
-        with pytest.raises(ValueError, match=r"probability=.* must be False, or True"):
+        with pytest.raises(ValueError, match=r"probability=.* choose one of True, False"):
             clone(model).set_params(probability=wrong).fit(X, y)
     assert not hasattr(clone(model).set_params(probability="deprecated").fit(X, y), "predict_proba")
 

@@ -1,7 +1,7 @@
 """Base of all machines that are fitted by solving problems: check, state, solve, adopt."""
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -20,6 +20,7 @@ from maxmargin.solve import Budget, Result, Settings, gap_left, ill_scaled, solv
 from maxmargin.validation.data import generator
 from maxmargin.validation.parameters import NamedParameters
 
+UNASKED = (False, "deprecated")  # values of ``probability``; scikit-learn is to drop the parameter
 _MAX_ITER = 10_000  # what -1, scikit-learn's word for no limit, stands for
 
 
@@ -55,6 +56,8 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
     verbose: Any
     trace: bool
     n_jobs: int | None
+
+    probability: Any = False  # a parameter of classifiers only
 
     # When a fit begins.
     _forgotten: ClassVar[tuple[str, ...]] = ("status_", "trace_", "calibration_")
@@ -93,7 +96,7 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
         starts = [Point()] * len(formulated.problems)
         if last is not None:
             starts = self._starts(formulated, last) or starts
-        budget = Budget(self._time_to_solve(), began)
+        budget = Budget(self.max_time and self._time_to_solve(), began)
         return self.adopt(
             formulated, solve_all(formulated.problems, starts, solver_settings(self), budget)
         )
@@ -103,7 +106,8 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
         return self.max_time
 
     def _calibrate(self, formulated: Formulated, results: list[Result]) -> None:
-        """Find what turns scores into probabilities; machines without them have nothing to do."""
+        """Find what turns scores into probabilities."""
+        raise NotImplementedError
 
     def check_parameters(self) -> None:
         """Raise an error if a parameter has an invalid value."""
@@ -172,25 +176,21 @@ _UNPROVED = (Status.STATIONARY, Status.INEXACT)
 _BADLY_SCALED = (Status.STALLED, Status.ROUNDING, Status.MAX_ITER)  # may be the cause of these
 
 
-def solver_settings(machine: Any) -> Settings:
-    """Return what the parameters of a machine say about solving."""
-    return replace(
-        refit_settings(machine),
-        max_time=machine.max_time,
-        callback=announced(machine, machine.callback),
-        verbose=bool(machine.verbose),
-        trace=bool(machine.trace),
-    )
+def solver_settings(machine: Any, *, silent: bool = False) -> Settings:
+    """Return what the parameters of a machine say about solving.
 
-
-def refit_settings(machine: Any) -> Settings:
-    """Return the same for problems that are solved again without some rows, in silence."""
+    ``silent``: for further solutions of its problems, without time limit, callback, lines or trace.
+    """
     seed = getattr(machine, "random_state", None)
     return Settings(
         getattr(machine, "solver", "auto"),
         float(machine.tol),
         _MAX_ITER if machine.max_iter == -1 else int(machine.max_iter),
-        threads=count_threads(machine.n_jobs),
-        seed=0 if seed is None else int(generator(seed).integers(2**31)),
+        None if silent else machine.max_time,
+        None if silent else announced(machine, machine.callback),
+        not silent and bool(machine.verbose),
+        not silent and bool(machine.trace),
+        count_threads(machine.n_jobs),
+        0 if seed is None else int(generator(seed).integers(2**31)),
         cyclic=getattr(machine, "order", "random") == "cyclic",
     )

@@ -34,7 +34,7 @@ from maxmargin.estimators.left_out import (
     leave_out,
     leave_out_jointly,
 )
-from maxmargin.estimators.machine import Formulated, refit_settings
+from maxmargin.estimators.machine import UNASKED, Formulated, solver_settings
 from maxmargin.estimators.reductions import combined_scores
 from maxmargin.problems.problem import MulticlassProblem
 from maxmargin.solve import Result, Settings
@@ -290,7 +290,7 @@ class _OnlyIfAsked:
     def __get__(self, model: Any, owner: Any = None) -> Any:
         if model is None:
             return self._method
-        if model.asks_for_probabilities():
+        if model.probability not in UNASKED:
             return MethodType(self._method, model)
         raise AttributeError(
             f"This {type(model).__name__} has no {self._method.__name__}: its scores are not "
@@ -306,20 +306,6 @@ class Probabilistic:
     max_time: float | None
     classes_: npt.NDArray[Any]
     calibration_: Calibration
-
-    def asks_for_probabilities(self) -> bool:
-        """Return whether the parameters ask for ``predict_proba``."""
-        return isinstance(self.probability, bool | np.bool_) and bool(self.probability)
-
-    def _check_probability(self) -> None:
-        value = self.probability
-        # scikit-learn's own default in versions in which it goes.
-        if isinstance(value, bool | np.bool_) or (isinstance(value, str) and value == "deprecated"):
-            return
-        raise ValueError(
-            f"probability={value!r} is not valid for {type(self).__name__}: it must be False, or "
-            "True to have predict_proba."
-        )
 
     @_OnlyIfAsked
     def predict_proba(self, X: Any) -> Floats:
@@ -361,17 +347,15 @@ class Probabilistic:
 
     def _time_to_solve(self) -> float | None:
         """Return the seconds for solving: some of ``max_time`` is for the probabilities."""
-        if self.max_time is None or not self.asks_for_probabilities():
+        if self.max_time is None or self.probability in UNASKED:
             return self.max_time
         return (1 - _SHARE_OF_TIME) * self.max_time
 
     def _calibrate(self, formulated: Formulated, results: list[Result]) -> None:
-        """Fit what turns scores into probabilities, if they are asked for."""
-        if not self.asks_for_probabilities():
-            return
+        """Fit what turns scores into probabilities."""
         form: Any = formulated.form
         data, problems = formulated.data, formulated.problems
-        settings = refit_settings(self)
+        settings = solver_settings(self, silent=True)
         seconds = sum(result.seconds for result in results)
         if isinstance(problems[0], MulticlassProblem):
             point, classes = results[0].point, [(int(k), -1) for k in np.unique(data.y)]

@@ -15,7 +15,7 @@ from maxmargin.estimators.callbacks import announced, with_callbacks
 from maxmargin.estimators.formulations import Training
 from maxmargin.estimators.kernel_input import count_threads, named_kernel
 from maxmargin.estimators.left_out import SolvedProblem
-from maxmargin.estimators.machine import Solved, refit_settings
+from maxmargin.estimators.machine import UNASKED, Solved, solver_settings
 from maxmargin.estimators.probabilities import Probabilistic
 from maxmargin.estimators.reductions import Subproblem, best_classes, combined_scores
 from maxmargin.estimators.svm.base import KernelMachine
@@ -217,9 +217,9 @@ point (see the witness). Use LinearSVC, which allows slack.
         self._keep_duals(data, found)
         self._keep_weights(found)
         self._report_search(data, found)
-        if self.asks_for_probabilities():
+        if self.probability not in UNASKED:
             seconds, machines = sum(each.run.seconds for each in found), self._machines(data)
-            settings = refit_settings(self)
+            settings = solver_settings(self, silent=True)
             self._calibrate_machines(data, self.multi_class, machines, settings, seconds)
         return self
 
@@ -257,7 +257,7 @@ point (see the witness). Use LinearSVC, which allows slack.
         named_kernel(self)
         check_choice(self, "intercept", ("free", "none"))
         check_choice(self, "multi_class", ("ovo", "ovr"))
-        self._check_probability()
+        check_choice(self, "probability", (True, *UNASKED))
         check_number(self, "tol", above=0)
         check_number(self, "max_iter", at_least=1, integer=True)
         check_number(self, "max_time", above=0, optional=True)
@@ -284,7 +284,7 @@ point (see the witness). Use LinearSVC, which allows slack.
 
     def _solve(self, data: Training) -> list[Widest]:
         """Return the widest plane of each subproblem; raise at the first that has none."""
-        most = self._time_to_solve()
+        most = self.max_time and self._time_to_solve()
         end = None if most is None else clock.now() + most
         callback = announced(self, self.callback)
         rows, subproblems = self._rows(data.X), data.subproblems(self.multi_class)

@@ -12,7 +12,7 @@ from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.formulations import CSVCForm, Training
 from maxmargin.estimators.linear.base import LinearMachine
 from maxmargin.estimators.linear.partial_fit import ClassifierStream
-from maxmargin.estimators.machine import Formulated
+from maxmargin.estimators.machine import UNASKED, Formulated
 from maxmargin.estimators.probabilities import Probabilistic
 from maxmargin.estimators.reductions import (
     HingeMultipliers,
@@ -223,7 +223,8 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
         used = np.isin(data.kept, self.support_)
         self.n_support_ = np.bincount(data.y[used], minlength=len(self.classes_))
         self._report(data, results)
-        self._calibrate(formulated, results)
+        if self.probability not in UNASKED:
+            self._calibrate(formulated, results)
         return self
 
     def _form(self) -> CSVCForm:
@@ -266,7 +267,7 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
     def check_parameters(self) -> None:
         """Raise an error if a parameter has an invalid value."""
         super().check_parameters()
-        self._check_probability()
+        check_choice(self, "probability", (True, *UNASKED))
         check_choice(self, "penalty", ("l2", "l1", "elasticnet"))
         check_choice(self, "multi_class", ("ovr", "ovo", "crammer_singer"))
         if self.penalty == "elasticnet":

@@ -8,6 +8,7 @@ from sklearn.utils.metaestimators import available_if
 
 from maxmargin import loops
 from maxmargin._typing import Floats
+from maxmargin.estimators.machine import UNASKED
 from maxmargin.estimators.reductions import Subproblem
 from maxmargin.loops.records import Loss
 from maxmargin.problems.problem import Intercept, Status
@@ -91,7 +92,7 @@ def _can_stream(model: Any) -> bool:
         "penalty": model.penalty != "l2",
         "class_weight": isinstance(model.class_weight, str),
         "multi_class": model.multi_class != "ovr",
-        "probability": model.asks_for_probabilities(),
+        "probability": model.probability not in UNASKED,
     }
     for name, is_asked in asked.items():
         if is_asked:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.formulations import Formulation, SolvedPlane, Training
 from maxmargin.estimators.kernel_input import count_threads
-from maxmargin.estimators.machine import Formulated, Solved
+from maxmargin.estimators.machine import UNASKED, Formulated, Solved
 from maxmargin.estimators.probabilities import Probabilistic
 from maxmargin.estimators.reductions import (
     Pairs,
@@ -122,7 +122,8 @@ class KernelMachine(KernelExpansion):
         self._keep_planes(data, planes)
         self._keep_support(data, problems, planes)
         self._report(data, *self._as_stored(problems, results))
-        self._calibrate(formulated, results)
+        if self.probability not in UNASKED:
+            self._calibrate(formulated, results)
         return self
 
     def _as_stored(self, problems: list[Any], results: list[Result]) -> tuple[list[Result], str]:
@@ -340,7 +341,7 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
     def check_parameters(self) -> None:
         """Raise an error if a parameter has an invalid value."""
         super().check_parameters()
-        self._check_probability()
+        check_choice(self, "probability", (True, *UNASKED))
         check_choice(self, "decision_function_shape", ("ovr", "ovo"))
         check_flag(self, "break_ties")
         if getattr(self, "random_state", None) is not None:

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.left_out import SolvedProblem, refit_without
-from maxmargin.estimators.machine import refit_settings
+from maxmargin.estimators.machine import solver_settings
 from maxmargin.estimators.reductions import best_classes, combined_scores, lay_out
 from maxmargin.model_selection.criteria.solved_problem import (
     ErrorCount,
@@ -99,7 +99,7 @@ def leave_one_out(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Leav
         scores = _score_planes(model, X, pairs)[kept]
         changed = [np.flatnonzero((machine.alpha > 0) & ~machine.alone) for machine in found]
         bar.update(total=sum(map(len, changed)))
-        settings = refit_settings(model)
+        settings = solver_settings(model, silent=True)
         for k, machine in enumerate(found):
             for t in changed[k].tolist():
                 row = np.searchsorted(kept, machine.rows[t])
