@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, LeaveOneOut, cross_val_score
+from sklearn.utils.estimator_checks import check_estimator
 
 import maxmargin as mm
 from maxmargin._typing import Floats
@@ -442,6 +443,14 @@ def test_ten_classes_of_two_thousand_rows_reach_the_default_tol(name: str) -> No
     assert model.status_ is Status.OPTIMAL
     assert model.certificate_.holds(1e-4)
     assert model.score(found.X[-1000:], found.y[-1000:]) > 0.9
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("scheme", ["ovr", "crammer_singer"])
+def test_scikit_learns_checks_hold(scheme: str) -> None:
+    found = check_estimator(mm.SVC(multi_class=scheme), on_fail=None)
+    assert [check["check_name"] for check in found if check["status"] == "failed"] == []
+    assert len(found) > 40
 
 
 # ------------------------------------------------------------------- multipliers of ξ ≥ 0
