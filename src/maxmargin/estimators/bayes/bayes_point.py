@@ -398,10 +398,11 @@ another kernel.
             gram = Gram(self.kernel_, X, memory=memory, threads=count_threads(self.n_jobs))
             rows = FeatureSpaceRows.of(gram, X, type(self).__name__, "use SVC with a large C")
             return rows.with_constant(constant) if constant else rows
-        needed, allowed = 8 * _COPIES * most * width, memory or free_memory()
+        n = data.X.shape[0]
+        needed, allowed = 8 * _COPIES * n * width, memory or free_memory()
         if needed > allowed:
             raise ValueError(
-                f"BayesPointClassifier holds {most} rows of {width} numbers {_COPIES} times, which "
+                f"BayesPointClassifier holds {n} rows of {width} numbers {_COPIES} times, which "
                 f"takes {1e-9 * needed:.3g} GB, and {1e-9 * allowed:.3g} GB are allowed. Raise "
                 "memory (in bytes), or take fewer rows or columns."
             )
@@ -438,13 +439,13 @@ another kernel.
             if isinstance(widest, NoPlane):
                 numbers = data.kept if pair.rows is None else data.kept[pair.rows]
                 raise refusal(widest, self._names(pair), numbers, _ADVICE)
+        z = z / np.abs(z).max()  # whose square may be too large for float64
         return np.asarray(z * (np.sqrt(len(z)) / np.linalg.norm(z)))
 
     def _names(self, pair: Subproblem) -> tuple[Any, Any]:
-        names = self.classes_.tolist()
-        return (names[0], names[1]) if len(names) == 2 else (
-            names[pair.positive], names[pair.negative],
-        )  # fmt: skip
+        two = len(self.classes_) == 2  # then the second is positive
+        one, other = (0, 1) if two else (pair.positive, pair.negative)
+        return self.classes_.tolist()[one], self.classes_.tolist()[other]
 
     def _sample(
         self, space: _Space, walls: Walls, centre: Floats, pair: Subproblem,
@@ -485,6 +486,8 @@ another kernel.
                 bar=shown,
                 before=before,
             )
+        if not last:
+            raise KeyboardInterrupt("interrupted before there was anything to keep")
         return _Sampled(space, last[0], run)
 
     def _keep(self, data: Training, pairs: list[Subproblem], sampled: list[_Sampled]) -> None:
