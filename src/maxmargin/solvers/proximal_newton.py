@@ -70,6 +70,8 @@ class ProximalNewton:
     first_smoothing: float = 0.1  # of what would keep all weights at 0
     fast: float = 0.03  # by which smoothing shrinks after a stage of one or two steps
     slow: float = 0.2  # by which it shrinks after a longer stage
+    long_stage: int = 12  # steps, beyond which smoothing of kinks shrinks by ``patient``
+    patient: float = 0.7
     stage_error: float = 0.5  # of Σ smoothing·(change of β)²: a stage of kinks is solved so well
     stages: int = 4  # that gained nothing, after which a loss with kinks is given up
     widen: float = 30.0  # by which smoothing grows after such a stage: it had drowned in rounding
@@ -460,6 +462,8 @@ class _ProximalState:
             smoothing = self.smoothing * (settings.fast if self.stage_steps <= 2 else settings.slow)
             negligible = smoothing < 0.1 * self.loss.quadratic.min()
             if self.kinked:
+                if self.stage_steps > settings.long_stage:
+                    smoothing = self.smoothing * settings.patient
                 smoothing = self._after_idle_stages(smoothing)
             self._begin_stage(self.beta.copy(), 0.0 if negligible else smoothing)
         self.stage_steps += 1
@@ -610,7 +614,10 @@ class _ProximalState:
         if self._stuck and not gained:
             self.stages_idle += 1
             return self.smoothing * self.settings.widen
-        return self.smoothing if self.stages_idle else smoothing
+        if self.stages_idle and gained:
+            self.stages_idle = 0
+            return self.smoothing
+        return smoothing
 
     # --- models and steps
 
