@@ -88,8 +88,11 @@ class _OneProblem:
         return [np.arange(len(data))]
 
     def plane(self, problem: Any, result: Result) -> SolvedPlane:
-        """Return the solution with the intercept that is best for its weights."""
-        return SolvedPlane(result.point.w, result.certificate.intercept, result.point.beta)
+        """Return the solution with the intercepts that are best for its weights."""
+        b: Any = result.certificate.intercept
+        if isinstance(problem, MulticlassProblem):
+            b = np.asarray(result.certificate.intercepts)
+        return SolvedPlane(result.point.w, b, result.point.beta)
 
     def point(self, plane: SolvedPlane) -> Point:
         """Return the solution itself."""
@@ -125,13 +128,6 @@ class CSVCForm(_OneProblem):
             )
             found.append(one_variable_per_row(some, loss, free, self.l1_ratio))
         return found
-
-    def plane(self, problem: Any, result: Result) -> SolvedPlane:
-        """Return the solution with the intercepts that are best for its weights."""
-        if not isinstance(problem, MulticlassProblem):
-            return super().plane(problem, result)
-        b = np.asarray(result.certificate.intercepts)
-        return SolvedPlane(result.point.w, b, result.point.beta)
 
     def cost(self, data: Training) -> Floats:
         """Return what a unit of slack costs in each row."""
