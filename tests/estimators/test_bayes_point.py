@@ -332,7 +332,7 @@ def test_label_noise_on_arcs(epsilon: float) -> None:
     rows = np.random.default_rng(0).standard_normal((10, 2))
     for seed in range(3):
         X, y, weight, cost = noisy(seed, epsilon)
-        model = Bayes(intercept_scaling=0, label_noise=epsilon, n_samples=14_000)
+        model = Bayes(intercept_scaling=0, label_noise=epsilon, n_samples=10_000)
         model.fit(X, y, sample_weight=weight)
         assert model.effective_sample_size_ > 2000
         exact = np.array([arc(walls_of(X, y), cost, x)[0] for x in rows])
@@ -499,6 +499,15 @@ def test_a_long_and_thin_version_space_is_passed_through_lengthwise() -> None:
     exact = [polygon(np.vstack([walls, x])) / polygon(walls) for x in rows]
     assert (np.abs(model.predict_proba(rows)[:, 1] - exact) < 4 * model.standard_error(rows)).all()
     assert model.standard_error(rows).max() < 0.03
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("width", [1e-4, 1e-6])
+def test_wedges_that_float64_hardly_resolves_keep_their_draws(width: float) -> None:
+    walls = np.array([[0.0, 1.0, 0.0], [width, -1.0, 0.0], [0.0, 0.0, 1.0], [0.5, 0.0, -1.0]])
+    X, y = walls * [[1], [-1], [1], [-1]], np.array([1, 0, 1, 0])
+    model = Bayes(intercept_scaling=0, n_samples=400).fit(X, y)
+    assert (model.samples_[0] @ walls.T > 0).all()
 
 
 def test_the_bayes_point_of_wide_rows_is_that_of_their_span() -> None:

@@ -29,15 +29,15 @@ def arc(walls: Floats, cost: Any, x: Floats) -> tuple[float, Floats]:
 
 def _corners(walls: Floats) -> list[tuple[int, int, Floats]]:
     """Return the corners of {u on the sphere: walls @ u ≥ 0} and the two walls that meet there."""
+    i, j = np.triu_indices(len(walls), 1)
+    corners = np.cross(walls[i], walls[j])
+    corners /= np.linalg.norm(corners, axis=1, keepdims=True)
+    products = corners @ walls.T
+    products[np.arange(len(i)), i] = products[np.arange(len(i)), j] = 0.0  # it is on both
     found = []
-    for i in range(len(walls)):
-        for j in range(i):
-            corner = np.cross(walls[i], walls[j])
-            corner /= np.linalg.norm(corner)
-            for sign in (1.0, -1.0):
-                others = np.delete(walls, [i, j], axis=0)
-                if (others @ (sign * corner) >= 0).all():
-                    found.append((i, j, sign * corner))
+    for sign in (1.0, -1.0):
+        for k in np.flatnonzero((sign * products >= 0).all(axis=1)):
+            found.append((int(i[k]), int(j[k]), sign * corners[k]))
     return found
 
 

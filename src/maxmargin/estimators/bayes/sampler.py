@@ -10,7 +10,7 @@ Two moves in between help where paths are slow; both leave the density as it is.
 A version space may be thin in one direction and long in another, and paths are adapted to the thin
 one. If they had to be shortened, z also moves along straight lines (hit-and-run), in directions
 from a fixed distribution that is as long and as thin as the version space seems from its centre: by
-the Hessian I + Σ aaᵀ/(a·z)² of Gaussian and log-barrier.
+the Hessian I + Σ aaᵀ/(a·z)² of Gaussian and log-barrier, or as the last draws of the warm-up lie.
 
 Where walls can be crossed, places that explain the labels equally well may be far apart with dear
 walls between them, which a path rarely pays for. So z also moves along whole ellipses
@@ -50,6 +50,7 @@ class SamplerSettings:
 _LONGEST = 0.5 * math.pi  # a quarter turn, which leads to the velocity if no wall is met
 _WINDOW = 4.0  # standard deviations of the prior that a move along a line keeps within
 _REACH = 0.95  # of the way to a wall that a chain moves at most before it starts
+_ROUNDING = 1e-12  # of the diagonal of a Hessian, which keeps it positive definite
 _SPREAD = 3.0  # standard deviations of what a quadratic model says
 
 
@@ -153,7 +154,9 @@ def local_shape(walls: Walls, centre: Floats) -> Floats:
     hessian = walls.normals.T @ (walls.normals * scale[:, np.newaxis])
     unit = 1 / np.sqrt(hessian.diagonal() + 1.0)  # it may span many orders of magnitude
     hessian[np.diag_indices(len(centre))] += 1.0
-    factor = np.linalg.cholesky(hessian * unit * unit[:, np.newaxis])
+    scaled = hessian * unit * unit[:, np.newaxis]
+    scaled[np.diag_indices(len(centre))] += _ROUNDING
+    factor = np.linalg.cholesky(scaled)
     inverse = solve_triangular(factor, np.eye(len(centre)), lower=True, trans="T")
     return np.asarray(inverse * unit[:, np.newaxis])
 
@@ -290,7 +293,9 @@ class Sampler:
 
 def _standing(chains: list[Chain]) -> Draws:
     """Return where chains stand that have no draws yet: a single one is worth as much."""
-    return Draws(np.array([chain.z for chain in chains])[:, np.newaxis], False)
+    # On a path under way, z may be on a wall.
+    z = [chain.start if chain.counts[1] else chain.z for chain in chains]
+    return Draws(np.array(z)[:, np.newaxis], False)
 
 
 @dataclass(frozen=True)
@@ -312,7 +317,8 @@ class _Way:
         if shape is not None and drawn is not None:
             points = drawn.reshape(-1, drawn.shape[2])
             points = points / np.linalg.norm(points, axis=1, keepdims=True)
-            cloud = (points - points.mean(axis=0)).T
+            away = (points - points.mean(axis=0)).T
+            cloud = away if away.any() else None
         return replace(self, duration=duration, shape=shape, cloud=cloud)
 
     def direction(self, rng: np.random.Generator) -> Floats:
