@@ -3,6 +3,7 @@
 import pickle
 import warnings
 from dataclasses import replace
+from fractions import Fraction
 from itertools import permutations, product
 from typing import Any
 
@@ -240,6 +241,40 @@ def test_one_sided_queries_play_no_part() -> None:
     assert_allclose(many.score(*more), few.score(X, Y), atol=1e-3)
 
 
+def test_scores_are_what_predictions_compare() -> None:
+    X, y = classes(16)
+    machine = mm.StructuredSVC(mm.structured.Multiclass()).fit(X, y)
+    assert_array_equal(
+        machine.classes_[machine.decision_function(X).argmax(axis=1)], machine.predict(X)
+    )
+    two = mm.StructuredSVC(mm.structured.Multiclass()).fit(X[y < 2], y[y < 2])
+    assert_array_equal((two.decision_function(X) > 0).astype(int), two.predict(X))
+    queried, truth = queries(16)
+    ranked = mm.StructuredSVC(mm.structured.Ranking()).fit(queried, truth)
+    for scores, order in zip(
+        ranked.decision_function(queried), ranked.predict(queried), strict=True
+    ):
+        assert_array_equal(np.argsort(scores), np.argsort(order))
+    with pytest.raises(AttributeError) as absent:
+        mm.StructuredSVC(mm.structured.Chain(3)).decision_function(queried)
+    assert "Chain has no decision_function" in str(absent.value.__cause__)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_many_sequences_take_few_passes(C: float) -> None:
+    rng = np.random.default_rng(0)
+    follows, means = rng.dirichlet(0.3 * np.ones(10), 10), rng.standard_normal((10, 16))
+    Y = [rng.integers(10, size=10) for _ in range(5000)]
+    for y in Y:
+        for t in range(1, 10):
+            y[t] = rng.choice(10, p=follows[y[t - 1]])
+    X = [means[y] + 1.5 * rng.standard_normal((10, 16)) for y in Y]
+    machine = mm.StructuredSVC(mm.structured.Chain(10), C=C).fit(X, Y)
+    assert machine.certificate_.holds(1e-3)
+    assert machine.n_iter_ <= 15
+
+
 # ------------------------------------------------------------------- weights, starts, copies
 
 
@@ -338,6 +373,49 @@ def test_corrupted_solutions_are_not_certified() -> None:
     for w in (1.1 * point.w, -point.w, point.w + 0.1):
         assert not certify(problem, replace(point, w=w)).holds(1e-3)
     assert not certify(problem, replace(point, w=np.full(len(point.w), np.nan))).holds(1e-3)
+
+
+def chain_score(x: Any, path: Any, w: Any) -> Fraction:
+    """Return the score of a path of three states in exact arithmetic."""
+    W = [Fraction(value) for value in w.tolist()]
+    d = x.shape[1]
+    total: Fraction = W[3 * d + 9 + path[0]] + W[3 * d + 12 + path[-1]]
+    for t, state in enumerate(path):
+        total += sum(Fraction(float(x[t, j])) * W[3 * j + state] for j in range(d))
+        total += W[3 * d + 3 * path[t - 1] + state] if t else 0
+    return total
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("far", [1.0, 1e4])
+def test_rounding_is_what_exact_arithmetic_says(seed: int, far: float) -> None:
+    X, Y = sequences(seed, 6, 3)
+    X = [far * (x + 1) for x in X]
+    machine = mm.StructuredSVC(mm.structured.Chain(3), C=0.7, tol=1e-3).fit(X, Y)
+    w, found = machine.coef_, machine.certificate_
+    half, C = Fraction(1, 2), Fraction(0.7)
+    primal = half * sum(Fraction(value) ** 2 for value in w.tolist())
+    for x, y in zip(X, Y, strict=True):
+        own = chain_score(x, y, w)
+        paths = product(range(3), repeat=len(y))
+        primal += C * max(
+            sum(a != b for a, b in zip(path, y, strict=True)) + chain_score(x, path, w) - own
+            for path in paths
+        )
+    implied = np.zeros(len(w), dtype=object)
+    gained = Fraction(0)
+    unit = np.eye(len(w))
+    for i, path, alpha in zip(
+        machine.support_, machine.support_outputs_, machine.dual_coef_.tolist(), strict=True
+    ):
+        gained += Fraction(alpha) * int((path != Y[i]).sum())
+        for j, axis in enumerate(unit):
+            away = chain_score(X[i], Y[i], axis) - chain_score(X[i], path, axis)
+            implied[j] += Fraction(alpha) * away
+    dual = gained - half * sum(value**2 for value in implied)
+    off = abs(Fraction(found.primal) - primal) + abs(Fraction(found.dual) - dual)
+    assert 0 < found.rounding < 1e-4
+    assert off <= Fraction(found.rounding) * Fraction(found.size)
 
 
 def test_without_an_exact_decoder_the_gap_is_unknown() -> None:

@@ -136,13 +136,14 @@ def _tops(problem: StructuredProblem, w: Floats, rows: Ints, held: Bounded, seen
     twice what one of these sums is off.
     """
     everything = np.arange(len(problem))
-    errors = seen.error + problem.examples.difference_errors(everything) * np.linalg.norm(w)
-    errors += 2 * problem.examples.errors(everything, w)
+    bent = problem.examples.difference_errors(everything) * np.linalg.norm(w)
+    errors = seen.error + bent + 2 * problem.examples.errors(everything, w)
     stored = np.zeros(len(problem))  # of the true output
     np.maximum.at(stored, rows, held.value)
     value = np.maximum(seen.value, stored)
     noise = errors.copy()
     np.maximum.at(noise, rows, held.error + errors[rows])
+    np.maximum.at(errors, rows, held.error + bent[rows])
     noise += _BEATEN * (np.abs(stored) + np.abs(seen.value))
     model, most = problem.examples.model, seen.value
     if model.bound is not None and not model.exact:

@@ -5,7 +5,9 @@
 A round decodes every example at one fixed w, which gives both bounds, and adds the outputs found to
 the examples' working sets. Sweeps then move the duals of one example after the other between the
 outputs of its set, by pairwise steps with exact line search, which needs no decoder: they go on
-until what is to gain within the sets is small beside what the decoder found.
+until what is to gain within the sets is small beside what the decoder found. Every few sweeps, a
+step along what they did together saves many of them; once few duals are strictly between their
+bounds, active-set steps give the last digits.
 
 The first rounds have few examples: outputs found at w = 0 say little, those found at a w learned
 from some of the examples say much.
