@@ -37,7 +37,7 @@ def _two_highest(point: Any) -> Any:
 
 
 @compiled
-def project(point: Any, total: float, mass: Any) -> None:
+def _project(point: Any, total: float, mass: Any) -> None:
     """Put into ``mass`` what is nearest to a point among the masses of a given total.
 
     Classes below the waterline leave until none does (Michelot 1986): it takes few rounds, and
@@ -174,7 +174,7 @@ def _move(claims: Any, curvature: float, cost: float, mass: Any) -> None:
         return
     for k in range(claims.shape[0]):
         claims[k] = mass[k] + (claims[k] - top) / curvature
-    project(claims, cost, mass)
+    _project(claims, cost, mass)
 
 
 @compiled
@@ -263,7 +263,7 @@ def project_rows(
             top = max(top, point[k])
         for k in range(claims.shape[1]):
             point[k] = centre[i, k] + strength[i] * (point[k] - top)
-        project(point, cost[i], mass[i])
+        _project(point, cost[i], mass[i])
         for k in range(claims.shape[1]):
             slope += mass[i, k] * slopes[i, k]
     return slope

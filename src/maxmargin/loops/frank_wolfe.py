@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from maxmargin.loops.compiled import compiled
-from maxmargin.loops.crammer_singer import project
 
 
 @compiled
@@ -113,29 +112,3 @@ def _move(h: Any, alpha: Any, products: Any, at: int, width: int, steps: int) ->
             alpha[giver] = 0.0
         for k in range(width):
             h[k] -= length * (products[at + k * width + best] - products[at + k * width + giver])
-
-
-@compiled
-def project_duals(
-    begin: Any, h: Any, slope: Any, step: float, centre: Any, strength: Any, alpha: Any, point: Any
-) -> float:
-    """Put each example's duals nearest to centre + strength·(h + step·slope) among those allowed.
-
-    Allowed are duals ≥ 0 with the sum of the centre's. Return Σ α(h + step·slope) −
-    ‖α − centre‖²/(2·strength).
-    """
-    value = 0.0
-    for i in range(begin.shape[0] - 1):
-        first, last = begin[i], begin[i + 1]
-        top, cost = -np.inf, 0.0
-        for k in range(first, last):
-            top = max(top, h[k] + step * slope[k])
-            cost += centre[k]
-        for k in range(first, last):
-            point[k - first] = centre[k] + strength[i] * (h[k] + step * slope[k] - top)
-        if cost > 0.0:
-            project(point[: last - first], cost, alpha[first:last])
-        for k in range(first, last):
-            moved = alpha[k] - centre[k]
-            value += alpha[k] * (h[k] + step * slope[k]) - 0.5 * moved * moved / strength[i]
-    return value
