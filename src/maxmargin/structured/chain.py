@@ -15,13 +15,13 @@ from maxmargin.structured.model import (
     EmptyRows,
     Model,
     PackedExamples,
-    as_list,
+    as_numbers,
     check_block,
+    check_columns,
     check_examples,
-    common_width,
     label_codes,
     largest_products,
-    refuse_large,
+    learn_columns,
     row_entries,
     row_lengths,
     stacked,
@@ -80,22 +80,15 @@ class Chain(Model):
     def prepare(self, X: Any, Y: Any) -> Self:
         """Return the model with the states and the number of columns of training data."""
         check_number(self, "n_states", at_least=1, integer=True, optional=True)
-        X, Y = as_list(X, "X"), as_list(Y, "Y")
         ready: Self = clone(self)
-        width = common_width(X)
-        if width is not None:
-            ready.n_features_in_ = width
-        check_examples(ready, X, Y)
+        X, Y = learn_columns(ready, X, Y)
         if self.n_states is None:
             ready.classes_ = classes_of(np.concatenate([np.asarray(y) for y in Y]))
         else:
             ready.classes_ = np.arange(self.n_states)
         states = len(ready.classes_)
-        ready.n_features_in_ = int(check_block(X[0], None, "x").shape[1])
         ready.size_ = states * (ready.n_features_in_ + states + 2)
         ready.weights()
-        for x in X:
-            refuse_large(ready, check_block(x, None, "x"))
         return ready
 
     def weights(self) -> Floats:
@@ -103,7 +96,7 @@ class Chain(Model):
         states = len(self.classes_)
         if self.weight is None:
             return np.ones(states)
-        weight = np.asarray(self.weight, dtype=np.float64)
+        weight = as_numbers(self.weight)
         if weight.shape != (states,) or not (np.isfinite(weight) & (weight > 0)).all():
             raise ValueError(
                 f"weight={self.weight!r} is not valid for Chain: it must hold a finite number > 0 "
@@ -113,7 +106,7 @@ class Chain(Model):
 
     def check(self, x: Any, y: Any = None) -> None:
         """Raise an error unless x has shape (length, n_features) and y a known state per row."""
-        x = check_block(x, getattr(self, "n_features_in_", None), "x")
+        x = check_columns(self, x)
         if y is not None:
             y = np.asarray(y)
             if y.shape != (x.shape[0],):
@@ -241,6 +234,8 @@ class ChainExamples(PackedExamples):
 
     def errors(self, rows: Ints, w: Floats) -> Floats:
         """Return by how much rounding may change the score of any path."""
+        if len(self.model.classes_) == 1:  # there is one path, and nothing to choose
+            return np.zeros(len(rows))
         emissions, transitions, start, stop = self.model.parts(w)
         each = largest_products(self.stack.rows, emissions)
         each += np.abs(transitions).max() + self.weight.max()
@@ -250,6 +245,8 @@ class ChainExamples(PackedExamples):
 
     def difference_errors(self, rows: Ints) -> Floats:
         """Return how long the rounding error of a ψ-difference may be."""
+        if len(self.model.classes_) == 1:
+            return np.zeros(len(rows))
         sums = np.add.reduceat(row_lengths(self.stack.rows), self.stack.offsets[:-1])
         return np.asarray(2 * (self.lengths[rows] + 2) * EPS * sums[rows])
 

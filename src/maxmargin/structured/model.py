@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
 
 from maxmargin import clock
 from maxmargin._typing import Floats, Ints
@@ -193,6 +194,10 @@ class Examples:
             parts.append(vector)
         return packed_cuts(list(outputs), losses, parts)
 
+    def losses(self, w: Floats) -> Floats:
+        """Return the loss of the prediction of each example."""
+        return self.decode(np.arange(len(self)), w, augmented=False).loss
+
     def bounds(self, w: Floats) -> Floats:
         """Return the model's upper bound on the highest H of each example."""
         return np.array(
@@ -364,6 +369,10 @@ def as_list(sequence: Any, name: str) -> list[Any]:
         return list(sequence.tocsr())
     if hasattr(sequence, "__array__") and not hasattr(sequence, "__iter__"):
         sequence = np.asarray(sequence)
+    if isinstance(sequence, Iterator):
+        raise TypeError(
+            f"{name} is an iterator, which can be read only once: give list({name}) instead."
+        )
     if isinstance(sequence, str | bytes) or not hasattr(sequence, "__iter__"):
         raise TypeError(
             f"{name} must be a sequence with an element for each example, got "
@@ -407,6 +416,33 @@ def check_block(x: Any, columns: int | None, what: str) -> Any:
     return x
 
 
+def learn_columns(model: Any, X: Any, Y: Any) -> tuple[list[Any], list[Any]]:
+    """Check training examples of several rows; tell the model the number and names of columns."""
+    X, Y = as_list(X, "X"), as_list(Y, "Y")
+    shape: Any = (getattr(X[0], "shape", None) or np.shape(X[0])) if X else ()
+    if len(shape) == 2:  # what the others are compared to
+        model.n_features_in_ = int(shape[1])
+        if has_names(X[0]):
+            validate_data(model, X[0], skip_check_array=True)
+    check_examples(model, X, Y)
+    for x in X:
+        refuse_large(model, check_block(x, None, "x"))
+    return X, Y
+
+
+def check_columns(model: Any, x: Any) -> Any:
+    """Return an example of several rows as an array or as CSR, with columns as in training."""
+    block = check_block(x, getattr(model, "n_features_in_", None), "x")
+    if has_names(x) or hasattr(model, "feature_names_in_"):
+        validate_data(model, x, reset=False, skip_check_array=True)
+    return block
+
+
+def has_names(x: Any) -> bool:
+    """Return whether an input is a table whose columns have names."""
+    return hasattr(x, "columns") or hasattr(x, "column_names")
+
+
 def stacked(X: Sequence[Any]) -> Stack:
     """Return checked examples below each other; float32 stays float32."""
     offsets = np.concatenate([[0], np.cumsum([x.shape[0] for x in X])]).astype(np.int64)
@@ -416,12 +452,6 @@ def stacked(X: Sequence[Any]) -> Stack:
         rows.sum_duplicates()
         return Stack(rows, offsets)
     return Stack(np.ascontiguousarray(np.concatenate(X), dtype=dtype), offsets)
-
-
-def common_width(X: Sequence[Any]) -> int | None:
-    """Return the number of columns of the first example that has any: others are compared to it."""
-    shape: Any = (getattr(X[0], "shape", None) or np.shape(X[0])) if len(X) else ()
-    return int(shape[1]) if len(shape) == 2 else None
 
 
 def row_entries(X: Any, offsets: Ints | None, rows: Ints) -> int:
@@ -439,6 +469,14 @@ def one_row(x: Any) -> Any:
         return sp.csr_matrix(x)
     x = np.asarray(x)
     return np.ascontiguousarray(x.reshape(1, -1) if x.ndim == 1 else x, dtype=np.float64)
+
+
+def as_numbers(values: Any) -> Floats:
+    """Return a parameter as an array of floats; NaN without shape if it is none, to be refused."""
+    try:
+        return np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.array(np.nan)
 
 
 def label_codes(classes: Any, labels: Any, what: str) -> Ints:

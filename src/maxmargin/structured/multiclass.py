@@ -15,6 +15,7 @@ from maxmargin.structured.model import (
     EmptyRows,
     Model,
     PackedExamples,
+    as_numbers,
     label_codes,
     largest_products,
     one_row,
@@ -78,7 +79,7 @@ class Multiclass(Model):
         classes = len(self.classes_)
         if self.cost is None:
             return 1.0 - np.eye(classes)
-        cost = np.ascontiguousarray(self.cost, dtype=np.float64)
+        cost = as_numbers(self.cost)
         if cost.shape != (classes, classes):
             raise ValueError(
                 f"cost has shape {cost.shape}, but there are {classes} classes: it must be of "

@@ -72,8 +72,8 @@ class Multilabel(Model):
         X = check_rows(ready, X, reset=True)
         refuse_large(ready, X)
         ready.n_labels_ = check_indicators(Y, X.shape[0], None).shape[1]
-        ready.size_ = ready.n_features_in_ * ready.n_labels_ + 4 * len(self.pairs)
-        ready.forest()
+        pairs = len(ready.forest().pairs)
+        ready.size_ = ready.n_features_in_ * ready.n_labels_ + 4 * pairs
         return ready
 
     def forest(self) -> "Forest":
@@ -132,7 +132,10 @@ class Multilabel(Model):
 
 def check_indicators(Y: Any, n_rows: int, n_labels: int | None) -> Ints:
     """Return rows of zeros and ones as an array of shape (n_rows, n_labels)."""
-    Y = Y.toarray() if sp.issparse(Y) else np.asarray(Y)
+    try:
+        Y = Y.toarray() if sp.issparse(Y) else np.asarray(Y)
+    except ValueError:  # lists of different lengths
+        Y = np.array([None] * len(Y))
     if Y.ndim != 2 or not Y.shape[1] or Y.dtype.kind not in "buif":
         raise ValueError(
             "Y must be an array of zeros and ones of shape (n_samples, n_labels), got shape "
@@ -167,6 +170,11 @@ class Forest(NamedTuple):
 
 
 def _checked_pairs(pairs: Any, n_labels: int) -> list[tuple[int, int]]:
+    if not hasattr(pairs, "__len__") or isinstance(pairs, str):
+        raise TypeError(
+            f"pairs={pairs!r} is not valid for Multilabel: it must be a list of pairs of label "
+            "numbers, for instance [(0, 1)]; without pairs, an empty one."
+        )
     checked: list[tuple[int, int]] = []
     for pair in pairs:
         whole = np.asarray(pair)
