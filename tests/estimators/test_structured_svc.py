@@ -241,6 +241,42 @@ def test_one_sided_queries_play_no_part() -> None:
     assert_allclose(many.score(*more), few.score(X, Y), atol=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("model", "Y"),
+    [
+        (mm.structured.Ranking(), [[0, 0], [1, 1, 1]]),  # no pairs
+        (mm.structured.Chain(), [["a", "a"], ["a", "a", "a"]]),  # one state
+    ],
+)
+def test_where_there_is_nothing_to_choose_zero_is_certified(model: Any, Y: Any) -> None:
+    X = [np.eye(2), np.ones((3, 2))]
+    machine = mm.StructuredSVC(model, tol=0).fit(X, Y)
+    assert not machine.coef_.any()
+    assert machine.certificate_.holds(0)
+    assert machine.score(X, Y) == 1.0
+
+
+def test_the_score_of_rankings_is_the_area_also_where_items_are_level() -> None:
+    rng = np.random.default_rng(4)
+    X = [rng.integers(0, 3, (20, 2)) for _ in range(5)]  # many rows are equal
+    Y = [np.sort((x[:, 0] + rng.standard_normal(20) > 1).astype(int))[::-1] for x in X]
+    machine = mm.StructuredSVC(mm.structured.Ranking()).fit(X, Y)
+    areas = [roc_auc_score(y, s) for y, s in zip(Y, machine.decision_function(X), strict=True)]
+    assert_allclose(machine.score(X, Y), np.mean(areas), rtol=1e-12)
+    machine.coef_ = np.zeros(2)  # knows nothing, although relevant items come first
+    assert machine.score(X, Y) == 0.5
+
+
+def test_other_examples_are_certified_without_the_duals() -> None:
+    X, Y = sequences(15)
+    machine = mm.StructuredSVC(mm.structured.Chain(3)).fit(X, Y)
+    longer = [np.concatenate([x, x]) for x in X], [np.concatenate([y, y]) for y in Y]
+    found = mm.certify(machine, *longer)
+    assert found.dual == 0.0 < found.primal
+    slack = machine.slack(*longer)
+    assert_allclose(found.primal, 0.5 * machine.coef_ @ machine.coef_ + slack.sum(), rtol=1e-12)
+
+
 def test_scores_are_what_predictions_compare() -> None:
     X, y = classes(16)
     machine = mm.StructuredSVC(mm.structured.Multiclass()).fit(X, y)
@@ -428,6 +464,7 @@ def test_without_an_exact_decoder_the_gap_is_unknown() -> None:
     assert found.primal == found.gap == found.relative_gap == np.inf
     assert not found.holds(1.0)
     assert "unknown" in str(found)
+    assert found.beaten == ()  # the decoder claims nothing
     assert_allclose(found.least_primal, best.primal, rtol=1e-5)
     assert found.dual <= best.primal * (1 + 1e-12)
 

@@ -108,7 +108,7 @@ def feasible(problem: StructuredProblem, duals: OutputDuals) -> tuple[OutputDual
 
 
 def _slack(duals: OutputDuals, count: int) -> Floats:
-    """Return by which part the sum of an example's duals may be off by rounding."""
+    """Return the relative rounding error that the sum of an example's duals may have."""
     return np.asarray((np.bincount(duals.rows, minlength=count) + 4) * EPS, dtype=np.float64)
 
 
@@ -122,7 +122,7 @@ def _sums(cuts: Cuts, w: Floats, alpha: Floats) -> tuple[Bounded, Combination]:
 
 
 class _Tops(NamedTuple):
-    """The highest H of each example, how far above it the true highest may be, and who lied."""
+    """The highest H of each example, how far above it the true one may be, and false claims."""
 
     value: Floats
     error: Floats
@@ -150,7 +150,8 @@ def _tops(problem: StructuredProblem, w: Floats, rows: Ints, held: Bounded, seen
         most = problem.examples.bounds(w)
         stored = value
         value = np.maximum(value, most)
-    beaten = np.flatnonzero(stored > most + noise)
+    claims = model.exact or model.bound is not None
+    beaten = np.flatnonzero(stored > most + noise) if claims else everything[:0]
     return _Tops(value, errors, tuple(beaten.tolist()))
 
 
@@ -175,7 +176,7 @@ def _dual_objective(
     size = float(np.sqrt(norm2.value + norm2.error))
     value = gained.value - 0.5 * norm2.value
     error = gained.error + 0.5 * norm2.error + off * (size + off)
-    # Sums of duals may exceed the cost by rounding: those that do not are within this part.
+    # Sums of duals may exceed the cost by rounding; scaled down to it, D changes by this at most.
     part = float(_slack(duals, len(problem)).max(initial=0.0))
     error += 2 * part * (abs(gained.value) + norm2.value) + EPS * (abs(value) + norm2.value)
     return Bounded(value, error) if np.isfinite(value) else Bounded(-np.inf, np.inf)
@@ -201,7 +202,7 @@ def _caveat(problem: StructuredProblem, beaten: tuple[int, ...]) -> str:
     """Return why the objective is not known, if it is not."""
     model: Any = problem.examples.model
     name = type(model).__name__
-    if beaten and (model.exact or model.bound is not None):
+    if beaten:
         wrong = (
             f"{name}.decode does not find the highest score, although exact = True says so"
             if model.exact

@@ -529,7 +529,12 @@ another kernel.
             f"After {count} draws: {_SENTENCES.get(self.status_, self.status_.value)}."
         )
         mixed = self.r_hat_ <= _MIXED
-        if not mixed:
+        if any(each.too_few for each in draws):
+            self.stop_reason_ += (
+                " They are too few to tell whether the chains have forgotten where they started: "
+                "take more."
+            )
+        elif not mixed:
             self.stop_reason_ += (
                 f" The chains have not forgotten where they started (R̂ = {self.r_hat_:.3g}): "
                 "take more draws, and scale columns of very different size."
