@@ -235,6 +235,27 @@ def test_iterators_are_refused_as_they_can_be_read_only_once() -> None:
         mm.structured.Chain(2).prepare((x for x in [np.eye(2)]), [[0, 1]])
 
 
+@pytest.mark.parametrize("name", ["chain", "multiclass", "multilabel", "ranking"])
+def test_nothing_is_read_beyond_the_ends_of_inputs(name: str) -> None:
+    """Compiled loops do not check places: what is too short or too long is refused before."""
+    model, X, Y = case(name, 0)
+    x, y, w = X[0], Y[0], np.zeros(model.size_)
+    model.decode(x, w, y)
+    for wrong in (w[:-1], np.append(w, 0.0)):
+        with pytest.raises(ValueError, match=f"w must hold {model.size_} weights"):
+            model.decode(x, wrong, y)
+    for wrong in (x[..., :-1], np.concatenate([x, x], axis=-1)):
+        for call in (lambda x: model.decode(x, w), lambda x: model.difference(x, y, y)):
+            with pytest.raises(ValueError, match="features"):
+                call(wrong)
+    if name in ("chain", "ranking"):
+        for call in (lambda y: model.decode(x, w, y), lambda y: model.difference(x, y, y)):
+            with pytest.raises(ValueError, match="for each of the"):
+                call(np.append(y, 0))
+        with pytest.raises(ValueError, match="other must hold"):
+            model.loss(y, np.append(y, 0))
+
+
 def test_an_order_has_a_number_for_each_item() -> None:
     model = mm.structured.Ranking().prepare([np.eye(2)], [[0, 1]])
     with pytest.raises(ValueError, match="each of the 2 items"):

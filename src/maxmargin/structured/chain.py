@@ -16,6 +16,7 @@ from maxmargin.structured.model import (
     Model,
     PackedExamples,
     as_numbers,
+    as_weights,
     check_block,
     check_columns,
     check_examples,
@@ -134,14 +135,17 @@ class Chain(Model):
 
     def decode(self, x: Any, w: Floats, truth: Any = None) -> Any:
         """Return the states with the highest score, plus the loss if a truth is given."""
-        one = ChainExamples(self, [check_block(x, self.n_features_in_, "x")], [truth])
-        path = one.best(np.zeros(1, np.int64), w, truth is not None)
+        path = self._one(x, truth).best(np.zeros(1, np.int64), w, truth is not None)
         return self.classes_[path]
+
+    def _one(self, x: Any, y: Any) -> "ChainExamples":
+        self.check(x, y)
+        return ChainExamples(self, [x], None if y is None else [y])
 
     def features(self, x: Any, y: Any) -> Floats:
         """Return ψ(x, y): sums of rows by state, then counts of transitions, starts and ends."""
-        states, y = len(self.classes_), self.coded(y)
-        x = check_block(x, self.n_features_in_, "x")
+        self.check(x, y)
+        states, x, y = len(self.classes_), check_block(x, None, "x"), self.coded(y)
         held = np.zeros((len(y), states))
         held[np.arange(len(y)), y] = 1.0
         table = np.zeros((states, states))
@@ -150,12 +154,13 @@ class Chain(Model):
 
     def difference(self, x: Any, y: Any, other: Any) -> Any:
         """Return ψ(x, y) − ψ(x, other) as a sparse row."""
-        one = ChainExamples(self, [check_block(x, self.n_features_in_, "x")], [y])
-        return one.cuts(np.zeros(1, np.int64), [other]).matrix(self.size_)
+        return self._one(x, y).cuts(np.zeros(1, np.int64), [other]).matrix(self.size_)
 
     def loss(self, y: Any, other: Any) -> float:
         """Return the weighted number of wrong positions."""
         true, found = self.coded(y), self.coded(other)
+        if true.shape != found.shape:
+            raise ValueError(f"other must hold {len(true)} states as y does, got {len(found)}.")
         return float(self.weights()[true[true != found]].sum())
 
     def worst_loss(self, y: Any) -> float:
@@ -170,7 +175,7 @@ class Chain(Model):
     def parts(self, w: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Return emissions of shape (n_features, n_states), transitions, start and end."""
         states, d = len(self.classes_), self.n_features_in_
-        w = np.ascontiguousarray(w, dtype=np.float64)
+        w = as_weights(w, self.size_)
         at = np.cumsum([d * states, states * states, states])
         emissions, transitions, start, stop = np.split(w, at)
         return emissions.reshape(d, states), transitions.reshape(states, states), start, stop
@@ -195,9 +200,8 @@ class ChainExamples(PackedExamples):
         checked = [check_block(x, None, "x") for x in X]
         self.stack = stacked(checked)
         self.rows = loops.rows.rows(self.stack.rows)
-        known = Y is not None and Y[0] is not None
         self.truth = np.zeros(0, np.int64)
-        if known and Y is not None:
+        if Y is not None:
             self.truth = model.coded(np.concatenate([np.asarray(y) for y in Y]))
         self.weight = model.weights()
         self.lengths = np.diff(self.stack.offsets)

@@ -463,12 +463,21 @@ def row_entries(X: Any, offsets: Ints | None, rows: Ints) -> int:
     return int((end - begin).sum()) * int(X.shape[1])
 
 
-def one_row(x: Any) -> Any:
+def one_row(x: Any, columns: int) -> Any:
     """Return a row as a matrix with one row."""
-    if sp.issparse(x):
-        return sp.csr_matrix(x)
-    x = np.asarray(x)
-    return np.ascontiguousarray(x.reshape(1, -1) if x.ndim == 1 else x, dtype=np.float64)
+    row = sp.csr_matrix(x) if sp.issparse(x) else np.asarray(x)
+    row = row.reshape(1, -1) if row.ndim == 1 else row
+    if row.shape != (1, columns):
+        raise ValueError(f"x must be a row of {columns} features, got shape {np.shape(x)}.")
+    return row if sp.issparse(row) else np.ascontiguousarray(row, dtype=np.float64)
+
+
+def as_weights(w: Any, size: int) -> Floats:
+    """Return weights as compiled loops take them."""
+    w = np.ascontiguousarray(w, dtype=np.float64)
+    if w.shape != (size,):
+        raise ValueError(f"w must hold {size} weights, got shape {w.shape}.")
+    return w
 
 
 def as_numbers(values: Any) -> Floats:

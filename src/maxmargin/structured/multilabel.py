@@ -17,6 +17,7 @@ from maxmargin.structured.model import (
     EmptyRows,
     Model,
     PackedExamples,
+    as_weights,
     largest_products,
     one_row,
     refuse_large,
@@ -82,7 +83,7 @@ class Multilabel(Model):
 
     def check(self, x: Any, y: Any = None) -> None:
         """Raise an error unless x is a row of the right length, and y a row of zeros and ones."""
-        check_rows(self, one_row(x), reset=False)
+        check_rows(self, one_row(x, self.n_features_in_), reset=False)
         if y is not None:
             check_indicators([y], 1, self.n_labels_)
 
@@ -96,7 +97,7 @@ class Multilabel(Model):
     def _one(self, x: Any, truth: Any) -> "LabelExamples":
         if truth is not None:
             truth = check_indicators([truth], 1, self.n_labels_)
-        return LabelExamples(self, one_row(x), truth, self.forest())
+        return LabelExamples(self, one_row(x, self.n_features_in_), truth, self.forest())
 
     def decode(self, x: Any, w: Floats, truth: Any = None) -> Any:
         """Return the labels with the highest score, plus the loss if a truth is given."""
@@ -104,7 +105,8 @@ class Multilabel(Model):
 
     def features(self, x: Any, y: Any) -> Floats:
         """Return ψ(x, y): x in the columns of labels that are on, then 1 for the pairs' values."""
-        x, y = one_row(x), check_indicators([y], 1, self.n_labels_)
+        x = one_row(x, self.n_features_in_)
+        y = check_indicators([y], 1, self.n_labels_)
         tables = np.zeros((len(self.pairs), 2, 2))
         for table, (a, b) in zip(tables, self.pairs, strict=True):
             table[y[0, a], y[0, b]] = 1.0
@@ -261,7 +263,7 @@ class LabelExamples(PackedExamples):
     def best(self, rows: Ints, w: Floats, augmented: bool) -> Ints:
         """Return the best labels of some rows."""
         found = np.empty((len(rows), self.model.n_labels_), np.int64)
-        w = np.ascontiguousarray(w, dtype=np.float64)
+        w = as_weights(w, self.size)
         at, forest = self.X.shape[1] * self.model.n_labels_, self.forest
         tables = w[at:].reshape(-1, 2, 2).copy()
         back = forest.pair[forest.turned]

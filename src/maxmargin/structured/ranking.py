@@ -14,6 +14,7 @@ from maxmargin.structured.model import (
     Cuts,
     Model,
     PackedExamples,
+    as_weights,
     check_block,
     check_columns,
     check_examples,
@@ -82,6 +83,7 @@ class Ranking(Model):
         return RankingExamples(self, *check_examples(self, X, Y))
 
     def _one(self, x: Any, truth: Any) -> "RankingExamples":
+        self.check(x, truth)
         return RankingExamples(self, [x], None if truth is None else [truth])
 
     def decode(self, x: Any, w: Floats, truth: Any = None) -> Any:
@@ -196,7 +198,7 @@ class RankingExamples(PackedExamples):
         A swap pays if xᵢ·w − ½ < xⱼ·w + ½; where both are equal there is none.
         """
         items, offsets = self._items(rows)
-        scores = np.asarray(self.stack.rows[items] @ np.asarray(w, dtype=np.float64))
+        scores = np.asarray(self.stack.rows[items] @ as_weights(w, self.size))
         item = self.truth[items]
         if augmented:
             scores = np.where(item, scores - 0.5, scores + 0.5)
