@@ -271,7 +271,7 @@ def test_other_examples_are_certified_without_the_duals() -> None:
     X, Y = sequences(15)
     machine = mm.StructuredSVC(mm.structured.Chain(3)).fit(X, Y)
     longer = [np.concatenate([x, x]) for x in X], [np.concatenate([y, y]) for y in Y]
-    found = mm.certify(machine, *longer)
+    found = again(machine, *longer)
     assert found.dual == 0.0 < found.primal
     slack = machine.slack(*longer)
     assert_allclose(found.primal, 0.5 * machine.coef_ @ machine.coef_ + slack.sum(), rtol=1e-12)
@@ -480,6 +480,28 @@ def test_a_bound_of_the_model_proves_a_gap() -> None:
     assert not found.holds(1e-3)  # its decoder is too bad for that, and the bound knows
 
 
+def test_a_bound_that_is_none_is_found_out_and_not_relied_on() -> None:
+    class Unbounded(Bounded):
+        """Too low at the first example, and far too high at the others."""
+
+        def bound(self, x: Any, w: Any, truth: Any) -> float:
+            return -1.0 if x is X[0] else 100.0
+
+    class Unknown(Bounded):
+        def bound(self, x: Any, w: Any, truth: Any) -> float:
+            return float("nan")
+
+    X, Y = intervals(16)
+    _, problem, point = solved(Interval(), X, Y)
+    truth: Any = certify(problem, point)
+    found: Any = certify(replace(problem, examples=Unbounded().examples(X, Y)), point)
+    assert found.beaten == (0,)
+    assert "Unbounded.bound is no bound" in str(found)
+    assert found.dual <= found.least_primal <= truth.primal * (1 + 1e-12) < found.primal == np.inf
+    with pytest.raises(ValueError, match=r"Example 0: Unknown.bound gives NaN"):
+        certify(replace(problem, examples=Unknown().examples(X, Y)), point)
+
+
 def test_a_decoder_that_lies_is_found_out() -> None:
     X, Y = intervals(14)
     machine, problem, point = solved(Interval(), X, Y)
@@ -506,6 +528,10 @@ def test_a_user_model_must_be_consistent() -> None:
             if y is not None and y[1] > 3:
                 raise ValueError(f"the interval {y} ends too late")
 
+    class Charging(Interval):
+        def loss(self, y: Any, other: Any) -> float:
+            return 1.0
+
     X, Y = [np.ones(6), np.ones(6)], [(0, 2), (1, 4)]
     with pytest.raises(ValueError, match=r"Example \d: Odd.loss gives -1"):
         mm.StructuredSVC(Odd()).fit(X, Y)
@@ -513,7 +539,9 @@ def test_a_user_model_must_be_consistent() -> None:
         mm.StructuredSVC(Short()).fit(X, Y)
     with pytest.raises(ValueError, match="Example 1: the interval"):
         mm.StructuredSVC(Picky()).fit(X, Y)
-    with pytest.raises(NotImplementedError, match="must define features"):
+    with pytest.raises(ValueError, match=r"Example 0: Charging.loss gives 1 for the true output"):
+        mm.StructuredSVC(Charging()).fit(X, Y)
+    with pytest.raises(NotImplementedError, match="must define loss"):
         mm.StructuredSVC(mm.structured.Model()).fit(X, Y)
 
 

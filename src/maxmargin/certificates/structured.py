@@ -78,7 +78,7 @@ def certify_structured(problem: StructuredProblem, point: Point) -> tuple[Certif
         _kkt_violation(problem, duals, held.value, tops.value),
         float(np.sqrt(2 * max(primal.value + primal.error - dual.value + dual.error, 0.0))),
         rounding=relative_rounding(primal, dual),
-        least_primal=primal.value,
+        least_primal=_objective(problem, w, tops._replace(value=tops.seen)).value,
         beaten=tops.beaten,
     )
     caveat = lost or _caveat(problem, tops.beaten)
@@ -126,6 +126,7 @@ class _Tops(NamedTuple):
 
     value: Floats
     error: Floats
+    seen: Floats  # the highest among outputs, without the model's bound
     beaten: tuple[int, ...]
 
 
@@ -145,14 +146,14 @@ def _tops(problem: StructuredProblem, w: Floats, rows: Ints, held: Bounded, seen
     np.maximum.at(noise, rows, held.error + errors[rows])
     np.maximum.at(errors, rows, held.error + bent[rows])
     noise += _BEATEN * (np.abs(stored) + np.abs(seen.value))
-    model, most = problem.examples.model, seen.value
+    model, most, highest = problem.examples.model, seen.value, value
     if model.bound is not None and not model.exact:
         most = problem.examples.bounds(w)
         stored = value
         value = np.maximum(value, most)
     claims = model.exact or model.bound is not None
     beaten = np.flatnonzero(stored > most + noise) if claims else everything[:0]
-    return _Tops(value, errors, tuple(beaten.tolist()))
+    return _Tops(value, errors, highest, tuple(beaten.tolist()))
 
 
 def _objective(problem: StructuredProblem, w: Floats, tops: _Tops) -> Bounded:

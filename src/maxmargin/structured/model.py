@@ -88,8 +88,8 @@ class Model(NamedParameters, BaseEstimator):
     def examples(self, X: Any, Y: Any = None) -> "Examples":
         """Check examples and return them with the passes that solvers make over them.
 
-        For the outputs of examples without Y only ``predict`` is there. A model overrides this to
-        make the passes compiled.
+        Without Y, only ``predict`` and ``scores`` can be used. A model overrides this to make the
+        passes compiled.
         """
         return Examples(self, X, Y)
 
@@ -142,6 +142,12 @@ class Examples:
     def __init__(self, model: Model, X: Any, Y: Any = None) -> None:
         self.model = model
         self.X, self.Y = check_examples(model, X, Y)
+        for i, y in enumerate(self.Y or ()):
+            if self._checked_loss(i, y, y) > 0:
+                raise ValueError(
+                    f"Example {i}: {type(model).__name__}.loss gives {model.loss(y, y):g} for the "
+                    "true output itself, which must cost 0."
+                )
 
     def __len__(self) -> int:
         return len(self.X)
@@ -200,9 +206,15 @@ class Examples:
 
     def bounds(self, w: Floats) -> Floats:
         """Return the model's upper bound on the highest H of each example."""
-        return np.array(
+        found = np.array(
             [float(self.model.bound(x, w, y)) for x, y in zip(self.X, self.Y, strict=True)]
         )
+        if np.isnan(found).any():
+            raise ValueError(
+                f"Example {int(np.isnan(found).argmax())}: {type(self.model).__name__}.bound gives "
+                "NaN: a bound must be a number."
+            )
+        return found
 
     def difference_errors(self, rows: Ints) -> Floats:
         """Return how long the rounding error of a ψ-difference may be.
@@ -474,10 +486,10 @@ def one_row(x: Any, columns: int) -> Any:
 
 def as_weights(w: Any, size: int) -> Floats:
     """Return weights as compiled loops take them."""
-    w = np.ascontiguousarray(w, dtype=np.float64)
-    if w.shape != (size,):
-        raise ValueError(f"w must hold {size} weights, got shape {w.shape}.")
-    return w
+    weights: Floats = np.ascontiguousarray(w, dtype=np.float64)
+    if weights.shape != (size,):
+        raise ValueError(f"w must hold {size} weights, got shape {weights.shape}.")
+    return weights
 
 
 def as_numbers(values: Any) -> Floats:

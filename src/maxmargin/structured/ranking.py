@@ -42,8 +42,8 @@ class Ranking(Model):
     Attributes
     ----------
     n_features_in_, size_ : int
-        Columns of the items: as many weights there are (of the model that ``prepare`` returns; a
-        fitted estimator has it as ``model_``).
+        Columns of the items, and the number of weights, which is the same (of the model that
+        ``prepare`` returns; a fitted estimator has it as ``model_``).
 
     Examples
     --------

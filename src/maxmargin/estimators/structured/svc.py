@@ -146,7 +146,7 @@ class StructuredSVC(StructuredOutputs, Machine):
         return self._fit(X, y, sample_weight)
 
     def slack(self, X: Any, y: Any) -> Floats:
-        """Return ξ of each example: by how much an output violates the margin, at most."""
+        """Return ξ of each example: the most by which any output violates its margin."""
         check_is_fitted(self)
         examples = self.model_.examples(X, y)
         found = examples.decode(np.arange(len(examples)), self.coef_)
