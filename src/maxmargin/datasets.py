@@ -520,8 +520,8 @@ def digit_grammar(strength: float = 0.9, n_states: int = 10, *, random_state: Se
     begins with one of three favourites in the same way; that holds with probability ``strength``,
     and otherwise all digits are equally likely. Each digit is the first favourite of one digit,
     the second of another and the third of yet another. So the columns of ``transitions`` sum to 1
-    as its rows do, all digits are equally frequent in the long run, and only pairs of neighbours show
-    that there is a grammar.
+    as its rows do, all digits are equally frequent in the long run, and only pairs of neighbours
+    show that there is a grammar.
 
     Parameters
     ----------
