@@ -264,6 +264,9 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
         check_is_fitted(self)
         if not (math.isfinite(delta) and delta > 0):
             raise ValueError(f"delta={delta!r} is not valid: it must be a finite number > 0.")
+        for name, value in (("radius", radius), ("largest_loss", largest_loss)):
+            if value is not None and not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"{name}={value!r} is not valid: it must be a finite number >= 0.")
         if self.search_errors_:
             return math.inf
         R = self.radius_ if radius is None else radius
