@@ -519,9 +519,9 @@ def digit_grammar(strength: float = 0.9, n_states: int = 10, *, random_state: Se
     A digit is followed by its favourites half, three tenths and a fifth of the times, and a number
     begins with one of three favourites in the same way; that holds with probability ``strength``,
     and otherwise all digits are equally likely. Each digit is the first favourite of one digit,
-    the second of another and the third of a third. So the columns of ``transitions`` sum to 1 as
-    its rows do, all digits are equally frequent in the long run, and only pairs of neighbours show
-    that there is a grammar.
+    the second of another and the third of yet another. So the columns of ``transitions`` sum to 1
+    as its rows do, all digits are equally frequent in the long run, and only pairs of neighbours
+    show that there is a grammar.
 
     Parameters
     ----------
@@ -573,7 +573,7 @@ def numbers(
     The digits of a number are drawn from the Markov chain ``grammar``; each is then replaced by a
     row that is drawn, with replacement, from the rows of its class in the pool. So given the
     digits, the rows are independent: the best guess at a number weighs what each row looks like
-    against how likely its neighbours are, and who reads digit by digit wastes the latter.
+    against how likely its neighbours are, and reading digit by digit wastes the latter.
 
     To test a model on rows that it has not seen, draw the training numbers from some ``rows`` of
     the pool and the test numbers from others, with the same grammar.

@@ -567,7 +567,7 @@ def test_a_witness_names_rows_as_they_were_given() -> None:
 
 def test_a_row_without_sides_cannot_be_separated_but_may_be_noise() -> None:
     X, y = np.array([[0.0, 0.0], [1.0, 0.0], [-1.0, 1.0]]), np.array([1, 1, 0])
-    with pytest.raises(mm.NotSeparableError):
+    with pytest.raises(mm.NotSeparableError, match="row 0 is zero, and a plane through the origin"):
         Bayes(intercept_scaling=0).fit(X, y)
     model = Bayes(intercept_scaling=0, label_noise=0.1, n_samples=2000).fit(X, y)
     assert_array_equal(model.predict_proba(X[:1]), [[0.5, 0.5]])  # f(0) = 0 whatever w is
@@ -772,6 +772,7 @@ def test_a_time_limit_leaves_what_there_is(monkeypatch: pytest.MonkeyPatch, seco
     assert_array_equal(model.predict(X), y)
     if seconds == 10:  # nothing but where the chains stand while they warm up
         assert model.n_samples_ == model.n_chains
+        assert "too few to tell" in model.stop_reason_
         assert model.effective_sample_size_ == 1
         assert model.standard_error(X).min() > 0.1
     else:

@@ -677,6 +677,8 @@ def test_what_it_does_not_have_is_refused_with_advice() -> None:
     data = separable_lists(0)
     with pytest.raises(ValueError, match="delta=0 is not valid"):
         model.fit(data.X, data.y).mistake_bound(0)
+    with pytest.raises(ValueError, match="radius=-1 is not valid"):
+        model.mistake_bound(1.0, radius=-1)
 
 
 def test_it_can_be_cloned_searched_and_pickled() -> None:

@@ -241,6 +241,54 @@ def test_one_sided_queries_play_no_part() -> None:
     assert_allclose(many.score(*more), few.score(X, Y), atol=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("model", "Y"),
+    [
+        (mm.structured.Ranking(), [[0, 0], [1, 1, 1]]),  # no pairs
+        (mm.structured.Chain(), [["a", "a"], ["a", "a", "a"]]),  # one state
+    ],
+)
+def test_where_there_is_nothing_to_choose_zero_is_certified(model: Any, Y: Any) -> None:
+    X = [np.eye(2), np.ones((3, 2))]
+    machine = mm.StructuredSVC(model, tol=0).fit(X, Y)
+    assert not machine.coef_.any()
+    assert machine.certificate_.holds(0)
+    assert machine.score(X, Y) == 1.0
+
+
+def test_the_score_of_rankings_is_the_area_also_where_items_are_level() -> None:
+    rng = np.random.default_rng(4)
+    X = [rng.integers(0, 3, (20, 2)) for _ in range(5)]  # many rows are equal
+    Y = [np.sort((x[:, 0] + rng.standard_normal(20) > 1).astype(int))[::-1] for x in X]
+    machine = mm.StructuredSVC(mm.structured.Ranking()).fit(X, Y)
+    areas = [roc_auc_score(y, s) for y, s in zip(Y, machine.decision_function(X), strict=True)]
+    assert_allclose(machine.score(X, Y), np.mean(areas), rtol=1e-12)
+    machine.coef_ = np.zeros(2)  # knows nothing, although relevant items come first
+    assert machine.score(X, Y) == 0.5
+
+
+@pytest.mark.parametrize(("C", "scale"), [(1e6, [1, 1, 1]), (1.0, [1, 1e4, 1e-4])])
+def test_neither_large_costs_nor_columns_of_other_scales_stall_the_solver(
+    C: float, scale: Any
+) -> None:
+    """Sweeps zigzag there, with many more duals above 0 than there are weights."""
+    rng = np.random.default_rng(0)
+    Y = [rng.integers(0, 3, rng.integers(1, 6)) for _ in range(40)]
+    X = [(np.eye(3)[y] + 0.8 * rng.standard_normal((len(y), 3))) * scale for y in Y]
+    machine = mm.StructuredSVC(mm.structured.Chain(3), C=C, tol=1e-6, max_iter=100).fit(X, Y)
+    assert machine.certificate_.holds(1e-6)
+
+
+def test_other_examples_are_certified_without_the_duals() -> None:
+    X, Y = sequences(15)
+    machine = mm.StructuredSVC(mm.structured.Chain(3)).fit(X, Y)
+    longer = [np.concatenate([x, x]) for x in X], [np.concatenate([y, y]) for y in Y]
+    found = again(machine, *longer)
+    assert found.dual == 0.0 < found.primal
+    slack = machine.slack(*longer)
+    assert_allclose(found.primal, 0.5 * machine.coef_ @ machine.coef_ + slack.sum(), rtol=1e-12)
+
+
 def test_scores_are_what_predictions_compare() -> None:
     X, y = classes(16)
     machine = mm.StructuredSVC(mm.structured.Multiclass()).fit(X, y)
@@ -428,6 +476,7 @@ def test_without_an_exact_decoder_the_gap_is_unknown() -> None:
     assert found.primal == found.gap == found.relative_gap == np.inf
     assert not found.holds(1.0)
     assert "unknown" in str(found)
+    assert found.beaten == ()  # the decoder claims nothing
     assert_allclose(found.least_primal, best.primal, rtol=1e-5)
     assert found.dual <= best.primal * (1 + 1e-12)
 
@@ -441,6 +490,28 @@ def test_a_bound_of_the_model_proves_a_gap() -> None:
     found = machine.certificate_
     assert found.dual * (1 - 1e-9) <= best.primal <= found.primal < np.inf
     assert not found.holds(1e-3)  # its decoder is too bad for that, and the bound knows
+
+
+def test_a_bound_that_is_none_is_found_out_and_not_relied_on() -> None:
+    class Unbounded(Bounded):
+        """Too low at the first example, and far too high at the others."""
+
+        def bound(self, x: Any, w: Any, truth: Any) -> float:
+            return -1.0 if x is X[0] else 100.0
+
+    class Unknown(Bounded):
+        def bound(self, x: Any, w: Any, truth: Any) -> float:
+            return float("nan")
+
+    X, Y = intervals(16)
+    _, problem, point = solved(Interval(), X, Y)
+    truth: Any = certify(problem, point)
+    found: Any = certify(replace(problem, examples=Unbounded().examples(X, Y)), point)
+    assert found.beaten == (0,)
+    assert "Unbounded.bound is no bound" in str(found)
+    assert found.dual <= found.least_primal <= truth.primal * (1 + 1e-12) < found.primal == np.inf
+    with pytest.raises(ValueError, match=r"Example 0: Unknown.bound gives NaN"):
+        certify(replace(problem, examples=Unknown().examples(X, Y)), point)
 
 
 def test_a_decoder_that_lies_is_found_out() -> None:
@@ -469,6 +540,10 @@ def test_a_user_model_must_be_consistent() -> None:
             if y is not None and y[1] > 3:
                 raise ValueError(f"the interval {y} ends too late")
 
+    class Charging(Interval):
+        def loss(self, y: Any, other: Any) -> float:
+            return 1.0
+
     X, Y = [np.ones(6), np.ones(6)], [(0, 2), (1, 4)]
     with pytest.raises(ValueError, match=r"Example \d: Odd.loss gives -1"):
         mm.StructuredSVC(Odd()).fit(X, Y)
@@ -476,7 +551,9 @@ def test_a_user_model_must_be_consistent() -> None:
         mm.StructuredSVC(Short()).fit(X, Y)
     with pytest.raises(ValueError, match="Example 1: the interval"):
         mm.StructuredSVC(Picky()).fit(X, Y)
-    with pytest.raises(NotImplementedError, match="must define features"):
+    with pytest.raises(ValueError, match=r"Example 0: Charging.loss gives 1 for the true output"):
+        mm.StructuredSVC(Charging()).fit(X, Y)
+    with pytest.raises(NotImplementedError, match="must define loss"):
         mm.StructuredSVC(mm.structured.Model()).fit(X, Y)
 
 

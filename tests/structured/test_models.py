@@ -208,6 +208,9 @@ BAD: list[tuple[Any, Any, Any, str]] = [
         np.eye(3),
         r"cycle: with \(2, 0\).*\(2, 1\), \(1, 0\).*leave out one pair",
     ),
+    (mm.structured.Multilabel(), np.eye(2), [[0], [0, 1]], "MultiLabelBinarizer"),
+    (mm.structured.Multiclass("balanced"), np.eye(2), [0, 1], "cost has shape"),
+    (mm.structured.Chain(2, weight="balanced"), [np.eye(2)], [[0, 1]], "weight='balanced'"),
     (mm.structured.Ranking(), [np.eye(2)], [[0, 1, 1]], "Example 0: .*relevance"),
     (mm.structured.Ranking(), [np.eye(2)], [[0, 3]], "Example 0: .*1 for relevant"),
 ]
@@ -219,6 +222,60 @@ def test_malformed_examples_are_refused_by_their_number(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         model.prepare(X, Y).examples(X, Y)
+
+
+@pytest.mark.parametrize("pairs", [None, 3, "all"])
+def test_pairs_must_be_a_list(pairs: Any) -> None:
+    with pytest.raises(TypeError, match=r"pairs=.*for instance \[\(0, 1\)\]"):
+        mm.structured.Multilabel(pairs).prepare(np.eye(2), np.eye(2))
+
+
+def test_iterators_are_refused_as_they_can_be_read_only_once() -> None:
+    with pytest.raises(TypeError, match=r"X is an iterator.*list\(X\)"):
+        mm.structured.Chain(2).prepare((x for x in [np.eye(2)]), [[0, 1]])
+
+
+@pytest.mark.parametrize("name", ["chain", "multiclass", "multilabel", "ranking"])
+def test_nothing_is_read_beyond_the_ends_of_inputs(name: str) -> None:
+    """Compiled loops do not check places: what is too short or too long is refused before."""
+    model, X, Y = case(name, 0)
+    x, y, w = X[0], Y[0], np.zeros(model.size_)
+    model.decode(x, w, y)
+    for wrong in (w[:-1], np.append(w, 0.0)):
+        with pytest.raises(ValueError, match=f"w must hold {model.size_} weights"):
+            model.decode(x, wrong, y)
+    for wrong in (x[..., :-1], np.concatenate([x, x], axis=-1)):
+        with pytest.raises(ValueError, match="features"):
+            model.decode(wrong, w)
+        with pytest.raises(ValueError, match="features"):
+            model.difference(wrong, y, y)
+    if name in ("chain", "ranking"):
+        with pytest.raises(ValueError, match="for each of the"):
+            model.decode(x, w, np.append(y, 0))
+        with pytest.raises(ValueError, match="for each of the"):
+            model.difference(x, np.append(y, 0), y)
+        with pytest.raises(ValueError, match="other must hold"):
+            model.loss(y, np.append(y, 0))
+
+
+def test_an_order_has_a_number_for_each_item() -> None:
+    model = mm.structured.Ranking().prepare([np.eye(2)], [[0, 1]])
+    with pytest.raises(ValueError, match="each of the 2 items"):
+        model.loss([0, 1], [0, 1, 2])
+
+
+@pytest.mark.parametrize("model", [mm.structured.Chain(2), mm.structured.Ranking()])
+def test_columns_of_tables_keep_their_order(model: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    X, Y = [pandas.DataFrame(np.eye(2), columns=["a", "b"])] * 2, [[0, 1], [1, 0]]
+    ready = model.prepare(X, Y)
+    assert ready.feature_names_in_.tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="Example 1: The feature names should match"):
+        ready.examples([X[0], X[1][["b", "a"]]])
+    with pytest.raises(ValueError, match="Example 1: The feature names should match"):
+        model.prepare([X[0], X[1][["b", "a"]]], Y)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        ready.examples([np.eye(2)])
 
 
 def test_labels_unseen_in_training_are_refused() -> None:

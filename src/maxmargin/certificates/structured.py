@@ -78,7 +78,7 @@ def certify_structured(problem: StructuredProblem, point: Point) -> tuple[Certif
         _kkt_violation(problem, duals, held.value, tops.value),
         float(np.sqrt(2 * max(primal.value + primal.error - dual.value + dual.error, 0.0))),
         rounding=relative_rounding(primal, dual),
-        least_primal=primal.value,
+        least_primal=_objective(problem, w, tops._replace(value=tops.seen)).value,
         beaten=tops.beaten,
     )
     caveat = lost or _caveat(problem, tops.beaten)
@@ -108,7 +108,7 @@ def feasible(problem: StructuredProblem, duals: OutputDuals) -> tuple[OutputDual
 
 
 def _slack(duals: OutputDuals, count: int) -> Floats:
-    """Return by which part the sum of an example's duals may be off by rounding."""
+    """Return the relative rounding error that the sum of an example's duals may have."""
     return np.asarray((np.bincount(duals.rows, minlength=count) + 4) * EPS, dtype=np.float64)
 
 
@@ -122,10 +122,11 @@ def _sums(cuts: Cuts, w: Floats, alpha: Floats) -> tuple[Bounded, Combination]:
 
 
 class _Tops(NamedTuple):
-    """The highest H of each example, how far above it the true highest may be, and who lied."""
+    """The highest H of each example, how far above it the true one may be, and false claims."""
 
     value: Floats
     error: Floats
+    seen: Floats  # the highest among outputs, without the model's bound
     beaten: tuple[int, ...]
 
 
@@ -145,13 +146,14 @@ def _tops(problem: StructuredProblem, w: Floats, rows: Ints, held: Bounded, seen
     np.maximum.at(noise, rows, held.error + errors[rows])
     np.maximum.at(errors, rows, held.error + bent[rows])
     noise += _BEATEN * (np.abs(stored) + np.abs(seen.value))
-    model, most = problem.examples.model, seen.value
+    model, most, highest = problem.examples.model, seen.value, value
     if model.bound is not None and not model.exact:
         most = problem.examples.bounds(w)
         stored = value
         value = np.maximum(value, most)
-    beaten = np.flatnonzero(stored > most + noise)
-    return _Tops(value, errors, tuple(beaten.tolist()))
+    claims = model.exact or model.bound is not None
+    beaten = np.flatnonzero(stored > most + noise) if claims else everything[:0]
+    return _Tops(value, errors, highest, tuple(beaten.tolist()))
 
 
 def _objective(problem: StructuredProblem, w: Floats, tops: _Tops) -> Bounded:
@@ -175,7 +177,7 @@ def _dual_objective(
     size = float(np.sqrt(norm2.value + norm2.error))
     value = gained.value - 0.5 * norm2.value
     error = gained.error + 0.5 * norm2.error + off * (size + off)
-    # Sums of duals may exceed the cost by rounding: those that do not are within this part.
+    # Sums of duals may exceed the cost by rounding; scaled down to it, D changes by this at most.
     part = float(_slack(duals, len(problem)).max(initial=0.0))
     error += 2 * part * (abs(gained.value) + norm2.value) + EPS * (abs(value) + norm2.value)
     return Bounded(value, error) if np.isfinite(value) else Bounded(-np.inf, np.inf)
@@ -201,7 +203,7 @@ def _caveat(problem: StructuredProblem, beaten: tuple[int, ...]) -> str:
     """Return why the objective is not known, if it is not."""
     model: Any = problem.examples.model
     name = type(model).__name__
-    if beaten and (model.exact or model.bound is not None):
+    if beaten:
         wrong = (
             f"{name}.decode does not find the highest score, although exact = True says so"
             if model.exact

@@ -92,7 +92,7 @@ def _find_reader(model: Any) -> Reader:
             return readers[kind.__name__]
     known = ", ".join(READERS["sklearn"])
     raise TypeError(
-        f"certify cannot read {type(model).__name__}: it knows maxmargin's models, and {known} of "
-        "scikit-learn and sklearn-intelex, alone or in a pipeline or search. If another object "
-        "contains such a model, give that model, and X as it sees it."
+        f"certify cannot read {type(model).__name__}: it knows maxmargin's models that minimise an "
+        f"objective, and {known} of scikit-learn and sklearn-intelex, alone or in a pipeline or "
+        "search. If another object contains such a model, give that model, and X as it sees it."
     )

@@ -127,7 +127,7 @@ def chain_differences(
 
 @compiled
 def decode_classes(X: Any, rows: Any, W: Any, truth: Any, cost: Any, found: Any) -> None:
-    """Put the class of the highest score into ``found``; costs (one row: none) are added to it."""
+    """Put the class with the highest score plus cost[truth, class] into ``found``."""
     score = np.empty(W.shape[1])
     for r in range(rows.shape[0]):
         for k in range(W.shape[1]):

@@ -1,4 +1,4 @@
-"""The structured machine: one cost per example, of whichever output violates the margin most."""
+"""The structured machine: each example pays for the output that violates its margin most."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -14,7 +14,7 @@ from maxmargin.structured.model import Examples
 class OutputDuals:
     """Outputs with their dual variables; what is left of an example's cost is on its true output.
 
-    The duals of a structured machine are one for each of very many outputs, nearly all 0.
+    A structured machine has a dual for each of very many outputs, and nearly all of them are 0.
     """
 
     rows: Ints  # the example of each
@@ -73,7 +73,7 @@ class StructuredProblem:
         return replace(self, examples=self.examples.take(rows), cost=self.cost[rows])
 
     def full_point(self) -> Point:
-        """Return a point with an output for each example: to see how long things take."""
+        """Return a point with one output for each example, to estimate what a certificate costs."""
         w = np.zeros(self.size)
         found = self.examples.decode(np.arange(len(self)), w)
         return Point(w, 0.0, OutputDuals(np.arange(len(self)), found.outputs, self.cost.copy()))

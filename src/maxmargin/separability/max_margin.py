@@ -346,9 +346,11 @@ def refusal(answer: NoPlane, who: tuple[Any, Any], rows: Ints, advice: str) -> N
     if answer.reason:
         above = f" with a margin above {answer.reason}"
         where = "as nearly as kernel values tell"
+    proof = f"{len(witness.rows)} rows of both meet {where}"
+    if len(witness.rows) == 1 and not answer.reason:
+        proof = f"row {witness.rows[0]} is zero, and a plane through the origin has it on no side"
     return NotSeparableError(
-        f"No plane separates {first} from {second}{above}: {len(witness.rows)} rows of both meet "
-        f"{where} (see the witness). {advice}",
+        f"No plane separates {first} from {second}{above}: {proof} (see the witness). {advice}",
         witness,
     )
 

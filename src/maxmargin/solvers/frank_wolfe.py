@@ -30,7 +30,7 @@ from maxmargin.problems.problem import Iterate, Point, relative_gap
 from maxmargin.problems.structured import OutputDuals, StructuredProblem
 from maxmargin.structured.model import Cuts, joined_cuts
 
-_ACTIVE_SET_STEPS = 30
+_ACTIVE_SET_STEPS = 30  # where sweeps ended by themselves
 _RIDGE, _TINY = 1e-13, 1e-300  # of the diagonal: where differences are dependent
 _NOISE = 1e-13  # of the terms of a sum: what is below may be rounding
 
@@ -82,6 +82,7 @@ class FrankWolfe:
         self, sets: "WorkingSets", rows: Ints, gap: float, rng: np.random.Generator
     ) -> Iterator[None]:
         """Move duals within the working sets until little is to gain there."""
+        steps = _ACTIVE_SET_STEPS
         for made in range(self.sweeps):
             if made % self.run == 0:
                 sets.extrapolate()
@@ -92,8 +93,9 @@ class FrankWolfe:
                 yield
             if float(sets.gaps[rows].sum()) <= self.inner * gap:
                 break
-        sets.solve_faces(self.faces)
-        yield
+        else:  # they zigzag: C is large, or columns differ in scale
+            steps = self.faces
+        yield from sets.solve_faces(self.faces, steps)
 
 
 class WorkingSets:
@@ -217,14 +219,16 @@ class WorkingSets:
                     self.alpha, self._w = moved, there
         self._mark = self.alpha.copy(), self._w.copy()
 
-    def solve_faces(self, most: int) -> None:
+    def solve_faces(self, most: int, steps: int) -> Iterator[None]:
         """Solve for the duals above 0 as if they were free, while they stay so: active-set steps.
 
         This gives the last digits, which sweeps take long for. With C the differences less their
-        mean within each example, and g the same of H, the best change is (CCᵀ)⁻¹g.
+        mean within each example, and g the same of H, the best change is (CCᵀ)⁻¹g. Every step but
+        the last takes a dual to 0: where far more are above 0 than there are weights, it takes as
+        many steps as there are too many. It yields after each; what they did is adopted at the end.
         """
         alpha, w = self.alpha.copy(), self.weights()
-        for _ in range(_ACTIVE_SET_STEPS):
+        for _ in range(steps):
             free = np.flatnonzero(alpha > 0)
             held = np.bincount(self.rows[free], minlength=len(self.begin) - 1)
             free = free[held[self.rows[free]] > 1]
@@ -252,6 +256,7 @@ class WorkingSets:
             moved[falls & (alpha[free] + step * change <= _NOISE * alpha[free])] = 0.0
             alpha[free] = moved
             w = np.asarray(self.matrix.T @ alpha)
+            yield
             if step == 1.0:
                 break
         sums = np.add.reduceat(alpha, self.begin[:-1])

@@ -93,7 +93,7 @@ class StructuredLearner:
         self.examples = examples
         self.squared_radius = 0.0  # the largest ‖d‖² of the updates made
         self.largest_loss = 0.0
-        self.search_errors = 0  # outputs decoded that are worse than the truth, which was there
+        self.search_errors = 0  # times the decoder returned an output worse than the truth
         self.log: list[Update] = []
         self._weight, self._margin, self._logged = weight, margin, logged
         self._scaled = state.weights / margin if margin > 0 else np.zeros(0)

@@ -15,13 +15,14 @@ from maxmargin.structured.model import (
     EmptyRows,
     Model,
     PackedExamples,
-    as_list,
+    as_numbers,
+    as_weights,
     check_block,
+    check_columns,
     check_examples,
-    common_width,
     label_codes,
     largest_products,
-    refuse_large,
+    learn_columns,
     row_entries,
     row_lengths,
     stacked,
@@ -80,22 +81,15 @@ class Chain(Model):
     def prepare(self, X: Any, Y: Any) -> Self:
         """Return the model with the states and the number of columns of training data."""
         check_number(self, "n_states", at_least=1, integer=True, optional=True)
-        X, Y = as_list(X, "X"), as_list(Y, "Y")
         ready: Self = clone(self)
-        width = common_width(X)
-        if width is not None:
-            ready.n_features_in_ = width
-        check_examples(ready, X, Y)
+        X, Y = learn_columns(ready, X, Y)
         if self.n_states is None:
             ready.classes_ = classes_of(np.concatenate([np.asarray(y) for y in Y]))
         else:
             ready.classes_ = np.arange(self.n_states)
         states = len(ready.classes_)
-        ready.n_features_in_ = int(check_block(X[0], None, "x").shape[1])
         ready.size_ = states * (ready.n_features_in_ + states + 2)
         ready.weights()
-        for x in X:
-            refuse_large(ready, check_block(x, None, "x"))
         return ready
 
     def weights(self) -> Floats:
@@ -103,7 +97,7 @@ class Chain(Model):
         states = len(self.classes_)
         if self.weight is None:
             return np.ones(states)
-        weight = np.asarray(self.weight, dtype=np.float64)
+        weight = as_numbers(self.weight)
         if weight.shape != (states,) or not (np.isfinite(weight) & (weight > 0)).all():
             raise ValueError(
                 f"weight={self.weight!r} is not valid for Chain: it must hold a finite number > 0 "
@@ -113,7 +107,7 @@ class Chain(Model):
 
     def check(self, x: Any, y: Any = None) -> None:
         """Raise an error unless x has shape (length, n_features) and y a known state per row."""
-        x = check_block(x, getattr(self, "n_features_in_", None), "x")
+        x = check_columns(self, x)
         if y is not None:
             y = np.asarray(y)
             if y.shape != (x.shape[0],):
@@ -141,14 +135,17 @@ class Chain(Model):
 
     def decode(self, x: Any, w: Floats, truth: Any = None) -> Any:
         """Return the states with the highest score, plus the loss if a truth is given."""
-        one = ChainExamples(self, [check_block(x, self.n_features_in_, "x")], [truth])
-        path = one.best(np.zeros(1, np.int64), w, truth is not None)
+        path = self._one(x, truth).best(np.zeros(1, np.int64), w, truth is not None)
         return self.classes_[path]
+
+    def _one(self, x: Any, y: Any) -> "ChainExamples":
+        self.check(x, y)
+        return ChainExamples(self, [x], None if y is None else [y])
 
     def features(self, x: Any, y: Any) -> Floats:
         """Return ψ(x, y): sums of rows by state, then counts of transitions, starts and ends."""
-        states, y = len(self.classes_), self.coded(y)
-        x = check_block(x, self.n_features_in_, "x")
+        self.check(x, y)
+        states, x, y = len(self.classes_), check_block(x, None, "x"), self.coded(y)
         held = np.zeros((len(y), states))
         held[np.arange(len(y)), y] = 1.0
         table = np.zeros((states, states))
@@ -157,12 +154,13 @@ class Chain(Model):
 
     def difference(self, x: Any, y: Any, other: Any) -> Any:
         """Return ψ(x, y) − ψ(x, other) as a sparse row."""
-        one = ChainExamples(self, [check_block(x, self.n_features_in_, "x")], [y])
-        return one.cuts(np.zeros(1, np.int64), [other]).matrix(self.size_)
+        return self._one(x, y).cuts(np.zeros(1, np.int64), [other]).matrix(self.size_)
 
     def loss(self, y: Any, other: Any) -> float:
         """Return the weighted number of wrong positions."""
         true, found = self.coded(y), self.coded(other)
+        if true.shape != found.shape:
+            raise ValueError(f"other must hold {len(true)} states as y does, got {len(found)}.")
         return float(self.weights()[true[true != found]].sum())
 
     def worst_loss(self, y: Any) -> float:
@@ -177,7 +175,7 @@ class Chain(Model):
     def parts(self, w: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Return emissions of shape (n_features, n_states), transitions, start and end."""
         states, d = len(self.classes_), self.n_features_in_
-        w = np.ascontiguousarray(w, dtype=np.float64)
+        w = as_weights(w, self.size_)
         at = np.cumsum([d * states, states * states, states])
         emissions, transitions, start, stop = np.split(w, at)
         return emissions.reshape(d, states), transitions.reshape(states, states), start, stop
@@ -202,9 +200,8 @@ class ChainExamples(PackedExamples):
         checked = [check_block(x, None, "x") for x in X]
         self.stack = stacked(checked)
         self.rows = loops.rows.rows(self.stack.rows)
-        known = Y is not None and Y[0] is not None
         self.truth = np.zeros(0, np.int64)
-        if known and Y is not None:
+        if Y is not None:
             self.truth = model.coded(np.concatenate([np.asarray(y) for y in Y]))
         self.weight = model.weights()
         self.lengths = np.diff(self.stack.offsets)
@@ -241,6 +238,8 @@ class ChainExamples(PackedExamples):
 
     def errors(self, rows: Ints, w: Floats) -> Floats:
         """Return by how much rounding may change the score of any path."""
+        if len(self.model.classes_) == 1:  # there is one path, and nothing to choose
+            return np.zeros(len(rows))
         emissions, transitions, start, stop = self.model.parts(w)
         each = largest_products(self.stack.rows, emissions)
         each += np.abs(transitions).max() + self.weight.max()
@@ -250,6 +249,8 @@ class ChainExamples(PackedExamples):
 
     def difference_errors(self, rows: Ints) -> Floats:
         """Return how long the rounding error of a ψ-difference may be."""
+        if len(self.model.classes_) == 1:
+            return np.zeros(len(rows))
         sums = np.add.reduceat(row_lengths(self.stack.rows), self.stack.offsets[:-1])
         return np.asarray(2 * (self.lengths[rows] + 2) * EPS * sums[rows])
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
 
 from maxmargin import clock
 from maxmargin._typing import Floats, Ints
@@ -87,8 +88,8 @@ class Model(NamedParameters, BaseEstimator):
     def examples(self, X: Any, Y: Any = None) -> "Examples":
         """Check examples and return them with the passes that solvers make over them.
 
-        For the outputs of examples without Y only ``predict`` is there. A model overrides this to
-        make the passes compiled.
+        Without Y, only ``predict`` and ``scores`` can be used. A model overrides this to make the
+        passes compiled.
         """
         return Examples(self, X, Y)
 
@@ -141,6 +142,12 @@ class Examples:
     def __init__(self, model: Model, X: Any, Y: Any = None) -> None:
         self.model = model
         self.X, self.Y = check_examples(model, X, Y)
+        for i, y in enumerate(self.Y or ()):
+            if self._checked_loss(i, y, y) > 0:
+                raise ValueError(
+                    f"Example {i}: {type(model).__name__}.loss gives {model.loss(y, y):g} for the "
+                    "true output itself, which must cost 0."
+                )
 
     def __len__(self) -> int:
         return len(self.X)
@@ -193,11 +200,21 @@ class Examples:
             parts.append(vector)
         return packed_cuts(list(outputs), losses, parts)
 
+    def losses(self, w: Floats) -> Floats:
+        """Return the loss of the prediction of each example."""
+        return self.decode(np.arange(len(self)), w, augmented=False).loss
+
     def bounds(self, w: Floats) -> Floats:
         """Return the model's upper bound on the highest H of each example."""
-        return np.array(
+        found = np.array(
             [float(self.model.bound(x, w, y)) for x, y in zip(self.X, self.Y, strict=True)]
         )
+        if np.isnan(found).any():
+            raise ValueError(
+                f"Example {int(np.isnan(found).argmax())}: {type(self.model).__name__}.bound gives "
+                "NaN: a bound must be a number."
+            )
+        return found
 
     def difference_errors(self, rows: Ints) -> Floats:
         """Return how long the rounding error of a ψ-difference may be.
@@ -364,6 +381,10 @@ def as_list(sequence: Any, name: str) -> list[Any]:
         return list(sequence.tocsr())
     if hasattr(sequence, "__array__") and not hasattr(sequence, "__iter__"):
         sequence = np.asarray(sequence)
+    if isinstance(sequence, Iterator):
+        raise TypeError(
+            f"{name} is an iterator, which can be read only once: give list({name}) instead."
+        )
     if isinstance(sequence, str | bytes) or not hasattr(sequence, "__iter__"):
         raise TypeError(
             f"{name} must be a sequence with an element for each example, got "
@@ -407,6 +428,33 @@ def check_block(x: Any, columns: int | None, what: str) -> Any:
     return x
 
 
+def learn_columns(model: Any, X: Any, Y: Any) -> tuple[list[Any], list[Any]]:
+    """Check training examples of several rows; tell the model the number and names of columns."""
+    X, Y = as_list(X, "X"), as_list(Y, "Y")
+    shape: Any = (getattr(X[0], "shape", None) or np.shape(X[0])) if X else ()
+    if len(shape) == 2:  # what the others are compared to
+        model.n_features_in_ = int(shape[1])
+        if has_names(X[0]):
+            validate_data(model, X[0], skip_check_array=True)
+    check_examples(model, X, Y)
+    for x in X:
+        refuse_large(model, check_block(x, None, "x"))
+    return X, Y
+
+
+def check_columns(model: Any, x: Any) -> Any:
+    """Return an example of several rows as an array or as CSR, with columns as in training."""
+    block = check_block(x, getattr(model, "n_features_in_", None), "x")
+    if has_names(x) or hasattr(model, "feature_names_in_"):
+        validate_data(model, x, reset=False, skip_check_array=True)
+    return block
+
+
+def has_names(x: Any) -> bool:
+    """Return whether an input is a table whose columns have names."""
+    return hasattr(x, "columns") or hasattr(x, "column_names")
+
+
 def stacked(X: Sequence[Any]) -> Stack:
     """Return checked examples below each other; float32 stays float32."""
     offsets = np.concatenate([[0], np.cumsum([x.shape[0] for x in X])]).astype(np.int64)
@@ -418,12 +466,6 @@ def stacked(X: Sequence[Any]) -> Stack:
     return Stack(np.ascontiguousarray(np.concatenate(X), dtype=dtype), offsets)
 
 
-def common_width(X: Sequence[Any]) -> int | None:
-    """Return the number of columns of the first example that has any: others are compared to it."""
-    shape: Any = (getattr(X[0], "shape", None) or np.shape(X[0])) if len(X) else ()
-    return int(shape[1]) if len(shape) == 2 else None
-
-
 def row_entries(X: Any, offsets: Ints | None, rows: Ints) -> int:
     """Return how many numbers some examples store: a row each, or those between offsets."""
     begin = rows if offsets is None else offsets[rows]
@@ -433,12 +475,29 @@ def row_entries(X: Any, offsets: Ints | None, rows: Ints) -> int:
     return int((end - begin).sum()) * int(X.shape[1])
 
 
-def one_row(x: Any) -> Any:
+def one_row(x: Any, columns: int) -> Any:
     """Return a row as a matrix with one row."""
-    if sp.issparse(x):
-        return sp.csr_matrix(x)
-    x = np.asarray(x)
-    return np.ascontiguousarray(x.reshape(1, -1) if x.ndim == 1 else x, dtype=np.float64)
+    row = sp.csr_matrix(x) if sp.issparse(x) else np.asarray(x)
+    row = row.reshape(1, -1) if row.ndim == 1 else row
+    if row.shape != (1, columns):
+        raise ValueError(f"x must be a row of {columns} features, got shape {np.shape(x)}.")
+    return row if sp.issparse(row) else np.ascontiguousarray(row, dtype=np.float64)
+
+
+def as_weights(w: Any, size: int) -> Floats:
+    """Return weights as compiled loops take them."""
+    weights: Floats = np.ascontiguousarray(w, dtype=np.float64)
+    if weights.shape != (size,):
+        raise ValueError(f"w must hold {size} weights, got shape {weights.shape}.")
+    return weights
+
+
+def as_numbers(values: Any) -> Floats:
+    """Return a parameter as an array of floats; NaN without shape if it is none, to be refused."""
+    try:
+        return np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.array(np.nan)
 
 
 def label_codes(classes: Any, labels: Any, what: str) -> Ints:

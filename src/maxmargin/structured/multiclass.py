@@ -15,6 +15,8 @@ from maxmargin.structured.model import (
     EmptyRows,
     Model,
     PackedExamples,
+    as_numbers,
+    as_weights,
     label_codes,
     largest_products,
     one_row,
@@ -78,7 +80,7 @@ class Multiclass(Model):
         classes = len(self.classes_)
         if self.cost is None:
             return 1.0 - np.eye(classes)
-        cost = np.ascontiguousarray(self.cost, dtype=np.float64)
+        cost = as_numbers(self.cost)
         if cost.shape != (classes, classes):
             raise ValueError(
                 f"cost has shape {cost.shape}, but there are {classes} classes: it must be of "
@@ -93,7 +95,7 @@ class Multiclass(Model):
 
     def check(self, x: Any, y: Any = None) -> None:
         """Raise an error unless x is a row of the right length, and y a known label."""
-        check_rows(self, one_row(x), reset=False)
+        check_rows(self, one_row(x, self.n_features_in_), reset=False)
         if y is not None:
             self._codes([y])
 
@@ -106,23 +108,26 @@ class Multiclass(Model):
 
     def decode(self, x: Any, w: Floats, truth: Any = None) -> Any:
         """Return the label with the highest score, plus its cost if a truth is given."""
-        one = ClassExamples(self, one_row(x), None if truth is None else self._codes([truth]))
-        return self.classes_[one.best(np.zeros(1, np.int64), w, truth is not None)[0]]
+        best = self._one(x, truth).best(np.zeros(1, np.int64), w, truth is not None)
+        return self.classes_[best[0]]
+
+    def _one(self, x: Any, y: Any) -> "ClassExamples":
+        codes = None if y is None else self._codes([y])
+        return ClassExamples(self, one_row(x, self.n_features_in_), codes)
 
     def _codes(self, labels: Any) -> Ints:
         return label_codes(self.classes_, labels, "labels")
 
     def features(self, x: Any, y: Any) -> Floats:
         """Return ψ(x, y): x as the column of class y of a matrix of zeros, flat."""
-        x = one_row(x)
+        x = one_row(x, self.n_features_in_)
         held = np.zeros((x.shape[1], len(self.classes_)))
         held[:, self._codes([y])] = np.asarray(x.toarray() if hasattr(x, "toarray") else x).T
         return held.ravel()
 
     def difference(self, x: Any, y: Any, other: Any) -> Any:
         """Return ψ(x, y) − ψ(x, other) as a sparse row."""
-        one = ClassExamples(self, one_row(x), self._codes([y]))
-        return one.cuts(np.zeros(1, np.int64), [other]).matrix(self.size_)
+        return self._one(x, y).cuts(np.zeros(1, np.int64), [other]).matrix(self.size_)
 
     def loss(self, y: Any, other: Any) -> float:
         """Return the cost of answering ``other`` where y is true."""
@@ -163,8 +168,7 @@ class ClassExamples(PackedExamples):
     def best(self, rows: Ints, w: Floats, augmented: bool) -> Ints:
         """Return the number of the best class of some rows."""
         found = np.empty(len(rows), np.int64)
-        w = np.ascontiguousarray(w, dtype=np.float64)
-        W = w.reshape(-1, len(self.model.classes_))
+        W = as_weights(w, self.size).reshape(-1, len(self.model.classes_))
         cost = self.cost if augmented else np.zeros(self.cost.shape)
         loops.structured.decode_classes(self.rows, rows, W, self.truth, cost, found)
         return found

@@ -17,6 +17,7 @@ from maxmargin.structured.model import (
     EmptyRows,
     Model,
     PackedExamples,
+    as_weights,
     largest_products,
     one_row,
     refuse_large,
@@ -72,8 +73,8 @@ class Multilabel(Model):
         X = check_rows(ready, X, reset=True)
         refuse_large(ready, X)
         ready.n_labels_ = check_indicators(Y, X.shape[0], None).shape[1]
-        ready.size_ = ready.n_features_in_ * ready.n_labels_ + 4 * len(self.pairs)
-        ready.forest()
+        pairs = len(ready.forest().pairs)
+        ready.size_ = ready.n_features_in_ * ready.n_labels_ + 4 * pairs
         return ready
 
     def forest(self) -> "Forest":
@@ -82,7 +83,7 @@ class Multilabel(Model):
 
     def check(self, x: Any, y: Any = None) -> None:
         """Raise an error unless x is a row of the right length, and y a row of zeros and ones."""
-        check_rows(self, one_row(x), reset=False)
+        check_rows(self, one_row(x, self.n_features_in_), reset=False)
         if y is not None:
             check_indicators([y], 1, self.n_labels_)
 
@@ -96,7 +97,7 @@ class Multilabel(Model):
     def _one(self, x: Any, truth: Any) -> "LabelExamples":
         if truth is not None:
             truth = check_indicators([truth], 1, self.n_labels_)
-        return LabelExamples(self, one_row(x), truth, self.forest())
+        return LabelExamples(self, one_row(x, self.n_features_in_), truth, self.forest())
 
     def decode(self, x: Any, w: Floats, truth: Any = None) -> Any:
         """Return the labels with the highest score, plus the loss if a truth is given."""
@@ -104,7 +105,8 @@ class Multilabel(Model):
 
     def features(self, x: Any, y: Any) -> Floats:
         """Return ψ(x, y): x in the columns of labels that are on, then 1 for the pairs' values."""
-        x, y = one_row(x), check_indicators([y], 1, self.n_labels_)
+        x = one_row(x, self.n_features_in_)
+        y = check_indicators([y], 1, self.n_labels_)
         tables = np.zeros((len(self.pairs), 2, 2))
         for table, (a, b) in zip(tables, self.pairs, strict=True):
             table[y[0, a], y[0, b]] = 1.0
@@ -132,7 +134,10 @@ class Multilabel(Model):
 
 def check_indicators(Y: Any, n_rows: int, n_labels: int | None) -> Ints:
     """Return rows of zeros and ones as an array of shape (n_rows, n_labels)."""
-    Y = Y.toarray() if sp.issparse(Y) else np.asarray(Y)
+    try:
+        Y = Y.toarray() if sp.issparse(Y) else np.asarray(Y)
+    except ValueError:  # lists of different lengths
+        Y = np.array([None] * len(Y))
     if Y.ndim != 2 or not Y.shape[1] or Y.dtype.kind not in "buif":
         raise ValueError(
             "Y must be an array of zeros and ones of shape (n_samples, n_labels), got shape "
@@ -167,6 +172,11 @@ class Forest(NamedTuple):
 
 
 def _checked_pairs(pairs: Any, n_labels: int) -> list[tuple[int, int]]:
+    if not hasattr(pairs, "__len__") or isinstance(pairs, str):
+        raise TypeError(
+            f"pairs={pairs!r} is not valid for Multilabel: it must be a list of pairs of label "
+            "numbers, for instance [(0, 1)]; without pairs, an empty one."
+        )
     checked: list[tuple[int, int]] = []
     for pair in pairs:
         whole = np.asarray(pair)
@@ -253,7 +263,7 @@ class LabelExamples(PackedExamples):
     def best(self, rows: Ints, w: Floats, augmented: bool) -> Ints:
         """Return the best labels of some rows."""
         found = np.empty((len(rows), self.model.n_labels_), np.int64)
-        w = np.ascontiguousarray(w, dtype=np.float64)
+        w = as_weights(w, self.size)
         at, forest = self.X.shape[1] * self.model.n_labels_, self.forest
         tables = w[at:].reshape(-1, 2, 2).copy()
         back = forest.pair[forest.turned]

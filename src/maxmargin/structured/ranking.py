@@ -1,6 +1,7 @@
 """Rankings: per query, relevant items should stand above irrelevant ones."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -13,12 +14,12 @@ from maxmargin.structured.model import (
     Cuts,
     Model,
     PackedExamples,
-    as_list,
+    as_weights,
     check_block,
+    check_columns,
     check_examples,
-    common_width,
     largest_products,
-    refuse_large,
+    learn_columns,
     row_lengths,
     stacked,
 )
@@ -41,8 +42,8 @@ class Ranking(Model):
     Attributes
     ----------
     n_features_in_, size_ : int
-        Columns of the items: as many weights there are (of the model that ``prepare`` returns; a
-        fitted estimator has it as ``model_``).
+        Columns of the items, and the number of weights, which is the same (of the model that
+        ``prepare`` returns; a fitted estimator has it as ``model_``).
 
     Examples
     --------
@@ -66,20 +67,14 @@ class Ranking(Model):
 
     def prepare(self, X: Any, Y: Any) -> Self:
         """Return the model with the number of columns of training data."""
-        X = as_list(X, "X")
         ready: Self = clone(self)
-        width = common_width(X)
-        if width is not None:
-            ready.n_features_in_ = width
-        check_examples(ready, X, Y)
-        ready.n_features_in_ = ready.size_ = int(check_block(X[0], None, "x").shape[1])
-        for x in X:
-            refuse_large(ready, check_block(x, None, "x"))
+        learn_columns(ready, X, Y)
+        ready.size_ = ready.n_features_in_
         return ready
 
     def check(self, x: Any, y: Any = None) -> None:
         """Raise an error unless x has shape (n_items, n_features) and y a relevance per item."""
-        x = check_block(x, getattr(self, "n_features_in_", None), "x")
+        x = check_columns(self, x)
         if y is not None:
             relevant(y, x.shape[0])
 
@@ -88,6 +83,7 @@ class Ranking(Model):
         return RankingExamples(self, *check_examples(self, X, Y))
 
     def _one(self, x: Any, truth: Any) -> "RankingExamples":
+        self.check(x, truth)
         return RankingExamples(self, [x], None if truth is None else [truth])
 
     def decode(self, x: Any, w: Floats, truth: Any = None) -> Any:
@@ -104,9 +100,13 @@ class Ranking(Model):
 
     def loss(self, y: Any, other: Any) -> float:
         """Return the fraction of swapped pairs: 1 − AUC; 0 if there are no pairs."""
-        item = relevant(y, len(np.asarray(y)))
-        offsets = np.array([0, len(item)])
-        counts, pairs = _swap_counts(np.asarray(other, dtype=np.float64), item, offsets)
+        item, height = relevant(y, len(np.asarray(y))), np.asarray(other, dtype=np.float64)
+        if height.shape != item.shape:
+            raise ValueError(
+                f"other must hold a number for each of the {len(item)} items, got shape "
+                f"{height.shape}."
+            )
+        counts, pairs = _swap_counts(height, item, np.array([0, len(item)]))
         return float(counts[item].sum() / max(pairs[0], 1.0))
 
     def worst_loss(self, y: Any) -> float:
@@ -198,7 +198,7 @@ class RankingExamples(PackedExamples):
         A swap pays if xᵢ·w − ½ < xⱼ·w + ½; where both are equal there is none.
         """
         items, offsets = self._items(rows)
-        scores = np.asarray(self.stack.rows[items] @ np.asarray(w, dtype=np.float64))
+        scores = np.asarray(self.stack.rows[items] @ as_weights(w, self.size))
         item = self.truth[items]
         if augmented:
             scores = np.where(item, scores - 0.5, scores + 0.5)
@@ -215,16 +215,26 @@ class RankingExamples(PackedExamples):
         scores = np.asarray(self.stack.rows @ np.asarray(w, dtype=np.float64))
         return np.split(scores, self.stack.offsets[1:-1])
 
+    def losses(self, w: Floats) -> Floats:
+        """Return 1 − AUC of each query: items of equal score count half, whatever their order."""
+        return self.cuts(np.arange(len(self)), self.scores(w)).loss
+
+    @cached_property
+    def _paired(self) -> Flags:
+        """Which queries have pairs; all orders of the others have the same score, exactly."""
+        positive = np.add.reduceat(self.truth.astype(np.int64), self.stack.offsets[:-1])
+        return np.asarray((positive > 0) & (positive < self.lengths))
+
     def errors(self, rows: Ints, w: Floats) -> Floats:
         """Return by how much rounding may change the score of any order: of the worst pair."""
         each = largest_products(self.stack.rows, np.asarray(w, dtype=np.float64)[:, np.newaxis])
         sizes = np.maximum.reduceat(each, self.stack.offsets[:-1])[rows] + 1.0
-        return 2 * (self.model.n_features_in_ + 4) * EPS * sizes
+        return 2 * (self.model.n_features_in_ + 4) * EPS * sizes * self._paired[rows]
 
     def difference_errors(self, rows: Ints) -> Floats:
         """Return how long the rounding error of a ψ-difference may be."""
         longest = np.maximum.reduceat(row_lengths(self.stack.rows), self.stack.offsets[:-1])
-        return np.asarray(2 * (self.lengths[rows] + 4) * EPS * longest[rows])
+        return np.asarray(2 * (self.lengths[rows] + 4) * EPS * longest[rows] * self._paired[rows])
 
     def _cut(self, rows: Ints, found: Ints) -> Cuts:
         items, offsets = self._items(rows)

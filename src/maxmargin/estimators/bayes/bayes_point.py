@@ -141,9 +141,10 @@ class BayesPointClassifier(KernelInput, ClassifierMixin, TakesCallbacks, NamedPa
     probability of a class is the share of the functions in it that vote for it. Where the rows say
     little, the vote is close; the curve P = ½ is in general not a line, even for linear functions.
 
-    Sampling is exact but for its noise: particles move on the arcs that a Gaussian makes of free
-    paths and are reflected where y f(x) = 0 (Pakman & Paninski 2014). Several chains start at
-    different places; ``standard_error`` says how far a probability may be off.
+    Apart from the noise of finitely many draws, sampling is exact: particles follow the elliptical
+    paths of free motion under the Gaussian and are reflected where y f(x) = 0 (Pakman & Paninski
+    2014). Several chains start at different places; ``standard_error`` says how far a probability
+    may be off.
 
     If no function separates the classes, ``fit`` raises ``NotSeparableError`` with a witness. With
     ``label_noise=ε`` labels may be wrong, each with probability ε, and any rows will do.
@@ -209,8 +210,8 @@ class BayesPointClassifier(KernelInput, ClassifierMixin, TakesCallbacks, NamedPa
     n_samples_ : int
         Draws of the pair that has the fewest.
     effective_sample_size_ : float
-        How many independent draws would tell as much: the smallest number over the scores of all
-        probe points, and over all pairs.
+        How many independent draws would be worth as much: the smallest number over the scores of
+        all probe points, and over all pairs.
     r_hat_ : float
         How much wider the scores at a probe point spread over all chains than within one; the
         largest. Above 1.05, the chains have not forgotten where they started.
@@ -529,7 +530,12 @@ another kernel.
             f"After {count} draws: {_SENTENCES.get(self.status_, self.status_.value)}."
         )
         mixed = self.r_hat_ <= _MIXED
-        if not mixed:
+        if any(each.too_few for each in draws):
+            self.stop_reason_ += (
+                " They are too few to tell whether the chains have forgotten where they started: "
+                "take more."
+            )
+        elif not mixed:
             self.stop_reason_ += (
                 f" The chains have not forgotten where they started (R̂ = {self.r_hat_:.3g}): "
                 "take more draws, and scale columns of very different size."

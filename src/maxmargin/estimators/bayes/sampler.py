@@ -49,6 +49,7 @@ class SamplerSettings:
 
 _LONGEST = 0.5 * math.pi  # a quarter turn, which leads to the velocity if no wall is met
 _WINDOW = 4.0  # standard deviations of the prior that a move along a line keeps within
+_SHORTEST = 4  # draws of a chain whose halves can be compared
 _REACH = 0.95  # of the way to a wall that a chain moves at most before it starts
 _ROUNDING = 1e-12  # of the diagonal of a Hessian, which keeps it positive definite
 _SPREAD = 3.0  # standard deviations of what a quadratic model says
@@ -181,6 +182,11 @@ class Draws:
     def count(self) -> int:
         """How many draws there are."""
         return int(self.z.shape[0] * self.z.shape[1])
+
+    @property
+    def too_few(self) -> bool:
+        """Whether chains are too short to be compared."""
+        return bool(self.z.shape[1] < _SHORTEST)
 
     def __str__(self) -> str:
         return (
@@ -394,7 +400,7 @@ def mixing(series: Floats) -> tuple[Floats, Floats]:
     2021). A quantity that never changes counts with all its draws and R̂ = 1.
     """
     chains, draws, quantities = series.shape
-    if draws < 4:
+    if draws < _SHORTEST:
         return np.ones(quantities), np.full(quantities, np.inf)
     half = draws // 2
     halves = np.concatenate([series[:, :half], series[:, draws - half :]])

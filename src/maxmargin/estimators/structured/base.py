@@ -63,15 +63,15 @@ class StructuredOutputs:
 
         That is the accuracy for ``Multiclass`` (with a cost matrix: weighted), the part of
         positions or labels that are right for ``Chain`` and ``Multilabel``, the mean AUC for
-        ``Ranking``, and 1 − the mean loss for models without ``worst_loss``.
+        ``Ranking`` (items of equal score count half), and 1 − the mean loss for models without
+        ``worst_loss``.
         """
         check_is_fitted(self)
         examples = self.model_.examples(X, y)
         weight = regression_weights(sample_weight, len(examples))
-        found = examples.decode(np.arange(len(examples)), self.coef_, augmented=False)
         worst = np.array([self.model_.worst_loss(each) for each in as_list(y, "y")])
         most = float(weight @ worst)
-        return 1.0 - float(weight @ found.loss) / most if most > 0 else 1.0
+        return 1.0 - float(weight @ examples.losses(self.coef_)) / most if most > 0 else 1.0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]

@@ -99,8 +99,8 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
     margin : float ≥ 0, default=0.0
         If it is above 0, an update is also made where a wrong output is beaten, but by less than
         margin times its loss: ŷ is decode(x, w/margin, truth=y). With margin=0 it is decode(x, w),
-        so that what ties are worth is up to the model; a small margin makes them mistakes. As long
-        as w = 0, ŷ is the output with the largest loss either way.
+        and whether a tie is a mistake depends on how the decoder breaks it; with a small margin it
+        always is one. As long as w = 0, ŷ is the output with the largest loss either way.
     stop : {"all_correct", "epochs", "one_pass"}, default="all_correct"
         "all_correct": after an epoch without an update. "epochs": after ``max_epochs``.
         "one_pass": after one.
@@ -256,14 +256,17 @@ class StructuredPerceptron(StructuredOutputs, NamedParameters, BaseEstimator):
         Parameters
         ----------
         delta : float > 0
-            δ. A model does not tell it, as outputs are too many to look at; where they can be
-            listed, a linear program does.
+            δ. A fit does not yield it, as there are too many outputs to look at; where they can be
+            listed, a linear program finds it.
         radius, largest_loss : float or None, default=None
-            R and L; None: the largest there were.
+            R and L; None: the largest of the updates made.
         """
         check_is_fitted(self)
         if not (math.isfinite(delta) and delta > 0):
             raise ValueError(f"delta={delta!r} is not valid: it must be a finite number > 0.")
+        for name, value in (("radius", radius), ("largest_loss", largest_loss)):
+            if value is not None and not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"{name}={value!r} is not valid: it must be a finite number >= 0.")
         if self.search_errors_:
             return math.inf
         R = self.radius_ if radius is None else radius

@@ -1,6 +1,6 @@
 """The structured support vector machine."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -146,7 +146,7 @@ class StructuredSVC(StructuredOutputs, Machine):
         return self._fit(X, y, sample_weight)
 
     def slack(self, X: Any, y: Any) -> Floats:
-        """Return ξ of each example: by how much an output violates the margin, at most."""
+        """Return ξ of each example: the most by which any output violates its margin."""
         check_is_fitted(self)
         examples = self.model_.examples(X, y)
         found = examples.decode(np.arange(len(examples)), self.coef_)
@@ -184,34 +184,33 @@ class StructuredSVC(StructuredOutputs, Machine):
         """Return the problem of these examples, and the model as its solution."""
         check_is_fitted(self)
         stated = self._state(X, y, sample_weight, reset=False)
-        duals = self._duals(stated) or OutputDuals.none()
+        duals = _placed(stated, self._last()) or OutputDuals.none()
         return [Solved(stated.problems[0], Point(self.coef_, 0.0, duals), stated.rows[0])]
-
-    def _duals(self, stated: Formulated) -> OutputDuals | None:
-        """Return the model's duals among these examples, None if they are of others."""
-        data: Any = stated.data
-        if data.n_rows != self._trained[0] or not np.isin(self.support_, data.kept).all():
-            return None
-        rows = np.searchsorted(data.kept, self.support_)
-        return OutputDuals(rows, self.support_outputs_, self.dual_coef_)
 
     def _last(self) -> Any:
         return self.model_, self._trained, self.support_, self.support_outputs_, self.dual_coef_
 
     def _starts(self, formulated: Formulated, last: Any) -> list[Point] | None:
-        data: Any = formulated.data
-        model, (n_rows, cost), support, outputs, alpha = last
-        same = type(model) is type(data.model) and n_rows == data.n_rows
-        new = formulated.problems[0]
-        if not same or len(cost) != len(new.cost) or not np.isin(support, data.kept).all():
+        duals, cost, new = _placed(formulated, last), last[1][1], formulated.problems[0].cost
+        if duals is None or len(cost) != len(new):
             return None
-        rows = np.searchsorted(data.kept, support)
-        try:
-            new.examples.cuts(rows, outputs)
-        except ValueError:  # outputs of other examples
-            return None
-        alpha = alpha * (new.cost / cost)[rows]
-        return [Point(None, 0.0, OutputDuals(rows, outputs, alpha))]
+        alpha = duals.alpha * (new / cost)[duals.rows]
+        return [Point(None, 0.0, replace(duals, alpha=alpha))]
 
     def _ill_scaled(self, data: Any) -> str:
         return ""
+
+
+def _placed(stated: Formulated, last: Any) -> OutputDuals | None:
+    """Return the duals of a fit among these examples; None if they belong to others."""
+    data: Any = stated.data
+    model, (n_rows, _), support, outputs, alpha = last
+    same = type(model) is type(data.model) and n_rows == data.n_rows
+    if not same or not np.isin(support, data.kept).all():
+        return None
+    rows = np.searchsorted(data.kept, support)
+    try:
+        stated.problems[0].examples.cuts(rows, outputs)
+    except ValueError:  # of other lengths, or with labels that are unknown
+        return None
+    return OutputDuals(rows, outputs, alpha)
