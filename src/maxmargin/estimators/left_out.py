@@ -317,6 +317,8 @@ def squared_spans(machine: SolvedProblem) -> Floats | None:
 
 def _farthest(machine: SolvedProblem, rows: Ints) -> Floats:
     """Return the largest squared distance from each of some rows to a support vector."""
+    if not len(rows):
+        return np.zeros(0)
     support = np.flatnonzero(machine.alpha > 0)
     products = machine.block(rows, support)
     squares = machine.diagonal[rows][:, np.newaxis] - 2 * products + machine.diagonal[support]
