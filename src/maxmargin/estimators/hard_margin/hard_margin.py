@@ -91,7 +91,8 @@ class HardMarginSVC(Probabilistic, ClassifierMixin, KernelMachine):
     n_jobs : int or None, default=None
         Threads that compute kernel values; None or -1: as many as BLAS uses.
     probability : bool, default=False
-        Whether to have ``predict_proba``, as in ``SVC``; for it weights of rows count.
+        Whether to have ``predict_proba``, as in ``SVC``. Weights of rows, which do not move the
+        plane, count for it.
 
     Attributes
     ----------

@@ -45,9 +45,10 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
     Parameters
     ----------
     penalty : {"l2", "l1", "elasticnet"}, default="l2"
-        ½‖w‖²; ‖w‖₁, with which many weights are 0; or l1_ratio·‖w‖₁ + (1 − l1_ratio)·½‖w‖². With
-        ‖w‖₁ and the hinge loss (a linear program) several w may be optimal. The hinge loss takes
-        about three times as long as squared_hinge: a second for 20,000 dense rows of 200 columns.
+        ½‖w‖²; ‖w‖₁, with which many weights are 0; or l1_ratio·‖w‖₁ + (1 − l1_ratio)·½‖w‖². ‖w‖₁
+        with the hinge loss is a linear program, so several w may be optimal. With these penalties
+        the hinge takes about three times as long as squared_hinge: a second for 20,000 dense rows
+        of 200 columns.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         What a row with slack ξ costs: ξ or ξ².
     dual : bool or "auto", default="auto"
@@ -99,8 +100,9 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
     random_state : int, Generator, RandomState or None, default=0
         For the order in which coordinate descent and subgradient steps visit rows.
     probability : bool, default=False
-        Whether to have ``predict_proba``, as in ``SVC``. Penalties other than l2 and Crammer–Singer
-        fit the rows of each four of five folds again for it.
+        Whether to have ``predict_proba``, as in ``SVC``. Only loss="squared_hinge" with
+        penalty="l2" needs no further fits for it; all others are fitted five more times, each time
+        without a fifth of the rows (up to 40 rows with penalty="l2": without each row in turn).
 
     Attributes
     ----------
