@@ -180,15 +180,24 @@ class Contents:
     def folds(self) -> Ints:
         """The fold of each row: class after class, they go round in the order of their hashes.
 
-        So equal rows are in the same fold, and the order of rows does not matter.
+        So equal rows are in the same fold, and neither the order of rows nor whether they are
+        repeated or have weights matters.
         """
-        marks = mark_rows(np.sort(self.X, axis=1)) if self.is_gram else self.marks
+        marks = mark_rows(_distinct(self.X)) if self.is_gram else self.marks
         order = np.lexsort([marks, self.labels])
         marks, labels = marks[order], self.labels[order]
         new = np.append(False, (np.diff(labels) != 0) | (marks[1:] != marks[:-1]))
         folds = np.empty(len(order), dtype=np.int64)
         folds[order] = np.cumsum(new) % N_FOLDS
         return folds
+
+
+def _distinct(K: Any) -> Floats:
+    """Return the different values of each row of a matrix in ascending order, then zeros."""
+    values = np.sort(np.asarray(K, dtype=np.float64), axis=1)
+    values[:, 1:][values[:, 1:] == values[:, :-1]] = np.nan  # which are sorted to the end
+    values.sort(axis=1)
+    return np.nan_to_num(values, nan=0.0, copy=False)
 
 
 class LeftOut(NamedTuple):
