@@ -212,7 +212,7 @@ def leave_out(machine: SolvedProblem, contents: Contents, settings: Settings) ->
     """Return the score of each row by the machine without it and the rows equal to it.
 
     Few rows are left out in turn, many by the span; where that is not defined or its factor would
-    be too large, by folds. The only row of its class is on the other side: the rest knows no other.
+    be too large, by folds. The only row of its class falls to the other one, which alone is left.
     """
     if machine.problem.l1_ratio == 0:
         merged, place = machine.merged(contents.marks[machine.rows])
@@ -453,7 +453,7 @@ def _spans_by_columns(machine: SolvedProblem, moving: Ints) -> Floats:
 def refit_without(machine: SolvedProblem, left: Ints, settings: Settings) -> tuple[Floats, bool]:
     """Return the scores of some rows by the machine without them, and whether it is certified.
 
-    Without a class, the other one has all rows.
+    If nothing is left of a class, they all fall to the other one.
     """
     keep = np.ones(len(machine), dtype=bool)
     keep[left] = False

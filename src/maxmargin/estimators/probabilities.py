@@ -66,7 +66,7 @@ class Calibration:
     n_classes : int
         How many classes there are.
     source : str
-        Where the scores came from that they were fitted to: "span", "leave-one-out" or "5 folds".
+        How the scores that they were fitted to were found: "span", "leave-one-out" or "5 folds".
     """
 
     slope: Floats
@@ -76,7 +76,7 @@ class Calibration:
     source: str
 
     def __repr__(self) -> str:
-        return f"<Calibration of {self.n_classes} classes by scores left out ({self.source})>"
+        return f"<Calibration of {self.n_classes} classes by left-out scores ({self.source})>"
 
     def probabilities(self, scores: Floats) -> Floats:
         """Return probabilities of shape (n, K) from the scores of the planes, a column for each."""

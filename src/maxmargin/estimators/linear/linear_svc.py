@@ -281,8 +281,8 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
         if (sparse and dual is True) or (dual is False and not smooth):
             raise ValueError(
                 f"Unsupported set of arguments: penalty={self.penalty!r}, loss={self.loss!r} and "
-                f"dual={dual!r} do not go together. Leave dual='auto', with which every penalty "
-                "goes with every loss."
+                f"dual={dual!r} do not go together. Leave dual='auto': every penalty then goes "
+                "with every loss."
             )
         if self.order == "cyclic" and (sparse or self.multi_class == "crammer_singer"):
             raise ValueError(
