@@ -7,7 +7,7 @@ scaled. Left: the bumps of width s = 1 on a grid of spacing h = 2s, and their he
 Middle: the products of all features with those of that point. On a coarse grid they depend on where
 the point lies between the centres; with h = s no eye can tell them from exp(−γ(x − x′)²) with
 γ = 1/(4s²). Right: the error falls as 2 exp(−π²s²/h²), and from h = s/2 on only rounding is left.
-The RBF kernel is the product of infinitely many features, computed at once.
+The RBF kernel is the inner product of infinitely many features, computed without any of them.
 """
 
 import sys

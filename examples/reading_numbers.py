@@ -5,9 +5,9 @@
 Noisy images of digits are joined into numbers, in which each digit has three favourite followers.
 A linear SVM that sees one image at a time cannot use that. A chain scores images and pairs of
 neighbours together, and the Viterbi algorithm finds the number with the best score: it learns the
-followers from 300 numbers, and reads about as well as who knows the true probabilities (grey:
-logistic regression digit by digit, its probabilities multiplied by the true ones of neighbours).
-Test numbers are made of other images than training numbers.
+followers from 300 numbers, and reads about as well as a reader who knows the true probabilities
+(grey: logistic regression digit by digit, its probabilities multiplied by the true ones of
+neighbours). Test numbers are made of other images than training numbers.
 """
 
 import sys

@@ -120,6 +120,25 @@ def test_weights_are_repetitions_and_order_does_not_matter(iris: Any) -> None:
     assert_allclose(renamed.decision_function(X), weighted.decision_function(X)[:, ::-1], atol=1e-6)
 
 
+@pytest.mark.parametrize("model", [mm.SVC(kernel="linear"), mm.LinearSVC()], ids=str)
+def test_a_scheme_that_was_not_fitted_is_refused_and_starts_anew(model: Any, iris: Any) -> None:
+    X, y = iris
+    schemes = ("ovo", "ovr", "crammer_singer")
+    cold = {scheme: clone(model).set_params(multi_class=scheme).fit(X, y) for scheme in schemes}
+    for before in schemes:
+        for after in set(schemes) - {before}:
+            warm = clone(model).set_params(multi_class=before, warm_start=True).fit(X, y)
+            warm.set_params(multi_class=after)
+            with pytest.raises(ValueError, match=f"fitted with multi_class='{before}'"):
+                mm.certify(warm, X, y)
+            reached = warm.fit(X, y).certificate_.primal
+            assert_allclose(reached, cold[after].certificate_.primal, rtol=1e-3)
+    for scheme in schemes:  # other classes
+        warm = clone(model).set_params(multi_class=scheme, warm_start=True).fit(X, y == y[0])
+        reached = warm.fit(X, y).certificate_.primal
+        assert_allclose(reached, cold[scheme].certificate_.primal, rtol=1e-3)
+
+
 def test_a_warm_start_needs_few_iterations_and_the_same_scheme(iris: Any) -> None:
     model = rest(warm_start=True).fit(*iris)
     cold, reached = model.n_iter_.sum(), model.certificate_.primal

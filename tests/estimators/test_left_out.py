@@ -261,6 +261,17 @@ def test_weights_are_repetitions_and_equal_rows_leave_together(name: str) -> Non
     assert_allclose(weighted.predict_proba(X), plain.predict_proba(X), atol=tolerance)
 
 
+def test_folds_of_kernel_values_know_repeated_rows() -> None:
+    X, y = overlapping(60, classes=3)
+    K = mm.kernels.RBF(0.5).gram(X)
+    weight = np.random.default_rng(1).integers(0, 3, 60)
+    repeated = np.repeat(np.arange(60), weight)
+    model = mm.SVC(kernel="precomputed", multi_class="crammer_singer", tol=1e-9, probability=True)
+    p = clone(model).fit(K, y, weight).predict_proba(K)
+    plain = clone(model).fit(K[np.ix_(repeated, repeated)], y[repeated])
+    assert_allclose(plain.predict_proba(K[:, repeated]), p, atol=1e-6)
+
+
 def test_class_weights_count() -> None:
     X, y = overlapping(120)
     by_class = mm.SVC(gamma=0.5, class_weight={1: 3.0}, tol=TIGHT, probability=True).fit(X, y)

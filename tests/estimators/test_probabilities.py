@@ -345,11 +345,21 @@ def test_no_time_leaves_a_model_without_probabilities(monkeypatch: pytest.Monkey
         raise clock.OutOfTimeError
 
     monkeypatch.setattr(probabilities, "leave_out", late)
-    with pytest.warns(ConvergenceWarning, match="max_time=60.0 was over before probabilities"):
+    with pytest.warns(ConvergenceWarning, match="max_time=60.0 ran out before probabilities"):
         model = mm.SVC(max_time=60.0, probability=True).fit(X, y)
     assert model.score(X, y) == timed.score(X, y)
     with pytest.raises(NotFittedError, match="max_time"):
         model.predict_proba(X)
+
+
+def test_a_fit_that_ended_before_any_dual_moved_has_probabilities_too() -> None:
+    X, y = overlapping(100, classes=3)
+    model = mm.SVC(multi_class="ovr", max_iter=1, probability=True)
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        model.fit(X, y)
+    assert model.calibration_.source == "span"
+    assert not model.alpha_.any(axis=1).all()
+    assert (model.classes_[model.predict_proba(X).argmax(axis=1)] == model.predict(X)).all()
 
 
 def test_time_is_kept_for_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:

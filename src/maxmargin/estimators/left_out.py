@@ -180,15 +180,24 @@ class Contents:
     def folds(self) -> Ints:
         """The fold of each row: class after class, they go round in the order of their hashes.
 
-        So equal rows are in the same fold, and the order of rows does not matter.
+        So equal rows are in the same fold, and neither the order of rows nor whether they are
+        repeated or have weights matters.
         """
-        marks = mark_rows(np.sort(self.X, axis=1)) if self.is_gram else self.marks
+        marks = mark_rows(_distinct(self.X)) if self.is_gram else self.marks
         order = np.lexsort([marks, self.labels])
         marks, labels = marks[order], self.labels[order]
         new = np.append(False, (np.diff(labels) != 0) | (marks[1:] != marks[:-1]))
         folds = np.empty(len(order), dtype=np.int64)
         folds[order] = np.cumsum(new) % N_FOLDS
         return folds
+
+
+def _distinct(K: Any) -> Floats:
+    """Return the different values of each row of a matrix in ascending order, then zeros."""
+    values = np.sort(np.asarray(K, dtype=np.float64), axis=1)
+    values[:, 1:][values[:, 1:] == values[:, :-1]] = np.nan  # which are sorted to the end
+    values.sort(axis=1)
+    return np.nan_to_num(values, nan=0.0, copy=False)
 
 
 class LeftOut(NamedTuple):
@@ -203,7 +212,7 @@ def leave_out(machine: SolvedProblem, contents: Contents, settings: Settings) ->
     """Return the score of each row by the machine without it and the rows equal to it.
 
     Few rows are left out in turn, many by the span; where that is not defined or its factor would
-    be too large, by folds. The only row of its class is on the other side: the rest knows no other.
+    be too large, by folds. The only row of its class falls to the other one, which alone is left.
     """
     if machine.problem.l1_ratio == 0:
         merged, place = machine.merged(contents.marks[machine.rows])
@@ -317,6 +326,8 @@ def squared_spans(machine: SolvedProblem) -> Floats | None:
 
 def _farthest(machine: SolvedProblem, rows: Ints) -> Floats:
     """Return the largest squared distance from each of some rows to a support vector."""
+    if not len(rows):
+        return np.zeros(0)
     support = np.flatnonzero(machine.alpha > 0)
     products = machine.block(rows, support)
     squares = machine.diagonal[rows][:, np.newaxis] - 2 * products + machine.diagonal[support]
@@ -442,7 +453,7 @@ def _spans_by_columns(machine: SolvedProblem, moving: Ints) -> Floats:
 def refit_without(machine: SolvedProblem, left: Ints, settings: Settings) -> tuple[Floats, bool]:
     """Return the scores of some rows by the machine without them, and whether it is certified.
 
-    Without a class, the other one has all rows.
+    If nothing is left of a class, they all fall to the other one.
     """
     keep = np.ones(len(machine), dtype=bool)
     keep[left] = False

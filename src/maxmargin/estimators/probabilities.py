@@ -7,9 +7,9 @@ say about that row (``left_out.py``): scores of rows that a machine has learnt w
     every two classes      the same for each pair, then coupled      Wu, Lin and Weng (2004)
     one score per class    p proportional to exp(a s + b), with a b for each class
 
-The targets are not 0 and 1: of K classes, a row of a class whose rows weigh N has (N + 1)/(N + K)
-there and 1/(N + K) elsewhere, as if each class had been seen once more. Where the class with the
-best score is not the most probable it is made so: the most probable class is what ``predict`` says.
+The targets are not 0 and 1: with K classes, a row of a class whose rows weigh N in all has
+(N + 1)/(N + K) for its own class and 1/(N + K) for every other one, as if each class had been seen
+once more. Where the predicted class is not the most probable one, it is made so.
 """
 
 import warnings
@@ -66,7 +66,7 @@ class Calibration:
     n_classes : int
         How many classes there are.
     source : str
-        Where the scores came from that they were fitted to: "span", "leave-one-out" or "5 folds".
+        How the scores that they were fitted to were found: "span", "leave-one-out" or "5 folds".
     """
 
     slope: Floats
@@ -76,7 +76,7 @@ class Calibration:
     source: str
 
     def __repr__(self) -> str:
-        return f"<Calibration of {self.n_classes} classes by scores left out ({self.source})>"
+        return f"<Calibration of {self.n_classes} classes by left-out scores ({self.source})>"
 
     def probabilities(self, scores: Floats) -> Floats:
         """Return probabilities of shape (n, K) from the scores of the planes, a column for each."""
@@ -128,9 +128,9 @@ def _two_sides(z: Floats, second: npt.NDArray[np.bool_]) -> Floats:
 
 
 def most_probable(p: Floats, best: Ints) -> Floats:
-    """Return probabilities with the best class on top: where it is not, it takes others' share.
+    """Return probabilities among which that of the best class is the largest.
 
-    It and those above it get their mean, and it the next float.
+    Where it is not, it and those above it all get their mean, and it the next float.
     """
     out = p.copy()
     for i in np.flatnonzero(p.argmax(axis=1) != best):
@@ -340,9 +340,9 @@ class Probabilistic:
 
     def _uncalibrated(self) -> NotFittedError:
         return NotFittedError(
-            "predict_proba is not available when fitted with probability=False, nor if max_time or "
-            f"Ctrl-C ended the fit before probabilities were found: fit this {type(self).__name__} "
-            "again."
+            "predict_proba is not available when fitted with probability=False, or when max_time "
+            "or Ctrl-C ended the fit before probabilities were found: fit this "
+            f"{type(self).__name__} again."
         )
 
     def _time_to_solve(self) -> float | None:
@@ -402,7 +402,7 @@ class Probabilistic:
                 )
         except clock.OutOfTimeError:
             warnings.warn(
-                f"max_time={self.max_time!r} was over before probabilities were found: predict "
+                f"max_time={self.max_time!r} ran out before probabilities were found: predict "
                 "works, predict_proba does not. Raise max_time.",
                 ConvergenceWarning,
                 stacklevel=6,

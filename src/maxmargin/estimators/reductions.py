@@ -151,6 +151,15 @@ class Rest:
         return values
 
 
+def refuse_other_scheme(model: Any, fitted: str) -> None:
+    """Raise if ``multi_class`` is not what a model of more than two classes was fitted with."""
+    if len(model.classes_) > 2 and model.multi_class != fitted:
+        raise ValueError(
+            f"This {type(model).__name__} was fitted with multi_class={fitted!r}, so it has no "
+            f"planes of multi_class={model.multi_class!r}: fit it again."
+        )
+
+
 @lru_cache
 def lay_out(n_classes: int, scheme: str) -> Pairs | Rest:
     """Return where the duals of each class are; two classes have one plane in any scheme."""

@@ -425,7 +425,7 @@ def _plane(w: Plane | npt.ArrayLike) -> Plane:
 
 
 def no_plane(given: Any) -> str:
-    """Return what to say to whom gives something else than a plane."""
+    """Return the error message for an argument that is not a plane."""
     return (
         f"{type(given).__name__} is not a plane: pass mm.geometry.Hyperplane(w, b), or for a "
         "fitted model mm.geometry.hyperplane(model)"

@@ -263,7 +263,9 @@ def _describe_quality(context: Context) -> str:
         )
         quantile = context.machine.get_params().get("quantile")
         if quantile is not None:
-            found += f" But it is no mean: a share of {quantile:g} is to lie below it."
+            found += (
+                f" But it is no mean: a share of {quantile:g} of the targets is to lie below it."
+            )
         return found
     if not context.classifies:
         found, percent = part_figures(context, part).values()

@@ -97,7 +97,7 @@ class _Worker:
 
         try:
             self.found = linprog(**self._program, method="highs-ds", options=self._options)
-        except BaseException as error:  # it belongs to who waits
+        except BaseException as error:  # raised where it is waited for
             self._error = error
 
 

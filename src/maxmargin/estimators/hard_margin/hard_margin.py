@@ -17,7 +17,12 @@ from maxmargin.estimators.kernel_input import count_threads, named_kernel
 from maxmargin.estimators.left_out import SolvedProblem
 from maxmargin.estimators.machine import UNASKED, Solved, solver_settings
 from maxmargin.estimators.probabilities import Probabilistic
-from maxmargin.estimators.reductions import Subproblem, best_classes, combined_scores
+from maxmargin.estimators.reductions import (
+    Subproblem,
+    best_classes,
+    combined_scores,
+    refuse_other_scheme,
+)
 from maxmargin.estimators.svm.base import KernelMachine
 from maxmargin.kernels import Linear
 from maxmargin.problems.features import LinearFeatures
@@ -91,7 +96,8 @@ class HardMarginSVC(Probabilistic, ClassifierMixin, KernelMachine):
     n_jobs : int or None, default=None
         Threads that compute kernel values; None or -1: as many as BLAS uses.
     probability : bool, default=False
-        Whether to have ``predict_proba``, as in ``SVC``; for it weights of rows count.
+        Whether to have ``predict_proba``, as in ``SVC``. Weights of rows, which do not move the
+        plane, count for it.
 
     Attributes
     ----------
@@ -320,7 +326,8 @@ point (see the witness). Use LinearSVC, which allows slack.
         raise refusal(answer, (first, second), rows, advice)
 
     def _keep_duals(self, data: Training, found: list[Widest]) -> None:
-        subproblems = data.subproblems(self.multi_class)
+        self._scheme = self.multi_class
+        subproblems = data.subproblems(self._scheme)
         self._subproblems = [
             (subproblem.positive, subproblem.negative) for subproblem in subproblems
         ]
@@ -352,6 +359,7 @@ point (see the witness). Use LinearSVC, which allows slack.
     def solution(self, X: Any, y: Any, sample_weight: Any = None) -> list[Solved]:
         """Return the problems that were solved, and the model as their solutions."""
         self._refuse_altered()
+        refuse_other_scheme(self, self._scheme)
         data = self._training(X, y, sample_weight, reset=False)
         if self.shape_fit_[0] != data.n_rows and type(self.kernel_) is not Linear:
             raise ValueError(

@@ -12,7 +12,7 @@ from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.formulations import CSVCForm, Training
 from maxmargin.estimators.linear.base import LinearMachine
 from maxmargin.estimators.linear.partial_fit import ClassifierStream
-from maxmargin.estimators.machine import UNASKED, Formulated
+from maxmargin.estimators.machine import UNASKED, Formulated, Solved
 from maxmargin.estimators.probabilities import Probabilistic
 from maxmargin.estimators.reductions import (
     HingeMultipliers,
@@ -21,11 +21,12 @@ from maxmargin.estimators.reductions import (
     combined_scores,
     joint_margin,
     joint_slacks,
+    refuse_other_scheme,
 )
 from maxmargin.geometry import Hyperplane
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
 from maxmargin.problems.losses import support_kinds
-from maxmargin.problems.problem import Point
+from maxmargin.problems.problem import MulticlassProblem, Point
 from maxmargin.solve import Callback, Result
 from maxmargin.validation.data import (
     LARGEST_PRODUCT,
@@ -45,9 +46,10 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
     Parameters
     ----------
     penalty : {"l2", "l1", "elasticnet"}, default="l2"
-        ½‖w‖²; ‖w‖₁, with which many weights are 0; or l1_ratio·‖w‖₁ + (1 − l1_ratio)·½‖w‖². With
-        ‖w‖₁ and the hinge loss (a linear program) several w may be optimal. The hinge loss takes
-        about three times as long as squared_hinge: a second for 20,000 dense rows of 200 columns.
+        ½‖w‖²; ‖w‖₁, with which many weights are 0; or l1_ratio·‖w‖₁ + (1 − l1_ratio)·½‖w‖². ‖w‖₁
+        with the hinge loss is a linear program, so several w may be optimal. With these penalties
+        the hinge takes about three times as long as squared_hinge: a second for 20,000 dense rows
+        of 200 columns.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         What a row with slack ξ costs: ξ or ξ².
     dual : bool or "auto", default="auto"
@@ -99,8 +101,9 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
     random_state : int, Generator, RandomState or None, default=0
         For the order in which coordinate descent and subgradient steps visit rows.
     probability : bool, default=False
-        Whether to have ``predict_proba``, as in ``SVC``. Penalties other than l2 and Crammer–Singer
-        fit the rows of each four of five folds again for it.
+        Whether to have ``predict_proba``, as in ``SVC``. Only loss="squared_hinge" with
+        penalty="l2" needs no further fits for it; all others are fitted five more times, each time
+        without a fifth of the rows (up to 40 rows with penalty="l2": without each row in turn).
 
     Attributes
     ----------
@@ -212,7 +215,8 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
     def adopt(self, formulated: Formulated, results: list[Result]) -> Self:
         """Become the model that solutions of the problems stand for."""
         data = formulated.data
-        subproblems = data.subproblems(self.multi_class)
+        self._scheme = self.multi_class
+        subproblems = data.subproblems(self._scheme)
         if subproblems:
             self._adopt_subproblems(data, subproblems, results)
         else:
@@ -277,8 +281,8 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
         if (sparse and dual is True) or (dual is False and not smooth):
             raise ValueError(
                 f"Unsupported set of arguments: penalty={self.penalty!r}, loss={self.loss!r} and "
-                f"dual={dual!r} do not go together. Leave dual='auto', with which every penalty "
-                "goes with every loss."
+                f"dual={dual!r} do not go together. Leave dual='auto': every penalty then goes "
+                "with every loss."
             )
         if self.order == "cyclic" and (sparse or self.multi_class == "crammer_singer"):
             raise ValueError(
@@ -295,22 +299,37 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
     _joint: tuple[Floats, Floats]
     margin_: Any
 
+    @property
+    def _is_joint(self) -> bool:
+        """Whether the classes were learnt together (two of them are a binary problem)."""
+        return self._scheme == "crammer_singer" and len(self.classes_) > 2
+
     def _plane_classes(self) -> list[tuple[int, int]]:
-        return self._pairs if self.slack_.ndim == self.alpha_.ndim else []
+        return [] if self._is_joint else self._pairs
+
+    def solution(self, X: Any, y: Any, sample_weight: Any = None) -> list[Solved]:
+        """Return the problems of these rows, and the model as their solutions.
+
+        The points have duals if these are the rows that the model was fitted to.
+        """
+        check_is_fitted(self)
+        refuse_other_scheme(self, self._scheme)
+        return super().solution(X, y, sample_weight)
 
     def _points(self, count: int) -> list[Point]:
-        if self.multi_class == "crammer_singer" and len(self.classes_) > 2:
+        if self._is_joint:
             return [Point(*self._joint, self._signed_duals[0])]
         return super()._points(count)
 
     def _starts(self, formulated: Formulated, last: list[Point]) -> list[Point] | None:
         problem = formulated.problems[0]
-        if last and last[0].w.ndim == 2:  # of classes together
-            b, beta = last[0].b, last[0].beta
-            same = len(problem) == len(beta) and not formulated.data.subproblems(self.multi_class)
-            fits = same and beta.shape[1] == problem.n_classes
-            return [Point(None, b, beta)] if fits else None
-        return super()._starts(formulated, last)
+        joint = isinstance(problem, MulticlassProblem)
+        if not last or self._scheme != self.multi_class or joint != (last[0].w.ndim == 2):
+            return None
+        if not joint:
+            return super()._starts(formulated, last)
+        same = last[0].beta.shape == (len(problem), problem.n_classes)
+        return [Point(None, last[0].b, last[0].beta)] if same else None
 
     def _adopt_subproblems(
         self, data: Training, subproblems: list[Subproblem], results: list[Result]

@@ -9,7 +9,7 @@ from sklearn.utils.metaestimators import available_if
 from maxmargin import loops
 from maxmargin._typing import Floats
 from maxmargin.estimators.machine import UNASKED
-from maxmargin.estimators.reductions import Subproblem
+from maxmargin.estimators.reductions import Subproblem, refuse_other_scheme
 from maxmargin.loops.records import Loss
 from maxmargin.problems.problem import Intercept, Status
 from maxmargin.solvers.subgradient import Learner
@@ -106,6 +106,8 @@ def _can_stream(model: Any) -> bool:
 class ClassifierStream(Stream):
     """``partial_fit`` for labels."""
 
+    _scheme: str = "ovr"  # that of the last fit
+
     @available_if(_can_stream)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Visit the rows of one chunk once, in order, continuing from earlier chunks.
@@ -133,6 +135,9 @@ class ClassifierStream(Stream):
         first = not hasattr(self, "status_")
         X = check_rows(self, X, reset=first)
         self.classes_ = stream_classes(self, classes, first)
+        if not first:
+            refuse_other_scheme(self, self._scheme)
+        self._scheme = self.multi_class
         y = check_labels(y, X.shape[0])
         labels = class_indices(self.classes_, y)
         weight = row_weights(sample_weight, self.class_weight, self.classes_, y)

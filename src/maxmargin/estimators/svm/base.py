@@ -26,6 +26,7 @@ from maxmargin.estimators.reductions import (
     joint_margin,
     joint_slacks,
     lay_out,
+    refuse_other_scheme,
 )
 from maxmargin.estimators.row_marks import mark_rows
 from maxmargin.estimators.svm.expansion import KernelExpansion
@@ -356,6 +357,12 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
         return labels, weight, factors[labels]
 
     # ------------------------------------------------------------ pairs
+
+    def solution(self, X: Any, y: Any, sample_weight: Any = None) -> list[Solved]:
+        """Return the problems that were solved, and the model as their solutions."""
+        check_is_fitted(self)
+        refuse_other_scheme(self, self._scheme)
+        return super().solution(X, y, sample_weight)
 
     @property
     def _is_joint(self) -> bool:

@@ -24,7 +24,7 @@ class SVC(HingeMultipliers, KernelClassifier):
     ----------
     C : float, default=1.0
         Cost of slack, > 0. The same machine in terms of λ: (λ/2)‖w‖² + Σ ξ is C = 1/λ, and with the
-        mean of the n slacks instead of their sum C = 1/(nλ), with n the number of rows of a pair.
+        mean of the n slacks instead of their sum C = 1/(nλ), n being the rows of a pair, or all.
     kernel : str, Kernel or callable, default="rbf"
         "linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "chi2", "intersection",
         "precomputed", any object of ``mm.kernels``, or a function of two blocks of rows (or of two
@@ -40,11 +40,12 @@ class SVC(HingeMultipliers, KernelClassifier):
     shrinking : bool, default=True
         Accepted for compatibility with scikit-learn; it has no effect.
     probability : bool, default=False
-        Whether to have ``predict_proba``: probabilities that follow from the fit, without chance,
-        and the largest of which is that of ``predict``. They are fitted to what the model would say
-        about each row if it had not seen it, by the span of the support vectors: this costs about
-        the inverse of the matrix of those with 0 < α < C. Up to 40 rows are left out in turn; more
-        than 6,000 such vectors, or an indefinite kernel, take five fits to four fifths of the rows.
+        Whether to have ``predict_proba``: probabilities that are not random, and of which that of
+        the predicted class is the largest. They are fitted to the scores that rows would have had
+        if they had been left out, which follow from the span of the support vectors, at about the
+        cost of inverting the matrix of those with 0 < α < C. Up to 40 rows are left out in turn.
+        More than 6,000 such vectors, linear and indefinite kernels, and "crammer_singer" take five
+        more fits instead, each without a fifth of the rows.
     tol : float, default=1e-4
         Relative duality gap at which the answer is good enough, ≥ 0.
     cache_size : float or None, default=None

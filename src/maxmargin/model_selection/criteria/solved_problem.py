@@ -67,7 +67,8 @@ def refuse_others(model: Any) -> None:
             f"penalty={model.penalty!r} is not supported: the criteria rest on the dual of "
             "penalty='l2'. Use sklearn.model_selection.cross_val_score."
         )
-    if getattr(model, "multi_class", "ovo") == "crammer_singer":
+    joint = getattr(model, "multi_class", "ovo") == "crammer_singer"
+    if joint and len(getattr(model, "classes_", ())) > 2:  # of two classes it is a binary problem
         raise ValueError(
             "multi_class='crammer_singer' is not supported: its problem is not binary. Use "
             "multi_class 'ovr' or 'ovo', or sklearn.model_selection.cross_val_score."

@@ -100,7 +100,7 @@ def read_small_end(steps: list[Step]) -> End:
 
 def _smallest(hinges: list[Hinge | None], found: list[float | None], otherwise: str) -> End:
     if any(hinge is None for hinge in hinges):
-        return End(None, "α/C is constant near C = 0 for the hinge loss and ½‖w‖² only")
+        return End(None, "only searched for in binary problems with the hinge loss and ½‖w‖²")
     known = [value for value in found if value is not None]
     if len(known) < len(hinges):
         return End(None, otherwise)
