@@ -93,8 +93,7 @@ class Bounded(Liar):
 
     def bound(self, x: Any, w: Any, truth: Any) -> float:
         every = Interval.all(self, x)
-        own = self.features(x, truth)
-        return float(max(w @ (self.features(x, y) - own) + self.loss(truth, y) for y in every))
+        return float(max(w @ self.features(x, y) + self.loss(truth, y) for y in every))
 
 
 def intervals(seed: int, n: int = 15) -> tuple[list[Any], list[Any]]:
@@ -492,12 +491,35 @@ def test_a_bound_of_the_model_proves_a_gap() -> None:
     assert not found.holds(1e-3)  # its decoder is too bad for that, and the bound knows
 
 
+def test_scores_are_measured_from_the_truth_where_only_differences_are_known() -> None:
+    class OnlyDifferences(Bounded):
+        features = mm.structured.Model.features
+
+        def difference(self, x: Any, y: Any, other: Any) -> Any:
+            return Interval.features(self, x, y) - Interval.features(self, x, other)
+
+        def decode(self, x: Any, w: Any, truth: Any = None) -> Any:
+            return Bounded().decode(x, w, truth)
+
+        def bound(self, x: Any, w: Any, truth: Any) -> float:
+            return Bounded().bound(x, w, truth) - float(w @ Interval.features(self, x, truth))
+
+    X, Y = intervals(13)
+    _, problem, point = solved(Interval(), X, Y)
+    first, second = (
+        certify(replace(problem, examples=model.examples(X, Y)), point)
+        for model in (Bounded(), OnlyDifferences())
+    )
+    assert_allclose(second.primal, first.primal, rtol=1e-12)
+    assert_allclose(first.primal, certify(problem, point).primal, rtol=1e-9)
+
+
 def test_a_bound_that_is_none_is_found_out_and_not_relied_on() -> None:
     class Unbounded(Bounded):
         """Too low at the first example, and far too high at the others."""
 
         def bound(self, x: Any, w: Any, truth: Any) -> float:
-            return -1.0 if x is X[0] else 100.0
+            return -1e3 if x is X[0] else 1e3
 
     class Unknown(Bounded):
         def bound(self, x: Any, w: Any, truth: Any) -> float:

@@ -33,8 +33,10 @@ class Model(NamedParameters, BaseEstimator):
         Whether ``decode`` really finds the highest score. Only then, or with ``bound``, can a
         duality gap be proved; False unless a class says otherwise.
     bound : callable or None
-        ``bound(x, w, truth)`` returns a number that no output exceeds in
-        ⟨w, ψ(x, y)⟩ − ⟨w, ψ(x, truth)⟩ + loss(truth, y). None: there is none.
+        ``bound(x, w, truth)`` returns a number that ⟨w, ψ(x, y)⟩ + loss(truth, y) exceeds for no
+        output y. (Where a model has ``difference`` but no ``features``, scores are measured from
+        that of the truth: ⟨w, ψ(x, y)⟩ stands for −⟨w, difference(x, truth, y)⟩.) None: there is
+        no such bound.
     has_scores : bool
         Whether its examples have ``scores(w)``: the numbers that are compared for a prediction.
     """
@@ -206,9 +208,10 @@ class Examples:
 
     def bounds(self, w: Floats) -> Floats:
         """Return the model's upper bound on the highest H of each example."""
-        found = np.array(
-            [float(self.model.bound(x, w, y)) for x, y in zip(self.X, self.Y, strict=True)]
-        )
+        model, examples = self.model, list(zip(self.X, self.Y, strict=True))
+        found = np.array([float(model.bound(x, w, y)) for x, y in examples])
+        if type(model).features is not Model.features:
+            found -= [float(as_vector(model.features(x, y)) @ w) for x, y in examples]
         if np.isnan(found).any():
             raise ValueError(
                 f"Example {int(np.isnan(found).argmax())}: {type(self.model).__name__}.bound gives "

@@ -39,6 +39,9 @@ class Ranking(Model):
     Pairs are never listed: counts, from one sort of all items, are enough. A query whose items are
     all relevant, or all irrelevant, has no pairs and plays no part.
 
+    The cost C of a learner is that of a query, whose loss is at most about 1: for one query of n
+    items, C = n weighs errors about as ``LinearSVC(C=1)`` does.
+
     Attributes
     ----------
     n_features_in_, size_ : int
