@@ -382,24 +382,14 @@ def with_kernel_caveats(
             "are bounded by ‖w‖√K(x, x) instead: the true gap is smaller"
         )
         certificate = dataclasses.replace(certificate, caveat=caveat)
-    gram = features.gram
-    return with_caveats(certificate, gram.kernel, rows, gram.prepared.dtype)
-
-
-def with_caveats(
-    certificate: Certificate, kernel: Kernel, rows: PreparedRows, given: npt.DTypeLike
-) -> Certificate:
-    """Return the certificate with what is known against the kernel.
-
-    ``given`` is the type that rows, or a matrix of kernel values, came in.
-    """
+    kernel = features.gram.kernel
     if kernel.psd:
         return certificate
     tested = min(len(rows), _MOST_TESTED if np.isinf(clock.limit().end) else _MOST_TESTED_IN_TIME)
     sample = np.linspace(0, len(rows) - 1, tested).astype(np.int64)
     refuted = f"{kernel!r} is not positive semidefinite, so that the dual bounds nothing"
     try:
-        if kernel.psd is None and _is_gram(kernel, rows[sample], given):
+        if kernel.psd is None and _is_gram(kernel, rows[sample], features.gram.prepared.dtype):
             assumed = f"this takes {kernel!r} for positive semidefinite, as tested on {tested} rows"
             caveat = certificate.caveat or (assumed if tested < len(rows) else "")
             return dataclasses.replace(certificate, caveat=caveat)
