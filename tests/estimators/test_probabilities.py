@@ -11,7 +11,10 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -114,7 +117,7 @@ def test_the_softmax_has_the_least_log_loss(n_classes: int) -> None:
         weight = rng.uniform(0.1, 3.0, n)
         sums = np.bincount(labels, weight)[labels][:, None]
         own = np.eye(n_classes)[labels]
-        target = np.where(own > 0, (sums + 1) / (sums + n_classes), 1 / (sums + n_classes))
+        target = np.where(own > 0, (sums + 1) / (sums + 2), 1 / (sums + 2) / (n_classes - 1))
 
         def loss(x: Floats, s: Any = scores, t: Any = target, w: Any = weight) -> float:
             return -float(w @ (t * log_softmax(x[0] * s + x[1:], axis=1)).sum(axis=1))
@@ -446,3 +449,22 @@ def test_scikit_learns_checks_hold_with_probabilities(name: str) -> None:
     if name == "HardMarginSVC":
         expected["check_decision_proba_consistency"] = INSEPARABLE
     check_estimator(model, expected_failed_checks=expected)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        mm.LinearSVC(loss="squared_hinge"),
+        mm.LinearSVC(multi_class="crammer_singer"),
+        mm.SVC(multi_class="ovr"),
+        mm.SVC(multi_class="crammer_singer"),
+    ],
+    ids=repr,
+)
+def test_many_classes_with_a_score_each_are_no_worse_than_calibrated_folds(model: Any) -> None:
+    X, y = load_digits(return_X_y=True)
+    X, train, test = X / 16, slice(0, 600), slice(600, None)
+    ours = clone(model).set_params(probability=True).fit(X[train], y[train])
+    theirs = CalibratedClassifierCV(model, ensemble=False, cv=5).fit(X[train], y[train])
+    losses = [log_loss(y[test], each.predict_proba(X[test])) for each in (ours, theirs)]
+    assert losses[0] <= 1.05 * losses[1]

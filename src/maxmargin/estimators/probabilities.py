@@ -7,9 +7,11 @@ say about that row (``left_out.py``): scores of rows that a machine has learnt w
     every two classes      the same for each pair, then coupled      Wu, Lin and Weng (2004)
     one score per class    p proportional to exp(a s + b), with a b for each class
 
-The targets are not 0 and 1: with K classes, a row of a class whose rows weigh N in all has
-(N + 1)/(N + K) for its own class and 1/(N + K) for every other one, as if each class had been seen
-once more. Where the predicted class is not the most probable one, it is made so.
+The targets are not 0 and 1: a row of a class whose rows weigh N in all has (N + 1)/(N + 2) for its
+own class, and the other classes share what is left. (With 1/(N + K) for each of K others, ten
+classes of a hundred rows would aim at 92 %, and log-losses on digits and pendigits are up to twice
+as large.) Where the predicted class is not the most probable one, it
+is made so.
 """
 
 import warnings
@@ -207,7 +209,8 @@ def fit_softmax(scores: Floats, labels: Ints, weight: Floats) -> tuple[float, Fl
 def _targets(labels: Ints, weight: Floats, n_classes: int) -> Floats:
     """Return what a row of each class should have in each class."""
     totals = np.bincount(labels, weight, minlength=n_classes)[:, np.newaxis]
-    return np.asarray((np.eye(n_classes) * totals + 1) / (totals + n_classes))
+    own, others = np.eye(n_classes), max(n_classes - 1, 1)
+    return np.asarray(np.where(own, totals + 1, 1.0 / others) / (totals + 2))
 
 
 def _minimise(
