@@ -10,8 +10,7 @@ say about that row (``left_out.py``): scores of rows that a machine has learnt w
 The targets are not 0 and 1: a row of a class whose rows weigh N in all has (N + 1)/(N + 2) for its
 own class, and the other classes share what is left. (With 1/(N + K) for each of K others, ten
 classes of a hundred rows would aim at 92 %, and log-losses on digits and pendigits are up to twice
-as large.) Where the predicted class is not the most probable one, it
-is made so.
+as large.) Where the predicted class is not the most probable one, it is made so.
 """
 
 import warnings
