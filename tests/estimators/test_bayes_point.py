@@ -25,7 +25,7 @@ from maxmargin.estimators.bayes.sampler import (
     scattered,
     standard_errors,
 )
-from maxmargin.loops.records import Chain
+from maxmargin.loops.records import ChainState
 from maxmargin.problems.problem import Status
 from maxmargin.separability import Overlap
 from tests.support.estimators import FED_INSEPARABLE_WITH_PROBABILITIES
@@ -51,9 +51,9 @@ def walls_of(X: Floats, y: Any) -> Floats:
 # ------------------------------------------------------------------- paths
 
 
-def follow(walls: Walls, z: Floats, v: Floats, duration: float, budget: int = 10**6) -> Chain:
+def follow(walls: Walls, z: Floats, v: Floats, duration: float, budget: int = 10**6) -> ChainState:
     """Follow one path from z with velocity v."""
-    chain, out = Chain.at(z, len(walls)), np.empty((1, len(z)))
+    chain, out = ChainState.at(z, len(walls)), np.empty((1, len(z)))
     products = walls.products(10**6)
     while chain.counts[0] == 0:
         loops.truncated_gaussian.follow(
@@ -125,7 +125,7 @@ def test_a_path_that_meets_too_many_walls_is_not_taken() -> None:
     """A wedge of 10⁻³ radians: its paths are reflected thousands of times in a quarter turn."""
     walls = Walls.of(np.array([[0.0, 1.0], [1e-3, -1.0]]), np.full(2, np.inf))
     z = np.array([1.0, 5e-4])
-    chain, out = Chain.at(z, 2), np.empty((1, 2))
+    chain, out = ChainState.at(z, 2), np.empty((1, 2))
     loops.truncated_gaussian.follow(
         walls.normals, NONE, walls.cost, np.pi / 2, 100, np.ones((1, 2)), np.zeros(1), chain, out,
         1, 10**6,

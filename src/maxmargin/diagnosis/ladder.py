@@ -42,7 +42,7 @@ from maxmargin.diagnosis.significance import (
     SIGNAL,
     Comparison,
     Metric,
-    Ranking,
+    RankTest,
     bayes_bracket,
     chance_separable,
     compare,
@@ -191,7 +191,7 @@ class _Rungs:
         self.answers: list[Rung] = []
         self.scored: dict[str, Scored] = {}
         self.gain: dict[str, Comparison] = {}
-        self.signal: list[Comparison | Ranking] = []
+        self.signal: list[Comparison | RankTest] = []
         self.chance = 0.0
         self.given_up: GivingUp | None = None
         most = _CV_ROWS if table.n_classes <= 4 else _CV_ROWS_OF_MANY

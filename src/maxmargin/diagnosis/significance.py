@@ -181,7 +181,7 @@ def sign_test(wins: Floats, losses: Floats, weight: Floats) -> float:
 
 
 @dataclass(frozen=True)
-class Ranking(_Test):
+class RankTest(_Test):
     """How well a rule's scores put rows of a class above the others, on rows not fitted to.
 
     ``auc`` is the area under the ROC curve, of each class against the rest, averaged over classes
@@ -206,7 +206,7 @@ class Ranking(_Test):
         )
 
 
-def rank(method: str, scores: Floats, y: Ints, folds: Ints, tests: int = 1) -> Ranking:
+def rank(method: str, scores: Floats, y: Ints, folds: Ints, tests: int = 1) -> RankTest:
     """Test whether scores (a column for each class) rank rows better than chance, fold by fold.
 
     Within a fold, all orders of its labels are equally likely if they have nothing to do with the
@@ -230,14 +230,14 @@ def rank(method: str, scores: Floats, y: Ints, folds: Ints, tests: int = 1) -> R
     total, shares = int(sizes.sum()), sizes / max(1, sizes.sum())
     spread = math.sqrt(shares**2 @ [part.chance for part in parts])
     if not spread > 0:
-        return Ranking(method, 0.5, 0.0, 1.0, 1.0, tests)
+        return RankTest(method, 0.5, 0.0, 1.0, 1.0, tests)
     auc = float(shares @ [part.area for part in parts])
     half = _Z * math.sqrt(shares**2 @ [part.own for part in parts])
     p_value = float(norm.sf((auc - 0.5) / spread))
     if _TINY < p_value < SIGNAL and total <= _REORDERED_ROWS:
         p_value = max(p_value, _reordered(parts, auc))
     low, high = max(0.0, auc - half), min(1.0, auc + half)
-    return Ranking(method, auc, low, high, min(1.0, tests * p_value), tests)
+    return RankTest(method, auc, low, high, min(1.0, tests * p_value), tests)
 
 
 def _reordered(parts: "list[_Placements]", auc: float) -> float:

@@ -93,7 +93,7 @@ class Loss(NamedTuple):
         return Loss(target, low, high, quadratic, self.epsilon)
 
 
-class Chain(NamedTuple):
+class ChainState(NamedTuple):
     """Where a chain of paths through a truncated Gaussian stands (see ``truncated_gaussian``)."""
 
     z: Floats

@@ -129,7 +129,7 @@ def middle_step(claims: Floats, mass: Floats) -> Floats:
 # Weights are arrays with a column for each class, which a space knows how to read.
 
 
-class Columns:
+class ColumnWeights:
     """Weights of the columns of rows of numbers, measured from their mean if b is free."""
 
     tied = False  # whether the answer is weights that duals imply, so that neither goes alone
@@ -398,9 +398,9 @@ class JointMachine:
         features = problem.features
         if len(self.kept) < len(problem):
             features = features.take(self.kept)
-        self.space: Columns | Coefficients
+        self.space: ColumnWeights | Coefficients
         if isinstance(features, LinearFeatures):
-            self.space = Columns(features, self.cost, self.free)
+            self.space = ColumnWeights(features, self.cost, self.free)
         else:
             self.space = Coefficients(features, settings, self.free)
         shape = len(self.kept), problem.n_classes

@@ -27,7 +27,7 @@ from scipy.linalg import solve_triangular
 
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
-from maxmargin.loops.records import Chain
+from maxmargin.loops.records import ChainState
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ class Sampler:
     def iterates(self, most: int) -> Iterator[Draws]:
         """Yield the draws after each round, and in between what there is: at most ``most``."""
         settings, dim = self.settings, len(self.starts[0])
-        chains = [Chain.at(start, len(self.walls)) for start in self.starts]
+        chains = [ChainState.at(start, len(self.walls)) for start in self.starts]
         products = self.walls.products(settings.products)
         target = settings.reflections * (dim + 1)
         yield _standing(chains)
@@ -246,7 +246,7 @@ class Sampler:
             left -= sizes[-1]
         return sizes
 
-    def _round(self, chains: list[Chain], way: "_Way", size: int) -> Iterator[Floats | None]:
+    def _round(self, chains: list[ChainState], way: "_Way", size: int) -> Iterator[Floats | None]:
         """Let every chain follow some paths; yield None in between, their draws at the end."""
         walls, dim, settings = self.walls, len(self.starts[0]), self.settings
         out = np.empty((len(chains), size, dim))
@@ -280,7 +280,7 @@ class Sampler:
             yield None
         yield out
 
-    def _judged(self, z: Floats, chains: list[Chain], duration: float) -> Draws:
+    def _judged(self, z: Floats, chains: list[ChainState], duration: float) -> Draws:
         paths = z.shape[0] * z.shape[1]
         scores = z @ self.probes.T / np.linalg.norm(z, axis=2, keepdims=True)
         effective, r_hat = mixing(scores)
@@ -297,7 +297,7 @@ class Sampler:
         )
 
 
-def _standing(chains: list[Chain]) -> Draws:
+def _standing(chains: list[ChainState]) -> Draws:
     """Return where chains stand that have no draws yet: a single one is worth as much."""
     # On a path under way, z may be on a wall.
     z = [chain.start if chain.counts[1] else chain.z for chain in chains]
