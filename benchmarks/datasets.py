@@ -188,6 +188,15 @@ def sparse(name: str, n: int, d: int, per_row: int) -> Dataset:
     return Dataset(name, X, y, notes="power-law columns, unit rows, nearly separable")
 
 
+def letters(rows: int) -> Dataset:
+    """Return 26 classes that overlap, each of three clusters, in 16 columns of few values."""
+    rng = np.random.default_rng(SEED)
+    centres = rng.uniform(2, 13, (26, 3, 16))
+    y = rng.integers(26, size=rows)
+    X = centres[y, rng.integers(3, size=rows)] + rng.normal(0, 2.3, (rows, 16))
+    return Dataset("letters", np.clip(np.round(X), 0, 15), y, notes="26 classes")
+
+
 SYNTHETIC: dict[str, Callable[[bool], Dataset]] = {
     "dense-float64": lambda quick: dense("dense-float64", 5000 if quick else 500_000, 50, "f8"),
     "dense-float32": lambda quick: dense("dense-float32", 5000 if quick else 500_000, 50, "f4"),
@@ -196,6 +205,7 @@ SYNTHETIC: dict[str, Callable[[bool], Dataset]] = {
         if quick
         else sparse("sparse-synthetic", 20_000, 50_000, 100)
     ),
+    "letters": lambda quick: letters(1000 if quick else 15_000),
 }
 
 DERIVED: dict[str, Callable[[Path | None], Dataset]] = {

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks import contest
-from benchmarks.children import FailedError, SlowError
+from benchmarks.children import Answer, FailedError, SlowError
 from benchmarks.contest import Contest, Outcome
 from benchmarks.datasets import Dataset
 from benchmarks.fitting import Crew
@@ -37,6 +37,8 @@ AROUND = 2.0  # seconds that are not the fit's: who is killed did work for the w
 PATIENCE = 3.0  # times the budget: who was within it once is not killed for being slower now
 ROUNDS = 240.0  # seconds for all rounds of a race: where fits are long there are fewer of them
 ROUNDING = 1e-9  # relative: what a sum over many rows may be off by
+WORSE = 1e-5  # relative: by how much a dual value may be lower and still count as good
+LIMIT_LINE = "limit line"
 Key = tuple[str, float]  # a tool, and how hard it tried
 
 
@@ -64,7 +66,7 @@ class Point(NamedTuple):
     def as_good_as(self, other: "Point") -> bool:
         """Return whether this is not worse: by the dual value, or the objective if one has none."""
         if self.dual is not None and other.dual is not None:
-            return self.dual >= other.dual - ROUNDING * abs(other.dual)
+            return self.dual >= other.dual - WORSE * abs(other.dual)
         return self.primal <= other.primal + ROUNDING * abs(other.primal)
 
 
@@ -80,6 +82,7 @@ class Race:
     skipped: dict[str, str] = field(default_factory=dict)
     timings: Timings[Key] = field(default_factory=lambda: Timings({}))
     predicted: Outcome | None = None
+    anatomy: Answer | None = None
 
     @property
     def bound(self) -> float:
@@ -205,6 +208,14 @@ def race(case: Case, options: Options) -> Race:
         found.timings = interleave(samplers, rounds, warm_ups=0)
         if not case.objective.linear:
             found.predicted = contest.hold(_predictions(crew, found), rounds)
+            if pairs := [pair for peer in found.peers if (pair := found.pair(peer))]:
+                setting = min(ours.setting for _, ours in pairs)
+                fit, line = found.timings, found.predicted.timings
+                times = fit.seconds((OURS.name, setting)).median
+                found.anatomy = crew.ask(OURS.name, "anatomy", setting=setting) | {
+                    "setting": setting,
+                    "line": times / line.seconds(LIMIT_LINE).median,
+                }
     return found
 
 
@@ -244,7 +255,7 @@ def _predictions(crew: Crew, found: Race) -> Contest:
         for tool, points in found.sweeps.items()
         if points and tool not in found.cut
     }
-    calls["limit line"] = partial(crew.ask, OURS.name, "limit_line")
+    calls[LIMIT_LINE] = partial(crew.ask, OURS.name, "limit_line")
     case = found.case
     return Contest(
         case.name, case.dataset.shape, calls, OURS.name,
@@ -262,7 +273,10 @@ def tables(races: Sequence[Race]) -> list[Table]:
         "support vectors, computed once in float32"
     )
     rows = [row for found in races if found.predicted for row in found.predicted.rows()]
-    found = [to_targets(races), as_they_come(races), means(races), Table(title, rows), fits(races)]
+    found = [
+        to_targets(races), as_they_come(races), means(races), anatomies(races), Table(title, rows),
+        fits(races),
+    ]  # fmt: skip
     return [table for table in found if table.rows]
 
 
@@ -330,6 +344,27 @@ def means(races: Sequence[Race]) -> Table:
         for p, r in ratios.items()
     ]
     return Table("The others' seconds, as they come, divided by ours, over the sets", rows)
+
+
+def anatomies(races: Sequence[Race]) -> Table:
+    """Return what our fits are made of, that the next reader may see what is left."""
+    rows: list[dict[str, Cell]] = [
+        {
+            "data": found.case.name,
+            "our tol": f"{found.anatomy['setting']:.1e}",
+            "support vectors": found.anatomy["support"],
+            "fit / limit line": found.anatomy["line"],
+            "kernel values / (rows × support vectors)": found.anatomy["values"],
+            "certificate / fit": found.anatomy["certificate"],
+        }
+        for found in races
+        if found.anatomy
+    ]
+    title = (
+        "Our fit that is not worse than any peer's: its seconds by those of the limit line, the "
+        "kernel values that it computes, and the part that the certificate takes"
+    )
+    return Table(title, rows)
 
 
 def fits(races: Sequence[Race]) -> Table:

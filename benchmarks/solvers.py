@@ -9,7 +9,7 @@ import importlib.util
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,7 @@ class Tool:
     settings: tuple[float, ...] = TOLERANCES  # its values, from loose to tight
     default: float | None = 1e-3  # the value it comes with, if that can be compared
     ones: bool = False  # whether it has no intercept and is given a column of ones
+    readable: Callable[[Any, Dataset], Any] = lambda model, data: model  # as ``mm.certify`` reads
 
     def refusal(self, dataset: Dataset, objective: Objective) -> str | None:
         """Say why it cannot take part, if so."""
@@ -142,6 +143,50 @@ ONEDAL = Tool(
 )
 
 
+def _needs_one_plane(data: Dataset, objective: Objective) -> str | None:
+    if objective.linear:
+        return "there is no kernel"
+    if objective.regression or len(np.unique(data.y)) == 2:
+        return None
+    return "only its machines of two classes can be judged"
+
+
+def _thundersvm(data: Dataset, objective: Objective, tol: float, threads: int) -> Any:
+    module = importlib.import_module("thundersvm")
+    kind = module.SVR if objective.regression else module.SVC
+    return kind(**objective.parameters, tol=tol, n_jobs=threads)
+
+
+def _as_libsvm(model: Any, data: Dataset) -> Any:
+    """Return ThunderSVM's machine as one of scikit-learn's, whose layout certificates know.
+
+    Its labels are in the order of their appearance, and its intercept has the other sign.
+    """
+    support, duals = np.ravel(model.support_), np.ravel(model.dual_coef_)
+    sign, order = 1.0, np.arange(len(support))
+    regression = model.__class__.__name__.endswith("R")
+    if not regression:
+        sign = float(np.sign(duals @ np.where(data.y[support] == data.y.max(), 1.0, -1.0)))
+        order = np.lexsort((support, data.y[support]))
+    objective = Objective(model.C, model.gamma, model.epsilon if regression else None)
+    twin = _libsvm(data, objective, 1e-3, 1)
+    twin.support_ = support[order].astype(np.int32)
+    twin.dual_coef_, twin.intercept_ = sign * duals[np.newaxis, order], -sign * model.intercept_
+    twin.support_vectors_, twin.shape_fit_ = data.X[twin.support_], data.X.shape
+    twin.n_features_in_ = data.X.shape[1]
+    if not regression:
+        twin.classes_, twin.class_weight_ = np.unique(data.y), np.ones(2)
+        counts = np.unique(data.y[twin.support_], return_counts=True)[1]
+        vars(twin)["_n_support"] = counts.astype(np.int32)
+    return twin
+
+
+THUNDERSVM = Tool(
+    "ThunderSVM", "thundersvm-cpu", "thundersvm", _needs_one_plane, _thundersvm,
+    readable=_as_libsvm,
+)  # fmt: skip
+
+
 # ------------------------------------------------------------ linear machines
 
 
@@ -173,6 +218,33 @@ def _skglm(data: Dataset, objective: Objective, tol: float, threads: int) -> Any
     return skglm.LinearSVC(objective.C, max_iter=10**6, tol=tol, fit_intercept=False)
 
 
+def _snapml(data: Dataset, objective: Objective, tol: float, threads: int) -> Any:
+    machine = importlib.import_module("snapml").SupportVectorMachine
+    return machine(
+        regularizer=1 / objective.C, fit_intercept=False, tol=tol, max_iter=10**5, n_jobs=threads
+    )
+
+
+class _Multicore:
+    """LIBLINEAR's dual coordinate descent on several cores, as an estimator."""
+
+    def __init__(self, C: float, tol: float, threads: int) -> None:
+        self.said = f"-s 3 -c {C!r} -e {tol!r} -m {threads} -q"
+
+    def fit(self, X: Any, y: Any) -> Self:
+        module = importlib.import_module("liblinear.liblinearutil")
+        made = module.train(module.problem(y, sp.csr_matrix(X)), module.parameter(self.said))
+        self.coef_ = np.array([made.get_decfun()[0]]) * (1.0 if made.get_labels()[0] == 1 else -1.0)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.where(np.ravel(X @ self.coef_[0]) > 0, 1.0, -1.0)
+
+
+def _multicore(data: Dataset, objective: Objective, tol: float, threads: int) -> Any:
+    return _Multicore(objective.C, tol, threads)
+
+
 def _sgd(data: Dataset, objective: Objective, epochs: float, threads: int) -> Any:
     """Make so many epochs, with the step sizes it chooses itself."""
     from sklearn.linear_model import SGDClassifier
@@ -186,6 +258,16 @@ LIBLINEAR = Tool(
     "LIBLINEAR", "scikit-learn", "sklearn", _needs_penalised_intercept, _liblinear, default=1e-4
 )
 SKGLM = Tool("skglm", "skglm", "skglm", _needs_two_classes, _skglm, default=None, ones=True)
+SNAPML = Tool("snapml", "snapml", "snapml", _needs_two_classes, _snapml, ones=True)
+MULTICORE = Tool(
+    "LIBLINEAR multi-core",
+    "liblinear-multicore",
+    "liblinear",
+    _needs_two_classes,
+    _multicore,
+    default=None,  # it stops after 1000 epochs
+    ones=True,
+)
 SGD = Tool(
     "SGD",
     "scikit-learn",
@@ -198,5 +280,6 @@ SGD = Tool(
     ones=True,
 )
 
-TOOLS = {tool.name: tool for tool in (OURS, ONEDAL, LIBSVM, LIBLINEAR, SKGLM, SGD)}
+_ALL = (OURS, ONEDAL, LIBSVM, THUNDERSVM, LIBLINEAR, MULTICORE, SNAPML, SKGLM, SGD)
+TOOLS = {tool.name: tool for tool in _ALL}
 PEERS = [name for name in TOOLS if name != OURS.name]

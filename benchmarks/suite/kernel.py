@@ -47,6 +47,7 @@ SETTINGS = (
     Setting("magic04", "standardised", 10.0, 0.1),
     Setting("satimage", "[-1,1]", 16.0, 1.0),
     Setting("pendigits", "[-1,1]", 8.0, 0.5),
+    Setting("letters", "[-1,1]", 8.0, 0.25),
     Setting("shuttle", "[-1,1]", 2048.0, 8.0),
     Setting("higgs-7k", "standardised", 8.0, 1 / 128),
     Setting("mushrooms", "as published", 2.0, 0.125),
