@@ -200,7 +200,7 @@ def test_synthetic_sets_are_the_same_each_time(name: str) -> None:
     assert first.name == name
     assert (first.X != second.X).sum() == 0
     assert np.array_equal(first.y, second.y)
-    assert set(np.unique(first.y)) == {-1, 1}
+    assert set(np.unique(first.y)) == (set(range(26)) if name == "letters" else {-1, 1})
 
 
 def test_real_sets_have_their_declared_columns(tmp_path: Path) -> None:
@@ -545,12 +545,15 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 def test_kernel_runs(run: Callable[..., Any]) -> None:
     names = ("satimage", "abalone")
     content = run("kernel", "--threads", "1", "--only", *names, "growth", "memory")
-    reached, pairs, means, predicted, fits, grown, *_ = (
+    reached, pairs, means, anatomies, predicted, fits, grown, *_ = (
         found["rows"] for found in content["tables"]
     )
     assert [row["data"] for row in reached] == [n for n in names for _ in kernel.TARGETS]
     assert {(row["peer"], row["its setting"]) for row in pairs} == {("LIBSVM", "tol 0.001")}
     assert means[0]["sets"] == len(names)
+    counted = "kernel values / (rows × support vectors)"
+    assert all(row[counted] > 0 and row["certificate / fit"] > 0 for row in anatomies)
+    assert [row["data"] for row in anatomies] == list(names)
     assert {row["candidate"] for row in predicted} == {"maxmargin", "LIBSVM", "limit line"}
     assert {row["tool"] for row in fits} == {"maxmargin", "LIBSVM"}
     assert grown[-1]["rows"] == "exponent of n"
