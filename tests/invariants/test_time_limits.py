@@ -200,8 +200,8 @@ def test_ctrl_c_during_the_certificate_keeps_what_was_reached(
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert model.status_ is Status.INTERRUPTED
-    assert len(calls) == 2
-    assert 0 < calls[1] - fake.seconds <= 0.5
+    assert len(calls) > 1
+    assert all(0 < end - fake.seconds <= 0.5 for end in calls[1:])
     assert np.isfinite(model.certificate_.gap)
     assert model.predict(X).shape == y.shape
 

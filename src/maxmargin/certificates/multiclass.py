@@ -14,7 +14,6 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.certificates.certificate import Certificate
 from maxmargin.certificates.quadratic import expansions, relative_rounding, with_kernel_caveats
 from maxmargin.geometry.inputs import largest_squared_norm
-from maxmargin.kernels import PreparedRows
 from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.problem import Intercept, MulticlassProblem
 from maxmargin.problems.rounding import (
@@ -83,9 +82,9 @@ def certify_multiclass(
         intercepts=tuple(best.tolist()),
         rounding=relative_rounding(primal, dual),
     ).resolved()
-    if seen.rows is None:
-        return certificate, duals
-    return with_kernel_caveats(certificate, problem.features, seen.rows, seen.missing), duals
+    if isinstance(problem.features, KernelFeatures):
+        return with_kernel_caveats(certificate, problem.features, seen.missing), duals
+    return certificate, duals
 
 
 # ------------------------------------------------------------------- what a point looks like
@@ -110,8 +109,7 @@ class Seen(NamedTuple):
     drift: float
     W: Floats
     centre: Floats  # that rows were measured from
-    rows: PreparedRows | None = None  # of a kernel
-    missing: int = 0  # of them: there was no time for their scores, which are the worst possible
+    missing: int = 0  # rows of a kernel with the worst possible scores, as there was no time
 
     def from_centre(self, b: Floats) -> Floats:
         """Return intercepts as scores are measured: w·x + b = w·(x − centre) + (b + w·centre)."""
@@ -152,8 +150,8 @@ def _(features: LinearFeatures, problem: MulticlassProblem, W: Floats, duals: Fl
 
 @_see.register
 def _(features: KernelFeatures, problem: MulticlassProblem, W: Floats, duals: Floats) -> Seen:
-    rows, K = features.gram.exact[features.rows], W.shape[1]
-    both = expansions(features.gram.kernel, rows, np.hstack([W, duals]), partial=True)
+    K = W.shape[1]
+    both = expansions(features, np.hstack([W, duals]), partial=True)
     weights, implied = both[:K], both[K:]
     value = np.stack([each.scores.value for each in weights], axis=1)
     unknown = np.stack([each.unknown for each in weights], axis=1)
@@ -183,7 +181,6 @@ def _(features: KernelFeatures, problem: MulticlassProblem, W: Floats, duals: Fl
         float(np.sqrt(max(apart, 0.0) / (norm2.value if norm2.value > 0 else 1.0))),
         W,
         np.zeros(0),
-        rows,
         int(np.count_nonzero(unknown.any(axis=1))),
     )
 

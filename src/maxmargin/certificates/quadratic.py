@@ -6,6 +6,7 @@ What is concluded from an evaluation is then the same for both.
 """
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, NamedTuple, Protocol
@@ -16,11 +17,11 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from maxmargin import clock
-from maxmargin._typing import Floats
+from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.certificates.certificate import Certificate
 from maxmargin.kernels import Kernel, PreparedRows
 from maxmargin.kernels.precomputed import asymmetry
-from maxmargin.kernels.tiles import TILE_COLUMNS
+from maxmargin.kernels.tiles import RUN, RUN_64, TILE_COLUMNS, dot
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.duality import (
@@ -34,10 +35,10 @@ from maxmargin.problems.features import KernelFeatures, LinearFeatures
 from maxmargin.problems.problem import KernelProblem, LinearProblem, Point, Problem
 from maxmargin.problems.rounding import (
     EPS,
+    HALF,
     Bounded,
     Combination,
     exact_sum,
-    half,
     passed,
     squared_norm,
     total,
@@ -97,6 +98,10 @@ class Evaluation(Protocol):
         ...
 
 
+# Scores of all rows by function, as far as they are known: says which rows must be known better.
+Undecided = Callable[[list[Bounded]], Flags]
+
+
 class Claim(NamedTuple):
     """A point of a problem, and its duals as they are feasible."""
 
@@ -106,10 +111,18 @@ class Claim(NamedTuple):
 
 
 @singledispatch
-def evaluate(features: Any, claims: list[Claim], *, partial: bool = False) -> list[Any]:
+def evaluate(
+    features: Any,
+    claims: list[Claim],
+    *,
+    partial: bool = False,
+    undecided: Undecided | None = None,
+) -> list[Any]:
     """Return what is to be known of points of problems with the same features.
 
-    With ``partial``, a time limit may leave scores unknown.
+    With ``partial``, a time limit may leave scores unknown. ``undecided``, given the scores of all
+    points with bounds on their errors, says which rows must be known as well as float64 allows; by
+    default all.
     """
     raise TypeError(f"no certificate knows {type(features).__name__}")
 
@@ -181,10 +194,14 @@ class LinearEvaluation(NamedTuple):
 
 @evaluate.register
 def _(
-    features: LinearFeatures, claims: list[Claim], *, partial: bool = False
+    features: LinearFeatures,
+    claims: list[Claim],
+    *,
+    partial: bool = False,
+    undecided: Undecided | None = None,
 ) -> list[LinearEvaluation]:
     """Compute the scores of points, and the weights that feasible duals imply."""
-    del partial  # a pass over the rows takes little
+    del partial, undecided  # a pass over the rows takes little
     return [_evaluate_linear(features, *claim) for claim in claims]
 
 
@@ -242,7 +259,6 @@ class KernelEvaluation(NamedTuple):
     """A point of a kernel problem."""
 
     problem: KernelProblem
-    rows: PreparedRows
     weights: "Expansion"
     implied: "Expansion"
     b: Floats
@@ -258,7 +274,7 @@ class KernelEvaluation(NamedTuple):
         return Bounded(value, error + moved * (2 * length + moved))
 
     def products(self) -> Floats:
-        """Return w·φ(x) of each row."""
+        """Return w·φ(x) of each row, to the digits of float32 if it is beyond the margin."""
         return np.where(self.unknown > 0, np.nan, self.scores.value)
 
     def apart(self, p: float, q: float) -> float:
@@ -270,7 +286,8 @@ class KernelEvaluation(NamedTuple):
     def imbalance_cost(self, off: Floats) -> float:
         """Return what D loses at most while duals move by ``off`` in all, in each group."""
         problem, implied = self.problem, self.implied
-        cost, size = 0.0, (np.abs(implied.scores.value) + implied.unknown)[problem.row]
+        value, error = implied.scores
+        cost, size = 0.0, (np.abs(value) + error + implied.unknown)[problem.row]
         for g, moved in enumerate(off):
             members = problem.groups == g
             pull = np.abs(problem.loss.target[members]) + size[members]
@@ -284,27 +301,30 @@ class KernelEvaluation(NamedTuple):
     def with_caveats(self, certificate: Certificate) -> Certificate:
         """Return the certificate with what is known against the kernel, and what was left out."""
         missing = int(np.count_nonzero(self.unknown))
-        return with_kernel_caveats(certificate, self.problem.features, self.rows, missing)
+        return with_kernel_caveats(certificate, self.problem.features, missing)
 
 
 @evaluate.register
 def _(
-    features: KernelFeatures, claims: list[Claim], *, partial: bool = False
+    features: KernelFeatures,
+    claims: list[Claim],
+    *,
+    partial: bool = False,
+    undecided: Undecided | None = None,
 ) -> list[KernelEvaluation]:
     """Compute the functions that weights and duals are the coefficients of, in one pass."""
-    prepared = features.gram.exact[features.rows]
     columns: list[Floats] = []
     for each in claims:
         columns += (each.point.w, each.problem.by_row(each.beta))
-    found = expansions(features.gram.kernel, prepared, np.column_stack(columns), partial=partial)
+    asked = None if undecided is None else lambda scores: undecided(scores[::2])
+    found = expansions(features, np.column_stack(columns), partial=partial, undecided=asked)
     evaluated = []
     for each, weights, implied in zip(claims, found[::2], found[1::2], strict=True):
         shape = each.problem.totals.shape
         b = np.broadcast_to(np.asarray(each.point.b, dtype=np.float64), shape).copy()
         evaluated.append(
             KernelEvaluation(
-                each.problem, prepared, weights, implied, b,
-                weights.scores, weights.norm2, weights.unknown,
+                each.problem, weights, implied, b, weights.scores, weights.norm2, weights.unknown
             )
         )  # fmt: skip
     return evaluated
@@ -321,7 +341,11 @@ class Expansion(NamedTuple):
 
 
 def expansions(
-    kernel: Kernel, rows: PreparedRows, coefficients: Floats, *, partial: bool = False
+    features: KernelFeatures,
+    coefficients: Floats,
+    *,
+    partial: bool = False,
+    undecided: Undecided | None = None,
 ) -> list[Expansion]:
     """Return the functions with these coefficients, one per column.
 
@@ -329,48 +353,161 @@ def expansions(
     first. As |f(x)| ≤ ‖w‖√K(x, x), there is a bound on them, and on ‖w‖² = Σ aⱼf(xⱼ): with A the
     sum over known scores, and S = Σ |aⱼ|√K(xⱼ, xⱼ) over the others, ‖w‖² ≤ A + S‖w‖.
 
-    A kernel value is off by ε(r(x) + r(x′))√(K(x, x)K(x′, x′)) at most (``Kernel.rounding``); sums
-    over the columns of a tile, and over tiles, are off by an ε for each term.
+    With ``undecided``, scores of rows without a coefficient may be those of float32, as long as it
+    does not ask for more.
     """
-    rows = kernel.sharpened(rows)
-    distinct: list[int] = []  # columns that are not equal to an earlier one
-    place: list[int] = []
-    for k, column in enumerate(coefficients.T):
-        equal = (j for j, i in enumerate(distinct) if np.array_equal(coefficients[:, i], column))
-        place.append(next(equal, len(distinct)))
-        if place[-1] == len(distinct):
-            distinct.append(k)
-    some = np.ascontiguousarray(coefficients[:, distinct])
-    used = np.flatnonzero(some.any(axis=1))
-    lengths = 1.001 * np.sqrt(np.maximum(kernel.diag(rows).astype(np.float64), 0.0))
-    off = np.asarray(kernel.rounding(rows), dtype=np.float64)
-    scores, sizes = np.zeros((2, *some.shape))
-    if len(used):
-        order = np.argsort(~some.any(axis=1), kind="stable")
-        scores[order], sizes[order] = kernel.dot_with_magnitudes(
-            rows[order], rows[used], some[used], partial=partial
-        )
-    count = half(min(len(used), TILE_COLUMNS) + len(used) // TILE_COLUMNS) + 4
-    found = []
-    missing = np.isnan(scores[:, 0])
-    scores[missing], sizes[missing] = 0.0, 0.0
-    for a, value, size in zip(some.T, scores.T, sizes.T, strict=True):
-        long = np.abs(a) * lengths
-        error = count * size + lengths * (off * float(long.sum()) + float(long @ off))
-        known = Bounded(value, np.where(missing, 0.0, EPS * error))
-        norm2 = total(a * value, np.abs(a) * known.error + EPS * np.abs(a * value))
+    gram, rows, kernel = features.gram, features.rows, features.gram.kernel
+    some, inverse = np.unique(coefficients, axis=1, return_inverse=True)
+    place = inverse.ravel().tolist()  # of each column among those that are not equal
+    with_one = some.any(axis=1)
+    used, rest = np.flatnonzero(with_one), np.flatnonzero(~with_one)
+    exact = kernel.sharpened(gram.exact if len(rows) == len(gram.exact) else gram.exact[rows])
+    lengths = 1.001 * np.sqrt(np.maximum(features.squared_norms(), 0.0))
+    off = np.asarray(kernel.rounding(exact), dtype=np.float64)
+    value, error = np.full(some.shape, np.nan if len(used) else 0.0), np.zeros(some.shape)
+    scores = _Scores(features, exact, used, some, lengths, off, partial, value, error)
+    if len(exact) * len(used) < _WORTH:
+        scores.compute(np.concatenate([used, rest]))
+    else:
+        scores.compute(used)
+        asked = None if undecided is None else lambda found: undecided([found[k] for k in place])
+        if asked is None or not scores.decide(rest, asked):
+            scores.compute(rest)
+    missing, found = np.isnan(value[:, 0]), list[Expansion]()
+    value[missing] = 0.0
+    for k in place:
+        a, known = some[:, k], Bounded(value[:, k], error[:, k])
+        norm2 = total(a * known.value, np.abs(a) * known.error + EPS * np.abs(a * known.value))
         unknown = np.zeros(len(a))
         if missing.any():
             most = max(norm2.value + norm2.error, 0.0)
-            rest = 1.001 * float(long[missing].sum())
-            length = 1.001 * 0.5 * (rest + np.sqrt(rest * rest + 4 * most))
+            left = 1.001 * float((np.abs(a) * lengths)[missing].sum())
+            length = 1.001 * 0.5 * (left + np.sqrt(left * left + 4 * most))
             norm2, unknown = Bounded(length * length, 0.0), length * lengths * missing
         found.append(Expansion(a, known, norm2, float(lengths.max(initial=0.0)), unknown))
-    return [found[k] for k in place]
+    return found
+
+
+class _Scores(NamedTuple):
+    """The scores of all rows, a column for each function, and bounds on their errors."""
+
+    features: KernelFeatures
+    rows: PreparedRows  # in float64
+    used: Ints  # rows that have a coefficient in any column
+    coefficients: Floats
+    lengths: Floats  # no less than √K(x, x)
+    off: Floats  # ``Kernel.rounding``
+    partial: bool
+    value: Floats  # NaN: not known
+    error: Floats
+
+    def compute(self, at: Ints) -> None:
+        """Compute the scores of some rows in float64.
+
+        A kernel value is off by ε(r(x) + r(x′))√(K(x, x)K(x′, x′)) at most (``Kernel.rounding``).
+        Sums are off by an ε for each term: of a run in any order, of the runs and of the tiles,
+        which are half as high as wide if half of the values are enough, and have some shares then.
+        """
+        kernel, used, off = self.features.gram.kernel, self.used, self.off
+        if not len(used) or not len(at):
+            return
+        columns, a = self.rows[used], self.coefficients[used]
+        # Whether a function of the user is symmetric is not known.
+        half_is_enough = at is used and kernel.psd and kernel.max_tile_rows >= TILE_COLUMNS
+        left = columns if half_is_enough else self.rows[at]
+        value, size = kernel.dot_with_magnitudes(left, columns, a, partial=self.partial)
+        known = ~np.isnan(value[:, 0])
+        at, value, size = at[known], value[known], size[known]
+        long, lengths = np.abs(a) * self.lengths[used, np.newaxis], self.lengths[at, np.newaxis]
+        count = HALF * (min(len(used), RUN_64) + 3 * len(used) // TILE_COLUMNS + 13) + 4
+        own = lengths * (np.outer(off[at], long.sum(axis=0)) + off[used] @ long)
+        self.value[at], self.error[at] = value, EPS * (count * size + own)
+
+    def decide(self, rest: Ints, undecided: Undecided) -> bool:
+        """Compute scores in float32 first, and in float64 where that is not enough.
+
+        Return whether this was of use. Some rows tell: where errors are as large as what tells
+        scores apart, nothing is decided.
+        """
+        probe = rest[:: max(1, len(rest) // _PROBE)]
+        some = rough_scores(self.features, self.coefficients, probe, partial=self.partial)
+        if some is None or np.isnan(some.value).any():
+            return False
+        if (np.median(some.error, axis=0) > _DECIDES * some.value.std(axis=0)).any():
+            return False
+        found = rough_scores(self.features, self.coefficients, rest, partial=self.partial)
+        if found is None:
+            return False
+        known = ~np.isnan(found.value[:, 0])
+        self.value[rest], self.error[rest[known]] = found.value, found.error[known]
+        rough = np.zeros(len(self.value), bool)
+        rough[rest] = known
+        while known.all():
+            bounded = [Bounded(*each) for each in zip(self.value.T, self.error.T, strict=True)]
+            at = np.flatnonzero(rough & undecided(bounded))
+            if not len(at):
+                break
+            self.compute(at)
+            rough[at] = False
+        return True
+
+
+_U = 2.0**-24  # half of float32's ε
+_SUM = (RUN + 4) * _U  # the error of sums over a run in float32, of rounded weights
+_TINY = 1e-36, 1e-44  # what underflow may cost in a term: for all values, and for large ones
+_MOST = 0.1  # relative error of a kernel value in float32 up to which a pass is made
+_DECIDES = 0.2  # of the spread of scores: if they are off by more, float32 decides little
+_PROBE = 256  # rows on which that is seen
+_WORTH = 1 << 22  # kernel values from which on a pass in float32 saves anything
+
+
+def rough_scores(
+    features: KernelFeatures, coefficients: Floats, at: Ints, *, partial: bool = False
+) -> Bounded | None:
+    """Return the scores of some rows, a column for each function, computed in float32.
+
+    None: there are no rows in float32, or there is no bound on their errors. With ``partial``,
+    scores that there was no time for are NaN.
+
+    A kernel value k is within (eᵗ − 1)|k| + s√(K(x, x)K(x′, x′)) of what it should be, with parts
+    t and s from either row (``Kernel.float32_rounding``). If no value is below 0, a second column
+    Σ |a|k(t(x′) + ρ) bounds all that is a part of values, where ρ is the mean of what the row and
+    the sum add to t; it is increased in proportion for rows that add more. If values may be below
+    0 there is no t, and |k| is at most √(K(x, x)K(x′, x′)).
+    """
+    gram, kernel = features.gram, features.gram.kernel
+    used, count = np.flatnonzero(coefficients.any(axis=1)), coefficients.shape[1]
+    if gram.tiles.dtype != np.float32 or not len(at) or not len(used):
+        return None
+    rows, columns = (gram.tiles[features.rows[each]] for each in (at, used))
+    bounds, bounds_used = kernel.float32_rounding(rows), kernel.float32_rounding(columns)
+    if bounds is None or bounds_used is None:
+        return None
+    (t, s), (t_used, s_used) = bounds, bounds_used
+    most = float(t.max(initial=0.0) + t_used.max(initial=0.0))
+    if most > _MOST:
+        return None
+    largest = np.abs(coefficients).max(axis=0)
+    scale = np.exp2(np.ceil(np.log2(np.where(largest > 0, largest, 1.0))))
+    weights = coefficients[used] / scale
+    all_lengths = 1.001 * np.sqrt(np.maximum(features.squared_norms(), 0.0))
+    lengths, long = all_lengths[at, np.newaxis], np.abs(weights) * all_lengths[used, np.newaxis]
+    if kernel.nonnegative:
+        own = t + _SUM
+        typical = float(own.mean())
+        weights = np.hstack([weights, np.abs(weights) * (t_used + typical)[:, np.newaxis]])
+        found = dot(kernel, rows, columns, weights, None, partial=partial, run=RUN)
+        part = found[:, count:] * np.maximum(own / typical, 1.0)[:, np.newaxis]
+    else:
+        found = dot(kernel, rows, columns, weights, None, partial=partial, run=RUN)
+        part = _SUM * lengths * long.sum(axis=0)
+    error = part + lengths * (np.outer(s, long.sum(axis=0)) + s_used @ long)
+    error += len(used) * (_TINY[0] + _TINY[1] * lengths * float(all_lengths[used].max()))
+    return Bounded(found[:, :count] * scale, (1.01 + most) * error * scale)
 
 
 def with_kernel_caveats(
-    certificate: Certificate, features: KernelFeatures, rows: PreparedRows, missing: int
+    certificate: Certificate, features: KernelFeatures, missing: int
 ) -> Certificate:
     """Return the certificate with what is known against the kernel, and what was left out.
 
@@ -385,13 +522,15 @@ def with_kernel_caveats(
     kernel = features.gram.kernel
     if kernel.psd:
         return certificate
-    tested = min(len(rows), _MOST_TESTED if np.isinf(clock.limit().end) else _MOST_TESTED_IN_TIME)
-    sample = np.linspace(0, len(rows) - 1, tested).astype(np.int64)
+    most = _MOST_TESTED if np.isinf(clock.limit().end) else _MOST_TESTED_IN_TIME
+    tested = min(len(features), most)
+    sample = features.rows[np.linspace(0, len(features) - 1, tested).astype(np.int64)]
     refuted = f"{kernel!r} is not positive semidefinite, so that the dual bounds nothing"
     try:
-        if kernel.psd is None and _is_gram(kernel, rows[sample], features.gram.prepared.dtype):
+        gram = features.gram
+        if kernel.psd is None and _is_gram(kernel, gram.exact[sample], gram.prepared.dtype):
             assumed = f"this takes {kernel!r} for positive semidefinite, as tested on {tested} rows"
-            caveat = certificate.caveat or (assumed if tested < len(rows) else "")
+            caveat = certificate.caveat or (assumed if tested < len(features) else "")
             return dataclasses.replace(certificate, caveat=caveat)
     except clock.OutOfTimeError:
         refuted = f"there was no time to see whether {kernel!r} is positive semidefinite"
@@ -456,8 +595,16 @@ def certify_many(
         beta, change = within_groups(problem.loss, point.beta, problem.groups, problem.totals)
         claims.append(Claim(problem, point, beta))
         changes.append(change)
+
+    def undecided(scores: list[Bounded]) -> Flags:
+        """Return the rows of which no loss may depend on the errors of scores."""
+        rows = np.zeros(len(problems[0]), bool)
+        for each, found in zip(claims, scores, strict=True):
+            rows |= _with_loss(each.problem, found, each.point.b, keep_intercept)
+        return rows
+
     found = []
-    evaluations = evaluate(problems[0].features, claims, partial=True)
+    evaluations = evaluate(problems[0].features, claims, partial=True, undecided=undecided)
     for each, evaluated, infeasibility in zip(claims, evaluations, changes, strict=True):
         problem, beta, norm2 = each.problem, each.beta, evaluated.norm2
         length = np.sqrt(max(float(norm2.value), 0.0))
@@ -471,6 +618,20 @@ def certify_many(
         certificate = conclude(problem, evaluated, norm2, dual, keep_intercept=keep_intercept)
         found.append((evaluated.with_caveats(certificate), evaluated))
     return found
+
+
+def _with_loss(problem: Problem[Any], scores: Bounded, b: Any, keep_intercept: bool) -> Flags:
+    """Return for which rows a loss may be other than 0, as far as scores are known."""
+    row = problem.row
+    own = np.broadcast_to(np.asarray(b, dtype=np.float64), problem.totals.shape)
+    bounded = Bounded(scores.value[row], scores.error[row])
+    primal = Primal(bounded, Bounded(0.0, 0.0), own, np.zeros(len(row)))
+    intercepts = [best_intercepts(problem, primal)] + ([own] if keep_intercept else [])
+    rows = np.zeros(len(problem), bool)
+    for each in intercepts:
+        found, off = _moved(problem, primal, by_variable(problem.groups, each))
+        rows[row[losses.steepest(problem.loss, found, off) > 0]] = True
+    return rows
 
 
 def conclude(
@@ -533,12 +694,7 @@ def relative_rounding(value: Bounded, bound: Bounded) -> float:
 def _objective(problem: Problem[Any], primal: Primal, b: Floats) -> Bounded:
     """Return ½‖w‖² + Σ ℓ(w·φ + b) + Σ totals·b."""
     loss, totals = problem.loss, problem.totals
-    offset = by_variable(problem.groups, b)
-    scores = primal.scores.value + offset
-    off = primal.scores.error + EPS * np.abs(loss.target - scores)
-    off += EPS * np.where((primal.scores.value != 0) & (offset != 0), np.abs(scores), 0.0)
-    if totals.any():  # a model of a ν-form is divided by its margin before it is stored
-        off += 2 * EPS * (np.abs(scores) + np.abs(offset))
+    scores, off = _moved(problem, primal, by_variable(problem.groups, b))
     each = losses.values(loss, scores + primal.unknown)
     if np.any(primal.unknown):  # the largest loss on the interval that a score is known to lie in
         each = np.maximum(each, losses.values(loss, scores - primal.unknown))
@@ -549,6 +705,17 @@ def _objective(problem: Problem[Any], primal: Primal, b: Floats) -> Bounded:
     size = 0.5 * abs(primal.norm2.value) + abs(fitted.value) + abs(pulled.value)
     error = 0.5 * primal.norm2.error + fitted.error + pulled.error + 2 * EPS * size
     return Bounded(value, error) if np.isfinite(value) else Bounded(np.inf, np.inf)
+
+
+def _moved(problem: Problem[Any], primal: Primal, offset: Floats) -> Bounded:
+    """Return the scores moved by intercepts, and what residuals are off by then."""
+    value, error = primal.scores
+    scores = value + offset
+    off = error + EPS * np.abs(problem.loss.target - scores)
+    off += EPS * np.where((value != 0) & (offset != 0), np.abs(scores), 0.0)
+    if problem.totals.any():  # a model of a ν-form is divided by its margin before it is stored
+        off += 2 * EPS * (np.abs(scores) + np.abs(offset))
+    return Bounded(scores, off)
 
 
 def dual_objective(loss: Loss, dual: Dual) -> Bounded:

@@ -18,10 +18,14 @@ import numpy as np
 
 from maxmargin._typing import Floats
 from maxmargin.kernels import tiles
-from maxmargin.kernels.prepared import FloatArray, PreparedRows, Source, stored_numbers
+from maxmargin.kernels.prepared import FloatArray, PreparedRows, Source
 from maxmargin.validation.parameters import as_float
 
-_LARGEST_FLOAT32 = 1e15  # rows with larger numbers are not prepared in float32
+# What a class says about values that are computed as it computes them.
+_ABOUT_VALUES = (
+    "weighted_gradient", "to_gaussian_process", "pairwise_metric", "narrowed", "float32_rounding",
+    "nonnegative",
+)  # fmt: skip
 
 
 class Kernel:
@@ -42,7 +46,7 @@ class Kernel:
         super().__init_subclass__(**options)
         # New values: what the base class says about its own values no longer holds.
         if {"prepare_rows", "fill_tile"} & vars(cls).keys():
-            for name in ("weighted_gradient", "to_gaussian_process", "pairwise_metric"):
+            for name in _ABOUT_VALUES:
                 if name not in vars(cls):
                     setattr(cls, name, getattr(Kernel, name))
 
@@ -108,21 +112,6 @@ class Kernel:
         elif self.needs_centring:
             source.origin = source.mean()
         return self.prepare_rows(source)
-
-    def prepare_float32(self, X: Any) -> PreparedRows | None:
-        """Return rows prepared in float32, or None if its rounding would show.
-
-        These rows have their own origin: compare them only with each other.
-        """
-        self.check_parameters()
-        source = Source(X)
-        if self.float32_error(source) > tiles.FLOAT32_ERROR:
-            return None
-        if np.abs(stored_numbers(source.rows)).max(initial=0.0) > _LARGEST_FLOAT32:
-            return None
-        if self.stationary:  # a shift changes no value, and float32 keeps more digits after it
-            source = source.minus_mean()
-        return self.prepare(source.cast(np.float32))
 
     def block(
         self,
@@ -190,11 +179,17 @@ class Kernel:
     ) -> tuple[Floats, Floats]:
         """Return K(a, b) @ weights, and |K(a, b)| @ |weights|, which bounds its rounding.
 
-        With ``partial``, rows that were not reached within the time limit are NaN, instead of an
-        error.
+        If both are the same object, only half of the values are computed. With ``partial``, rows
+        that were not reached within the time limit are NaN, instead of an error.
         """
         self._check_pair(a, b)
-        both = tiles.dot(self, a, b, weights, threads, magnitudes=True, partial=partial)
+        if a is b:
+            product = tiles.SymmetricProduct(self, a, threads)
+            both = product.dot(weights, magnitudes=True, partial=partial)
+        else:
+            both = tiles.dot(
+                self, a, b, weights, threads, magnitudes=True, partial=partial, run=tiles.RUN_64
+            )
         return both[:, : weights.shape[1]], both[:, weights.shape[1] :]
 
     def sharpened(self, a: PreparedRows) -> PreparedRows:
@@ -300,6 +295,8 @@ class Kernel:
 
     # ------------------------------------------------------------ for subclasses: about the values
 
+    nonnegative: bool = False  # no value is below 0
+
     def rounding(self, a: PreparedRows) -> Floats:
         """Return r ≥ 0 for each row: the rounding error of values in float64, in units of ε.
 
@@ -359,9 +356,21 @@ class Kernel:
     needs_centring: bool = False  # distances come from norms, so that a large mean costs digits
     float32_safe: bool = False  # values in float32 lose no digits beyond its own precision
 
-    def float32_error(self, source: Source) -> float:
-        """Return the error of values in float32 beyond its own precision; inf: never use it."""
-        return 0.0 if self.float32_safe else np.inf
+    def narrowed(self, a: PreparedRows) -> PreparedRows | None:
+        """Return rows prepared in float64 in float32, or None if its rounding would show.
+
+        Compare them only with each other.
+        """
+        return a.narrowed() if self.float32_safe else None
+
+    def float32_rounding(self, a: PreparedRows) -> tuple[Floats, Floats] | None:
+        """Return r and s for each of some narrowed rows: the error of values in float32.
+
+        With t = r(x) + r(x′), the value k computed for x and x′ is within
+        (eᵗ − 1)|k| + (s(x) + s(x′))·√(K(x, x)K(x′, x′)) + 1e-37 of K(x, x′), where x and x′ are the
+        rows that were given, before any rounding. None: no bound is known.
+        """
+        return None
 
     # ------------------------------------------------------------ composition
 

@@ -45,10 +45,6 @@ class Composition(Kernel):
     needs_centring = _over_members(any, "needs_centring")
     max_tile_rows = _over_members(min, "max_tile_rows")
 
-    def float32_error(self, source: Source) -> float:
-        """Return the largest error of the members."""
-        return max(member.float32_error(source) for member in self._members)
-
 
 class MemberList(Composition):
     """A composition of a list of kernels, each reached by the name of its class.
@@ -128,6 +124,12 @@ class MemberList(Composition):
             for member, x, z in others:
                 member.fill_tile(x, z, values)
                 self._join(out, values, out=out)
+
+    def narrowed(self, a: PreparedRows) -> PreparedRows | None:
+        """Let each member narrow its rows."""
+        pairs = zip(self._members, a.parts, strict=True)
+        narrow = [member.narrowed(part) for member, part in pairs]
+        return None if None in narrow else a.narrowed(narrow)
 
     def diagonal(self, a: PreparedRows) -> FloatArray:
         """Join the diagonals of the members."""
@@ -279,6 +281,10 @@ class Wrapper(Composition):
         self._map(values[None, :])
         return values
 
+    def narrowed(self, a: PreparedRows) -> PreparedRows | None:
+        """Return what the inner kernel makes of them."""
+        return self.kernel.narrowed(a)
+
     def rounding(self, a: PreparedRows) -> Floats:
         """Return the rounding of the inner kernel, plus one."""
         return self.kernel.rounding(a) + 1
@@ -427,9 +433,9 @@ class Columns(Wrapper):
         inner.width, inner.origin = source.width, source.origin
         return inner
 
-    def float32_error(self, source: Source) -> float:
-        """Return the error of the inner kernel on these columns."""
-        return self.kernel.float32_error(self._restrict(source))
+    def narrowed(self, a: PreparedRows) -> PreparedRows | None:
+        """Return what the inner kernel makes of them."""
+        return super().narrowed(a)
 
     def resolve(self, source: Source) -> Self:
         """Resolve the inner kernel on these columns."""

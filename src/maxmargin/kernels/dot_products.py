@@ -44,9 +44,36 @@ class Linear(Kernel):
         """Return half an ε for each product in the sum, and what preparing the rows costs."""
         return np.full(len(a), 0.5 * (count_terms(a.parts[0]) + 8))
 
+    def float32_rounding(self, a: PreparedRows) -> tuple[Floats, Floats] | None:
+        """Return half of what d products and their sum, and rounding both rows, cost."""
+        return _product_rounding(a, 1, 0.0)
+
     def weighted_gradient(self, X: Floats, Z: Floats, W: Floats) -> Floats:
         """Use ∂K/∂x = z."""
         return W @ Z
+
+
+_U = 2.0**-24  # half of float32's ε
+_MODERATE = 1e-12  # γ between this and its inverse: its products do not underflow
+_SHORTEST = 1e-20  # ‖x‖² of a row whose products do not underflow in float32
+_MOST_ROUNDING, _MOST_TERMS = 0.1, 1e4
+
+
+def _product_rounding(a: PreparedRows, degree: int, coef0: float) -> tuple[Floats, Floats] | None:
+    """Return what ``Kernel.float32_rounding`` does, for powers of coef0 + γ x·x′.
+
+    By Cauchy and Schwarz no sum of |xₖ||x′ₖ| is above ‖x‖‖x′‖. Both rows are rounded, which counts
+    2, and the affine function counts 4. A row of zeros may be one that underflowed: then all of
+    x·x′ is lost, which shows only without coef0.
+    """
+    rows = a.parts[0]
+    norms, terms = squared_norms(rows, np.float64), count_terms(rows)
+    part = _U * degree * (terms + 8)
+    short = ((norms > 0) & (norms < _SHORTEST)).any()
+    if part > _MOST_ROUNDING or terms > _MOST_TERMS or short:
+        return None
+    part *= 0.5 * (1 + 2 * part)
+    return np.zeros(len(a)), np.where((norms > 0) | (coef0 > _MODERATE**0.5), part, 1.0)
 
 
 class MappedProduct(KernelWithGamma, Linear):
@@ -112,6 +139,15 @@ class Polynomial(MappedProduct):
     def rounding(self, a: PreparedRows) -> Floats:
         """Return the rounding of the affine function, once for each factor of the power."""
         return max(int(self.degree), 1) * (super().rounding(a) + 3)
+
+    def float32_rounding(self, a: PreparedRows) -> tuple[Floats, Floats] | None:
+        """Return the rounding of the affine function, once for each factor of the power.
+
+        With γ‖x‖² + coef0 for the lengths, no part of it is larger than their product.
+        """
+        if not self.psd or not _MODERATE < self._gamma < 1 / _MODERATE:
+            return None
+        return _product_rounding(a, max(int(self.degree), 1), float(self.coef0))
 
     def weighted_gradient(self, X: Floats, Z: Floats, W: Floats) -> Floats:
         """Use ∂K/∂x = degree γ (γ x·z + coef0)^(degree − 1) z."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 # No tile may have more rows than columns: the square on the diagonal is mirrored within one.
 TILE_COLUMNS = 512
 TILE_BYTES = 1024 * 1024
+RUN, RUN_64 = 64, 256  # columns that are summed in float32, and in float64, where errors count
 
 # The relative error of a kernel value beyond which float64 is used instead of float32.
 FLOAT32_ERROR = 1e-4
@@ -82,16 +83,17 @@ def dot(
     *,
     magnitudes: bool = False,
     partial: bool = False,
+    run: int = TILE_COLUMNS,
 ) -> Floats:
     """Return K(a, b) @ weights in float64.
 
-    Sums within a tile are made in its type, sums over tiles in float64. With ``magnitudes``, as
-    many columns follow with |K(a, b)| @ |weights|. With ``partial``, rows that were not reached
-    within the time limit are NaN, instead of an error.
+    Sums over ``run`` columns of a tile are made in its type, sums over all these in float64. With
+    ``magnitudes``, as many columns follow with |K(a, b)| @ |weights|. With ``partial``, rows that
+    were not reached within the time limit are NaN, instead of an error.
     """
-    count = weights.shape[1]
-    out = np.zeros((len(a), 2 * count if magnitudes else count))
-    typed = np.ascontiguousarray(weights, a.dtype)
+    both = np.hstack([weights, np.abs(weights)]) if magnitudes else weights
+    signed = both.shape[1] if kernel.nonnegative else weights.shape[1]
+    typed, out = np.ascontiguousarray(both, a.dtype), np.zeros((len(a), both.shape[1]))
     row_bytes = a.dtype.itemsize * max(1, min(len(b), TILE_COLUMNS))
     height = min(kernel.max_tile_rows, TILE_BYTES // row_bytes)
     reached = np.zeros(len(a), bool)
@@ -103,9 +105,7 @@ def dot(
             columns, some = b[left : left + TILE_COLUMNS], typed[left : left + TILE_COLUMNS]
             with scratch((len(rows), len(columns)), a.dtype) as tile:
                 kernel.fill_tile(rows, columns, tile)
-                sums[:, :count] += tile @ some
-                if magnitudes:
-                    sums[:, count:] += np.abs(tile, out=tile) @ np.abs(some)
+                sums += _product(tile, some, run, signed)
         reached[top : top + height] = True
 
     try:
@@ -117,6 +117,24 @@ def dot(
         raise overflow(kernel)
     out[~reached] = np.nan
     return out
+
+
+def _product(tile: FloatArray, weights: FloatArray, run: int, signed: int) -> FloatArray:
+    """Return tile @ weights, sums over runs of columns being in float64.
+
+    All weights but the first ``signed`` columns are multiplied by the magnitudes of the tile.
+    """
+    if signed < weights.shape[1]:
+        first = _product(tile, weights[:, :signed], run, signed)
+        return np.hstack([first, _product(np.abs(tile), weights[:, signed:], run, run)])
+    runs = tile.shape[1] // run
+    if runs < 2:
+        return np.asarray(tile @ weights)
+    whole = runs * run
+    parts = tile[:, :whole].reshape(len(tile), runs, run).transpose(1, 0, 2)
+    some = weights[:whole].reshape(runs, run, weights.shape[1])
+    sums = np.matmul(parts, some).sum(axis=0, dtype=np.float64)
+    return np.asarray(sums + tile[:, whole:] @ weights[whole:])
 
 
 # Panels that run side by side add to separate sums: always this many, so that the result does not
@@ -148,16 +166,22 @@ class SymmetricProduct:
         """Return the memory that the stored tiles of n rows take."""
         return n * (n + _STORED[0]) // 2 * int(np.dtype(dtype).itemsize)
 
-    def dot(self, V: FloatArray) -> Floats:
-        """Return K @ V: sums within a tile are made in its type, sums over tiles in float64."""
-        typed = np.ascontiguousarray(V, self.rows.dtype)
+    def dot(self, V: FloatArray, *, magnitudes: bool = False, partial: bool = False) -> Floats:
+        """Return K @ V: sums within a tile are made in its type, sums over tiles in float64.
+
+        With ``magnitudes``, as many columns follow with |K| @ |V|. With ``partial``, all is NaN if
+        the time is over before the end.
+        """
+        both, run = (np.hstack([V, np.abs(V)]), RUN_64) if magnitudes else (V, TILE_COLUMNS)
+        signed = both.shape[1] if self.kernel.nonnegative else V.shape[1]
+        typed = np.ascontiguousarray(both, self.rows.dtype)
         tops = range(0, len(self.rows), self._height)
         sums = np.zeros((_SHARES, *typed.shape))
 
         def add_share(k: int) -> None:
             # The first panels are the longest: dealt there and back, shares are about equal.
             for top in (*tops[k :: 2 * _SHARES], *tops[2 * _SHARES - 1 - k :: 2 * _SHARES]):
-                self._add_panel(top, typed, sums[k])
+                self._add_panel(top, typed, sums[k], run, signed)
 
         with one_blas_thread():
             if len(self.rows) and not self._tiles:
@@ -165,13 +189,18 @@ class SymmetricProduct:
                 first = self.rows[:1]
                 self.kernel.fill_tile(first, first, np.empty((1, 1), first.dtype))
             threads = _count_threads(self.kernel, self.threads)
-            share_work(add_share, deque(range(_SHARES)), threads)
+            try:
+                share_work(add_share, deque(range(_SHARES)), threads)
+            except clock.OutOfTimeError:
+                if not partial:
+                    raise
+                return np.full(typed.shape, np.nan)
         total: Floats = sums.sum(axis=0)
         if not np.isfinite(total).all():
             raise overflow(self.kernel)
         return total
 
-    def _add_panel(self, top: int, V: FloatArray, out: Floats) -> None:
+    def _add_panel(self, top: int, V: FloatArray, out: Floats, run: int, signed: int) -> None:
         n, bottom = len(self.rows), min(top + self._height, len(self.rows))
         for left in range(top, n, self._width):
             clock.check()
@@ -183,10 +212,11 @@ class SymmetricProduct:
                     self.kernel.fill_tile(self.rows[top:bottom], self.rows[left:right], tile)
                 if self.keep:
                     self._tiles[top, left] = tile
-                out[top:bottom] += tile @ V[left:right]
+                out[top:bottom] += _product(tile, V[left:right], run, signed)
                 beyond = max(left, bottom)
                 if beyond < right:
-                    out[beyond:right] += tile[:, beyond - left :].T @ V[top:bottom]
+                    turned = tile[:, beyond - left :].T
+                    out[beyond:right] += _product(turned, V[top:bottom], run, signed)
 
 
 def overflow(kernel: "Kernel") -> ValueError:

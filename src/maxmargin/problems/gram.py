@@ -68,7 +68,7 @@ class Gram:
         """The rows prepared for fast tiles: in float32 where its rounding does not show."""
         if len(self.exact) <= SMALL or np.abs(self.diagonal).max() > _LARGEST_SINGLE:
             return self.exact
-        return self.kernel.prepare_float32(self._X) or self.exact
+        return self.kernel.narrowed(self.exact) or self.exact
 
     @cached_property
     def diagonal(self) -> Floats:

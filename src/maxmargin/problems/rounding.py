@@ -16,6 +16,7 @@ from maxmargin.data.blocks import RowsInMemory
 from maxmargin.geometry.inputs import BLOCK_SIZE, blocks
 
 EPS = float(np.finfo(np.float64).eps)
+HALF = 0.51  # of an ε for each product: what sums of them are off by, in any order of summation
 _TINY = 1e-300  # covers what underflow may lose
 _RUN = 64  # numbers that are summed in any order before the exact sum of these sums
 _SPLIT = 2.0**27 + 1.0  # cuts a float64 into two halves
@@ -27,11 +28,6 @@ class Bounded(NamedTuple):
 
     value: Any
     error: Any
-
-
-def half(count: float) -> float:
-    """Return how many ε a sum of ``count`` products may be off by, in any order of summation."""
-    return 0.51 * count
 
 
 def total(values: Floats, error: Any = 0.0) -> Bounded:
@@ -99,8 +95,8 @@ def passed(X: Any, W: Floats, beta: Floats, centre: Floats) -> tuple[Bounded, Co
         lost += part.lost + rounded
         size += part.size
     scores = np.concatenate([part.scores for part in parts])
-    errors = _errors(half(_longest_row(X)) + 3, np.concatenate([part.sizes for part in parts]))
-    count = half(max(part.longest for part in parts)) + 5
+    errors = _errors(HALF * _longest_row(X) + 3, np.concatenate([part.sizes for part in parts]))
+    count = HALF * max(part.longest for part in parts) + 5
     return Bounded(scores, errors), Combination(value + lost, _errors(count, size), size)
 
 
