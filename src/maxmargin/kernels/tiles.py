@@ -51,17 +51,25 @@ def fill_block(
         top, left = corner
         rows, columns = slice(top, top + height), slice(left, left + width)
         target = out[rows, columns]
-        values = target if target.flags.c_contiguous else np.empty_like(target, order="C")
-        kernel.fill_tile(a[rows], b[columns], values)
+        if target.flags.c_contiguous:
+            fill_values(top, left, a[rows], b[columns], target)
+            return
+        with scratch(target.shape, out.dtype) as values:
+            fill_values(top, left, a[rows], b[columns], values)
+            target[...] = values
+
+    def fill_values(
+        top: int, left: int, rows: PreparedRows, columns: PreparedRows, values: FloatArray
+    ) -> None:
+        kernel.fill_tile(rows, columns, values)
         if not loops.kernel_tiles.all_finite(values):
             raise overflow(kernel)
         if diagonal is not None:
             if top == left:
-                loops.kernel_tiles.mirror_upper(values, diagonal[rows])
+                loops.kernel_tiles.mirror_upper(values, diagonal[top : top + height])
             beyond = max(top + height, left)
-            out[beyond : left + width, rows] = values[:, beyond - left :].T
-        if values is not target:
-            target[...] = values
+            below = out[beyond : left + width, top : top + height]
+            loops.kernel_tiles.transpose(values[:, beyond - left :], below)
 
     todo = deque[tuple[int, int]]()
     for top in range(0, len(a), height or 1):
