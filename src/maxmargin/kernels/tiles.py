@@ -50,26 +50,16 @@ def fill_block(
     def fill(corner: tuple[int, int]) -> None:
         top, left = corner
         rows, columns = slice(top, top + height), slice(left, left + width)
-        target = out[rows, columns]
-        if target.flags.c_contiguous:
-            fill_values(top, left, a[rows], b[columns], target)
-            return
-        with scratch(target.shape, out.dtype) as values:
-            fill_values(top, left, a[rows], b[columns], values)
-            target[...] = values
-
-    def fill_values(
-        top: int, left: int, rows: PreparedRows, columns: PreparedRows, values: FloatArray
-    ) -> None:
-        kernel.fill_tile(rows, columns, values)
-        if not loops.kernel_tiles.all_finite(values):
-            raise overflow(kernel)
-        if diagonal is not None:
-            if top == left:
-                loops.kernel_tiles.mirror_upper(values, diagonal[top : top + height])
-            beyond = max(top + height, left)
-            below = out[beyond : left + width, top : top + height]
-            loops.kernel_tiles.transpose(values[:, beyond - left :], below)
+        with _contiguous(out[rows, columns]) as values:
+            kernel.fill_tile(a[rows], b[columns], values)
+            if not loops.kernel_tiles.all_finite(values):
+                raise overflow(kernel)
+            if diagonal is not None:
+                if top == left:
+                    loops.kernel_tiles.mirror_upper(values, diagonal[rows])
+                beyond = max(top + height, left)
+                below = out[beyond : left + width, rows]
+                loops.kernel_tiles.transpose(values[:, beyond - left :], below)
 
     todo = deque[tuple[int, int]]()
     for top in range(0, len(a), height or 1):
@@ -247,3 +237,14 @@ def scratch(shape: tuple[int, ...], dtype: Any) -> Iterator[FloatArray]:
         yield buffer[:size].view(dtype).reshape(shape)
     finally:
         _buffers.free.append(buffer)
+
+
+@contextmanager
+def _contiguous(target: FloatArray) -> Iterator[FloatArray]:
+    """Lend the target itself, or a C-contiguous buffer whose values it then gets."""
+    if target.flags.c_contiguous:
+        yield target
+        return
+    with scratch(target.shape, target.dtype) as values:
+        yield values
+        target[...] = values
