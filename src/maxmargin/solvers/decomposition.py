@@ -622,7 +622,7 @@ class _State:
         return float(np.sqrt(total / max(1, count)))
 
     def _activate_more(self, margin: float) -> None:
-        """Activate what would violate something if scores changed by a margin."""
+        """If what is shrunk violates anything, activate what would if scores changed so much."""
         v = self.all
         if self.values.instant:  # what is idle is shrunk again before the next round
             self._activate(np.arange(len(v.f)))
@@ -630,7 +630,9 @@ class _State:
         b = self.b[np.maximum(v.group, 0)]
         active = np.zeros(len(v.f), bool)
         active[self.rows] = True
-        active[v.at[(self.up - b > -margin) | (self.down - b < margin)]] = True
+        up, down = self.up - b, b - self.down
+        if not active[v.at[(up > 0.0) | (down > 0.0)]].all():
+            active[v.at[(up > -margin) | (down > -margin)]] = True
         rows = np.flatnonzero(active)
         if len(rows) < len(v.f):
             self.shrunk = [(np.flatnonzero(~active), sum_by_row(v))]
@@ -658,7 +660,7 @@ class _State:
             gap = self.dual = 0.0
         self.gap, self.gap_before, self.since_check = gap, self.gap, 0
         relative = self.relative_gap = gap / max(abs(self.dual), 1e-300)
-        least = 0.5 * min(method.wanted, relative)
+        least = self.pace.below * min(method.wanted, relative)
         self.goal = min(max(self.pace.fall * relative, least), method.rough)
         self.stalled = complete and self.idle_rounds >= method.idle_rounds
         if not complete:
@@ -772,12 +774,15 @@ class Pace:
     worth_shrinking: float  # part of the active rows, if that many can be shrunk
     fall: float  # gap of the active variables, as part of that before, that calls for a check
     rounds: int  # without a check
+    below: float  # part of the wanted gap that those of the active variables have before a check
     batch: int = 0  # rounds made at once, in compiled code
 
 
-ON_ROWS = Pace(128, 512, precision=0.05, worth_shrinking=0.2, fall=0.002, rounds=100)
-ON_MATRIX = Pace(256, 256, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=8)
-IN_BATCHES = Pace(128, 128, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=1000, batch=8)
+ON_ROWS = Pace(128, 512, precision=0.05, worth_shrinking=0.2, fall=0.002, rounds=100, below=0.3)
+ON_MATRIX = Pace(256, 256, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=8, below=0.5)
+IN_BATCHES = Pace(
+    128, 128, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=1000, below=0.5, batch=8
+)
 
 
 @dataclass(frozen=True)
