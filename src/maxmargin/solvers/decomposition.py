@@ -778,7 +778,7 @@ class Pace:
     batch: int = 0  # rounds made at once, in compiled code
 
 
-ON_ROWS = Pace(128, 512, precision=0.05, worth_shrinking=0.2, fall=0.002, rounds=100, below=0.3)
+ON_ROWS = Pace(128, 512, precision=0.1, worth_shrinking=0.2, fall=0.002, rounds=100, below=0.3)
 ON_MATRIX = Pace(256, 256, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=8, below=0.5)
 IN_BATCHES = Pace(
     128, 128, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=1000, below=0.5, batch=8
