@@ -826,7 +826,7 @@ class Decomposition:
         sampled = start.beta is None and self.sampled < len(problem) and not problem.totals.any()
         if sampled:
             start = yield from self._solve_sample(problem)
-        fit = _Fit(self, problem, start)
+        fit = _Fit(self, problem, start, exact=not sampled)
         try:
             yield from self._rounds(fit, fit.state, sampled)
         except clock.OutOfTimeError:
@@ -879,7 +879,9 @@ class Decomposition:
 class _Fit:
     """A problem on its way, and the best iterate so far."""
 
-    def __init__(self, method: Decomposition, problem: KernelProblem, start: Point) -> None:
+    def __init__(
+        self, method: Decomposition, problem: KernelProblem, start: Point, exact: bool
+    ) -> None:
         self.tube = SplitTube.of(problem)
         features, stated = problem.features, self.tube.problem
         features.squared_norms()  # first of all: it says so if values overflow
@@ -891,7 +893,8 @@ class _Fit:
             values = MatrixValues.of(features, method.precise)
         else:
             values = CachedValues(features, method.precise)
-        scores = values.dot(problem.by_row(beta), np.arange(len(features)))
+        # Scores of a given start are exact: changes added to them are small, and so their rounding.
+        scores = values.dot(problem.by_row(beta), np.arange(len(features)), exact=exact)
         self.state = _State(method, self.tube.variables(beta, scores), stated.totals, values)
         self._best = self._iterate(np.inf, -np.inf)
 
