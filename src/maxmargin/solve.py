@@ -167,10 +167,11 @@ def _(features: KernelFeatures, problem: Any, settings: Settings) -> Plan:
     elif variables <= _MOST_FACTORISED and FactorNewton.takes(problem):
         solvers = [pairs, newton, *([precise] if problem.totals.any() else [])]
     else:
-        # What float32 cannot close float64 goes on with; where all is float64 once more is enough.
+        # If rounding in float32 shows, it starts again from scores in float64. What that does not
+        # close float64 goes on with; where all is float64 once more is enough.
         solvers = [
             Decomposition(settings.tol),
-            Decomposition(0.1 * settings.tol, precise=True),
+            Decomposition(0.1 * settings.tol),
             Decomposition(0.01 * settings.tol, precise=True),
         ][: 2 if features.gram.tiles is features.gram.exact else 3]
     polish = _POLISH if variables <= _POLISHED_DUALS else 0

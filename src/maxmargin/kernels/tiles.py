@@ -51,18 +51,16 @@ def fill_block(
     def fill(corner: tuple[int, int]) -> None:
         top, left = corner
         rows, columns = slice(top, top + height), slice(left, left + width)
-        target = out[rows, columns]
-        values = target if target.flags.c_contiguous else np.empty_like(target, order="C")
-        kernel.fill_tile(a[rows], b[columns], values)
-        if not loops.kernel_tiles.all_finite(values):
-            raise overflow(kernel)
-        if diagonal is not None:
-            if top == left:
-                loops.kernel_tiles.mirror_upper(values, diagonal[rows])
-            beyond = max(top + height, left)
-            out[beyond : left + width, rows] = values[:, beyond - left :].T
-        if values is not target:
-            target[...] = values
+        with _contiguous(out[rows, columns]) as values:
+            kernel.fill_tile(a[rows], b[columns], values)
+            if not loops.kernel_tiles.all_finite(values):
+                raise overflow(kernel)
+            if diagonal is not None:
+                if top == left:
+                    loops.kernel_tiles.mirror_upper(values, diagonal[rows])
+                beyond = max(top + height, left)
+                below = out[beyond : left + width, rows]
+                loops.kernel_tiles.transpose(values[:, beyond - left :], below)
 
     todo = deque[tuple[int, int]]()
     for top in range(0, len(a), height or 1):
@@ -71,7 +69,7 @@ def fill_block(
     if len(todo) == 1 and out.size * (a.width or 1) <= SMALL_PRODUCT:
         fill(todo[0])
     else:
-        _do_all(kernel, fill, todo, threads)
+        _do_all(kernel, a, b, fill, todo, threads)
 
 
 def dot(
@@ -109,7 +107,7 @@ def dot(
         reached[top : top + height] = True
 
     try:
-        _do_all(kernel, multiply, deque(range(0, len(a), height)), threads)
+        _do_all(kernel, a, b, multiply, deque(range(0, len(a), height)), threads)
     except clock.OutOfTimeError:
         if not partial:
             raise
@@ -185,9 +183,7 @@ class SymmetricProduct:
 
         with one_blas_thread():
             if len(self.rows) and not self._tiles:
-                # One value, so that no two threads compile or build the same thing.
-                first = self.rows[:1]
-                self.kernel.fill_tile(first, first, np.empty((1, 1), first.dtype))
+                _warm_up(self.kernel, self.rows, self.rows)
             threads = _count_threads(self.kernel, self.threads)
             try:
                 share_work(add_share, deque(range(_SHARES)), threads)
@@ -230,16 +226,21 @@ def overflow(kernel: "Kernel") -> ValueError:
 # ---------------------------------------------------------------- threads and their buffers
 
 
-def _do_all(
-    kernel: "Kernel", each: Callable[[Any], None], todo: deque[Any], threads: int | None
-) -> None:
-    """Call ``each`` for every item, in several threads."""
+def _do_all(kernel: "Kernel", a: PreparedRows, b: PreparedRows, each: Callable[[Any], None],
+            todo: deque[Any], threads: int | None) -> None:  # fmt: skip
+    """Call ``each``, which fills tiles of K(a, b), for every item, in several threads."""
+    count = min(_count_threads(kernel, threads), len(todo))
     with one_blas_thread():
-        if todo:
-            # The first runs alone: it compiles the loop and builds what is built lazily.
-            each(todo.popleft())
-        if todo:
-            share_work(each, todo, min(_count_threads(kernel, threads), len(todo)))
+        if count > 1:
+            _warm_up(kernel, a, b)
+        share_work(each, todo, count)
+
+
+def _warm_up(kernel: "Kernel", a: PreparedRows, b: PreparedRows) -> None:
+    """Compute a few values, so that no two threads compile or build the same thing."""
+    side = min(2, kernel.max_tile_rows)
+    rows, columns = a[:side], b[:side]
+    kernel.fill_tile(rows, columns, np.empty((len(rows), len(columns)), a.dtype))
 
 
 def _count_threads(kernel: "Kernel", threads: int | None) -> int:
@@ -269,3 +270,14 @@ def scratch(shape: tuple[int, ...], dtype: Any) -> Iterator[FloatArray]:
         yield buffer[:size].view(dtype).reshape(shape)
     finally:
         _buffers.free.append(buffer)
+
+
+@contextmanager
+def _contiguous(target: FloatArray) -> Iterator[FloatArray]:
+    """Lend the target itself, or a C-contiguous buffer whose values it then gets."""
+    if target.flags.c_contiguous:
+        yield target
+        return
+    with scratch(target.shape, target.dtype) as values:
+        yield values
+        target[...] = values

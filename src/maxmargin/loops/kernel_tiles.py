@@ -106,13 +106,29 @@ def affine_power(tile: Any, scale: Any, shift: Any, exponent: int) -> None:
             remaining >>= 1
 
 
+_SIDE = 16  # of squares that are transposed at once: lines a power of 2 apart share a place
+
+
 @compiled
 def mirror_upper(tile: Any, diagonal: Any) -> None:
     """Make the leading square of the tile symmetric, with the diagonal given."""
+    for top in range(0, tile.shape[0], _SIDE):
+        bottom = min(top + _SIDE, tile.shape[0])
+        for j in range(bottom):
+            for i in range(max(top, j + 1), bottom):
+                tile[i, j] = tile[j, i]
     for i in range(tile.shape[0]):
         tile[i, i] = diagonal[i]
-        for j in range(i):
-            tile[i, j] = tile[j, i]
+
+
+@compiled
+def transpose(tile: Any, out: Any) -> None:
+    """Do out ← tileᵀ."""
+    for top in range(0, tile.shape[0], _SIDE):
+        bottom = min(top + _SIDE, tile.shape[0])
+        for j in range(tile.shape[1]):
+            for i in range(top, bottom):
+                out[j, i] = tile[i, j]
 
 
 @compiled

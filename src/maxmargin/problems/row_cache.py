@@ -28,7 +28,7 @@ class RowCache:
     def __init__(self, gram: Gram, prepared: PreparedRows, least: int = 64) -> None:
         self.gram = gram
         self._bind(prepared)
-        self._buffer = np.empty(0, self.prepared.dtype)
+        self._buffer = self._block = np.empty(0, self.prepared.dtype)
         self._least = least
         self._chance = np.random.default_rng(0)
         self.known = np.zeros(len(prepared), bool)
@@ -130,9 +130,14 @@ class RowCache:
         return run
 
     def block(self, positions: Ints) -> FloatArray:
-        """Return the square of the matrix for some rows, from known rows where possible."""
+        """Return the square of the matrix for some rows, from known rows where possible.
+
+        It is valid until the next one is asked for.
+        """
         size, block, threads = len(positions), self.gram.kernel.block, self.gram.threads
-        out = np.empty((size, size), self.prepared.dtype)
+        if self._block.size < size**2:
+            self._block = np.empty(size**2, self.prepared.dtype)
+        out = self._block[: size**2].reshape(size, size)
         known, missing = self.known[positions], np.flatnonzero(~self.known[positions])
         if len(missing) > size // 2:
             part = self.prepared[positions]

@@ -14,7 +14,7 @@ problems, searches and paths (``MatrixValues``), or rows computed when needed (`
 Joachims (1998); Fan, Chen & Lin (2005); Hintermüller, Ito & Kunisch (2003).
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -335,7 +335,7 @@ class MatrixValues:
         loops.decomposition.take(matrix, place[at], place[at], out)
         return out.astype(np.float64, copy=False)
 
-    def add_to(self, f: Floats, at: Ints, steps: Floats, keep: Flags | None) -> None:
+    def add_to(self, f: Floats, at: Ints, steps: Floats, free: Flags) -> None:
         """Add the rows of what moved, times the steps, to the scores of all active rows."""
         matrix, place, runs = self.active
         loops.decomposition.add_rows(matrix, place[at], steps, runs, f)
@@ -366,9 +366,9 @@ class CachedValues:
 
     def __init__(self, features: KernelFeatures, precise: bool) -> None:
         self._gram, self._used, self._precise = features.gram, features.rows, precise
-        self.diagonal = features.squared_norms()
-        self.cheap, self.pace = self._gram.cheap, ON_ROWS
+        self.diagonal, self.pace = features.squared_norms(), ON_ROWS
         self._rows = np.arange(len(features))
+        self._moves, self._unkept = np.zeros(len(features), np.int64), self._gram.unkept
         self._cache = RowCache(self._gram, self._prepared(self._rows))
 
     def _prepared(self, rows: Ints) -> PreparedRows:
@@ -397,12 +397,16 @@ class CachedValues:
         rows = self._used[self._rows[at]]
         return self._gram.block(rows, rows)
 
-    def add_to(self, f: Floats, at: Ints, steps: Floats, keep: Flags | None) -> None:
-        """Add the rows of what moved, times the steps, to the scores of all active rows."""
+    def add_to(self, f: Floats, at: Ints, steps: Floats, free: Flags) -> None:
+        """Add the rows of what moved, times the steps, to the scores of all active rows.
+
+        Rows of what is free are kept, as it will move again: where values are cheap, once they have
+        been computed as often as to keep them costs.
+        """
         rows, which = np.unique(at, return_inverse=True)
         weights = np.bincount(which, steps, minlength=len(rows)).astype(np.float64, copy=False)
-        kept = np.zeros(len(rows), bool) if keep is None else keep[rows]
-        self._cache.add_to(f, rows, weights, kept)
+        moves = self._moves[self._rows[rows]] = self._moves[self._rows[rows]] + 1
+        self._cache.add_to(f, rows, weights, free[rows] & (moves > self._unkept))
 
     def dot(self, coefficients: Floats, rows: Ints, exact: bool = False) -> Floats:
         """Return the scores of rows for coefficients of all rows."""
@@ -497,10 +501,10 @@ class _State:
             return False
         if self._step_is_due(free):
             self.step()
-            violation, _ = self._directions()
+            violation, free = self._directions()
         self.rounds += 1
         self.since_check += 1
-        chosen, stops = self._choose()
+        chosen, stops = self._choose(free)
         v, at = self.part, self.part.at[chosen]
         low, high, before = v.low[chosen], v.high[chosen], v.x[chosen]
         x, began = before.copy(), v.target[chosen] - v.f[at] - v.shift[chosen] * before
@@ -513,7 +517,7 @@ class _State:
         made = loops.smo.pairs(*block, stops, tol, steps)
         v.x[chosen] = x
         gain, moved = 0.5 * float((began + r) @ (x - before)), np.flatnonzero(x != before)
-        values.add_to(v.f, at[moved], (x - before)[moved], self._kept())
+        values.add_to(v.f, at[moved], (x - before)[moved], free_rows(v))
         was_free = (before > low) & (before < high)
         changed = int(np.count_nonzero(was_free != ((x > low) & (x < high))))
         self.dual += gain
@@ -549,13 +553,18 @@ class _State:
         )
         return violation, free
 
-    def _choose(self) -> tuple[Ints, Ints]:
+    def _fresh(self, free: int) -> int:
+        """Return how many variables may be new in a block: more if many are free."""
+        most = self.pace.fresh
+        return most if self.values.instant else min(max(most, free // 2), 2 * most)
+
+    def _choose(self, free: int) -> tuple[Ints, Ints]:
         """Return the variables of the next block, by group, and where the groups end.
 
         They are the worst violators in either direction, and those of the round before.
         """
         pace, n, round_ = self.pace, len(self.part.x), self.rounds
-        fresh = min(pace.fresh, pace.first_fresh << min(self.rounds - 1, 10))
+        fresh = min(pace.first_fresh << min(self.rounds - 1, 10), self._fresh(free))
         most, least = self.ends[0], self.ends[1]
         for g in range(max(1, self.groups)):
             up, down = self.up[:n], self.down[:n]
@@ -573,15 +582,6 @@ class _State:
         group = self.part.group[chosen]
         order = np.argsort(group, kind="stable")
         return chosen[order], np.searchsorted(group[order], np.arange(self.groups), side="right")
-
-    def _kept(self) -> Flags | None:
-        """Return which active rows are to be kept once they are computed: those likely to move."""
-        values, v = self.values, self.part
-        if isinstance(values, MatrixValues):
-            return None
-        if values.cheap and self.complete and self.rounds < self.method.unkept:
-            return None
-        return free_rows(v)
 
     # ------------------------------------------------------------ shrinking
 
@@ -622,7 +622,7 @@ class _State:
         return float(np.sqrt(total / max(1, count)))
 
     def _activate_more(self, margin: float) -> None:
-        """Activate what would violate something if scores changed by a margin."""
+        """If what is shrunk violates anything, activate what would if scores changed so much."""
         v = self.all
         if self.values.instant:  # what is idle is shrunk again before the next round
             self._activate(np.arange(len(v.f)))
@@ -630,11 +630,18 @@ class _State:
         b = self.b[np.maximum(v.group, 0)]
         active = np.zeros(len(v.f), bool)
         active[self.rows] = True
-        active[v.at[(self.up - b > -margin) | (self.down - b < margin)]] = True
+        up, down = self.up - b, b - self.down
+        if not active[v.at[(up > 0.0) | (down > 0.0)]].all():
+            active[v.at[(up > -margin) | (down > -margin)]] = True
         rows = np.flatnonzero(active)
         if len(rows) < len(v.f):
             self.shrunk = [(np.flatnonzero(~active), sum_by_row(v))]
         self._activate(rows)
+
+    def focus(self, part: float) -> None:
+        """Shrink what would violate nothing even if scores changed by this part of their size."""
+        self.rows = np.empty(0, np.int64)
+        self._activate_more(part * float(np.sqrt(np.mean(np.square(self.all.f)))))
 
     # ------------------------------------------------------------ optimality checks
 
@@ -653,7 +660,7 @@ class _State:
             gap = self.dual = 0.0
         self.gap, self.gap_before, self.since_check = gap, self.gap, 0
         relative = self.relative_gap = gap / max(abs(self.dual), 1e-300)
-        least = 0.5 * method.wanted if relative > method.wanted else 0.0
+        least = self.pace.below * min(method.wanted, relative)
         self.goal = min(max(self.pace.fall * relative, least), method.rough)
         self.stalled = complete and self.idle_rounds >= method.idle_rounds
         if not complete:
@@ -710,7 +717,7 @@ class _State:
             self._store_active()
             self._sum_up()
         else:
-            self.values.add_to(v.f, at, step, self._kept())
+            self.values.add_to(v.f, at, step, free_rows(v))
 
     def _sum_up(self) -> None:
         """Compute the scores of all rows again, in float64."""
@@ -767,12 +774,15 @@ class Pace:
     worth_shrinking: float  # part of the active rows, if that many can be shrunk
     fall: float  # gap of the active variables, as part of that before, that calls for a check
     rounds: int  # without a check
+    below: float  # part of the wanted gap that those of the active variables have before a check
     batch: int = 0  # rounds made at once, in compiled code
 
 
-ON_ROWS = Pace(128, 512, precision=0.05, worth_shrinking=0.2, fall=0.02, rounds=50)
-ON_MATRIX = Pace(256, 256, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=8)
-IN_BATCHES = Pace(128, 128, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=1000, batch=8)
+ON_ROWS = Pace(128, 512, precision=0.1, worth_shrinking=0.2, fall=0.002, rounds=100, below=0.3)
+ON_MATRIX = Pace(256, 256, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=8, below=0.5)
+IN_BATCHES = Pace(
+    128, 128, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=1000, below=0.5, batch=8
+)
 
 
 @dataclass(frozen=True)
@@ -783,10 +793,14 @@ class Decomposition:
     precise: bool = False  # kernel values in float64 throughout
     checks: int | None = None  # of all variables, after which it gives up
 
+    sampled: int = 4000  # rows beyond which a part of them is solved first
+    sample: float = 0.25  # that part
+    sample_gap: float = 0.05  # relative gap at which it is solved
+    sample_margin: float = 0.3  # by which scores change then, as a part of their size
+
     most_on_matrix: int = 1500  # rows up to which the matrix is computed first of all
     steps: int = 20  # of pairs in a block, for each of its variables
     shrink_every: int = 4  # rounds
-    unkept: int = 30  # rounds at all columns, in which rows that are cheap to compute are not kept
     rough: float = 1e-2  # gap of the active variables that calls for a check in any case
     halvings: int = 40  # of the interval that an intercept is in
     enough: float = 0.02  # part of the gap that the choice of b may cost
@@ -809,16 +823,41 @@ class Decomposition:
         These, and one after the time is over, have the variables as they are: their bounds, known
         from the last check, are not those of these variables.
         """
-        fit = _Fit(self, problem, start)
+        sampled = start.beta is None and self.sampled < len(problem) and not problem.totals.any()
+        if sampled:
+            start = yield from self._solve_sample(problem)
+        fit = _Fit(self, problem, start, exact=not sampled)
         try:
-            yield from self._rounds(fit, fit.state)
+            yield from self._rounds(fit, fit.state, sampled)
         except clock.OutOfTimeError:
             yield fit.now()
             raise
 
-    def _rounds(self, fit: "_Fit", state: _State) -> Iterator[Iterate]:
+    def _solve_sample(self, problem: KernelProblem) -> Generator[Iterate, None, Point]:
+        """Solve the problem of some rows, yielding unfinished iterates; return where to start.
+
+        Hardly any row of the whole matrix is then computed for a variable that ends at 0.
+        """
+        n = len(problem)
+        count = max(self.most_on_matrix, int(self.sample * n))
+        rows = np.sort(np.random.default_rng(0).permutation(n)[:count])
+        inside = np.isin(problem.row, rows)
+        rough, beta = replace(self, wanted=self.sample_gap), np.zeros(len(problem.row))
+        for iterate in rough.iterates(problem.take(rows), Point()):
+            beta = np.zeros(len(problem.row))
+            beta[inside] = iterate.beta
+            w = problem.by_row(beta)
+            yield Iterate(np.inf, -np.inf, w, iterate.b, beta, finished=False)
+            if iterate.finished and iterate.relative_gap <= self.sample_gap:
+                break
+        return Point(None, 0.0, beta)
+
+    def _rounds(self, fit: "_Fit", state: _State, sampled: bool) -> Iterator[Iterate]:
         while True:
             state.check()
+            if sampled:
+                state.focus(self.sample_margin)
+                sampled = False
             yield fit.best()
             if self.checks is not None and state.checks > self.checks:
                 return
@@ -840,7 +879,9 @@ class Decomposition:
 class _Fit:
     """A problem on its way, and the best iterate so far."""
 
-    def __init__(self, method: Decomposition, problem: KernelProblem, start: Point) -> None:
+    def __init__(
+        self, method: Decomposition, problem: KernelProblem, start: Point, exact: bool
+    ) -> None:
         self.tube = SplitTube.of(problem)
         features, stated = problem.features, self.tube.problem
         features.squared_norms()  # first of all: it says so if values overflow
@@ -852,7 +893,8 @@ class _Fit:
             values = MatrixValues.of(features, method.precise)
         else:
             values = CachedValues(features, method.precise)
-        scores = features.gram.dot(problem.by_row(beta), features.rows)
+        # Scores of a given start are exact: changes added to them are small, and so their rounding.
+        scores = values.dot(problem.by_row(beta), np.arange(len(features)), exact=exact)
         self.state = _State(method, self.tube.variables(beta, scores), stated.totals, values)
         self._best = self._iterate(np.inf, -np.inf)
 
