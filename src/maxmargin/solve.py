@@ -1,6 +1,7 @@
 """The one driver: it plans solvers, runs them, watches the clock, decides to stop, certifies."""
 
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -29,7 +30,7 @@ from maxmargin.problems.problem import (
 from maxmargin.problems.structured import StructuredProblem
 from maxmargin.progress import Bar, progress
 from maxmargin.solvers.crammer_singer import SequentialDual
-from maxmargin.solvers.decomposition import Decomposition
+from maxmargin.solvers.decomposition import Decomposition, SideBySide
 from maxmargin.solvers.dual_cd import DualCDThenNewton
 from maxmargin.solvers.factor_newton import MOST_ROWS, FactorNewton
 from maxmargin.solvers.frank_wolfe import FrankWolfe
@@ -37,7 +38,7 @@ from maxmargin.solvers.linear_program import LinearProgram
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.proximal_newton import ProximalNewton
 from maxmargin.solvers.subgradient import Subgradient
-from maxmargin.threads import one_blas_thread
+from maxmargin.threads import one_blas_thread, share_work, usual_threads
 
 Callback = Callable[[Progress], Any]
 
@@ -585,20 +586,51 @@ def solve(problem: AnyProblem, settings: Settings, budget: Budget, start: Point)
 def solve_all(
     problems: list[Any], starts: list[Point], settings: Settings, budget: Budget
 ) -> list[Result]:
-    """Return the solutions of independent problems, one after the other within one budget.
+    """Return the solutions of independent problems within one budget.
 
-    Side by side, a thread each, they took longer: Python's lock is held too often.
+    Those with a kernel that are not large are solved side by side; what that leaves open, one after
+    the other.
     """
     if len(problems) == 1:  # whose own bar says more
         budget.begin(problems[0], 1)
         return [solve(problems[0], settings, budget, starts[0])]
-    results = []
     with progress("Fitting", len(problems), unit="problem", quiet=settings.verbose) as bar:
+        known = _solve_side_by_side(problems, starts, settings, budget, bar)
+        results, left = [], len(problems) - len(known)
         for k, (problem, start) in enumerate(zip(problems, starts, strict=True)):
-            budget.begin(problem, len(problems) - k)
-            results.append(solve(problem, settings, budget, start))
-            bar.advance()
+            result = known.get(k)
+            if result is None or result.status is not Status.OPTIMAL:
+                budget.begin(problem, left)
+                result = solve(problem, settings, budget, start if result is None else result.point)
+                bar.advance()
+                left -= 1
+            results.append(result)
     return results
+
+
+def _solve_side_by_side(
+    problems: list[Any], starts: list[Point], settings: Settings, budget: Budget, bar: Bar
+) -> dict[int, Result]:
+    """Return solutions that are certified, by the number of the problem."""
+    found: dict[int, Result] = {}
+    fits = SideBySide(problems, settings.threads or usual_threads())
+
+    def each(k: int) -> None:
+        began = clock.now()
+        iterate, checks = fits.solve(k, starts[k], _SINGLE_MARGIN * settings.tol)
+        run = Run(Status.OPTIMAL, checks, clock.now() - began)
+        attempt = Attempt(Point(iterate.w, iterate.b, iterate.beta), run, [])
+        point, certificate = _certified(problems[k], attempt, None, budget, tied=True)
+        if certificate.holds(settings.tol):
+            found[k] = Result(point, certificate, Status.OPTIMAL, checks, run.seconds, SOLVERS[Decomposition])
+            bar.advance()
+
+    with one_blas_thread():
+        fits.prepare()
+        todo = deque(sorted(fits.suited, key=lambda k: -len(problems[k])))
+        each(todo.popleft())
+        share_work(each, todo, fits.threads)
+    return found
 
 
 _Proved = tuple[Point, Certificate]

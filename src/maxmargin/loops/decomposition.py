@@ -191,6 +191,7 @@ class Scratch(NamedTuple):
     chosen_at: Any  # the round in which a variable was last among the worst
     chosen: Any
     rows: Any
+    columns: Any
     stops: Any
     counts: Any  # two rows for each group
     work: Any
@@ -203,10 +204,10 @@ class Scratch(NamedTuple):
         width = 2 * fresh + 4 * groups + 25  # rows a power of 2 apart would share cache lines
         up, down = np.empty((2, variables))
         chosen_at, stops = np.empty(variables, np.int64), np.empty(groups, np.int64)
-        chosen, rows = np.empty((2, width), np.int64)
+        chosen, rows, columns = np.empty((3, width), np.int64)
         counts = np.empty((2 * groups, _BINS + 2), np.int64)
         return cls(block, up, down, np.empty((7, groups)), np.empty(groups), chosen_at, chosen,
-                   rows, stops, counts, np.empty((5, width)), np.empty(width))  # fmt: skip
+                   rows, columns, stops, counts, np.empty((5, width)), np.empty(width))  # fmt: skip
 
 
 class Course(NamedTuple):
@@ -223,13 +224,16 @@ class Course(NamedTuple):
 
 
 @compiled
-def make_rounds(K: Any, place: Any, runs: Any, v: Any, diagonal: Any, groups: int, first: int,
-                last: int, goal: float, course: Any, record: Any, scratch: Any) -> Any:  # fmt: skip
+def make_rounds(K: Any, slot: Any, place: Any, runs: Any, v: Any, diagonal: Any, groups: int,
+                first: int, last: int, goal: float, course: Any, record: Any, scratch: Any
+                ) -> Any:  # fmt: skip
     """Make rounds until one is the last, an active-set step is due, or the gap is at the goal.
 
-    Return the number of the next round, and whether it is due. ``record`` has the dual objective,
-    the rounds without any gain, how many variables become free or bounded in a round, and the work
-    since the last step.
+    ``slot`` says which row of K each row of the problem is, −1 if it is not there yet, and ``place``
+    which column. Return the number of the next round, and 1 if a step is due, or minus the number
+    of rows, listed in ``scratch.rows``, without which the round cannot be made. ``record`` has the
+    dual objective, the rounds without any gain, how many variables become free or bounded in a
+    round, and the work since the last step.
     """
     n = v.x.shape[0]
     up, down, ends, stops = scratch.up[:n], scratch.down[:n], scratch.ends, scratch.stops
@@ -238,23 +242,30 @@ def make_rounds(K: Any, place: Any, runs: Any, v: Any, diagonal: Any, groups: in
         if violation <= 0.0:
             record[1] = course.idle_rounds
         if record[1] >= course.idle_rounds:
-            return number, False
+            return number, 0
         gap = duality_gap(v, ends, scratch.b, 1, 0.0)
         if gap <= goal * abs(record[0]):
-            return number, False
+            return number, 0
         paid = record[3] > course.step_pace * (300.0 + free) * free * free
         if paid and 2 < free <= course.most_free and record[2] <= course.stable * free + 0.5:
-            return number, True
+            return number, 1
         q = _choose(v.group, up, down, ends, course.fresh, number, scratch)
-        chosen, rows = scratch.chosen[:q], scratch.rows[:q]
+        chosen, rows, columns = scratch.chosen[:q], scratch.rows[:q], scratch.columns[:q]
+        missing = 0
         for a in range(q):
-            rows[a] = place[v.at[chosen[a]]]
+            columns[a] = place[v.at[chosen[a]]]
+            rows[missing] = v.at[chosen[a]]
+            missing += slot[v.at[chosen[a]]] < 0
+        if missing > 0:
+            return number, -missing
+        for a in range(q):
+            rows[a] = slot[v.at[chosen[a]]]
         size = q if groups > 0 else q + 1
         stops[0] += size - q
         block = square_view(scratch.block, size)
         for c in range(size if size > q else 0):  # a variable that takes any value
             block[q, c] = block[c, q] = 0.0
-        take(K, rows, rows, block)
+        take(K, rows, columns, block)
         own, r, x, low, high = _gather(v, diagonal, chosen, size, scratch)
         tol = course.precision * violation
         made = smo.pairs(block, own, r, x, low, high, stops, tol, course.steps * q)
@@ -268,7 +279,7 @@ def make_rounds(K: Any, place: Any, runs: Any, v: Any, diagonal: Any, groups: in
         record[1] = 0.0 if gain > course.least_gain * abs(record[0]) else record[1] + 1.0
         record[2] = changed if record[2] == np.inf else 0.7 * record[2] + 0.3 * changed
         record[3] += 6.0 * made * q + 1.0 * count * v.f.shape[0] + 8.0 * q * q
-    return last, False
+    return last, 0
 
 
 @compiled

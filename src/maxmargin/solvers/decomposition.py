@@ -14,8 +14,10 @@ problems, searches and paths (``MatrixValues``), or rows computed when needed (`
 Joachims (1998); Fan, Chen & Lin (2005); Hintermüller, Ito & Kunisch (2003).
 """
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -33,6 +35,7 @@ from maxmargin.problems.duality import best_intercept, feasible_start, snapped
 from maxmargin.problems.features import KernelFeatures
 from maxmargin.problems.problem import Iterate, KernelProblem, Point
 from maxmargin.problems.row_cache import RowCache
+from maxmargin.threads import share_work
 
 # ------------------------------------------------------------------- tubes
 #
@@ -308,11 +311,12 @@ class MatrixValues:
     def activate(self, rows: Ints, v: Variables | None = None) -> None:
         """Make these rows the active ones."""
         self._rows, count = rows, len(rows)
-        self.active = self._K, self._place, self._runs
+        self.active = self._K, self._place, self._place, self._runs
         if count < len(self._place):
             matrix = self._workspace.copied[: count**2].reshape(count, count)
             loops.decomposition.take(self._K, self._place[rows], self._place[rows], matrix)
-            self.active = matrix, np.arange(count), np.array([[0, count, 0]])
+            every = np.arange(count)
+            self.active = matrix, every, every, np.array([[0, count, 0]])
 
     def takes(self, count: int) -> bool:
         """Return whether this many rows can be active without the others."""
@@ -320,9 +324,9 @@ class MatrixValues:
 
     def block(self, at: Ints) -> FloatArray:
         """Return the square of the matrix for active rows of a block."""
-        matrix, place, _ = self.active
+        matrix, slot, place, _ = self.active
         out = self.memory[: len(at) ** 2].reshape(len(at), len(at))
-        loops.decomposition.take(matrix, place[at], place[at], out)
+        loops.decomposition.take(matrix, slot[at], place[at], out)
         return out
 
     def square(self, at: Ints, exact: bool) -> Floats:
@@ -330,15 +334,15 @@ class MatrixValues:
         if exact and self._features is not None:
             rows = self._features.rows[self._rows[at]]
             return self._features.gram.block(rows, rows)
-        matrix, place, _ = self.active
+        matrix, slot, place, _ = self.active
         out = np.empty((len(at), len(at)), matrix.dtype)
-        loops.decomposition.take(matrix, place[at], place[at], out)
+        loops.decomposition.take(matrix, slot[at], place[at], out)
         return out.astype(np.float64, copy=False)
 
     def add_to(self, f: Floats, at: Ints, steps: Floats, keep: Flags | None) -> None:
         """Add the rows of what moved, times the steps, to the scores of all active rows."""
-        matrix, place, runs = self.active
-        loops.decomposition.add_rows(matrix, place[at], steps, runs, f)
+        matrix, slot, _, runs = self.active
+        loops.decomposition.add_rows(matrix, slot[at], steps, runs, f)
 
     def dot(self, coefficients: Floats, rows: Ints, exact: bool = False) -> Floats:
         """Return the scores of rows for coefficients of all rows."""
@@ -348,6 +352,9 @@ class MatrixValues:
         loops.decomposition.add_rows(self._K, self._place[used], coefficients[used], self._runs, f)
         return f[rows]
 
+    def fetch(self, rows: Ints) -> None:
+        """Compute active rows that are not there yet: all of them are."""
+
 
 def _runs(place: Ints) -> Ints:
     """Return ascending places as runs: (begin, end, first place)."""
@@ -356,6 +363,104 @@ def _runs(place: Ints) -> Ints:
     cuts = np.flatnonzero(np.diff(place) != 1) + 1
     begin, end = np.append(0, cuts), np.append(cuts, len(place))
     return np.stack([begin, end, place[begin]], axis=1)
+
+
+class PairValues(MatrixValues):
+    """Kernel values of a problem's rows, computed when rounds ask for them; none is ever dropped.
+
+    The rows are in runs, such as classes: what rows of a run have in common with each other comes
+    from a block that other problems use as well, if it is there.
+    """
+
+    def __init__(self, shared: "SharedValues", runs: Ints, diagonal: Floats, workspace: Workspace
+                 ) -> None:  # fmt: skip
+        self._shared, self._parts, self._features = shared, runs, None
+        self._starts = np.append(0, np.cumsum([len(shared.parts[run]) for run in runs]))
+        n = int(self._starts[-1])
+        self._K = workspace.copied[: n * n].reshape(n, n)
+        self._slot, self._place, self._used = np.full(n, -1), np.arange(n), 0
+        self.pace, self.memory, self.diagonal = IN_BATCHES, workspace.block, diagonal
+        self.active = self._K, self._slot, self._place, np.array([[0, n, 0]])
+
+    def activate(self, rows: Ints, v: Variables | None = None) -> None:
+        """Make these rows the active ones: always all of them."""
+
+    def takes(self, count: int) -> bool:
+        """Return False: all rows are active."""
+        return False
+
+    def dot(self, coefficients: Floats, rows: Ints, exact: bool = False) -> Floats:
+        """Return the scores of rows for coefficients of all rows."""
+        f, used = np.zeros(len(self._place)), np.flatnonzero(coefficients)
+        self.fetch(used[self._slot[used] < 0])
+        self.add_to(f, used, coefficients[used], None)
+        return f[rows]
+
+    def fetch(self, rows: Ints) -> None:
+        """Compute rows that are not there yet."""
+        shared, starts = self._shared, self._starts
+        for k, run in enumerate(self._parts):
+            own = rows[(rows >= starts[k]) & (rows < starts[k + 1])]
+            if not len(own):
+                continue
+            slots = slice(self._used, self._used + len(own))
+            self._slot[own], self._used = np.arange(slots.start, slots.stop), slots.stop
+            own = own - starts[k]
+            for j, other in enumerate(self._parts):
+                out = self._K[slots, starts[j] : starts[j + 1]]
+                shared.fill(int(run), own, int(other), out)
+
+
+class SharedValues:
+    """Kernel values for problems on rows of one Gram matrix, such as pairs of classes.
+
+    Rows that are in the same problems are a run; its block is computed once for all of them, as
+    long as blocks fit into the memory.
+    """
+
+    def __init__(self, problems: list[KernelProblem], threads: int) -> None:
+        self.gram = gram = problems[0].features.gram
+        marks = np.random.default_rng(0).integers(1 << 62, size=len(problems))
+        mark = np.zeros(len(gram), np.int64)
+        for problem, own in zip(problems, marks, strict=True):
+            mark[problem.features.rows] += own
+        cuts = np.flatnonzero(np.diff(mark)) + 1
+        self.starts = np.concatenate([[0], cuts, [len(gram)]])
+        self.whole = len(np.unique(mark[self.starts[:-1]])) == len(self.starts) - 1
+        self.parts = [gram.tiles[begin:end] for begin, end in pairwise(self.starts.tolist())]
+        self.blocks: list[FloatArray | None] = [None] * len(self.parts)
+        self.threads = threads if gram.kernel.thread_safe else 1
+
+    def compute_blocks(self, runs: Ints, memory: int) -> None:
+        """Compute the blocks of these runs, as far as the memory goes."""
+        itemsize = self.gram.tiles.dtype.itemsize
+        todo = deque[int]()
+        for run in runs.tolist():
+            memory -= len(self.parts[run]) ** 2 * itemsize
+            if memory >= 0:
+                todo.append(run)
+
+        def compute(run: int) -> None:
+            rows = self.parts[run]
+            self.blocks[run] = self.gram.kernel.block(rows, rows, threads=1)
+
+        share_work(compute, todo, self.threads)
+
+    def runs(self, problem: KernelProblem) -> Ints:
+        """Return the runs that a problem consists of."""
+        rows = problem.features.rows
+        ends = np.searchsorted(self.starts, rows[[0, -1]], side="right") - 1
+        within = np.arange(ends[0], ends[1] + 1)
+        there = np.searchsorted(rows, self.starts[within])
+        return within[rows[np.minimum(there, len(rows) - 1)] == self.starts[within]]
+
+    def fill(self, run: int, rows: Ints, other: int, out: FloatArray) -> None:
+        """Compute values of some rows of a run with all of the other."""
+        block = self.blocks[run]
+        if run == other and block is not None:
+            out[...] = block[rows]
+        else:
+            self.gram.kernel.block(self.parts[run][rows], self.parts[other], out=out, threads=1)
 
 
 class CachedValues:
@@ -538,9 +643,11 @@ class _State:
         )  # fmt: skip
         self.dual, self.idle_rounds, self.unstable, self.work_done = record.tolist()
         self.since_check += self.rounds - begun
-        if due:
+        if due > 0:
             self.step()
-        return due or self.rounds == last
+        elif due < 0:
+            values.fetch(self.scratch.rows[:-due].copy())
+        return bool(due) or self.rounds == last
 
     def _directions(self) -> tuple[float, int]:
         v, n = self.part, len(self.part.x)
@@ -875,6 +982,57 @@ class _Fit:
     def now(self) -> Iterate:
         """Return the variables as they are, feasible at any time, with the bounds known so far."""
         return self._iterate(self._best.primal, self._best.dual).unfinished()
+
+
+# ------------------------------------------------------------------- side by side
+
+
+class SideBySide:
+    """Problems on rows of one Gram matrix, each solved by one thread in compiled code."""
+
+    most_rows = 8192  # of a problem, whose rows of the matrix are all kept
+    kept = 0.5  # of the memory, for blocks that problems share; the rest is for their rows
+
+    def __init__(self, problems: list[KernelProblem], threads: int) -> None:
+        self.values, self._problems = SharedValues(problems, threads), problems
+        gram, self.threads = self.values.gram, self.values.threads
+        dtype, rest = gram.tiles.dtype, (1 - self.kept) * gram.memory / self.threads
+        most = min(self.most_rows, int(np.sqrt(rest / dtype.itemsize)))
+        self.suited = [
+            k for k, problem in enumerate(problems) if self.values.whole and len(problem) <= most
+        ]
+        self._runs = {k: self.values.runs(problems[k]) for k in self.suited}
+        self._rows = max((len(problems[k]) for k in self.suited), default=0)
+        self._dtype, self._free = dtype, list[Workspace]()
+
+    def prepare(self) -> None:
+        """Compute what problems share."""
+        every = np.concatenate([np.empty(0, np.int64), *self._runs.values()])
+        runs, counts = np.unique(every, return_counts=True)
+        memory = int(self.kept * self.values.gram.memory)
+        self.values.compute_blocks(runs[counts > 1], memory)
+
+    def solve(self, k: int, start: Point, tol: float) -> Iterate:
+        """Solve a problem to a relative gap, if it can be done by the values of the tiles."""
+        problem = self._problems[k]
+        beta = start.beta
+        if beta is None:
+            beta = feasible_start(problem.loss, problem.groups, problem.totals)
+        workspace = self._free.pop() if self._free else self._workspace()
+        try:
+            diagonal, tube = problem.features.squared_norms(), SplitTube.of(problem)
+            values = PairValues(self.values, self._runs[k], diagonal, workspace)
+            f = values.dot(problem.by_row(beta), np.arange(len(problem)))
+            method = Decomposition(tol, most_free=1500, pace=IN_BATCHES)
+            state = _State(method, tube.variables(beta, f), problem.totals, values)
+            gap, _ = _close_gap(state, tol)
+            b = state.b[: state.groups]
+            return tube.iterate(state.all.x, state.dual + state.gap, state.dual, b), state.checks
+        finally:
+            self._free.append(workspace)
+
+    def _workspace(self) -> Workspace:
+        return Workspace(np.empty(_MATRIX_BLOCK**2, self._dtype), np.empty(self._rows**2, self._dtype))
 
 
 # ------------------------------------------------------------------- from cost to cost
