@@ -3,7 +3,7 @@
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -421,6 +421,7 @@ _UNEVEN = 1e3  # ratio of sizes beyond which columns are named
 _GRACE_PART, _GRACE = 0.2, 0.5  # of max_time, and seconds, that certificates may take after it
 _RESERVED = 0.5  # of max_time, kept free for certificates at most
 _PROBE, _PROBE_PART = 512, 0.05  # rows on which a certificate is timed, or a part of all if more
+_SIDE_BY_SIDE = 0.5  # of the time left, for problems that are solved in threads
 _FINAL = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
 _ENDS = (Status.OPTIMAL, Status.STATIONARY, Status.INEXACT, *_FINAL)
 
@@ -596,7 +597,8 @@ def solve_all(
         return [solve(problems[0], settings, budget, starts[0])]
     with progress("Fitting", len(problems), unit="problem", quiet=settings.verbose) as bar:
         known = _solve_side_by_side(problems, starts, settings, budget, bar)
-        results, left = [], len(problems) - len(known)
+        solved = sum(result.status is Status.OPTIMAL for result in known.values())
+        results, left = [], len(problems) - solved
         for k, (problem, start) in enumerate(zip(problems, starts, strict=True)):
             result = known.get(k)
             if result is None or result.status is not Status.OPTIMAL:
@@ -611,25 +613,40 @@ def solve_all(
 def _solve_side_by_side(
     problems: list[Any], starts: list[Point], settings: Settings, budget: Budget, bar: Bar
 ) -> dict[int, Result]:
-    """Return solutions that are certified, by the number of the problem."""
+    """Return what was solved and certified in threads, by the number of the problem.
+
+    Nobody watches: with a callback, lines or a trace problems come one after the other.
+    """
     found: dict[int, Result] = {}
+    watched = settings.callback is not None or settings.verbose or settings.trace
+    if watched or settings.max_iter < _CHECKS or not SideBySide.suits(problems):
+        return found
+    if not isinstance(plan(problems[0], settings).solvers[0], Decomposition):
+        return found
     fits = SideBySide(problems, settings.threads or usual_threads())
 
-    def each(k: int) -> None:
+    def solve_one(k: int) -> None:
         began = clock.now()
-        iterate, checks = fits.solve(k, starts[k], _SINGLE_MARGIN * settings.tol)
+        reached, checks = fits.solve(k, starts[k], _SINGLE_MARGIN * settings.tol)
         run = Run(Status.OPTIMAL, checks, clock.now() - began)
-        attempt = Attempt(Point(iterate.w, iterate.b, iterate.beta), run, [])
+        attempt = Attempt(Point(reached.w, reached.b, reached.beta), run, [])
         point, certificate = _certified(problems[k], attempt, None, budget, tied=True)
-        if certificate.holds(settings.tol):
-            found[k] = Result(point, certificate, Status.OPTIMAL, checks, run.seconds, SOLVERS[Decomposition])
+        status = _decide_status(run.status, certificate, settings.tol)
+        name = SOLVERS[Decomposition]
+        found[k] = Result(point, certificate, status, checks, run.seconds, name)
+        if status is Status.OPTIMAL:
             bar.advance()
 
-    with one_blas_thread():
-        fits.prepare()
-        todo = deque(sorted(fits.suited, key=lambda k: -len(problems[k])))
-        each(todo.popleft())
-        share_work(each, todo, fits.threads)
+    seconds = None if budget.left is None else _SIDE_BY_SIDE * budget.left
+    try:
+        with one_blas_thread(), clock.limited(seconds), suppress(clock.OutOfTimeError):
+            fits.prepare()
+            todo = deque(fits.suited)
+            if todo:  # the first runs alone: it compiles the loops
+                solve_one(todo.popleft())
+            share_work(solve_one, todo, fits.threads)
+    except KeyboardInterrupt:
+        budget.interrupt()
     return found
 
 

@@ -223,17 +223,50 @@ class Course(NamedTuple):
     most_free: int
 
 
+class Halves(NamedTuple):
+    """A matrix by its blocks for two runs of rows; of its rows those are made that are needed."""
+
+    first: Any
+    cross: Any
+    second: Any
+
+
 @compiled
-def make_rounds(K: Any, slot: Any, place: Any, runs: Any, v: Any, diagonal: Any, groups: int,
-                first: int, last: int, goal: float, course: Any, record: Any, scratch: Any
-                ) -> Any:  # fmt: skip
+def make_rows(K: Any, slot: Any, halves: Any, rows: Any, used: int) -> int:
+    """Make those rows of K that are not there yet, after the ``used`` first ones; count them."""
+    cut = halves.first.shape[0]
+    for a in range(rows.shape[0]):
+        row = rows[a]
+        if slot[row] >= 0:
+            continue
+        slot[row] = used
+        near, far = K[used, :cut], K[used, cut:]
+        used += 1
+        if row < cut:
+            one, other = halves.first[row], halves.cross[row]
+            for k in range(near.shape[0]):
+                near[k] = one[k]
+            for k in range(far.shape[0]):
+                far[k] = other[k]
+        else:
+            one = halves.second[row - cut]
+            for k in range(near.shape[0]):
+                near[k] = halves.cross[k, row - cut]
+            for k in range(far.shape[0]):
+                far[k] = one[k]
+    return used
+
+
+@compiled
+def make_rounds(K: Any, slot: Any, place: Any, runs: Any, halves: Any, v: Any, diagonal: Any,
+                groups: int, first: int, last: int, goal: float, course: Any, record: Any,
+                scratch: Any) -> Any:  # fmt: skip
     """Make rounds until one is the last, an active-set step is due, or the gap is at the goal.
 
-    ``slot`` says which row of K each row of the problem is, −1 if it is not there yet, and ``place``
-    which column. Return the number of the next round, and 1 if a step is due, or minus the number
-    of rows, listed in ``scratch.rows``, without which the round cannot be made. ``record`` has the
-    dual objective, the rounds without any gain, how many variables become free or bounded in a
-    round, and the work since the last step.
+    ``slot`` says which row of K each row of the problem is, −1 if it is still to be made of its
+    halves, and ``place`` which column. Return the number of the next round, and whether a step is
+    due. ``record`` has the dual objective, the rounds without any gain, how many variables become
+    free or bounded in a round, the work since the last step, and how many rows of K are made.
     """
     n = v.x.shape[0]
     up, down, ends, stops = scratch.up[:n], scratch.down[:n], scratch.ends, scratch.stops
@@ -242,24 +275,21 @@ def make_rounds(K: Any, slot: Any, place: Any, runs: Any, v: Any, diagonal: Any,
         if violation <= 0.0:
             record[1] = course.idle_rounds
         if record[1] >= course.idle_rounds:
-            return number, 0
+            return number, False
         gap = duality_gap(v, ends, scratch.b, 1, 0.0)
         if gap <= goal * abs(record[0]):
-            return number, 0
+            return number, False
         paid = record[3] > course.step_pace * (300.0 + free) * free * free
         if paid and 2 < free <= course.most_free and record[2] <= course.stable * free + 0.5:
-            return number, 1
+            return number, True
         q = _choose(v.group, up, down, ends, course.fresh, number, scratch)
         chosen, rows, columns = scratch.chosen[:q], scratch.rows[:q], scratch.columns[:q]
-        missing = 0
         for a in range(q):
             columns[a] = place[v.at[chosen[a]]]
-            rows[missing] = v.at[chosen[a]]
-            missing += slot[v.at[chosen[a]]] < 0
-        if missing > 0:
-            return number, -missing
+            rows[a] = v.at[chosen[a]]
+        record[4] = make_rows(K, slot, halves, rows, int(record[4]))
         for a in range(q):
-            rows[a] = slot[v.at[chosen[a]]]
+            rows[a] = slot[rows[a]]
         size = q if groups > 0 else q + 1
         stops[0] += size - q
         block = square_view(scratch.block, size)
@@ -279,7 +309,7 @@ def make_rounds(K: Any, slot: Any, place: Any, runs: Any, v: Any, diagonal: Any,
         record[1] = 0.0 if gain > course.least_gain * abs(record[0]) else record[1] + 1.0
         record[2] = changed if record[2] == np.inf else 0.7 * record[2] + 0.3 * changed
         record[3] += 6.0 * made * q + 1.0 * count * v.f.shape[0] + 8.0 * q * q
-    return last, 0
+    return last, False
 
 
 @compiled

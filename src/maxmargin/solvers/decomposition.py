@@ -33,6 +33,7 @@ from maxmargin.loops.records import Loss, Variables
 from maxmargin.problems import losses
 from maxmargin.problems.duality import best_intercept, feasible_start, snapped
 from maxmargin.problems.features import KernelFeatures
+from maxmargin.problems.gram import SMALL
 from maxmargin.problems.problem import Iterate, KernelProblem, Point
 from maxmargin.problems.row_cache import RowCache
 from maxmargin.threads import share_work
@@ -299,6 +300,8 @@ class MatrixValues:
         self._features = None if K.dtype == np.float64 else features
         self.pace, self.memory = ON_MATRIX, workspace.block
         self.diagonal = K[place, place].astype(np.float64)
+        nothing = np.empty((0, 0), K.dtype)
+        self.halves, self.made = loops.decomposition.Halves(nothing, nothing, nothing), 0.0
         self.activate(np.arange(len(place)))
 
     @classmethod
@@ -352,9 +355,6 @@ class MatrixValues:
         loops.decomposition.add_rows(self._K, self._place[used], coefficients[used], self._runs, f)
         return f[rows]
 
-    def fetch(self, rows: Ints) -> None:
-        """Compute active rows that are not there yet: all of them are."""
-
 
 def _runs(place: Ints) -> Ints:
     """Return ascending places as runs: (begin, end, first place)."""
@@ -366,20 +366,14 @@ def _runs(place: Ints) -> Ints:
 
 
 class PairValues(MatrixValues):
-    """Kernel values of a problem's rows, computed when rounds ask for them; none is ever dropped.
+    """Kernel values of a pair of classes, whose rows are made of blocks as rounds need them."""
 
-    The rows are in runs, such as classes: what rows of a run have in common with each other comes
-    from a block that other problems use as well, if it is there.
-    """
-
-    def __init__(self, shared: "SharedValues", runs: Ints, diagonal: Floats, workspace: Workspace
-                 ) -> None:  # fmt: skip
-        self._shared, self._parts, self._features = shared, runs, None
-        self._starts = np.append(0, np.cumsum([len(shared.parts[run]) for run in runs]))
-        n = int(self._starts[-1])
-        self._K = workspace.copied[: n * n].reshape(n, n)
-        self._slot, self._place, self._used = np.full(n, -1), np.arange(n), 0
+    def __init__(self, halves: Any, diagonal: Floats, workspace: Workspace) -> None:
+        n = len(diagonal)
+        self._K, self._place = workspace.copied[: n * n].reshape(n, n), np.arange(n)
+        self._slot, self._features = np.full(n, -1), None
         self.pace, self.memory, self.diagonal = IN_BATCHES, workspace.block, diagonal
+        self.halves, self.made = halves, 0.0
         self.active = self._K, self._slot, self._place, np.array([[0, n, 0]])
 
     def activate(self, rows: Ints, v: Variables | None = None) -> None:
@@ -392,75 +386,11 @@ class PairValues(MatrixValues):
     def dot(self, coefficients: Floats, rows: Ints, exact: bool = False) -> Floats:
         """Return the scores of rows for coefficients of all rows."""
         f, used = np.zeros(len(self._place)), np.flatnonzero(coefficients)
-        self.fetch(used[self._slot[used] < 0])
+        self.made = loops.decomposition.make_rows(
+            self._K, self._slot, self.halves, used, int(self.made)
+        )
         self.add_to(f, used, coefficients[used], None)
         return f[rows]
-
-    def fetch(self, rows: Ints) -> None:
-        """Compute rows that are not there yet."""
-        shared, starts = self._shared, self._starts
-        for k, run in enumerate(self._parts):
-            own = rows[(rows >= starts[k]) & (rows < starts[k + 1])]
-            if not len(own):
-                continue
-            slots = slice(self._used, self._used + len(own))
-            self._slot[own], self._used = np.arange(slots.start, slots.stop), slots.stop
-            own = own - starts[k]
-            for j, other in enumerate(self._parts):
-                out = self._K[slots, starts[j] : starts[j + 1]]
-                shared.fill(int(run), own, int(other), out)
-
-
-class SharedValues:
-    """Kernel values for problems on rows of one Gram matrix, such as pairs of classes.
-
-    Rows that are in the same problems are a run; its block is computed once for all of them, as
-    long as blocks fit into the memory.
-    """
-
-    def __init__(self, problems: list[KernelProblem], threads: int) -> None:
-        self.gram = gram = problems[0].features.gram
-        marks = np.random.default_rng(0).integers(1 << 62, size=len(problems))
-        mark = np.zeros(len(gram), np.int64)
-        for problem, own in zip(problems, marks, strict=True):
-            mark[problem.features.rows] += own
-        cuts = np.flatnonzero(np.diff(mark)) + 1
-        self.starts = np.concatenate([[0], cuts, [len(gram)]])
-        self.whole = len(np.unique(mark[self.starts[:-1]])) == len(self.starts) - 1
-        self.parts = [gram.tiles[begin:end] for begin, end in pairwise(self.starts.tolist())]
-        self.blocks: list[FloatArray | None] = [None] * len(self.parts)
-        self.threads = threads if gram.kernel.thread_safe else 1
-
-    def compute_blocks(self, runs: Ints, memory: int) -> None:
-        """Compute the blocks of these runs, as far as the memory goes."""
-        itemsize = self.gram.tiles.dtype.itemsize
-        todo = deque[int]()
-        for run in runs.tolist():
-            memory -= len(self.parts[run]) ** 2 * itemsize
-            if memory >= 0:
-                todo.append(run)
-
-        def compute(run: int) -> None:
-            rows = self.parts[run]
-            self.blocks[run] = self.gram.kernel.block(rows, rows, threads=1)
-
-        share_work(compute, todo, self.threads)
-
-    def runs(self, problem: KernelProblem) -> Ints:
-        """Return the runs that a problem consists of."""
-        rows = problem.features.rows
-        ends = np.searchsorted(self.starts, rows[[0, -1]], side="right") - 1
-        within = np.arange(ends[0], ends[1] + 1)
-        there = np.searchsorted(rows, self.starts[within])
-        return within[rows[np.minimum(there, len(rows) - 1)] == self.starts[within]]
-
-    def fill(self, run: int, rows: Ints, other: int, out: FloatArray) -> None:
-        """Compute values of some rows of a run with all of the other."""
-        block = self.blocks[run]
-        if run == other and block is not None:
-            out[...] = block[rows]
-        else:
-            self.gram.kernel.block(self.parts[run][rows], self.parts[other], out=out, threads=1)
 
 
 class CachedValues:
@@ -632,22 +562,21 @@ class _State:
         """Make rounds in compiled code."""
         values = self.values
         assert isinstance(values, MatrixValues)
-        if len(self.rows) >= 3 * self.pace.fresh:
+        if len(self.rows) >= 3 * self.pace.fresh and values.takes(len(self.rows) // 2):
             self._directions()
             self._shrink()
-        record = np.array([self.dual, self.idle_rounds, self.unstable, self.work_done])
+        made = values.made
+        record = np.array([self.dual, self.idle_rounds, self.unstable, self.work_done, made])
         begun, last = self.rounds, min(self.rounds + batch, self.last_round)
         self.rounds, due = loops.decomposition.make_rounds(
-            *values.active, self.part, self.diagonal, self.groups, begun, last, self.goal,
-            self.course, record, self.scratch,
+            *values.active, values.halves, self.part, self.diagonal, self.groups, begun, last,
+            self.goal, self.course, record, self.scratch,
         )  # fmt: skip
-        self.dual, self.idle_rounds, self.unstable, self.work_done = record.tolist()
+        self.dual, self.idle_rounds, self.unstable, self.work_done, values.made = record.tolist()
         self.since_check += self.rounds - begun
-        if due > 0:
+        if due:
             self.step()
-        elif due < 0:
-            values.fetch(self.scratch.rows[:-due].copy())
-        return bool(due) or self.rounds == last
+        return due or self.rounds == last
 
     def _directions(self) -> tuple[float, int]:
         v, n = self.part, len(self.part.x)
@@ -879,6 +808,7 @@ class Pace:
 
 ON_ROWS = Pace(128, 512, precision=0.05, worth_shrinking=0.2, fall=0.02, rounds=50)
 ON_MATRIX = Pace(256, 256, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=8)
+SIDE_BY_SIDE = Pace(128, 128, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=1000, batch=64)
 IN_BATCHES = Pace(128, 128, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=1000, batch=8)
 
 
@@ -987,52 +917,125 @@ class _Fit:
 # ------------------------------------------------------------------- side by side
 
 
+class Classes:
+    """Runs of rows of a Gram matrix, such as classes, of which problems take one or two.
+
+    The block of a run is computed once for all problems, as long as blocks fit into the memory.
+    """
+
+    def __init__(self, problems: list[KernelProblem]) -> None:
+        self.gram = gram = problems[0].features.gram
+        marks = np.random.default_rng(0).integers(1 << 62, size=len(problems))
+        mark = np.zeros(len(gram), np.int64)  # the same for rows that are in the same problems
+        for problem, own in zip(problems, marks, strict=True):
+            mark[problem.features.rows] += own
+        cuts = np.flatnonzero(np.diff(mark)) + 1
+        self._starts = np.concatenate([[0], cuts, [len(gram)]])
+        self.are_runs = len(np.unique(mark[self._starts[:-1]])) == len(self._starts) - 1
+        self._rows = [gram.tiles[begin:end] for begin, end in pairwise(self._starts.tolist())]
+        self._blocks: dict[int, FloatArray] = {}
+
+    def of(self, problem: KernelProblem) -> tuple[int, ...]:
+        """Return the numbers of the runs that a problem takes."""
+        rows = problem.features.rows
+        first, last = np.searchsorted(self._starts, rows[[0, -1]], side="right").tolist()
+        return (first - 1,) if first == last else (first - 1, last - 1)
+
+    def compute(self, runs: Ints, memory: int, threads: int) -> None:
+        """Compute the blocks of these runs, as far as the memory goes."""
+        todo = deque[int]()
+        for run in runs.tolist():
+            memory -= len(self._rows[run]) ** 2 * self.gram.tiles.dtype.itemsize
+            if memory >= 0:
+                todo.append(run)
+
+        def compute(run: int) -> None:
+            self._blocks[run] = self.block(run, run)
+
+        share_work(compute, todo, threads)
+
+    def block(self, run: int, other: int, memory: FloatArray | None = None) -> FloatArray:
+        """Return the values of two runs, which may be one; in this memory if they are computed."""
+        if run == other and run in self._blocks:
+            return self._blocks[run]
+        left, right = self._rows[run], self._rows[other]
+        out = None
+        if memory is not None:
+            out = memory[: len(left) * len(right)].reshape(len(left), len(right))
+        return self.gram.kernel.block(left, right, out=out, threads=1)
+
+
 class SideBySide:
     """Problems on rows of one Gram matrix, each solved by one thread in compiled code."""
 
-    most_rows = 8192  # of a problem, whose rows of the matrix are all kept
-    kept = 0.5  # of the memory, for blocks that problems share; the rest is for their rows
+    most_rows = 8192  # of a problem, whose matrix is computed
+    kept = 0.5  # of the memory, for blocks that problems share; the rest is for their own
 
     def __init__(self, problems: list[KernelProblem], threads: int) -> None:
-        self.values, self._problems = SharedValues(problems, threads), problems
-        gram, self.threads = self.values.gram, self.values.threads
-        dtype, rest = gram.tiles.dtype, (1 - self.kept) * gram.memory / self.threads
-        most = min(self.most_rows, int(np.sqrt(rest / dtype.itemsize)))
-        self.suited = [
-            k for k, problem in enumerate(problems) if self.values.whole and len(problem) <= most
-        ]
-        self._runs = {k: self.values.runs(problems[k]) for k in self.suited}
+        self._problems, self._classes = problems, Classes(problems)
+        gram = self._classes.gram
+        self.threads = threads if gram.kernel.thread_safe else 1
+        self._dtype, rest = gram.tiles.dtype, (1 - self.kept) * gram.memory / self.threads
+        most = min(self.most_rows, int(np.sqrt(0.5 * rest / self._dtype.itemsize)))
+        self._runs = {
+            k: self._classes.of(problem)
+            for k, problem in enumerate(problems)
+            if self._classes.are_runs and len(problem) <= most
+        }
+        # The longest come first, so that no thread is left with one at the end.
+        self.suited = sorted(self._runs, key=lambda k: -len(problems[k]))
         self._rows = max((len(problems[k]) for k in self.suited), default=0)
-        self._dtype, self._free = dtype, list[Workspace]()
+        self._free = list[tuple[Workspace, FloatArray]]()
+
+    @staticmethod
+    def suits(problems: list[Any]) -> bool:
+        """Return whether problems share a Gram matrix that is worth it, and have no kink at 0."""
+        gram = problems[0].features.shared_gram()
+        return gram is not None and len(gram) > SMALL and problems[0].loss.epsilon == 0.0
 
     def prepare(self) -> None:
         """Compute what problems share."""
-        every = np.concatenate([np.empty(0, np.int64), *self._runs.values()])
+        every = np.array([run for runs in self._runs.values() for run in runs], np.int64)
         runs, counts = np.unique(every, return_counts=True)
-        memory = int(self.kept * self.values.gram.memory)
-        self.values.compute_blocks(runs[counts > 1], memory)
+        memory = int(self.kept * self._classes.gram.memory)
+        self._classes.compute(runs[counts > 1], memory, self.threads)
 
-    def solve(self, k: int, start: Point, tol: float) -> Iterate:
-        """Solve a problem to a relative gap, if it can be done by the values of the tiles."""
-        problem = self._problems[k]
+    def solve(self, k: int, start: Point, tol: float) -> tuple[Iterate, int]:
+        """Solve a problem to a relative gap by the values of the tiles; count the checks."""
+        problem, tube = self._problems[k], SplitTube.of(self._problems[k])
         beta = start.beta
         if beta is None:
             beta = feasible_start(problem.loss, problem.groups, problem.totals)
-        workspace = self._free.pop() if self._free else self._workspace()
+        own = self._free.pop() if self._free else self._new_workspace()
         try:
-            diagonal, tube = problem.features.squared_norms(), SplitTube.of(problem)
-            values = PairValues(self.values, self._runs[k], diagonal, workspace)
+            values = self._values(k, *own)
             f = values.dot(problem.by_row(beta), np.arange(len(problem)))
-            method = Decomposition(tol, most_free=1500, pace=IN_BATCHES)
+            method = Decomposition(tol, most_free=1500, pace=SIDE_BY_SIDE)
             state = _State(method, tube.variables(beta, f), problem.totals, values)
-            gap, _ = _close_gap(state, tol)
+            _close_gap(state, tol)
             b = state.b[: state.groups]
             return tube.iterate(state.all.x, state.dual + state.gap, state.dual, b), state.checks
         finally:
-            self._free.append(workspace)
+            self._free.append(own)
 
-    def _workspace(self) -> Workspace:
-        return Workspace(np.empty(_MATRIX_BLOCK**2, self._dtype), np.empty(self._rows**2, self._dtype))
+    def _values(self, k: int, workspace: Workspace, memory: FloatArray) -> MatrixValues:
+        classes, runs = self._classes, self._runs[k]
+        if len(runs) == 1:
+            K = classes.block(runs[0], runs[0], memory)
+            return MatrixValues(K, np.arange(len(K)), workspace)
+        blocks, begin = [], 0
+        for pair in ((0, 0), (0, 1), (1, 1)):
+            blocks.append(classes.block(runs[pair[0]], runs[pair[1]], memory[begin:]))
+            begin += blocks[-1].size
+        halves = loops.decomposition.Halves(*blocks)
+        return PairValues(halves, self._problems[k].features.squared_norms(), workspace)
+
+    def _new_workspace(self) -> tuple[Workspace, FloatArray]:
+        """Return memory for the problems that a thread solves one after the other."""
+        block, *matrices = (
+            np.empty(n * n, self._dtype) for n in (_MATRIX_BLOCK, *2 * [self._rows])
+        )
+        return Workspace(block, matrices[0]), matrices[1]
 
 
 # ------------------------------------------------------------------- from cost to cost
@@ -1156,8 +1159,9 @@ def _close_gap(state: _State, tol: float) -> tuple[float, float]:
         least, highest, stuck = min(least, gap), max(highest, dual), 0 if better else stuck + 1
         if gap <= tol * size or state.stalled or stuck >= _STUCK or state.over:
             return (gap / size if size > 0.0 else 0.0), float(state.b[0])
+        clock.check()
         while not state.over and state.round():
-            pass
+            clock.check()
 
 
 def _go_along(v: Variables, ratio: float) -> None:
