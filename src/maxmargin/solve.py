@@ -1,8 +1,9 @@
 """The one driver: it plans solvers, runs them, watches the clock, decides to stop, certifies."""
 
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -29,7 +30,7 @@ from maxmargin.problems.problem import (
 from maxmargin.problems.structured import StructuredProblem
 from maxmargin.progress import Bar, progress
 from maxmargin.solvers.crammer_singer import SequentialDual
-from maxmargin.solvers.decomposition import Decomposition
+from maxmargin.solvers.decomposition import Decomposition, SideBySide
 from maxmargin.solvers.dual_cd import DualCDThenNewton
 from maxmargin.solvers.factor_newton import MOST_ROWS, FactorNewton
 from maxmargin.solvers.frank_wolfe import FrankWolfe
@@ -37,7 +38,7 @@ from maxmargin.solvers.linear_program import LinearProgram
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.proximal_newton import ProximalNewton
 from maxmargin.solvers.subgradient import Subgradient
-from maxmargin.threads import one_blas_thread
+from maxmargin.threads import one_blas_thread, share_work, usual_threads
 
 Callback = Callable[[Progress], Any]
 
@@ -421,6 +422,7 @@ _UNEVEN = 1e3  # ratio of sizes beyond which columns are named
 _GRACE_PART, _GRACE = 0.2, 0.5  # of max_time, and seconds, that certificates may take after it
 _RESERVED = 0.5  # of max_time, kept free for certificates at most
 _PROBE, _PROBE_PART = 512, 0.05  # rows on which a certificate is timed, or a part of all if more
+_SIDE_BY_SIDE = 0.5  # of the time left, for problems that are solved in threads
 _FINAL = (Status.MAX_TIME, Status.CALLBACK, Status.INTERRUPTED)
 _ENDS = (Status.OPTIMAL, Status.STATIONARY, Status.INEXACT, *_FINAL)
 
@@ -586,20 +588,67 @@ def solve(problem: AnyProblem, settings: Settings, budget: Budget, start: Point)
 def solve_all(
     problems: list[Any], starts: list[Point], settings: Settings, budget: Budget
 ) -> list[Result]:
-    """Return the solutions of independent problems, one after the other within one budget.
+    """Return the solutions of independent problems within one budget.
 
-    Side by side, a thread each, they took longer: Python's lock is held too often.
+    Those with a kernel that are not large are solved side by side; what that leaves open, one after
+    the other.
     """
     if len(problems) == 1:  # whose own bar says more
         budget.begin(problems[0], 1)
         return [solve(problems[0], settings, budget, starts[0])]
-    results = []
     with progress("Fitting", len(problems), unit="problem", quiet=settings.verbose) as bar:
+        known = _solve_side_by_side(problems, starts, settings, budget, bar)
+        solved = sum(result.status is Status.OPTIMAL for result in known.values())
+        results, left = [], len(problems) - solved
         for k, (problem, start) in enumerate(zip(problems, starts, strict=True)):
-            budget.begin(problem, len(problems) - k)
-            results.append(solve(problem, settings, budget, start))
-            bar.advance()
+            result = known.get(k)
+            if result is None or result.status is not Status.OPTIMAL:
+                budget.begin(problem, left)
+                result = solve(problem, settings, budget, start if result is None else result.point)
+                bar.advance()
+                left -= 1
+            results.append(result)
     return results
+
+
+def _solve_side_by_side(
+    problems: list[Any], starts: list[Point], settings: Settings, budget: Budget, bar: Bar
+) -> dict[int, Result]:
+    """Return what was solved and certified in threads, by the number of the problem.
+
+    Nobody watches: with a callback, lines or a trace problems come one after the other.
+    """
+    found: dict[int, Result] = {}
+    watched = settings.callback is not None or settings.verbose or settings.trace
+    if watched or settings.max_iter < _CHECKS or not SideBySide.suits(problems):
+        return found
+    if not isinstance(plan(problems[0], settings).solvers[0], Decomposition):
+        return found
+    fits = SideBySide(problems, settings.threads or usual_threads())
+
+    def solve_one(k: int) -> None:
+        began = clock.now()
+        reached, checks = fits.solve(k, starts[k], _SINGLE_MARGIN * settings.tol)
+        run = Run(Status.OPTIMAL, checks, clock.now() - began)
+        attempt = Attempt(Point(reached.w, reached.b, reached.beta), run, [])
+        point, certificate = _certified(problems[k], attempt, None, budget, tied=True)
+        status = _decide_status(run.status, certificate, settings.tol)
+        name = SOLVERS[Decomposition]
+        found[k] = Result(point, certificate, status, checks, run.seconds, name)
+        if status is Status.OPTIMAL:
+            bar.advance()
+
+    seconds = None if budget.left is None else _SIDE_BY_SIDE * budget.left
+    try:
+        with one_blas_thread(), clock.limited(seconds), suppress(clock.OutOfTimeError):
+            fits.prepare()
+            todo = deque(fits.suited)
+            if todo:  # the first runs alone: it compiles the loops
+                solve_one(todo.popleft())
+            share_work(solve_one, todo, fits.threads)
+    except KeyboardInterrupt:
+        budget.interrupt()
+    return found
 
 
 _Proved = tuple[Point, Certificate]

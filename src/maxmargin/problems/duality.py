@@ -107,12 +107,13 @@ def within_groups(loss: Loss, beta: Floats, groups: Ints, totals: Floats) -> tup
     direction are scaled down; where there is nothing to scale down they share in the slack that is
     left.
     """
-    clipped = np.clip(np.nan_to_num(beta, posinf=0.0, neginf=0.0), loss.low, loss.high)
+    size = float(np.abs(beta).sum())
+    finite = beta if np.isfinite(size) else np.nan_to_num(beta, posinf=0.0, neginf=0.0)
+    clipped = np.minimum(np.maximum(finite, loss.low), loss.high)
     for g, wanted in enumerate(totals):
         members = np.flatnonzero(groups == g)
         low, high = loss.low[members], loss.high[members]
         clipped[members] = _summing_to(float(wanted), clipped[members], low, high)
-    size = float(np.abs(beta).sum())
     change = float(np.abs(clipped - beta).sum())
     return clipped, change / size if size > 0 else float(change > 0)
 

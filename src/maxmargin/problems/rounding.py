@@ -34,9 +34,11 @@ def total(values: Floats, error: Any = 0.0) -> Bounded:
     """Return the sum of numbers whose own errors are known."""
     values = np.asarray(values, dtype=np.float64)
     size = float(np.abs(values).sum()) * (1 + len(values) * EPS)
-    own = float(np.sum(error)) * (1 + len(values) * EPS) + _TINY * np.count_nonzero(values)
     if not np.isfinite(size):
         return Bounded(float(values.sum()), np.inf)
+    own = float(np.sum(error)) * (1 + len(values) * EPS)
+    values = values[values != 0]  # of most sums few are left: those of support vectors
+    own += _TINY * len(values)
     if len(values) <= 1 << 12:
         return Bounded(math.fsum(values.tolist()), EPS * size + own)
     whole = len(values) // _RUN * _RUN

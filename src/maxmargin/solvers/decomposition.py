@@ -14,8 +14,10 @@ problems, searches and paths (``MatrixValues``), or rows computed when needed (`
 Joachims (1998); Fan, Chen & Lin (2005); Hintermüller, Ito & Kunisch (2003).
 """
 
+from collections import deque
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -31,8 +33,10 @@ from maxmargin.loops.records import Loss, Variables
 from maxmargin.problems import losses
 from maxmargin.problems.duality import best_intercept, feasible_start, snapped
 from maxmargin.problems.features import KernelFeatures
+from maxmargin.problems.gram import SMALL
 from maxmargin.problems.problem import Iterate, KernelProblem, Point
 from maxmargin.problems.row_cache import RowCache
+from maxmargin.threads import share_work
 
 # ------------------------------------------------------------------- tubes
 #
@@ -296,6 +300,8 @@ class MatrixValues:
         self._features = None if K.dtype == np.float64 else features
         self.pace, self.memory = ON_MATRIX, workspace.block
         self.diagonal = K[place, place].astype(np.float64)
+        nothing = np.empty((0, 0), K.dtype)
+        self.halves, self.made = loops.decomposition.Halves(nothing, nothing, nothing), 0.0
         self.activate(np.arange(len(place)))
 
     @classmethod
@@ -308,11 +314,12 @@ class MatrixValues:
     def activate(self, rows: Ints, v: Variables | None = None) -> None:
         """Make these rows the active ones."""
         self._rows, count = rows, len(rows)
-        self.active = self._K, self._place, self._runs
+        self.active = self._K, self._place, self._place, self._runs
         if count < len(self._place):
             matrix = self._workspace.copied[: count**2].reshape(count, count)
             loops.decomposition.take(self._K, self._place[rows], self._place[rows], matrix)
-            self.active = matrix, np.arange(count), np.array([[0, count, 0]])
+            every = np.arange(count)
+            self.active = matrix, every, every, np.array([[0, count, 0]])
 
     def takes(self, count: int) -> bool:
         """Return whether this many rows can be active without the others."""
@@ -320,9 +327,9 @@ class MatrixValues:
 
     def block(self, at: Ints) -> FloatArray:
         """Return the square of the matrix for active rows of a block."""
-        matrix, place, _ = self.active
+        matrix, slot, place, _ = self.active
         out = self.memory[: len(at) ** 2].reshape(len(at), len(at))
-        loops.decomposition.take(matrix, place[at], place[at], out)
+        loops.decomposition.take(matrix, slot[at], place[at], out)
         return out
 
     def square(self, at: Ints, exact: bool) -> Floats:
@@ -330,15 +337,15 @@ class MatrixValues:
         if exact and self._features is not None:
             rows = self._features.rows[self._rows[at]]
             return self._features.gram.block(rows, rows)
-        matrix, place, _ = self.active
+        matrix, slot, place, _ = self.active
         out = np.empty((len(at), len(at)), matrix.dtype)
-        loops.decomposition.take(matrix, place[at], place[at], out)
+        loops.decomposition.take(matrix, slot[at], place[at], out)
         return out.astype(np.float64, copy=False)
 
     def add_to(self, f: Floats, at: Ints, steps: Floats, free: Flags) -> None:
         """Add the rows of what moved, times the steps, to the scores of all active rows."""
-        matrix, place, runs = self.active
-        loops.decomposition.add_rows(matrix, place[at], steps, runs, f)
+        matrix, slot, _, runs = self.active
+        loops.decomposition.add_rows(matrix, slot[at], steps, runs, f)
 
     def dot(self, coefficients: Floats, rows: Ints, exact: bool = False) -> Floats:
         """Return the scores of rows for coefficients of all rows."""
@@ -356,6 +363,34 @@ def _runs(place: Ints) -> Ints:
     cuts = np.flatnonzero(np.diff(place) != 1) + 1
     begin, end = np.append(0, cuts), np.append(cuts, len(place))
     return np.stack([begin, end, place[begin]], axis=1)
+
+
+class PairValues(MatrixValues):
+    """Kernel values of a pair of classes, whose rows are made of blocks as rounds need them."""
+
+    def __init__(self, halves: Any, diagonal: Floats, workspace: Workspace) -> None:
+        n = len(diagonal)
+        self._K, self._place = workspace.copied[: n * n].reshape(n, n), np.arange(n)
+        self._slot, self._features = np.full(n, -1), None
+        self.pace, self.memory, self.diagonal = IN_BATCHES, workspace.block, diagonal
+        self.halves, self.made = halves, 0.0
+        self.active = self._K, self._slot, self._place, np.array([[0, n, 0]])
+
+    def activate(self, rows: Ints, v: Variables | None = None) -> None:
+        """Make these rows the active ones: always all of them."""
+
+    def takes(self, count: int) -> bool:
+        """Return False: all rows are active."""
+        return False
+
+    def dot(self, coefficients: Floats, rows: Ints, exact: bool = False) -> Floats:
+        """Return the scores of rows for coefficients of all rows."""
+        f, used = np.zeros(len(self._place)), np.flatnonzero(coefficients)
+        self.made = loops.decomposition.make_rows(
+            self._K, self._slot, self.halves, used, int(self.made)
+        )
+        self.add_to(f, used, coefficients[used], None)
+        return f[rows]
 
 
 class CachedValues:
@@ -531,16 +566,17 @@ class _State:
         """Make rounds in compiled code."""
         values = self.values
         assert isinstance(values, MatrixValues)
-        if len(self.rows) >= 3 * self.pace.fresh:
+        if len(self.rows) >= 3 * self.pace.fresh and values.takes(len(self.rows) // 2):
             self._directions()
             self._shrink()
-        record = np.array([self.dual, self.idle_rounds, self.unstable, self.work_done])
+        made = values.made
+        record = np.array([self.dual, self.idle_rounds, self.unstable, self.work_done, made])
         begun, last = self.rounds, min(self.rounds + batch, self.last_round)
         self.rounds, due = loops.decomposition.make_rounds(
-            *values.active, self.part, self.diagonal, self.groups, begun, last, self.goal,
-            self.course, record, self.scratch,
+            *values.active, values.halves, self.part, self.diagonal, self.groups, begun, last,
+            self.goal, self.course, record, self.scratch,
         )  # fmt: skip
-        self.dual, self.idle_rounds, self.unstable, self.work_done = record.tolist()
+        self.dual, self.idle_rounds, self.unstable, self.work_done, values.made = record.tolist()
         self.since_check += self.rounds - begun
         if due:
             self.step()
@@ -783,6 +819,9 @@ ON_MATRIX = Pace(256, 256, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=
 IN_BATCHES = Pace(
     128, 128, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=1000, below=0.5, batch=8
 )
+SIDE_BY_SIDE = Pace(
+    128, 128, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=1000, below=0.5, batch=64
+)
 
 
 @dataclass(frozen=True)
@@ -919,6 +958,130 @@ class _Fit:
         return self._iterate(self._best.primal, self._best.dual).unfinished()
 
 
+# ------------------------------------------------------------------- side by side
+
+
+class Classes:
+    """Runs of rows of a Gram matrix, such as classes, of which problems take one or two.
+
+    The block of a run is computed once for all problems, as long as blocks fit into the memory.
+    """
+
+    def __init__(self, problems: list[KernelProblem]) -> None:
+        self.gram = gram = problems[0].features.gram
+        marks = np.random.default_rng(0).integers(1 << 62, size=len(problems))
+        mark = np.zeros(len(gram), np.int64)  # the same for rows that are in the same problems
+        for problem, own in zip(problems, marks, strict=True):
+            mark[problem.features.rows] += own
+        cuts = np.flatnonzero(np.diff(mark)) + 1
+        self._starts = np.concatenate([[0], cuts, [len(gram)]])
+        self.are_runs = len(np.unique(mark[self._starts[:-1]])) == len(self._starts) - 1
+        self._rows = [gram.tiles[begin:end] for begin, end in pairwise(self._starts.tolist())]
+        self._blocks: dict[int, FloatArray] = {}
+
+    def of(self, problem: KernelProblem) -> tuple[int, ...]:
+        """Return the numbers of the runs that a problem takes."""
+        rows = problem.features.rows
+        first, last = np.searchsorted(self._starts, rows[[0, -1]], side="right").tolist()
+        return (first - 1,) if first == last else (first - 1, last - 1)
+
+    def compute(self, runs: Ints, memory: int, threads: int) -> None:
+        """Compute the blocks of these runs, as far as the memory goes."""
+        todo = deque[int]()
+        for run in runs.tolist():
+            memory -= len(self._rows[run]) ** 2 * self.gram.tiles.dtype.itemsize
+            if memory >= 0:
+                todo.append(run)
+
+        def compute(run: int) -> None:
+            self._blocks[run] = self.block(run, run)
+
+        share_work(compute, todo, threads)
+
+    def block(self, run: int, other: int, memory: FloatArray | None = None) -> FloatArray:
+        """Return the values of two runs, which may be one; in this memory if they are computed."""
+        if run == other and run in self._blocks:
+            return self._blocks[run]
+        left, right = self._rows[run], self._rows[other]
+        out = None
+        if memory is not None:
+            out = memory[: len(left) * len(right)].reshape(len(left), len(right))
+        return self.gram.kernel.block(left, right, out=out, threads=1)
+
+
+class SideBySide:
+    """Problems on rows of one Gram matrix, each solved by one thread in compiled code."""
+
+    most_rows = 8192  # of a problem, whose matrix is computed
+    kept = 0.5  # of the memory, for blocks that problems share; the rest is for their own
+
+    def __init__(self, problems: list[KernelProblem], threads: int) -> None:
+        self._problems, self._classes = problems, Classes(problems)
+        gram = self._classes.gram
+        self.threads = threads if gram.kernel.thread_safe else 1
+        self._dtype, rest = gram.tiles.dtype, (1 - self.kept) * gram.memory / self.threads
+        most = min(self.most_rows, int(np.sqrt(0.5 * rest / self._dtype.itemsize)))
+        self._runs = {
+            k: self._classes.of(problem)
+            for k, problem in enumerate(problems)
+            if self._classes.are_runs and len(problem) <= most
+        }
+        # The longest come first, so that no thread is left with one at the end.
+        self.suited = sorted(self._runs, key=lambda k: -len(problems[k]))
+        self._rows = max((len(problems[k]) for k in self.suited), default=0)
+        self._free = list[tuple[Workspace, FloatArray]]()
+
+    @staticmethod
+    def suits(problems: list[Any]) -> bool:
+        """Return whether problems share a Gram matrix that is worth it, and have no kink at 0."""
+        gram = problems[0].features.shared_gram()
+        return gram is not None and len(gram) > SMALL and problems[0].loss.epsilon == 0.0
+
+    def prepare(self) -> None:
+        """Compute what problems share."""
+        every = np.array([run for runs in self._runs.values() for run in runs], np.int64)
+        runs, counts = np.unique(every, return_counts=True)
+        memory = int(self.kept * self._classes.gram.memory)
+        self._classes.compute(runs[counts > 1], memory, self.threads)
+
+    def solve(self, k: int, start: Point, tol: float) -> tuple[Iterate, int]:
+        """Solve a problem to a relative gap by the values of the tiles; count the checks."""
+        problem, tube = self._problems[k], SplitTube.of(self._problems[k])
+        beta = start.beta
+        if beta is None:
+            beta = feasible_start(problem.loss, problem.groups, problem.totals)
+        own = self._free.pop() if self._free else self._new_workspace()
+        try:
+            values = self._values(k, *own)
+            f = values.dot(problem.by_row(beta), np.arange(len(problem)))
+            method = Decomposition(tol, most_free=1500, pace=SIDE_BY_SIDE)
+            state = _State(method, tube.variables(beta, f), problem.totals, values)
+            _close_gap(state, tol)
+            b = state.b[: state.groups]
+            return tube.iterate(state.all.x, state.dual + state.gap, state.dual, b), state.checks
+        finally:
+            self._free.append(own)
+
+    def _values(self, k: int, workspace: Workspace, memory: FloatArray) -> MatrixValues:
+        classes, runs = self._classes, self._runs[k]
+        if len(runs) == 1:
+            K = classes.block(runs[0], runs[0], memory)
+            return MatrixValues(K, np.arange(len(K)), workspace)
+        blocks, begin = [], 0
+        for pair in ((0, 0), (0, 1), (1, 1)):
+            blocks.append(classes.block(runs[pair[0]], runs[pair[1]], memory[begin:]))
+            begin += blocks[-1].size
+        halves = loops.decomposition.Halves(*blocks)
+        return PairValues(halves, self._problems[k].features.squared_norms(), workspace)
+
+    def _new_workspace(self) -> tuple[Workspace, FloatArray]:
+        """Return memory for the problems that a thread solves one after the other."""
+        block, *matrices = (
+            np.empty(n * n, self._dtype) for n in (_MATRIX_BLOCK, *2 * [self._rows])
+        )
+        return Workspace(block, matrices[0]), matrices[1]
+
+
 # ------------------------------------------------------------------- from cost to cost
 
 
@@ -1040,8 +1203,9 @@ def _close_gap(state: _State, tol: float) -> tuple[float, float]:
         least, highest, stuck = min(least, gap), max(highest, dual), 0 if better else stuck + 1
         if gap <= tol * size or state.stalled or stuck >= _STUCK or state.over:
             return (gap / size if size > 0.0 else 0.0), float(state.b[0])
+        clock.check()
         while not state.over and state.round():
-            pass
+            clock.check()
 
 
 def _go_along(v: Variables, ratio: float) -> None:
