@@ -1090,13 +1090,14 @@ _STUCK = 30  # checks at which nothing is better
 
 
 class Path(NamedTuple):
-    """By cost: coefficients of the rows, scores of rows to be judged, and how it was solved."""
+    """By cost: coefficients of rows, scores of rows to be judged, how it was solved, the duals."""
 
     coefficients: Floats
     scores: Floats
     intercepts: Floats
     gaps: Floats
     rounds: Ints
+    duals: Floats
 
 
 @dataclass(frozen=True)
@@ -1150,8 +1151,12 @@ class OnMatrix:
         workspace: Workspace,
         judged: Ints | None = None,
         rounds: int = ROUNDS,
+        starts: Floats | None = None,
     ) -> Path:
-        """Solve at ascending costs to relative gaps of ``tol``; judge rows of the matrix."""
+        """Solve at ascending costs to relative gaps of ``tol``; judge rows of the matrix.
+
+        Each starts from the solution at the cost before, or from duals that ``starts`` has for it.
+        """
         judged = np.empty(0, np.int64) if judged is None else judged
         count, values = len(costs), MatrixValues(K, self.place, workspace)
         path = Path(
@@ -1160,16 +1165,26 @@ class OnMatrix:
             np.zeros(count),
             np.zeros(count),
             np.zeros(count, np.int64),
+            np.zeros((count, len(self.x) // (1 + self.split))),
         )
         test_runs, state = _runs(judged), None
         for k, cost in enumerate(costs.tolist()):
             variables = self._variables(cost)
-            if state is None:
+            if starts is not None:
+                self.x[:] = np.clip(
+                    np.tile(starts[k], 1 + self.split), variables.low, variables.high
+                )
+            if state is None or starts is not None:
                 self.f[:] = values.dot(sum_by_row(variables), np.arange(len(self.f)))
-                method = Decomposition(tol, halvings=1, most_free=1500, pace=IN_BATCHES)
+            if state is None:
+                rough = max(Decomposition.rough, 0.5 * tol)
+                method = Decomposition(
+                    tol, halvings=1, most_free=1500, rough=rough, pace=IN_BATCHES
+                )
                 state = _State(method, variables, np.zeros(int(self.free)), values)
             else:
-                _go_along(variables, cost / float(costs[k - 1]))
+                if starts is None:
+                    _go_along(variables, cost / float(costs[k - 1]))
                 state.begin(variables)
             begun = state.rounds
             state.last_round = begun + rounds
@@ -1178,7 +1193,7 @@ class OnMatrix:
             if self.free:
                 loss = Loss(*variables[:4], 0.0)
                 path.intercepts[k] = best_intercept(loss, self.f[self.at], near)
-            path.coefficients[k] = sum_by_row(variables)
+            path.coefficients[k], path.duals[k] = sum_by_row(variables), self.duals
             path.scores[k] = path.intercepts[k]
             used = np.flatnonzero(path.coefficients[k])
             loops.decomposition.add_rows(

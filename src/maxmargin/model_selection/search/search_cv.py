@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
@@ -12,6 +12,7 @@ import sklearn
 from joblib import effective_n_jobs
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics._scorer import _MultimetricScorer
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.model_selection._validation import _score
 from sklearn.pipeline import Pipeline
@@ -19,9 +20,11 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _check_method_params, _num_samples
 
 from maxmargin import clock
-from maxmargin._typing import Ints
+from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import Certificate
 from maxmargin.estimators.kernel_input import named_kernel
+from maxmargin.kernels import Kernel
+from maxmargin.model_selection.search.contenders import Standings
 from maxmargin.model_selection.search.lazy_model import Fold, LazyModel
 from maxmargin.model_selection.search.plan import (
     Family,
@@ -35,6 +38,7 @@ from maxmargin.model_selection.search.plan import (
 from maxmargin.model_selection.search.shared_gram import (
     Job,
     SharedGram,
+    SolvedJob,
     find_shortage,
     state_jobs,
     suits_matrix,
@@ -42,7 +46,7 @@ from maxmargin.model_selection.search.shared_gram import (
 from maxmargin.problems.gram import free_memory
 from maxmargin.progress import Bar, progress
 from maxmargin.threads import one_blas_thread
-from maxmargin.validation.parameters import check_flag, check_number
+from maxmargin.validation.parameters import check_choice, check_flag, check_number
 
 # Scorings whose largest value is 1, by the beginning of their name.
 _AT_MOST_ONE = ("balanced_", "accuracy", "f1", "precision", "recall", "jaccard", "roc_auc", "r2")
@@ -54,10 +58,11 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
     Constructor, methods and attributes are those of ``sklearn.model_selection.GridSearchCV``. For
     ``SVC`` and ``SVR`` with a positive semidefinite kernel, alone or at the end of a pipeline, the
     kernel matrix of each kernel setting is computed once and serves all splits and all C; each C
-    starts from the solution of the one before. Every fit is solved to the estimator's ``tol``, a
-    relative duality gap, which is in the results. ``LinearSVC``, ``LinearSVR``, linear kernels and
-    matrices too large for the memory are fitted in order of rising C, each fit starting from the
-    last. Anything else is searched just as GridSearchCV does; ``sharing_`` says which it was.
+    starts from the solution of the one before. Candidates that may win are solved to the
+    estimator's ``tol``, others to wider relative duality gaps (see ``refine``); all gaps are in the
+    results. ``LinearSVC``, ``LinearSVR``, linear kernels and matrices too large for the memory are
+    fitted in order of rising C, each fit starting from the last. Anything else is searched just as
+    GridSearchCV does; ``sharing_`` says which it was.
 
     Parameters
     ----------
@@ -88,19 +93,39 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
     memory : int or "auto", default="auto"
         Bytes that a kernel matrix, and copies of parts of it, may take; "auto": half of the free
         memory.
+    refine : "contenders" or "all", default="contenders"
+        Which fits on a kernel matrix are solved to ``tol``. "all": every one, so that all scores
+        are those of GridSearchCV. "contenders": all are solved to a relative gap of 0.1 first, and
+        those that may win are refined from where they stand, to 0.01 and to ``tol``. The best
+        score and its candidate, and those of all candidates that may win, are then as precise as
+        with "all"; the scores of others are those of fits with the gaps that the results tell. See
+        the notes on when a candidate is out. Fits to few rows, and fits with ``abandon=True``, with
+        a callable ``refit``, or with several scorings and no ``refit``, are all solved to ``tol``.
 
     Attributes
     ----------
     cv_results_ : dict
-        As in GridSearchCV; where work was shared also ``max_relative_gap`` over the splits, and
-        with ``abandon=True`` whether a candidate was ``abandoned``. Times of fits that share work
-        are their share of it.
+        As in GridSearchCV; where work was shared also ``max_relative_gap`` over the splits, which
+        is at most ``tol`` where a candidate was solved to that, and with ``abandon=True`` whether a
+        candidate was ``abandoned``. Times of fits that share work are their share of it.
     best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_ :
         As in GridSearchCV. ``best_estimator_`` was fitted by itself and has its own certificate.
     multimetric_ : bool
         Whether there are several scorings.
     sharing_ : str
-        What the fits shared, or why they shared nothing.
+        What the fits shared, or why they shared nothing; and how many candidates were solved to
+        ``tol``, if not all.
+
+    Notes
+    -----
+    With ``refine="contenders"`` the best tenth of the candidates, and at least five, are solved to
+    every gap down to ``tol``. A candidate is out if it would not win even if its mean score rose,
+    and that of the leading one fell, by twice the largest change that any candidate solved to the
+    next gaps has seen, plus the weight of one scored row for each step. This is a measurement, not
+    a proof: a candidate may win with ``refine="all"`` if its score changes more than those of the
+    others did. (Proven bounds exist: at an absolute gap g the score of a row x is off by at most
+    √(2g·K(x, x)). At gaps of this size they exclude next to nothing.) What the winner scores is not
+    in doubt: it is solved to ``tol``, and so is every candidate with at least its score.
 
     Examples
     --------
@@ -130,6 +155,7 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         return_train_score: bool = False,
         abandon: bool = False,
         memory: int | str = "auto",
+        refine: str = "contenders",
     ) -> None:
         super().__init__(
             estimator,
@@ -145,6 +171,7 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         )
         self.abandon = abandon
         self.memory = memory
+        self.refine = refine
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Score all candidates, and fit the best one to all rows.
@@ -164,6 +191,7 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         """
         self._validate_params()
         best_score, memory = self._best_possible_score(), self._memory_limit()
+        check_choice(self, "refine", ("contenders", "all"))
         candidates = list(ParameterGrid(self.param_grid))
         models = [clone(self.estimator).set_params(**clone(c, safe=False)) for c in candidates]
         obstacle = self._find_obstacle(y, params, models)
@@ -184,7 +212,10 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         with progress("Searching", unit="fit", quiet=self.verbose > 1) as bar:
             bar.update(total=len(models) * len(folds) + bool(self.refit))
             racing = Racing(len(folds), best_score)
-            run = SearchRun(candidates, models, folds, scoring, racing, memory, self.verbose, bar)
+            run = SearchRun(
+                candidates, models, folds, scoring, racing, memory, self.verbose, bar,
+                self._deciding_score(scorers),
+            )  # fmt: skip
             try:
                 run.run(X, y, fit_params.get(_weight_name(self.estimator)), self.n_jobs)
             except Exception as failure:  # whatever a step of a pipeline may raise
@@ -214,6 +245,21 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
             "'r2' or another that is at most 1, or one that begins with 'neg_'. Or use "
             "abandon=False."
         )
+
+    def _deciding_score(self, scorers: Any) -> Callable[[Any], float] | None:
+        """Return what reads the score by which candidates win, or None if there is no such score."""
+        several = isinstance(scorers, _MultimetricScorer)
+        if self.refine == "all" or self.abandon or callable(self.refit):
+            return None
+        if several and not isinstance(self.refit, str):
+            return None
+        name = self.refit
+
+        def read(scores: Any) -> float:
+            found = scores.get(name, np.nan) if isinstance(scores, dict) else scores
+            return float(found)
+
+        return read
 
     def _memory_limit(self) -> int:
         if isinstance(self.memory, str) and self.memory == "auto":
@@ -366,6 +412,46 @@ _ABANDONED = {
 }  # fmt: skip
 
 
+# Relative gaps to which fits on a matrix are solved before ``tol``, if there are enough rows.
+_GAPS = (0.1, 0.01)
+_ENOUGH_ROWS = 500
+
+
+class Starts:
+    """Duals of fits that may be refined: of as many of them as fit into the memory, the latest."""
+
+    def __init__(self, memory: int) -> None:
+        self._memory = memory
+        self._kept: dict[tuple[int, int], list[tuple[Ints, Floats]]] = {}
+
+    def keep(self, candidate: int, split: int, solved: SolvedJob, cost: int) -> None:
+        """Keep the duals of a fit, without zeros."""
+        duals = []
+        for plane in solved.duals:
+            used = np.flatnonzero(plane[cost])
+            duals.append((used, plane[cost][used]))
+        size = 16 * sum(len(used) for used, _ in duals)
+        if size <= self._memory:
+            self._memory -= size
+            self._kept[candidate, split] = duals
+
+    def get(self, job: Job) -> list[Floats] | None:
+        """Return duals for each cost of a job, by plane, and forget them; None: there are none."""
+        found = [self._kept.pop((c, job.split.number), None) for c in job.family.candidates.tolist()]
+        if None in found:
+            return None
+        out = []
+        for k, problem in enumerate(job.formulated.problems):
+            duals = np.zeros((len(found), len(problem.row)))
+            for kept, row in zip(found, duals, strict=True):
+                assert kept is not None
+                used, values = kept[k]
+                row[used] = values
+                self._memory += 16 * len(used)
+            out.append(duals)
+        return out
+
+
 class Racing:
     """Which candidates can still win: their mean score, if the rest of it were the best possible.
 
@@ -407,10 +493,21 @@ class SearchRun:
     memory: int  # bytes for kernel values
     verbose: int
     bar: Bar
+    deciding: Callable[[Any], float] | None = None  # reads the score by which candidates win
     results: dict[tuple[int, int], dict[str, Any]] = field(default_factory=dict)
     matrices: int = 0
     chains: int = 0
     why_chains: str = ""
+    shared: list[tuple[SharedGram, Kernel, list[Job]]] = field(default_factory=list)
+    starts: Starts = field(init=False)
+    standings: Standings = field(init=False)
+
+    def __post_init__(self) -> None:
+        few = max(len(fold.split.train) for fold in self.folds) < _ENOUGH_ROWS
+        scored = sum(len(fold.split.test) for fold in self.folds)
+        last = 0 if few or self.deciding is None else len(_GAPS)
+        self.standings = Standings(len(self.models), last, 1.0 / max(1, scored))
+        self.starts = Starts(self.memory // 8)
 
     def run(self, X: Any, y: Any, weight: Any, n_jobs: int | None) -> None:
         """Score every candidate in every split."""
@@ -424,6 +521,7 @@ class SearchRun:
             for stage in group(self.models):
                 for view in views(stage.steps, X, y, weight, splits, train_scores):
                     self._evaluate(view, stage.families, pool, threads)
+            self._refine(pool)
 
     def _evaluate(self, view: View, families: list[Family], pool: Executor, threads: int) -> None:
         """Score families on one matrix of kernel values if they can share it, else in chains."""
@@ -444,17 +542,69 @@ class SearchRun:
         for kernel, jobs in state_jobs(view, families):
             self.matrices += 1
             for some in self._rounds(jobs):
-                for solved in gram.solve(kernel, some, pool, self.scoring.train_scores):
-                    fold = self.folds[solved.job.split.number]
-                    for place, candidate in enumerate(solved.job.family.candidates.tolist()):
-                        model: Any = LazyModel(self.models[candidate], solved, place, fold)
-                        gap = float(solved.gaps[place])
-                        if gap > solved.job.machine.tol:  # the estimator has more ways to get there
-                            model = model.fitted
-                            gap = _largest_gap(steps_of(model)[-1][1].certificate_)
-                        seconds = float(solved.seconds[place])
-                        result = self.scoring.result(model, fold, seconds, gap)
-                        self._enter(candidate, fold.split, result)
+                self._solve(gram, kernel, some, pool, 0)
+            if self.standings.last:
+                self.shared.append((gram, kernel, jobs))
+        gram.forget()
+
+    def _solve(
+        self, gram: SharedGram, kernel: Kernel, jobs: list[Job], pool: Executor, level: int
+    ) -> None:
+        """Solve jobs to the gap of a level, and score them."""
+        final = level == self.standings.last
+        wanted, train_scores = 0.0 if final else _GAPS[level], self.scoring.train_scores
+        starts = [self.starts.get(job) for job in jobs]
+        for solved in gram.solve(kernel, jobs, pool, train_scores, wanted, starts):
+            job, fold = solved.job, self.folds[solved.job.split.number]
+            for place, candidate in enumerate(job.family.candidates.tolist()):
+                model: Any = LazyModel(self.models[candidate], solved, place, fold)
+                gap = float(solved.gaps[place])
+                if final and gap > job.machine.tol:  # the estimator has more ways to get there
+                    model = model.fitted
+                    gap = _largest_gap(steps_of(model)[-1][1].certificate_)
+                result = self.scoring.result(model, fold, float(solved.seconds[place]), gap)
+                self._enter(candidate, fold.split, result)
+                if not final:
+                    self.starts.keep(candidate, job.split.number, solved, place)
+
+    def _refine(self, pool: Executor) -> None:
+        """Solve to tighter gaps what may still win, until that is settled."""
+        standings = self.standings
+        if not standings.last or self.deciding is None:
+            return
+        on_matrix = [job.family.candidates for *_, jobs in self.shared for job in jobs]
+        loose = np.unique(np.concatenate([np.empty(0, np.int64), *on_matrix]))
+        for candidate in range(len(self.models)):
+            level = 0 if candidate in loose else standings.last
+            standings.enter(candidate, level, self._mean_score(candidate))
+        while len(chosen := standings.contenders()):
+            self.bar.update(
+                total=(self.bar.total or 0) + len(chosen) * len(self.folds),
+                note=f"{len(chosen)} candidates that may win",
+            )
+            for level in range(standings.last):
+                self._refine_to(level + 1, chosen[standings.levels[chosen] == level], pool)
+
+    def _refine_to(self, level: int, chosen: Ints, pool: Executor) -> None:
+        last = None
+        for gram, kernel, jobs in self.shared:
+            there = [np.flatnonzero(np.isin(job.family.candidates, chosen)) for job in jobs]
+            some = [job.take(places.tolist()) for job, places in zip(jobs, there, strict=True)]
+            some = [job for job in some if len(job.family.costs)]
+            if last is not None and last is not gram:
+                last.forget()
+            if some:
+                self._solve(gram, kernel, some, pool, level)
+            last = gram
+        if last is not None:
+            last.forget()
+        for candidate in chosen.tolist():
+            self.standings.enter(candidate, level, self._mean_score(candidate))
+
+    def _mean_score(self, candidate: int) -> float:
+        assert self.deciding is not None
+        results = [self.results[candidate, k]["test_scores"] for k in range(len(self.folds))]
+        return float(np.mean([self.deciding(scores) for scores in results]))
 
     def _rounds(self, jobs: list[Job]) -> Iterator[list[Job]]:
         """Yield the jobs all at once, or split by split those not yet eliminated."""
@@ -517,6 +667,10 @@ class SearchRun:
 
     def _enter(self, candidate: int, split: Split, result: dict[str, Any]) -> None:
         self.bar.advance()
+        before = self.results.get((candidate, split.number))
+        if before is not None:  # it was refined
+            for name in ("fit_time", "score_time"):
+                result[name] += before[name]
         self.results[candidate, split.number] = result
         if result["abandoned"]:
             return
@@ -542,6 +696,9 @@ class SearchRun:
         if self.chains:
             why = f" ({self.why_chains})" if self.why_chains else ""
             parts.append(f"{self.chains} chains of fits by rising C, each from the last{why}")
+        if self.shared:
+            refined = int(np.count_nonzero(self.standings.levels == self.standings.last))
+            parts.append(f"{refined} of {len(self.models)} candidates were solved to tol")
         return "; ".join(parts)
 
 

@@ -57,6 +57,7 @@ class SolvedJob:
     scores: Floats  # by (cost, row, plane): test rows, then training rows if they are scored
     gaps: Floats
     seconds: Floats
+    duals: list[Floats]  # by plane: one row for each cost
 
 
 def suits_matrix(machine: Any) -> bool:
@@ -111,9 +112,18 @@ class SharedGram:
         self._values: FloatArray | None = None
 
     def solve(
-        self, kernel: Kernel, jobs: list[Job], pool: Executor, train_scores: bool
+        self,
+        kernel: Kernel,
+        jobs: list[Job],
+        pool: Executor,
+        train_scores: bool,
+        gap: float = 0.0,
+        starts: list[list[Floats] | None] | None = None,
     ) -> Iterator[SolvedJob]:
-        """Yield the jobs of a kernel as they are solved."""
+        """Yield the jobs of a kernel as they are solved to their ``tol``, or to a wider gap.
+
+        ``starts`` has duals, by plane, for the costs of each job.
+        """
         began = clock.now()
         K = self._materialize(kernel)
         buffers: LifoQueue[Workspace] = LifoQueue()
@@ -123,8 +133,8 @@ class SharedGram:
         shared = (clock.now() - began) / sum(len(job.family.costs) for job in jobs)
         scored = [self._scored_rows(job, train_scores) for job in jobs]
         subproblems = [
-            (job, k, rows)
-            for job, (rows, _) in zip(jobs, scored, strict=True)
+            (job, k, rows, max(gap, _AIM * job.machine.tol), None if start is None else start[k])
+            for job, (rows, _), start in zip(jobs, scored, starts or [None] * len(jobs), strict=True)
             for k in range(len(job.formulated.problems))
         ]
         solved = pool.map(partial(self._follow_costs, K, buffers), subproblems)
@@ -135,7 +145,12 @@ class SharedGram:
                 np.stack([path.scores for path, _ in planes], axis=2)[:, where],
                 np.max([path.gaps for path, _ in planes], axis=0),
                 np.sum([seconds for _, seconds in planes], axis=0) + shared,
+                [path.duals for path, _ in planes],
             )
+
+    def forget(self) -> None:
+        """Give the memory of the values back."""
+        self._kernel = self._values = None
 
     def _materialize(self, kernel: Kernel) -> FloatArray:
         if self._values is None or self._kernel != kernel:
@@ -150,17 +165,20 @@ class SharedGram:
         return np.unique(self._position[rows], return_inverse=True)
 
     def _follow_costs(
-        self, K: FloatArray, buffers: "LifoQueue[Workspace]", subproblem: tuple[Job, int, Ints]
+        self,
+        K: FloatArray,
+        buffers: "LifoQueue[Workspace]",
+        subproblem: tuple[Job, int, Ints, float, Floats | None],
     ) -> tuple[Path, Floats]:
         """Return the solutions of one problem at all costs, and the seconds that each took."""
-        job, k, scored = subproblem
+        job, k, scored, gap, starts = subproblem
         problem, rows = job.formulated.problems[k], job.formulated.rows[k]
         place = self._position[job.split.train[rows[problem.row]]]
         stated = OnMatrix.stated(problem.loss, len(problem.totals) > 0, place)
         began = clock.now()
         buffer = buffers.get()
         try:
-            path = stated.solve(K, job.family.costs, _AIM * job.machine.tol, buffer, scored)
+            path = stated.solve(K, job.family.costs, gap, buffer, scored, starts=starts)
         finally:
             buffers.put(buffer)
         return path, (clock.now() - began) * (path.rounds + 1) / (path.rounds + 1).sum()
