@@ -8,7 +8,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import assert_all_finite, column_or_1d, validate_data
 
 from maxmargin._typing import Floats
 from maxmargin.validation.parameters import LARGEST_FACTOR, SMALLEST_FACTOR, shown
@@ -18,8 +18,13 @@ LARGEST_SQUARE = 1e290
 LARGEST_PRODUCT = 1e140  # of two rows, where products of such products are needed
 
 
-def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = True) -> Any:
-    """Return X as a C-ordered float32/float64 array or canonical CSR, copied only if needed."""
+def check_rows(
+    estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = True, finite: bool = True
+) -> Any:
+    """Return X as a C-ordered float32/float64 array or canonical CSR, copied only if needed.
+
+    Without ``finite``, whoever reads the rows next finds out whether they are.
+    """
     if type(X).__name__ == "LazyFrame":
         raise TypeError(
             "X is a LazyFrame, whose rows do not exist yet: pass X.collect(), or read it in pieces "
@@ -33,8 +38,14 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = Tru
         accept_large_sparse=True,
         dtype=[np.float64, np.float32],
         order="C",
+        ensure_all_finite=finite,
     )
     return _canonical(X) if sp.issparse(X) else X
+
+
+def refuse_infinite(estimator: Any, X: Any) -> None:
+    """Raise a ValueError if rows that were not checked by ``check_rows`` are not finite."""
+    assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
 
 
 def _canonical(X: Any) -> Any:
@@ -73,7 +84,7 @@ def classes_of(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
         row = int(np.argmax(missing))
         raise ValueError(f"Input y contains NaN, infinity or None (row {row}): drop such rows.")
     try:
-        return np.unique(labels)
+        return _distinct(labels)
     except TypeError as no_order:
         kinds = ", ".join(sorted({type(label).__name__ for label in labels}))
         raise ValueError(
@@ -86,14 +97,48 @@ def check_labels(y: Any, n_rows: int) -> npt.NDArray[Any]:
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
     y = column_or_1d(y, warn=True)
-    classes_of(y)
-    check_classification_targets(y)
+    classes = classes_of(y)
+    if 2 * len(classes) > len(y) or not _whole_numbers(y, classes):
+        check_classification_targets(y)  # which takes longer, and refuses or warns of some
     if len(y) != n_rows:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
             f"y has {len(y)} labels."
         )
     return np.asarray(y)
+
+
+def _whole_numbers(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> bool:
+    return y.dtype.kind in "biu" or (y.dtype.kind == "f" and bool((classes % 1 == 0).all()))
+
+
+# Sorting or hashing half a million labels takes longer than a perceptron's epoch over their rows:
+# two classes are told apart by comparisons, and whole numbers of a short range by a table.
+
+_SHORT_RANGE = 1 << 12
+
+
+def _distinct(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the distinct labels in their order, as ``np.unique`` does."""
+    if labels.dtype.kind not in "biufUS" or not len(labels):
+        return np.unique(labels)
+    first, others = labels[:1], labels != labels[0]
+    at = int(np.argmax(others))
+    second = labels[at : at + 1]  # the first again if there is no other
+    if not (others & (labels != second[0])).any():
+        return np.unique(np.concatenate([first, second]))
+    if (offset := _table_offset(labels)) is None:
+        return np.unique(labels)
+    counts = np.bincount(labels.astype(np.int64, copy=False) - offset)
+    return (np.flatnonzero(counts) + offset).astype(labels.dtype)
+
+
+def _table_offset(labels: npt.NDArray[Any]) -> int | None:
+    """Return the least of whole numbers of a short range; None if labels are something else."""
+    if labels.dtype.kind not in "iu" or not len(labels):
+        return None
+    low, high = int(labels.min()), int(labels.max())
+    return low if high - low < _SHORT_RANGE and high <= np.iinfo(np.int64).max else None
 
 
 def check_targets(y: Any, n_rows: int) -> Floats:
@@ -137,7 +182,7 @@ def _nothing_left(cause: str) -> str:
 
 def check_classes(estimator: Any, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the distinct labels, of which there must be two or more."""
-    classes = np.unique(y)
+    classes = _distinct(y)
     if len(classes) < 2:
         raise ValueError(
             f"{type(estimator).__name__} needs samples of at least 2 classes in the data, but y "
@@ -163,15 +208,23 @@ def stream_classes(estimator: Any, classes: Any, first: bool) -> npt.NDArray[Any
 
 def class_indices(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Return the position of each label in ``classes``."""
-    index = np.searchsorted(classes, y)
-    index[index == len(classes)] = 0
-    unknown = np.unique(y[classes[index] != y])
+    offset = _table_offset(classes) if y.dtype.kind in "iu" else None
+    if len(classes) == 2 and y.dtype.kind in "biufUS":
+        index = (y == classes[1]).astype(np.int64)
+    elif offset is not None:
+        table = np.zeros(int(classes[-1]) - offset + 1, dtype=np.int64)
+        table[classes.astype(np.int64) - offset] = np.arange(len(classes))
+        index = table[np.clip(y, classes[0], classes[-1]).astype(np.int64) - offset]
+    else:
+        index = np.searchsorted(classes, y)
+        index[index == len(classes)] = 0
+    unknown = y[classes[index] != y]
     if len(unknown):
         raise ValueError(
-            f"y contains {unknown.tolist()[0]!r}, which is not among the classes "
+            f"y contains {np.unique(unknown).tolist()[0]!r}, which is not among the classes "
             f"{classes.tolist()}: pass all labels in classes= with the first rows."
         )
-    return index
+    return np.asarray(index)
 
 
 def check_classification(
