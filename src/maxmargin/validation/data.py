@@ -70,26 +70,43 @@ def refuse_swapped(call: str, model: Any, *data: Any) -> None:
         raise TypeError(f"The arguments are in another order: it is {call}.")
 
 
+# Sorting or hashing half a million labels takes longer than a perceptron's epoch over their rows:
+# two classes are told apart by comparisons, and whole numbers of a short range by a table.
+_SHORT_RANGE = 1 << 12
+
+
 def classes_of(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the classes among labels in their order; raise where one is missing or has none."""
     kind = labels.dtype.kind
-    missing = np.zeros(len(labels), dtype=bool)
-    if kind == "f":
-        missing = ~np.isfinite(labels)
-    elif kind == "M":
-        missing = np.isnat(labels)
-    elif kind == "O":
-        missing = np.array([label is None or label != label for label in labels], dtype=bool)
-    if missing.any():
-        row = int(np.argmax(missing))
-        raise ValueError(f"Input y contains NaN, infinity or None (row {row}): drop such rows.")
+    if kind in "fMO":
+        _refuse_missing(labels)
+    if kind in "biufUS" and len(labels):
+        others = labels != labels[0]
+        second = labels[np.argmax(others)]  # the first again if there is no other
+        if not (others & (labels != second)).any():
+            return np.unique(np.array([labels[0], second], dtype=labels.dtype))
+    if kind in "iu" and len(labels):
+        low, high = int(labels.min()), int(labels.max())
+        if high - low < _SHORT_RANGE and high <= np.iinfo(np.int64).max:
+            counts = np.bincount(labels.astype(np.int64, copy=False) - low)
+            return (np.flatnonzero(counts) + low).astype(labels.dtype)
     try:
-        return _distinct(labels)
+        return np.unique(labels)
     except TypeError as no_order:
         kinds = ", ".join(sorted({type(label).__name__ for label in labels}))
         raise ValueError(
             f"y mixes labels that have no order ({kinds}): make them all strings, or all numbers."
         ) from no_order
+
+
+def _refuse_missing(labels: npt.NDArray[Any]) -> None:
+    if labels.dtype.kind == "O":
+        missing = np.array([label is None or label != label for label in labels], dtype=bool)
+    else:
+        missing = np.isnat(labels) if labels.dtype.kind == "M" else ~np.isfinite(labels)
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise ValueError(f"Input y contains NaN, infinity or None (row {row}): drop such rows.")
 
 
 def check_labels(y: Any, n_rows: int) -> npt.NDArray[Any]:
@@ -98,47 +115,15 @@ def check_labels(y: Any, n_rows: int) -> npt.NDArray[Any]:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
     y = column_or_1d(y, warn=True)
     classes = classes_of(y)
-    if 2 * len(classes) > len(y) or not _whole_numbers(y, classes):
-        check_classification_targets(y)  # which takes longer, and refuses or warns of some
+    whole = y.dtype.kind in "biu" or (y.dtype.kind == "f" and (classes % 1 == 0).all())
+    if not whole or 2 * len(classes) > len(y):
+        check_classification_targets(y)  # slow; it refuses fractions, and warns of many classes
     if len(y) != n_rows:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
             f"y has {len(y)} labels."
         )
     return np.asarray(y)
-
-
-def _whole_numbers(y: npt.NDArray[Any], classes: npt.NDArray[Any]) -> bool:
-    return y.dtype.kind in "biu" or (y.dtype.kind == "f" and bool((classes % 1 == 0).all()))
-
-
-# Sorting or hashing half a million labels takes longer than a perceptron's epoch over their rows:
-# two classes are told apart by comparisons, and whole numbers of a short range by a table.
-
-_SHORT_RANGE = 1 << 12
-
-
-def _distinct(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the distinct labels in their order, as ``np.unique`` does."""
-    if labels.dtype.kind not in "biufUS" or not len(labels):
-        return np.unique(labels)
-    first, others = labels[:1], labels != labels[0]
-    at = int(np.argmax(others))
-    second = labels[at : at + 1]  # the first again if there is no other
-    if not (others & (labels != second[0])).any():
-        return np.unique(np.concatenate([first, second]))
-    if (offset := _table_offset(labels)) is None:
-        return np.unique(labels)
-    counts = np.bincount(labels.astype(np.int64, copy=False) - offset)
-    return (np.flatnonzero(counts) + offset).astype(labels.dtype)
-
-
-def _table_offset(labels: npt.NDArray[Any]) -> int | None:
-    """Return the least of whole numbers of a short range; None if labels are something else."""
-    if labels.dtype.kind not in "iu" or not len(labels):
-        return None
-    low, high = int(labels.min()), int(labels.max())
-    return low if high - low < _SHORT_RANGE and high <= np.iinfo(np.int64).max else None
 
 
 def check_targets(y: Any, n_rows: int) -> Floats:
@@ -182,7 +167,7 @@ def _nothing_left(cause: str) -> str:
 
 def check_classes(estimator: Any, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the distinct labels, of which there must be two or more."""
-    classes = _distinct(y)
+    classes = classes_of(y)
     if len(classes) < 2:
         raise ValueError(
             f"{type(estimator).__name__} needs samples of at least 2 classes in the data, but y "
@@ -208,13 +193,14 @@ def stream_classes(estimator: Any, classes: Any, first: bool) -> npt.NDArray[Any
 
 def class_indices(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Return the position of each label in ``classes``."""
-    offset = _table_offset(classes) if y.dtype.kind in "iu" else None
+    whole = y.dtype.kind in "iu" and classes.dtype.kind == "i"
     if len(classes) == 2 and y.dtype.kind in "biufUS":
         index = (y == classes[1]).astype(np.int64)
-    elif offset is not None:
-        table = np.zeros(int(classes[-1]) - offset + 1, dtype=np.int64)
-        table[classes.astype(np.int64) - offset] = np.arange(len(classes))
-        index = table[np.clip(y, classes[0], classes[-1]).astype(np.int64) - offset]
+    elif whole and int(classes[-1]) - int(classes[0]) < _SHORT_RANGE:
+        low, high = int(classes[0]), int(classes[-1])
+        table = np.zeros(high - low + 1, dtype=np.int64)
+        table[classes.astype(np.int64) - low] = np.arange(len(classes))
+        index = table[np.clip(y.astype(np.int64, copy=False), low, high) - low]
     else:
         index = np.searchsorted(classes, y)
         index[index == len(classes)] = 0
