@@ -25,6 +25,9 @@ import maxmargin as mm
 from maxmargin._typing import Floats
 from maxmargin.problems.problem import Status
 from maxmargin.problems.row_cache import RowCache
+from maxmargin.solvers import perceptron as solvers_perceptron
+from maxmargin.solvers.perceptron import WorkSettings
+from maxmargin.validation.data import check_classes, check_labels, class_indices
 from tests.support import reference
 
 LINEAR: list[Any] = [mm.Perceptron, mm.AveragedPerceptron, mm.VotedPerceptron]
@@ -702,6 +705,75 @@ def test_overflow_names_the_column(learner: Any) -> None:
     with pytest.raises(ValueError, match="Column 1 of X reaches"):
         model.partial_fit([[0.0, 1e200]], [0])
     assert_array_equal(model.coef_, before)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("row", [0, 59])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_that_are_not_finite_are_refused_wherever_they_are(
+    bad: float, row: int, dtype: Any
+) -> None:
+    """They are found while rows are visited, and no row escapes for not being visited."""
+    X, y = integers()
+    X = X.astype(dtype)
+    X[row, 2] = bad
+    absent = np.ones(len(y))
+    absent[row] = 0
+    for learner in LINEAR:
+        for rows in (X, sp.csr_matrix(X)):
+            for parameters in ({}, {"stop": "held_out"}, {"trace": True}):
+                model = learner(**parameters)
+                with pytest.raises(ValueError, match=r"Input X contains (NaN|infinity)"):
+                    model.fit(rows, y)
+                assert not hasattr(model, "status_")
+            with pytest.raises(ValueError, match="Input X contains"):
+                learner().fit(rows, y, sample_weight=absent)
+            with pytest.raises(ValueError, match="Input X contains"):
+                learner().partial_fit(rows, y, classes=[0, 1])
+            model = learner().partial_fit(np.where(np.isfinite(X), X, 0), y, classes=[0, 1])
+            before = model.coef_.copy()
+            with pytest.raises(ValueError, match="Input X contains"):
+                model.partial_fit(rows, y)
+            with pytest.raises(ValueError, match="Input X contains"):
+                model.partial_fit(rows, y, sample_weight=np.zeros(len(y)))
+            assert_array_equal(model.coef_, before)
+    with pytest.raises(ValueError, match="Input X contains"):
+        mm.Perceptron(keep="best").fit(X, y)
+
+
+def test_a_run_cut_short_knows_the_lengths_of_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bound is that of all rows, whichever of them were visited before time was up."""
+    X, y = mm.datasets.separable(200, margin=0.3, random_state=0)
+    X = np.vstack([X, 50 * X[:1]])  # the longest row comes last
+    y = np.append(y, y[0])
+    whole = mm.Perceptron(shuffle=False).fit(X, y)
+    monkeypatch.setattr(solvers_perceptron, "_WORK", WorkSettings(multiplications=30))
+    cut = mm.Perceptron(shuffle=False, max_time=1e-9).fit(X, y)
+    assert cut.status_ is Status.MAX_TIME
+    assert_allclose(cut.mistake_bound_, whole.mistake_bound_, rtol=1e-5)
+
+
+KINDS_OF_LABELS: list[Any] = [
+    [-1, 1], [3, 1, 2], [-128, 127, 5], [10**9, 0, 7], [-1.0, 1.0], [0.0, 2.0, 1.0],
+    [True, False], ["spam", "ham"], ["b", "a", "cc"], [2**62, -(2**62), 0],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kinds", KINDS_OF_LABELS, ids=str)
+def test_labels_are_told_apart_as_by_sorting(kinds: Any) -> None:
+    """Comparisons and tables find the classes that np.unique finds, and number them alike."""
+    rng = np.random.default_rng(0)
+    given = np.array(kinds)[rng.permutation(np.arange(60) % len(kinds))]
+    variants = [given, given.astype(object)] if given.dtype.kind == "U" else [given]
+    variants += [given.astype(np.int8)] if given.dtype.kind == "i" and max(kinds) < 128 else []
+    for labels in variants:
+        classes, index = np.unique(labels, return_inverse=True)
+        found = check_classes(None, check_labels(labels, 60))
+        assert found.dtype == classes.dtype
+        assert_array_equal(found, classes)
+        assert_array_equal(class_indices(found, labels), index)
+    with pytest.raises(ValueError, match="not among the classes"):
+        class_indices(classes[:-1] if len(classes) > 2 else classes[[0, 0]], given)
 
 
 def test_denormals_are_numbers_too() -> None:

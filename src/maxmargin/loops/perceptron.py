@@ -72,6 +72,15 @@ def _lead(X: Any, i: int, label: int, W: Any, b: Any, scores: Any) -> Any:
 
 
 @compiled
+def _measure(X: Any, i: int, radius: Any) -> None:
+    """Keep the largest ‖x‖²: as the row is about to be read anyway, that costs next to nothing."""
+    if radius.shape[0] > 0:
+        square = row_squared_norm(X, i)
+        if not square <= radius[0]:
+            radius[0] = square if square < np.inf else np.inf  # NaN would be lost in comparisons
+
+
+@compiled
 def _move(X: Any, i: int, step: float, lift: float, W: Any, b: Any, label: int, rival: int) -> None:
     """Add the row to the weights; of several classes, to its own, and take it from the rival."""
     if W.ndim == 1:
@@ -87,14 +96,15 @@ def _move(X: Any, i: int, step: float, lift: float, W: Any, b: Any, label: int, 
 @compiled
 def visit(
     X: Any, y: Any, weight: Any, order: Any, rule: Any, W: Any, b: Any, lag: Any, lag_b: Any,
-    counts: Any, log: Any, used: Any,
+    counts: Any, log: Any, used: Any, radius: Any,
 ) -> Any:  # fmt: skip
     """Visit rows of class y in order, and return how many of them were completed.
 
     All state is in the arrays and changes only here, so that it is consistent between calls: W, b
     and lag; counts = (clock, mistakes, updates, what is left of the first row's weight or 0); the
-    log and how much of it is used. A pass stops early when the log is full, or when heavy rows make
-    it longer than its number of rows suggests.
+    log and how much of it is used; radius = the largest ‖x‖² so far, infinite if a row is not
+    finite (empty if it is not wanted). A pass stops early when the log is full, or when heavy rows
+    make it longer than its number of rows suggests.
     """
     lift = 1.0 if rule.fit_intercept else 0.0
     clock, mistakes, updates, left = counts[0], counts[1], counts[2], counts[3]
@@ -105,6 +115,7 @@ def visit(
         i = order[t]
         if scattered and t + _AHEAD < order.shape[0]:
             row_prefetch(X, order[t + _AHEAD])
+        _measure(X, i, radius)
         left = left if t == 0 and left > 0.0 else weight[i]
         margin, rival = _lead(X, i, y[i], W, b, scores)
         if margin > rule.margin:
@@ -245,6 +256,20 @@ def multiclass_votes(
             scores[label[j]] += gain
             scores[rival[j]] -= gain
             out[i, np.argmax(scores)] += survival[j + 1]
+
+
+@compiled
+def smallest_lead(X: Any, y: Any, rows: Any, W: Any, b: Any) -> float:
+    """Return the least y f, or lead over the best other class, of some rows; NaN if one is NaN."""
+    scores = np.empty(b.shape[0])
+    smallest = np.inf
+    for t in range(rows.shape[0]):
+        lead = _lead(X, rows[t], y[rows[t]], W, b, scores)[0]
+        if not lead >= smallest:
+            smallest = lead
+            if lead != lead:
+                break
+    return smallest
 
 
 @compiled

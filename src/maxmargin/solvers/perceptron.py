@@ -8,7 +8,8 @@ kernel. Rosenblatt (1958); Freund & Schapire (1999).
 """
 
 import math
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import InitVar, dataclass, field
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -22,6 +23,7 @@ from maxmargin.kernels import Kernel, PreparedRows
 from maxmargin.loops.records import Rule, Updates
 from maxmargin.problems.gram import Gram
 from maxmargin.problems.row_cache import RowCache
+from maxmargin.threads import share_work, usual_threads
 
 
 class Counts(NamedTuple):
@@ -37,6 +39,7 @@ class WorkSettings:
     """How much is done at a time, and what the dual form keeps."""
 
     multiplications: int = 2**23  # between two checks of the clock: a few hundredths of a second
+    shares: int = 16  # of that much work, for several threads
     kernel_values: int = 2**22  # of a block of rows with all rows: 32 MB
     smallest_block: int = 16  # rows
     largest_block: int = 256
@@ -79,19 +82,34 @@ class LinearState:
         return self.weights - self.lag / visits, self.intercept - self.lag_intercept / visits
 
 
+def length(vector: Floats) -> float:
+    """Return ‖v‖, the same to the last bit whatever the number of threads of BLAS."""
+    with np.errstate(over="ignore"):
+        return float(np.sqrt(np.square(vector).sum()))
+
+
 class LinearLearner:
     """A perceptron at work on given rows."""
 
     def __init__(
-        self, state: LinearState, rule: Rule, X: Any, labels: Ints, weight: Floats
+        self,
+        state: LinearState,
+        rule: Rule,
+        X: Any,
+        labels: Ints,
+        weight: Floats,
+        check_radius: Callable[[float], None],
     ) -> None:
+        # ``check_radius`` raises an error if max ‖x‖² is too large or not finite. Rows are measured
+        # as they are visited for the first time: a pass of its own takes as long as an epoch.
         self.state = state
         self.rule = rule
         self.X = X
         self.began = state.vector()
-        self.start_norm = math.hypot(*(np.linalg.norm(part) for part in self.began))
-        self.squared_radius = largest_squared_norm(X)
+        self.start_norm = math.hypot(*map(length, self.began))
         self._rows, self._labels, self._weight = loops.rows.rows(X), labels, weight
+        self._check_radius = check_radius
+        self._radius = np.zeros(1)  # squared; empty once it is known
         state.counters[3] = 0.0
         self._full_logs: list[Updates] = []
         self._log, self._used = Updates.empty(1024 if rule.logged else 0), np.zeros(1, np.int64)
@@ -103,12 +121,13 @@ class LinearLearner:
 
     def visit(self, order: Ints) -> Iterator[bool]:
         """Visit rows in the given order; yield now and then whether all were visited."""
-        entries = self.X.nnz if sp.issparse(self.X) else self.X.size
-        work_per_row = 1 + entries // max(1, self.X.shape[0]) * len(self.state.intercept)
-        segment = max(1, _WORK.multiplications // work_per_row)
-        done = 0
+        segment, done = self._segment, 0
+        if len(order) < self.X.shape[0]:
+            self.measure()
         while done < len(order):
             done += self._visit(order[done : done + segment])
+            if done == len(order):
+                self._measured()
             yield done == len(order)
 
     def _visit(self, order: Ints) -> int:
@@ -117,15 +136,52 @@ class LinearLearner:
         if self.rule.logged and self._used[0] == len(self._log.row):
             self._full_logs.append(self._log)
             self._log, self._used = Updates.empty(2 * len(self._log.row)), np.zeros(1, np.int64)
-        visited: int = loops.perceptron.visit(
+        visited = loops.perceptron.visit(
             self._rows, self._labels, self._weight, order, self.rule, state.weights,
             state.intercept, state.lag, state.lag_intercept, state.counters, self._log, self._used,
+            self._radius,
         )  # fmt: skip
-        return visited
+        if len(self._radius):
+            self._check_radius(float(self._radius[0]))
+        return int(visited)
+
+    @property
+    def _segment(self) -> int:
+        """How many rows to work on between two checks of the clock."""
+        entries = self.X.nnz if sp.issparse(self.X) else self.X.size
+        work_per_row = 1 + entries // max(1, self.X.shape[0]) * len(self.state.intercept)
+        return max(1, int(_WORK.multiplications // work_per_row))
+
+    def measure(self) -> None:
+        """Find max ‖x‖² unless it is known, and check it."""
+        if len(self._radius):
+            self._radius[0] = largest_squared_norm(self.X)
+            self._check_radius(float(self._radius[0]))
+            self._measured()
+
+    def _measured(self) -> None:
+        if len(self._radius):
+            self.squared_radius, self._radius = float(self._radius[0]), np.zeros(0)
 
     def updates(self) -> Updates:
         """Return the updates logged on these rows."""
         return Updates.joined([*self._full_logs, self._log.first(int(self._used[0]))])
+
+    def smallest_lead(self, weights: Floats, intercept: Floats, rows: Ints) -> float:
+        """Return the least y f of some rows, or lead over the best other of several classes."""
+        found: list[float] = []
+
+        def search(begin: int) -> None:
+            some = rows[begin : begin + segment]
+            found.append(
+                loops.perceptron.smallest_lead(self._rows, self._labels, some, weights, intercept)
+            )
+
+        segment = max(1, self._segment // _WORK.shares)
+        search(max(0, len(rows) - segment))  # the last alone: it compiles the loop
+        parts = deque(range(0, len(rows) - segment, segment))
+        share_work(search, parts, min(len(parts), usual_threads()))
+        return float(np.min(found))
 
     def scores(self, weights: Floats, intercept: Floats) -> Floats:
         """Return the scores that weights give to these rows: (n, 1) or, for K classes, (n, K)."""
@@ -148,7 +204,7 @@ class LinearLearner:
     def change(self, snapshot: tuple[Floats, Floats]) -> tuple[float, float]:
         """Return ‖w − w'‖ for an earlier w', and ‖w‖."""
         w = self.state.weights
-        return float(np.linalg.norm(w - snapshot[0])), float(np.linalg.norm(w))
+        return length(w - snapshot[0]), length(w)
 
 
 # ------------------------------------------------------------------- dual form

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import assert_all_finite, column_or_1d, validate_data
 
 from maxmargin._typing import Floats
 from maxmargin.validation.parameters import LARGEST_FACTOR, SMALLEST_FACTOR, shown
@@ -18,8 +18,13 @@ LARGEST_SQUARE = 1e290
 LARGEST_PRODUCT = 1e140  # of two rows, where products of such products are needed
 
 
-def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = True) -> Any:
-    """Return X as a C-ordered float32/float64 array or canonical CSR, copied only if needed."""
+def check_rows(
+    estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = True, finite: bool = True
+) -> Any:
+    """Return X as a C-ordered float32/float64 array or canonical CSR, copied only if needed.
+
+    Without ``finite``, whoever reads the rows next finds out whether they are.
+    """
     if type(X).__name__ == "LazyFrame":
         raise TypeError(
             "X is a LazyFrame, whose rows do not exist yet: pass X.collect(), or read it in pieces "
@@ -33,8 +38,14 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, accept_sparse: bool = Tru
         accept_large_sparse=True,
         dtype=[np.float64, np.float32],
         order="C",
+        ensure_all_finite=finite,
     )
     return _canonical(X) if sp.issparse(X) else X
+
+
+def refuse_infinite(estimator: Any, X: Any) -> None:
+    """Raise a ValueError if rows that were not checked by ``check_rows`` are not finite."""
+    assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
 
 
 def _canonical(X: Any) -> Any:
@@ -59,19 +70,26 @@ def refuse_swapped(call: str, model: Any, *data: Any) -> None:
         raise TypeError(f"The arguments are in another order: it is {call}.")
 
 
+# Sorting or hashing half a million labels takes longer than a perceptron's epoch over their rows:
+# two classes are told apart by comparisons, and whole numbers of a short range by a table.
+_SHORT_RANGE = 1 << 12
+
+
 def classes_of(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the classes among labels in their order; raise where one is missing or has none."""
     kind = labels.dtype.kind
-    missing = np.zeros(len(labels), dtype=bool)
-    if kind == "f":
-        missing = ~np.isfinite(labels)
-    elif kind == "M":
-        missing = np.isnat(labels)
-    elif kind == "O":
-        missing = np.array([label is None or label != label for label in labels], dtype=bool)
-    if missing.any():
-        row = int(np.argmax(missing))
-        raise ValueError(f"Input y contains NaN, infinity or None (row {row}): drop such rows.")
+    if kind in "fMO":
+        _refuse_missing(labels)
+    if kind in "biufUS" and len(labels):
+        others = labels != labels[0]
+        second = labels[np.argmax(others)]  # the first again if there is no other
+        if not (others & (labels != second)).any():
+            return np.unique(np.array([labels[0], second], dtype=labels.dtype))
+    if kind in "iu" and len(labels):
+        low, high = int(labels.min()), int(labels.max())
+        if high - low < _SHORT_RANGE and high <= np.iinfo(np.int64).max:
+            counts = np.bincount(labels.astype(np.int64, copy=False) - low)
+            return (np.flatnonzero(counts) + low).astype(labels.dtype)
     try:
         return np.unique(labels)
     except TypeError as no_order:
@@ -81,13 +99,25 @@ def classes_of(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
         ) from no_order
 
 
+def _refuse_missing(labels: npt.NDArray[Any]) -> None:
+    if labels.dtype.kind == "O":
+        missing = np.array([label is None or label != label for label in labels], dtype=bool)
+    else:
+        missing = np.isnat(labels) if labels.dtype.kind == "M" else ~np.isfinite(labels)
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise ValueError(f"Input y contains NaN, infinity or None (row {row}): drop such rows.")
+
+
 def check_labels(y: Any, n_rows: int) -> npt.NDArray[Any]:
     """Return class labels as a 1-D array, one for each row."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
     y = column_or_1d(y, warn=True)
-    classes_of(y)
-    check_classification_targets(y)
+    classes = classes_of(y)
+    whole = y.dtype.kind in "biu" or (y.dtype.kind == "f" and (classes % 1 == 0).all())
+    if not whole or 2 * len(classes) > len(y):
+        check_classification_targets(y)  # slow; it refuses fractions, and warns of many classes
     if len(y) != n_rows:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
@@ -137,7 +167,7 @@ def _nothing_left(cause: str) -> str:
 
 def check_classes(estimator: Any, y: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the distinct labels, of which there must be two or more."""
-    classes = np.unique(y)
+    classes = classes_of(y)
     if len(classes) < 2:
         raise ValueError(
             f"{type(estimator).__name__} needs samples of at least 2 classes in the data, but y "
@@ -163,15 +193,24 @@ def stream_classes(estimator: Any, classes: Any, first: bool) -> npt.NDArray[Any
 
 def class_indices(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Return the position of each label in ``classes``."""
-    index = np.searchsorted(classes, y)
-    index[index == len(classes)] = 0
-    unknown = np.unique(y[classes[index] != y])
+    whole = y.dtype.kind in "iu" and classes.dtype.kind == "i"
+    if len(classes) == 2 and y.dtype.kind in "biufUS":
+        index = (y == classes[1]).astype(np.int64)
+    elif whole and int(classes[-1]) - int(classes[0]) < _SHORT_RANGE:
+        low, high = int(classes[0]), int(classes[-1])
+        table = np.zeros(high - low + 1, dtype=np.int64)
+        table[classes.astype(np.int64) - low] = np.arange(len(classes))
+        index = table[np.clip(y.astype(np.int64, copy=False), low, high) - low]
+    else:
+        index = np.searchsorted(classes, y)
+        index[index == len(classes)] = 0
+    unknown = y[classes[index] != y]
     if len(unknown):
         raise ValueError(
-            f"y contains {unknown.tolist()[0]!r}, which is not among the classes "
+            f"y contains {np.unique(unknown).tolist()[0]!r}, which is not among the classes "
             f"{classes.tolist()}: pass all labels in classes= with the first rows."
         )
-    return index
+    return np.asarray(index)
 
 
 def check_classification(

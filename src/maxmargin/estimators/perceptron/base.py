@@ -21,7 +21,14 @@ from maxmargin.loops.records import Rule
 from maxmargin.problems.problem import Run, Status
 from maxmargin.separability.decide import lifted_separator
 from maxmargin.solve import Callback, drive
-from maxmargin.solvers.perceptron import Epoch, Learner, LinearLearner, LinearState, run_epochs
+from maxmargin.solvers.perceptron import (
+    Epoch,
+    Learner,
+    LinearLearner,
+    LinearState,
+    length,
+    run_epochs,
+)
 from maxmargin.validation.data import (
     check_classes,
     check_labels,
@@ -30,6 +37,7 @@ from maxmargin.validation.data import (
     class_indices,
     generator,
     held_out_split,
+    refuse_infinite,
     refuse_overflow,
     row_weights,
     stream_classes,
@@ -134,7 +142,7 @@ STOPS = ("all_correct", "epochs", "one_pass", "small_change", "held_out")
 class Evidence(NamedTuple):
     """What the mistake bound needs to know about a weight vector on the training rows."""
 
-    scores: Floats
+    smallest: float  # y f, or lead of a row's class over the best other one
     norm: float
     intercept_norm: float
 
@@ -185,7 +193,7 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         """
         self._check_parameters()
         self._forget("status_", "trace_")  # if anything fails from here on, it is unfitted
-        X = self._check_input(X, reset=True)
+        X = self._check_training_input(X, reset=True)
         y = check_labels(y, X.shape[0])
         self.classes_ = check_classes(self, y)
         weight = check_weights(sample_weight, self.class_weight, self.classes_, y)
@@ -202,8 +210,8 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         watch = _Watch(
             self,
             learner,
-            _Judged(rows, labels[rows], weight[rows]),
-            _Judged(validation, labels[validation], weight[validation]),
+            _Judged.among(rows, labels, weight),
+            _Judged.among(validation, labels, weight),
             lambda: self._scores_of(learner, validation),
         )
         run = self._run(learner, rows, watch, rng)
@@ -248,18 +256,18 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
         self._check_parameters()
         self._refuse_in_streams()
         first = not hasattr(self, "status_")
-        X = self._check_input(X, reset=first)
+        X = self._check_training_input(X, reset=first)
         self.classes_ = stream_classes(self, classes, first)
         y = check_labels(y, X.shape[0])
         labels = class_indices(self.classes_, y)
         weight = row_weights(sample_weight, self.class_weight, self.classes_, y)
         kept = np.flatnonzero(weight > 0)
+        if len(kept) < len(y):
+            X, labels, weight = self._selected(X, kept), labels[kept], weight[kept]
         if len(kept) == 0:
             if first:
                 raise ValueError("The first chunk has no row with a weight above 0: start later.")
             return self
-        if len(kept) < len(y):
-            X, labels, weight = X[kept], labels[kept], weight[kept]
         if first:
             learner = self._begin(X, labels, weight, generator(self.random_state))
         else:
@@ -345,6 +353,9 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
     def _check_input(self, X: Any, *, reset: bool) -> Any:
         return check_rows(self, X, reset=reset)
 
+    def _check_training_input(self, X: Any, *, reset: bool) -> Any:
+        return self._check_input(X, reset=reset)
+
     def _forget(self, *names: str) -> None:
         for name in names:
             self.__dict__.pop(name, None)
@@ -385,19 +396,19 @@ class MistakeDriven(ScoresOnly, ClassifierMixin, NamedParameters, BaseEstimator)
     def _prove(self, learner: Any, labels: Ints, rows: Ints) -> None:
         """Set ``margin_`` and, if a separator was found, ``mistake_bound_``."""
         evidence: list[Evidence] = self._evidence(learner, labels, rows)
-        smallest = [float(_margins(e.scores, labels)[rows].min()) for e in evidence]
-        self.margin_ = smallest[0] / evidence[0].norm if evidence[0].norm > 0 else np.nan
+        model = evidence[0]
+        self.margin_ = model.smallest / model.norm if model.norm > 0 else np.nan
         vectors_moved = min(2, len(self.intercept_))
         self.mistake_bound_ = min(
             update_bound(
-                margin,
+                e.smallest,
                 float(np.hypot(e.norm, e.intercept_norm)),
                 vectors_moved * (learner.squared_radius + self.fit_intercept),
                 self.margin,
                 self.eta,
                 learner.start_norm,
             )
-            for margin, e in zip(smallest, evidence, strict=True)
+            for e in evidence
         )
 
     def _report(self, run: Run, learner: Learner) -> None:
@@ -439,14 +450,21 @@ class _Judged(NamedTuple):
     labels: Ints
     weight: Floats
 
+    @classmethod
+    def among(cls, rows: Ints, labels: Ints, weight: Floats) -> Self:
+        """Return the judged ones of all rows."""
+        if len(rows) == len(labels):
+            return cls(rows, labels, weight)  # in their order
+        return cls(rows, labels[rows], weight[rows])
+
     def accuracy(self, scores: Floats) -> float:
         """Return the share of the rows that their scores have right."""
-        right = _margins(scores, self.labels) > 0  # ties are mistakes
+        right = margins_of(scores, self.labels) > 0  # ties are mistakes
         return float(self.weight @ right / self.weight.sum())
 
     def criterion(self, scores: Floats) -> float:
         """Return by how much the wrong ones of the rows are wrong, all together."""
-        return criterion_of_margins(_margins(scores, self.labels), self.weight)
+        return criterion_of_margins(margins_of(scores, self.labels), self.weight)
 
 
 class _Watch:
@@ -506,7 +524,7 @@ class _Watch:
         return bool(change < self._model.change_tol * (size or 1.0))
 
 
-def _margins(scores: Floats, labels: Ints) -> Floats:
+def margins_of(scores: Floats, labels: Ints) -> Floats:
     """Return y f for one column of scores, s_y − max of the others for several."""
     if scores.shape[1] == 1:
         return scores[:, 0] * (2.0 * labels - 1.0)
@@ -596,9 +614,22 @@ class LinearPerceptron(MistakeDriven):
             state.intercept = np.array(self.intercept_)
         return self._learner(state, X, labels, weight)
 
+    def _check_training_input(self, X: Any, *, reset: bool) -> Any:
+        return check_rows(self, X, reset=reset, finite=False)  # the learner checks that …
+
+    def _selected(self, X: Any, rows: Ints) -> Any:
+        refuse_infinite(self, X)  # … of those that it visits
+        return super()._selected(X, rows)
+
     def _learner(self, state: LinearState, X: Any, labels: Ints, weight: Floats) -> LinearLearner:
-        learner = LinearLearner(state, self._rule(), X, labels, weight)
-        refuse_overflow(self, X, learner.squared_radius)
+        def check_radius(squared_radius: float) -> None:
+            if not np.isfinite(squared_radius):
+                refuse_infinite(self, X)
+            refuse_overflow(self, X, squared_radius)
+
+        learner = LinearLearner(state, self._rule(), X, labels, weight, check_radius)
+        if self.keep == "best":  # rows are scored before they are visited
+            learner.measure()
         return learner
 
     def _model(self, state: LinearState) -> tuple[Floats, Floats]:
@@ -635,6 +666,7 @@ class LinearPerceptron(MistakeDriven):
         )
 
     def _evidence(self, learner: LinearLearner, labels: Ints, rows: Ints) -> list[Evidence]:
+        learner.measure()  # the run may have ended within the first epoch
         vectors = [self._model(learner.state)]
         if self._averaged:
             vectors.append(learner.state.vector())
@@ -642,12 +674,8 @@ class LinearPerceptron(MistakeDriven):
             X = learner.X if len(rows) == len(labels) else learner.X[rows]
             vectors += lifted_separator(X, labels[rows] == 1, self.fit_intercept)
         return [
-            Evidence(
-                learner.scores(weights, intercept),
-                float(np.linalg.norm(weights)),
-                float(np.linalg.norm(intercept)),
-            )
-            for weights, intercept in vectors
+            Evidence(learner.smallest_lead(*vector, rows), *map(length, vector))
+            for vector in vectors
         ]
 
 

@@ -8,11 +8,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.kernel_input import KernelInput
-from maxmargin.estimators.perceptron.base import Evidence, MistakeDriven
+from maxmargin.estimators.perceptron.base import Evidence, MistakeDriven, margins_of
 from maxmargin.kernels import Linear, Precomputed, check_kernel
 from maxmargin.kernels.prepared import is_numeric
 from maxmargin.solve import Callback
-from maxmargin.solvers.perceptron import Counts, DualFunction, KernelLearner
+from maxmargin.solvers.perceptron import Counts, DualFunction, KernelLearner, length
 from maxmargin.validation.data import stacked
 
 # Rows up to which an unknown Gram matrix is tested for positive semidefiniteness (0.2 s); of a
@@ -237,11 +237,12 @@ class KernelPerceptron(KernelInput, MistakeDriven):
         self.intercept_ = learner.now.intercept.copy()
         self._counts, self._squared_norm = learner.counts, learner.squared_norm()
 
-    def _evidence(self, learner: KernelLearner, _labels: Ints, _rows: Ints) -> list[Evidence]:
+    def _evidence(self, learner: KernelLearner, labels: Ints, rows: Ints) -> list[Evidence]:
         if self._positive_semidefinite(learner):
             learner.squared_radius = float(np.max(self.kernel_.diag(learner.gram.prepared)))
+        smallest = float(margins_of(learner.now.scores, labels)[rows].min())
         norm = float(np.sqrt(learner.squared_norm()))
-        return [Evidence(learner.now.scores, norm, float(np.linalg.norm(learner.now.intercept)))]
+        return [Evidence(smallest, norm, length(learner.now.intercept))]
 
     def _positive_semidefinite(self, learner: KernelLearner) -> bool:
         """Return whether the Gram matrix is known to be so; warn if it is known not to be."""
