@@ -26,6 +26,7 @@ from typing import IO, Any, ClassVar, TypeVar, cast
 
 from numba.core import caching, config
 from numba.core.registry import CPUDispatcher
+from numba.core.runtime import rtsys
 from numba.extending import overload
 
 from maxmargin import clock
@@ -50,6 +51,7 @@ _Dispatcher: Any = CPUDispatcher
 _FunctionCache: Any = caching.FunctionCache
 _IndexDataCacheFile: Any = caching.IndexDataCacheFile
 _NullCache: Any = caching.NullCache
+_runtime: Any = rtsys
 
 _PATIENCE = 60.0  # seconds after which another process is taken to be stopped, not compiling
 _PAUSE = 0.01  # seconds between two attempts to get a lock
@@ -152,8 +154,15 @@ class _Code(_FunctionCache):
         return found
 
     def _load(self, sig: Any, target_context: Any) -> Any:
+        """Return the code for a signature from its file, or None.
+
+        It needs the runtime that it calls; what numba knows of types and functions (a third of a
+        second to import) is for compiling.
+        """
+        _runtime.initialize(target_context)
         try:
-            return super().load_overload(sig, target_context)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(sig, target_context)
         except Exception:  # a file broken in whatever way: pickles can raise anything
             self.flush()
             return None

@@ -6,11 +6,10 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils, imputils
 from numba.extending import intrinsic
-from numba.np import arrayobj
 
 _declared: Any = cgutils.get_or_insert_function
 _borrowed: Any = imputils.impl_ret_borrowed
-_populate: Any = arrayobj.populate_array
+_packed: Any = cgutils.pack_array
 
 
 def _prefetch(_context: Any, array: Any, position: Any) -> Any:
@@ -42,15 +41,10 @@ def _square_view(_context: Any, flat: Any, size: Any) -> Any:
         source = context.make_array(signature.args[0])(context, builder, arguments[0])
         view = context.make_array(signature.return_type)(context, builder)
         size, item = arguments[1], source.itemsize
-        _populate(
-            view,
-            data=source.data,
-            shape=[size, size],
-            strides=[builder.mul(size, item), item],
-            itemsize=item,
-            meminfo=source.meminfo,
-            parent=source.parent,
-        )
+        view.data, view.meminfo, view.parent = source.data, source.meminfo, source.parent
+        view.shape = _packed(builder, [size, size])
+        view.strides = _packed(builder, [builder.mul(size, item), item])
+        view.nitems, view.itemsize = builder.mul(size, size), item
         return _borrowed(context, builder, signature.return_type, view._getvalue())
 
     matrix = types.Array(flat.dtype, 2, "C")
