@@ -357,8 +357,14 @@ def expansions(
     does not ask for more.
     """
     gram, rows, kernel = features.gram, features.rows, features.gram.kernel
-    some, inverse = np.unique(coefficients, axis=1, return_inverse=True)
-    place = inverse.ravel().tolist()  # of each column among those that are not equal
+    same = list(range(coefficients.shape[1]))  # the first column that is equal to each
+    for k in same[:]:
+        for j in range(k):
+            if np.array_equal(coefficients[:, j], coefficients[:, k]):
+                same[k] = j
+                break
+    distinct, place = np.unique(same, return_inverse=True)
+    some = np.ascontiguousarray(coefficients[:, distinct])
     with_one = some.any(axis=1)
     used, rest = np.flatnonzero(with_one), np.flatnonzero(~with_one)
     exact = kernel.sharpened(gram.exact if len(rows) == len(gram.exact) else gram.exact[rows])
@@ -415,7 +421,8 @@ class _Scores(NamedTuple):
         # Whether a function of the user is symmetric is not known.
         half_is_enough = at is used and kernel.psd and kernel.max_tile_rows >= TILE_COLUMNS
         left = columns if half_is_enough else self.rows[at]
-        value, size = kernel.dot_with_magnitudes(left, columns, a, partial=self.partial)
+        threads = self.features.gram.threads
+        value, size = kernel.dot_with_magnitudes(left, columns, a, threads, partial=self.partial)
         known = ~np.isnan(value[:, 0])
         at, value, size = at[known], value[known], size[known]
         long, lengths = np.abs(a) * self.lengths[used, np.newaxis], self.lengths[at, np.newaxis]
@@ -427,15 +434,17 @@ class _Scores(NamedTuple):
         """Compute scores in float32 first, and in float64 where that is not enough.
 
         Return whether this was of use. Some rows tell: where errors are as large as what tells
-        scores apart, nothing is decided.
+        scores apart, nothing is decided. A pass that was made for a solver is not made again.
         """
-        probe = rest[:: max(1, len(rest) // _PROBE)]
-        some = rough_scores(self.features, self.coefficients, probe, partial=self.partial)
-        if some is None or np.isnan(some.value).any():
-            return False
-        if (np.median(some.error, axis=0) > _DECIDES * some.value.std(axis=0)).any():
-            return False
-        found = rough_scores(self.features, self.coefficients, rest, partial=self.partial)
+        found = recalled(self.features, self.coefficients)
+        if found is None:
+            probe = rest[:: max(1, len(rest) // _PROBE)]
+            some = rough_scores(self.features, self.coefficients, probe, partial=self.partial)
+            if some is None or np.isnan(some.value).any():
+                return False
+            if (np.median(some.error, axis=0) > _DECIDES * some.value.std(axis=0)).any():
+                return False
+            found = rough_scores(self.features, self.coefficients, rest, partial=self.partial)
         if found is None:
             return False
         known = ~np.isnan(found.value[:, 0])
@@ -459,6 +468,31 @@ _MOST = 0.1  # relative error of a kernel value in float32 up to which a pass is
 _DECIDES = 0.2  # of the spread of scores: if they are off by more, float32 decides little
 _PROBE = 256  # rows on which that is seen
 _WORTH = 1 << 22  # kernel values from which on a pass in float32 saves anything
+
+
+def scores_of_rest(features: KernelFeatures, coefficients: Floats) -> tuple[Ints, Floats] | None:
+    """Return the rows without a coefficient and their scores, computed in float32; or None.
+
+    Nobody else computes them, so a certificate of these very coefficients takes them from here.
+    """
+    rest = np.flatnonzero(coefficients == 0)
+    if len(rest) * (len(coefficients) - len(rest)) < _WORTH:
+        return None
+    found = rough_scores(features, coefficients[:, np.newaxis], rest)
+    if found is None:
+        return None
+    features.gram.passed = features.rows, coefficients, found
+    return rest, found.value[:, 0]
+
+
+def recalled(features: KernelFeatures, coefficients: Floats) -> Bounded | None:
+    """Return what ``scores_of_rest`` found last, if that was for these coefficients."""
+    passed = features.gram.passed
+    if passed is None or coefficients.shape[1] > 1:
+        return None
+    rows, column, found = passed
+    same = np.array_equal(rows, features.rows) and np.array_equal(column, coefficients[:, 0])
+    return found if same else None
 
 
 def rough_scores(
@@ -496,10 +530,10 @@ def rough_scores(
         own = t + _SUM
         typical = float(own.mean())
         weights = np.hstack([weights, np.abs(weights) * (t_used + typical)[:, np.newaxis]])
-        found = dot(kernel, rows, columns, weights, None, partial=partial, run=RUN)
+        found = dot(kernel, rows, columns, weights, gram.threads, partial=partial, run=RUN)
         part = found[:, count:] * np.maximum(own / typical, 1.0)[:, np.newaxis]
     else:
-        found = dot(kernel, rows, columns, weights, None, partial=partial, run=RUN)
+        found = dot(kernel, rows, columns, weights, gram.threads, partial=partial, run=RUN)
         part = _SUM * lengths * long.sum(axis=0)
     error = part + lengths * (np.outer(s, long.sum(axis=0)) + s_used @ long)
     error += len(used) * (_TINY[0] + _TINY[1] * lengths * float(all_lengths[used].max()))

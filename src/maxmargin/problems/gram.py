@@ -49,7 +49,8 @@ class Gram:
         memory: int | None = None,
         threads: int | None = None,
     ) -> None:
-        self.kernel, self.threads, self._X = kernel, threads, X
+        self.kernel, self.threads = kernel, threads
+        self.passed: Any = None  # the last pass over rows that a certificate may need again
         if memory is not None:
             self.memory = memory
         self.prepared = self.exact = kernel.prepare(X, like)

@@ -27,6 +27,7 @@ from scipy.linalg import lapack
 
 from maxmargin import clock, loops
 from maxmargin._typing import Flags, Floats, Ints
+from maxmargin.certificates.quadratic import scores_of_rest
 from maxmargin.kernels import PreparedRows
 from maxmargin.kernels.prepared import FloatArray
 from maxmargin.loops.records import Loss, Variables
@@ -401,7 +402,7 @@ class CachedValues:
 
     def __init__(self, features: KernelFeatures, precise: bool) -> None:
         self._gram, self._used, self._precise = features.gram, features.rows, precise
-        self.diagonal, self.pace = features.squared_norms(), ON_ROWS
+        self._features, self.diagonal, self.pace = features, features.squared_norms(), ON_ROWS
         self._rows = np.arange(len(features))
         self._moves, self._unkept = np.zeros(len(features), np.int64), self._gram.unkept
         self._cache = RowCache(self._gram, self._prepared(self._rows))
@@ -449,6 +450,10 @@ class CachedValues:
         fast = not (exact or self._precise)
         return self._gram.dot(coefficients[moved], self._used[rows], self._used[moved], fast=fast)
 
+    def scores_of_rest(self, coefficients: Floats) -> tuple[Ints, Floats] | None:
+        """Return rows without a coefficient and their scores, by the pass of the certificate."""
+        return None if self._precise else scores_of_rest(self._features, coefficients)
+
 
 # ------------------------------------------------------------------- rounds
 
@@ -487,7 +492,7 @@ class _State:
         self.gap = self.gap_before = self.relative_gap = np.inf
         self.stepped_at = self.summed_at = self.rounds
         self.unstable, self.work_done = np.inf, 0.0
-        self.stalled = False
+        self.stalled = self.closed = False
         self._activate(np.arange(len(variables.f)))
 
     def _activate(self, rows: Ints) -> None:
@@ -533,6 +538,7 @@ class _State:
             return False
         gap = loops.decomposition.duality_gap(self.part, self.ends, self.b.copy(), 1, 0.0)
         if self.since_check and gap <= self.goal * abs(self.dual):
+            self.closed = gap <= method.wanted * abs(self.dual)
             return False
         if self._step_is_due(free):
             self.step()
@@ -646,16 +652,26 @@ class _State:
             self.all.f[self.rows] = self.part.f
 
     def _unshrink(self) -> float:
-        """Compute the scores of all shrunk rows; return by how much they changed."""
+        """Compute the scores of all shrunk rows; return by how much they changed.
+
+        If the active variables are done, this may be the last check, and it computes what the
+        certificate needs.
+        """
         self._store_active()
-        now, total, count = sum_by_row(self.all), 0.0, 0
+        now, f, before = sum_by_row(self.all), self.all.f, self.all.f.copy()
+        found = None
+        if self.closed and isinstance(self.values, CachedValues):
+            found = self.values.scores_of_rest(now)
+        count = 0
         for rows, then in self.shrunk:
-            step = self.values.dot(now - then, rows)
-            self.all.f[rows] += step
-            total += float(step @ step)
             count += len(rows)
+            some = rows if found is None else rows[now[rows] != 0]
+            f[some] += self.values.dot(now - then, some)
+        if found is not None:
+            f[found[0]] = found[1]
+        before[self.rows] = f[self.rows]
         self.shrunk = []
-        return float(np.sqrt(total / max(1, count)))
+        return float(np.linalg.norm(f - before) / np.sqrt(max(1, count)))
 
     def _activate_more(self, margin: float) -> None:
         """If what is shrunk violates anything, activate what would if scores changed so much."""
@@ -694,7 +710,7 @@ class _State:
             gap = self._measure()
         if self.without_targets and is_nothing(self.all, gap, self.dual, self.values.diagonal):
             gap = self.dual = 0.0
-        self.gap, self.gap_before, self.since_check = gap, self.gap, 0
+        self.gap, self.gap_before, self.since_check, self.closed = gap, self.gap, 0, False
         relative = self.relative_gap = gap / max(abs(self.dual), 1e-300)
         least = self.pace.below * min(method.wanted, relative)
         self.goal = min(max(self.pace.fall * relative, least), method.rough)
