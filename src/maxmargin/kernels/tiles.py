@@ -31,6 +31,12 @@ TILE_COLUMNS = 512
 TILE_BYTES = 1024 * 1024
 RUN, RUN_64 = 64, 256  # columns that are summed in float32, and in float64, where errors count
 
+_SMALL_SIDE = 256  # of a tile in a square of at most four tiles
+
+# Panels that run side by side add to separate sums: always this many, so that the result does not
+# depend on the number of threads.
+_SHARES = 8
+
 # The relative error of a kernel value beyond which float64 is used instead of float32.
 FLOAT32_ERROR = 1e-4
 
@@ -43,10 +49,7 @@ def fill_block(
 ) -> None:
     """Fill ``out`` with K(a, b); symmetric to the last bit if a is b."""
     diagonal = kernel.diagonal(a) if a is b else None
-    height = min(kernel.max_tile_rows, TILE_BYTES // (TILE_COLUMNS * out.itemsize))
-    width = TILE_COLUMNS
-    if out.nbytes <= TILE_BYTES and len(a) <= min(kernel.max_tile_rows, len(b)):
-        height, width = len(a), len(b)  # small enough to be one tile, straight into its place
+    height, width = _tile_shape(kernel, out, diagonal is not None)
 
     def fill(corner: tuple[int, int]) -> None:
         top, left = corner
@@ -70,6 +73,23 @@ def fill_block(
         fill(todo[0])
     else:
         _do_all(kernel, a, b, fill, todo, threads)
+
+
+def _tile_shape(kernel: "Kernel", out: FloatArray, symmetric: bool) -> tuple[int, int]:
+    """Return the rows and columns of a tile, whatever the number of threads.
+
+    Few rows have long tiles, so that there is more to a tile than to begin it; small squares have
+    small ones, so that there is something to share out.
+    """
+    rows, columns = out.shape
+    if out.nbytes <= TILE_BYTES and rows <= min(kernel.max_tile_rows, columns):
+        return rows, columns  # small enough to be one tile, straight into its place
+    height = min(kernel.max_tile_rows, TILE_BYTES // (TILE_COLUMNS * out.itemsize))
+    if symmetric:
+        small = rows <= 2 * TILE_COLUMNS
+        return (min(height, _SMALL_SIDE), _SMALL_SIDE) if small else (height, TILE_COLUMNS)
+    longest = TILE_BYTES // (max(1, min(rows, height)) * out.itemsize)
+    return height, max(TILE_COLUMNS, min(longest, columns // _SHARES))
 
 
 def dot(
@@ -135,9 +155,6 @@ def _product(tile: FloatArray, weights: FloatArray, run: int, signed: int) -> Fl
     return np.asarray(sums + tile[:, whole:] @ weights[whole:])
 
 
-# Panels that run side by side add to separate sums: always this many, so that the result does not
-# depend on the number of threads.
-_SHARES = 8
 _STORED = 512, 1024  # rows and columns of a stored tile
 
 

@@ -282,7 +282,7 @@ def make_rounds(K: Any, slot: Any, place: Any, runs: Any, halves: Any, v: Any, d
         paid = record[3] > course.step_pace * (300.0 + free) * free * free
         if paid and 2 < free <= course.most_free and record[2] <= course.stable * free + 0.5:
             return number, True
-        q = _choose(v.group, up, down, ends, course.fresh, number, scratch)
+        q = choose(v.group, up, down, ends, course.fresh, number, scratch)
         chosen, rows, columns = scratch.chosen[:q], scratch.rows[:q], scratch.columns[:q]
         for a in range(q):
             columns[a] = place[v.at[chosen[a]]]
@@ -343,8 +343,8 @@ def _scatter(v: Any, chosen: Any, r: Any, x: Any, moves: Any) -> Any:
 
 
 @compiled
-def _choose(group: Any, up: Any, down: Any, ends: Any, fresh: int, number: int, scratch: Any
-            ) -> Any:  # fmt: skip
+def choose(group: Any, up: Any, down: Any, ends: Any, fresh: int, number: int, scratch: Any
+           ) -> Any:  # fmt: skip
     """List the variables of the next block, group after group; return how many there are.
 
     They are up to ``fresh`` of the worst violators, the same number in each group and direction,

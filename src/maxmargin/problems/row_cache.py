@@ -1,5 +1,6 @@
 """Rows of a Gram matrix, computed once and kept while memory allows."""
 
+from collections import deque
 from itertools import pairwise
 
 import numpy as np
@@ -10,10 +11,10 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.kernels import PreparedRows
 from maxmargin.kernels.prepared import FloatArray
 from maxmargin.problems.gram import Gram
-from maxmargin.threads import usual_threads, worker_pool
+from maxmargin.threads import share_work, usual_threads
 
 _MOST_ADDED = 0.5  # columns, as a part of those there, beyond which rows are computed anew
-_WORTH_THREADS = 1 << 21  # values to be summed
+_WORTH_THREADS = 1 << 19  # values to be copied or summed
 _AT_ONCE = 4  # rows that are added to scores together, whatever there is room for
 
 
@@ -96,18 +97,14 @@ class RowCache:
 
     def _add_stored(self, f: Floats, positions: Ints, weights: Floats) -> None:
         slots = self.fetch(positions)
-        threads = self.gram.threads or usual_threads()
-        parts = threads if len(slots) * len(f) > _WORTH_THREADS else 1
-        cuts = np.linspace(0, len(f), parts + 1).astype(int).tolist()
-        first, *rest = (np.array([[begin, end, begin]]) for begin, end in pairwise(cuts))
-        add_rows = loops.decomposition.add_rows
-        others = [
-            worker_pool(threads).submit(add_rows, self.values, slots, weights, run, f)
-            for run in rest
-        ]
-        add_rows(self.values, slots, weights, first, f)
-        for other in others:
-            other.result()
+        threads = self._threads_for(len(slots) * len(f))
+        cuts = np.linspace(0, len(f), threads + 1).astype(int).tolist()
+
+        def add(run: Ints) -> None:
+            loops.decomposition.add_rows(self.values, slots, weights, run, f)
+
+        runs = deque(np.array([[begin, end, begin]]) for begin, end in pairwise(cuts))
+        share_work(add, runs, threads)
 
     def _free_run(self, count: int, wanted: Ints) -> Ints:
         """Return up to so many consecutive slots: free ones, then those of rows not wanted now."""
@@ -149,11 +146,26 @@ class RowCache:
         if len(gone):
             rows, columns = self._steady[positions[gone]], self._steady[positions]
             out[gone] = block(rows, columns, threads=threads)
-        loops.decomposition.gather_block(
-            self.values, self.slots(positions), positions, np.flatnonzero(here),
-            np.flatnonzero(known), missing, inner, out,
-        )  # fmt: skip
+        self._gather(positions, np.flatnonzero(here), missing[:0], missing[:0], inner, out)
+        self._gather(positions, missing[:0], np.flatnonzero(known), missing, inner, out)
         return out
+
+    def _gather(self, positions: Ints, here: Ints, known: Ints, missing: Ints, inner: FloatArray,
+                out: FloatArray) -> None:  # fmt: skip
+        """Assemble parts of a block, in several threads if that is worth while."""
+        slots = self.slots(positions)
+
+        def gather(part: Ints) -> None:
+            loops.decomposition.gather_block(
+                self.values, slots, positions, part, known, missing, inner, out
+            )
+
+        threads = self._threads_for(len(here) * len(positions))
+        share_work(gather, deque(np.array_split(here, threads)), threads)
+
+    def _threads_for(self, values: int) -> int:
+        """Return how many threads are worth while to copy or add so many values."""
+        return (self.gram.threads or usual_threads()) if values > _WORTH_THREADS else 1
 
     def shrink(self, keep: Ints, useful: Ints) -> None:
         """Forget all columns but ``keep`` (ascending), and all rows but the useful among them."""

@@ -469,7 +469,7 @@ class _State:
         self.method, self.values, self.totals = method, values, totals
         self.groups, self.pace = len(totals), method.pace or values.pace
         Scratch = loops.decomposition.Scratch
-        self.scratch = Scratch.of(values.memory, len(variables.x), self.groups, self.pace.fresh)
+        self.scratch = Scratch.of(values.memory, len(variables.x), self.groups, 2 * self.pace.fresh)
         self.up, self.down, self.ends, self.b = self.scratch[1:5]
         self.b[:] = 0.0
         pace = self.pace
@@ -508,12 +508,8 @@ class _State:
             parts: Any = [*(values[chosen] for values in v[:6]), at[chosen], v.f[rows]]
             self.part = Variables._make(parts)
         self.values.activate(rows, v)
-        part = self.part
         self.diagonal = self.own[self.variables]
-        if self.groups > 1:
-            self.members = [np.flatnonzero(part.group == g) for g in range(self.groups)]
-        self.chosen_at = self.scratch.chosen_at[: len(part.x)]
-        self.chosen_at[:] = -2
+        self.scratch.chosen_at[: len(self.part.x)] = -2
         self.idle_rounds = 0
 
     @property
@@ -595,35 +591,18 @@ class _State:
         )
         return violation, free
 
-    def _fresh(self, free: int) -> int:
-        """Return how many variables may be new in a block: more if many are free."""
-        most = self.pace.fresh
-        return most if self.values.instant else min(max(most, free // 2), 2 * most)
-
     def _choose(self, free: int) -> tuple[Ints, Ints]:
         """Return the variables of the next block, by group, and where the groups end.
 
-        They are the worst violators in either direction, and those of the round before.
+        More are new if many are free.
         """
-        pace, n, round_ = self.pace, len(self.part.x), self.rounds
-        fresh = min(pace.first_fresh << min(self.rounds - 1, 10), self._fresh(free))
-        most, least = self.ends[0], self.ends[1]
-        for g in range(max(1, self.groups)):
-            up, down = self.up[:n], self.down[:n]
-            if self.groups > 1:
-                up, down = up[self.members[g]], down[self.members[g]]
-            half = max(1, fresh // (2 * max(1, self.groups)))
-            grow, shrink = _largest(up, half), _largest(-down, half)
-            grow, shrink = grow[up[grow] > least[g]], shrink[down[shrink] < most[g]]
-            if self.groups > 1:
-                grow, shrink = self.members[g][grow], self.members[g][shrink]
-            self.chosen_at[grow] = self.chosen_at[shrink] = round_
-        chosen = np.flatnonzero(self.chosen_at >= round_ - 1)
-        if self.groups <= 1:
-            return chosen, np.array([len(chosen)])
-        group = self.part.group[chosen]
-        order = np.argsort(group, kind="stable")
-        return chosen[order], np.searchsorted(group[order], np.arange(self.groups), side="right")
+        pace, n = self.pace, len(self.part.x)
+        most = pace.fresh if self.values.instant else max(pace.fresh, free // 2)
+        fresh = min(pace.first_fresh << min(self.rounds - 1, 10), most, 2 * pace.fresh)
+        count = loops.decomposition.choose(
+            self.part.group, self.up[:n], self.down[:n], self.ends, fresh, self.rounds, self.scratch
+        )
+        return self.scratch.chosen[:count], self.scratch.stops.copy()
 
     # ------------------------------------------------------------ shrinking
 
@@ -807,12 +786,6 @@ def _free_the_sum(K: FloatArray, *values: Floats) -> tuple[FloatArray, ...]:
     return padded, *(np.append(*pair) for pair in zip(values, last, strict=True))
 
 
-def _largest(values: Floats, count: int) -> Ints:
-    if count >= len(values):
-        return np.arange(len(values))
-    return np.argpartition(values, len(values) - count)[len(values) - count :]
-
-
 # ------------------------------------------------------------------- the solver
 
 
@@ -848,7 +821,7 @@ class Decomposition:
     precise: bool = False  # kernel values in float64 throughout
     checks: int | None = None  # of all variables, after which it gives up
 
-    sampled: int = 4000  # rows beyond which a part of them is solved first
+    sampled: int = 10_000  # rows beyond which a part of them is solved first
     sample: float = 0.25  # that part
     sample_gap: float = 0.05  # relative gap at which it is solved
     sample_margin: float = 0.3  # by which scores change then, as a part of their size
