@@ -954,7 +954,7 @@ class SideBySide:
     threads: int
     free: list[Pairwise]
 
-    most_rows: ClassVar[int] = 4096  # of a problem
+    most_rows: ClassVar[int] = 3000  # of a problem, whose matrix is computed whatever the memory
     kept: ClassVar[float] = 0.5  # of the memory, for blocks that problems share
     falls: ClassVar[tuple[float, float]] = 0.015, 0.5  # of the violation until the next check
     aim: ClassVar[float] = 0.7  # of tol, at which the next gap is to be
@@ -970,12 +970,16 @@ class SideBySide:
         gram, one = problems[0].features.shared_gram(), problems[0]
         if gram is None or len(gram) <= SMALL or one.loss.epsilon > 0.0 or len(one) < len(one.row):
             return None
-        threads, classes = threads if gram.kernel.thread_safe else 1, Classes(problems)
-        room = (1 - cls.kept) * gram.memory / (2 * threads * classes.dtype.itemsize)
-        most = min(cls.most_rows, int(np.sqrt(room)) - 1)
-        small = [k for k, problem in enumerate(problems) if len(problem) <= most]
-        runs = {k: classes.of(problems[k]) for k in small if classes.are_runs}
-        return cls(problems, classes, runs, threads, []) if runs else None
+        classes, small = Classes(problems), [p for p in problems if len(p) <= cls.most_rows]
+        if not small or not classes.are_runs:
+            return None
+        runs = {k: classes.of(p) for k, p in enumerate(problems) if len(p) <= cls.most_rows}
+        # What memory there is decides how many threads work, and nothing else.
+        each = 2 * classes.dtype.itemsize * max(map(len, small)) ** 2
+        most = max(1, int((1 - cls.kept) * gram.memory / each))
+        return cls(
+            problems, classes, runs, min(threads, most if gram.kernel.thread_safe else 1), []
+        )
 
     @property
     def longest_first(self) -> list[int]:
