@@ -620,11 +620,11 @@ def _solve_side_by_side(
     """
     found: dict[int, Result] = {}
     watched = settings.callback is not None or settings.verbose or settings.trace
-    if watched or settings.max_iter < _CHECKS or not SideBySide.suits(problems):
+    if watched or settings.max_iter < _CHECKS:
         return found
-    if not isinstance(plan(problems[0], settings).solvers[0], Decomposition):
+    fits = SideBySide.of(problems, settings.threads or usual_threads())
+    if fits is None or not isinstance(plan(problems[0], settings).solvers[0], Decomposition):
         return found
-    fits = SideBySide(problems, settings.threads or usual_threads())
 
     def solve_one(k: int) -> None:
         began = clock.now()
@@ -642,9 +642,8 @@ def _solve_side_by_side(
     try:
         with one_blas_thread(), clock.limited(seconds), suppress(clock.OutOfTimeError):
             fits.prepare()
-            todo = deque(fits.suited)
-            if todo:  # the first runs alone: it compiles the loops
-                solve_one(todo.popleft())
+            todo = deque(fits.longest_first)
+            solve_one(todo.popleft())  # alone: it compiles the loops
             share_work(solve_one, todo, fits.threads)
     except KeyboardInterrupt:
         budget.interrupt()

@@ -4,7 +4,6 @@ Dense rows are arrays, whose slices are views. Slices of sparse rows share one m
 rows for the left side of a tile and, on demand, by columns for the right side.
 """
 
-import copy
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any

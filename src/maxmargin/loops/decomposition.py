@@ -191,7 +191,6 @@ class Scratch(NamedTuple):
     chosen_at: Any  # the round in which a variable was last among the worst
     chosen: Any
     rows: Any
-    columns: Any
     stops: Any
     counts: Any  # two rows for each group
     work: Any
@@ -204,10 +203,10 @@ class Scratch(NamedTuple):
         width = 2 * fresh + 4 * groups + 25  # rows a power of 2 apart would share cache lines
         up, down = np.empty((2, variables))
         chosen_at, stops = np.empty(variables, np.int64), np.empty(groups, np.int64)
-        chosen, rows, columns = np.empty((3, width), np.int64)
+        chosen, rows = np.empty((2, width), np.int64)
         counts = np.empty((2 * groups, _BINS + 2), np.int64)
         return cls(block, up, down, np.empty((7, groups)), np.empty(groups), chosen_at, chosen,
-                   rows, columns, stops, counts, np.empty((5, width)), np.empty(width))  # fmt: skip
+                   rows, stops, counts, np.empty((5, width)), np.empty(width))  # fmt: skip
 
 
 class Course(NamedTuple):
@@ -223,50 +222,14 @@ class Course(NamedTuple):
     most_free: int
 
 
-class Halves(NamedTuple):
-    """A matrix by its blocks for two runs of rows; of its rows those are made that are needed."""
-
-    first: Any
-    cross: Any
-    second: Any
-
-
 @compiled
-def make_rows(K: Any, slot: Any, halves: Any, rows: Any, used: int) -> int:
-    """Make those rows of K that are not there yet, after the ``used`` first ones; count them."""
-    cut = halves.first.shape[0]
-    for a in range(rows.shape[0]):
-        row = rows[a]
-        if slot[row] >= 0:
-            continue
-        slot[row] = used
-        near, far = K[used, :cut], K[used, cut:]
-        used += 1
-        if row < cut:
-            one, other = halves.first[row], halves.cross[row]
-            for k in range(near.shape[0]):
-                near[k] = one[k]
-            for k in range(far.shape[0]):
-                far[k] = other[k]
-        else:
-            one = halves.second[row - cut]
-            for k in range(near.shape[0]):
-                near[k] = halves.cross[k, row - cut]
-            for k in range(far.shape[0]):
-                far[k] = one[k]
-    return used
-
-
-@compiled
-def make_rounds(K: Any, slot: Any, place: Any, runs: Any, halves: Any, v: Any, diagonal: Any,
-                groups: int, first: int, last: int, goal: float, course: Any, record: Any,
-                scratch: Any) -> Any:  # fmt: skip
+def make_rounds(K: Any, place: Any, runs: Any, v: Any, diagonal: Any, groups: int, first: int,
+                last: int, goal: float, course: Any, record: Any, scratch: Any) -> Any:  # fmt: skip
     """Make rounds until one is the last, an active-set step is due, or the gap is at the goal.
 
-    ``slot`` says which row of K each row of the problem is, −1 if it is still to be made of its
-    halves, and ``place`` which column. Return the number of the next round, and whether a step is
-    due. ``record`` has the dual objective, the rounds without any gain, how many variables become
-    free or bounded in a round, the work since the last step, and how many rows of K are made.
+    Return the number of the next round, and whether it is due. ``record`` has the dual objective,
+    the rounds without any gain, how many variables become free or bounded in a round, and the work
+    since the last step.
     """
     n = v.x.shape[0]
     up, down, ends, stops = scratch.up[:n], scratch.down[:n], scratch.ends, scratch.stops
@@ -283,19 +246,15 @@ def make_rounds(K: Any, slot: Any, place: Any, runs: Any, halves: Any, v: Any, d
         if paid and 2 < free <= course.most_free and record[2] <= course.stable * free + 0.5:
             return number, True
         q = choose(v.group, up, down, ends, course.fresh, number, scratch)
-        chosen, rows, columns = scratch.chosen[:q], scratch.rows[:q], scratch.columns[:q]
+        chosen, rows = scratch.chosen[:q], scratch.rows[:q]
         for a in range(q):
-            columns[a] = place[v.at[chosen[a]]]
-            rows[a] = v.at[chosen[a]]
-        record[4] = make_rows(K, slot, halves, rows, int(record[4]))
-        for a in range(q):
-            rows[a] = slot[rows[a]]
+            rows[a] = place[v.at[chosen[a]]]
         size = q if groups > 0 else q + 1
         stops[0] += size - q
         block = square_view(scratch.block, size)
         for c in range(size if size > q else 0):  # a variable that takes any value
             block[q, c] = block[c, q] = 0.0
-        take(K, rows, columns, block)
+        take(K, rows, rows, block)
         own, r, x, low, high = _gather(v, diagonal, chosen, size, scratch)
         tol = course.precision * violation
         made = smo.pairs(block, own, r, x, low, high, stops, tol, course.steps * q)

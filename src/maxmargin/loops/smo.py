@@ -8,7 +8,7 @@ bound. Fan, Chen & Lin (JMLR 2005) choose the pair by its gain to second order. 
 no branches: closed directions are moved out of the way by ±1e300, so that LLVM vectorises them.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,6 +79,26 @@ def pairs(K: Any, diagonal: Any, r: Any, x: Any, low: Any, high: Any, ends: Any,
     The diagonal, with the shift, is given apart; r and x change in place. A last variable without
     bounds, whose row is zero, makes the sum of the others free.
     """
+    return make_steps(K, np.arange(x.shape[0]), Halves(K, K, K), diagonal, r, x, low, high, ends,
+                      tol, steps)  # fmt: skip
+
+
+class Halves(NamedTuple):
+    """A symmetric matrix by its blocks for two runs of rows: those on the diagonal, and between."""
+
+    first: Any
+    cross: Any
+    second: Any
+
+
+@compiled
+def make_steps(K: Any, slot: Any, halves: Any, diagonal: Any, r: Any, x: Any, low: Any, high: Any,
+               ends: Any, tol: float, steps: int) -> int:  # fmt: skip
+    """Do the same where rows of the matrix are made of its halves when they are first needed.
+
+    ``slot`` says where in K the row of each variable is, −1 if it is still to be made; one entry
+    more then counts those that are there.
+    """
     q = x.shape[0]
     closed_up, closed_down = np.empty(q), np.empty(q)
     curvatures, gains = np.empty(q, np.float32), np.empty(q, np.float32)
@@ -102,23 +122,47 @@ def pairs(K: Any, diagonal: Any, r: Any, x: Any, low: Any, high: Any, ends: Any,
         if worst <= tol:
             return made
         i = first + _where(r[first:stop], closed_up[first:stop], top)
+        if slot[i] < 0:
+            make_row(K, slot, halves, i)
+        row_i = K[slot[i]]
         j = first + _partner(
-            r[first:stop], closed_down[first:stop], K[i, first:stop], curvatures[first:stop],
+            r[first:stop], closed_down[first:stop], row_i[first:stop], curvatures[first:stop],
             curvatures[i], top, 1.0 / worst, scale, gains,
         )  # fmt: skip
-        curvature = max(diagonal[i] + diagonal[j] - 2.0 * K[i, j], flat)
+        if slot[j] < 0:
+            make_row(K, slot, halves, j)
+        row_j = K[slot[j]]
+        curvature = max(diagonal[i] + diagonal[j] - 2.0 * row_i[j], flat)
         room_i, room_j = high[i] - x[i], x[j] - low[j]
         step = min((top - r[j]) / curvature, room_i, room_j)
         x[i] = high[i] if step == room_i else x[i] + step
         x[j] = low[j] if step == room_j else x[j] - step
-        row_i, row_j = K[i], K[j]
         for k in range(q):
             r[k] -= step * (row_i[k] - row_j[k])
-        r[i] += step * (K[i, i] - diagonal[i])
-        r[j] -= step * (K[j, j] - diagonal[j])
+        r[i] += step * (row_i[i] - diagonal[i])
+        r[j] -= step * (row_j[j] - diagonal[j])
         _close(i, x, low, high, closed_up, closed_down)
         _close(j, x, low, high, closed_up, closed_down)
     return steps
+
+
+@compiled
+def make_row(K: Any, slot: Any, halves: Any, row: int) -> None:
+    """Make a row of the matrix of its halves, in the next free row of K; 0 beyond both."""
+    used, cut = slot[slot.shape[0] - 1], halves.first.shape[0]
+    slot[row], slot[slot.shape[0] - 1] = used, used + 1
+    size = cut + halves.second.shape[0]
+    near, far, beyond = K[used, :cut], K[used, cut:size], K[used, size:]
+    beyond[:] = 0.0
+    if row < cut:
+        near[:] = halves.first[row]
+        far[:] = halves.cross[row]
+    elif row < size:
+        near[:] = halves.cross[:, row - cut]
+        far[:] = halves.second[row - cut]
+    else:
+        near[:] = 0.0
+        far[:] = 0.0
 
 
 @compiled

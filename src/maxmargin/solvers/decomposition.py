@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -301,8 +301,6 @@ class MatrixValues:
         self._features = None if K.dtype == np.float64 else features
         self.pace, self.memory = ON_MATRIX, workspace.block
         self.diagonal = K[place, place].astype(np.float64)
-        nothing = np.empty((0, 0), K.dtype)
-        self.halves, self.made = loops.decomposition.Halves(nothing, nothing, nothing), 0.0
         self.activate(np.arange(len(place)))
 
     @classmethod
@@ -315,12 +313,11 @@ class MatrixValues:
     def activate(self, rows: Ints, v: Variables | None = None) -> None:
         """Make these rows the active ones."""
         self._rows, count = rows, len(rows)
-        self.active = self._K, self._place, self._place, self._runs
+        self.active = self._K, self._place, self._runs
         if count < len(self._place):
             matrix = self._workspace.copied[: count**2].reshape(count, count)
             loops.decomposition.take(self._K, self._place[rows], self._place[rows], matrix)
-            every = np.arange(count)
-            self.active = matrix, every, every, np.array([[0, count, 0]])
+            self.active = matrix, np.arange(count), np.array([[0, count, 0]])
 
     def takes(self, count: int) -> bool:
         """Return whether this many rows can be active without the others."""
@@ -328,9 +325,9 @@ class MatrixValues:
 
     def block(self, at: Ints) -> FloatArray:
         """Return the square of the matrix for active rows of a block."""
-        matrix, slot, place, _ = self.active
+        matrix, place, _ = self.active
         out = self.memory[: len(at) ** 2].reshape(len(at), len(at))
-        loops.decomposition.take(matrix, slot[at], place[at], out)
+        loops.decomposition.take(matrix, place[at], place[at], out)
         return out
 
     def square(self, at: Ints, exact: bool) -> Floats:
@@ -338,15 +335,15 @@ class MatrixValues:
         if exact and self._features is not None:
             rows = self._features.rows[self._rows[at]]
             return self._features.gram.block(rows, rows)
-        matrix, slot, place, _ = self.active
+        matrix, place, _ = self.active
         out = np.empty((len(at), len(at)), matrix.dtype)
-        loops.decomposition.take(matrix, slot[at], place[at], out)
+        loops.decomposition.take(matrix, place[at], place[at], out)
         return out.astype(np.float64, copy=False)
 
     def add_to(self, f: Floats, at: Ints, steps: Floats, free: Flags) -> None:
         """Add the rows of what moved, times the steps, to the scores of all active rows."""
-        matrix, slot, _, runs = self.active
-        loops.decomposition.add_rows(matrix, slot[at], steps, runs, f)
+        matrix, place, runs = self.active
+        loops.decomposition.add_rows(matrix, place[at], steps, runs, f)
 
     def dot(self, coefficients: Floats, rows: Ints, exact: bool = False) -> Floats:
         """Return the scores of rows for coefficients of all rows."""
@@ -364,34 +361,6 @@ def _runs(place: Ints) -> Ints:
     cuts = np.flatnonzero(np.diff(place) != 1) + 1
     begin, end = np.append(0, cuts), np.append(cuts, len(place))
     return np.stack([begin, end, place[begin]], axis=1)
-
-
-class PairValues(MatrixValues):
-    """Kernel values of a pair of classes, whose rows are made of blocks as rounds need them."""
-
-    def __init__(self, halves: Any, diagonal: Floats, workspace: Workspace) -> None:
-        n = len(diagonal)
-        self._K, self._place = workspace.copied[: n * n].reshape(n, n), np.arange(n)
-        self._slot, self._features = np.full(n, -1), None
-        self.pace, self.memory, self.diagonal = IN_BATCHES, workspace.block, diagonal
-        self.halves, self.made = halves, 0.0
-        self.active = self._K, self._slot, self._place, np.array([[0, n, 0]])
-
-    def activate(self, rows: Ints, v: Variables | None = None) -> None:
-        """Make these rows the active ones: always all of them."""
-
-    def takes(self, count: int) -> bool:
-        """Return False: all rows are active."""
-        return False
-
-    def dot(self, coefficients: Floats, rows: Ints, exact: bool = False) -> Floats:
-        """Return the scores of rows for coefficients of all rows."""
-        f, used = np.zeros(len(self._place)), np.flatnonzero(coefficients)
-        self.made = loops.decomposition.make_rows(
-            self._K, self._slot, self.halves, used, int(self.made)
-        )
-        self.add_to(f, used, coefficients[used], None)
-        return f[rows]
 
 
 class CachedValues:
@@ -568,17 +537,16 @@ class _State:
         """Make rounds in compiled code."""
         values = self.values
         assert isinstance(values, MatrixValues)
-        if len(self.rows) >= 3 * self.pace.fresh and values.takes(len(self.rows) // 2):
+        if len(self.rows) >= 3 * self.pace.fresh:
             self._directions()
             self._shrink()
-        made = values.made
-        record = np.array([self.dual, self.idle_rounds, self.unstable, self.work_done, made])
+        record = np.array([self.dual, self.idle_rounds, self.unstable, self.work_done])
         begun, last = self.rounds, min(self.rounds + batch, self.last_round)
         self.rounds, due = loops.decomposition.make_rounds(
-            *values.active, values.halves, self.part, self.diagonal, self.groups, begun, last,
-            self.goal, self.course, record, self.scratch,
+            *values.active, self.part, self.diagonal, self.groups, begun, last, self.goal,
+            self.course, record, self.scratch,
         )  # fmt: skip
-        self.dual, self.idle_rounds, self.unstable, self.work_done, values.made = record.tolist()
+        self.dual, self.idle_rounds, self.unstable, self.work_done = record.tolist()
         self.since_check += self.rounds - begun
         if due:
             self.step()
@@ -808,9 +776,6 @@ ON_MATRIX = Pace(256, 256, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=
 IN_BATCHES = Pace(
     128, 128, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=1000, below=0.5, batch=8
 )
-SIDE_BY_SIDE = Pace(
-    128, 128, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=1000, below=0.5, batch=64
-)
 
 
 @dataclass(frozen=True)
@@ -967,6 +932,7 @@ class Classes:
         self.are_runs = len(np.unique(mark[self._starts[:-1]])) == len(self._starts) - 1
         self._rows = [gram.tiles[begin:end] for begin, end in pairwise(self._starts.tolist())]
         self._blocks: dict[int, FloatArray] = {}
+        self.dtype = gram.tiles.dtype
 
     def of(self, problem: KernelProblem) -> tuple[int, ...]:
         """Return the numbers of the runs that a problem takes."""
@@ -978,7 +944,7 @@ class Classes:
         """Compute the blocks of these runs, as far as the memory goes."""
         todo = deque[int]()
         for run in runs.tolist():
-            memory -= len(self._rows[run]) ** 2 * self.gram.tiles.dtype.itemsize
+            memory -= len(self._rows[run]) ** 2 * self.dtype.itemsize
             if memory >= 0:
                 todo.append(run)
 
@@ -998,77 +964,149 @@ class Classes:
         return self.gram.kernel.block(left, right, out=out, threads=1)
 
 
+class Pairwise(NamedTuple):
+    """Memory in which a thread solves one problem after the other: first use of it costs time."""
+
+    rows: FloatArray  # of the matrix, as far as they are needed
+    blocks: FloatArray
+
+
+@dataclass(frozen=True)
 class SideBySide:
-    """Problems on rows of one Gram matrix, each solved by one thread in compiled code."""
+    """Problems on rows of one Gram matrix, each solved as one block by one thread.
 
-    most_rows = 8192  # of a problem, whose matrix is computed
-    kept = 0.5  # of the memory, for blocks that problems share; the rest is for their own
+    For up to some thousand rows steps of pairs on all variables take less than rounds: a row of the
+    matrix is put together of blocks once one of its pairs is chosen.
+    """
 
-    def __init__(self, problems: list[KernelProblem], threads: int) -> None:
-        self._problems, self._classes = problems, Classes(problems)
-        gram = self._classes.gram
-        self.threads = threads if gram.kernel.thread_safe else 1
-        self._dtype, rest = gram.tiles.dtype, (1 - self.kept) * gram.memory / self.threads
-        most = min(self.most_rows, int(np.sqrt(0.5 * rest / self._dtype.itemsize)))
-        self._runs = {
-            k: self._classes.of(problem)
-            for k, problem in enumerate(problems)
-            if self._classes.are_runs and len(problem) <= most
-        }
-        # The longest come first, so that no thread is left with one at the end.
-        self.suited = sorted(self._runs, key=lambda k: -len(problems[k]))
-        self._rows = max((len(problems[k]) for k in self.suited), default=0)
-        self._free = list[tuple[Workspace, FloatArray]]()
+    problems: list[KernelProblem]
+    classes: Classes
+    runs: dict[int, tuple[int, ...]]  # of those problems that are small enough
+    threads: int
+    free: list[Pairwise]
 
-    @staticmethod
-    def suits(problems: list[Any]) -> bool:
-        """Return whether problems share a Gram matrix that is worth it, and have no kink at 0."""
-        gram = problems[0].features.shared_gram()
-        return gram is not None and len(gram) > SMALL and problems[0].loss.epsilon == 0.0
+    most_rows: ClassVar[int] = 3000  # of a problem, whose matrix is computed whatever the memory
+    kept: ClassVar[float] = 0.5  # of the memory, for blocks that problems share
+    falls: ClassVar[tuple[float, float]] = 0.015, 0.5  # of the violation until the next check
+    aim: ClassVar[float] = 0.7  # of tol, at which the next gap is to be
+    chunk: ClassVar[float] = 3e7  # steps times variables in one compiled call: less than 0.1 s
+    patience: ClassVar[int] = 400  # steps for each variable, after which it gives up
+
+    @classmethod
+    def of(cls, problems: list[Any], threads: int) -> Self | None:
+        """Return the problems that are suited, None if there are none.
+
+        They share a Gram matrix, are not small (these are polished), and have no kink at 0.
+        """
+        gram, one = problems[0].features.shared_gram(), problems[0]
+        if gram is None or len(gram) <= SMALL or one.loss.epsilon > 0.0 or len(one) < len(one.row):
+            return None
+        classes, small = Classes(problems), [p for p in problems if len(p) <= cls.most_rows]
+        if not small or not classes.are_runs:
+            return None
+        runs = {k: classes.of(p) for k, p in enumerate(problems) if len(p) <= cls.most_rows}
+        # What memory there is decides how many threads work, and nothing else.
+        each = 2 * classes.dtype.itemsize * max(map(len, small)) ** 2
+        most = max(1, int((1 - cls.kept) * gram.memory / each))
+        return cls(
+            problems, classes, runs, min(threads, most if gram.kernel.thread_safe else 1), []
+        )
+
+    @property
+    def longest_first(self) -> list[int]:
+        """The numbers of the problems: so no thread is left with a long one at the end."""
+        return sorted(self.runs, key=lambda k: -len(self.problems[k]))
 
     def prepare(self) -> None:
         """Compute what problems share."""
-        every = np.array([run for runs in self._runs.values() for run in runs], np.int64)
+        every = np.array([run for runs in self.runs.values() for run in runs], np.int64)
         runs, counts = np.unique(every, return_counts=True)
-        memory = int(self.kept * self._classes.gram.memory)
-        self._classes.compute(runs[counts > 1], memory, self.threads)
+        memory = int(self.kept * self.classes.gram.memory)
+        self.classes.compute(runs[counts > 1], memory, self.threads)
 
     def solve(self, k: int, start: Point, tol: float) -> tuple[Iterate, int]:
-        """Solve a problem to a relative gap by the values of the tiles; count the checks."""
-        problem, tube = self._problems[k], SplitTube.of(self._problems[k])
-        beta = start.beta
+        """Solve a problem to a relative gap, or as far as it goes; count the optimality checks."""
+        problem, beta = self.problems[k], start.beta
         if beta is None:
             beta = feasible_start(problem.loss, problem.groups, problem.totals)
-        own = self._free.pop() if self._free else self._new_workspace()
+        memory = self.free.pop() if self.free else self._new_memory()
         try:
-            values = self._values(k, *own)
-            f = values.dot(problem.by_row(beta), np.arange(len(problem)))
-            method = Decomposition(tol, most_free=1500, pace=SIDE_BY_SIDE)
-            state = _State(method, tube.variables(beta, f), problem.totals, values)
-            _close_gap(state, tol)
-            b = state.b[: state.groups]
-            return tube.iterate(state.all.x, state.dual + state.gap, state.dual, b), state.checks
+            block = _WholeBlock(problem, beta, self._halves(self.runs[k], memory), memory.rows)
+            return self._close_gap(block, tol)
         finally:
-            self._free.append(own)
+            self.free.append(memory)
 
-    def _values(self, k: int, workspace: Workspace, memory: FloatArray) -> MatrixValues:
-        classes, runs = self._classes, self._runs[k]
+    def _close_gap(self, block: "_WholeBlock", tol: float) -> tuple[Iterate, int]:
+        n, checks = len(block.v.x), 0
+        left, most = self.patience * n, max(1, int(self.chunk / n))
+        while True:
+            (gap, dual, b, violation), checks = measure(block.v, block.groups), checks + 1
+            wanted = tol * max(abs(dual), abs(dual + gap))
+            if gap <= wanted or left <= 0:
+                return Iterate(dual + gap, dual, block.v.x, b, block.v.x), checks
+            violation *= float(np.clip(self.aim * wanted / gap, *self.falls))
+            made = most
+            while made == most and left > 0:
+                clock.check()
+                made = block.make_steps(violation, most)
+                left -= max(made, 1)
+            block.take_over()
+
+    def _halves(self, runs: tuple[int, ...], memory: Pairwise) -> Any:
+        """Return the blocks that the matrix of a problem consists of."""
         if len(runs) == 1:
-            K = classes.block(runs[0], runs[0], memory)
-            return MatrixValues(K, np.arange(len(K)), workspace)
+            block = self.classes.block(*runs, *runs, memory.blocks)
+            nothing = np.empty((len(block), 0), block.dtype)
+            return loops.smo.Halves(block, nothing, nothing[:0])
         blocks, begin = [], 0
-        for pair in ((0, 0), (0, 1), (1, 1)):
-            blocks.append(classes.block(runs[pair[0]], runs[pair[1]], memory[begin:]))
+        for one, other in ((0, 0), (0, 1), (1, 1)):
+            blocks.append(self.classes.block(runs[one], runs[other], memory.blocks[begin:]))
             begin += blocks[-1].size
-        halves = loops.decomposition.Halves(*blocks)
-        return PairValues(halves, self._problems[k].features.squared_norms(), workspace)
+        return loops.smo.Halves(*blocks)
 
-    def _new_workspace(self) -> tuple[Workspace, FloatArray]:
-        """Return memory for the problems that a thread solves one after the other."""
-        block, *matrices = (
-            np.empty(n * n, self._dtype) for n in (_MATRIX_BLOCK, *2 * [self._rows])
+    def _new_memory(self) -> Pairwise:
+        size, dtype = max(len(self.problems[k]) for k in self.runs) + 1, self.classes.dtype
+        return Pairwise(np.empty(size * size, dtype), np.empty(size * size, dtype))
+
+
+class _WholeBlock:
+    """All variables of a problem as one block; rows of its matrix are made as steps need them."""
+
+    def __init__(self, problem: KernelProblem, beta: Floats, halves: Any, rows: FloatArray) -> None:
+        n, self.groups = len(beta), len(problem.totals)
+        size = n + (self.groups == 0)  # with a variable that takes any value, as the sum may
+        self._K, self._halves = rows[: size * size].reshape(size, size), halves
+        self._slot = np.full(size + 1, -1)
+        self._slot[size] = 0
+        x, f, self._r, self._own = np.zeros((4, size))
+        used, x[:n] = np.flatnonzero(beta), beta
+        for row in used.tolist():
+            loops.smo.make_row(self._K, self._slot, halves, row)
+        loops.decomposition.add_rows(
+            self._K, self._slot[used], beta[used], np.array([[0, size, 0]]), f
         )
-        return Workspace(block, matrices[0]), matrices[1]
+        target, low, high, shift, _ = problem.loss
+        self.v = Variables(target, low, high, shift, problem.groups, x[:n], problem.row, f[:n])
+        self._r[:n] = target - f[:n] - shift * beta
+        self._own[:n] = problem.features.squared_norms() + shift
+        self._x, self._low, self._high, self._ends = x, low, high, np.array([size])
+        if self.groups:
+            self._ends = np.searchsorted(problem.groups, np.arange(self.groups), side="right")
+        else:
+            self._low, self._high = np.append(low, -np.inf), np.append(high, np.inf)
+
+    def make_steps(self, violation: float, most: int) -> int:
+        """Make steps until no violation is larger; return how many."""
+        made = loops.smo.make_steps(
+            self._K, self._slot, self._halves, self._own, self._r, self._x, self._low, self._high,
+            self._ends, violation, most,
+        )  # fmt: skip
+        return int(made)
+
+    def take_over(self) -> None:
+        """Set the scores to what the steps have made of them."""
+        v = self.v
+        v.f[:] = v.target - self._r[: len(v.x)] - v.shift * v.x
 
 
 # ------------------------------------------------------------------- from cost to cost
@@ -1207,9 +1245,8 @@ def _close_gap(state: _State, tol: float) -> tuple[float, float]:
         least, highest, stuck = min(least, gap), max(highest, dual), 0 if better else stuck + 1
         if gap <= tol * size or state.stalled or stuck >= _STUCK or state.over:
             return (gap / size if size > 0.0 else 0.0), float(state.b[0])
-        clock.check()
         while not state.over and state.round():
-            clock.check()
+            pass
 
 
 def _go_along(v: Variables, ratio: float) -> None:
