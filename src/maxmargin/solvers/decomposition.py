@@ -537,7 +537,8 @@ class _State:
         """Make rounds in compiled code."""
         values = self.values
         assert isinstance(values, MatrixValues)
-        if len(self.rows) >= 3 * self.pace.fresh:
+        # Few rounds are sooner made at all rows than what is active is copied.
+        if self.since_check and len(self.rows) >= 3 * self.pace.fresh:
             self._directions()
             self._shrink()
         record = np.array([self.dual, self.idle_rounds, self.unstable, self.work_done])

@@ -1,67 +1,52 @@
-"""Which candidates of a search can still win, at the gaps that their fits have been solved to.
+"""Which candidates of a search can still win, if they were solved to a wide gap only.
 
 A fit with an absolute duality gap g is no farther than √(2g) from the optimum, so its score of a
 row x is off by at most √(2g·K(x, x)). At gaps worth having that is more than most scores, and it
-rules out next to nothing. So the change is measured: the best candidates are solved to each gap
-down to the last one, and how much their scores change on the way says how much others may. A
-candidate is out if it would not win even if its score rose by twice the largest change seen, and
-that of the best fell as much. What is left is solved to the last gap; so is, at the end, every
-candidate that is not out, and the largest score among these wins.
+rules out next to nothing. So the change is measured: the best candidates are solved to ``tol``, and
+how much their scores change says how much others may. A candidate is out if it would not win even
+if its score rose by twice the largest change seen. All that are not out are solved to ``tol``,
+which may show larger changes, and so on.
 """
 
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
 
-from maxmargin._typing import Floats, Ints
+from maxmargin._typing import Flags, Floats, Ints
 
 _SAFETY = 2.0  # times the largest change seen
 _FIRST = 0.1  # part of the candidates whose change is measured first
 _LEAST = 5  # of them
 
 
-@dataclass(eq=False)
 class Standings:
-    """The scores of candidates, each at a level: 0 is the widest gap, the last is ``tol``."""
+    """The mean scores of candidates, some solved to ``tol``, others to a wide gap.
 
-    count: int  # candidates
-    last: int  # level
-    unit: float  # the least change of a score: one row of all that are scored
-    scores: Floats = field(init=False)
-    levels: Ints = field(init=False)
+    ``unit`` is the least change of a score that counts: one row of all that are scored.
+    """
 
-    def __post_init__(self) -> None:
-        self.scores = np.full(self.count, np.nan)
-        self.levels = np.full(self.count, -1)
-        self._changes: list[list[float]] = [[] for _ in range(self.last)]
+    def __init__(self, scores: Floats, final: Flags, unit: float) -> None:
+        self.scores, self.final, self.unit = scores.copy(), final.copy(), unit
+        self._changes: list[float] = []
 
-    def enter(self, candidate: int, level: int, score: float) -> None:
-        """Note the score of a candidate at a level."""
-        before, self.scores[candidate] = self.scores[candidate], score
-        if 0 <= self.levels[candidate] == level - 1 and math.isfinite(score - before):
-            self._changes[level - 1].append(abs(score - before))
-        self.levels[candidate] = level
+    def enter(self, candidate: int, score: float) -> None:
+        """Note the score of a candidate that has been solved to ``tol`` now."""
+        change = abs(score - self.scores[candidate])
+        if math.isfinite(change):
+            self._changes.append(float(change))
+        self.scores[candidate], self.final[candidate] = score, True
 
-    def margins(self) -> Floats:
-        """Return, by level, by how much scores may change down to the last."""
-        steps = [_SAFETY * max(each, default=math.inf) + self.unit for each in self._changes]
-        return np.append(np.cumsum(steps[::-1])[::-1], 0.0)
+    @property
+    def margin(self) -> float:
+        """By how much the score of a candidate may rise that was solved to a wide gap."""
+        return _SAFETY * max(self._changes, default=0.0) + self.unit
 
     def contenders(self) -> Ints:
-        """Return the candidates to be solved to the gap of the next level; none: all is settled."""
-        open_ = self.levels < self.last
-        unmeasured = [level for level, changes in enumerate(self._changes) if not changes]
-        if unmeasured:
-            at = np.flatnonzero(self.levels == unmeasured[0])
-            wanted = max(_LEAST, math.ceil(_FIRST * self.count))
-            scores = np.nan_to_num(self.scores[at], nan=np.inf)
-            best = at[np.argsort(-scores, kind="stable")[:wanted]]
-            if len(best):
-                return np.sort(best)
-        margin = self.margins()[self.levels]
-        known = np.isfinite(self.scores)
-        worst = (self.scores - margin)[known].max(initial=-np.inf)
-        # What has no score may have one at the last gap.
-        can_win = ~known | (self.scores + margin >= worst)
-        return np.flatnonzero(open_ & can_win)
+        """Return the candidates that may still win and are not solved to ``tol``."""
+        wide = np.flatnonzero(~self.final)
+        reach = np.nan_to_num(self.scores[wide], nan=np.inf)  # they may have a score at ``tol``
+        if not self._changes:
+            first = max(_LEAST, math.ceil(_FIRST * len(self.scores)))
+            return np.sort(wide[np.argsort(-reach, kind="stable")[:first]])
+        leading = np.nan_to_num(self.scores[self.final], nan=-np.inf).max()
+        return np.asarray(wide[reach + self.margin >= leading])

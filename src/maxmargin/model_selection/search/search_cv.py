@@ -26,6 +26,7 @@ from maxmargin.estimators.kernel_input import named_kernel
 from maxmargin.kernels import Kernel
 from maxmargin.model_selection.search.contenders import Standings
 from maxmargin.model_selection.search.lazy_model import Fold, LazyModel
+from maxmargin.model_selection.search.metrics import Metric, find_metrics
 from maxmargin.model_selection.search.plan import (
     Family,
     Split,
@@ -95,8 +96,8 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         memory.
     refine : "contenders" or "all", default="contenders"
         Which fits on a kernel matrix are solved to ``tol``. "all": every one, so that all scores
-        are those of GridSearchCV. "contenders": all are solved to a relative gap of 0.1 first, and
-        those that may win are refined from where they stand, to 0.01 and to ``tol``. The best
+        are those of GridSearchCV. "contenders": all are solved to a relative gap of 0.01 first, and
+        those that may win are refined to ``tol``, from where they stand. The best
         score and its candidate, and those of all candidates that may win, are then as precise as
         with "all"; the scores of others are those of fits with the gaps that the results tell. See
         the notes on when a candidate is out. Fits to few rows, and fits with ``abandon=True``, with
@@ -118,14 +119,16 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
 
     Notes
     -----
-    With ``refine="contenders"`` the best tenth of the candidates, and at least five, are solved to
-    every gap down to ``tol``. A candidate is out if it would not win even if its mean score rose,
-    and that of the leading one fell, by twice the largest change that any candidate solved to the
-    next gaps has seen, plus the weight of one scored row for each step. This is a measurement, not
-    a proof: a candidate may win with ``refine="all"`` if its score changes more than those of the
-    others did. (Proven bounds exist: at an absolute gap g the score of a row x is off by at most
-    √(2g·K(x, x)). At gaps of this size they exclude next to nothing.) What the winner scores is not
-    in doubt: it is solved to ``tol``, and so is every candidate with at least its score.
+    With ``refine="contenders"`` the best tenth of the candidates at a gap of 0.01, and at least
+    five, are solved to ``tol``. A candidate is out if it would not reach the best score of these
+    even if its own rose by twice the largest change that any of them has seen, plus the weight of
+    one scored row. Those that are not out are solved to ``tol`` as well, which may show larger
+    changes and bring others in again, until none is left. This is a measurement, not a proof: the
+    winner is another than with ``refine="all"`` if the score of a candidate that is out changes
+    that much more than those of all the others did. (Proven bounds exist: at an absolute gap g the
+    score of a row x is off by at most √(2g·K(x, x)). At gaps of this size they exclude next to
+    nothing.) What the winner scores is not in doubt: it is solved to ``tol``, and so is every
+    candidate whose score is as high.
 
     Examples
     --------
@@ -205,7 +208,11 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
             return self._search_plainly(X, y, params, "there are no splits")
         fit_params = {k: v for k, v in routed.estimator.fit.items() if v is not None}
         scoring = Scoring(
-            scorers, routed.scorer.score, self.error_score, bool(self.return_train_score)
+            scorers,
+            find_metrics(self.scoring, is_classifier(self.estimator)),
+            routed.scorer.score,
+            self.error_score,
+            bool(self.return_train_score),
         )
         splits = [_number_rows(k, rows, _num_samples(y)) for k, rows in enumerate(drawn)]
         folds = [Fold(X, y, split, fit_params) for split in splits]
@@ -247,7 +254,7 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
         )
 
     def _deciding_score(self, scorers: Any) -> Callable[[Any], float] | None:
-        """Return what reads the score by which candidates win, or None if there is no such score."""
+        """Return what reads the score by which candidates win; None: all are solved to tol."""
         several = isinstance(scorers, _MultimetricScorer)
         if self.refine == "all" or self.abandon or callable(self.refit):
             return None
@@ -387,6 +394,7 @@ class Scoring(NamedTuple):
     """How models are scored."""
 
     scorers: Any
+    metrics: dict[str, Metric] | Metric | None  # what the scorers compute, if it is known
     params: dict[str, Any]
     error_score: Any
     train_scores: bool
@@ -402,8 +410,20 @@ class Scoring(NamedTuple):
         return result
 
     def _score(self, model: Any, X: Any, y: Any, rows: Ints) -> Any:
+        if isinstance(model, LazyModel) and self.metrics is not None and not self.params:
+            found = _measure(self.metrics, np.asarray(y), model.predict(X))
+            if found is not None:
+                return found
         params = {name: _safe_indexing(values, rows) for name, values in self.params.items()}
         return _score(model, X, y, self.scorers, params, self.error_score)
+
+
+def _measure(metrics: Any, y: Any, predicted: Any) -> Any:
+    """Return what metrics say of predictions, or None if one of them does not know."""
+    if not isinstance(metrics, dict):
+        return metrics(y, predicted)
+    found = {name: metric(y, predicted) for name, metric in metrics.items()}
+    return None if None in found.values() else found
 
 
 _ABANDONED = {
@@ -412,9 +432,8 @@ _ABANDONED = {
 }  # fmt: skip
 
 
-# Relative gaps to which fits on a matrix are solved before ``tol``, if there are enough rows.
-_GAPS = (0.1, 0.01)
-_ENOUGH_ROWS = 500
+_WIDE = 0.01  # relative gap of fits on a matrix whose candidates may be out
+_ENOUGH_ROWS = 500  # to learn from, for such gaps to save anything
 
 
 class Starts:
@@ -437,7 +456,9 @@ class Starts:
 
     def get(self, job: Job) -> list[Floats] | None:
         """Return duals for each cost of a job, by plane, and forget them; None: there are none."""
-        found = [self._kept.pop((c, job.split.number), None) for c in job.family.candidates.tolist()]
+        found = [
+            self._kept.pop((c, job.split.number), None) for c in job.family.candidates.tolist()
+        ]
         if None in found:
             return None
         out = []
@@ -500,13 +521,12 @@ class SearchRun:
     why_chains: str = ""
     shared: list[tuple[SharedGram, Kernel, list[Job]]] = field(default_factory=list)
     starts: Starts = field(init=False)
-    standings: Standings = field(init=False)
+    refining: bool = field(init=False)
+    refined: int = 0
 
     def __post_init__(self) -> None:
         few = max(len(fold.split.train) for fold in self.folds) < _ENOUGH_ROWS
-        scored = sum(len(fold.split.test) for fold in self.folds)
-        last = 0 if few or self.deciding is None else len(_GAPS)
-        self.standings = Standings(len(self.models), last, 1.0 / max(1, scored))
+        self.refining = self.deciding is not None and not few
         self.starts = Starts(self.memory // 8)
 
     def run(self, X: Any, y: Any, weight: Any, n_jobs: int | None) -> None:
@@ -542,64 +562,61 @@ class SearchRun:
         for kernel, jobs in state_jobs(view, families):
             self.matrices += 1
             for some in self._rounds(jobs):
-                self._solve(gram, kernel, some, pool, 0)
-            if self.standings.last:
+                self._solve(gram, kernel, some, pool, _WIDE if self.refining else 0.0)
+            if self.refining:
                 self.shared.append((gram, kernel, jobs))
         gram.forget()
 
     def _solve(
-        self, gram: SharedGram, kernel: Kernel, jobs: list[Job], pool: Executor, level: int
+        self, gram: SharedGram, kernel: Kernel, jobs: list[Job], pool: Executor, wide: float
     ) -> None:
-        """Solve jobs to the gap of a level, and score them."""
-        final = level == self.standings.last
-        wanted, train_scores = 0.0 if final else _GAPS[level], self.scoring.train_scores
+        """Solve jobs to a wide gap, or to ``tol`` if that is wider, and score them."""
+        train_scores = self.scoring.train_scores
         starts = [self.starts.get(job) for job in jobs]
-        for solved in gram.solve(kernel, jobs, pool, train_scores, wanted, starts):
+        for solved in gram.solve(kernel, jobs, pool, train_scores, wide, starts):
             job, fold = solved.job, self.folds[solved.job.split.number]
             for place, candidate in enumerate(job.family.candidates.tolist()):
                 model: Any = LazyModel(self.models[candidate], solved, place, fold)
                 gap = float(solved.gaps[place])
-                if final and gap > job.machine.tol:  # the estimator has more ways to get there
+                if gap > max(wide, job.machine.tol):  # the estimator has more ways to get there
                     model = model.fitted
                     gap = _largest_gap(steps_of(model)[-1][1].certificate_)
                 result = self.scoring.result(model, fold, float(solved.seconds[place]), gap)
                 self._enter(candidate, fold.split, result)
-                if not final:
+                if wide > 0.0:
                     self.starts.keep(candidate, job.split.number, solved, place)
 
     def _refine(self, pool: Executor) -> None:
-        """Solve to tighter gaps what may still win, until that is settled."""
-        standings = self.standings
-        if not standings.last or self.deciding is None:
+        """Solve what may still win to ``tol``, until the winner is settled."""
+        if not self.shared:
             return
-        on_matrix = [job.family.candidates for *_, jobs in self.shared for job in jobs]
-        loose = np.unique(np.concatenate([np.empty(0, np.int64), *on_matrix]))
-        for candidate in range(len(self.models)):
-            level = 0 if candidate in loose else standings.last
-            standings.enter(candidate, level, self._mean_score(candidate))
+        count = len(self.models)
+        final = np.ones(count, bool)
+        for *_, jobs in self.shared:
+            for job in jobs:
+                final[job.family.candidates] = job.machine.tol >= _WIDE
+        scored = sum(len(fold.split.test) for fold in self.folds)
+        scores = np.array([self._mean_score(candidate) for candidate in range(count)])
+        standings = Standings(scores, final, 1.0 / max(1, scored))
         while len(chosen := standings.contenders()):
             self.bar.update(
                 total=(self.bar.total or 0) + len(chosen) * len(self.folds),
                 note=f"{len(chosen)} candidates that may win",
             )
-            for level in range(standings.last):
-                self._refine_to(level + 1, chosen[standings.levels[chosen] == level], pool)
+            self._solve_to_tol(chosen, pool)
+            for candidate in chosen.tolist():
+                standings.enter(candidate, self._mean_score(candidate))
+        self.refined = int(np.count_nonzero(standings.final))
 
-    def _refine_to(self, level: int, chosen: Ints, pool: Executor) -> None:
-        last = None
-        for gram, kernel, jobs in self.shared:
+    def _solve_to_tol(self, chosen: Ints, pool: Executor) -> None:
+        for place, (gram, kernel, jobs) in enumerate(self.shared):
             there = [np.flatnonzero(np.isin(job.family.candidates, chosen)) for job in jobs]
             some = [job.take(places.tolist()) for job, places in zip(jobs, there, strict=True)]
             some = [job for job in some if len(job.family.costs)]
-            if last is not None and last is not gram:
-                last.forget()
             if some:
-                self._solve(gram, kernel, some, pool, level)
-            last = gram
-        if last is not None:
-            last.forget()
-        for candidate in chosen.tolist():
-            self.standings.enter(candidate, level, self._mean_score(candidate))
+                self._solve(gram, kernel, some, pool, 0.0)
+            if place + 1 == len(self.shared) or self.shared[place + 1][0] is not gram:
+                gram.forget()
 
     def _mean_score(self, candidate: int) -> float:
         assert self.deciding is not None
@@ -697,8 +714,7 @@ class SearchRun:
             why = f" ({self.why_chains})" if self.why_chains else ""
             parts.append(f"{self.chains} chains of fits by rising C, each from the last{why}")
         if self.shared:
-            refined = int(np.count_nonzero(self.standings.levels == self.standings.last))
-            parts.append(f"{refined} of {len(self.models)} candidates were solved to tol")
+            parts.append(f"{self.refined} of {len(self.models)} candidates were solved to tol")
         return "; ".join(parts)
 
 

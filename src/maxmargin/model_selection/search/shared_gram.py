@@ -134,7 +134,9 @@ class SharedGram:
         scored = [self._scored_rows(job, train_scores) for job in jobs]
         subproblems = [
             (job, k, rows, max(gap, _AIM * job.machine.tol), None if start is None else start[k])
-            for job, (rows, _), start in zip(jobs, scored, starts or [None] * len(jobs), strict=True)
+            for job, (rows, _), start in zip(
+                jobs, scored, starts or [None] * len(jobs), strict=True
+            )
             for k in range(len(job.formulated.problems))
         ]
         solved = pool.map(partial(self._follow_costs, K, buffers), subproblems)
