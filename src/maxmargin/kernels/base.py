@@ -23,6 +23,12 @@ from maxmargin.validation.parameters import as_float
 
 _LARGEST_FLOAT32 = 1e15  # rows with larger numbers are not prepared in float32
 
+# What a class says about values that are computed as it computes them.
+_ABOUT_VALUES = (
+    "weighted_gradient", "to_gaussian_process", "pairwise_metric", "narrowed", "float32_rounding",
+    "nonnegative",
+)  # fmt: skip
+
 
 class Kernel:
     """Base of all kernels; subclass it, or wrap a function in ``FromFunction``.
@@ -42,7 +48,7 @@ class Kernel:
         super().__init_subclass__(**options)
         # New values: what the base class says about its own values no longer holds.
         if {"prepare_rows", "fill_tile"} & vars(cls).keys():
-            for name in ("weighted_gradient", "to_gaussian_process", "pairwise_metric"):
+            for name in _ABOUT_VALUES:
                 if name not in vars(cls):
                     setattr(cls, name, getattr(Kernel, name))
 
@@ -300,6 +306,8 @@ class Kernel:
 
     # ------------------------------------------------------------ for subclasses: about the values
 
+    nonnegative: bool = False  # no value is below 0
+
     def rounding(self, a: PreparedRows) -> Floats:
         """Return r ≥ 0 for each row: the rounding error of values in float64, in units of ε.
 
@@ -362,6 +370,22 @@ class Kernel:
     def float32_error(self, source: Source) -> float:
         """Return the error of values in float32 beyond its own precision; inf: never use it."""
         return 0.0 if self.float32_safe else np.inf
+
+    def narrowed(self, a: PreparedRows) -> PreparedRows | None:
+        """Return rows prepared in float64 in float32, or None if its rounding would show.
+
+        Compare them only with each other.
+        """
+        return a.narrowed() if self.float32_safe else None
+
+    def float32_rounding(self, a: PreparedRows) -> tuple[Floats, Floats] | None:
+        """Return r and s for each of some narrowed rows: the error of values in float32.
+
+        With t = r(x) + r(x′), the value k computed for x and x′ is within
+        (eᵗ − 1)|k| + (s(x) + s(x′))·√(K(x, x)K(x′, x′)) + 1e-37 of K(x, x′), where x and x′ are the
+        rows that were given, before any rounding. None: no bound is known.
+        """
+        return None
 
     # ------------------------------------------------------------ composition
 

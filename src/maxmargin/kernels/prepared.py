@@ -17,6 +17,8 @@ from sklearn.utils import check_array
 from maxmargin import loops
 from maxmargin.loops.records import read_only
 
+_LARGEST = 1e15  # number that rows may have in float32
+
 FloatArray = npt.NDArray[np.floating[Any]]
 Index = slice | npt.NDArray[np.intp]
 
@@ -92,6 +94,10 @@ class SparseRows:
 Rows = FloatArray | SparseRows
 
 
+def _is_numbers(part: Any) -> bool:
+    return isinstance(part, SparseRows) or (isinstance(part, np.ndarray) and part.dtype.kind == "f")
+
+
 def as_matrix(rows: Rows) -> Any:
     """Return rows as an array or as a CSR matrix."""
     return rows.matrix if isinstance(rows, SparseRows) else rows
@@ -107,13 +113,13 @@ def stored_numbers(rows: Rows) -> FloatArray:
     return np.asarray(rows.matrix.data if isinstance(rows, SparseRows) else rows)
 
 
-def squared_norms(rows: Rows) -> FloatArray:
-    """Return ‖xᵢ‖², summed in float64, in the type of the rows."""
+def squared_norms(rows: Rows, dtype: Any = None) -> FloatArray:
+    """Return ‖xᵢ‖², summed in float64, in the type of the rows or in another."""
     if isinstance(rows, SparseRows):
         norms = rows.sum_each(np.square)
     else:
         norms = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
-    return np.asarray(norms, rows.dtype)
+    return np.asarray(norms, dtype or rows.dtype)
 
 
 def absolute_sums(rows: Rows) -> FloatArray:
@@ -326,6 +332,20 @@ class PreparedRows:
         )
         steady.is_steady = True
         return steady
+
+    def narrowed(self, parts: Iterable[Any] | None = None) -> "PreparedRows | None":
+        """Return the same rows in float32; None if numbers are too large, or have no narrow form.
+
+        Parts are cast, unless they are given.
+        """
+        if parts is None:
+            numbers = [stored_numbers(part) if _is_numbers(part) else None for part in self.parts]
+            if any(each is None or np.abs(each).max(initial=0.0) > _LARGEST for each in numbers):
+                return None
+            parts = (part.astype(np.float32) for part in self.parts)
+        narrow = self.with_parts(parts)
+        narrow.dtype = np.dtype(np.float32)
+        return narrow
 
     def with_parts(self, parts: Iterable[Any]) -> "PreparedRows":
         """Return the same rows with other parts."""

@@ -29,6 +29,23 @@ FLOAT64_ERROR = 1e-9  # of γ‖x − x′‖²: beyond it, float64 computes dif
 _BY_DIFFERENCES = 5e6  # n²·d up to which certificates compare rows by their differences
 
 
+_U = 2.0**-24  # half of float32's ε
+_MODERATE = 1e-30  # γ between this and its inverse, and rows as float32 takes them: no underflow
+_MOST_TERMS = 1e6  # of a sum in float32 whose error is known
+
+
+def exponent_rounding(terms: float, sizes: FloatArray) -> tuple[Floats, Floats] | None:
+    """Return what ``Kernel.float32_rounding`` does, for 2^t with t off by ``terms``·u·sizes each.
+
+    2^t itself is off by less than 4u (see ``loops.kernel_tiles``), of which 3u are counted for
+    either row.
+    """
+    if terms > _MOST_TERMS:
+        return None
+    part = terms * _U / (1 - terms * _U)
+    return 1.0001 * part * sizes.astype(np.float64) + 3 * _U, np.zeros(len(sizes))
+
+
 class RBF(KernelWithGamma):
     """The Gaussian kernel, K = exp(−γ ‖x − x′‖²).
 
@@ -55,6 +72,7 @@ class RBF(KernelWithGamma):
 
     psd = True
     stationary = True
+    nonnegative = True
     needs_centring = True
 
     def prepare_rows(self, source: Source) -> PreparedRows:
@@ -75,6 +93,27 @@ class RBF(KernelWithGamma):
         """Return the error of γ‖x − x′‖² that comes from norms in float32."""
         norms = squared_norms(source.minus_mean().rows)
         return float(self._gamma * np.finfo(np.float32).eps * norms.max(initial=0))
+
+    def narrowed(self, a: PreparedRows) -> PreparedRows | None:
+        """Return the rows in float32 with their own norms, unless these would cancel too much."""
+        if len(a.parts) < 2 or not _MODERATE < self._gamma < 1 / _MODERATE:
+            return None
+        if a.parts[1].max(initial=0.0) * np.finfo(np.float32).eps > FLOAT32_ERROR * LOG2_E:
+            return None
+        if (narrow := a.narrowed()) is None:
+            return None
+        rows = narrow.parts[0]
+        norms = self._gamma * LOG2_E * squared_norms(rows, np.float64)
+        return narrow.with_parts([rows, norms.astype(np.float32)])
+
+    def float32_rounding(self, a: PreparedRows) -> tuple[Floats, Floats] | None:
+        """Return the rounding of the exponent, as a part of values.
+
+        In units of u(γ‖x‖² + γ‖x′‖²), where u is half of float32's ε: d products and their sum, the
+        rows themselves 4, the factor and the product with it 2, the norms 1, differences 4.
+        """
+        terms = count_terms(a.parts[0]) + 12
+        return exponent_rounding(terms, a.parts[1] / LOG2_E)
 
     def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
         """Fill a tile, in float64 if one side was prepared in it; without norms, by differences."""
