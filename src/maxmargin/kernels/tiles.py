@@ -186,7 +186,8 @@ class SymmetricProduct:
                 out[top:bottom] += tile @ V[left:right]
                 beyond = max(left, bottom)
                 if beyond < right:
-                    out[beyond:right] += tile[:, beyond - left :].T @ V[top:bottom]
+                    # Not tileᵀV, which takes BLAS twice as long in float64.
+                    out[beyond:right] += (V[top:bottom].T @ tile[:, beyond - left :]).T
 
 
 def overflow(kernel: "Kernel") -> ValueError:
