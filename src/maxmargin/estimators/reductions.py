@@ -84,17 +84,15 @@ def combined_scores(scores: Floats, subproblems: list[tuple[int, int]], n_classe
         for k, (positive, _) in enumerate(subproblems):
             out[:, positive] = scores[:, k]
     else:
-        votes, sums = np.zeros((n, n_classes)), np.zeros((n, n_classes))
-        for k, (positive, negative) in enumerate(subproblems):
-            won = scores[:, k] > 0
-            votes[won, positive] += 1
-            votes[~won, negative] += 1
-            sums[:, positive] += scores[:, k]
-            sums[:, negative] -= scores[:, k]
+        sides = np.zeros((len(subproblems), n_classes))
+        positive, negative = np.transpose(subproblems)
+        sides[np.arange(len(sides)), positive] = 1.0
+        sides[np.arange(len(sides)), negative] = -1.0
+        # A pair that is not won by its first class is won by its second one.
+        votes = (scores > 0) @ sides + np.bincount(negative, minlength=n_classes)
+        sums = scores @ sides
         out = votes + sums / (3 * (np.abs(sums) + 1))
-        taking_part = np.zeros(n_classes, dtype=bool)
-        taking_part[np.ravel(subproblems)] = True
-        out[:, ~taking_part] = np.nan
+        out[:, ~sides.any(axis=0)] = np.nan
     absent = np.isnan(out).all(axis=0) if n else np.zeros(n_classes, dtype=bool)
     if absent.any():
         out[:, absent] = out[:, ~absent].min(axis=1, keepdims=True) - 1.0
@@ -104,7 +102,7 @@ def combined_scores(scores: Floats, subproblems: list[tuple[int, int]], n_classe
 class Pairs:
     """One against one: each class is in K − 1 of the pairs (i, j), i < j, and i is positive.
 
-    Side r of class c is its pair with class r, or r + 1 if r ≥ c; of two classes the second is
+    Side r of class c is its pair with class r, or r + 1 if r ≥ c, its rival; of two the second is
     positive. This is how scikit-learn lays out ``dual_coef_``.
     """
 
@@ -113,6 +111,7 @@ class Pairs:
         self.number = np.zeros((n_classes, n_classes - 1), dtype=np.int64)  # by (c, r)
         for k, (i, j) in enumerate(self.pairs):
             self.number[i, j - 1] = self.number[j, i] = k
+        self.rival = np.array([np.delete(np.arange(n_classes), c) for c in range(n_classes)])
         # Which side of the plane class c is on, by (c, r).
         positive = np.arange(n_classes - 1) >= np.arange(n_classes)[:, None]
         self.sign = np.where(positive == (n_classes > 2), 1.0, -1.0)

@@ -27,6 +27,12 @@ _ABOUT_VALUES = (
     "nonnegative",
 )  # fmt: skip
 
+# What a class says about values that are computed as it computes them.
+_ABOUT_VALUES = (
+    "weighted_gradient", "to_gaussian_process", "pairwise_metric", "narrowed", "float32_rounding",
+    "nonnegative",
+)  # fmt: skip
+
 
 class Kernel:
     """Base of all kernels; subclass it, or wrap a function in ``FromFunction``.
@@ -355,6 +361,22 @@ class Kernel:
     thread_safe: bool = True  # several tiles may be computed at the same time
     needs_centring: bool = False  # distances come from norms, so that a large mean costs digits
     float32_safe: bool = False  # values in float32 lose no digits beyond its own precision
+
+    def narrowed(self, a: PreparedRows) -> PreparedRows | None:
+        """Return rows prepared in float64 in float32, or None if its rounding would show.
+
+        Compare them only with each other.
+        """
+        return a.narrowed() if self.float32_safe else None
+
+    def float32_rounding(self, a: PreparedRows) -> tuple[Floats, Floats] | None:
+        """Return r and s for each of some narrowed rows: the error of values in float32.
+
+        With t = r(x) + r(x′), the value k computed for x and x′ is within
+        (eᵗ − 1)|k| + (s(x) + s(x′))·√(K(x, x)K(x′, x′)) + 1e-37 of K(x, x′), where x and x′ are the
+        rows that were given, before any rounding. None: no bound is known.
+        """
+        return None
 
     def narrowed(self, a: PreparedRows) -> PreparedRows | None:
         """Return rows prepared in float64 in float32, or None if its rounding would show.

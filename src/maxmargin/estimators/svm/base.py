@@ -29,7 +29,7 @@ from maxmargin.estimators.reductions import (
     refuse_other_scheme,
 )
 from maxmargin.estimators.row_marks import mark_rows
-from maxmargin.estimators.svm.expansion import KernelExpansion
+from maxmargin.estimators.svm.expansion import Block, KernelExpansion
 from maxmargin.kernels import Kernel, Linear
 from maxmargin.problems.duality import within_groups
 from maxmargin.problems.features import KernelFeatures, LinearFeatures
@@ -426,6 +426,19 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
         coefficients = np.asarray(self.dual_coef_, dtype=np.float64)
         return self._layout.spread(coefficients, self._support_labels()).T
 
+    def _blocks(self) -> list[Block]:
+        if not isinstance(self._layout, Pairs) or len(self.classes_) == 2:
+            return super()._blocks()
+        ends = np.cumsum(self.n_support_)
+        duals = np.asarray(self.dual_coef_, dtype=np.float64)
+        return [
+            Block(
+                slice(end - size, end), planes, np.ascontiguousarray(duals[:, end - size : end].T)
+            )
+            for planes, size, end in zip(self._layout.number, self.n_support_, ends, strict=True)
+            if size
+        ]
+
     @property
     def _slacks(self) -> Floats:
         """ξ by (side, support vector); by support vector if the classes were learnt jointly."""
@@ -510,9 +523,33 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
         """
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'.")
-        scores = self.pairwise_scores(X)
-        best = scores[:, 0] if len(self.classes_) == 2 else self._votes(scores)
-        return best_classes(best, self.classes_)
+        X = self._check_new_rows(X)
+        if (rough := self._rough_scores(X)) is None:
+            return best_classes(self._totals(self._scores(X)), self.classes_)
+        totals = self._totals(rough[0])
+        open_rows = np.flatnonzero(~self._decided(*rough, totals))
+        if len(open_rows):  # what float32 leaves open is decided in float64
+            totals[open_rows] = self._totals(self._scores(X[open_rows]))
+        return best_classes(totals, self.classes_)
+
+    def _totals(self, scores: Floats) -> Floats:
+        """Return what the best class is chosen by."""
+        return scores[:, 0] if len(self.classes_) == 2 else self._votes(scores)
+
+    def _decided(self, scores: Floats, errors: Floats, totals: Floats) -> npt.NDArray[np.bool_]:
+        """Return for which rows the best class does not depend on errors, given by block."""
+        if not isinstance(self._layout, Pairs):
+            first_two = np.partition(totals, -2, axis=1)[:, -2:]
+            return np.asarray(first_two[:, 1] - first_two[:, 0] > 2 * errors[:, 0])
+        # A class that wins all of its pairs has more votes than any other, whoever wins the rest.
+        best = (totals > 0).astype(int) if totals.ndim == 1 else totals.argmax(axis=1)
+        own = np.take_along_axis(scores, self._layout.number[best], axis=1)
+        if len(self.classes_) > 2:
+            by_class = np.zeros((len(scores), len(self.classes_)))
+            by_class[:, self.n_support_ > 0] = errors
+            rivals = np.take_along_axis(by_class, self._layout.rival[best], axis=1)
+            errors = rivals + np.take_along_axis(by_class, best[:, np.newaxis], axis=1)
+        return np.asarray((self._layout.sign[best] * own > errors).all(axis=1))
 
     def _plane_scores(self, X: Any) -> Floats:
         return self.pairwise_scores(X)[:, self._solved]

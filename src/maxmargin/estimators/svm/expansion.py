@@ -1,7 +1,8 @@
 """Kernel expansions f(x) = Σ aᵢ K(xᵢ, x) + b: parameters, input checks and prediction."""
 
+from collections import deque
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -14,6 +15,10 @@ from maxmargin.estimators.kernel_input import KernelInput, count_threads, named_
 from maxmargin.estimators.machine import Machine
 from maxmargin.geometry.inputs import row_products
 from maxmargin.kernels import Kernel, Linear, Precomputed, PreparedRows
+from maxmargin.kernels.prepared import Source, SparseRows
+from maxmargin.kernels.tiles import TILE_COLUMNS
+from maxmargin.loops.records import read_only
+from maxmargin.threads import share_work, usual_threads
 from maxmargin.validation.data import LARGEST_PRODUCT, LARGEST_SQUARE
 from maxmargin.validation.parameters import (
     check_flag,
@@ -24,6 +29,8 @@ from maxmargin.validation.parameters import (
 )
 
 _ROWS_AT_A_TIME = 1 << 14  # prepared for a prediction
+_FEW_VALUES = 1 << 17  # which are computed at once, not block by block
+_WORTH_TWO_PASSES = 1 << 20  # kernel values: fewer are computed in float64 as fast
 
 
 class PreparedSupport:
@@ -31,35 +38,181 @@ class PreparedSupport:
 
     def __init__(self) -> None:
         # Not in the models: there it would be pickled, and prediction would change them.
-        self._kept: WeakKeyDictionary[Any, tuple[Any, Any, PreparedRows]] = WeakKeyDictionary()
+        self._kept: WeakKeyDictionary[Any, _Support] = WeakKeyDictionary()
 
     def of(self, model: Any) -> PreparedRows:
         """Return the support vectors of a model in float64, whatever type rows have.
 
         So scores are those that were certified: float32 errs by 1e-7 of Σ|a|, which may be large.
         """
+        return self._support(model).prepared
+
+    def narrowed(self, model: Any) -> tuple[PreparedRows, Floats] | None:
+        """Return them in float32 with the relative error that each adds to a kernel value.
+
+        None: no bound on errors is known that is a part of values.
+        """
+        support = self._support(model)
+        if "narrow" not in vars(support):
+            support.narrow = narrow_rows(model.kernel_, support.prepared)
+        return support.narrow
+
+    def _support(self, model: Any) -> "_Support":
         vectors, kernel = model.support_vectors_, model.kernel_
         known = self._kept.get(model)
-        if known and known[0] is vectors and known[1] is kernel:
-            return known[2]
-        if not kernel.takes_objects:
-            vectors = vectors.astype(np.float64, copy=False)
-        prepared: PreparedRows = kernel.prepare(vectors)
-        self._kept[model] = model.support_vectors_, kernel, prepared
-        return prepared
+        if known is None or known.vectors is not vectors or known.kernel is not kernel:
+            prepared = kernel.prepare(as_source(kernel, vectors, np.float64))
+            self._kept[model] = known = _Support(vectors, kernel, prepared)
+        return known
+
+
+class _Support:
+    narrow: tuple[PreparedRows, Floats] | None  # once it was asked for
+
+    def __init__(self, vectors: Any, kernel: Kernel, prepared: PreparedRows) -> None:
+        self.vectors, self.kernel, self.prepared = vectors, kernel, prepared
+
+
+def as_source(kernel: Kernel, X: Any, dtype: Any) -> Any:
+    """Return rows that were checked before, so that a kernel does not check them again."""
+    if kernel.takes_objects:
+        return X
+    X = X.astype(dtype, copy=False)
+    source = Source(X)
+    source.rows = SparseRows.of(X) if sp.issparse(X) else read_only(X)
+    return source
+
+
+def narrow_rows(kernel: Kernel, rows: PreparedRows) -> tuple[PreparedRows, Floats] | None:
+    """Return rows in float32 and what each adds to the relative error of a kernel value."""
+    narrow = kernel.narrowed(rows) if kernel.nonnegative and rows.dtype == np.float64 else None
+    bounds = None if narrow is None else kernel.float32_rounding(narrow)
+    if narrow is None or bounds is None or bounds[1].any() or bounds[0].max() > _MOST_ERROR:
+        return None
+    return narrow, bounds[0]
+
+
+class Block(NamedTuple):
+    """Consecutive support vectors, the scores they have a part in, and their coefficients there."""
+
+    vectors: slice
+    scores: Any
+    coefficients: Floats
 
 
 def expanded(
     kernel: Kernel, X: Any, right: PreparedRows, coefficients: Floats, threads: int | None
 ) -> Floats:
     """Return Σⱼ K(xᵢ, zⱼ) aⱼₖ of rows X over support vectors z: a column for each column of a."""
+    whole = Block(slice(None), slice(None), coefficients)
+    return expanded_by_blocks(kernel, X, right, [whole], coefficients.shape[1], threads)
+
+
+def expanded_by_blocks(
+    kernel: Kernel,
+    X: Any,
+    right: PreparedRows,
+    blocks: list[Block],
+    count: int,
+    threads: int | None,
+) -> Floats:
+    """Return ``count`` sums of kernel values, each over those blocks that have a part in it."""
     n = X.shape[0]
-    scores = np.empty((n, coefficients.shape[1]))
+    scores = np.zeros((n, count))
     for start in range(0, n, _ROWS_AT_A_TIME):
         part = slice(start, start + _ROWS_AT_A_TIME)
-        rows = X[part] if kernel.takes_objects else X[part].astype(right.dtype, copy=False)
-        scores[part] = kernel.dot(kernel.prepare(rows, like=right), right, coefficients, threads)
+        rows = kernel.prepare(as_source(kernel, X[part], right.dtype), like=right)
+        products = multiply_blocks(kernel, rows, right, blocks, threads)
+        add_blocks(scores[part], blocks, products)
     return scores
+
+
+def add_blocks(scores: Floats, blocks: list[Block], products: list[Floats]) -> None:
+    """Add what each block contributes to the scores that it has a part in."""
+    if len(blocks) == 1:
+        scores[:, blocks[0].scores] += products[0]
+        return
+    by_score = np.zeros(scores.T.shape)
+    for block, product in zip(blocks, products, strict=True):
+        by_score[block.scores] += product.T
+    scores += by_score.T
+
+
+def multiply_blocks(
+    kernel: Kernel,
+    rows: PreparedRows,
+    right: PreparedRows,
+    blocks: list[Block],
+    threads: int | None,
+) -> list[Floats]:
+    """Return K(x, z) @ a of each block, several at a time."""
+    few = len(rows) * len(right) <= _FEW_VALUES and right.dtype == np.float64
+    if few:
+        K = kernel.block(rows, right, threads=threads)
+        return [K[:, vectors] @ a for vectors, _, a in blocks]
+    products: dict[int, Floats] = {}
+
+    def multiply(k: int) -> None:
+        vectors, _, a = blocks[k]
+        products[k] = kernel.dot(rows, right[vectors], a, threads)
+
+    if blocks:
+        multiply(0)  # alone: it compiles loops and builds what is built lazily
+    if len(blocks) > 1:
+        helpers = min(threads or usual_threads(), len(blocks) - 1) if kernel.thread_safe else 1
+        share_work(multiply, deque(range(1, len(blocks))), helpers)
+    return [products[k] for k in range(len(blocks))]
+
+
+# ------------------------------------------------------------------- what float32 can decide
+#
+# A kernel value k in float32 is within (eᵗ − 1)k of what it should be, t = t(x) + t(z); sums over
+# the columns of a tile, and the rounding of coefficients, cost a part of Σ|a|k as well. So one more
+# column Σ |a|k(t(z) + σ + τ) bounds all errors, where τ is a usual t(x): it is increased in
+# proportion for rows with a larger one.
+
+_U = 2.0**-24  # half of float32's ε
+_SUMS = 1.01 * (TILE_COLUMNS + 4) * _U  # σ
+_MOST_ERROR = 0.05  # of a kernel value: beyond it nothing is computed in float32
+_UNDERFLOW = 1e-36  # what a term may lose by it
+
+
+def rough_scores(
+    kernel: Kernel,
+    X: Any,
+    right: PreparedRows,
+    narrow: tuple[PreparedRows, Floats],
+    blocks: list[Block],
+    count: int,
+    threads: int | None,
+) -> tuple[Floats, Floats] | None:
+    """Return the sums of ``expanded_by_blocks`` in float32, and bounds on the errors of each block.
+
+    The error of a sum is no more than the sum of those of the blocks that have a part in it. None:
+    these rows have no form in float32.
+    """
+    columns, errors = narrow
+    scores, bounds = np.zeros((X.shape[0], count)), np.zeros((X.shape[0], len(blocks)))
+    largest = max(float(np.abs(block.coefficients).max(initial=0.0)) for block in blocks)
+    scale = 2.0 ** np.ceil(np.log2(largest)) if largest > 0 else 1.0
+    for start in range(0, X.shape[0], _ROWS_AT_A_TIME):
+        part = slice(start, start + _ROWS_AT_A_TIME)
+        rows = kernel.prepare(as_source(kernel, X[part], right.dtype), like=right)
+        if (narrow_x := narrow_rows(kernel, rows)) is None:
+            return None
+        own = narrow_x[1]
+        usual = float(own.mean())
+        with_bounds = []
+        for vectors, places, a in blocks:
+            sizes = np.abs(a).max(axis=1) * (errors[vectors] + usual + _SUMS)
+            weights = np.column_stack([a, sizes]) / scale
+            with_bounds.append(Block(vectors, places, weights))
+        more = (1.2 * scale) * np.maximum(own / usual, 1.0)
+        products = multiply_blocks(kernel, narrow_x[0], columns, with_bounds, threads)
+        for k, product in enumerate(products):
+            bounds[part, k] = more * product[:, -1]
+        add_blocks(scores[part], blocks, [scale * product[:, :-1] for product in products])
+    return scores, bounds + scale * len(columns) * _UNDERFLOW
 
 
 _PREPARED = PreparedSupport()
@@ -158,24 +311,47 @@ class KernelExpansion(KernelInput, Machine):
         distances = scores / np.where(lengths > 0, lengths, 1.0)
         return np.asarray(distances[:, 0] if distances.shape[1] == 1 else distances)
 
+    def _blocks(self) -> list[Block]:
+        """Return the coefficients of the support vectors, without those that are always 0."""
+        return [Block(slice(None), slice(None), self._coefficients())]
+
     def pairwise_scores(self, X: Any) -> Floats:
         """Return the scores f of all planes: one column for each entry of ``intercept_``."""
+        return self._scores(self._check_new_rows(X))
+
+    def _check_new_rows(self, X: Any) -> Any:
         check_is_fitted(self)
         self._refuse_altered()
-        X = self._check_input(X, reset=False)
+        return self._check_input(X, reset=False)
+
+    def _scores(self, X: Any) -> Floats:
         if type(self.kernel_) is Linear:
             w = np.ascontiguousarray(self.coef_.T)
             return np.asarray(row_products(X, w) + self.intercept_)
-        a = self._coefficients()
         if isinstance(self.kernel_, Precomputed):
+            a = self._coefficients()
             columns = X if X.shape[1] == len(a) != self.n_features_in_ else X[:, self.support_]
             return np.asarray(columns @ a + self.intercept_)
-        if not len(a):
+        if not len(self.support_):
             return np.tile(self.intercept_, (X.shape[0], 1))
-        right = _PREPARED.of(self)
-        return np.asarray(
-            expanded(self.kernel_, X, right, a, count_threads(self.n_jobs)) + self.intercept_
-        )
+        return np.asarray(self._expanded(X) + self.intercept_)
+
+    def _expanded(self, X: Any) -> Floats:
+        right, count = _PREPARED.of(self), len(self.intercept_)
+        threads = count_threads(self.n_jobs)
+        return expanded_by_blocks(self.kernel_, X, right, self._blocks(), count, threads)
+
+    def _rough_scores(self, X: Any) -> tuple[Floats, Floats] | None:
+        """Return scores in float32 with bounds on their errors, where that saves time."""
+        values = X.shape[0] * len(self.support_)
+        if type(self.kernel_) is Linear or self.kernel_.takes_gram or values < _WORTH_TWO_PASSES:
+            return None
+        if (narrow := _PREPARED.narrowed(self)) is None:
+            return None
+        right, count = _PREPARED.of(self), len(self.intercept_)
+        threads = count_threads(self.n_jobs)
+        found = rough_scores(self.kernel_, X, right, narrow, self._blocks(), count, threads)
+        return None if found is None else (found[0] + self.intercept_, found[1])
 
     def _refuse_altered(self) -> None:
         n = len(self.support_)
@@ -208,7 +384,7 @@ class KernelExpansion(KernelInput, Machine):
             return self._given_products
         if type(self.kernel_) is Linear:
             return row_products(vectors, np.ascontiguousarray(self._linear_weights().T))
-        return expanded(self.kernel_, vectors, _PREPARED.of(self), a, count_threads(self.n_jobs))
+        return self._expanded(vectors)
 
     def _weight_products(self) -> Floats:
         """Return the products of the weights of all scores with each other."""
