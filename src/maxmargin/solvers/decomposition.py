@@ -852,7 +852,7 @@ class _Fit:
             values = MatrixValues.of(features, method.precise)
         else:
             values = CachedValues(features, method.precise)
-        scores = features.gram.dot(problem.by_row(beta), features.rows)
+        scores = values.dot(problem.by_row(beta), np.arange(len(features)))
         self.state = _State(method, self.tube.variables(beta, scores), stated.totals, values)
         self._best = self._iterate(np.inf, -np.inf)
 
