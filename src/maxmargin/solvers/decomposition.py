@@ -797,6 +797,7 @@ class Decomposition:
     slow: float = 0.5  # of the gap before, above which a check calls for an active-set step
     before_step: int = 40  # rounds
 
+    start_rounding: float = 0.1  # of the gap wanted: scores of a start may be off by that much
     idle_rounds: int = 3  # without any gain, that end it
     least_gain: float = 1e-14  # of the objective, below which a round has gained nothing
     pace: Pace | None = None  # by where kernel values come from
@@ -837,6 +838,9 @@ class Decomposition:
         yield replace(fit.best(), converged=True)
 
 
+_SINGLE = 0.5 * float(np.finfo(np.float32).eps)
+
+
 class _Fit:
     """A problem on its way, and the best iterate so far."""
 
@@ -852,7 +856,10 @@ class _Fit:
             values = MatrixValues.of(features, method.precise)
         else:
             values = CachedValues(features, method.precise)
-        scores = values.dot(problem.by_row(beta), np.arange(len(features)))
+        coefficients = problem.by_row(beta)
+        hidden = float(np.linalg.norm(coefficients) * values.diagonal.max(initial=0.0)) * _SINGLE
+        exact = not hidden <= method.start_rounding * method.wanted
+        scores = values.dot(coefficients, np.arange(len(features)), exact)
         self.state = _State(method, self.tube.variables(beta, scores), stated.totals, values)
         self._best = self._iterate(np.inf, -np.inf)
 
