@@ -172,7 +172,7 @@ def _(features: KernelFeatures, problem: Any, settings: Settings) -> Plan:
         # close float64 goes on with; where all is float64 once more is enough.
         solvers = [
             Decomposition(settings.tol),
-            Decomposition(0.1 * settings.tol),
+            Decomposition(0.1 * settings.tol, exact_start=True),
             Decomposition(0.01 * settings.tol, precise=True),
         ][: 2 if features.gram.tiles is features.gram.exact else 3]
     polish = _POLISH if variables <= _POLISHED_DUALS else 0

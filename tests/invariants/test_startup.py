@@ -42,6 +42,13 @@ def test_compilation_is_announced_once_and_then_cached(copied_package: Path) -> 
     assert run(FIT, env=environment).stderr == ""
 
 
+def test_cached_loops_do_without_what_compiling_needs(copied_package: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(copied_package)}
+    code = f"{FIT}; import sys; print('numba.np.arraymath' in sys.modules)"
+    loaded = [run(code, env=environment).stdout.strip() for _ in range(2)]
+    assert loaded == ["True", "False"]
+
+
 def test_other_peoples_loops_compile_in_peace() -> None:
     code = """
 import numba, maxmargin.loops.rows

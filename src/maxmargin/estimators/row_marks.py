@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from maxmargin._typing import Ints
+
 Marks = npt.NDArray[np.uint64]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -30,6 +32,25 @@ def mark_rows(X: Any) -> Marks:
     parts = [_mark_entries(X[i : i + step], columns).sum(axis=1, dtype=np.uint64)
              for i in range(0, len(X), step)]  # fmt: skip
     return _mix(np.concatenate([np.zeros(0, np.uint64), *parts]))
+
+
+def mark_labelled(X: Any, labels: Ints) -> Marks:
+    """Return a hash for each row with its label."""
+    return _mix(mark_rows(X) ^ _mix(np.asarray(labels).astype(np.uint64)))
+
+
+def pair_up(old: Marks, new: Marks) -> tuple[Ints, Ints]:
+    """Return where equal marks are in the one and in the other.
+
+    Of several, the first is paired with the first, the second with the second.
+    """
+    by_old, by_new = np.argsort(old, kind="stable"), np.argsort(new, kind="stable")
+    old, new = old[by_old], new[by_new]
+    nth = np.arange(len(new)) - np.searchsorted(new, new)  # of its equals
+    at = np.searchsorted(old, new) + nth
+    there = at < len(old)
+    there[there] = old[at[there]] == new[there]
+    return by_old[at[there]], by_new[there]
 
 
 def _mark_sparse(X: Any) -> Marks:

@@ -26,6 +26,7 @@ _OURS = {
         "kernel_pca.operators.Moments",
         "kernel_pca.operators.NystroemStream",
         "kernel_pca.preimage.RidgePreimage",
+        "linear.base.KnownDuals",
         "linear.linear_svc.LinearSVC",
         "linear.linear_svr.LinearSVR",
         "probabilities.Calibration",

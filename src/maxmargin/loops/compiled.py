@@ -26,7 +26,7 @@ from typing import IO, Any, ClassVar, TypeVar, cast
 
 from numba.core import caching, config
 from numba.core.registry import CPUDispatcher
-from numba.core.runtime import rtsys
+from numba.core.runtime import nrt
 from numba.extending import overload
 
 from maxmargin import clock
@@ -51,7 +51,7 @@ _Dispatcher: Any = CPUDispatcher
 _FunctionCache: Any = caching.FunctionCache
 _IndexDataCacheFile: Any = caching.IndexDataCacheFile
 _NullCache: Any = caching.NullCache
-_runtime: Any = rtsys
+_runtime: Any = nrt.rtsys
 
 _PATIENCE = 60.0  # seconds after which another process is taken to be stopped, not compiling
 _PAUSE = 0.01  # seconds between two attempts to get a lock

@@ -785,6 +785,7 @@ class Decomposition:
 
     wanted: float = 1e-4  # relative gap at which shrunk variables are checked again
     precise: bool = False  # kernel values in float64 throughout
+    exact_start: bool = False  # scores of the start in float64: changes, and their rounding, are small
     checks: int | None = None  # of all variables, after which it gives up
 
     sampled: int = 10_000  # rows beyond which a part of them is solved first
@@ -805,6 +806,7 @@ class Decomposition:
     slow: float = 0.5  # of the gap before, above which a check calls for an active-set step
     before_step: int = 40  # rounds
 
+    start_rounding: float = 0.1  # of the gap wanted: scores of a start may be off by that much
     idle_rounds: int = 3  # without any gain, that end it
     least_gain: float = 1e-14  # of the objective, below which a round has gained nothing
     pace: Pace | None = None  # by where kernel values come from
@@ -820,7 +822,7 @@ class Decomposition:
         sampled = start.beta is None and self.sampled < len(problem) and not problem.totals.any()
         if sampled:
             start = yield from self._solve_sample(problem)
-        fit = _Fit(self, problem, start, exact=not sampled)
+        fit = _Fit(self, problem, start, rough=sampled)
         try:
             yield from self._rounds(fit, fit.state, sampled)
         except clock.OutOfTimeError:
@@ -870,11 +872,14 @@ class Decomposition:
         yield replace(fit.best(), converged=True)
 
 
+_SINGLE = 0.5 * float(np.finfo(np.float32).eps)
+
+
 class _Fit:
     """A problem on its way, and the best iterate so far."""
 
     def __init__(
-        self, method: Decomposition, problem: KernelProblem, start: Point, exact: bool
+        self, method: Decomposition, problem: KernelProblem, start: Point, rough: bool
     ) -> None:
         self.tube = SplitTube.of(problem)
         features, stated = problem.features, self.tube.problem
@@ -887,8 +892,11 @@ class _Fit:
             values = MatrixValues.of(features, method.precise)
         else:
             values = CachedValues(features, method.precise)
-        # Scores of a given start are exact: changes added to them are small, and so their rounding.
-        scores = values.dot(problem.by_row(beta), np.arange(len(features)), exact=exact)
+        coefficients = problem.by_row(beta)
+        hidden = float(np.linalg.norm(coefficients) * values.diagonal.max(initial=0.0)) * _SINGLE
+        shows = not hidden <= method.start_rounding * method.wanted
+        exact = method.exact_start or (shows and not rough)
+        scores = values.dot(coefficients, np.arange(len(features)), exact)
         self.state = _State(method, self.tube.variables(beta, scores), stated.totals, values)
         self._best = self._iterate(np.inf, -np.inf)
 

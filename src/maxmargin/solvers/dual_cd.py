@@ -13,6 +13,7 @@ from maxmargin import loops
 from maxmargin._typing import Floats
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
+from maxmargin.problems.duality import within_groups
 from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.row_sums import Passes, repaired
@@ -57,8 +58,9 @@ class _DualCDState:
         self.passes = passes = Passes(problem, settings.threads, centred=False)
         loss = problem.loss
         n = len(problem)
-        beta = np.zeros(n) if start.beta is None else start.beta
-        self.beta = np.clip(beta, loss.low, loss.high)
+        self.beta = np.zeros(n)
+        if start.beta is not None:  # the first step of b is as long as Σβ, if it is free
+            self.beta, _ = within_groups(loss, start.beta, problem.groups, problem.totals)
         self.w = passes.combination(self.beta)
         self.norms = np.empty(n)
         loops.dual_cd.squared_norms(passes.rows, self.norms)

@@ -1,6 +1,6 @@
 """Base of the linear machines: parameters, features, warm starts, support vectors."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -8,9 +8,11 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.formulations import Training
 from maxmargin.estimators.machine import Formulated, Machine, Solved
+from maxmargin.estimators.row_marks import Marks, mark_rows, pair_up
 from maxmargin.geometry.inputs import row_products
+from maxmargin.problems import losses
 from maxmargin.problems.features import LinearFeatures
-from maxmargin.problems.problem import Intercept, Point
+from maxmargin.problems.problem import Intercept, LinearProblem, Point
 from maxmargin.validation.data import check_rows
 from maxmargin.validation.parameters import (
     check_choice,
@@ -22,6 +24,8 @@ from maxmargin.validation.parameters import (
 )
 
 SOLVERS = ("auto", "newton", "dual_cd", "subgradient")
+_SURELY = 1.01  # times the reach, within which rows are looked for: scores are rounded
+_IMPLIED = 1e-3  # of the distance of its bounds, by which a dual may miss what scores imply
 _KEPT_BYTES = 1 << 24  # support vectors beyond this are not copied into the model
 
 
@@ -29,6 +33,7 @@ class LinearMachine(Machine):
     """Base of LinearSVC and LinearSVR: f(x) = w·x + b with a certificate."""
 
     _losses: ClassVar[tuple[str, ...]]
+    _known_duals: "list[KnownDuals]"  # by problem; none if the classes were learnt jointly
     _forgotten = ("status_", "trace_", "calibration_", "_learners")
 
     def distance(self, X: Any) -> Floats:
@@ -115,19 +120,21 @@ class LinearMachine(Machine):
         planes = zip(np.atleast_2d(self.coef_), self.intercept_, duals, strict=True)
         return [Point(w, float(b), beta) for w, b, beta in planes]
 
-    def _last(self) -> list[Point]:
-        return self._points(len(self.intercept_)) if hasattr(self, "_signed_duals") else []
+    def _last(self) -> "list[tuple[Point, KnownDuals | None]]":
+        if not hasattr(self, "_signed_duals"):
+            return []
+        points = self._points(len(self.intercept_))
+        unknown: list[KnownDuals | None] = [None] * len(points)
+        return list(zip(points, self._known_duals or unknown, strict=True))
 
-    def _starts(self, formulated: Formulated, last: list[Point]) -> list[Point] | None:
-        """Return the last solution as far as shapes agree."""
-        problems = formulated.problems
-        width = formulated.data.X.shape[1]
-        if not last or len(last) != len(problems) or len(last[0].w) != width:
+    def _starts(
+        self, formulated: Formulated, last: "list[tuple[Point, KnownDuals | None]]"
+    ) -> list[Point] | None:
+        """Return the last solution, if shapes agree, with the duals that it says rows have."""
+        problems, width = formulated.problems, formulated.data.X.shape[1]
+        if len(last) != len(problems) or len(last[0][0].w) != width:
             return None
-        return [
-            point if len(point.beta) == problem.variables else Point(point.w, point.b)
-            for problem, point in zip(problems, last, strict=True)
-        ]
+        return [start_again(problem, *each) for problem, each in zip(problems, last, strict=True)]
 
     def _keep_support(self, X: Any, kept: Ints, beta: Floats) -> None:
         """Set ``support_``, ``dual_coef_`` and the support vectors from duals (problems, rows)."""
@@ -145,3 +152,53 @@ class LinearMachine(Machine):
         out = np.zeros((*values.shape[:-1], n_rows))
         out[..., kept] = values
         return out
+
+
+# ------------------------------------------------------------------- warm starts
+#
+# Where rows are many, weights say what the dual of a row is, whether it was there before or not,
+# unless the row is about on the margin (or on an edge of the tube). Duals that they do not say are
+# kept by the content of the row; all of them, where these are most (columns are many, then).
+
+
+class KnownDuals(NamedTuple):
+    """The duals of a solved problem that its weights do not imply."""
+
+    marks: Marks  # of their rows
+    shares: Floats  # of the bound in their direction
+    reach: float  # how far these rows are from the kink of their loss, at most; infinite: any
+
+    @classmethod
+    def of(cls, problem: LinearProblem, scores: Floats, beta: Floats) -> Self:
+        """Note where duals are not what the scores imply."""
+        loss = problem.loss
+        apart = np.abs(beta - losses.best_duals(loss, scores))
+        free = np.flatnonzero((apart > _IMPLIED * (loss.high - loss.low)) & np.isfinite(apart))
+        reach = float(_from_kink(problem, scores)[free].max(initial=0.0))
+        support = np.flatnonzero(beta)
+        if 2 * len(free) > len(support):
+            free, reach = support, np.inf
+        own = beta[free]
+        bound = np.where(own > 0, loss.high[free], -loss.low[free])
+        shares = np.divide(own, bound, out=np.zeros(len(own)), where=own != 0)
+        return cls(mark_rows(problem.features.X[free]), shares, reach)
+
+
+def start_again(problem: LinearProblem, point: Point, known: KnownDuals | None) -> Point:
+    """Return where to start a problem after another one with some of its rows, or all of them."""
+    loss, X = problem.loss, problem.features.X
+    scores = row_products(X, point.w[:, np.newaxis])[:, 0] + point.b
+    beta = losses.best_duals(loss, scores)
+    if known is not None and len(known.marks):
+        near = np.flatnonzero(_from_kink(problem, scores) <= _SURELY * known.reach)
+        if np.isinf(known.reach):
+            beta[:] = 0.0
+        old, new = pair_up(known.marks, mark_rows(X[near]))
+        rows, shares = near[new], known.shares[old]
+        beta[rows] = shares * np.where(shares > 0, loss.high[rows], -loss.low[rows])
+    return Point(point.w, point.b, beta)
+
+
+def _from_kink(problem: LinearProblem, scores: Floats) -> Floats:
+    loss = problem.loss
+    return np.abs(np.abs(loss.target - scores) - loss.epsilon)

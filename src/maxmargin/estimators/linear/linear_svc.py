@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._typing import Floats
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.formulations import CSVCForm, Training
-from maxmargin.estimators.linear.base import LinearMachine
+from maxmargin.estimators.linear.base import KnownDuals, LinearMachine
 from maxmargin.estimators.linear.partial_fit import ClassifierStream
 from maxmargin.estimators.machine import UNASKED, Formulated, Solved
 from maxmargin.estimators.probabilities import Probabilistic
@@ -218,7 +218,7 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
         self._scheme = self.multi_class
         subproblems = data.subproblems(self._scheme)
         if subproblems:
-            self._adopt_subproblems(data, subproblems, results)
+            self._adopt_subproblems(formulated, subproblems, results)
         else:
             self._adopt_joint(data, formulated.problems[0], results[0])
         self.__dict__.pop("_row_costs", None)
@@ -259,7 +259,7 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
         self._joint = solution.w, b
         self.coef_, self.intercept_ = np.zeros(shape), np.zeros(shape[0])
         self.coef_[present], self.intercept_[present] = solution.w.T, b
-        self._signed_duals = [solution.beta]
+        self._signed_duals, self._known_duals = [solution.beta], []
         beta = np.zeros((shape[0], len(data)))
         beta[present] = solution.beta.T
         slack = joint_slacks(problem.products(solution.w) + b, problem.labels)
@@ -321,20 +321,24 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
             return [Point(*self._joint, self._signed_duals[0])]
         return super()._points(count)
 
-    def _starts(self, formulated: Formulated, last: list[Point]) -> list[Point] | None:
+    def _starts(
+        self, formulated: Formulated, last: list[tuple[Point, KnownDuals | None]]
+    ) -> list[Point] | None:
         problem = formulated.problems[0]
         joint = isinstance(problem, MulticlassProblem)
-        if not last or self._scheme != self.multi_class or joint != (last[0].w.ndim == 2):
+        if not last or self._scheme != self.multi_class or joint != (last[0][0].w.ndim == 2):
             return None
         if not joint:
             return super()._starts(formulated, last)
-        same = last[0].beta.shape == (len(problem), problem.n_classes)
-        return [Point(None, last[0].b, last[0].beta)] if same else None
+        point = last[0][0]
+        same = point.beta.shape == (len(problem), problem.n_classes)
+        return [Point(None, point.b, point.beta)] if same else None
 
     def _adopt_subproblems(
-        self, data: Training, subproblems: list[Subproblem], results: list[Result]
+        self, formulated: Formulated, subproblems: list[Subproblem], results: list[Result]
     ) -> None:
         """Set what the solutions of the subproblems say about the model and the rows."""
+        data, self._known_duals = formulated.data, []
         solutions = [result.point for result in results]
         self._pairs = [(subproblem.positive, subproblem.negative) for subproblem in subproblems]
         self.coef_ = np.array([solution.w for solution in solutions])
@@ -350,6 +354,8 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
             scores = row_products(X, self.coef_[k][:, None])[:, 0] + self.intercept_[k]
             beta[k, rows] = solutions[k].beta
             slack[k, rows] = np.maximum(0.0, 1 - subproblem.signs * scores)
+            problem = formulated.problems[k]
+            self._known_duals.append(KnownDuals.of(problem, scores, solutions[k].beta))
         self._keep_support(data.X, data.kept, beta)
         # It may be large.
         self.alpha_ = self._spread_out(np.abs(beta, out=beta), data.kept, data.n_rows)

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._typing import Floats
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.formulations import EpsilonSVRForm, Training
-from maxmargin.estimators.linear.base import LinearMachine
+from maxmargin.estimators.linear.base import KnownDuals, LinearMachine
 from maxmargin.estimators.linear.partial_fit import RegressorStream
 from maxmargin.estimators.machine import Formulated
 from maxmargin.geometry.inputs import largest_squared_norm, row_products
@@ -165,6 +165,7 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
         self.coef_, self.intercept_ = solution.w, np.array([results[0].certificate.intercept])
         self._signed_duals = [solution.beta]
         scores = row_products(data.X, self.coef_[:, np.newaxis])[:, 0] + self.intercept_[0]
+        self._known_duals = [KnownDuals.of(formulated.problems[0], scores, solution.beta)]
         excess = np.maximum(0.0, np.abs(data.y - scores) - float(self.epsilon))
         self._keep_support(data.X, data.kept, solution.beta[np.newaxis])
         on_tube = excess[solution.beta != 0] <= ON_EDGE * (float(data.y.std()) or 1.0)

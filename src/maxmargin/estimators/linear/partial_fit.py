@@ -26,7 +26,7 @@ from maxmargin.validation.data import (
 _OF_A_FIT = (
     "certificate_", "alpha_", "slack_", "dual_coef_", "support_", "support_kind_", "n_support_",
     "margin_", "_signed_duals", "_support_rows", "_row_costs", "_row_labels", "trace_",
-    "calibration_",
+    "calibration_", "_known_duals",
 )  # fmt: skip
 
 

@@ -4,7 +4,6 @@ Duals and coefficients of a model lie in arrays (side, row): a row has a dual fo
 classes that its own is in, or one for either edge of a tube.
 """
 
-from collections import defaultdict
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -28,7 +27,7 @@ from maxmargin.estimators.reductions import (
     lay_out,
     refuse_other_scheme,
 )
-from maxmargin.estimators.row_marks import mark_rows
+from maxmargin.estimators.row_marks import mark_labelled, pair_up
 from maxmargin.estimators.svm.expansion import Block, KernelExpansion
 from maxmargin.kernels import Kernel, Linear
 from maxmargin.problems.duality import within_groups
@@ -300,26 +299,7 @@ def _same_rows(data: Training, kernel: Kernel, labels: Ints, last: Last) -> tupl
     )
     if not comparable:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    return matches(vectors, last.labels, X, labels)
-
-
-def matches(old: Any, old_labels: Any, new: Any, new_labels: Any) -> tuple[Ints, Ints]:
-    """Return where rows with the same content and label are in the one and in the other."""
-    waiting: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for i, mark in enumerate(_marks(old, old_labels)):
-        waiting[mark].append(i)
-    pairs = [
-        (waiting[mark].pop(0), j)
-        for j, mark in enumerate(_marks(new, new_labels))
-        if waiting.get(mark)
-    ]
-    found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
-
-
-def _marks(X: Any, labels: Ints) -> list[tuple[int, int]]:
-    """Return the mark of each row with its label."""
-    return list(zip(mark_rows(X).tolist(), np.asarray(labels).tolist(), strict=True))
+    return pair_up(mark_labelled(vectors, last.labels), mark_labelled(X, labels))
 
 
 # ------------------------------------------------------------------- classes
