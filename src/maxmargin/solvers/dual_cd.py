@@ -159,7 +159,6 @@ class DualCDThenNewton:
             yield best
         if best is None:
             return
-        start = Point(best.w, best.b, best.beta)
-        for iterate in Newton(self.threads).iterates(problem, start):
+        for iterate in Newton(self.threads).iterates(problem, Point()):
             best = iterate if iterate.converged else best.improved(iterate)
             yield replace(best, finished=iterate.finished)

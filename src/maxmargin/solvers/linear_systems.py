@@ -1,6 +1,7 @@
 """Positive definite systems, whatever the units of their unknowns: all are scaled to unit diagonal.
 
-``solve_positive`` has the matrix, ``solve_by_products`` only its products with vectors.
+``solve_positive`` has the matrix, ``solve_by_products`` only its products with vectors;
+``solve_preconditioned`` has a nearby matrix too, whose systems are solved exactly.
 """
 
 from collections.abc import Callable
@@ -9,6 +10,7 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import LinearOperator, cg
 
+from maxmargin import clock
 from maxmargin._typing import Floats
 
 _RIDGES = 10.0 ** np.arange(-13, 1)  # added to a unit diagonal, until it has a factor
@@ -55,3 +57,35 @@ def solve_by_products(
         shape, matvec=lambda p: unit * product(unit * p), dtype=np.dtype(np.float64)
     )
     return np.asarray(unit * cg(system, unit * right, rtol=enough, maxiter=steps)[0])
+
+
+def solve_preconditioned(
+    product: Callable[[Floats], Floats],
+    right: Floats,
+    precondition: Callable[[Floats], Floats],
+    start: Floats,
+    steps: int,
+    done: Callable[[Floats, Floats], bool],
+) -> tuple[Floats, Floats]:
+    """Return about the solution of a system by conjugate gradients, and the residual it leaves.
+
+    ``done`` says whether both are good enough. Steps stay in the space that ``precondition`` maps
+    to, which may be smaller than all.
+    """
+    x, residual = start, right - product(start)
+    direction, last = np.zeros(len(start)), np.inf
+    for _ in range(steps):
+        clock.check()
+        if done(x, residual):
+            break
+        z = precondition(residual)
+        size = float(residual @ z)
+        if not size > 0:
+            break
+        direction = z + (size / last) * direction
+        image = product(direction)
+        along = size / float(direction @ image)
+        x = x + along * direction
+        residual = residual - along * image
+        last = size
+    return x, residual

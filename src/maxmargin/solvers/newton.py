@@ -19,15 +19,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 
+from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point
-from maxmargin.solvers.linear_systems import solve_by_products, solve_positive
+from maxmargin.solvers.linear_systems import solve_positive, solve_preconditioned
 from maxmargin.solvers.polish import polished
-from maxmargin.solvers.row_sums import Passes, Sums
+from maxmargin.solvers.row_sums import Passes, Sums, sum_squares
 
 _ROUNDING = 1e-15  # of the objective: steps that promise less do not count
 _ROUGHLY = 1e-9  # of the objective, by which a solution of the conditions may be off
@@ -40,14 +42,17 @@ class Newton:
 
     threads: int | None = None
     first_width: float = 2.0  # of smoothing, in units of the targets' scale
+    first_wide_width: float = 50.0  # the same where systems have one unknown per active row
     narrowing: float = 4.0  # by which the width is divided when the prox centre moves
     least_width: float = 1e-10
     inner_part: float = 0.4  # of the gap, that the inner problem may add when the centre moves
     line_rest: float = 0.02  # how much of its slope a line search may leave
     many_columns: int = 2000  # beyond which systems have one unknown per active row
     many_rows: int = 4000  # active rows beyond which these are solved by conjugate gradients
-    cg_steps: int = 60
-    cg_enough: float = 0.03  # part of the residual that these may leave
+    many_sparse_rows: int = 800  # the same for sparse rows
+    heavy_columns: int = 1000  # that these take into account exactly
+    cg_steps: int = 200
+    cg_enough: float = 0.01  # part of the step that these may be off by
     polish_gap: float = 1e-3  # from which it is worth trying to solve the conditions directly
     sample_rows: int = 4000  # of a subsample, at least
     sample_per_column: int = 20
@@ -148,6 +153,7 @@ class RowSystem:
     def __init__(self, settings: Newton, X: Any, passes: Passes, ridge: float) -> None:
         self.settings, self.passes, self.ridge = settings, passes, ridge
         self.cache = _Products(X, passes.centre, 2 * settings.many_rows)
+        self.most = settings.many_sparse_rows if sp.issparse(X) else settings.many_rows
 
     def prepare(self, beta: Floats, h: Floats, sums: Sums) -> tuple[Floats, Floats]:
         """Note which rows are active."""
@@ -159,7 +165,7 @@ class RowSystem:
         """Return the Newton step."""
         if not len(self.active):
             return -gradient
-        if len(self.active) > self.settings.many_rows:
+        if len(self.active) > self.most:
             return self._by_gradients(gradient)
         g, g_b = gradient[:-1], float(gradient[-1])
         K = self.cache.of(self.active)
@@ -171,21 +177,75 @@ class RowSystem:
         return np.append(-g - self.cache.combined(self.active, mu), p_b)
 
     def _by_gradients(self, gradient: Floats) -> Floats:
-        """Return an approximate step by preconditioned conjugate gradients."""
-        ridge = np.append(np.ones(self.passes.d), self.ridge)
-        fixed = not np.isfinite(ridge[-1])
-        ridge[-1] = 1.0 if fixed else ridge[-1]
-        scale = ridge + np.append(self.cache.squares(self.active, self.h), self.h.sum())
+        """Return an approximate step: μ by conjugate gradients, preconditioned by heavy columns."""
+        g, g_b, ridge, h = gradient[:-1], float(gradient[-1]), self.ridge, self.h
+        A = self.cache.take(self.active)
+        nearby = _NearbyProducts(A, self.cache.heavy(self.settings.heavy_columns), 1.0 / h)
+        ones = nearby.solve(np.ones(len(h)))
+        bordered = float(ones.sum()) + ridge
+        spread = 1.0 / ridge if ridge > 0 else 0.0  # of Σμ over the rows, by the intercept
 
-        def times(p: Floats) -> Floats:
-            v = self.h * (self.cache.times(self.active, p[:-1]) + p[-1])
-            out: Floats = ridge * p + np.append(self.cache.combined(self.active, v), v.sum())
-            if fixed:
-                out[-1] = p[-1]
-            return out
+        def product(mu: Floats) -> Floats:
+            return np.asarray(A @ (A.T @ mu) + mu / h + spread * mu.sum())
 
-        steps, enough = self.settings.cg_steps, self.settings.cg_enough
-        return solve_by_products(times, -gradient, scale, steps=steps, enough=enough)
+        def precondition(residual: Floats) -> Floats:
+            z = nearby.solve(residual)
+            return z - (z.sum() / bordered) * ones
+
+        def intercept(mu: Floats, residual: Floats) -> float:
+            # A free intercept is what the residual has left along ones: steps in μ sum to 0.
+            own = -spread * (g_b + mu.sum()) if ridge > 0 else -float(ones @ residual) / bordered
+            return float(own)
+
+        def done(mu: Floats, residual: Floats) -> bool:
+            """Return whether the step is off by little, in the norm that the system defines."""
+            p_b = intercept(mu, residual)
+            off = residual + p_b if ridge == 0 else residual
+            decrement = square - float(right @ mu) - g_b * p_b
+            return float(off @ (h * off)) <= self.settings.cg_enough**2 * decrement
+
+        right, square = -(A @ g), float(g @ g)
+        left = nearby.solve(right)
+        start = left - ((g_b + left.sum()) / bordered) * ones
+        mu, residual = solve_preconditioned(
+            product, right - spread * g_b, precondition, start, self.settings.cg_steps, done
+        )
+        p_b = intercept(mu, residual)
+        return np.append(-g - A.T @ mu, p_b)
+
+
+class _NearbyProducts:
+    """AAᵀ + diagonal with only some columns multiplied across rows, the others on the diagonal.
+
+    With the columns of the largest norms (words that many rows share) this is near enough to the
+    whole for conjugate gradients to need some dozen steps: what is left out is nearly diagonal.
+    """
+
+    def __init__(self, A: Any, columns: Ints, diagonal: Floats) -> None:
+        self.A = A[:, columns]
+        self.own = diagonal + np.maximum(_row_squares(A) - _row_squares(self.A), 0.0)
+        k = len(columns)
+        products = np.zeros((k + 1, k + 1))
+        if sp.issparse(A):
+            rows, none = loops.rows.rows(self.A), np.zeros(k)
+            zero = np.zeros(len(self.own))
+            loops.newton.outer(rows, 0, len(zero), zero, 1.0 / self.own, none, none, products)
+        else:
+            products[:k, :k] = (self.A.T / self.own) @ self.A
+        products[np.arange(k), np.arange(k)] += 1.0
+        self.factor = scipy.linalg.cho_factor(products[:k, :k], check_finite=False)
+
+    def solve(self, right: Floats) -> Floats:
+        """Return the solution, by Woodbury's identity."""
+        z = right / self.own
+        inner = scipy.linalg.cho_solve(self.factor, self.A.T @ z, check_finite=False)
+        return np.asarray(z - (self.A @ inner) / self.own)
+
+
+def _row_squares(A: Any) -> Floats:
+    squares = np.empty(A.shape[0])
+    loops.dual_cd.squared_norms(loops.rows.rows(A), squares)
+    return squares
 
 
 class _Products:
@@ -196,6 +256,7 @@ class _Products:
         self.rows = np.empty(0, np.int64)
         self.K = np.empty((0, 0))
         self._taken: tuple[Ints, Any] | None = None
+        self._heavy: Ints | None = None
 
     def of(self, rows: Ints) -> Floats:
         """Return a copy of the products of some rows with each other."""
@@ -220,19 +281,21 @@ class _Products:
 
     def times(self, rows: Ints, p: Floats) -> Floats:
         """Return (x − c)·p for some rows."""
-        return np.asarray(self._take(rows) @ p)
+        return np.asarray(self.take(rows) @ p)
 
     def combined(self, rows: Ints, v: Floats) -> Floats:
         """Return Σ v(x − c) over some rows."""
-        return np.asarray(self._take(rows).T @ v)
+        return np.asarray(self.take(rows).T @ v)
 
-    def squares(self, rows: Ints, v: Floats) -> Floats:
-        """Return Σ v(x − c)² over some rows, column by column."""
-        A = self._take(rows)
-        A = A.multiply(A) if sp.issparse(A) else A * A
-        return np.asarray(A.T @ v).ravel()
+    def heavy(self, count: int) -> Ints:
+        """Return the columns with the largest norms."""
+        if self._heavy is None:
+            squares = sum_squares(self.X, np.ones(self.X.shape[0]), self.centre)
+            self._heavy = np.sort(np.argsort(-squares, kind="stable")[:count])
+        return self._heavy
 
-    def _take(self, rows: Ints) -> Any:
+    def take(self, rows: Ints) -> Any:
+        """Return some rows, measured from the centre."""
         if self._taken is None or not np.array_equal(self._taken[0], rows):
             self._taken = rows, self._float(self.X[rows])
         return self._taken[1]
@@ -274,9 +337,10 @@ class _NewtonState:
             else ColumnSystem(passes, ridge)
         )
         self.scale = losses.residual_unit(problem.loss)
-        self.prox_centre = _first_prox_centre(problem.loss, start.beta)
+        self.prox_centre = _first_prox_centre(problem.loss, start.beta, wide)
         if width is None:
-            width = self.scale * (settings.first_width if start.w is None else 0.1)
+            first = settings.first_wide_width if wide else settings.first_width
+            width = self.scale * (first if start.w is None else 0.1)
         self.smooth = bool((problem.loss.quadratic > 0).all())
         self.width = 0.0 if self.smooth else width  # what is smooth need not be smoothed
         self.primal, self.dual = np.inf, -np.inf
@@ -438,9 +502,12 @@ def _between(low: float, high: float) -> float:
     return 0.5 * (low + high) if low > 0.01 * high else 0.05 * high
 
 
-def _first_prox_centre(loss: Loss, beta: Floats | None) -> Floats:
+def _first_prox_centre(loss: Loss, beta: Floats | None, wide: bool) -> Floats:
+    """Return the duals given, or the middle ones; 0 where columns are many: most rows are right."""
     if beta is not None:
         return np.clip(beta, loss.low, loss.high)
+    if wide:
+        return np.zeros(len(loss.low))
     bounded = np.isfinite(loss.high) & np.isfinite(loss.low)
     low, high = np.where(bounded, loss.low, 0.0), np.where(bounded, loss.high, 0.0)
     return 0.5 * (low + high)
