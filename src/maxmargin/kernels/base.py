@@ -378,22 +378,6 @@ class Kernel:
         """
         return None
 
-    def narrowed(self, a: PreparedRows) -> PreparedRows | None:
-        """Return rows prepared in float64 in float32, or None if its rounding would show.
-
-        Compare them only with each other.
-        """
-        return a.narrowed() if self.float32_safe else None
-
-    def float32_rounding(self, a: PreparedRows) -> tuple[Floats, Floats] | None:
-        """Return r and s for each of some narrowed rows: the error of values in float32.
-
-        With t = r(x) + r(x′), the value k computed for x and x′ is within
-        (eᵗ − 1)|k| + (s(x) + s(x′))·√(K(x, x)K(x′, x′)) + 1e-37 of K(x, x′), where x and x′ are the
-        rows that were given, before any rounding. None: no bound is known.
-        """
-        return None
-
     # ------------------------------------------------------------ composition
 
     def __add__(self, other: Any) -> "Kernel":

@@ -110,27 +110,6 @@ class RBF(KernelWithGamma):
         terms = count_terms(a.parts[0]) + 12
         return exponent_rounding(terms, a.parts[1] / LOG2_E)
 
-    def narrowed(self, a: PreparedRows) -> PreparedRows | None:
-        """Return the rows in float32 with their own norms, unless these would cancel too much."""
-        if len(a.parts) < 2 or not _MODERATE < self._gamma < 1 / _MODERATE:
-            return None
-        if a.parts[1].max(initial=0.0) * np.finfo(np.float32).eps > FLOAT32_ERROR * LOG2_E:
-            return None
-        if (narrow := a.narrowed()) is None:
-            return None
-        rows = narrow.parts[0]
-        norms = self._gamma * LOG2_E * squared_norms(rows, np.float64)
-        return narrow.with_parts([rows, norms.astype(np.float32)])
-
-    def float32_rounding(self, a: PreparedRows) -> tuple[Floats, Floats] | None:
-        """Return the rounding of the exponent, as a part of values.
-
-        In units of u(γ‖x‖² + γ‖x′‖²), where u is half of float32's ε: d products and their sum, the
-        rows themselves 4, the factor and the product with it 2, the norms 1, differences 4.
-        """
-        terms = count_terms(a.parts[0]) + 12
-        return exponent_rounding(terms, a.parts[1] / LOG2_E)
-
     def fill_tile(self, a: PreparedRows, b: PreparedRows, out: FloatArray) -> None:
         """Fill a tile, in float64 if one side was prepared in it; without norms, by differences."""
         x, z = a.parts[0], b.parts[0]

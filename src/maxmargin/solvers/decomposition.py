@@ -785,7 +785,9 @@ class Decomposition:
 
     wanted: float = 1e-4  # relative gap at which shrunk variables are checked again
     precise: bool = False  # kernel values in float64 throughout
-    exact_start: bool = False  # scores of the start in float64: changes, and their rounding, are small
+    exact_start: bool = (
+        False  # scores of the start in float64: changes, and their rounding, are small
+    )
     checks: int | None = None  # of all variables, after which it gives up
 
     sampled: int = 10_000  # rows beyond which a part of them is solved first

@@ -190,7 +190,7 @@ class RowSystem:
 
         def precondition(residual: Floats) -> Floats:
             z = nearby.solve(residual)
-            return z - (z.sum() / bordered) * ones
+            return np.asarray(z - (z.sum() / bordered) * ones)
 
         def intercept(mu: Floats, residual: Floats) -> float:
             # A free intercept is what the residual has left along ones: steps in μ sum to 0.
