@@ -177,7 +177,7 @@ def test_a_kernel_with_new_values_has_no_bound() -> None:
 
 
 def fits(first: int, count: int) -> list[int]:
-    """Return seeds of fits of kernel machines: a linear kernel may be left to the linear machine."""
+    """Return seeds of fits of kernel machines; the linear kernel may go to the linear machine."""
     names = "SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "QuantileSVR"
     seeds = []
     for seed in range(first, first + 6 * count):
