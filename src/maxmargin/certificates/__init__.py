@@ -1,8 +1,9 @@
 """The proof that comes with a solution: bounds on the optimum from either side.
 
-Everything is recomputed in float64 from the data, the weights and the duals; nothing a solver says
-is taken on trust, and no solver is imported. Every sum comes with a bound on its rounding error, so
-that what is proved holds in exact arithmetic.
+Everything is recomputed from the data, the weights and the duals; nothing a solver says is taken on
+trust, and no solver is imported. Every sum comes with a bound on its rounding error, so that what
+is proved holds in exact arithmetic. It is computed in float64, but for scores of rows that float32,
+with such a bound, shows to be beyond the margin: these cost nothing, whatever their last digits.
 
     P(w)  the objective at w, minimised over b: no optimum is higher
     D(β)  the dual objective at β made feasible: no optimum is lower

@@ -631,7 +631,7 @@ def certify_many(
         changes.append(change)
 
     def undecided(scores: list[Bounded]) -> Flags:
-        """Return the rows of which no loss may depend on the errors of scores."""
+        """Return the rows whose loss may depend on the errors of scores."""
         rows = np.zeros(len(problems[0]), bool)
         for each, found in zip(claims, scores, strict=True):
             rows |= _with_loss(each.problem, found, each.point.b, keep_intercept)
