@@ -312,7 +312,7 @@ def test_no_time_to_see_whether_a_function_is_a_kernel_is_no_error(
     model = fitted(clone(model).set_params(kernel=slow, max_time=0.5), X, y)
     assert model.status_ is Status.MAX_TIME
     assert not model.certificate_.holds(1.0)
-    assert fake.seconds <= 1.6
+    assert fake.seconds <= 1.65
 
 
 class TestSharedWork:

@@ -12,7 +12,7 @@ from maxmargin._typing import Floats
 from maxmargin.kernels import RBF
 from maxmargin.loops.records import Loss, Variables
 from maxmargin.problems.gram import Gram
-from maxmargin.problems.problem import Iterate, Point, Problem
+from maxmargin.problems.problem import Iterate, KernelProblem, Point, Problem
 from maxmargin.solvers.decomposition import Decomposition, Equations, active_set_step, measure
 from maxmargin.threads import one_blas_thread
 from tests.support.kernel_reference import Machine, optimum, rbf, stated
@@ -126,14 +126,24 @@ def test_a_step_ends_at_the_bounds_that_a_quadratic_program_ends_at() -> None:
     assert_allclose(step, expected.x, atol=1e-5)
 
 
-def iterates(method: Decomposition, n: int, epsilon: float, groups: int) -> list[Iterate]:
-    """Return the first iterates of a machine on n rows."""
+def problem_of(n: int, epsilon: float, groups: int, **options: Any) -> KernelProblem:
+    """Return a machine on n rows, with options of its Gram matrix."""
     X, y = rows_of(n, "SVR" if epsilon else "SVC")
     loss = Loss(y, np.minimum(y, 0.0) * 5, np.maximum(y, 0.0) * 5, np.zeros(n), 0.0)
     if epsilon:
         loss = Loss(y, np.full(n, -5.0), np.full(n, 5.0), np.zeros(n), epsilon)
     group = np.zeros(n, np.int64) if groups else np.full(n, -1)
-    problem = Problem.kernel(Gram(RBF(0.5), X), loss, np.arange(n), group, np.zeros(groups))
+    gram = Gram(options.pop("kernel", RBF(0.5)), X, **options)
+    return Problem.kernel(gram, loss, np.arange(n), group, np.zeros(groups))
+
+
+def iterates(method: Decomposition, n: int, epsilon: float, groups: int) -> list[Iterate]:
+    """Return the first iterates of a machine on n rows."""
+    return iterates_of(method, problem_of(n, epsilon, groups))
+
+
+def iterates_of(method: Decomposition, problem: KernelProblem) -> list[Iterate]:
+    """Return the iterates up to the gap that the method wants."""
     found = []
     with one_blas_thread():
         for iterate in method.iterates(problem, Point()):
@@ -163,3 +173,74 @@ def test_the_same_problem_has_the_same_iterates_to_the_last_bit(most: int) -> No
     ):
         np.testing.assert_array_equal(one.beta, other.beta)
         assert (one.primal, one.dual) == (other.primal, other.dual)
+
+
+SAMPLING = Decomposition(wanted=1e-8, most_on_matrix=150, sampled=300)  # 2000 rows: 500, then 150
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+@pytest.mark.parametrize("groups", [0, 1])
+def test_a_sample_solved_first_does_not_change_the_answer(epsilon: float, groups: int) -> None:
+    found = iterates(SAMPLING, 2000, epsilon, groups)
+    plain = iterates(replace(SAMPLING, sampled=10**6), 2000, epsilon, groups)
+    first = next(k for k, iterate in enumerate(found) if iterate.finished)
+    assert first > 0
+    assert found[first].beta.any()  # it starts from what the sample gave
+    assert not plain[0].beta.any()
+    for iterate in found[:first]:  # of all rows, feasible, and known to be no answer
+        assert iterate.beta.shape == (2000,)
+        assert np.abs(iterate.beta).max() <= 5.0
+        assert iterate.relative_gap == np.inf
+        if groups:
+            assert iterate.beta.sum() == pytest.approx(0.0, abs=1e-9)
+    assert found[-1].relative_gap <= 1e-8
+    assert found[-1].dual == pytest.approx(plain[-1].dual, rel=2e-8)
+
+
+def test_a_sample_solved_first_depends_on_neither_memory_nor_threads() -> None:
+    last = [
+        iterates_of(SAMPLING, problem_of(2000, 0.0, 1, memory=memory, threads=threads))[-1]
+        for memory, threads in ((1, 1), (10**6, 2), (10**9, 2))
+    ]
+    for other in last[1:]:
+        np.testing.assert_array_equal(other.beta, last[0].beta)
+
+
+class CountedRBF(RBF):
+    """A Gaussian kernel that counts the values that it computes."""
+
+    def __init__(self, gamma: float = 1.0) -> None:
+        super().__init__(gamma)
+        self.count = 0
+
+    def fill_tile(self, a: Any, b: Any, out: Any) -> None:
+        self.count += out.size
+        super().fill_tile(a, b, out)
+
+
+def test_a_sample_solved_first_saves_kernel_values() -> None:
+    counts = []
+    for sampled in (1000, 10**6):
+        kernel = CountedRBF(0.5)
+        problem = problem_of(6000, 0.0, 1, kernel=kernel, threads=1)
+        iterates_of(Decomposition(1e-3, most_on_matrix=300, sampled=sampled), problem)
+        counts.append(kernel.count)
+    assert counts[0] < 0.95 * counts[1]
+
+
+def test_float32_goes_on_where_its_rounding_ended_it_from_scores_in_float64() -> None:
+    problem = problem_of(2500, 0.0, 1)  # so many that tiles are in float32
+    assert problem.features.gram.tiles.dtype == np.float32
+    gaps, start = [], Point()
+    for _ in range(3):
+        with one_blas_thread():
+            for iterate in Decomposition(1e-9).iterates(problem, start):
+                if iterate.finished and iterate.relative_gap <= 1e-9:
+                    break
+        start = Point(None, 0.0, iterate.beta)
+        loss, x = problem.loss, iterate.beta.copy()
+        v = Variables(*loss[:4], problem.groups, x, problem.row, problem.features.scores(x))
+        found = measure(v, 1)
+        gaps.append(found.gap / found.dual)
+    assert gaps[1] < 0.1 * gaps[0]
+    assert gaps[2] < 1e-8

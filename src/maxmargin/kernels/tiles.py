@@ -11,7 +11,7 @@ with one BLAS thread, so the result is the same to the last bit whatever the num
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -49,12 +49,16 @@ def fill_block(
 ) -> None:
     """Fill ``out`` with K(a, b); symmetric to the last bit if a is b."""
     diagonal = kernel.diagonal(a) if a is b else None
-    height, width = _tile_shape(kernel, out, diagonal is not None)
+    height, width = out.shape  # if small enough: one tile, straight into its place
+    if out.nbytes > TILE_BYTES or height > min(kernel.max_tile_rows, width):
+        height, width = _tile_shape(kernel, out, diagonal is not None)
 
     def fill(corner: tuple[int, int]) -> None:
         top, left = corner
         rows, columns = slice(top, top + height), slice(left, left + width)
-        with _contiguous(out[rows, columns]) as values:
+        target = out[rows, columns]
+        whole = target.flags.c_contiguous
+        with nullcontext(target) if whole else scratch(target.shape, out.dtype) as values:
             kernel.fill_tile(a[rows], b[columns], values)
             if not loops.kernel_tiles.all_finite(values):
                 raise overflow(kernel)
@@ -64,6 +68,8 @@ def fill_block(
                 beyond = max(top + height, left)
                 below = out[beyond : left + width, rows]
                 loops.kernel_tiles.transpose(values[:, beyond - left :], below)
+            if values is not target:
+                target[...] = values
 
     todo = deque[tuple[int, int]]()
     for top in range(0, len(a), height or 1):
@@ -82,8 +88,6 @@ def _tile_shape(kernel: "Kernel", out: FloatArray, symmetric: bool) -> tuple[int
     small ones, so that there is something to share out.
     """
     rows, columns = out.shape
-    if out.nbytes <= TILE_BYTES and rows <= min(kernel.max_tile_rows, columns):
-        return rows, columns  # small enough to be one tile, straight into its place
     height = min(kernel.max_tile_rows, TILE_BYTES // (TILE_COLUMNS * out.itemsize))
     if symmetric:
         small = rows <= 2 * TILE_COLUMNS
@@ -248,11 +252,14 @@ def overflow(kernel: "Kernel") -> ValueError:
 def _do_all(kernel: "Kernel", a: PreparedRows, b: PreparedRows, each: Callable[[Any], None],
             todo: deque[Any], threads: int | None) -> None:  # fmt: skip
     """Call ``each``, which fills tiles of K(a, b), for every item, in several threads."""
-    count = min(_count_threads(kernel, threads), len(todo))
     with one_blas_thread():
-        if count > 1:
-            _warm_up(kernel, a, b)
-        share_work(each, todo, count)
+        if len(todo) == 1:
+            each(todo.pop())
+        elif todo:
+            count = min(_count_threads(kernel, threads), len(todo))
+            if count > 1:
+                _warm_up(kernel, a, b)
+            share_work(each, todo, count)
 
 
 def _warm_up(kernel: "Kernel", a: PreparedRows, b: PreparedRows) -> None:
@@ -289,14 +296,3 @@ def scratch(shape: tuple[int, ...], dtype: Any) -> Iterator[FloatArray]:
         yield buffer[:size].view(dtype).reshape(shape)
     finally:
         _buffers.free.append(buffer)
-
-
-@contextmanager
-def _contiguous(target: FloatArray) -> Iterator[FloatArray]:
-    """Lend the target itself, or a C-contiguous buffer whose values it then gets."""
-    if target.flags.c_contiguous:
-        yield target
-        return
-    with scratch(target.shape, target.dtype) as values:
-        yield values
-        target[...] = values
