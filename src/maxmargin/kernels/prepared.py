@@ -311,8 +311,9 @@ class PreparedRows:
                 nested = isinstance(part, PreparedRows)
                 taken[id(part)] = part.take(index, taken) if nested else part[index]
             parts.append(taken[id(part)])
-        chosen = self.with_parts(parts)
-        chosen.size = len(range(self.size)[index] if isinstance(index, slice) else index)
+        size = len(range(self.size)[index] if isinstance(index, slice) else index)
+        chosen = object.__new__(type(self))  # copy.copy takes ten times as long
+        chosen.__dict__.update(self.__dict__, parts=tuple(parts), size=size)
         return chosen
 
     def steady(self) -> "PreparedRows":
@@ -342,6 +343,6 @@ class PreparedRows:
 
     def with_parts(self, parts: Iterable[Any]) -> "PreparedRows":
         """Return the same rows with other parts."""
-        other = object.__new__(type(self))  # copy.copy takes ten times as long
+        other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, parts=tuple(parts))
         return other

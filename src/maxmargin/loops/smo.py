@@ -71,16 +71,11 @@ def _partner(r: Any, closed_down: Any, row: Any, curvatures: Any, own: Any, top:
     return np.int64(at)
 
 
-@compiled
 def pairs(K: Any, diagonal: Any, r: Any, x: Any, low: Any, high: Any, ends: Any, tol: float,
           steps: int) -> int:  # fmt: skip
-    """Solve the block, whose groups end where ``ends`` says; return how many steps were made.
-
-    The diagonal, with the shift, is given apart; r and x change in place. A last variable without
-    bounds, whose row is zero, makes the sum of the others free.
-    """
-    return make_steps(K, np.arange(x.shape[0]), Halves(K, K, K), diagonal, r, x, low, high, ends,
-                      tol, steps)  # fmt: skip
+    """Solve a block whose matrix is there: see ``make_steps``."""
+    every, halves = np.arange(len(x)), Halves(K, K, K)
+    return make_steps(K, every, halves, diagonal, r, x, low, high, ends, tol, steps)
 
 
 class Halves(NamedTuple):
@@ -94,10 +89,12 @@ class Halves(NamedTuple):
 @compiled
 def make_steps(K: Any, slot: Any, halves: Any, diagonal: Any, r: Any, x: Any, low: Any, high: Any,
                ends: Any, tol: float, steps: int) -> int:  # fmt: skip
-    """Do the same where rows of the matrix are made of its halves when they are first needed.
+    """Solve the block, whose groups end where ``ends`` says; return how many steps were made.
 
-    ``slot`` says where in K the row of each variable is, −1 if it is still to be made; one entry
-    more then counts those that are there.
+    The diagonal, with the shift, is given apart; r and x change in place. A last variable without
+    bounds, whose row is zero, makes the sum of the others free. ``slot`` says where in K the row of
+    each variable is; −1: it is made of the halves once it is needed, and one entry more of ``slot``
+    counts the rows that are there.
     """
     q = x.shape[0]
     closed_up, closed_down = np.empty(q), np.empty(q)
@@ -151,18 +148,22 @@ def make_row(K: Any, slot: Any, halves: Any, row: int) -> None:
     """Make a row of the matrix of its halves, in the next free row of K; 0 beyond both."""
     used, cut = slot[slot.shape[0] - 1], halves.first.shape[0]
     slot[row], slot[slot.shape[0] - 1] = used, used + 1
-    size = cut + halves.second.shape[0]
-    near, far, beyond = K[used, :cut], K[used, cut:size], K[used, size:]
-    beyond[:] = 0.0
+    size, to = cut + halves.second.shape[0], K[used]
+    for k in range(K.shape[1]):
+        to[k] = 0.0
     if row < cut:
-        near[:] = halves.first[row]
-        far[:] = halves.cross[row]
+        _copy(halves.first[row], to[:cut])
+        _copy(halves.cross[row], to[cut:])
     elif row < size:
-        near[:] = halves.cross[:, row - cut]
-        far[:] = halves.second[row - cut]
-    else:
-        near[:] = 0.0
-        far[:] = 0.0
+        for k in range(cut):
+            to[k] = halves.cross[k, row - cut]
+        _copy(halves.second[row - cut], to[cut:])
+
+
+@compiled
+def _copy(values: Any, to: Any) -> None:
+    for k in range(values.shape[0]):
+        to[k] = values[k]
 
 
 @compiled
