@@ -714,7 +714,10 @@ class SearchRun:
             why = f" ({self.why_chains})" if self.why_chains else ""
             parts.append(f"{self.chains} chains of fits by rising C, each from the last{why}")
         if self.shared:
-            parts.append(f"{self.refined} of {len(self.models)} candidates were solved to tol")
+            parts.append(
+                f"{self.refined} of {len(self.models)} candidates were solved to tol, the others "
+                f"to relative gaps of at most {_WIDE}"
+            )
         return "; ".join(parts)
 
 
