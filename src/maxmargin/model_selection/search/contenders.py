@@ -4,8 +4,8 @@ A fit with an absolute duality gap g is no farther than √(2g) from the optimum
 row x is off by at most √(2g·K(x, x)). At gaps worth having that is more than most scores, and it
 rules out next to nothing. So the change is measured: the best candidates are solved to ``tol``, and
 how much their scores change says how much others may. A candidate is out if it would not win even
-if its score rose by twice the largest change seen. All that are not out are solved to ``tol``,
-which may show larger changes, and so on.
+if its score rose by twice the largest change seen and three rows more. All that are not out are
+solved to ``tol``, which may show larger changes, and so on.
 """
 
 import math
@@ -15,6 +15,7 @@ import numpy as np
 from maxmargin._typing import Flags, Floats, Ints
 
 _SAFETY = 2.0  # times the largest change seen
+_ROWS = 3  # whose weight is added, as few changes may have been seen, and small ones
 _FIRST = 0.1  # part of the candidates whose change is measured first
 _LEAST = 5  # of them
 
@@ -22,7 +23,7 @@ _LEAST = 5  # of them
 class Standings:
     """The mean scores of candidates, some solved to ``tol``, others to a wide gap.
 
-    ``unit`` is the least change of a score that counts: one row of all that are scored.
+    ``unit`` is the weight of one scored row in a mean score.
     """
 
     def __init__(self, scores: Floats, final: Flags, unit: float) -> None:
@@ -39,7 +40,7 @@ class Standings:
     @property
     def margin(self) -> float:
         """By how much the score of a candidate may rise that was solved to a wide gap."""
-        return _SAFETY * max(self._changes, default=0.0) + self.unit
+        return _SAFETY * max(self._changes, default=0.0) + _ROWS * self.unit
 
     def contenders(self) -> Ints:
         """Return the candidates that may still win and are not solved to ``tol``."""

@@ -19,7 +19,7 @@ def _accuracy(y: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> float | None:
 
 def _balanced_accuracy(y: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> float | None:
     classes, labels = np.unique(y, return_inverse=True)
-    if not len(y) or not np.isin(predicted, classes).all():
+    if len(classes) < 2 or not np.isin(predicted, classes).all():
         return None
     hits = np.bincount(labels[y == predicted], minlength=len(classes))
     return float(np.mean(hits / np.bincount(labels)))

@@ -122,7 +122,7 @@ class SVCSearchCV(GridSearchCV):  # type: ignore[misc, unused-ignore]
     With ``refine="contenders"`` the best tenth of the candidates at a gap of 0.01, and at least
     five, are solved to ``tol``. A candidate is out if it would not reach the best score of these
     even if its own rose by twice the largest change that any of them has seen, plus the weight of
-    one scored row. Those that are not out are solved to ``tol`` as well, which may show larger
+    three scored rows. Those that are not out are solved to ``tol`` as well, which may show larger
     changes and bring others in again, until none is left. This is a measurement, not a proof: the
     winner is another than with ``refine="all"`` if the score of a candidate that is out changes
     that much more than those of all the others did. (Proven bounds exist: at an absolute gap g the
@@ -714,7 +714,10 @@ class SearchRun:
             why = f" ({self.why_chains})" if self.why_chains else ""
             parts.append(f"{self.chains} chains of fits by rising C, each from the last{why}")
         if self.shared:
-            parts.append(f"{self.refined} of {len(self.models)} candidates were solved to tol")
+            parts.append(
+                f"{self.refined} of {len(self.models)} candidates were solved to tol, the others "
+                f"to relative gaps of at most {_WIDE}"
+            )
         return "; ".join(parts)
 
 
