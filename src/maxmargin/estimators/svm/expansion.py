@@ -1,6 +1,7 @@
 """Kernel expansions f(x) = Σ aᵢ K(xᵢ, x) + b: parameters, input checks and prediction."""
 
 from collections import deque
+from contextlib import nullcontext
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
@@ -16,9 +17,15 @@ from maxmargin.estimators.machine import Machine
 from maxmargin.geometry.inputs import row_products
 from maxmargin.kernels import Kernel, Linear, Precomputed, PreparedRows
 from maxmargin.kernels.prepared import Source, SparseRows
-from maxmargin.kernels.tiles import TILE_COLUMNS
+from maxmargin.kernels.tiles import (
+    SMALL_PRODUCT,
+    TILE_BYTES,
+    TILE_COLUMNS,
+    overflow,
+    scratch,
+)
 from maxmargin.loops.records import read_only
-from maxmargin.threads import share_work, usual_threads
+from maxmargin.threads import one_blas_thread, share_work, usual_threads
 from maxmargin.validation.data import LARGEST_PRODUCT, LARGEST_SQUARE
 from maxmargin.validation.parameters import (
     check_flag,
@@ -29,7 +36,7 @@ from maxmargin.validation.parameters import (
 )
 
 _ROWS_AT_A_TIME = 1 << 14  # prepared for a prediction
-_FEW_VALUES = 1 << 17  # which are computed at once, not block by block
+_FEW_VALUES = 1 << 17  # up to which there is no need for tiles
 _WORTH_TWO_PASSES = 1 << 20  # kernel values: fewer are computed in float64 as fast
 
 
@@ -145,34 +152,40 @@ def multiply_blocks(
     blocks: list[Block],
     threads: int | None,
 ) -> list[Floats]:
-    """Return K(x, z) @ a of each block, several at a time."""
-    few = len(rows) * len(right) <= _FEW_VALUES and right.dtype == np.float64
-    if few:
-        K = kernel.block(rows, right, threads=threads)
-        return [K[:, vectors] @ a for vectors, _, a in blocks]
-    products: dict[int, Floats] = {}
+    """Return K(x, z) @ a of each block, while the values of some rows with all z are in cache."""
+    if len(blocks) == 1 and len(rows) * len(right) > _FEW_VALUES:
+        return [kernel.dot(rows, right, blocks[0].coefficients, threads)]
+    height = max(1, min(kernel.max_tile_rows, TILE_BYTES // (right.dtype.itemsize * len(right))))
+    typed = [np.ascontiguousarray(block.coefficients, right.dtype) for block in blocks]
+    products = [np.empty((len(rows), a.shape[1])) for a in typed]
 
-    def multiply(k: int) -> None:
-        vectors, _, a = blocks[k]
-        products[k] = kernel.dot(rows, right[vectors], a, threads)
+    def multiply(top: int) -> None:
+        some = slice(top, top + height)
+        with scratch((len(rows[some]), len(right)), right.dtype) as K:
+            kernel.fill_tile(rows[some], right, K)
+            for block, a, product in zip(blocks, typed, products, strict=True):
+                product[some] = K[:, block.vectors] @ a
 
-    if blocks:
-        multiply(0)  # alone: it compiles loops and builds what is built lazily
-    if len(blocks) > 1:
-        helpers = min(threads or usual_threads(), len(blocks) - 1) if kernel.thread_safe else 1
-        share_work(multiply, deque(range(1, len(blocks))), helpers)
-    return [products[k] for k in range(len(blocks))]
+    tops = deque(range(0, len(rows), height))
+    small = len(rows) * len(right) * (right.width or 1) <= SMALL_PRODUCT
+    with nullcontext() if small else one_blas_thread():
+        multiply(tops.popleft())  # alone: it compiles loops and builds what is built lazily
+        if tops:
+            helpers = min(threads or usual_threads(), len(tops)) if kernel.thread_safe else 1
+            share_work(multiply, tops, helpers)
+    if not all(np.isfinite(product).all() for product in products):
+        raise overflow(kernel)
+    return products
 
 
 # ------------------------------------------------------------------- what float32 can decide
 #
 # A kernel value k in float32 is within (eᵗ − 1)k of what it should be, t = t(x) + t(z); sums over
-# the columns of a tile, and the rounding of coefficients, cost a part of Σ|a|k as well. So one more
-# column Σ |a|k(t(z) + σ + τ) bounds all errors, where τ is a usual t(x): it is increased in
-# proportion for rows with a larger one.
+# the columns of a tile, and the rounding of coefficients, cost a part σ of Σ|a|k as well. So a
+# further column Σ |a|k(t(z) + σ + τ) bounds all errors, where τ is a usual t(x): it is increased
+# in proportion for rows with a larger one.
 
 _U = 2.0**-24  # half of float32's ε
-_SUMS = 1.01 * (TILE_COLUMNS + 4) * _U  # σ
 _MOST_ERROR = 0.05  # of a kernel value: beyond it nothing is computed in float32
 _UNDERFLOW = 1e-36  # what a term may lose by it
 
@@ -204,7 +217,9 @@ def rough_scores(
         usual = float(own.mean())
         with_bounds = []
         for vectors, places, a in blocks:
-            sizes = np.abs(a).max(axis=1) * (errors[vectors] + usual + _SUMS)
+            longest = TILE_COLUMNS if len(blocks) == 1 else len(a)
+            sums = 1.01 * (longest + 4) * _U
+            sizes = np.abs(a).max(axis=1) * (errors[vectors] + usual + sums)
             weights = np.column_stack([a, sizes]) / scale
             with_bounds.append(Block(vectors, places, weights))
         more = (1.2 * scale) * np.maximum(own / usual, 1.0)
