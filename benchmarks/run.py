@@ -19,6 +19,7 @@ BENCHMARKS = {
     "linear-table": "benchmarks.suite.linear:run_table",
     "search": "benchmarks.suite.search:run",
     "path": "benchmarks.suite.path:run",
+    "refit": "benchmarks.suite.refit:run",
     "kpca": "benchmarks.suite.kpca:run",
     "perceptron": "benchmarks.suite.perceptron:run",
     "startup": "benchmarks.suite.startup:run",

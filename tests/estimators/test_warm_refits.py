@@ -80,7 +80,9 @@ def test_a_refit_ends_where_a_cold_fit_does(name: str, how: str) -> None:
     cold = clone(machine).fit(X2, targets(machine, t2))
     assert warm.status_ is Status.OPTIMAL
     assert warm.certificate_.holds(TOL)
-    assert mm.certify(warm, X2, targets(machine, t2)).holds(TOL)
+    proof = mm.certify(warm, X2, targets(machine, t2))
+    assert isinstance(proof, mm.Certificate)
+    assert proof.holds(TOL)
     # Both objectives are within TOL above the same optimum.
     assert_allclose(warm.certificate_.primal, cold.certificate_.primal, rtol=2 * TOL)
     probe, _ = rows(50, seed=7)

@@ -43,7 +43,8 @@ def test_compilation_is_announced_once_and_then_cached(copied_package: Path) -> 
 
 
 def test_cached_loops_do_without_what_compiling_needs(copied_package: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(copied_package)}
+    cache = str(copied_package / "cache")
+    environment = {**os.environ, "PYTHONPATH": str(copied_package), "NUMBA_CACHE_DIR": cache}
     code = f"{FIT}; import sys; print('numba.np.arraymath' in sys.modules)"
     loaded = [run(code, env=environment).stdout.strip() for _ in range(2)]
     assert loaded == ["True", "False"]

@@ -88,7 +88,8 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
     max_time : float or None, default=None
         Seconds allowed for the fit; the best answer so far is kept, with its gap.
     warm_start : bool, default=False
-        Start from the last solution.
+        Start from the last solution. Rows may have come, gone or changed places since: duals are
+        kept by the content of rows, or follow from the weights. The certificate is that of any fit.
     callback : callable or None, default=None
         Called with a Progress (``iteration``, ``seconds``, ``iterate.relative_gap``) after each
         iteration; returning True ends the fit. scikit-learn's callbacks: ``set_callbacks``.

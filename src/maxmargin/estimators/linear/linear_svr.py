@@ -60,7 +60,8 @@ class LinearSVR(RegressorMixin, RegressorStream, LinearMachine):
     max_time : float or None, default=None
         Seconds allowed; the best answer so far is kept, with its gap.
     warm_start : bool, default=False
-        Start from the last solution.
+        Start from the last solution. Rows may have come, gone or changed places since: duals are
+        kept by the content of rows, or follow from the weights. The certificate is that of any fit.
     callback : callable or None, default=None
         As in LinearSVC.
     verbose : int, default=0
