@@ -162,8 +162,8 @@ class RowSystem:
 
     def __init__(self, settings: Newton, X: Any, passes: Passes, ridge: float) -> None:
         self.settings, self.passes, self.ridge = settings, passes, ridge
-        self.cache = _Products(X, passes.centre, 2 * settings.many_rows)
         self.most = settings.many_sparse_rows if sp.issparse(X) else settings.many_rows
+        self.cache = _Products(X, passes.centre, 2 * self.most)
 
     def prepare(self, beta: Floats, h: Floats, sums: Sums) -> tuple[Floats, Floats]:
         """Note which rows are active."""
@@ -199,7 +199,7 @@ class RowSystem:
         spread = 1.0 / ridge if ridge > 0 else 0.0  # of Σμ over the rows, by the intercept
 
         def product(mu: Floats) -> Floats:
-            return np.asarray(A @ (across @ mu)) + mu / h + spread * mu.sum()
+            return np.asarray(A @ (across @ mu) + mu / h + spread * mu.sum())
 
         def precondition(residual: Floats) -> tuple[Floats, float]:
             # A free intercept takes up what the residual has along ones: steps in μ sum to 0.
