@@ -197,6 +197,26 @@ def letters(rows: int) -> Dataset:
     return Dataset("letters", np.clip(np.round(X), 0, 15), y, notes="26 classes")
 
 
+def word_counts(name: str, n: int, d: int) -> Dataset:
+    """Return raw counts of words: Zipf's law, log-normal lengths, all but separable by few words.
+
+    Rows have norms from about 2 to 300, so coordinate descent gains little in each sweep.
+    """
+    rng = np.random.default_rng(SEED)
+    frequency = 1.0 / (np.arange(d) + 2.7) ** 1.05
+    lengths = np.maximum(3, np.exp(rng.normal(4.7, 0.9, n))).astype(np.int64)
+    drawn = rng.random(int(lengths.sum())) * frequency.sum()
+    words = np.minimum(np.searchsorted(np.cumsum(frequency), drawn), d - 1).astype(np.int32)
+    rows = np.repeat(np.arange(n, dtype=np.int32), lengths)
+    X = sp.csr_matrix((np.ones(len(words)), (rows, words)), shape=(n, d))
+    X.sum_duplicates()
+    scores = X @ np.where(rng.random(d) < 0.3, rng.standard_normal(d), 0.0)
+    norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+    away = (scores - np.median(scores)) / norms
+    y = np.where(away + 0.02 * rng.standard_normal(n) > 0, 1, -1)
+    return Dataset(name, X, y, notes="counts of words, row norms from 2 to 300, all but separable")
+
+
 SYNTHETIC: dict[str, Callable[[bool], Dataset]] = {
     "dense-float64": lambda quick: dense("dense-float64", 5000 if quick else 500_000, 50, "f8"),
     "dense-float32": lambda quick: dense("dense-float32", 5000 if quick else 500_000, 50, "f4"),
@@ -206,6 +226,9 @@ SYNTHETIC: dict[str, Callable[[bool], Dataset]] = {
         else sparse("sparse-synthetic", 20_000, 50_000, 100)
     ),
     "letters": lambda quick: letters(1000 if quick else 15_000),
+    "word-counts": lambda quick: word_counts(
+        "word-counts", *((1000, 2500) if quick else (20_000, 40_000))
+    ),
 }
 
 DERIVED: dict[str, Callable[[Path | None], Dataset]] = {

@@ -22,7 +22,7 @@ from benchmarks.suite import machines
 TARGETS = (1e-3, 1e-4, 1e-6)
 NAMES = (
     "dense-float64", "dense-float32", "kddcup99-10pct", "casp", "a9a", "ijcnn1", "news20-binary",
-    "reuters-money-fx", "20newsgroups-binary",
+    "reuters-money-fx", "20newsgroups-binary", "word-counts",
 )  # fmt: skip
 DENSE = ("kddcup99-10pct", "casp")
 QUICK_ROWS = 1000

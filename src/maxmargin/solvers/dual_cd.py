@@ -27,6 +27,7 @@ class DualCD:
     threads: int | None = None
     cyclic: bool = False  # rows in the order given, instead of a new random one for each sweep
     sweeps: int = 200  # in a round, at most
+    visits: int = 50  # of each row in a round, at most: shrunk rows are not visited
     first: float = 0.5  # violation at which the first round ends, in units of the residuals
     factor: float = 0.2  # by which it is smaller for each next round
 
@@ -35,14 +36,23 @@ class DualCD:
 
         It ends when no row violates anything, or when a round took too many sweeps.
         """
+        for _, iterate in self.steps(problem, start):
+            yield iterate
+
+    def steps(self, problem: LinearProblem, start: Point) -> Iterator[tuple[Point, Iterate]]:
+        """Yield the same iterates with the point at which the sweeps stand.
+
+        Its weights are those of its duals, while an iterate has the best of either so far.
+        """
         state = _DualCDState(self, problem, start)
+        at = Point(state.w, state.b, state.beta)
         while True:
-            yield state.iterate()
+            yield at, state.iterate()
             for _ in state.round():
-                yield state.iterate().unfinished()
+                yield at, state.iterate().unfinished()
             state.check_optimality()
             if state.converged or state.slow:
-                yield state.iterate()
+                yield replace(at, b=float(state.b[0])), state.iterate()
                 return
 
 
@@ -91,8 +101,10 @@ class _DualCDState:
             self.order.sort()
         self.limits[:] = np.inf, -np.inf
         self.slow = True
+        left = self.settings.visits * len(self.order)
         for _ in range(self.settings.sweeps):
             everything = self.count == len(self.order)
+            left -= self.count
             worst = np.array([0.0, 0.0])
             yield from self._sweep(worst)
             largest = max(worst[0], -worst[1])
@@ -100,6 +112,8 @@ class _DualCDState:
             if largest <= self.target:
                 self.target *= self.settings.factor
                 self.slow = False
+                break
+            if left <= 0:
                 break
             self.limits[:] = worst[0] or np.inf, worst[1] or -np.inf
         if self.free:
@@ -154,11 +168,12 @@ class DualCDThenNewton:
 
     def iterates(self, problem: LinearProblem, start: Point) -> Iterator[Iterate]:
         """Yield iterates of the one, then of the other, never worse than before."""
-        best = None
-        for best in DualCD(self.seed, self.threads, self.cyclic).iterates(problem, start):
-            yield best
-        if best is None:
+        last: tuple[Point, Iterate] | None = None
+        for last in DualCD(self.seed, self.threads, self.cyclic).steps(problem, start):
+            yield last[1]
+        if last is None:
             return
-        for iterate in Newton(self.threads).iterates(problem, Point()):
+        at, best = last
+        for iterate in Newton(self.threads).iterates(problem, at):
             best = iterate if iterate.converged else best.improved(iterate)
             yield replace(best, finished=iterate.finished)

@@ -15,6 +15,7 @@ from maxmargin._typing import Floats
 
 _RIDGES = 10.0 ** np.arange(-13, 1)  # added to a unit diagonal, until it has a factor
 _LEAST = 1e-300  # of a diagonal entry
+_CONVERGED = 1e-20  # of the first squared residual: what is left is rounding
 
 
 def solve_positive(matrix: Floats, right: Floats) -> Floats:
@@ -62,25 +63,25 @@ def solve_by_products(
 def solve_preconditioned(
     product: Callable[[Floats], Floats],
     right: Floats,
-    precondition: Callable[[Floats], Floats],
+    precondition: Callable[[Floats], tuple[Floats, float]],
     start: Floats,
     steps: int,
     done: Callable[[Floats, Floats], bool],
 ) -> tuple[Floats, Floats]:
     """Return about the solution of a system by conjugate gradients, and the residual it leaves.
 
-    ``done`` says whether both are good enough. Steps stay in the space that ``precondition`` maps
-    to, which may be smaller than all.
+    ``precondition`` returns z = Mr for a residual r, and r·z; steps stay in the space that M maps
+    to, which may be smaller than all. ``done`` says whether solution and residual are good enough.
     """
     x, residual = start, right - product(start)
-    direction, last = np.zeros(len(start)), np.inf
+    direction, last, first = np.zeros(len(start)), np.inf, 0.0
     for _ in range(steps):
         clock.check()
         if done(x, residual):
             break
-        z = precondition(residual)
-        size = float(residual @ z)
-        if not size > 0:
+        z, size = precondition(residual)
+        first = max(first, size)
+        if not size > _CONVERGED * first:
             break
         direction = z + (size / last) * direction
         image = product(direction)

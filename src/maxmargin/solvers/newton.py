@@ -43,6 +43,8 @@ class Newton:
     threads: int | None = None
     first_width: float = 2.0  # of smoothing, in units of the targets' scale
     first_wide_width: float = 50.0  # the same where systems have one unknown per active row
+    start_width: float = 0.1  # where a start is given
+    start_wide_width: float = 3.0  # the same where systems have one unknown per active row
     narrowing: float = 4.0  # by which the width is divided when the prox centre moves
     least_width: float = 1e-10
     inner_part: float = 0.4  # of the gap, that the inner problem may add when the centre moves
@@ -50,7 +52,9 @@ class Newton:
     many_columns: int = 2000  # beyond which systems have one unknown per active row
     many_rows: int = 4000  # active rows beyond which these are solved by conjugate gradients
     many_sparse_rows: int = 800  # the same for sparse rows
-    heavy_columns: int = 1000  # that these take into account exactly
+    rows_per_heavy: int = 15  # active rows for each column that these take into account exactly
+    least_heavy: int = 100
+    most_heavy: int = 1000
     cg_steps: int = 200
     cg_enough: float = 0.01  # part of the step that these may be off by
     polish_gap: float = 1e-3  # from which it is worth trying to solve the conditions directly
@@ -76,6 +80,12 @@ class Newton:
             yield state.iterate()
             if not state.advance():
                 return
+
+    def width(self, *, wide: bool, started: bool) -> float:
+        """Return how much to smooth at first, in units of the targets' scale."""
+        if wide:
+            return self.start_wide_width if started else self.first_wide_width
+        return self.start_width if started else self.first_width
 
     def _subsample_starts(self, problem: LinearProblem) -> Iterator[tuple[Point, float | None]]:
         """Solve ever larger samples roughly, yielding where to start from on all rows."""
@@ -152,8 +162,8 @@ class RowSystem:
 
     def __init__(self, settings: Newton, X: Any, passes: Passes, ridge: float) -> None:
         self.settings, self.passes, self.ridge = settings, passes, ridge
-        self.cache = _Products(X, passes.centre, 2 * settings.many_rows)
         self.most = settings.many_sparse_rows if sp.issparse(X) else settings.many_rows
+        self.cache = _Products(X, passes.centre, 2 * self.most)
 
     def prepare(self, beta: Floats, h: Floats, sums: Sums) -> tuple[Floats, Floats]:
         """Note which rows are active."""
@@ -180,38 +190,47 @@ class RowSystem:
         """Return an approximate step: μ by conjugate gradients, preconditioned by heavy columns."""
         g, g_b, ridge, h = gradient[:-1], float(gradient[-1]), self.ridge, self.h
         A = self.cache.take(self.active)
-        nearby = _NearbyProducts(A, self.cache.heavy(self.settings.heavy_columns), 1.0 / h)
+        most, least = self.settings.most_heavy, self.settings.least_heavy
+        count = max(least, min(most, len(h) // self.settings.rows_per_heavy))
+        nearby = _NearbyProducts(A, self.cache.heavy(count), 1.0 / h)
+        across = A.T
         ones = nearby.solve(np.ones(len(h)))
         bordered = float(ones.sum()) + ridge
         spread = 1.0 / ridge if ridge > 0 else 0.0  # of Σμ over the rows, by the intercept
 
         def product(mu: Floats) -> Floats:
-            return np.asarray(A @ (A.T @ mu) + mu / h + spread * mu.sum())
+            return np.asarray(A @ (across @ mu) + mu / h + spread * mu.sum())
 
-        def precondition(residual: Floats) -> Floats:
+        def precondition(residual: Floats) -> tuple[Floats, float]:
+            # A free intercept takes up what the residual has along ones: steps in μ sum to 0.
+            if ridge == 0:
+                residual = residual - float(ones @ residual) / bordered
             z = nearby.solve(residual)
-            return np.asarray(z - (z.sum() / bordered) * ones)
+            z -= (z.sum() / bordered) * ones
+            return z, float(residual @ z)
+
+        right, square = -(A @ g), float(g @ g)
+        left = nearby.solve(right)
+        first = -(g_b + float(left.sum())) / bordered  # the intercept of the nearby system
+        fixed = first if ridge == 0 else -spread * g_b
 
         def intercept(mu: Floats, residual: Floats) -> float:
-            # A free intercept is what the residual has left along ones: steps in μ sum to 0.
-            own = -spread * (g_b + mu.sum()) if ridge > 0 else -float(ones @ residual) / bordered
-            return float(own)
+            if ridge == 0:
+                return first - float(ones @ residual) / bordered
+            return -spread * (g_b + float(mu.sum()))
 
         def done(mu: Floats, residual: Floats) -> bool:
             """Return whether the step is off by little, in the norm that the system defines."""
             p_b = intercept(mu, residual)
-            off = residual + p_b if ridge == 0 else residual
+            off = residual + (p_b - first) if ridge == 0 else residual
             decrement = square - float(right @ mu) - g_b * p_b
             return float(off @ (h * off)) <= self.settings.cg_enough**2 * decrement
 
-        right, square = -(A @ g), float(g @ g)
-        left = nearby.solve(right)
-        start = left - ((g_b + left.sum()) / bordered) * ones
         mu, residual = solve_preconditioned(
-            product, right - spread * g_b, precondition, start, self.settings.cg_steps, done
+            product, right + fixed, precondition, left + first * ones, self.settings.cg_steps, done
         )
         p_b = intercept(mu, residual)
-        return np.append(-g - A.T @ mu, p_b)
+        return np.append(-g - across @ mu, p_b)
 
 
 class _NearbyProducts:
@@ -222,7 +241,8 @@ class _NearbyProducts:
     """
 
     def __init__(self, A: Any, columns: Ints, diagonal: Floats) -> None:
-        self.A = A[:, columns]
+        self.A = A[:, columns] if sp.issparse(A) else np.ascontiguousarray(A[:, columns])
+        self.across = self.A.T
         self.own = diagonal + np.maximum(_row_squares(A) - _row_squares(self.A), 0.0)
         k = len(columns)
         products = np.zeros((k + 1, k + 1))
@@ -238,7 +258,7 @@ class _NearbyProducts:
     def solve(self, right: Floats) -> Floats:
         """Return the solution, by Woodbury's identity."""
         z = right / self.own
-        inner = scipy.linalg.cho_solve(self.factor, self.A.T @ z, check_finite=False)
+        inner = scipy.linalg.cho_solve(self.factor, self.across @ z, check_finite=False)
         return np.asarray(z - (self.A @ inner) / self.own)
 
 
@@ -291,8 +311,8 @@ class _Products:
         """Return the columns with the largest norms."""
         if self._heavy is None:
             squares = sum_squares(self.X, np.ones(self.X.shape[0]), self.centre)
-            self._heavy = np.sort(np.argsort(-squares, kind="stable")[:count])
-        return self._heavy
+            self._heavy = np.argsort(-squares, kind="stable")
+        return np.sort(self._heavy[:count])
 
     def take(self, rows: Ints) -> Any:
         """Return some rows, measured from the centre."""
@@ -339,8 +359,7 @@ class _NewtonState:
         self.scale = losses.residual_unit(problem.loss)
         self.prox_centre = _first_prox_centre(problem.loss, start.beta, wide)
         if width is None:
-            first = settings.first_wide_width if wide else settings.first_width
-            width = self.scale * (first if start.w is None else 0.1)
+            width = self.scale * settings.width(wide=wide, started=start.w is not None)
         self.smooth = bool((problem.loss.quadratic > 0).all())
         self.width = 0.0 if self.smooth else width  # what is smooth need not be smoothed
         self.primal, self.dual = np.inf, -np.inf
