@@ -11,6 +11,7 @@ from maxmargin.problems.rounding import EPS, total
 _BALANCED = 64 * EPS  # of the duals: sums that are off by no more are left as they are
 _AT_BOUND = 1e-9  # duals within this part of the largest of their bound are taken to be there
 _SNAPPED = 1e-12  # of the distance of its bounds, by which a dual may miss one through rounding
+_FIRST_STEP, _LONGER, _STEPS = 1e-6, 100.0, 5  # from where the best intercept is looked for
 _FLAT = 1e-12  # a slope below this part of all slopes is rounding of sums
 
 
@@ -18,13 +19,13 @@ def best_intercept(loss: Loss, scores: Floats, near: float, pull: float = 0.0) -
     """Return the b that minimises Σ ℓ(s + b) + pull·b: the middle one where there are several.
 
     The sum is convex and piecewise linear or quadratic; its slope is found at the median of the
-    points between pieces that are left until none is.
+    points between pieces that are left until none is. Those around ``near`` come first.
     """
     slopes = float(np.abs(losses.best_duals(loss, scores + near)).sum())
     tiny = _FLAT * max(slopes if np.isfinite(slopes) else 0.0, 1e-300)
     total = _Total(loss, scores, pull)
-    left, right = -np.inf, np.inf
-    inside = total.kinks
+    left, right = _bracket(total, near, tiny)
+    inside = total.kinks[(total.kinks > left) & (total.kinks < right)]
     while len(inside):
         middle = float(np.partition(inside, len(inside) // 2)[len(inside) // 2])
         before, after = total.slopes(middle)
@@ -36,6 +37,24 @@ def best_intercept(loss: Loss, scores: Floats, near: float, pull: float = 0.0) -
             return _middle_of_flat(total, middle, tiny)
         inside = inside[(inside > left) & (inside < right)]
     return _root_between(total, left, right)
+
+
+def _bracket(total: "_Total", near: float, tiny: float) -> tuple[float, float]:
+    """Return two points with the best b between them, not much further apart than it is away."""
+    before, after = total.slopes(near)
+    if not (after < -tiny or before > tiny):
+        kinks = total.kinks
+        return kinks[kinks < near].max(initial=-np.inf), kinks[kinks > near].min(initial=np.inf)
+    sign, last, step = 1.0 if after < -tiny else -1.0, near, _FIRST_STEP * max(1.0, abs(near))
+    for _ in range(_STEPS):
+        further = last + sign * step
+        before, after = total.slopes(further)
+        if sign * (before if sign > 0 else after) > tiny:
+            return min(last, further), max(last, further)
+        if not sign * (after if sign > 0 else before) < -tiny:
+            break
+        last, step = further, step * _LONGER
+    return (last, np.inf) if sign > 0 else (-np.inf, last)
 
 
 class _Total:
@@ -75,15 +94,18 @@ def _middle_of_flat(total: _Total, at: float, tiny: float) -> float:
 
 
 def _root_between(total: _Total, left: float, right: float) -> float:
-    """Return where the slope, linear between neighbouring kinks, is 0."""
-    if not np.isfinite(left):
-        left = right - 1.0
-    if not np.isfinite(right):
-        right = left + 1.0
-    low, high = total.slopes(left)[1], total.slopes(right)[0]
-    if high <= low:
+    """Return where the slope, linear between neighbouring kinks, is 0; the middle if all of it is.
+
+    Of a stretch without end, that is the end it has.
+    """
+    begin = left if np.isfinite(left) else right - 1.0
+    end = right if np.isfinite(right) else begin + 1.0
+    low, high = total.slopes(begin)[1], total.slopes(end)[0]
+    if high > low:
+        return float(np.clip(begin - low * (end - begin) / (high - low), begin, end))
+    if np.isfinite(left) and np.isfinite(right):
         return 0.5 * (left + right)
-    return float(np.clip(left - low * (right - left) / (high - low), left, right))
+    return left if np.isfinite(left) else right
 
 
 # ------------------------------------------------------------------- feasible duals
