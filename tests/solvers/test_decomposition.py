@@ -34,11 +34,6 @@ def variables_of(machine: Machine, x: Floats) -> Variables:
     return Variables(target, low, high, shift, machine.groups, x, machine.rows, K @ a)
 
 
-def whole_matrix(K: Any) -> tuple[Any, ...]:
-    """Return a matrix that is there as steps take it, with all its rows in place."""
-    return K, np.arange(len(K)), loops.smo.Halves(K, K, K)
-
-
 def feasible(machine: Machine, part: float = 0.5) -> Floats:
     """Return duals within their bounds with the right sums, not the best ones."""
     x = np.zeros(len(machine.rows))
@@ -61,9 +56,7 @@ def test_pairs_solve_the_whole_problem_as_one_block(name: str) -> None:
     stops = np.searchsorted(machine.groups[order], np.arange(len(machine.totals)), side="right")
     x, low, high = v.x[order], v.low[order], v.high[order]
     r = v.target[order] - v.f[v.at[order]]
-    loops.smo.make_steps(
-        *whole_matrix(K), K.diagonal().copy(), r, x, low, high, stops, 1e-10, 10**6
-    )
+    loops.smo.pairs(K, K.diagonal().copy(), r, x, low, high, stops, 1e-10, 10**6)
     v.x[order] = x
     assert_allclose(r, v.target[order] - K @ x, atol=1e-9)
     below, above = optimum(machine)
@@ -82,9 +75,7 @@ def test_a_row_of_zeros_frees_the_sum() -> None:
     K[:30, :30] = np.asarray(machine.K, float)
     r, x = np.append(v.target, 0.0), np.zeros(31)
     low, high = np.append(v.low, -np.inf), np.append(v.high, np.inf)
-    loops.smo.make_steps(
-        *whole_matrix(K), K.diagonal().copy(), r, x, low, high, np.array([31]), 1e-10, 10**6
-    )
+    loops.smo.pairs(K, K.diagonal().copy(), r, x, low, high, np.array([31]), 1e-10, 10**6)
     v.x[:] = x[:30]
     below, above = optimum(machine)
     assert machine.lower_bound(v.x) >= below - 1e-7 * abs(above)

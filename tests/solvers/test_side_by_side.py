@@ -18,7 +18,6 @@ from maxmargin._typing import Floats
 from maxmargin.kernels import RBF
 from maxmargin.problems.problem import Status
 from maxmargin.solvers.decomposition import SideBySide
-from tests.solvers.test_decomposition import whole_matrix
 
 GAMMA = 0.1
 
@@ -78,7 +77,7 @@ def test_rows_made_on_demand_give_the_same_steps(groups: int, dtype: Any) -> Non
         *(np.ascontiguousarray(part) for part in (K[:cut, :cut], K[:cut, cut:], K[cut:, cut:]))
     )
     buffer, slot = np.full((n, n), np.nan, dtype), np.append(np.full(n, -1), 0)
-    made = loops.smo.make_steps(*whole_matrix(whole), own, r, x, low, high, ends, 1e-6, 10**5)
+    made = loops.smo.pairs(whole, own, r, x, low, high, ends, 1e-6, 10**5)
     again = loops.smo.make_steps(buffer, slot, halves, own, s, y, low, high, ends, 1e-6, 10**5)
     assert made == again > 10
     assert_array_equal(x, y)

@@ -79,6 +79,11 @@ class Halves(NamedTuple):
     second: Any
 
 
+def pairs(K: Any, *block: Any) -> int:
+    """Solve a block whose matrix is there: see ``make_steps``."""
+    return make_steps(K, np.arange(len(K)), Halves(K, K, K), *block)
+
+
 @compiled
 def make_steps(K: Any, slot: Any, halves: Any, diagonal: Any, r: Any, x: Any, low: Any, high: Any,
                ends: Any, tol: float, steps: int) -> int:  # fmt: skip
