@@ -71,19 +71,17 @@ def _partner(r: Any, closed_down: Any, row: Any, curvatures: Any, own: Any, top:
     return np.int64(at)
 
 
-def pairs(K: Any, diagonal: Any, r: Any, x: Any, low: Any, high: Any, ends: Any, tol: float,
-          steps: int) -> int:  # fmt: skip
-    """Solve a block whose matrix is there: see ``make_steps``."""
-    every, halves = np.arange(len(x)), Halves(K, K, K)
-    return make_steps(K, every, halves, diagonal, r, x, low, high, ends, tol, steps)
-
-
 class Halves(NamedTuple):
     """A symmetric matrix by its blocks for two runs of rows: those on the diagonal, and between."""
 
     first: Any
     cross: Any
     second: Any
+
+
+def pairs(K: Any, *block: Any) -> int:
+    """Solve a block whose matrix is there: see ``make_steps``."""
+    return make_steps(K, np.arange(len(K)), Halves(K, K, K), *block)
 
 
 @compiled
