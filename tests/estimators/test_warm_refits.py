@@ -149,7 +149,8 @@ def test_rows_that_were_there_twice_keep_both_duals() -> None:
     assert_allclose(X[order].T @ beta, machine.coef_[0], atol=1e-4)
 
 
-@pytest.mark.parametrize(("shape", "C"), [((4000, 10), 1.0), ((300, 2500), 1.0)])
+# At C = 1 planes separate the wide rows, and a cold fit takes few steps.
+@pytest.mark.parametrize(("shape", "C"), [((4000, 10), 1.0), ((300, 2500), 1e-3)])
 def test_a_refit_after_few_rows_changed_takes_fewer_steps(shape: tuple[int, int], C: float) -> None:
     X, t = rows(*shape)
     y = np.sign(t)

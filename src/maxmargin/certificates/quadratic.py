@@ -426,7 +426,9 @@ class _Scores(NamedTuple):
         known = ~np.isnan(value[:, 0])
         at, value, size = at[known], value[known], size[known]
         long, lengths = np.abs(a) * self.lengths[used, np.newaxis], self.lengths[at, np.newaxis]
-        count = HALF * (min(len(used), RUN_64) + 3 * len(used) // TILE_COLUMNS + 13) + 4
+        several = half_is_enough or len(used) > RUN_64
+        added = 3 * len(used) // TILE_COLUMNS + 13 if several else 0
+        count = HALF * (min(len(used), RUN_64) + added) + 4
         own = lengths * (np.outer(off[at], long.sum(axis=0)) + off[used] @ long)
         self.value[at], self.error[at] = value, EPS * (count * size + own)
 

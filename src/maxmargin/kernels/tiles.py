@@ -147,13 +147,14 @@ def _product(tile: FloatArray, weights: FloatArray, run: int, signed: int) -> Fl
     All weights but the first ``signed`` columns are multiplied by the magnitudes of the tile.
     """
     if signed < weights.shape[1]:
-        first = _product(tile, weights[:, :signed], run, signed)
-        return np.hstack([first, _product(np.abs(tile), weights[:, signed:], run, run)])
-    runs = tile.shape[1] // run
-    if runs < 2:
+        first, rest = weights[:, :signed], weights[:, signed:]
+        magnitudes = _product(np.abs(tile), rest, run, rest.shape[1])
+        return np.hstack([_product(tile, first, run, signed), magnitudes])
+    if tile.shape[1] <= run:
         if tile.strides[0] == tile.itemsize:  # turned: BLAS is twice as fast the other way round
             return np.asarray((weights.T @ tile.T).T)
         return np.asarray(tile @ weights)
+    runs = tile.shape[1] // run
     whole = runs * run
     parts = tile[:, :whole].reshape(len(tile), runs, run).transpose(1, 0, 2)
     some = weights[:whole].reshape(runs, run, weights.shape[1])

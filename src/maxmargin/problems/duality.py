@@ -11,6 +11,7 @@ from maxmargin.problems.rounding import EPS, total
 _BALANCED = 64 * EPS  # of the duals: sums that are off by no more are left as they are
 _AT_BOUND = 1e-9  # duals within this part of the largest of their bound are taken to be there
 _SNAPPED = 1e-12  # of the distance of its bounds, by which a dual may miss one through rounding
+_MANY = 10_000  # points between pieces, of which those near the best known intercept come first
 _FIRST_STEP, _LONGER, _STEPS = 1e-6, 100.0, 5  # from where the best intercept is looked for
 _FLAT = 1e-12  # a slope below this part of all slopes is rounding of sums
 
@@ -24,8 +25,10 @@ def best_intercept(loss: Loss, scores: Floats, near: float, pull: float = 0.0) -
     slopes = float(np.abs(losses.best_duals(loss, scores + near)).sum())
     tiny = _FLAT * max(slopes if np.isfinite(slopes) else 0.0, 1e-300)
     total = _Total(loss, scores, pull)
-    left, right = _bracket(total, near, tiny)
-    inside = total.kinks[(total.kinks > left) & (total.kinks < right)]
+    left, right, inside = -np.inf, np.inf, total.kinks
+    if len(inside) > _MANY:
+        left, right = _bracket(total, near, tiny)
+        inside = inside[(inside > left) & (inside < right)]
     while len(inside):
         middle = float(np.partition(inside, len(inside) // 2)[len(inside) // 2])
         before, after = total.slopes(middle)
