@@ -77,6 +77,11 @@ def parser() -> argparse.ArgumentParser:
     said.add_argument("--out", type=Path, default=RESULTS, help="where JSON and PNG go")
     said.add_argument("--quick", action="store_true", help="small sizes: a trial, not a figure")
     said.add_argument("--threads", type=_count, help="threads for BLAS and for us")
+    said.add_argument(
+        "--defaults",
+        action="store_true",
+        help="kernel, linear: the others at their default tolerance only, and no targets",
+    )
     said.add_argument("--limit", type=float, help="seconds allowed for one fit")
     said.add_argument("--rows", type=_count, help="at most so many rows of each set")
     said.add_argument("--compare", action="store_true", help="kernel-table: beside LIBSVM")
