@@ -443,26 +443,24 @@ class _Scores(NamedTuple):
         found = recalled(self.features, self.coefficients)
         if found is None:
             probe = rest[:: max(1, len(rest) // _PROBE)]
-            some = rough_scores(self.features, self.coefficients, probe, partial=self.partial)
-            if some is None or np.isnan(some.value).any():
+            some = rough_scores(self.features, self.coefficients, probe)
+            if some is None:
                 return False
             if (np.median(some.error, axis=0) > _DECIDES * some.value.std(axis=0)).any():
                 return False
-            found = rough_scores(self.features, self.coefficients, rest, partial=self.partial)
+            found = rough_scores(self.features, self.coefficients, rest)
         if found is None:
             return False
-        known = ~np.isnan(found.value[:, 0])
-        self.value[rest], self.error[rest[known]] = found.value, found.error[known]
+        self.value[rest], self.error[rest] = found
         rough = np.zeros(len(self.value), bool)
-        rough[rest] = known
-        while known.all():
+        rough[rest] = True
+        while True:
             bounded = [Bounded(*each) for each in zip(self.value.T, self.error.T, strict=True)]
             at = np.flatnonzero(rough & undecided(bounded))
             if not len(at):
-                break
+                return True
             self.compute(at)
             rough[at] = False
-        return True
 
 
 _U = 2.0**-24  # half of float32's ε
@@ -499,13 +497,10 @@ def recalled(features: KernelFeatures, coefficients: Floats) -> Bounded | None:
     return found if same else None
 
 
-def rough_scores(
-    features: KernelFeatures, coefficients: Floats, at: Ints, *, partial: bool = False
-) -> Bounded | None:
+def rough_scores(features: KernelFeatures, coefficients: Floats, at: Ints) -> Bounded | None:
     """Return the scores of some rows, a column for each function, computed in float32.
 
-    None: there are no rows in float32, or there is no bound on their errors. With ``partial``,
-    scores that there was no time for are NaN.
+    None: there are no rows in float32, or there is no bound on their errors.
 
     A kernel value k is within (eᵗ − 1)|k| + s√(K(x, x)K(x′, x′)) of what it should be, with parts
     t and s from either row (``Kernel.float32_rounding``). If no value is below 0, a second column
@@ -534,10 +529,10 @@ def rough_scores(
         own = t + _SUM
         typical = float(own.mean())
         weights = np.hstack([weights, np.abs(weights) * (t_used + typical)[:, np.newaxis]])
-        found = dot(kernel, rows, columns, weights, gram.threads, partial=partial, run=RUN)
+        found = dot(kernel, rows, columns, weights, gram.threads, run=RUN)
         part = found[:, count:] * np.maximum(own / typical, 1.0)[:, np.newaxis]
     else:
-        found = dot(kernel, rows, columns, weights, gram.threads, partial=partial, run=RUN)
+        found = dot(kernel, rows, columns, weights, gram.threads, run=RUN)
         part = _SUM * lengths * long.sum(axis=0)
     error = part + lengths * (np.outer(s, long.sum(axis=0)) + s_used @ long)
     error += len(used) * (_TINY[0] + _TINY[1] * lengths * float(all_lengths[used].max()))
