@@ -16,19 +16,16 @@ import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
 
-from maxmargin import clock
+from maxmargin import clock, loops
 from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.certificates.certificate import Certificate
 from maxmargin.kernels import Kernel, PreparedRows
 from maxmargin.kernels.precomputed import asymmetry
 from maxmargin.kernels.tiles import RUN, RUN_64, TILE_COLUMNS, dot
 from maxmargin.loops.records import Loss
-from maxmargin.problems import losses
 from maxmargin.problems.duality import (
     best_intercept,
-    by_variable,
     imbalances,
-    kkt_violation,
     within_groups,
 )
 from maxmargin.problems.features import KernelFeatures, LinearFeatures
@@ -41,6 +38,7 @@ from maxmargin.problems.rounding import (
     exact_sum,
     passed,
     squared_norm,
+    sum_error,
     total,
 )
 
@@ -591,14 +589,7 @@ def _is_gram(kernel: Kernel, rows: PreparedRows, given: npt.DTypeLike) -> bool:
 # ------------------------------------------------------------------- what is concluded
 
 
-@dataclass(frozen=True)
-class Primal:
-    """What is to be known of weights: w·φ(x) for each dual variable, ‖w‖², and intercepts."""
-
-    scores: Bounded
-    norm2: Bounded
-    b: Floats  # of each group of dual variables
-    unknown: Floats  # by which scores may differ that there was no time for
+_AT_BOUND = 1e-9  # duals within this part of the largest of their bound are taken to be there
 
 
 @dataclass(frozen=True)
@@ -646,7 +637,9 @@ def certify_many(
             infeasibility,
             evaluated.implied_norm2(),
             evaluated.apart(1.0, 1.0) / (length if length > 0 else 1.0),
-            evaluated.imbalance_cost(imbalances(beta, problem.groups, problem.totals)),
+            evaluated.imbalance_cost(
+                imbalances(problem.loss, beta, problem.groups, problem.totals)
+            ),
         )
         certificate = conclude(problem, evaluated, norm2, dual, keep_intercept=keep_intercept)
         found.append((evaluated.with_caveats(certificate), evaluated))
@@ -655,15 +648,14 @@ def certify_many(
 
 def _with_loss(problem: Problem[Any], scores: Bounded, b: Any, keep_intercept: bool) -> Flags:
     """Return for which rows a loss may be other than 0, as far as scores are known."""
-    row = problem.row
     own = np.broadcast_to(np.asarray(b, dtype=np.float64), problem.totals.shape)
-    bounded = Bounded(scores.value[row], scores.error[row])
-    primal = Primal(bounded, Bounded(0.0, 0.0), own, np.zeros(len(row)))
-    intercepts = [best_intercepts(problem, primal)] + ([own] if keep_intercept else [])
+    best = best_intercepts(problem, scores.value, own, 0.0)
     rows = np.zeros(len(problem), bool)
-    for each in intercepts:
-        found, off = _moved(problem, primal, by_variable(problem.groups, each))
-        rows[row[losses.steepest(problem.loss, found, off) > 0]] = True
+    for each in [best, own] if keep_intercept else [best]:
+        loops.certificate.mark_losses(
+            problem.loss, problem.row, problem.groups, np.append(each, 0.0), *scores,
+            _stored(problem), rows,
+        )  # fmt: skip
     return rows
 
 
@@ -688,25 +680,24 @@ def conclude(
     keep_intercept : bool
         Take the primal at the point's own intercepts, rather than at the best ones.
     """
-    row, unknown = problem.row, np.broadcast_to(evaluated.unknown, len(problem))
-    bounded = Bounded(evaluated.scores.value[row], evaluated.scores.error[row])
-    primal = Primal(bounded, norm2, evaluated.b, unknown[row])
     stored, best = evaluated.b, evaluated.b
     if len(problem.totals):  # what the intercepts will be once a model has stored them
-        stored, best = evaluated.store(best_intercepts(problem, primal))
+        found = best_intercepts(problem, evaluated.scores.value, best, evaluated.unknown)
+        stored, best = evaluated.store(found)
     own = evaluated.b if keep_intercept else best
-    value = _objective(problem, primal, own)
-    least = value if np.array_equal(own, best) else _objective(problem, primal, best)
-    bound = dual_objective(problem.loss, dual)
+    bound, largest = dual_objective(problem.loss, dual)
+    near = _AT_BOUND * largest
+    value, violation = _objective(problem, evaluated, norm2, own, dual.beta, near)
+    least = value
+    if not np.array_equal(own, best):
+        least, _ = _objective(problem, evaluated, norm2, best, dual.beta, near)
     proved = min(value.value + value.error, least.value + least.error) - (bound.value - bound.error)
-    scores = primal.scores.value + by_variable(problem.groups, own)
-    known = not np.any(primal.unknown)
     return Certificate(
         value.value,
         bound.value,
         dual.infeasibility,
         dual.drift,
-        kkt_violation(problem.loss, scores, dual.beta) if known else np.inf,
+        np.inf if np.any(evaluated.unknown) else violation,
         float(np.sqrt(2 * max(proved, 0.0))),
         float(stored[0]) if len(stored) else evaluated.penalised,
         intercept_cost=max(value.value - least.value, 0.0) if np.isfinite(least.value) else 0.0,
@@ -724,60 +715,53 @@ def relative_rounding(value: Bounded, bound: Bounded) -> float:
     return float(error / size) if size > 0 and np.isfinite(error) else np.inf
 
 
-def _objective(problem: Problem[Any], primal: Primal, b: Floats) -> Bounded:
-    """Return ½‖w‖² + Σ ℓ(w·φ + b) + Σ totals·b."""
-    loss, totals = problem.loss, problem.totals
-    scores, off = _moved(problem, primal, by_variable(problem.groups, b))
-    each = losses.values(loss, scores + primal.unknown)
-    if np.any(primal.unknown):  # the largest loss on the interval that a score is known to lie in
-        each = np.maximum(each, losses.values(loss, scores - primal.unknown))
-    steep = losses.steepest(loss, scores, primal.unknown + off)
-    fitted = total(each, steep * off + 4 * EPS * each)
+def _objective(
+    problem: Problem[Any], evaluated: Evaluation, norm2: Bounded, b: Floats, beta: Floats,
+    near: float,
+) -> tuple[Bounded, float]:  # fmt: skip
+    """Return ½‖w‖² + Σ ℓ(w·φ + b) + Σ totals·b, and the worst violation of KKT."""
+    totals, unknown = problem.totals, np.zeros(len(problem)) + evaluated.unknown
+    summed, own, count, violation = loops.certificate.bound_losses(
+        problem.loss, problem.row, problem.groups, np.append(b, 0.0), *evaluated.scores, unknown,
+        _stored(problem), beta, near,
+    )  # fmt: skip
+    error = sum_error(summed, summed, own, len(beta), count)
     pulled = total(totals * b, EPS * np.abs(totals * b))
-    value = 0.5 * primal.norm2.value + fitted.value + pulled.value
-    size = 0.5 * abs(primal.norm2.value) + abs(fitted.value) + abs(pulled.value)
-    error = 0.5 * primal.norm2.error + fitted.error + pulled.error + 2 * EPS * size
-    return Bounded(value, error) if np.isfinite(value) else Bounded(np.inf, np.inf)
+    value = 0.5 * norm2.value + summed + pulled.value
+    size = 0.5 * abs(norm2.value) + abs(summed) + abs(pulled.value)
+    error += 0.5 * norm2.error + pulled.error + 2 * EPS * size
+    return (Bounded(value, error) if np.isfinite(value) else Bounded(np.inf, np.inf)), violation
 
 
-def _moved(problem: Problem[Any], primal: Primal, offset: Floats) -> Bounded:
-    """Return the scores moved by intercepts, and what residuals are off by then."""
-    value, error = primal.scores
-    scores = value + offset
-    off = error + EPS * np.abs(problem.loss.target - scores)
-    off += EPS * np.where((value != 0) & (offset != 0), np.abs(scores), 0.0)
-    if problem.totals.any():  # a model of a ν-form is divided by its margin before it is stored
-        off += 2 * EPS * (np.abs(scores) + np.abs(offset))
-    return Bounded(scores, off)
+def _stored(problem: Problem[Any]) -> float:
+    """Return what storing a model may round: that of a ν-form is divided by its margin first."""
+    return 2 * EPS if problem.totals.any() else 0.0
 
 
-def dual_objective(loss: Loss, dual: Dual) -> Bounded:
-    """Return Σ tβ − ε|β| − ½ quadratic β² − ½‖Σβφ‖²."""
-    beta = dual.beta
-    gained, paid = (
-        loss.target * beta,
-        loss.epsilon * np.abs(beta) + 0.5 * loss.quadratic * beta * beta,
-    )
-    summed = total(gained - paid, 4 * EPS * (np.abs(gained) + paid))
-    value = summed.value - 0.5 * dual.norm2.value
-    error = summed.error + 0.5 * dual.norm2.error + dual.imbalance
-    error += EPS * (abs(summed.value) + 0.5 * abs(dual.norm2.value))
-    return Bounded(value, error) if np.isfinite(value) else Bounded(-np.inf, np.inf)
+def dual_objective(loss: Loss, dual: Dual) -> tuple[Bounded, float]:
+    """Return Σ tβ − ε|β| − ½ quadratic β² − ½‖Σβφ‖², and the largest |β|."""
+    summed, size, own, largest = loops.certificate.bound_dual(loss, dual.beta)
+    value = summed - 0.5 * dual.norm2.value
+    error = sum_error(summed, size, own, len(dual.beta), len(dual.beta))
+    error += 0.5 * dual.norm2.error + dual.imbalance
+    error += EPS * (abs(summed) + 0.5 * abs(dual.norm2.value))
+    return (Bounded(value, error) if np.isfinite(value) else Bounded(-np.inf, np.inf)), largest
 
 
-def best_intercepts(problem: Problem[Any], primal: Primal) -> Floats:
-    """Return the intercept of each group that makes the objective smallest."""
-    best = primal.b.copy()
+def best_intercepts(
+    problem: Problem[Any], scores: Floats, near: Floats, unknown: Floats | float
+) -> Floats:
+    """Return the intercept of each group that makes the objective smallest, for known scores."""
+    best = near.copy()
+    known = np.ones(len(problem.row), bool)
+    if np.any(unknown):
+        known = np.equal(unknown, 0.0)[problem.row]
     for g, pull in enumerate(problem.totals):
-        members = problem.groups == g
-        known = members & np.equal(primal.unknown, 0.0)
-        if not known.any():
+        members = np.flatnonzero(problem.groups == g)
+        used = members[known[members]]
+        if not len(used):
             continue
-        share = known.sum() / members.sum()
-        best[g] = best_intercept(
-            problem.loss.take(np.flatnonzero(known)),
-            primal.scores.value[known],
-            float(primal.b[g]),
-            share * float(pull),
-        )
+        loss = problem.loss if len(used) == len(known) else problem.loss.take(used)
+        share = len(used) / len(members) * float(pull)
+        best[g] = best_intercept(loss, scores[problem.row[used]], float(near[g]), share)
     return best

@@ -78,7 +78,7 @@ def certify_sparse(
     # ``conclude`` takes half of these, as it would of squared norms.
     paid = penalty.value(evaluated.weights, evaluated.weights_error)
     owed = penalty.conjugate(implied.value, implied.error)
-    off = imbalances(beta, problem.groups, problem.totals)
+    off = imbalances(problem.loss, beta, problem.groups, problem.totals)
     dual = Dual(
         beta,
         infeasibility,

@@ -59,11 +59,20 @@ _PAUSE = 0.01  # seconds between two attempts to get a lock
 
 def compiled(loop: Loop) -> Loop:
     """Compile a loop on first call, and keep the machine code for the next process."""
+    return _compiled(loop, INNER)
+
+
+def compiled_as_written(loop: Loop) -> Loop:
+    """Do the same for a loop with bounds on its rounding: no sum is reassociated."""
+    return _compiled(loop, {**INNER, "fastmath": False})
+
+
+def _compiled(loop: Loop, how: Any) -> Loop:
     if _config.DISABLE_JIT:
         return loop
     inner = loop.__name__.startswith("_")  # Python does not call it
     options = {
-        **INNER, "nopython": True, "boundscheck": None, "nogil": True, "no_cpython_wrapper": inner,
+        **how, "nopython": True, "boundscheck": None, "nogil": True, "no_cpython_wrapper": inner,
     }  # fmt: skip
     dispatcher = _LoopDispatcher(loop, {}, options)
     dispatcher.enable_caching()

@@ -55,27 +55,49 @@ def smooth_dual(loss: Any, i: int, residual: float, prox_centre: float, width: f
 
 @compiled
 def slopes(up: Any, down: Any, low: Any, high: Any, shift: Any, b: float) -> Any:
-    """Return the left and the right derivative in b of Σ ℓ.
+    """Return the left and the right derivative in b of Σ ℓ, and how large all terms are together.
 
     A row pulls b up while b < upᵢ and down while b > downᵢ. Kinks are compared with b as they are:
     computed again they would be off by rounding.
     """
-    smooth = left = right = 0.0
+    smooth = left = right = size = 0.0
     for i in range(up.shape[0]):
         below = up[i] - b
         above = b - down[i]
         if shift[i] > 0.0:
-            if below > 0.0:
-                smooth -= min(below / shift[i], high[i])
-            if above > 0.0:
-                smooth += min(above / shift[i], -low[i])
+            pull = min(below / shift[i], high[i]) if below > 0.0 else 0.0
+            push = min(above / shift[i], -low[i]) if above > 0.0 else 0.0
+            smooth += push - pull
+            size += push + pull
             continue
         if below >= 0.0 and high[i] > 0.0:
             left -= high[i]
+            size += high[i]
             if below > 0.0:
                 right -= high[i]
         if above >= 0.0 and low[i] < 0.0:
             right -= low[i]
+            size -= low[i]
             if above > 0.0:
                 left -= low[i]
-    return smooth + left, smooth + right
+    return smooth + left, smooth + right, size
+
+
+@compiled
+def bisect(kinks: Any, up: Any, down: Any, low: Any, high: Any, shift: Any, pull: float,
+           tiny: float) -> Any:  # fmt: skip
+    """Return between which of the kinks, in ascending order, the slope in b changes its sign.
+
+    Twice the same: it is 0 beside that kink. −1 and len(kinks) stand for what is beyond them.
+    """
+    before, after = -1, kinks.shape[0]
+    while after - before > 1:
+        middle = (before + after) // 2
+        left, right, _ = slopes(up, down, low, high, shift, kinks[middle])
+        if right + pull < -tiny:
+            before = middle
+        elif left + pull > tiny:
+            after = middle
+        else:
+            return middle, middle
+    return before, after

@@ -5,11 +5,9 @@ import numpy as np
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
 from maxmargin.loops.records import Loss
-from maxmargin.problems import losses
-from maxmargin.problems.rounding import EPS, total
+from maxmargin.problems.rounding import EPS, sum_error, total
 
 _BALANCED = 64 * EPS  # of the duals: sums that are off by no more are left as they are
-_AT_BOUND = 1e-9  # duals within this part of the largest of their bound are taken to be there
 _SNAPPED = 1e-12  # of the distance of its bounds, by which a dual may miss one through rounding
 _MANY = 10_000  # points between pieces, of which those near the best known intercept come first
 _FIRST_STEP, _LONGER, _STEPS = 1e-6, 100.0, 5  # from where the best intercept is looked for
@@ -19,26 +17,22 @@ _FLAT = 1e-12  # a slope below this part of all slopes is rounding of sums
 def best_intercept(loss: Loss, scores: Floats, near: float, pull: float = 0.0) -> float:
     """Return the b that minimises Σ ℓ(s + b) + pull·b: the middle one where there are several.
 
-    The sum is convex and piecewise linear or quadratic; its slope is found at the median of the
-    points between pieces that are left until none is. Those around ``near`` come first.
+    The sum is convex and piecewise linear or quadratic: its slope is found at points between pieces
+    until no other is left. Of many points those around ``near`` come first.
     """
-    slopes = float(np.abs(losses.best_duals(loss, scores + near)).sum())
-    tiny = _FLAT * max(slopes if np.isfinite(slopes) else 0.0, 1e-300)
     total = _Total(loss, scores, pull)
+    slopes = total.size(near)
+    tiny = _FLAT * max(slopes if np.isfinite(slopes) else 0.0, 1e-300)
     left, right, inside = -np.inf, np.inf, total.kinks
     if len(inside) > _MANY:
         left, right = _bracket(total, near, tiny)
         inside = inside[(inside > left) & (inside < right)]
-    while len(inside):
-        middle = float(np.partition(inside, len(inside) // 2)[len(inside) // 2])
-        before, after = total.slopes(middle)
-        if after < -tiny:
-            left = middle
-        elif before > tiny:
-            right = middle
-        else:
-            return _middle_of_flat(total, middle, tiny)
-        inside = inside[(inside > left) & (inside < right)]
+    inside = np.sort(inside)
+    before, after = loops.loss.bisect(inside, *total.parts, pull, tiny)
+    if before == after:
+        return _middle_of_flat(total, float(inside[before]), tiny)
+    left = float(inside[before]) if before >= 0 else left
+    right = float(inside[after]) if after < len(inside) else right
     return _root_between(total, left, right)
 
 
@@ -73,13 +67,17 @@ class _Total:
                 ends = (loss.quadratic > 0) & np.isfinite(bound) & (bound != 0)
                 kinks.append(begin[ends] - loss.quadratic[ends] * bound[ends])
         self.kinks = np.concatenate(kinks)
-        self.loss, self.pull = loss, pull
+        self.parts = self.up, self.down, loss.low, loss.high, loss.quadratic
+        self.pull = pull
 
     def slopes(self, b: float) -> tuple[float, float]:
         """Return the left and the right derivative."""
-        loss = self.loss
-        left, right = loops.loss.slopes(self.up, self.down, loss.low, loss.high, loss.quadratic, b)
-        return float(left) + self.pull, float(right) + self.pull
+        left, right, _ = loops.loss.slopes(*self.parts, b)
+        return left + self.pull, right + self.pull
+
+    def size(self, b: float) -> float:
+        """Return how large the slopes of all rows are together."""
+        return float(loops.loss.slopes(*self.parts, b)[2])
 
 
 def _middle_of_flat(total: _Total, at: float, tiny: float) -> float:
@@ -132,6 +130,9 @@ def within_groups(loss: Loss, beta: Floats, groups: Ints, totals: Floats) -> tup
     direction are scaled down; where there is nothing to scale down they share in the slack that is
     left.
     """
+    sums, inside = _group_sums(loss, beta, groups, totals)
+    if inside and (np.abs(sums[0] + sums[1]) <= _BALANCED * sums[2]).all():
+        return beta.copy(), 0.0  # scaling would move duals off their bounds to mend mere rounding
     size = float(np.abs(beta).sum())
     finite = beta if np.isfinite(size) else np.nan_to_num(beta, posinf=0.0, neginf=0.0)
     clipped = np.minimum(np.maximum(finite, loss.low), loss.high)
@@ -143,13 +144,20 @@ def within_groups(loss: Loss, beta: Floats, groups: Ints, totals: Floats) -> tup
     return clipped, change / size if size > 0 else float(change > 0)
 
 
+def _group_sums(loss: Loss, beta: Floats, groups: Ints, totals: Floats) -> tuple[Floats, bool]:
+    """Return Σβ less what it should be, what that rounds off, and Σ|β|; whether β is in its box."""
+    sums = np.zeros((3, len(totals)))
+    sums[0] -= totals
+    return sums, bool(loops.certificate.sum_groups(loss.low, loss.high, beta, groups, sums))
+
+
 def _summing_to(wanted: float, beta: Floats, low: Floats, high: Floats) -> Floats:
     excess = total(beta).value - wanted
     sign = 1.0 if excess > 0 else -1.0
     heavier = sign * beta > 0
     weight, others = float(np.abs(beta[heavier]).sum()), float(np.abs(beta[~heavier]).sum())
     if abs(excess) <= _BALANCED * (weight + others):
-        return beta  # scaling would move duals off their bounds to mend mere rounding
+        return beta
     if weight * (1 + _BALANCED) >= abs(excess):  # both are rounded sums
         beta[heavier] *= max(sign * wanted + others, 0.0) / weight
         return beta
@@ -170,24 +178,8 @@ def snapped(x: Floats, low: Floats, high: Floats) -> Floats:
     return np.where(x >= high - near, high, np.where(x <= low + near, low, x))
 
 
-def imbalances(beta: Floats, groups: Ints, totals: Floats) -> Floats:
+def imbalances(loss: Loss, beta: Floats, groups: Ints, totals: Floats) -> Floats:
     """Return by how much, at most, the sum of each group is not what it should be."""
-    off = np.zeros(len(totals))
-    for g, wanted in enumerate(totals):
-        summed = total(np.append(beta[groups == g], -wanted))
-        off[g] = abs(summed.value) + summed.error
-    return off
-
-
-def by_variable(groups: Ints, b: Floats) -> Floats:
-    """Return the intercept of each variable: 0 for those in no group."""
-    return np.asarray(np.append(b, 0.0)[groups])
-
-
-def kkt_violation(loss: Loss, scores: Floats, beta: Floats) -> float:
-    """Return by how much, at worst, a residual t − f is outside what its β allows."""
-    near = _AT_BOUND * float(np.abs(beta).max(initial=0.0))
-    lower, upper = losses.allowed_residuals(loss, beta, near)
-    residual = loss.target - scores
-    outside = np.maximum(lower - residual, residual - upper)
-    return float(np.max(outside, initial=0.0))
+    (found, lost, size), _ = _group_sums(loss, beta, groups, totals)
+    found, own = found + lost, np.zeros(len(totals))
+    return np.abs(found) + sum_error(found, size + np.abs(totals), own, len(beta) + 1, 1)

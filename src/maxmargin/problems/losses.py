@@ -98,21 +98,6 @@ def _side(excess: Floats, bound: Floats, quadratic: Floats) -> Floats:
     return np.multiply(beta, excess - curve, out=value, where=inside)
 
 
-def steepest(loss: Loss, scores: Floats, off: Floats) -> Floats:
-    """Return the largest slope of each loss where a score is known up to ``off``."""
-    residual = loss.target - scores
-    above, below = residual - loss.epsilon + off, -residual - loss.epsilon + off
-    return _steepest(above, loss.high, loss.quadratic) + _steepest(below, -loss.low, loss.quadratic)
-
-
-def _steepest(reach: Floats, bound: Floats, quadratic: Floats) -> Floats:
-    slope = np.where(reach > 0, bound, 0.0)
-    if quadratic.any():
-        np.minimum(slope, reach / np.where(quadratic > 0, quadratic, 1.0), out=slope,
-                   where=(reach > 0) & (quadratic > 0))  # fmt: skip
-    return slope
-
-
 def best_duals(loss: Loss, scores: Floats) -> Floats:
     """Return the β that attains each loss: minus its derivative in f (some choice at a kink)."""
     residual = loss.target - scores
@@ -126,19 +111,6 @@ def dual_value(loss: Loss, beta: Floats) -> float:
     """Return Σ tβ − ε|β| − ½ quadratic β²: what the dual objective adds to −½‖w‖²."""
     each = loss.target * beta - loss.epsilon * np.abs(beta) - 0.5 * loss.quadratic * beta * beta
     return float(each.sum())
-
-
-def allowed_residuals(loss: Loss, beta: Floats, near: float = 0.0) -> tuple[Floats, Floats]:
-    """Return between what limits t − f must lie for β to be optimal.
-
-    A β within ``near`` of a bound, or of the kink at 0, counts as being there.
-    """
-    curve = loss.quadratic * beta
-    upper = curve + np.where(beta >= -near, loss.epsilon, -loss.epsilon)
-    lower = curve + np.where(beta > near, loss.epsilon, -loss.epsilon)
-    upper[beta >= loss.high - near] = np.inf
-    lower[beta <= loss.low + near] = -np.inf
-    return lower, upper
 
 
 def residual_unit(loss: Loss) -> float:

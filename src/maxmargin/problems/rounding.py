@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin import loops
 from maxmargin._typing import Floats
 from maxmargin.data.blocks import RowsInMemory
 from maxmargin.geometry.inputs import BLOCK_SIZE, blocks
@@ -18,7 +19,6 @@ from maxmargin.geometry.inputs import BLOCK_SIZE, blocks
 EPS = float(np.finfo(np.float64).eps)
 HALF = 0.51  # of an ε for each product: what sums of them are off by, in any order of summation
 _TINY = 1e-300  # covers what underflow may lose
-_RUN = 64  # numbers that are summed in any order before the exact sum of these sums
 _SPLIT = 2.0**27 + 1.0  # cuts a float64 into two halves
 _ROWS = 1024  # of a block: sums over more lose more digits, over fewer take longer
 
@@ -30,21 +30,19 @@ class Bounded(NamedTuple):
     error: Any
 
 
-def total(values: Floats, error: Any = 0.0) -> Bounded:
-    """Return the sum of numbers whose own errors are known."""
-    values = np.asarray(values, dtype=np.float64)
-    size = float(np.abs(values).sum()) * (1 + len(values) * EPS)
+def total(values: Floats, errors: Any = ()) -> Bounded:
+    """Return the sum of numbers, whose own errors may be given."""
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    found, size, own, count = loops.certificate.add_up(values, np.asarray(errors, np.float64))
     if not np.isfinite(size):
         return Bounded(float(values.sum()), np.inf)
-    own = float(np.sum(error)) * (1 + len(values) * EPS)
-    values = values[values != 0]  # of most sums few are left: those of support vectors
-    own += _TINY * len(values)
-    if len(values) <= 1 << 12:
-        return Bounded(math.fsum(values.tolist()), EPS * size + own)
-    whole = len(values) // _RUN * _RUN
-    runs = values[:whole].reshape(-1, _RUN).sum(axis=1)
-    value = math.fsum([*runs.tolist(), *values[whole:].tolist()])
-    return Bounded(value, _RUN * EPS * size + own)
+    return Bounded(found, sum_error(found, size, own, len(values), count))
+
+
+def sum_error(found: float, size: float, own: float, terms: int, count: int) -> float:
+    """Return what a sum of ``loops.certificate`` is off by at most, given Σ| | and own errors."""
+    n = terms * EPS
+    return EPS * abs(found) + n * n * size + own * (1 + n) + _TINY * count
 
 
 def squared_norm(values: Floats, error: Any = 0.0) -> Bounded:
