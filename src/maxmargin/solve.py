@@ -30,13 +30,14 @@ from maxmargin.problems.problem import (
 from maxmargin.problems.structured import StructuredProblem
 from maxmargin.progress import Bar, progress
 from maxmargin.solvers.crammer_singer import SequentialDual
-from maxmargin.solvers.decomposition import Decomposition, SideBySide
+from maxmargin.solvers.decomposition import Decomposition
 from maxmargin.solvers.dual_cd import DualCDThenNewton
 from maxmargin.solvers.factor_newton import MOST_ROWS, FactorNewton
 from maxmargin.solvers.frank_wolfe import FrankWolfe
 from maxmargin.solvers.linear_program import LinearProgram
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.proximal_newton import ProximalNewton
+from maxmargin.solvers.side_by_side import SideBySide
 from maxmargin.solvers.subgradient import Subgradient
 from maxmargin.threads import one_blas_thread, share_work, usual_threads
 

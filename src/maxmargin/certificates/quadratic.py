@@ -370,7 +370,7 @@ def expansions(
     off = np.asarray(kernel.rounding(exact), dtype=np.float64)
     value, error = np.full(some.shape, np.nan if len(used) else 0.0), np.zeros(some.shape)
     scores = _Scores(features, exact, used, some, lengths, off, partial, value, error)
-    if len(exact) * len(used) < _WORTH:
+    if len(exact) * len(used) < _WORTH and recalled(features, some) is None:
         scores.compute(np.concatenate([used, rest]))
     else:
         scores.compute(used)
@@ -417,7 +417,8 @@ class _Scores(NamedTuple):
             return
         columns, a = self.rows[used], self.coefficients[used]
         # Whether a function of the user is symmetric is not known.
-        half_is_enough = at is used and kernel.psd and kernel.max_tile_rows >= TILE_COLUMNS
+        half_is_enough = at is used and len(used) > TILE_COLUMNS and kernel.psd is True
+        half_is_enough &= kernel.max_tile_rows >= TILE_COLUMNS
         left = columns if half_is_enough else self.rows[at]
         threads = self.features.gram.threads
         value, size = kernel.dot_with_magnitudes(left, columns, a, threads, partial=self.partial)
@@ -470,32 +471,35 @@ _PROBE = 256  # rows on which that is seen
 _WORTH = 1 << 22  # kernel values from which on a pass in float32 saves anything
 
 
-def scores_of_rest(features: KernelFeatures, coefficients: Floats) -> tuple[Ints, Floats] | None:
+def scores_of_rest(
+    features: KernelFeatures, coefficients: Floats, halves: Any = None
+) -> tuple[Ints, Floats] | None:
     """Return the rows without a coefficient and their scores, computed in float32; or None.
 
     Nobody else computes them, so a certificate of these very coefficients takes them from here.
+    ``halves`` are the kernel values of all rows, if they are there already.
     """
     rest = np.flatnonzero(coefficients == 0)
-    if len(rest) * (len(coefficients) - len(rest)) < _WORTH:
+    if halves is None and len(rest) * (len(coefficients) - len(rest)) < _WORTH:
         return None
-    found = rough_scores(features, coefficients[:, np.newaxis], rest)
+    found = rough_scores(features, coefficients[:, np.newaxis], rest, halves)
     if found is None:
         return None
-    features.gram.passed = features.rows, coefficients, found
+    features.passes[:] = [(coefficients.copy(), found)]
     return rest, found.value[:, 0]
 
 
 def recalled(features: KernelFeatures, coefficients: Floats) -> Bounded | None:
     """Return what ``scores_of_rest`` found last, if that was for these coefficients."""
-    passed = features.gram.passed
-    if passed is None or coefficients.shape[1] > 1:
+    if not features.passes or coefficients.shape[1] > 1:
         return None
-    rows, column, found = passed
-    same = np.array_equal(rows, features.rows) and np.array_equal(column, coefficients[:, 0])
-    return found if same else None
+    column, found = features.passes[0]
+    return found if np.array_equal(column, coefficients[:, 0]) else None
 
 
-def rough_scores(features: KernelFeatures, coefficients: Floats, at: Ints) -> Bounded | None:
+def rough_scores(
+    features: KernelFeatures, coefficients: Floats, at: Ints, halves: Any = None
+) -> Bounded | None:
     """Return the scores of some rows, a column for each function, computed in float32.
 
     None: there are no rows in float32, or there is no bound on their errors.
@@ -505,16 +509,15 @@ def rough_scores(features: KernelFeatures, coefficients: Floats, at: Ints) -> Bo
     Σ |a|k(t(x′) + ρ) bounds all that is a part of values, where ρ is the mean of what the row and
     the sum add to t; it is increased in proportion for rows that add more. If values may be below
     0 there is no t, and |k| is at most √(K(x, x)K(x′, x′)).
+
+    ``halves`` are the kernel values of all rows, if they are there; sums are then made in float64.
     """
     gram, kernel = features.gram, features.gram.kernel
     used, count = np.flatnonzero(coefficients.any(axis=1)), coefficients.shape[1]
-    if gram.tiles.dtype != np.float32 or not len(at) or not len(used):
+    if gram.float32_rounding is None or not len(at) or not len(used):
         return None
-    rows, columns = (gram.tiles[features.rows[each]] for each in (at, used))
-    bounds, bounds_used = kernel.float32_rounding(rows), kernel.float32_rounding(columns)
-    if bounds is None or bounds_used is None:
-        return None
-    (t, s), (t_used, s_used) = bounds, bounds_used
+    rows, columns = features.rows[at], features.rows[used]
+    (t, t_used), (s, s_used) = ((each[rows], each[columns]) for each in gram.float32_rounding)
     most = float(t.max(initial=0.0) + t_used.max(initial=0.0))
     if most > _MOST:
         return None
@@ -523,14 +526,25 @@ def rough_scores(features: KernelFeatures, coefficients: Floats, at: Ints) -> Bo
     weights = coefficients[used] / scale
     all_lengths = 1.001 * np.sqrt(np.maximum(features.squared_norms(), 0.0))
     lengths, long = all_lengths[at, np.newaxis], np.abs(weights) * all_lengths[used, np.newaxis]
+
+    def multiply(weights: Floats) -> Floats:
+        if halves is None:
+            tiles = gram.tiles[rows], gram.tiles[columns]
+            return dot(kernel, *tiles, weights, gram.threads, run=RUN)
+        sums = np.zeros((weights.shape[1], len(features)))
+        runs = np.array([[0, len(each), 0] for each in (halves.first, halves.second)])
+        by_column = np.ascontiguousarray(weights.T)
+        loops.certificate.multiply_halves(*halves, used, by_column, runs, sums)
+        return sums.T[at]
+
     if kernel.nonnegative:
         own = t + _SUM
         typical = float(own.mean())
         weights = np.hstack([weights, np.abs(weights) * (t_used + typical)[:, np.newaxis]])
-        found = dot(kernel, rows, columns, weights, gram.threads, run=RUN)
+        found = multiply(weights)
         part = found[:, count:] * np.maximum(own / typical, 1.0)[:, np.newaxis]
     else:
-        found = dot(kernel, rows, columns, weights, gram.threads, run=RUN)
+        found = multiply(weights)
         part = _SUM * lengths * long.sum(axis=0)
     error = part + lengths * (np.outer(s, long.sum(axis=0)) + s_used @ long)
     error += len(used) * (_TINY[0] + _TINY[1] * lengths * float(all_lengths[used].max()))

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.loops.compiled import compiled_as_written
+from maxmargin.loops.compiled import compiled, compiled_as_written
+from maxmargin.loops.decomposition import add_rows
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -35,6 +36,31 @@ def add_up(values: Any, errors: Any) -> Any:
     for k in range(errors.shape[0]):
         own += errors[k]
     return total + lost, size, own, count
+
+
+@compiled
+def multiply_halves(first: Any, cross: Any, second: Any, used: Any, weights: Any, runs: Any,
+                    sums: Any) -> None:  # fmt: skip
+    """Do sums[c] += Σ weights[c, j]·(row used[j] of a symmetric matrix), given by its blocks.
+
+    ``cross`` is the block between the two runs of rows that the others, on the diagonal, belong to.
+    ``used`` is ascending, and ``runs`` are all columns of either of those (see ``add_rows``).
+    """
+    cut = first.shape[0]
+    count = inner = used.shape[0]
+    while inner > 0 and used[inner - 1] >= cut:
+        inner -= 1
+    above, below = used[:inner], used[inner:] - cut
+    for c in range(sums.shape[0]):
+        left, right, own = sums[c, :cut], sums[c, cut:], weights[c, :inner]
+        add_rows(first, above, own, runs[:1], left)
+        add_rows(cross, above, own, runs[1:], right)
+        add_rows(second, below, weights[c, inner:], runs[1:], right)
+        for i in range(cut):
+            row, total = cross[i], 0.0
+            for j in range(inner, count):
+                total += weights[c, j] * row[below[j - inner]]
+            left[i] += total
 
 
 @compiled_as_written

@@ -1,6 +1,6 @@
 """Rows φ(x) of a problem: the only difference between linear and kernel machines."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -236,6 +236,7 @@ class KernelFeatures:
 
     gram: Gram
     rows: Ints  # of the Gram matrix, ascending
+    passes: list[Any] = field(default_factory=list, compare=False, repr=False)  # for a certificate
     constant: ClassVar[float] = 0.0
 
     def __len__(self) -> int:

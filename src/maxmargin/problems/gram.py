@@ -50,7 +50,6 @@ class Gram:
         threads: int | None = None,
     ) -> None:
         self.kernel, self.threads = kernel, threads
-        self.passed: Any = None  # the last pass over rows that a certificate may need again
         if memory is not None:
             self.memory = memory
         self.prepared = self.exact = kernel.prepare(X, like)
@@ -71,6 +70,12 @@ class Gram:
         if len(self.exact) <= SMALL or np.abs(self.diagonal).max() > _LARGEST_SINGLE:
             return self.exact
         return self.kernel.narrowed(self.exact) or self.exact
+
+    @cached_property
+    def float32_rounding(self) -> tuple[Floats, Floats] | None:
+        """What ``Kernel.float32_rounding`` says of the tiles; None if they are not in float32."""
+        narrow = self.tiles.dtype == np.float32
+        return self.kernel.float32_rounding(self.tiles) if narrow else None
 
     @cached_property
     def diagonal(self) -> Floats:

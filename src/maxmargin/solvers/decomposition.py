@@ -14,11 +14,9 @@ problems, searches and paths (``MatrixValues``), or rows computed when needed (`
 Joachims (1998); Fan, Chen & Lin (2005); Hintermüller, Ito & Kunisch (2003).
 """
 
-from collections import deque
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -34,10 +32,8 @@ from maxmargin.loops.records import Loss, Variables
 from maxmargin.problems import losses
 from maxmargin.problems.duality import best_intercept, feasible_start, snapped
 from maxmargin.problems.features import KernelFeatures
-from maxmargin.problems.gram import SMALL
 from maxmargin.problems.problem import Iterate, KernelProblem, Point
 from maxmargin.problems.row_cache import RowCache
-from maxmargin.threads import share_work
 
 # ------------------------------------------------------------------- tubes
 #
@@ -923,203 +919,6 @@ class _Fit:
     def now(self) -> Iterate:
         """Return the variables as they are, feasible at any time, with the bounds known so far."""
         return self._iterate(self._best.primal, self._best.dual).unfinished()
-
-
-# ------------------------------------------------------------------- side by side
-
-
-class Classes:
-    """Runs of rows of a Gram matrix, such as classes, of which problems take one or two.
-
-    The block of a run is computed once for all problems, as long as blocks fit into the memory.
-    """
-
-    def __init__(self, problems: list[KernelProblem]) -> None:
-        self.gram = gram = problems[0].features.gram
-        marks = np.random.default_rng(0).integers(1 << 62, size=len(problems))
-        mark = np.zeros(len(gram), np.int64)  # the same for rows that are in the same problems
-        for problem, own in zip(problems, marks, strict=True):
-            mark[problem.features.rows] += own
-        cuts = np.flatnonzero(np.diff(mark)) + 1
-        self._starts = np.concatenate([[0], cuts, [len(gram)]])
-        self.are_runs = len(np.unique(mark[self._starts[:-1]])) == len(self._starts) - 1
-        self._rows = [gram.tiles[begin:end] for begin, end in pairwise(self._starts.tolist())]
-        self._blocks: dict[int, FloatArray] = {}
-        self.dtype = gram.tiles.dtype
-
-    def of(self, problem: KernelProblem) -> tuple[int, ...]:
-        """Return the numbers of the runs that a problem takes."""
-        rows = problem.features.rows
-        first, last = np.searchsorted(self._starts, rows[[0, -1]], side="right").tolist()
-        return (first - 1,) if first == last else (first - 1, last - 1)
-
-    def compute(self, runs: Ints, memory: int, threads: int) -> None:
-        """Compute the blocks of these runs, as far as the memory goes."""
-        todo = deque[int]()
-        for run in runs.tolist():
-            memory -= len(self._rows[run]) ** 2 * self.dtype.itemsize
-            if memory >= 0:
-                todo.append(run)
-
-        def compute(run: int) -> None:
-            self._blocks[run] = self.block(run, run)
-
-        share_work(compute, todo, threads)
-
-    def block(self, run: int, other: int, memory: FloatArray | None = None) -> FloatArray:
-        """Return the values of two runs, which may be one; in this memory if they are computed."""
-        if run == other and run in self._blocks:
-            return self._blocks[run]
-        left, right = self._rows[run], self._rows[other]
-        out = None
-        if memory is not None:
-            out = memory[: len(left) * len(right)].reshape(len(left), len(right))
-        return self.gram.kernel.block(left, right, out=out, threads=1)
-
-
-class Pairwise(NamedTuple):
-    """Memory in which a thread solves one problem after the other: first use of it costs time."""
-
-    rows: FloatArray  # of the matrix, as far as they are needed
-    blocks: FloatArray
-
-
-@dataclass(frozen=True)
-class SideBySide:
-    """Problems on rows of one Gram matrix, each solved as one block by one thread.
-
-    For up to some thousand rows steps of pairs on all variables take less than rounds: a row of the
-    matrix is put together of blocks once one of its pairs is chosen.
-    """
-
-    problems: list[KernelProblem]
-    classes: Classes
-    runs: dict[int, tuple[int, ...]]  # of those problems that are small enough
-    threads: int
-    free: list[Pairwise]
-
-    most_rows: ClassVar[int] = 3000  # of a problem, whose matrix is computed whatever the memory
-    kept: ClassVar[float] = 0.5  # of the memory, for blocks that problems share
-    falls: ClassVar[tuple[float, float]] = 0.015, 0.5  # of the violation until the next check
-    aim: ClassVar[float] = 0.7  # of tol, at which the next gap is to be
-    chunk: ClassVar[float] = 3e7  # steps times variables in one compiled call: less than 0.1 s
-    patience: ClassVar[int] = 400  # steps for each variable, after which it gives up
-
-    @classmethod
-    def of(cls, problems: list[Any], threads: int) -> Self | None:
-        """Return the problems that are suited, None if there are none.
-
-        They share a Gram matrix, are not small (these are polished), and have no kink at 0.
-        """
-        gram, one = problems[0].features.shared_gram(), problems[0]
-        if gram is None or len(gram) <= SMALL or one.loss.epsilon > 0.0 or len(one) < len(one.row):
-            return None
-        classes, small = Classes(problems), [p for p in problems if len(p) <= cls.most_rows]
-        if not small or not classes.are_runs:
-            return None
-        runs = {k: classes.of(p) for k, p in enumerate(problems) if len(p) <= cls.most_rows}
-        # What memory there is decides how many threads work, and nothing else.
-        each = 2 * classes.dtype.itemsize * max(map(len, small)) ** 2
-        most = max(1, int((1 - cls.kept) * gram.memory / each))
-        return cls(
-            problems, classes, runs, min(threads, most if gram.kernel.thread_safe else 1), []
-        )
-
-    @property
-    def longest_first(self) -> list[int]:
-        """The numbers of the problems: so no thread is left with a long one at the end."""
-        return sorted(self.runs, key=lambda k: -len(self.problems[k]))
-
-    def prepare(self) -> None:
-        """Compute what problems share."""
-        every = np.array([run for runs in self.runs.values() for run in runs], np.int64)
-        runs, counts = np.unique(every, return_counts=True)
-        memory = int(self.kept * self.classes.gram.memory)
-        self.classes.compute(runs[counts > 1], memory, self.threads)
-
-    def solve(self, k: int, start: Point, tol: float) -> tuple[Iterate, int]:
-        """Solve a problem to a relative gap, or as far as it goes; count the optimality checks."""
-        problem, beta = self.problems[k], start.beta
-        if beta is None:
-            beta = feasible_start(problem.loss, problem.groups, problem.totals)
-        memory = self.free.pop() if self.free else self._new_memory()
-        try:
-            block = _WholeBlock(problem, beta, self._halves(self.runs[k], memory), memory.rows)
-            return self._close_gap(block, tol)
-        finally:
-            self.free.append(memory)
-
-    def _close_gap(self, block: "_WholeBlock", tol: float) -> tuple[Iterate, int]:
-        n, checks = len(block.v.x), 0
-        left, most = self.patience * n, max(1, int(self.chunk / n))
-        while True:
-            (gap, dual, b, violation), checks = measure(block.v, block.groups), checks + 1
-            wanted = tol * max(abs(dual), abs(dual + gap))
-            if gap <= wanted or left <= 0:
-                return Iterate(dual + gap, dual, block.v.x, b, block.v.x), checks
-            violation *= float(np.clip(self.aim * wanted / gap, *self.falls))
-            made = most
-            while made == most and left > 0:
-                clock.check()
-                made = block.make_steps(violation, most)
-                left -= max(made, 1)
-            block.take_over()
-
-    def _halves(self, runs: tuple[int, ...], memory: Pairwise) -> Any:
-        """Return the blocks that the matrix of a problem consists of."""
-        if len(runs) == 1:
-            block = self.classes.block(*runs, *runs, memory.blocks)
-            nothing = np.empty((len(block), 0), block.dtype)
-            return loops.smo.Halves(block, nothing, nothing[:0])
-        blocks, begin = [], 0
-        for one, other in ((0, 0), (0, 1), (1, 1)):
-            blocks.append(self.classes.block(runs[one], runs[other], memory.blocks[begin:]))
-            begin += blocks[-1].size
-        return loops.smo.Halves(*blocks)
-
-    def _new_memory(self) -> Pairwise:
-        size, dtype = max(len(self.problems[k]) for k in self.runs) + 1, self.classes.dtype
-        return Pairwise(np.empty(size * size, dtype), np.empty(size * size, dtype))
-
-
-class _WholeBlock:
-    """All variables of a problem as one block; rows of its matrix are made as steps need them."""
-
-    def __init__(self, problem: KernelProblem, beta: Floats, halves: Any, rows: FloatArray) -> None:
-        n, self.groups = len(beta), len(problem.totals)
-        size = n + (self.groups == 0)  # with a variable that takes any value, as the sum may
-        self._K, self._halves = rows[: size * size].reshape(size, size), halves
-        self._slot = np.full(size + 1, -1)
-        self._slot[size] = 0
-        x, f, self._r, self._own = np.zeros((4, size))
-        used, x[:n] = np.flatnonzero(beta), beta
-        for row in used.tolist():
-            loops.smo.make_row(self._K, self._slot, halves, row)
-        loops.decomposition.add_rows(
-            self._K, self._slot[used], beta[used], np.array([[0, size, 0]]), f
-        )
-        target, low, high, shift, _ = problem.loss
-        self.v = Variables(target, low, high, shift, problem.groups, x[:n], problem.row, f[:n])
-        self._r[:n] = target - f[:n] - shift * beta
-        self._own[:n] = problem.features.squared_norms() + shift
-        self._x, self._low, self._high, self._ends = x, low, high, np.array([size])
-        if self.groups:
-            self._ends = np.searchsorted(problem.groups, np.arange(self.groups), side="right")
-        else:
-            self._low, self._high = np.append(low, -np.inf), np.append(high, np.inf)
-
-    def make_steps(self, violation: float, most: int) -> int:
-        """Make steps until no violation is larger; return how many."""
-        made = loops.smo.make_steps(
-            self._K, self._slot, self._halves, self._own, self._r, self._x, self._low, self._high,
-            self._ends, violation, most,
-        )  # fmt: skip
-        return int(made)
-
-    def take_over(self) -> None:
-        """Set the scores to what the steps have made of them."""
-        v = self.v
-        v.f[:] = v.target - self._r[: len(v.x)] - v.shift * v.x
 
 
 # ------------------------------------------------------------------- from cost to cost
