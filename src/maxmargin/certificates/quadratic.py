@@ -363,10 +363,10 @@ def expansions(
                 break
     distinct, place = np.unique(same, return_inverse=True)
     some = np.ascontiguousarray(coefficients[:, distinct])
-    with_one = some.any(axis=1)
+    with_one = _with_coefficient(some)
     used, rest = np.flatnonzero(with_one), np.flatnonzero(~with_one)
     exact = kernel.sharpened(gram.exact if len(rows) == len(gram.exact) else gram.exact[rows])
-    lengths = 1.001 * np.sqrt(np.maximum(features.squared_norms(), 0.0))
+    lengths = gram.lengths[rows]
     off = np.asarray(kernel.rounding(exact), dtype=np.float64)
     value, error = np.full(some.shape, np.nan if len(used) else 0.0), np.zeros(some.shape)
     scores = _Scores(features, exact, used, some, lengths, off, partial, value, error)
@@ -468,6 +468,7 @@ _TINY = 1e-36, 1e-44  # what underflow may cost in a term: for all values, and f
 _MOST = 0.1  # relative error of a kernel value in float32 up to which a pass is made
 _DECIDES = 0.2  # of the spread of scores: if they are off by more, float32 decides little
 _PROBE = 256  # rows on which that is seen
+_LEAST_SCALE = 1e-290  # of coefficients
 _WORTH = 1 << 22  # kernel values from which on a pass in float32 saves anything
 
 
@@ -512,43 +513,46 @@ def rough_scores(
 
     ``halves`` are the kernel values of all rows, if they are there; sums are then made in float64.
     """
-    gram, kernel = features.gram, features.gram.kernel
-    used, count = np.flatnonzero(coefficients.any(axis=1)), coefficients.shape[1]
+    gram, kernel, count = features.gram, features.gram.kernel, coefficients.shape[1]
+    used = np.flatnonzero(_with_coefficient(coefficients))
     if gram.float32_rounding is None or not len(at) or not len(used):
         return None
     rows, columns = features.rows[at], features.rows[used]
     (t, t_used), (s, s_used) = ((each[rows], each[columns]) for each in gram.float32_rounding)
-    most = float(t.max(initial=0.0) + t_used.max(initial=0.0))
+    own, most = t + _SUM, float(t.max() + t_used.max())
     if most > _MOST:
         return None
-    largest = np.abs(coefficients).max(axis=0)
-    scale = np.exp2(np.ceil(np.log2(np.where(largest > 0, largest, 1.0))))
-    weights = coefficients[used] / scale
-    all_lengths = 1.001 * np.sqrt(np.maximum(features.squared_norms(), 0.0))
-    lengths, long = all_lengths[at, np.newaxis], np.abs(weights) * all_lengths[used, np.newaxis]
-
-    def multiply(weights: Floats) -> Floats:
-        if halves is None:
-            tiles = gram.tiles[rows], gram.tiles[columns]
-            return dot(kernel, *tiles, weights, gram.threads, run=RUN)
-        sums = np.zeros((weights.shape[1], len(features)))
+    weights = coefficients[used]
+    scale = np.exp2(np.ceil(np.log2(np.maximum(np.abs(weights).max(axis=0), _LEAST_SCALE))))
+    weights /= scale
+    lengths, lengths_used, sizes = gram.lengths[rows], gram.lengths[columns], np.abs(weights)
+    typical = float(own.mean()) if kernel.nonnegative else 0.0
+    if typical:
+        weights = np.hstack([weights, sizes * (t_used + typical)[:, np.newaxis]])
+    if halves is None:
+        tiles = gram.tiles[rows], gram.tiles[columns]
+        found = dot(kernel, *tiles, weights, gram.threads, run=RUN).T
+    else:
+        found = np.zeros((weights.shape[1], len(features)))
         runs = np.array([[0, len(each), 0] for each in (halves.first, halves.second)])
         by_column = np.ascontiguousarray(weights.T)
-        loops.certificate.multiply_halves(*halves, used, by_column, runs, sums)
-        return sums.T[at]
+        loops.certificate.multiply_halves(*halves, used, by_column, runs, found)
+        found = found[:, at]
+    value, error = np.empty((2, count, len(at)))
+    tiny = len(used) * _TINY[0], len(used) * _TINY[1] * float(lengths_used.max())
+    for c in range(count):
+        long = float(lengths_used @ sizes[:, c]), float((s_used * lengths_used) @ sizes[:, c])
+        part = found[count + c] * np.maximum(own / typical, 1.0) if typical else _SUM * long[0] * lengths
+        error[c] = part + tiny[0] + lengths * (s * long[0] + (long[1] + tiny[1]))
+        value[c] = found[c]
+    factor = scale[:, np.newaxis]
+    return Bounded((value * factor).T, ((1.01 + most) * error * factor).T)
 
-    if kernel.nonnegative:
-        own = t + _SUM
-        typical = float(own.mean())
-        weights = np.hstack([weights, np.abs(weights) * (t_used + typical)[:, np.newaxis]])
-        found = multiply(weights)
-        part = found[:, count:] * np.maximum(own / typical, 1.0)[:, np.newaxis]
-    else:
-        found = multiply(weights)
-        part = _SUM * lengths * long.sum(axis=0)
-    error = part + lengths * (np.outer(s, long.sum(axis=0)) + s_used @ long)
-    error += len(used) * (_TINY[0] + _TINY[1] * lengths * float(all_lengths[used].max()))
-    return Bounded(found[:, :count] * scale, (1.01 + most) * error * scale)
+
+def _with_coefficient(coefficients: Floats) -> Flags:
+    """Return which rows have a coefficient in any column."""
+    one = coefficients.shape[1] == 1
+    return np.asarray(coefficients[:, 0] != 0 if one else coefficients.any(axis=1))
 
 
 def with_kernel_caveats(

@@ -7,6 +7,8 @@ The maximiser β is minus the derivative of ℓ in f. ``Loss`` holds these numbe
 
 from typing import Any
 
+import numpy as np
+
 from maxmargin.loops.compiled import compiled
 
 # Numbers are passed one by one: with the record of all rows these two would not be inlined, which
@@ -83,21 +85,81 @@ def slopes(up: Any, down: Any, low: Any, high: Any, shift: Any, b: float) -> Any
     return smooth + left, smooth + right, size
 
 
-@compiled
-def bisect(kinks: Any, up: Any, down: Any, low: Any, high: Any, shift: Any, pull: float,
-           tiny: float) -> Any:  # fmt: skip
-    """Return between which of the kinks, in ascending order, the slope in b changes its sign.
+# ------------------------------------------------------------------- the best intercept
 
-    Twice the same: it is 0 beside that kink. −1 and len(kinks) stand for what is beyond them.
+_FLAT = 1e-12  # a slope below this part of all slopes is rounding of sums
+_FIRST_STEP, _LONGER, _STEPS = 1e-6, 100.0, 5  # from where the best intercept is looked for
+
+
+@compiled
+def best_intercept(up: Any, down: Any, low: Any, high: Any, shift: Any, kinks: Any, near: float,
+                   pull: float) -> float:  # fmt: skip
+    """Return the b that minimises Σ ℓ + pull·b: the middle one where there are several.
+
+    The sum is convex and piecewise linear or quadratic, with pieces between ``kinks``. Its slope is
+    found around ``near`` first, and then at kinks, drawn at random, between which its sign changes.
     """
-    before, after = -1, kinks.shape[0]
-    while after - before > 1:
-        middle = (before + after) // 2
-        left, right, _ = slopes(up, down, low, high, shift, kinks[middle])
+    size = slopes(up, down, low, high, shift, near)[2]
+    tiny = _FLAT * max(size if size < np.inf else 0.0, 1e-300)
+    begin, end, b, step = -np.inf, np.inf, near, _FIRST_STEP * max(1.0, abs(near))
+    at, steps = 1, _STEPS
+    while True:
+        left, right, _ = slopes(up, down, low, high, shift, b)
         if right + pull < -tiny:
-            before = middle
+            begin = b
         elif left + pull > tiny:
-            after = middle
+            end = b
         else:
-            return middle, middle
-    return before, after
+            return _middle_of_flat(up, down, low, high, shift, kinks, b, pull, tiny)
+        if steps > 0 and (begin == -np.inf or end == np.inf):
+            b += step if end == np.inf else -step
+            step, steps = step * _LONGER, steps - 1
+            continue
+        at = at * 16807 % 2147483647
+        k = at % max(1, kinks.shape[0])
+        left_over = kinks.shape[0]
+        while left_over > 0 and not begin < kinks[k] < end:
+            k = k + 1 if k + 1 < kinks.shape[0] else 0
+            left_over -= 1
+        if left_over == 0:
+            return _root_between(up, down, low, high, shift, begin, end, pull)
+        b = kinks[k]
+
+
+@compiled
+def _middle_of_flat(up: Any, down: Any, low: Any, high: Any, shift: Any, kinks: Any, b: float,
+                    pull: float, tiny: float) -> float:  # fmt: skip
+    """Return the middle of the stretch around b on which the sum does not change."""
+    begin, end = -np.inf, np.inf
+    for k in range(kinks.shape[0]):
+        if kinks[k] > b:
+            end = min(end, kinks[k])
+        elif kinks[k] < b:
+            begin = max(begin, kinks[k])
+    # Between kinks the slope is linear: zeros just beside the one and the other make a flat.
+    left, right, _ = slopes(up, down, low, high, shift, b)
+    after = slopes(up, down, low, high, shift, min(end, b + 1.0))[0]
+    before = slopes(up, down, low, high, shift, max(begin, b - 1.0))[1]
+    if max(abs(right + pull), abs(after + pull)) > tiny:
+        end = b
+    if max(abs(left + pull), abs(before + pull)) > tiny:
+        begin = b
+    return 0.5 * (begin + end) if begin > -np.inf and end < np.inf else b
+
+
+@compiled
+def _root_between(up: Any, down: Any, low: Any, high: Any, shift: Any, left: float, right: float,
+                  pull: float) -> float:  # fmt: skip
+    """Return where the slope, linear between neighbouring kinks, is 0; the middle if all of it is.
+
+    Of a stretch without end, that is the end it has.
+    """
+    begin = left if left > -np.inf else right - 1.0
+    end = right if right < np.inf else begin + 1.0
+    lower = slopes(up, down, low, high, shift, begin)[1] + pull
+    upper = slopes(up, down, low, high, shift, end)[0] + pull
+    if upper > lower:
+        return min(max(begin - lower * (end - begin) / (upper - lower), begin), end)
+    if left > -np.inf and right < np.inf:
+        return 0.5 * (left + right)
+    return left if left > -np.inf else right

@@ -9,104 +9,24 @@ from maxmargin.problems.rounding import EPS, sum_error, total
 
 _BALANCED = 64 * EPS  # of the duals: sums that are off by no more are left as they are
 _SNAPPED = 1e-12  # of the distance of its bounds, by which a dual may miss one through rounding
-_MANY = 10_000  # points between pieces, of which those near the best known intercept come first
-_FIRST_STEP, _LONGER, _STEPS = 1e-6, 100.0, 5  # from where the best intercept is looked for
-_FLAT = 1e-12  # a slope below this part of all slopes is rounding of sums
 
 
 def best_intercept(loss: Loss, scores: Floats, near: float, pull: float = 0.0) -> float:
     """Return the b that minimises Σ ℓ(s + b) + pull·b: the middle one where there are several.
 
-    The sum is convex and piecewise linear or quadratic: its slope is found at points between pieces
-    until no other is left. Of many points those around ``near`` come first.
+    The sum is convex and piecewise linear or quadratic. It is looked for around ``near`` first.
     """
-    total = _Total(loss, scores, pull)
-    slopes = total.size(near)
-    tiny = _FLAT * max(slopes if np.isfinite(slopes) else 0.0, 1e-300)
-    left, right, inside = -np.inf, np.inf, total.kinks
-    if len(inside) > _MANY:
-        left, right = _bracket(total, near, tiny)
-        inside = inside[(inside > left) & (inside < right)]
-    inside = np.sort(inside)
-    before, after = loops.loss.bisect(inside, *total.parts, pull, tiny)
-    if before == after:
-        return _middle_of_flat(total, float(inside[before]), tiny)
-    left = float(inside[before]) if before >= 0 else left
-    right = float(inside[after]) if after < len(inside) else right
-    return _root_between(total, left, right)
-
-
-def _bracket(total: "_Total", near: float, tiny: float) -> tuple[float, float]:
-    """Return two points with the best b between them, not much further apart than it is away."""
-    before, after = total.slopes(near)
-    if not (after < -tiny or before > tiny):
-        kinks = total.kinks
-        return kinks[kinks < near].max(initial=-np.inf), kinks[kinks > near].min(initial=np.inf)
-    sign, last, step = 1.0 if after < -tiny else -1.0, near, _FIRST_STEP * max(1.0, abs(near))
-    for _ in range(_STEPS):
-        further = last + sign * step
-        before, after = total.slopes(further)
-        if sign * (before if sign > 0 else after) > tiny:
-            return min(last, further), max(last, further)
-        if not sign * (after if sign > 0 else before) < -tiny:
-            break
-        last, step = further, step * _LONGER
-    return (last, np.inf) if sign > 0 else (-np.inf, last)
-
-
-class _Total:
-    """Σ ℓ(s + b) as a function of b: each row pulls b up from below ``up``, down from above."""
-
-    def __init__(self, loss: Loss, scores: Floats, pull: float) -> None:
-        residual = loss.target - scores
-        self.up, self.down = residual - loss.epsilon, residual + loss.epsilon
-        kinks = [self.up[loss.high > 0], self.down[loss.low < 0]]
-        if loss.quadratic.any():
-            # Where a curved loss meets a bound of its dual its slope is constant again.
-            for begin, bound in ((self.up, loss.high), (self.down, loss.low)):
-                ends = (loss.quadratic > 0) & np.isfinite(bound) & (bound != 0)
-                kinks.append(begin[ends] - loss.quadratic[ends] * bound[ends])
-        self.kinks = np.concatenate(kinks)
-        self.parts = self.up, self.down, loss.low, loss.high, loss.quadratic
-        self.pull = pull
-
-    def slopes(self, b: float) -> tuple[float, float]:
-        """Return the left and the right derivative."""
-        left, right, _ = loops.loss.slopes(*self.parts, b)
-        return left + self.pull, right + self.pull
-
-    def size(self, b: float) -> float:
-        """Return how large the slopes of all rows are together."""
-        return float(loops.loss.slopes(*self.parts, b)[2])
-
-
-def _middle_of_flat(total: _Total, at: float, tiny: float) -> float:
-    """Return the middle of the stretch on which the sum does not change, given a kink of it."""
-    right = total.kinks[total.kinks > at].min(initial=np.inf)
-    left = total.kinks[total.kinks < at].max(initial=-np.inf)
-    # Between kinks the slope is linear: zeros just beside the one and the other make a flat.
-    after = total.slopes(at)[1], total.slopes(min(right, at + 1.0))[0]
-    before = total.slopes(at)[0], total.slopes(max(left, at - 1.0))[1]
-    if max(map(abs, after)) > tiny:
-        right = at
-    if max(map(abs, before)) > tiny:
-        left = at
-    return float(0.5 * (left + right)) if np.isfinite(left) and np.isfinite(right) else at
-
-
-def _root_between(total: _Total, left: float, right: float) -> float:
-    """Return where the slope, linear between neighbouring kinks, is 0; the middle if all of it is.
-
-    Of a stretch without end, that is the end it has.
-    """
-    begin = left if np.isfinite(left) else right - 1.0
-    end = right if np.isfinite(right) else begin + 1.0
-    low, high = total.slopes(begin)[1], total.slopes(end)[0]
-    if high > low:
-        return float(np.clip(begin - low * (end - begin) / (high - low), begin, end))
-    if np.isfinite(left) and np.isfinite(right):
-        return 0.5 * (left + right)
-    return left if np.isfinite(left) else right
+    low, high, quadratic = loss.low, loss.high, loss.quadratic
+    residual = loss.target - scores
+    up, down = residual - loss.epsilon, residual + loss.epsilon  # b is pulled up to up, down to down
+    kinks = [up[high > 0], down[low < 0]]
+    if quadratic.any():
+        # Where a curved loss meets a bound of its dual its slope is constant again.
+        for begin, bound in ((up, high), (down, low)):
+            ends = (quadratic > 0) & np.isfinite(bound) & (bound != 0)
+            kinks.append(begin[ends] - quadratic[ends] * bound[ends])
+    every = np.concatenate(kinks)
+    return float(loops.loss.best_intercept(up, down, low, high, quadratic, every, near, pull))
 
 
 # ------------------------------------------------------------------- feasible duals

@@ -82,6 +82,11 @@ class Gram:
         """K(xᵢ, xᵢ) of all rows."""
         return self.kernel.diag(self.exact).astype(np.float64)
 
+    @cached_property
+    def lengths(self) -> Floats:
+        """No less than √K(xᵢ, xᵢ) of all rows."""
+        return np.asarray(1.001 * np.sqrt(np.maximum(self.diagonal, 0.0)))
+
     @property
     def unkept(self) -> int:
         """How often a row is computed before it is kept: writing it costs as much as this."""

@@ -138,7 +138,8 @@ class SideBySide:
             halves = self._halves(self.runs[k], memory)
             block = _WholeBlock(problem, beta, halves, memory.rows)
             closed = self._close_gap(block, tol)
-            scores_of_rest(problem.features, block.v.x, halves)  # for the certificate
+            if not self.classes.gram.cheap:  # to compute values again would take longer
+                scores_of_rest(problem.features, block.v.x, halves)  # for the certificate
             return closed
         finally:
             self.free.append(memory)
