@@ -24,13 +24,13 @@ from maxmargin.validation.parameters import as_float
 # What a class says about values that are computed as it computes them.
 _ABOUT_VALUES = (
     "weighted_gradient", "to_gaussian_process", "pairwise_metric", "narrowed", "float32_rounding",
-    "nonnegative",
+    "nonnegative", "gaussian_factor",
 )  # fmt: skip
 
 # What a class says about values that are computed as it computes them.
 _ABOUT_VALUES = (
     "weighted_gradient", "to_gaussian_process", "pairwise_metric", "narrowed", "float32_rounding",
-    "nonnegative",
+    "nonnegative", "gaussian_factor",
 )  # fmt: skip
 
 
@@ -368,6 +368,13 @@ class Kernel:
         Compare them only with each other.
         """
         return a.narrowed() if self.float32_safe else None
+
+    def gaussian_factor(self, a: PreparedRows) -> float | None:
+        """Return the f for which values are 2^(f·x·z − p(x) − p(z)), or None.
+
+        Parts of the prepared rows are then dense rows x, and the p.
+        """
+        return None
 
     def float32_rounding(self, a: PreparedRows) -> tuple[Floats, Floats] | None:
         """Return r and s for each of some narrowed rows: the error of values in float32.

@@ -101,6 +101,11 @@ class RBF(KernelWithGamma):
         norms = self._gamma * LOG2_E * squared_norms(rows, np.float64)
         return narrow.with_parts([rows, norms.astype(np.float32)])
 
+    def gaussian_factor(self, a: PreparedRows) -> float | None:
+        """Return 2γ log₂e, if there are norms and the rows are dense."""
+        dense = len(a.parts) == 2 and isinstance(a.parts[0], np.ndarray)
+        return 2 * self._gamma * LOG2_E if dense else None
+
     def float32_rounding(self, a: PreparedRows) -> tuple[Floats, Floats] | None:
         """Return the rounding of the exponent, as a part of values.
 

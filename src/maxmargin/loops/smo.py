@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.loops.compiled import compiled
+from maxmargin.loops.compiled import chosen_by_type, compiled
+from maxmargin.loops.kernel_tiles import exp2_nonpositive
 
 _FAR = 1e300
 _LEAST_CURVATURE = 1e-12
@@ -76,6 +77,21 @@ class Halves(NamedTuple):
 
     first: Any
     cross: Any
+    second: Any
+
+
+class Gaussian(NamedTuple):
+    """The same of a Gaussian kernel, by its rows: columns, norms, and their factor.
+
+    Norms and factor carry γ·log₂e, the factor twice. Blocks on the diagonal may be there, too.
+    """
+
+    left: Any
+    right: Any
+    left_norms: Any
+    right_norms: Any
+    factor: Any
+    first: Any
     second: Any
 
 
@@ -144,18 +160,68 @@ def make_steps(K: Any, slot: Any, halves: Any, diagonal: Any, r: Any, x: Any, lo
 @compiled
 def make_row(K: Any, slot: Any, halves: Any, row: int) -> None:
     """Make a row of the matrix of its halves, in the next free row of K; 0 beyond both."""
-    used, cut = slot[slot.shape[0] - 1], halves.first.shape[0]
+    used = slot[slot.shape[0] - 1]
     slot[row], slot[slot.shape[0] - 1] = used, used + 1
-    size, to = cut + halves.second.shape[0], K[used]
+    to = K[used]
     for k in range(K.shape[1]):
         to[k] = 0.0
+    _fill_row(halves, row, to)
+
+
+@chosen_by_type
+def _fill_row(halves: Any, row: Any, to: Any) -> Any:
+    """Fill a row of the matrix of its halves."""
+    return {Halves: _copy_halves, Gaussian: _compute_row}[halves.instance_class]
+
+
+def _copy_halves(halves: Any, row: Any, to: Any) -> None:
+    cut = halves.first.shape[0]
     if row < cut:
         _copy(halves.first[row], to[:cut])
         _copy(halves.cross[row], to[cut:])
-    elif row < size:
+    elif row < cut + halves.second.shape[0]:
         for k in range(cut):
             to[k] = halves.cross[k, row - cut]
         _copy(halves.second[row - cut], to[cut:])
+
+
+def _compute_row(halves: Any, row: Any, to: Any) -> None:
+    left, right, cut = halves.left, halves.right, halves.left.shape[1]
+    if row < cut:
+        own = halves.left_norms[row]
+        if halves.first.shape[0] > 0:
+            _copy(halves.first[row], to[:cut])
+        else:
+            _gaussian(left[:, row], left, own, halves.left_norms, halves.factor, to[:cut])
+        _gaussian(left[:, row], right, own, halves.right_norms, halves.factor, to[cut:])
+    elif row < cut + right.shape[1]:
+        at = row - cut
+        own = halves.right_norms[at]
+        _gaussian(right[:, at], left, own, halves.left_norms, halves.factor, to[:cut])
+        if halves.second.shape[0] > 0:
+            _copy(halves.second[at], to[cut:])
+        else:
+            _gaussian(right[:, at], right, own, halves.right_norms, halves.factor, to[cut:])
+
+
+@compiled
+def _gaussian(x: Any, columns: Any, own: Any, norms: Any, factor: Any, to: Any) -> None:
+    """Fill the first values of a row: 2^(factor·x·z − own − norms)."""
+    count, k = norms.shape[0], 0
+    to = to[:count]
+    while k + 4 <= columns.shape[0]:
+        a, b, c, d = x[k], x[k + 1], x[k + 2], x[k + 3]
+        z_a, z_b, z_c, z_d = columns[k], columns[k + 1], columns[k + 2], columns[k + 3]
+        for j in range(count):
+            to[j] += (a * z_a[j] + b * z_b[j]) + (c * z_c[j] + d * z_d[j])
+        k += 4
+    while k < columns.shape[0]:
+        a, z_a = x[k], columns[k]
+        for j in range(count):
+            to[j] += a * z_a[j]
+        k += 1
+    for j in range(count):
+        to[j] = exp2_nonpositive(factor * to[j] - own - norms[j])
 
 
 @compiled

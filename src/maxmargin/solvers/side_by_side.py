@@ -36,7 +36,9 @@ class Classes:
         self.are_runs = len(np.unique(mark[self._starts[:-1]])) == len(self._starts) - 1
         self._rows = [gram.tiles[begin:end] for begin, end in pairwise(self._starts.tolist())]
         self._blocks: dict[int, FloatArray] = {}
+        self._columns: dict[int, FloatArray] = {}
         self.dtype = gram.tiles.dtype
+        self.factor = gram.kernel.gaussian_factor(gram.tiles) if gram.cheap else None
 
     def of(self, problem: KernelProblem) -> tuple[int, ...]:
         """Return the numbers of the runs that a problem takes."""
@@ -66,6 +68,18 @@ class Classes:
         if memory is not None:
             out = memory[: len(left) * len(right)].reshape(len(left), len(right))
         return self.gram.kernel.block(left, right, out=out, threads=1)
+
+
+    def gaussian(self, run: int, other: int) -> Any:
+        """Return what rows of the matrix of two runs are computed of, one by one."""
+        assert self.factor is not None
+        none, norms = np.empty((0, 0), self.dtype), [self._rows[k].parts[1] for k in (run, other)]
+        for k in (run, other):
+            if k not in self._columns:
+                self._columns[k] = np.ascontiguousarray(self._rows[k].parts[0].T)
+        columns = self._columns[run], self._columns[other]
+        blocks = [self._blocks.get(k, none) for k in (run, other)]
+        return loops.smo.Gaussian(*columns, *norms, self.dtype.type(self.factor), *blocks)
 
 
 class Pairwise(NamedTuple):
@@ -166,6 +180,8 @@ class SideBySide:
             block = self.classes.block(*runs, *runs, memory.blocks)
             nothing = np.empty((len(block), 0), block.dtype)
             return loops.smo.Halves(block, nothing, nothing[:0])
+        if self.classes.factor is not None:
+            return self.classes.gaussian(*runs)
         blocks, begin = [], 0
         for one, other in ((0, 0), (0, 1), (1, 1)):
             blocks.append(self.classes.block(runs[one], runs[other], memory.blocks[begin:]))
