@@ -66,6 +66,11 @@ class Evaluation(Protocol):
         ...
 
     @property
+    def beta(self) -> Floats:
+        """Feasible duals."""
+        ...
+
+    @property
     def b(self) -> Floats:
         """The intercept of each group, as the scores are measured."""
         ...
@@ -257,6 +262,7 @@ class KernelEvaluation(NamedTuple):
     """A point of a kernel problem."""
 
     problem: KernelProblem
+    beta: Floats
     weights: "Expansion"
     implied: "Expansion"
     b: Floats
@@ -322,7 +328,8 @@ def _(
         b = np.broadcast_to(np.asarray(each.point.b, dtype=np.float64), shape).copy()
         evaluated.append(
             KernelEvaluation(
-                each.problem, weights, implied, b, weights.scores, weights.norm2, weights.unknown
+                each.problem, each.beta, weights, implied, b, weights.scores, weights.norm2,
+                weights.unknown,
             )
         )  # fmt: skip
     return evaluated
@@ -355,13 +362,11 @@ def expansions(
     does not ask for more.
     """
     gram, rows, kernel = features.gram, features.rows, features.gram.kernel
-    same = list(range(coefficients.shape[1]))  # the first column that is equal to each
-    for k in same[:]:
-        for j in range(k):
-            if np.array_equal(coefficients[:, j], coefficients[:, k]):
-                same[k] = j
-                break
-    distinct, place = np.unique(same, return_inverse=True)
+    distinct, place = list[int](), list[int]()  # columns, and which of them each is equal to
+    for k, column in enumerate(coefficients.T):
+        same = [j for j in distinct if np.array_equal(coefficients[:, j], column)]
+        distinct += [] if same else [k]
+        place.append(distinct.index(same[0] if same else k))
     some = np.ascontiguousarray(coefficients[:, distinct])
     with_one = _with_coefficient(some)
     used, rest = np.flatnonzero(with_one), np.flatnonzero(~with_one)
@@ -371,7 +376,8 @@ def expansions(
     value, error = np.full(some.shape, np.nan if len(used) else 0.0), np.zeros(some.shape)
     scores = _Scores(features, exact, used, some, lengths, off, partial, value, error)
     if len(exact) * len(used) < _WORTH and recalled(features, some) is None:
-        scores.compute(np.concatenate([used, rest]))
+        hurried = np.isfinite(clock.limit().end)
+        scores.compute(np.concatenate([used, rest]) if hurried else np.arange(len(exact)))
     else:
         scores.compute(used)
         asked = None if undecided is None else lambda found: undecided([found[k] for k in place])
@@ -419,16 +425,18 @@ class _Scores(NamedTuple):
         # Whether a function of the user is symmetric is not known.
         half_is_enough = at is used and len(used) > TILE_COLUMNS and kernel.psd is True
         half_is_enough &= kernel.max_tile_rows >= TILE_COLUMNS
-        left = columns if half_is_enough else self.rows[at]
+        left = columns if half_is_enough else self.rows if len(at) == len(off) else self.rows[at]
         threads = self.features.gram.threads
         value, size = kernel.dot_with_magnitudes(left, columns, a, threads, partial=self.partial)
-        known = ~np.isnan(value[:, 0])
-        at, value, size = at[known], value[known], size[known]
-        long, lengths = np.abs(a) * self.lengths[used, np.newaxis], self.lengths[at, np.newaxis]
+        if self.partial:
+            known = ~np.isnan(value[:, 0])
+            at, value, size = at[known], value[known], size[known]
+        long = np.abs(a) * self.lengths[used, np.newaxis]
         several = half_is_enough or len(used) > RUN_64
         added = 3 * len(used) // TILE_COLUMNS + 13 if several else 0
         count = HALF * (min(len(used), RUN_64) + added) + 4
-        own = lengths * (np.outer(off[at], long.sum(axis=0)) + off[used] @ long)
+        own = np.outer(off[at], long.sum(axis=0)) + off[used] @ long
+        own *= self.lengths[at, np.newaxis]
         self.value[at], self.error[at] = value, EPS * (count * size + own)
 
     def decide(self, rest: Ints, undecided: Undecided) -> bool:
