@@ -17,7 +17,7 @@ from maxmargin import loops
 from maxmargin._typing import Floats
 from maxmargin.kernels import RBF
 from maxmargin.problems.problem import Status
-from maxmargin.solvers.decomposition import SideBySide
+from maxmargin.solvers.side_by_side import SideBySide
 
 GAMMA = 0.1
 

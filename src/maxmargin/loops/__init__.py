@@ -21,6 +21,7 @@ _MODULES = (
     "perceptron",
     "proximal_newton",
     "rows",
+    "shrinking",
     "smo",
     "structured",
     "subgradient",

@@ -195,7 +195,6 @@ class Scratch(NamedTuple):
     counts: Any  # two rows for each group
     work: Any
     moves: Any
-    every: Any  # 0, 1, 2, …
 
     @classmethod
     def of(cls, block: Any, variables: int, groups: int, fresh: int) -> Self:
@@ -207,8 +206,7 @@ class Scratch(NamedTuple):
         chosen, rows = np.empty((2, width), np.int64)
         counts = np.empty((2 * groups, _BINS + 2), np.int64)
         return cls(block, up, down, np.empty((7, groups)), np.empty(groups), chosen_at, chosen,
-                   rows, stops, counts, np.empty((5, width)), np.empty(width),
-                   np.arange(width))  # fmt: skip
+                   rows, stops, counts, np.empty((5, width)), np.empty(width))  # fmt: skip
 
 
 class Course(NamedTuple):
@@ -259,8 +257,7 @@ def make_rounds(K: Any, place: Any, runs: Any, v: Any, diagonal: Any, groups: in
         take(K, rows, rows, block)
         own, r, x, low, high = _gather(v, diagonal, chosen, size, scratch)
         tol = course.precision * violation
-        made = smo.make_steps(block, scratch.every[:size], smo.Halves(block, block, block), own, r,
-                              x, low, high, stops, tol, course.steps * q)  # fmt: skip
+        made = smo.pairs(block, own, r, x, low, high, stops, tol, course.steps * q)
         gain, changed = _scatter(v, chosen, r, x, scratch.moves)
         count = 0
         for a in range(q):

@@ -8,15 +8,14 @@ bound. Fan, Chen & Lin (JMLR 2005) choose the pair by its gain to second order. 
 no branches: closed directions are moved out of the way by ±1e300, so that LLVM vectorises them.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from maxmargin.loops.compiled import chosen_by_type, compiled
-from maxmargin.loops.kernel_tiles import exp2_nonpositive
+from maxmargin.loops.compiled import compiled
 
-_FAR = 1e300
-_LEAST_CURVATURE = 1e-12
+FAR = 1e300
+LEAST_CURVATURE = 1e-12
 
 
 # Reductions over floats are not vectorised where NaN must keep its meaning; over integers they are.
@@ -55,7 +54,7 @@ def _partner(r: Any, closed_down: Any, row: Any, curvatures: Any, own: Any, top:
 
     In float32, so that both are measured in units of their own.
     """
-    least, twice = np.float32(_LEAST_CURVATURE), 2.0 * per_curvature
+    least, twice = np.float32(LEAST_CURVATURE), 2.0 * per_curvature
     for k in range(r.shape[0]):
         ahead = np.float32((top - r[k] - closed_down[k]) * per_violation)
         ahead = ahead if ahead > np.float32(0.0) else np.float32(0.0)
@@ -72,43 +71,13 @@ def _partner(r: Any, closed_down: Any, row: Any, curvatures: Any, own: Any, top:
     return np.int64(at)
 
 
-class Halves(NamedTuple):
-    """A symmetric matrix by its blocks for two runs of rows: those on the diagonal, and between."""
-
-    first: Any
-    cross: Any
-    second: Any
-
-
-class Gaussian(NamedTuple):
-    """The same of a Gaussian kernel, by its rows: columns, norms, and their factor.
-
-    Norms and factor carry γ·log₂e, the factor twice. Blocks on the diagonal may be there, too.
-    """
-
-    left: Any
-    right: Any
-    left_norms: Any
-    right_norms: Any
-    factor: Any
-    first: Any
-    second: Any
-
-
-def pairs(K: Any, *block: Any) -> int:
-    """Solve a block whose matrix is there: see ``make_steps``."""
-    return make_steps(K, np.arange(len(K)), Halves(K, K, K), *block)
-
-
 @compiled
-def make_steps(K: Any, slot: Any, halves: Any, diagonal: Any, r: Any, x: Any, low: Any, high: Any,
-               ends: Any, tol: float, steps: int) -> int:  # fmt: skip
+def pairs(K: Any, diagonal: Any, r: Any, x: Any, low: Any, high: Any, ends: Any, tol: float,
+          steps: int) -> int:  # fmt: skip
     """Solve the block, whose groups end where ``ends`` says; return how many steps were made.
 
     The diagonal, with the shift, is given apart; r and x change in place. A last variable without
-    bounds, whose row is zero, makes the sum of the others free. ``slot`` says where in K the row of
-    each variable is; −1: it is made of the halves once it is needed, and one entry more of ``slot``
-    counts the rows that are there.
+    bounds, whose row is zero, makes the sum of the others free.
     """
     q = x.shape[0]
     closed_up, closed_down = np.empty(q), np.empty(q)
@@ -118,7 +87,7 @@ def make_steps(K: Any, slot: Any, halves: Any, diagonal: Any, r: Any, x: Any, lo
         _close(k, x, low, high, closed_up, closed_down)
         largest = max(largest, diagonal[k])
     scale = 1.0 / largest if largest > 0.0 else 1.0
-    flat = _LEAST_CURVATURE / scale
+    flat = LEAST_CURVATURE / scale
     for k in range(q):
         curvatures[k] = scale * diagonal[k]
     for made in range(steps):
@@ -127,22 +96,18 @@ def make_steps(K: Any, slot: Any, halves: Any, diagonal: Any, r: Any, x: Any, lo
         for g in range(ends.shape[0]):
             end = ends[g]
             most, least = _extremes(r[begin:end], closed_up[begin:end], closed_down[begin:end])
-            if most - least > worst and most > -0.5 * _FAR and least < 0.5 * _FAR:
+            if most - least > worst and most > -0.5 * FAR and least < 0.5 * FAR:
                 worst, top, first, stop = most - least, most, begin, end
             begin = end
         if worst <= tol:
             return made
         i = first + _where(r[first:stop], closed_up[first:stop], top)
-        if slot[i] < 0:
-            make_row(K, slot, halves, i)
-        row_i = K[slot[i]]
+        row_i = K[i]
         j = first + _partner(
             r[first:stop], closed_down[first:stop], row_i[first:stop], curvatures[first:stop],
             curvatures[i], top, 1.0 / worst, scale, gains,
         )  # fmt: skip
-        if slot[j] < 0:
-            make_row(K, slot, halves, j)
-        row_j = K[slot[j]]
+        row_j = K[j]
         curvature = max(diagonal[i] + diagonal[j] - 2.0 * row_i[j], flat)
         room_i, room_j = high[i] - x[i], x[j] - low[j]
         step = min((top - r[j]) / curvature, room_i, room_j)
@@ -158,80 +123,7 @@ def make_steps(K: Any, slot: Any, halves: Any, diagonal: Any, r: Any, x: Any, lo
 
 
 @compiled
-def make_row(K: Any, slot: Any, halves: Any, row: int) -> None:
-    """Make a row of the matrix of its halves, in the next free row of K; 0 beyond both."""
-    used = slot[slot.shape[0] - 1]
-    slot[row], slot[slot.shape[0] - 1] = used, used + 1
-    to = K[used]
-    for k in range(K.shape[1]):
-        to[k] = 0.0
-    _fill_row(halves, row, to)
-
-
-@chosen_by_type
-def _fill_row(halves: Any, row: Any, to: Any) -> Any:
-    """Fill a row of the matrix of its halves."""
-    return {Halves: _copy_halves, Gaussian: _compute_row}[halves.instance_class]
-
-
-def _copy_halves(halves: Any, row: Any, to: Any) -> None:
-    cut = halves.first.shape[0]
-    if row < cut:
-        _copy(halves.first[row], to[:cut])
-        _copy(halves.cross[row], to[cut:])
-    elif row < cut + halves.second.shape[0]:
-        for k in range(cut):
-            to[k] = halves.cross[k, row - cut]
-        _copy(halves.second[row - cut], to[cut:])
-
-
-def _compute_row(halves: Any, row: Any, to: Any) -> None:
-    left, right, cut = halves.left, halves.right, halves.left.shape[1]
-    if row < cut:
-        own = halves.left_norms[row]
-        if halves.first.shape[0] > 0:
-            _copy(halves.first[row], to[:cut])
-        else:
-            _gaussian(left[:, row], left, own, halves.left_norms, halves.factor, to[:cut])
-        _gaussian(left[:, row], right, own, halves.right_norms, halves.factor, to[cut:])
-    elif row < cut + right.shape[1]:
-        at = row - cut
-        own = halves.right_norms[at]
-        _gaussian(right[:, at], left, own, halves.left_norms, halves.factor, to[:cut])
-        if halves.second.shape[0] > 0:
-            _copy(halves.second[at], to[cut:])
-        else:
-            _gaussian(right[:, at], right, own, halves.right_norms, halves.factor, to[cut:])
-
-
-@compiled
-def _gaussian(x: Any, columns: Any, own: Any, norms: Any, factor: Any, to: Any) -> None:
-    """Fill the first values of a row: 2^(factor·x·z − own − norms)."""
-    count, k = norms.shape[0], 0
-    to = to[:count]
-    while k + 4 <= columns.shape[0]:
-        a, b, c, d = x[k], x[k + 1], x[k + 2], x[k + 3]
-        z_a, z_b, z_c, z_d = columns[k], columns[k + 1], columns[k + 2], columns[k + 3]
-        for j in range(count):
-            to[j] += (a * z_a[j] + b * z_b[j]) + (c * z_c[j] + d * z_d[j])
-        k += 4
-    while k < columns.shape[0]:
-        a, z_a = x[k], columns[k]
-        for j in range(count):
-            to[j] += a * z_a[j]
-        k += 1
-    for j in range(count):
-        to[j] = exp2_nonpositive(factor * to[j] - own - norms[j])
-
-
-@compiled
-def _copy(values: Any, to: Any) -> None:
-    for k in range(values.shape[0]):
-        to[k] = values[k]
-
-
-@compiled
 def _close(k: int, x: Any, low: Any, high: Any, closed_up: Any, closed_down: Any) -> None:
     """Move the directions that a bound closes out of the way."""
-    closed_up[k] = 0.0 if x[k] < high[k] else -_FAR
-    closed_down[k] = 0.0 if x[k] > low[k] else _FAR
+    closed_up[k] = 0.0 if x[k] < high[k] else -FAR
+    closed_down[k] = 0.0 if x[k] > low[k] else FAR

@@ -517,8 +517,7 @@ class _State:
             stops[0] += 1
             r, x = block[2][:-1], block[3][:-1]
         K, *rest = block
-        every, whole = np.arange(len(K)), loops.smo.Halves(K, K, K)
-        made = loops.smo.make_steps(K, every, whole, *rest, stops, tol, steps)
+        made = loops.smo.pairs(K, *rest, stops, tol, steps)
         v.x[chosen] = x
         gain, moved = 0.5 * float((began + r) @ (x - before)), np.flatnonzero(x != before)
         values.add_to(v.f, at[moved], (x - before)[moved], free_rows(v))

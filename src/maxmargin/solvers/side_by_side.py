@@ -18,6 +18,8 @@ from maxmargin.problems.problem import Iterate, KernelProblem, Point
 from maxmargin.solvers.decomposition import measure
 from maxmargin.threads import share_work
 
+_FAR_AWAY = 1e30  # of a norm, beside which kernel values are 0
+
 
 class Classes:
     """Runs of rows of a Gram matrix, such as classes, of which problems take one or two.
@@ -36,7 +38,6 @@ class Classes:
         self.are_runs = len(np.unique(mark[self._starts[:-1]])) == len(self._starts) - 1
         self._rows = [gram.tiles[begin:end] for begin, end in pairwise(self._starts.tolist())]
         self._blocks: dict[int, FloatArray] = {}
-        self._columns: dict[int, FloatArray] = {}
         self.dtype = gram.tiles.dtype
         self.factor = gram.kernel.gaussian_factor(gram.tiles) if gram.cheap else None
 
@@ -70,22 +71,28 @@ class Classes:
         return self.gram.kernel.block(left, right, out=out, threads=1)
 
 
-    def gaussian(self, run: int, other: int) -> Any:
-        """Return what rows of the matrix of two runs are computed of, one by one."""
+    def gaussian(self, runs: tuple[int, ...], size: int) -> Any:
+        """Return what rows of the matrix of runs are computed of, one by one.
+
+        Rows beyond them are far away from all others.
+        """
         assert self.factor is not None
-        none, norms = np.empty((0, 0), self.dtype), [self._rows[k].parts[1] for k in (run, other)]
-        for k in (run, other):
-            if k not in self._columns:
-                self._columns[k] = np.ascontiguousarray(self._rows[k].parts[0].T)
-        columns = self._columns[run], self._columns[other]
-        blocks = [self._blocks.get(k, none) for k in (run, other)]
-        return loops.smo.Gaussian(*columns, *norms, self.dtype.type(self.factor), *blocks)
+        rows, norms = zip(*(self._rows[run].parts for run in runs), strict=True)
+        columns = np.zeros((rows[0].shape[1], size), self.dtype)
+        far = np.full(size, _FAR_AWAY, self.dtype)
+        begin = 0
+        for some, own in zip(rows, norms, strict=True):
+            columns[:, begin : begin + len(own)] = some.T
+            far[begin : begin + len(own)] = own
+            begin += len(own)
+        return loops.shrinking.Gaussian(columns, far, self.dtype.type(self.factor))
 
 
 class Pairwise(NamedTuple):
     """Memory in which a thread solves one problem after the other: first use of it costs time."""
 
     rows: FloatArray  # of the matrix, as far as they are needed
+    active: FloatArray  # the same for active variables
     blocks: FloatArray
 
 
@@ -137,6 +144,8 @@ class SideBySide:
 
     def prepare(self) -> None:
         """Compute what problems share."""
+        if self.classes.factor is not None:
+            return
         every = np.array([run for runs in self.runs.values() for run in runs], np.int64)
         runs, counts = np.unique(every, return_counts=True)
         memory = int(self.kept * self.classes.gram.memory)
@@ -149,85 +158,103 @@ class SideBySide:
             beta = feasible_start(problem.loss, problem.groups, problem.totals)
         memory = self.free.pop() if self.free else self._new_memory()
         try:
-            halves = self._halves(self.runs[k], memory)
-            block = _WholeBlock(problem, beta, halves, memory.rows)
-            closed = self._close_gap(block, tol)
-            if not self.classes.gram.cheap:  # to compute values again would take longer
-                scores_of_rest(problem.features, block.v.x, halves)  # for the certificate
+            values = self._values(self.runs[k], memory, len(beta) + (not len(problem.totals)))
+            whole = _Whole(problem, beta, values, memory)
+            closed = self._close_gap(whole, tol)
+            if self.classes.factor is None:  # to compute values again would take longer
+                scores_of_rest(problem.features, whole.v.x, values)  # for the certificate
             return closed
         finally:
             self.free.append(memory)
 
-    def _close_gap(self, block: "_WholeBlock", tol: float) -> tuple[Iterate, int]:
-        n, checks = len(block.v.x), 0
+    def _close_gap(self, whole: "_Whole", tol: float) -> tuple[Iterate, int]:
+        n, checks = len(whole.v.x), 0
         left, most = self.patience * n, max(1, int(self.chunk / n))
         while True:
-            (gap, dual, b, violation), checks = measure(block.v, block.groups), checks + 1
+            (gap, dual, b, violation), checks = measure(whole.v, whole.groups), checks + 1
             wanted = tol * max(abs(dual), abs(dual + gap))
             if gap <= wanted or left <= 0:
-                return Iterate(dual + gap, dual, block.v.x, b, block.v.x), checks
+                return Iterate(dual + gap, dual, whole.v.x, b, whole.v.x), checks
             violation *= float(np.clip(self.aim * wanted / gap, *self.falls))
             made = most
             while made == most and left > 0:
                 clock.check()
-                made = block.make_steps(violation, most)
+                made = whole.make_steps(violation, most)
                 left -= max(made, 1)
-            block.take_over()
+            whole.take_over()
 
-    def _halves(self, runs: tuple[int, ...], memory: Pairwise) -> Any:
-        """Return the blocks that the matrix of a problem consists of."""
+    def _values(self, runs: tuple[int, ...], memory: Pairwise, size: int) -> Any:
+        """Return what the matrix of a problem of this size is made of."""
+        if self.classes.factor is not None:
+            return self.classes.gaussian(runs, size)
         if len(runs) == 1:
             block = self.classes.block(*runs, *runs, memory.blocks)
-            nothing = np.empty((len(block), 0), block.dtype)
-            return loops.smo.Halves(block, nothing, nothing[:0])
-        if self.classes.factor is not None:
-            return self.classes.gaussian(*runs)
+            return loops.shrinking.Halves(block, block[:, :0], block[:0, :0])
         blocks, begin = [], 0
         for one, other in ((0, 0), (0, 1), (1, 1)):
             blocks.append(self.classes.block(runs[one], runs[other], memory.blocks[begin:]))
             begin += blocks[-1].size
-        return loops.smo.Halves(*blocks)
+        return loops.shrinking.Halves(*blocks)
 
     def _new_memory(self) -> Pairwise:
         size, dtype = max(len(self.problems[k]) for k in self.runs) + 1, self.classes.dtype
-        return Pairwise(np.empty(size * size, dtype), np.empty(size * size, dtype))
+        return Pairwise(*(np.empty(size * size, dtype) for _ in range(3)))
 
 
-class _WholeBlock:
-    """All variables of a problem as one block; rows of its matrix are made as steps need them."""
+class _Whole:
+    """All variables of a problem; rows of its matrix are made as steps need them."""
 
-    def __init__(self, problem: KernelProblem, beta: Floats, halves: Any, rows: FloatArray) -> None:
-        n, self.groups = len(beta), len(problem.totals)
+    every = 64  # steps after which variables are shrunk,
+    part = 0.6  # if no more than so many of them stay active
+
+    def __init__(
+        self, problem: KernelProblem, beta: Floats, values: Any, memory: "Pairwise"
+    ) -> None:
+        n, self.groups, self._values = len(beta), len(problem.totals), values
         size = n + (self.groups == 0)  # with a variable that takes any value, as the sum may
-        self._K, self._halves = rows[: size * size].reshape(size, size), halves
-        self._slot = np.full(size + 1, -1)
-        self._slot[size] = 0
-        x, f, self._r, self._own = np.zeros((4, size))
-        used, x[:n] = np.flatnonzero(beta), beta
-        for row in used.tolist():
-            loops.smo.make_row(self._K, self._slot, halves, row)
-        loops.decomposition.add_rows(
-            self._K, self._slot[used], beta[used], np.array([[0, size, 0]]), f
-        )
         target, low, high, shift, _ = problem.loss
-        self.v = Variables(target, low, high, shift, problem.groups, x[:n], problem.row, f[:n])
-        self._r[:n] = target - f[:n] - shift * beta
-        self._own[:n] = problem.features.squared_norms() + shift
-        self._x, self._low, self._high, self._ends = x, low, high, np.array([size])
+        self.v = Variables(
+            target, low, high, shift, problem.groups, beta.copy(), problem.row, np.zeros(n)
+        )
+        own = np.append(problem.features.squared_norms() + shift, np.zeros(size - n))
+        ends = np.array([size])
         if self.groups:
-            self._ends = np.searchsorted(problem.groups, np.arange(self.groups), side="right")
-        else:
-            self._low, self._high = np.append(low, -np.inf), np.append(high, np.inf)
+            ends = np.searchsorted(problem.groups, np.arange(self.groups), side="right")
+        self._all, self._part = (
+            _new_whole(size, ends.copy(), rows) for rows in (memory.rows, memory.active)
+        )
+        scale = 1.0 / (float(own.max()) or 1.0)
+        self._course = loops.shrinking.Course(scale, self.every, self.part)
+        self._active = np.empty(size, np.int64)
+        every = self._all
+        every.r[:n], every.low[:n], every.high[:n] = target, low, high
+        every.low[n:], every.high[n:] = -np.inf, np.inf
+        every.own[:], every.curvatures[:] = own, scale * own
+        for k in np.flatnonzero(beta).tolist():
+            loops.shrinking.add_to(values, every, k, float(beta[k]))
+        every.x[:n] = beta
+        every.up[every.x >= every.high] = -loops.smo.FAR
+        every.down[every.x <= every.low] = loops.smo.FAR
+        self.take_over()
 
     def make_steps(self, violation: float, most: int) -> int:
         """Make steps until no violation is larger; return how many."""
-        made = loops.smo.make_steps(
-            self._K, self._slot, self._halves, self._own, self._r, self._x, self._low, self._high,
-            self._ends, violation, most,
-        )  # fmt: skip
+        made = loops.shrinking.make_steps(
+            self._values, self._all, self._part, self._active, self._course, violation, most
+        )
         return int(made)
 
     def take_over(self) -> None:
-        """Set the scores to what the steps have made of them."""
-        v = self.v
-        v.f[:] = v.target - self._r[: len(v.x)] - v.shift * v.x
+        """Set variables and scores to what the steps have made of them."""
+        v, n = self.v, len(self.v.x)
+        v.x[:] = self._all.x[:n]
+        v.f[:] = v.target - self._all.r[:n] - v.shift * v.x
+
+
+def _new_whole(size: int, ends: Ints, memory: FloatArray) -> Any:
+    """Return variables at 0."""
+    rows = memory[: len(memory) // size * size].reshape(-1, size)
+    return loops.shrinking.Whole(
+        *np.zeros((7, size)), *np.empty((2, size), np.float32), ends, rows[:size],
+        np.full(size, -1), np.zeros(1, np.int64),
+    )  # fmt: skip
