@@ -631,9 +631,12 @@ def _solve_side_by_side(
         began = clock.now()
         reached, checks = fits.solve(k, starts[k], _SINGLE_MARGIN * settings.tol)
         run = Run(Status.OPTIMAL, checks, clock.now() - began)
-        attempt = Attempt(Point(reached.w, reached.b, reached.beta), run, [])
-        point, certificate = _certified(problems[k], attempt, None, budget, tied=True)
-        status = _decide_status(run.status, certificate, settings.tol)
+        point, status = Point(reached.w, reached.b, reached.beta), Status.STALLED
+        certificate = unproved(point)
+        if reached.relative_gap <= settings.tol:
+            attempt = Attempt(point, run, [])
+            point, certificate = _certified(problems[k], attempt, None, budget, tied=True)
+            status = _decide_status(run.status, certificate, settings.tol)
         name = SOLVERS[Decomposition]
         found[k] = Result(point, certificate, status, checks, run.seconds, name)
         if status is Status.OPTIMAL:

@@ -17,6 +17,7 @@ from maxmargin import loops
 from maxmargin._typing import Floats
 from maxmargin.kernels import RBF
 from maxmargin.problems.problem import Status
+from maxmargin.solvers import side_by_side
 from maxmargin.solvers.side_by_side import SideBySide
 
 GAMMA = 0.1
@@ -50,41 +51,65 @@ def one_by_one(model: Any, X: Any, y: Any, **more: Any) -> Any:
     return model.set_params(callback=lambda _: None).fit(X, y, **more)
 
 
-# ------------------------------------------------------------------- steps on a matrix by halves
+# ------------------------------------------------------------------- steps that shrink
+
+
+def stated(groups: int) -> tuple[Floats, Any]:
+    """Return rows, and the problem of two classes: low, high, start, where groups end."""
+    rng = np.random.default_rng(groups)
+    sign = np.where(np.arange(120) < 50, 1.0, -1.0)
+    X = rng.normal(size=(120, 5)) + 0.7 * sign[:, np.newaxis]
+    low, high, x = np.where(sign > 0, 0.0, -2.0), np.where(sign > 0, 2.0, 0.0), np.zeros(120)
+    ends = np.array([120])
+    if groups == 2:
+        ends, x[:3], x[50:53], sign = np.array([50, 120]), 2.0, -2.0, np.zeros(120)
+    if groups == 0:  # a variable that takes any value
+        low, high, ends = np.append(low, -np.inf), np.append(high, np.inf), np.array([121])
+        sign, x = np.append(sign, 0.0), np.append(x, 0.0)
+    return X, (sign, low, high, x, ends)
 
 
 @pytest.mark.parametrize("groups", [0, 1, 2])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rows_made_on_demand_give_the_same_steps(groups: int, dtype: Any) -> None:
-    rng = np.random.default_rng(groups)
-    X, cut = rng.normal(size=(60, 3)), 25
-    K = RBF(0.3).gram(X).astype(dtype)
-    n = len(K) + (groups == 0)
-    whole, sign = np.zeros((n, n), dtype), np.ones(n)
-    whole[:60, :60], sign[cut:] = K, -1.0
-    low, high = np.where(sign > 0, 0.0, -2.0), np.where(sign > 0, 2.0, 0.0)
-    own, r = np.ones(n), sign.copy()
-    if not groups:
-        low[-1], high[-1], own[-1], r[-1] = -np.inf, np.inf, 0.0, 0.0
-    x = np.zeros(n)
-    ends = np.array([n])
-    if groups == 2:
-        ends = np.array([cut, n])
-        x[:3], x[cut : cut + 3] = 2.0, -2.0
-        r = -(whole.astype(float) @ x)
-    y, s = x.copy(), r.copy()
-    halves = loops.smo.Halves(
-        *(np.ascontiguousarray(part) for part in (K[:cut, :cut], K[:cut, cut:], K[cut:, cut:]))
+@pytest.mark.parametrize("kind", ["halves", "gaussian"])
+@pytest.mark.parametrize(("every", "part", "kept"), [(8, 1.0, 121), (8, 0.7, 3), (10**6, 0.0, 121)])
+def test_steps_end_where_those_on_the_whole_matrix_do(
+    groups: int, kind: str, every: int, part: float, kept: int
+) -> None:
+    """However variables are shrunk, and rows forgotten because memory is full."""
+    X, (target, low, high, x, ends) = stated(groups)
+    size, cut = len(x), 50
+    K = np.zeros((size, size))
+    K[:120, :120] = RBF(0.3).gram(X)
+    own, r = K.diagonal().copy(), target - K @ x
+    if kind == "halves":
+        parts = K[:cut, :cut], K[:cut, cut:120], K[cut:120, cut:120]
+        values = loops.shrinking.Halves(*map(np.ascontiguousarray, parts))
+    else:
+        factor = 0.3 * np.log2(np.e)
+        norms = np.append(factor * (X * X).sum(axis=1), np.full(size - 120, 1e30))
+        columns = np.zeros((5, size))
+        columns[:, :120] = X.T
+        values = loops.shrinking.Gaussian(columns, norms, 2 * factor)
+
+    def new(rows: int) -> Any:
+        return loops.shrinking.Whole(
+            *np.zeros((7, size)), *np.zeros((2, size), np.float32), ends.copy(),
+            np.full((rows, size), np.nan), np.full(size, -1), np.zeros(2, np.int64),
+        )  # fmt: skip
+
+    v, some = new(kept), new(kept)
+    v.r[:], v.x[:], v.low[:], v.high[:], v.own[:], v.curvatures[:] = r, x, low, high, own, own
+    far = loops.smo.FAR
+    v.up[:], v.down[:] = np.where(x >= high, -far, 0.0), np.where(x <= low, far, 0.0)
+    course = loops.shrinking.Course(1.0, every, part)
+    made = loops.shrinking.make_steps(
+        values, v, some, np.empty(size, np.int64), course, 1e-8, 10**6
     )
-    buffer, slot = np.full((n, n), np.nan, dtype), np.append(np.full(n, -1), 0)
-    made = loops.smo.pairs(whole, own, r, x, low, high, ends, 1e-6, 10**5)
-    again = loops.smo.make_steps(buffer, slot, halves, own, s, y, low, high, ends, 1e-6, 10**5)
-    assert made == again > 10
-    assert_array_equal(x, y)
-    assert_array_equal(r, s)
-    there = np.flatnonzero(slot[:-1] >= 0)
-    assert len(there) == slot[-1] < n  # rows that no step needed were not made
-    assert_array_equal(buffer[slot[there]], whole[there])
+    loops.smo.pairs(K, own, r, x, low, high, ends, 1e-8, 10**6)
+    assert 10 < made < 10**6
+    assert_allclose(v.x, x, atol=1e-6)
+    assert_allclose(v.r, target - K @ v.x, atol=1e-10)  # what was shrunk is up to date
+    assert (v.made[1] > 0) == (kept == 3)
 
 
 # ------------------------------------------------------------------- the same answers
@@ -176,9 +201,21 @@ def test_a_warm_start_needs_one_check(rows: Any, solved: list[int]) -> None:
 def test_large_problems_are_left_to_rounds(rows: Any, solved: list[int], monkeypatch: Any) -> None:
     X, y = rows
     monkeypatch.setattr(SideBySide, "most_rows", 700)  # those of "b" and "d", and of no other two
-    model = mm.SVC(gamma=GAMMA).fit(X, y)
+    model = mm.SVC(kernel="laplacian", gamma=GAMMA).fit(X, y)
     assert solved == [4]
     assert model.status_ is Status.OPTIMAL
+
+
+def test_problems_of_many_rows_go_on_in_rounds_once_memory_is_full(
+    rows: Any, solved: list[int], monkeypatch: Any
+) -> None:
+    X, y = rows
+    plain = mm.SVC(gamma=GAMMA).fit(X, y).certificate_
+    monkeypatch.setattr(side_by_side, "_VALUES", 1 << 14)
+    model = mm.SVC(gamma=GAMMA).fit(X, y)
+    assert len(solved) == 12
+    assert model.status_ is Status.OPTIMAL
+    assert_allclose(model.certificate_.dual, plain.dual, rtol=1e-4)
 
 
 def test_without_time_the_model_is_a_rough_one(rows: Any) -> None:

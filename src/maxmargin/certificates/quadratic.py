@@ -377,7 +377,7 @@ def expansions(
     scores = _Scores(features, exact, used, some, lengths, off, partial, value, error)
     if len(exact) * len(used) < _WORTH and recalled(features, some) is None:
         hurried = np.isfinite(clock.limit().end)
-        scores.compute(np.concatenate([used, rest]) if hurried else np.arange(len(exact)))
+        scores.compute(np.concatenate([used, rest]) if hurried else None)
     else:
         scores.compute(used)
         asked = None if undecided is None else lambda found: undecided([found[k] for k in place])
@@ -411,21 +411,22 @@ class _Scores(NamedTuple):
     value: Floats  # NaN: not known
     error: Floats
 
-    def compute(self, at: Ints) -> None:
-        """Compute the scores of some rows in float64.
+    def compute(self, at: Ints | None) -> None:
+        """Compute the scores of some rows in float64, or of all.
 
         A kernel value is off by ε(r(x) + r(x′))√(K(x, x)K(x′, x′)) at most (``Kernel.rounding``).
         Sums are off by an ε for each term: of a run in any order, of the runs and of the tiles,
         which are half as high as wide if half of the values are enough, and have some shares then.
         """
         kernel, used, off = self.features.gram.kernel, self.used, self.off
-        if not len(used) or not len(at):
+        if not len(used) or (at is not None and not len(at)):
             return
         columns, a = self.rows[used], self.coefficients[used]
         # Whether a function of the user is symmetric is not known.
         half_is_enough = at is used and len(used) > TILE_COLUMNS and kernel.psd is True
         half_is_enough &= kernel.max_tile_rows >= TILE_COLUMNS
-        left = columns if half_is_enough else self.rows if len(at) == len(off) else self.rows[at]
+        left = columns if half_is_enough else self.rows if at is None else self.rows[at]
+        at = np.arange(len(self.rows)) if at is None else at
         threads = self.features.gram.threads
         value, size = kernel.dot_with_magnitudes(left, columns, a, threads, partial=self.partial)
         if self.partial:
@@ -550,7 +551,11 @@ def rough_scores(
     tiny = len(used) * _TINY[0], len(used) * _TINY[1] * float(lengths_used.max())
     for c in range(count):
         long = float(lengths_used @ sizes[:, c]), float((s_used * lengths_used) @ sizes[:, c])
-        part = found[count + c] * np.maximum(own / typical, 1.0) if typical else _SUM * long[0] * lengths
+        part = (
+            found[count + c] * np.maximum(own / typical, 1.0)
+            if typical
+            else _SUM * long[0] * lengths
+        )
         error[c] = part + tiny[0] + lengths * (s * long[0] + (long[1] + tiny[1]))
         value[c] = found[c]
     factor = scale[:, np.newaxis]

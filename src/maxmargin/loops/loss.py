@@ -149,7 +149,7 @@ def _middle_of_flat(up: Any, down: Any, low: Any, high: Any, shift: Any, kinks: 
 
 @compiled
 def _root_between(up: Any, down: Any, low: Any, high: Any, shift: Any, left: float, right: float,
-                  pull: float) -> float:  # fmt: skip
+                  pull: float) -> Any:  # fmt: skip
     """Return where the slope, linear between neighbouring kinks, is 0; the middle if all of it is.
 
     Of a stretch without end, that is the end it has.

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from maxmargin.loops.compiled import chosen_by_type, compiled
 from maxmargin.loops.kernel_tiles import exp2_nonpositive
-from maxmargin.loops.smo import FAR, _close, _extremes, _partner, _where, LEAST_CURVATURE
+from maxmargin.loops.smo import FAR, LEAST_CURVATURE, _close, _extremes, _partner, _where
 
 
 class Halves(NamedTuple):
@@ -52,7 +52,7 @@ class Whole(NamedTuple):
     ends: Any  # of groups
     rows: Any  # memory for rows of the matrix
     slot: Any  # the row of each variable; −1: it is not there
-    made: Any  # how many rows are
+    made: Any  # how many rows are there, and how often all were forgotten, as memory was full
 
 
 class Course(NamedTuple):
@@ -163,6 +163,7 @@ def _reserve(v: Any, i: int) -> None:
 @compiled
 def _forget_rows(v: Any) -> None:
     v.made[0] = 0
+    v.made[1] += 1
     for k in range(v.slot.shape[0]):
         v.slot[k] = -1
 

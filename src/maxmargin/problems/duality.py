@@ -18,7 +18,10 @@ def best_intercept(loss: Loss, scores: Floats, near: float, pull: float = 0.0) -
     """
     low, high, quadratic = loss.low, loss.high, loss.quadratic
     residual = loss.target - scores
-    up, down = residual - loss.epsilon, residual + loss.epsilon  # b is pulled up to up, down to down
+    up, down = (
+        residual - loss.epsilon,
+        residual + loss.epsilon,
+    )  # b is pulled up to up, down to down
     kinks = [up[high > 0], down[low < 0]]
     if quadratic.any():
         # Where a curved loss meets a bound of its dual its slope is constant again.
@@ -101,5 +104,5 @@ def snapped(x: Floats, low: Floats, high: Floats) -> Floats:
 def imbalances(loss: Loss, beta: Floats, groups: Ints, totals: Floats) -> Floats:
     """Return by how much, at most, the sum of each group is not what it should be."""
     (found, lost, size), _ = _group_sums(loss, beta, groups, totals)
-    found, own = found + lost, np.zeros(len(totals))
-    return np.abs(found) + sum_error(found, size + np.abs(totals), own, len(beta) + 1, 1)
+    found, terms = found + lost, len(beta) + 1
+    return np.asarray(np.abs(found) + sum_error(found, size + np.abs(totals), 0.0, terms, 1))

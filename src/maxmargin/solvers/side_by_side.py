@@ -18,6 +18,7 @@ from maxmargin.problems.problem import Iterate, KernelProblem, Point
 from maxmargin.solvers.decomposition import measure
 from maxmargin.threads import share_work
 
+_VALUES, _FEW_ROWS = 1 << 23, 16  # of a matrix, that are kept; rows at least
 _FAR_AWAY = 1e30  # of a norm, beside which kernel values are 0
 
 
@@ -70,7 +71,6 @@ class Classes:
             out = memory[: len(left) * len(right)].reshape(len(left), len(right))
         return self.gram.kernel.block(left, right, out=out, threads=1)
 
-
     def gaussian(self, runs: tuple[int, ...], size: int) -> Any:
         """Return what rows of the matrix of runs are computed of, one by one.
 
@@ -88,12 +88,23 @@ class Classes:
         return loops.shrinking.Gaussian(columns, far, self.dtype.type(self.factor))
 
 
-class Pairwise(NamedTuple):
+class Buffers(NamedTuple):
     """Memory in which a thread solves one problem after the other: first use of it costs time."""
 
     rows: FloatArray  # of the matrix, as far as they are needed
     active: FloatArray  # the same for active variables
     blocks: FloatArray
+
+    @classmethod
+    def of(cls, sizes: tuple[int, int, int], dtype: Any) -> Self:
+        """Return memory for so many kernel values."""
+        return cls(*(np.empty(size, dtype) for size in sizes))
+
+
+def _buffers(size: int, classes: Classes) -> tuple[int, int, int]:
+    """Return how many kernel values a thread keeps of a problem of this size."""
+    rows = max(min(size, _FEW_ROWS) * size, min(size * size, _VALUES))
+    return rows, rows, 0 if classes.factor is not None else size * size
 
 
 @dataclass(frozen=True)
@@ -108,14 +119,16 @@ class SideBySide:
     classes: Classes
     runs: dict[int, tuple[int, ...]]  # of those problems that are small enough
     threads: int
-    free: list[Pairwise]
+    buffers: tuple[int, int, int]
+    free: list[Buffers]
 
-    most_rows: ClassVar[int] = 3000  # of a problem, whose matrix is computed whatever the memory
+    most_rows: ClassVar[int] = 3000  # of a problem, if the matrix is computed, whatever the memory
     kept: ClassVar[float] = 0.5  # of the memory, for blocks that problems share
     falls: ClassVar[tuple[float, float]] = 0.015, 0.5  # of the violation until the next check
     aim: ClassVar[float] = 0.7  # of tol, at which the next gap is to be
     chunk: ClassVar[float] = 3e7  # steps times variables in one compiled call: less than 0.1 s
     patience: ClassVar[int] = 400  # steps for each variable, after which it gives up
+    overflows: ClassVar[int] = 1  # of the memory for rows, likewise: rounds take fewer of them
 
     @classmethod
     def of(cls, problems: list[Any], threads: int) -> Self | None:
@@ -126,16 +139,18 @@ class SideBySide:
         gram, one = problems[0].features.shared_gram(), problems[0]
         if gram is None or len(gram) <= SMALL or one.loss.epsilon > 0.0 or len(one) < len(one.row):
             return None
-        classes, small = Classes(problems), [p for p in problems if len(p) <= cls.most_rows]
+        classes = Classes(problems)
+        most = len(gram) if classes.factor is not None else cls.most_rows
+        small = [p for p in problems if len(p) <= most]
         if not small or not classes.are_runs:
             return None
-        runs = {k: classes.of(p) for k, p in enumerate(problems) if len(p) <= cls.most_rows}
+        runs = {k: classes.of(p) for k, p in enumerate(problems) if len(p) <= most}
         # What memory there is decides how many threads work, and nothing else.
-        each = 2 * classes.dtype.itemsize * max(map(len, small)) ** 2
-        most = max(1, int((1 - cls.kept) * gram.memory / each))
-        return cls(
-            problems, classes, runs, min(threads, most if gram.kernel.thread_safe else 1), []
-        )
+        buffers = _buffers(max(map(len, small)) + 1, classes)
+        each = sum(buffers) * classes.dtype.itemsize
+        count = max(1, int((1 - cls.kept) * gram.memory / each))
+        count = min(threads, count if gram.kernel.thread_safe else 1)
+        return cls(problems, classes, runs, count, buffers, [])
 
     @property
     def longest_first(self) -> list[int]:
@@ -156,7 +171,7 @@ class SideBySide:
         problem, beta = self.problems[k], start.beta
         if beta is None:
             beta = feasible_start(problem.loss, problem.groups, problem.totals)
-        memory = self.free.pop() if self.free else self._new_memory()
+        memory = self.free.pop() if self.free else Buffers.of(self.buffers, self.classes.dtype)
         try:
             values = self._values(self.runs[k], memory, len(beta) + (not len(problem.totals)))
             whole = _Whole(problem, beta, values, memory)
@@ -173,17 +188,17 @@ class SideBySide:
         while True:
             (gap, dual, b, violation), checks = measure(whole.v, whole.groups), checks + 1
             wanted = tol * max(abs(dual), abs(dual + gap))
-            if gap <= wanted or left <= 0:
+            if gap <= wanted or left <= 0 or whole.overflows > self.overflows:
                 return Iterate(dual + gap, dual, whole.v.x, b, whole.v.x), checks
             violation *= float(np.clip(self.aim * wanted / gap, *self.falls))
             made = most
-            while made == most and left > 0:
+            while made == most and left > 0 and whole.overflows <= self.overflows:
                 clock.check()
                 made = whole.make_steps(violation, most)
                 left -= max(made, 1)
             whole.take_over()
 
-    def _values(self, runs: tuple[int, ...], memory: Pairwise, size: int) -> Any:
+    def _values(self, runs: tuple[int, ...], memory: Buffers, size: int) -> Any:
         """Return what the matrix of a problem of this size is made of."""
         if self.classes.factor is not None:
             return self.classes.gaussian(runs, size)
@@ -196,10 +211,6 @@ class SideBySide:
             begin += blocks[-1].size
         return loops.shrinking.Halves(*blocks)
 
-    def _new_memory(self) -> Pairwise:
-        size, dtype = max(len(self.problems[k]) for k in self.runs) + 1, self.classes.dtype
-        return Pairwise(*(np.empty(size * size, dtype) for _ in range(3)))
-
 
 class _Whole:
     """All variables of a problem; rows of its matrix are made as steps need them."""
@@ -207,9 +218,7 @@ class _Whole:
     every = 64  # steps after which variables are shrunk,
     part = 0.6  # if no more than so many of them stay active
 
-    def __init__(
-        self, problem: KernelProblem, beta: Floats, values: Any, memory: "Pairwise"
-    ) -> None:
+    def __init__(self, problem: KernelProblem, beta: Floats, values: Any, memory: Buffers) -> None:
         n, self.groups, self._values = len(beta), len(problem.totals), values
         size = n + (self.groups == 0)  # with a variable that takes any value, as the sum may
         target, low, high, shift, _ = problem.loss
@@ -244,6 +253,11 @@ class _Whole:
         )
         return int(made)
 
+    @property
+    def overflows(self) -> int:
+        """How often memory for rows was full."""
+        return int(self._all.made[1] + self._part.made[1])
+
     def take_over(self) -> None:
         """Set variables and scores to what the steps have made of them."""
         v, n = self.v, len(self.v.x)
@@ -256,5 +270,5 @@ def _new_whole(size: int, ends: Ints, memory: FloatArray) -> Any:
     rows = memory[: len(memory) // size * size].reshape(-1, size)
     return loops.shrinking.Whole(
         *np.zeros((7, size)), *np.empty((2, size), np.float32), ends, rows[:size],
-        np.full(size, -1), np.zeros(1, np.int64),
+        np.full(size, -1), np.zeros(2, np.int64),
     )  # fmt: skip
