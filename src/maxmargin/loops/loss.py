@@ -93,7 +93,7 @@ _FIRST_STEP, _LONGER, _STEPS = 1e-6, 100.0, 5  # from where the best intercept i
 
 @compiled
 def best_intercept(up: Any, down: Any, low: Any, high: Any, shift: Any, kinks: Any, near: float,
-                   pull: float) -> float:  # fmt: skip
+                   pull: float) -> Any:  # fmt: skip
     """Return the b that minimises Σ ℓ + pull·b: the middle one where there are several.
 
     The sum is convex and piecewise linear or quadratic, with pieces between ``kinks``. Its slope is
