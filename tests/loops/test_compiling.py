@@ -221,13 +221,13 @@ print(*loops.loss.slopes(one, one, -one, one, one, 0.0))
 @pytest.mark.parametrize("pattern", ["*.nbi", "*.nbc"])
 @pytest.mark.parametrize("broken", ["garbage", "truncated"])
 def test_broken_files_are_made_again(pattern: str, broken: str, tmp_path: Path) -> None:
-    assert run(CALL, tmp_path).stdout == "-1.0 -1.0\n"
+    assert run(CALL, tmp_path).stdout == "-1.0 -1.0 1.0\n"
     for file in tmp_path.rglob(pattern):
         whole = file.read_bytes()
         contents = {"garbage": b"garbage", "truncated": whole[: len(whole) // 2]}
         file.write_bytes(contents[broken])
     again, after = run(CALL, tmp_path), run(CALL, tmp_path)
-    assert again.stdout == after.stdout == "-1.0 -1.0\n", again.stderr
+    assert again.stdout == after.stdout == "-1.0 -1.0 1.0\n", again.stderr
     assert "compiling" in again.stderr
     assert after.stderr == ""
 
