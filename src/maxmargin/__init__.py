@@ -8,11 +8,10 @@ True
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from maxmargin import data, datasets, geometry, kernels
 from maxmargin.certificates import Certificate
-from maxmargin.diagnosis import Diagnosis, diagnose
 from maxmargin.errors import DataFileError, NotSeparableError
 from maxmargin.estimators import (
     SVC,
@@ -38,24 +37,40 @@ from maxmargin.estimators import (
     VotedPerceptron,
 )
 from maxmargin.estimators.trusted_types import SKOPS_TRUSTED_TYPES
-from maxmargin.inspection.certify_model import certify
 from maxmargin.kernels import check_kernel
-from maxmargin.reports import report
 from maxmargin.separability import Separation, separate
+
+if TYPE_CHECKING:
+    from maxmargin.diagnosis import Diagnosis, diagnose
+    from maxmargin.inspection.certify_model import certify
+    from maxmargin.reports import report
 
 __version__ = "0.1.0"
 
-# Loaded when it is asked for: it takes more of scikit-learn than most programs need.
-_CHOOSING = ("SVCSearchCV", "compare_gp", "regularization_path")
+# Loaded when they are asked for: a fit needs none of them. A room, or where the name is found.
+_LATER = {
+    "model_selection": None,
+    "plots": None,
+    "structured": None,
+    "Diagnosis": "diagnosis",
+    "SVCSearchCV": "model_selection",
+    "certify": "inspection.certify_model",
+    "compare_gp": "model_selection",
+    "diagnose": "diagnosis",
+    "regularization_path": "model_selection",
+    "report": "reports",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("model_selection", *_CHOOSING):
-        room = import_module("maxmargin.model_selection")
-        return getattr(room, name) if name in _CHOOSING else room
-    if name in ("plots", "structured"):
-        return import_module(f"maxmargin.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    room = import_module(f"maxmargin.{_LATER[name] or name}")
+    return getattr(room, name) if _LATER[name] else room
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 __all__ = [

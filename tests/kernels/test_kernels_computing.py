@@ -28,7 +28,7 @@ from maxmargin.kernels import (
     Polynomial,
     Sigmoid,
 )
-from maxmargin.kernels.tiles import TILE_BYTES, TILE_COLUMNS, SymmetricProduct
+from maxmargin.kernels.tiles import TILE_BYTES, TILE_COLUMNS, StoredProduct, SymmetricProduct
 
 rng = np.random.default_rng(0)
 
@@ -101,15 +101,15 @@ def test_tiles_meet_without_a_seam(dtype: Any, form: str) -> None:
 def test_half_of_the_tiles_gives_the_whole_product(dtype: Any, form: Any, n: int) -> None:
     kernel = RBF(gamma=0.3) + 0.5 * Polynomial(degree=2)
     X = rng.normal(size=(n, 4)).astype(dtype)
-    V = rng.normal(size=(n, 3))
+    V = rng.normal(size=(n, 6))
     prepared = kernel.prepare(form(X))
     expected = kernel.gram(X.astype(np.float64)) @ V
     tolerance = 1e-12 if dtype is np.float64 else 1e-5
     size = np.abs(expected).max()
-    kept = SymmetricProduct(kernel, prepared, None, keep=True)
-    for product in (kept, kept, SymmetricProduct(kernel, prepared, 1)):
+    stored = StoredProduct(kernel, prepared, None)
+    for product in (stored, stored, SymmetricProduct(kernel, prepared, 1)):
         assert_allclose(product.dot(V), expected, rtol=0, atol=tolerance * size)
-    assert_array_equal(kept.dot(V), SymmetricProduct(kernel, prepared, 1, keep=True).dot(V))
+    assert_array_equal(stored.dot(V), StoredProduct(kernel, prepared, 1).dot(V))
     assert_array_equal(
         kernel.dot(prepared, prepared, V), SymmetricProduct(kernel, prepared, 1).dot(V)
     )

@@ -162,31 +162,20 @@ def _product(tile: FloatArray, weights: FloatArray, run: int, signed: int) -> Fl
     return np.asarray(sums + tile[:, whole:] @ weights[whole:])
 
 
-_STORED = 512, 1024  # rows and columns of a stored tile
-
-
 class SymmetricProduct:
     """V ↦ K(a, a) @ V, of which only the tiles on and above the diagonal are computed.
 
         (KV)_I = Σ_J K_IJ V_J,    (KV)_J += K_IJᵀ V_I  for the tiles I < J
 
-    With ``keep``, the tiles of the first product are stored for the following ones.
+    They are computed for each product.
     """
 
-    def __init__(
-        self, kernel: "Kernel", rows: PreparedRows, threads: int | None, keep: bool = False
-    ) -> None:
-        self.kernel, self.rows, self.threads, self.keep = kernel, rows, threads, keep
-        # Stored tiles are read from memory anyway, and BLAS prefers large ones.
-        in_cache = TILE_BYTES // (TILE_COLUMNS * rows.dtype.itemsize), TILE_COLUMNS
-        height, self._width = _STORED if keep else in_cache
-        self._height = min(height, kernel.max_tile_rows)
-        self._tiles: dict[tuple[int, int], FloatArray] = {}
-
-    @staticmethod
-    def stored_bytes(n: int, dtype: Any) -> int:
-        """Return the memory that the stored tiles of n rows take."""
-        return n * (n + _STORED[0]) // 2 * int(np.dtype(dtype).itemsize)
+    def __init__(self, kernel: "Kernel", rows: PreparedRows, threads: int | None) -> None:
+        self.kernel, self.rows, self.threads = kernel, rows, threads
+        self._width = TILE_COLUMNS
+        in_cache = TILE_BYTES // (TILE_COLUMNS * rows.dtype.itemsize)
+        self._height = min(in_cache, kernel.max_tile_rows)
+        self._warm = not len(rows)
 
     def dot(self, V: FloatArray, *, magnitudes: bool = False, partial: bool = False) -> Floats:
         """Return K @ V: sums within a tile are made in its type, sums over tiles in float64.
@@ -197,24 +186,31 @@ class SymmetricProduct:
         both, run = (np.hstack([V, np.abs(V)]), RUN_64) if magnitudes else (V, TILE_COLUMNS)
         signed = both.shape[1] if self.kernel.nonnegative else V.shape[1]
         typed = np.ascontiguousarray(both, self.rows.dtype)
+        try:
+            return self._add_panels(
+                typed.shape, lambda top, out: self._add_panel(top, typed, out, run, signed)
+            )
+        except clock.OutOfTimeError:
+            if not partial:
+                raise
+            return np.full(typed.shape, np.nan)
+
+    def _add_panels(self, shape: tuple[int, int], add: Callable[[int, Floats], None]) -> Floats:
+        """Return the sum of what panels of rows add to it, given where each begins."""
         tops = range(0, len(self.rows), self._height)
-        sums = np.zeros((_SHARES, *typed.shape))
+        sums = np.zeros((_SHARES, *shape))
 
         def add_share(k: int) -> None:
             # The first panels are the longest: dealt there and back, shares are about equal.
             for top in (*tops[k :: 2 * _SHARES], *tops[2 * _SHARES - 1 - k :: 2 * _SHARES]):
-                self._add_panel(top, typed, sums[k], run, signed)
+                add(top, sums[k])
 
         with one_blas_thread():
-            if len(self.rows) and not self._tiles:
+            if not self._warm:
                 _warm_up(self.kernel, self.rows, self.rows)
+                self._warm = True
             threads = _count_threads(self.kernel, self.threads)
-            try:
-                share_work(add_share, deque(range(_SHARES)), threads)
-            except clock.OutOfTimeError:
-                if not partial:
-                    raise
-                return np.full(typed.shape, np.nan)
+            share_work(add_share, deque(range(_SHARES)), threads)
         total: Floats = sums.sum(axis=0)
         if not np.isfinite(total).all():
             raise overflow(self.kernel)
@@ -225,18 +221,71 @@ class SymmetricProduct:
         for left in range(top, n, self._width):
             clock.check()
             right = min(left + self._width, n)
-            with scratch((bottom - top, right - left), self.rows.dtype) as buffer:
-                tile = self._tiles.get((top, left))
-                if tile is None:
-                    tile = np.empty_like(buffer) if self.keep else buffer
-                    self.kernel.fill_tile(self.rows[top:bottom], self.rows[left:right], tile)
-                if self.keep:
-                    self._tiles[top, left] = tile
+            with scratch((bottom - top, right - left), self.rows.dtype) as tile:
+                self.kernel.fill_tile(self.rows[top:bottom], self.rows[left:right], tile)
                 out[top:bottom] += _product(tile, V[left:right], run, signed)
                 beyond = max(left, bottom)
                 if beyond < right:
                     turned = tile[:, beyond - left :].T
                     out[beyond:right] += _product(turned, V[top:bottom], run, signed)
+
+
+_STORED_ROWS = 512  # of a stored tile
+_STORED_COLUMNS = 16  # of V in one compiled call, which must not take long
+
+
+class StoredProduct(SymmetricProduct):
+    """The same, with tiles that the first product stores for the following ones."""
+
+    def __init__(self, kernel: "Kernel", rows: PreparedRows, threads: int | None) -> None:
+        super().__init__(kernel, rows, threads)
+        self._height = _STORED_ROWS
+        self._panels: dict[int, FloatArray] = {}  # the tiles of each, by its first row
+
+    @staticmethod
+    def stored_bytes(n: int, dtype: Any) -> int:
+        """Return the memory that the tiles of n rows take."""
+        return n * (n + _STORED_ROWS) // 2 * int(np.dtype(dtype).itemsize)
+
+    def dot(self, V: FloatArray) -> Floats:  # type: ignore[override]
+        """Return K @ V: sums within a tile are made in its type, sums over tiles in float64."""
+        n, columns = V.shape
+        shape = columns + -columns % 4, n + n % 2  # as the compiled loop takes them
+        typed = np.zeros(shape, self.rows.dtype)
+        typed[:columns, :n] = V.T
+        add = loops.kernel_tiles.add_products
+
+        def add_panel(top: int, out: Floats) -> None:
+            if top not in self._panels:
+                self._panels[top] = self._fill(top, shape[1])
+            height = min(self._height, shape[1] - top)
+            for first in range(0, columns, _STORED_COLUMNS):
+                clock.check()
+                some = slice(first, first + _STORED_COLUMNS)
+                add(self._panels[top], top, height, typed[some], out[some])
+
+        return self._add_panels(shape, add_panel)[:columns, :n].T
+
+    def _fill(self, top: int, even: int) -> FloatArray:
+        """Return the tiles of a panel, as if the number of rows were even."""
+        n, most = len(self.rows), self.kernel.max_tile_rows
+        strip = loops.kernel_tiles.STRIP_BYTES // self.rows.dtype.itemsize
+        bottom, height = min(top + self._height, n), min(self._height, even - top)
+        panel, at = np.zeros(height * (even - top), self.rows.dtype), 0
+        for left in range(top, n, strip):
+            right, width = min(left + strip, n), min(strip, even - left)
+            tile = panel[at : at + height * width].reshape(height, width)
+            at += tile.size
+            for above in range(top, bottom, most):
+                clock.check()
+                below = min(above + most, bottom)
+                target = tile[above - top : below - top, : right - left]
+                whole = target.flags.c_contiguous
+                with nullcontext(target) if whole else scratch(target.shape, tile.dtype) as values:
+                    self.kernel.fill_tile(self.rows[above:below], self.rows[left:right], values)
+                    if not whole:
+                        target[...] = values
+        return panel
 
 
 def overflow(kernel: "Kernel") -> ValueError:

@@ -4,7 +4,10 @@ Nothing here is imported until it is used: ``loops.perceptron`` loads numba on f
 so that ``import maxmargin`` stays light.
 """
 
+import gc
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 
 from maxmargin import clock
@@ -29,8 +32,25 @@ _MODULES = (
 )
 
 
+@contextmanager
+def loading() -> Iterator[None]:
+    """Stop the clock, and collect no garbage: code makes many objects that live on.
+
+    Collections would visit them, and all others of the process, again and again: a quarter of the
+    time that the first fit takes.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        with clock.stopped():
+            yield
+    finally:
+        if collects:
+            gc.enable()
+
+
 def __getattr__(name: str) -> ModuleType:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with clock.stopped():  # the first of them loads numba
+    with loading():  # the first of them loads numba
         return importlib.import_module(f"{__name__}.{name}")

@@ -30,6 +30,7 @@ from numba.core.runtime import nrt
 from numba.extending import overload
 
 from maxmargin import clock
+from maxmargin.loops import loading
 
 try:
     import fcntl
@@ -170,7 +171,7 @@ class _Code(_FunctionCache):
         """
         _runtime.initialize(target_context)
         try:
-            with self._guard_against_spurious_io_errors():
+            with loading(), self._guard_against_spurious_io_errors():
                 return self._load_overload(sig, target_context)
         except Exception:  # a file broken in whatever way: pickles can raise anything
             self.flush()

@@ -15,6 +15,7 @@ from numba import types
 from numba.extending import overload
 
 from maxmargin.loops.compiled import INNER, chosen_by_type, compiled
+from maxmargin.loops.intrinsics import prefetch
 
 # ---------------------------------------------------------------- 2^x for x ≤ 0
 #
@@ -104,6 +105,75 @@ def affine_power(tile: Any, scale: Any, shift: Any, exponent: int) -> None:
                 for j in range(tile.shape[1]):
                     tile[i, j] *= base[j]
             remaining >>= 1
+
+
+STRIP_BYTES = 512  # of a row of a stored tile: as many cache lines as can be on their way at once
+_APART = 128  # numbers from one vector to the next in the copies of a strip
+
+
+@compiled
+def add_products(panel: Any, top: int, height: int, V: Any, out: Any) -> None:
+    """Do out_I += Σ_J V_J K_IJᵀ, and out_J += V_I K_IJ for the tiles J beyond the square of I.
+
+    The panel holds the tiles K_IJ one after the other: I are the rows from ``top`` on, an even
+    number of them; J are columns from ``top`` on, a strip at a time. V and out have a row for each
+    vector, a multiple of four. Each value is fetched once for four vectors and both products. The
+    two rows of a pair are far apart, since processors fetch ahead one stream of a page. Vectors are
+    copied to places whose distances the compiler knows, or it would not vectorise.
+    """
+    half, zero, strip = height // 2, panel.dtype.type(0), STRIP_BYTES // panel.itemsize
+    line = 64 // panel.itemsize
+    work = np.empty(8 * _APART, panel.dtype)
+    at = 0
+    for left in range(top, V.shape[1], strip):
+        width = min(strip, V.shape[1] - left)
+        mirrored = panel.dtype.type(left >= top + height)
+        for first in range(0, V.shape[0], 4):
+            for c in range(4):
+                for j in range(width):
+                    work[c * _APART + j] = V[first + c, left + j]
+                    work[(c + 4) * _APART + j] = zero
+            for i in range(half):
+                y, z = top + i, top + half + i
+                first_a, first_b = at + i * width, at + (half + i) * width
+                a, b = panel[first_a : first_a + width], panel[first_b : first_b + width]
+                for ahead in range(2 * width, 3 * width, line):
+                    prefetch(panel, first_a + ahead)
+                    prefetch(panel, first_b + ahead)
+                a_0, a_1 = mirrored * V[first, y], mirrored * V[first + 1, y]
+                a_2, a_3 = mirrored * V[first + 2, y], mirrored * V[first + 3, y]
+                b_0, b_1 = mirrored * V[first, z], mirrored * V[first + 1, z]
+                b_2, b_3 = mirrored * V[first + 2, z], mirrored * V[first + 3, z]
+                s_0, s_1, s_2, s_3 = zero, zero, zero, zero
+                t_0, t_1, t_2, t_3 = zero, zero, zero, zero
+                for j in range(width):
+                    p, q = a[j], b[j]
+                    s_0 += p * work[j]
+                    t_0 += q * work[j]
+                    s_1 += p * work[_APART + j]
+                    t_1 += q * work[_APART + j]
+                    s_2 += p * work[2 * _APART + j]
+                    t_2 += q * work[2 * _APART + j]
+                    s_3 += p * work[3 * _APART + j]
+                    t_3 += q * work[3 * _APART + j]
+                    work[4 * _APART + j] += p * a_0 + q * b_0
+                    work[5 * _APART + j] += p * a_1 + q * b_1
+                    work[6 * _APART + j] += p * a_2 + q * b_2
+                    work[7 * _APART + j] += p * a_3 + q * b_3
+                _add_column(out, first, y, s_0, s_1, s_2, s_3)
+                _add_column(out, first, z, t_0, t_1, t_2, t_3)
+            for c in range(4):
+                for j in range(width):
+                    out[first + c, left + j] += work[(c + 4) * _APART + j]
+        at += height * width
+
+
+@compiled
+def _add_column(out: Any, first: int, j: int, s_0: Any, s_1: Any, s_2: Any, s_3: Any) -> None:
+    out[first, j] += s_0
+    out[first + 1, j] += s_1
+    out[first + 2, j] += s_2
+    out[first + 3, j] += s_3
 
 
 _SIDE = 16  # of squares that are transposed at once: lines a power of 2 apart share a place

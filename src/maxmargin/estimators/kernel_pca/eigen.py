@@ -38,10 +38,10 @@ class EigenSettings:
     fewest_blocks: int = 4
     products_after: int = 5  # in float32, that take as long as what follows a search
     small_block: float = 1e-3  # of a block against its product: below, orthogonalised once more
-    near: float = 1e3  # times tol: below, residuals are checked after every product
-    probes: int = 3  # products that search for missed copies of an eigenvalue …
-    probe_columns: int = 8  # … with this many columns …
-    probe_share: int = 4  # … or one for this many products of the search, if that is more
+    unchecked: int = 16  # columns multiplied between two checks of residuals, at most
+    probes: int = 2  # products that search for missed copies of an eigenvalue …
+    probe_share: int = 8  # … or one for this many products of the search, if that is more …
+    probe_width: int = 8  # … with at most this many columns
 
 
 _SETTINGS = EigenSettings()
@@ -54,7 +54,7 @@ class Eigenpairs(NamedTuple):
     vectors: Floats  # orthonormal columns
     residuals: Floats  # ‖Av − λv‖
     lowest: float  # no eigenvalue is known to be lower
-    n_iter: int  # products with a block; 1 for direct solvers
+    n_iter: int  # products with a block as wide as usual, or wider; 1 for direct solvers
     converged: bool
 
 
@@ -77,14 +77,14 @@ class EigenProblem:
     @property
     def too_small(self) -> bool:
         """Whether a basis of a few blocks would be about as large as the matrix."""
-        width = _block_width(self.count, kept=False)
+        width = _widest(self.count)
         return len(self.gram) < self.count + (_SETTINGS.fewest_blocks + 1) * width
 
     @property
     def suits_lapack(self) -> bool:
         """Whether LAPACK is the better choice for this many eigenpairs, and fits into memory."""
-        n, width = len(self.gram), _block_width(self.count, kept=True)
-        small = n <= _SETTINGS.dense_rows or 6 * max(width, self.count) >= n
+        n = len(self.gram)
+        small = n <= _SETTINGS.dense_rows or 6 * max(_usual(self.count), self.count) >= n
         return small and self.fits_lapack
 
     @property
@@ -227,14 +227,26 @@ class _Pace:
         return gone > self._max_time or (self.allowed is not None and end > self.allowed)
 
 
-def _block_width(count: int, kept: bool) -> int:
+def _widest(count: int) -> int:
+    """Return the columns of a block that cannot miss copies of an eigenvalue."""
+    return count + max(4, count // 10)
+
+
+def _usual(count: int) -> int:
+    """Return the columns of a block whose products ``max_iter`` counts."""
+    return min(_widest(count), max(16, count // 4))
+
+
+def _block_width(count: int, gram: CentredGram) -> int:
     """Return how many columns to multiply at a time.
 
-    Narrow blocks need fewer products altogether; wide ones are better if each product computes the
-    matrix again.
+    Narrow blocks need fewer columns altogether. Our product with stored tiles takes four columns
+    in the time that it takes to read them, BLAS wants more, and tiles that are computed for each
+    product want all.
     """
-    every = count + max(4, count // 10)
-    return min(every, max(16, count // 4)) if kept else every
+    if not gram.kept:
+        return _widest(count)
+    return _usual(count) if gram.given else min(_usual(count), max(4, count // 64 * 4))
 
 
 def _refine(dot: Dot, V: Floats) -> Eigenpairs:
@@ -265,25 +277,25 @@ class _Search:
         """
         n, count, rng = len(self._gram), self._count, self._rng
         if start is None:
-            start = rng.standard_normal((n, _block_width(count, self._gram.kept)))
+            start = rng.standard_normal((n, _block_width(count, self._gram)))
         width = start.shape[1]
         affordable = self._problem.gram.memory // (4 * 8 * n)
         fewest = count + _SETTINGS.fewest_blocks * width
-        usual = _SETTINGS.blocks * _block_width(count, kept=False)
+        usual = _SETTINGS.blocks * _widest(count)
         self._columns = min(max(fewest, min(usual, affordable)), n - width)
         with one_blas_thread():  # the matrices here are so small that several would be slower
             found = self._iterate(self._dot, start, count, max_iter)
             if width >= count or not found.converged:
                 return found
-            probes = max(_SETTINGS.probes, found.n_iter // _SETTINGS.probe_share)
+            probes = max(_SETTINGS.probes, -(-found.n_iter // _SETTINGS.probe_share))
             left = max_iter - found.n_iter - probes
             if left < 1:
                 return found
-            probed = self._probe_outside(found, probes)
+            probed = self._probe_outside(found, probes, min(width, _SETTINGS.probe_width))
             steps, lowest = found.n_iter + probed.n_iter, min(found.lowest, probed.lowest)
             if probed.values[0] <= found.values[-1] + 2 * self._tol * abs(found.values[0]):
                 return found._replace(n_iter=steps, lowest=lowest)
-            wide = rng.standard_normal((n, _block_width(count, kept=False)))
+            wide = rng.standard_normal((n, _widest(count)))
             again = self._iterate(self._dot, wide, count, left)
             return again._replace(n_iter=steps + again.n_iter, lowest=min(lowest, again.lowest))
 
@@ -291,7 +303,7 @@ class _Search:
         self._bar.advance()
         return self._pace.time(self._gram.dot, V)
 
-    def _probe_outside(self, found: Eigenpairs, probes: int) -> Eigenpairs:
+    def _probe_outside(self, found: Eigenpairs, probes: int, width: int) -> Eigenpairs:
         """Return an estimate of the largest eigenpair outside the span of those found."""
         V = found.vectors
 
@@ -301,18 +313,19 @@ class _Search:
         def dot(W: Floats) -> Floats:
             return project(self._dot(project(W)))
 
-        fresh = self._rng.standard_normal((len(V), _SETTINGS.probe_columns))
+        fresh = self._rng.standard_normal((len(V), width))
         return self._iterate(dot, project(fresh), 1, probes, probing=True)
 
     def _iterate(
         self, dot: Dot, start: Floats, count: int, max_iter: int, probing: bool = False
     ) -> Eigenpairs:
         tol = 0.0 if probing else self._tol
-        basis, near = _Basis(start, self._columns), False
-        for step in range(1, max_iter + 1):
+        narrow = max(1, _usual(self._count) // start.shape[1])  # products that count as one
+        basis, checks = _Basis(start, self._columns), _Checks(start.shape[1])
+        for step in range(1, narrow * max_iter + 1):
             basis.extend(dot)
-            over = step == max_iter or self._pace.late()
-            if not (over or basis.full or (basis.size >= count and (near or step % 3 == 0))):
+            over = step == narrow * max_iter or self._pace.late()
+            if not (over or basis.full or (basis.size >= count and checks.due(step))):
                 continue  # eigenpairs of T take time as well
             basis.find_ritz_pairs()
             residuals = basis.residuals(count)
@@ -325,12 +338,33 @@ class _Search:
             reached = len(residuals) == count and small
             if reached or over:
                 break
-            near = worst <= _SETTINGS.near * tol * largest
+            checks.plan_next(step, worst, tol * largest)
             if basis.full:
                 basis.restart(count)
         values, vectors = basis.ritz_pairs(count)
         lowest = float(basis.values[0])
-        return Eigenpairs(values, vectors, residuals[:count], lowest, step, reached)
+        n_iter = -(-step // narrow)
+        return Eigenpairs(values, vectors, residuals[:count], lowest, n_iter, reached)
+
+
+class _Checks:
+    """When to check residuals: at half of the way that they have left at their present rate."""
+
+    def __init__(self, width: int) -> None:
+        self._most = max(1, _SETTINGS.unchecked // width)
+        self._next, self._last = self._most, (0, np.inf)
+
+    def due(self, step: int) -> bool:
+        """Return whether to check residuals after this step."""
+        return step >= self._next
+
+    def plan_next(self, step: int, worst: float, wanted: float) -> None:
+        """Choose the next check, from the largest residual of this one and what is wanted."""
+        (before, then), self._last = self._last, (step, worst)
+        pause = float(self._most)
+        if 0 < wanted < worst < then < np.inf:
+            pause = 0.5 * np.log(worst / wanted) / np.log(then / worst) * (step - before)
+        self._next = step + max(1, int(min(pause, self._most)))
 
 
 class _Basis:

@@ -159,7 +159,8 @@ class KernelPCA(
     tol : float, default=1e-6
         The iterative solver stops when ‖HKHv − λv‖ ≤ tol·λ₁ for every direction, at least 0.
     max_iter : int, default=200
-        The largest number of products with a block.
+        The largest number of products with a block of n_components/4 columns, at least 16, or more;
+        of narrower blocks several count as one.
     max_time : float or None, default=None
         Seconds for the iterative solver.
     fit_inverse_transform : bool, default=False
@@ -206,7 +207,7 @@ class KernelPCA(
     n_components_, rank_ : int
         The number of directions, and of those with a non-zero eigenvalue.
     n_iter_ : int
-        Products with a block; 1 for direct solvers.
+        Products with a block, counted as in ``max_iter``; 1 for direct solvers.
     kernel_ : Kernel
         With numbers for all parameters; ``gamma_`` is its γ, if it has one.
     X_fit_ : matrix

@@ -34,7 +34,7 @@ from maxmargin.estimators.feature_maps.polynomial import (
 from maxmargin.estimators.svm.expansion import PreparedSupport, expanded
 from maxmargin.kernels import Cosine, Kernel, Linear, Polynomial, Precomputed, PreparedRows
 from maxmargin.kernels.prepared import as_dense
-from maxmargin.kernels.tiles import SymmetricProduct, overflow
+from maxmargin.kernels.tiles import StoredProduct, SymmetricProduct, overflow
 from maxmargin.kernels.user_defined import FromMap
 from maxmargin.problems.gram import Gram
 from maxmargin.threads import one_blas_thread, share_work, usual_threads
@@ -60,9 +60,11 @@ class CentredGram:
     def __init__(self, gram: Gram, rows: PreparedRows, weight: Floats, keep: bool = True) -> None:
         self.kernel, self.rows, self.threads = gram.kernel, rows, gram.threads
         self.given = isinstance(gram.kernel, Precomputed)
-        fits = SymmetricProduct.stored_bytes(len(rows), rows.dtype) <= gram.memory
+        fits = StoredProduct.stored_bytes(len(rows), rows.dtype) <= gram.memory
         self.kept = self.given or (keep and fits)
-        self._half = SymmetricProduct(gram.kernel, rows, gram.threads, keep=self.kept)
+        stored = self.kept and not self.given
+        product = StoredProduct if stored else SymmetricProduct
+        self._half = product(gram.kernel, rows, gram.threads)
         rounded = gram.prepared if self.given else rows  # given values were rounded before
         self.eps = float(np.finfo(rounded.dtype).eps)
         self.weight, self.share = weight, weight / weight.sum()  # w and π

@@ -535,8 +535,8 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
         return self.pairwise_scores(X)[:, self._solved]
 
     def _votes(self, scores: Floats) -> Floats:
-        n_classes = len(self.classes_)
-        pairs = [self._layout.pairs[k] for k in self._solved]
+        n_classes, every = len(self.classes_), self._layout.pairs
+        pairs = [every[k] for k in self._solved]
         return combined_scores(scores[:, self._solved], pairs, n_classes)
 
 
