@@ -19,6 +19,7 @@ _MODULES = (
     "newton",
     "perceptron",
     "proximal_newton",
+    "rounding",
     "rows",
     "smo",
     "structured",

@@ -11,16 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin import clock, loops
 from maxmargin._typing import Floats
 from maxmargin.data.blocks import RowsInMemory
-from maxmargin.geometry.inputs import BLOCK_SIZE, blocks
+from maxmargin.loops.records import read_only
 
 EPS = float(np.finfo(np.float64).eps)
 HALF = 0.51  # of an ε for each product: what sums of them are off by, in any order of summation
 _TINY = 1e-300  # covers what underflow may lose
 _RUN = 64  # numbers that are summed in any order before the exact sum of these sums
 _SPLIT = 2.0**27 + 1.0  # cuts a float64 into two halves
-_ROWS = 1024  # of a block: sums over more lose more digits, over fewer take longer
+_ROWS = 1024  # with a dual: sums over more lose more digits, over fewer take longer
+_NUMBERS = 1 << 24  # between two looks at the clock
 
 
 class Bounded(NamedTuple):
@@ -84,49 +86,51 @@ class Combination(NamedTuple):
 def passed(X: Any, W: Floats, beta: Floats, centre: Floats) -> tuple[Bounded, Combination]:
     """Return (X − centre)·W and Σ βᵢ(xᵢ − centre), in one pass over the rows.
 
-    Weights are (d,) or (d, K), duals (n,) or (n, K). If Σβ = 0 the sum is Σ βᵢxᵢ, too.
+    Weights are (d,) or (d, K), duals (n,) or (n, K), in K passes. If Σβ = 0 the sum is Σ βᵢxᵢ, too.
     """
+    if W.ndim == 2:
+        columns = [passed(X, *each, centre) for each in zip(W.T.copy(), beta.T.copy(), strict=True)]
+        scores, implied = zip(*columns, strict=True)
+        return Bounded(*map(np.column_stack, zip(*scores, strict=True))), Combination(
+            *map(np.column_stack, zip(*implied, strict=True))
+        )
+    rows, given = loops.rows.rows(X), [read_only(each) for each in (centre, W, beta)]
+    scores, sizes = np.empty((2, X.shape[0]))
 
     def sums(begin: int, end: int) -> _Sums:
-        return _sums(X, begin, end, W, beta, centre)
+        value, lost, size = np.zeros((3, X.shape[1]))
+        longest = 0
+        while begin < end:
+            clock.check()
+            more, stop = np.zeros(X.shape[1]), min(end, begin + step)
+            begin, added = loops.rounding.weigh(
+                rows, begin, stop, _ROWS, *given, scores, sizes, more, size
+            )
+            value, rounded = _added(value, more)
+            lost += rounded
+            longest = max(longest, added)
+        return _Sums(value, lost, size, longest)
 
-    parts = RowsInMemory(X).map(sums)
-    value, lost, size = np.zeros((3, X.shape[1], *beta.shape[1:]))
+    blocks = RowsInMemory(X)
+    step = max(1, int(_NUMBERS * X.shape[0] // max(blocks.numbers, 1)))
+    value, lost, size = np.zeros((3, X.shape[1]))
+    parts = blocks.map(sums)
     for part in parts:
         value, rounded = _added(value, part.value)
         lost += part.lost + rounded
         size += part.size
-    scores = np.concatenate([part.scores for part in parts])
-    errors = _errors(HALF * _longest_row(X) + 3, np.concatenate([part.sizes for part in parts]))
+    errors = _errors(HALF * _longest_row(X) + 3, sizes)
     count = HALF * max(part.longest for part in parts) + 5
     return Bounded(scores, errors), Combination(value + lost, _errors(count, size), size)
 
 
 class _Sums(NamedTuple):
-    """Scores of a block of rows, Σ |w||x|, and Σ βx with what its additions rounded off."""
+    """Σ βx of a block of rows with what its additions rounded off, and the same of sizes."""
 
-    scores: Floats
-    sizes: Floats
     value: Floats
     lost: Floats
     size: Floats
     longest: int  # sum of products that was not compensated for
-
-
-def _sums(X: Any, begin: int, end: int, W: Floats, beta: Floats, centre: Floats) -> _Sums:
-    scores, sizes = [np.zeros((0, *W.shape[1:]))], [np.zeros((0, *W.shape[1:]))]
-    value, lost, size = np.zeros((3, X.shape[1], *beta.shape[1:]))
-    start, longest = begin, 0
-    for block in blocks(X, BLOCK_SIZE // _ROWS, begin, end):
-        rows = block - centre if centre.any() else block
-        positive, part = abs(rows), beta[start : start + block.shape[0]]
-        scores.append(np.asarray(rows @ W))
-        sizes.append(np.asarray(positive @ np.abs(W)))
-        value, rounded = _added(value, rows.T @ part)
-        lost += rounded
-        size += positive.T @ np.abs(part)
-        start, longest = start + block.shape[0], max(longest, block.shape[0])
-    return _Sums(np.concatenate(scores), np.concatenate(sizes), value, lost, size, longest)
 
 
 def _added(value: Floats, more: Floats) -> tuple[Floats, Floats]:

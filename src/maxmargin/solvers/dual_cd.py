@@ -116,7 +116,8 @@ class _DualCDState:
         self.target *= settings.factor
         self.slow = True
         left = settings.visits * len(self.order)
-        for sweep in range(settings.sweeps):
+        waited, wait, before = 0, 2, np.inf  # sweeps since a step, and before the next
+        for _ in range(settings.sweeps):
             left -= self.count
             worst = np.zeros(3)
             yield from self._sweep(worst)
@@ -127,7 +128,10 @@ class _DualCDState:
             if left <= 0:
                 break
             self.limits[:] = settings.rest * worst[:2]
-            if sweep and worst[2] <= settings.settled * self.count:
+            waited += 1
+            if waited >= wait and worst[2] <= settings.settled * self.count:
+                wait = 2 * wait if largest > 0.5 * before else 1
+                waited, before = 0, largest
                 left -= self._active_set_step(worst[2])
         if self.free:
             self.b[0] += self.tau * float(self.beta.sum())
@@ -158,7 +162,8 @@ class _DualCDState:
             rows, loss, free, self.diagonal, self.w, self.b, self.beta, first
         )
         enough, last, products, residual = settings.step_part**2 * size, np.inf, 0, first.copy()
-        while size > enough and products < settings.most_steps:
+        most = min(settings.most_steps, len(free), self.passes.d + 1)
+        while size > enough and products < most:
             clock.check()
             following, outside = loops.dual_cd.conjugate_step(
                 rows, loss, free, self.diagonal, self.tau, self.beta, size, last,
