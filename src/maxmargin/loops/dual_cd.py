@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.loops.compiled import compiled
+from maxmargin.loops.loss import row_loss
 from maxmargin.loops.rows import row_axpy, row_dot, row_prefetch, row_squared_norm
 
 _AHEAD = 8
@@ -112,27 +113,35 @@ def is_free(beta: float, low: float, high: float, slope: float) -> bool:
 def survey(loss: Any, f: Any, beta: Any, part: float, order: Any, limits: Any) -> Any:
     """Put the rows that are not at rest at the scores f first in ``order``.
 
-    Return how many, and the largest violation. Rows are at rest if their gradient is so by more
-    than a part of this, which ``limits`` is set to (above, below).
+    Return how many, the largest violation, and sums: of ℓ(f), of β > 0, of −β > 0, of tβ − slope|β|,
+    and of shift β². Rows are at rest if their gradient is so by more than a part of the largest
+    violation, which ``limits`` is set to (above, below).
     """
-    largest = 0.0
+    slope = loss.epsilon
+    largest = fitted = gain = lost = linear = square = 0.0
     for i in range(beta.shape[0]):
-        G = f[i] - loss.target[i] + loss.quadratic[i] * beta[i]
-        away, _ = violation(G, beta[i], loss.low[i], loss.high[i], loss.epsilon, limits)
+        old, low, high, shift = beta[i], loss.low[i], loss.high[i], loss.quadratic[i]
+        r = loss.target[i] - f[i]
+        away, _ = violation(shift * old - r, old, low, high, slope, limits)
         largest = max(largest, abs(away))
+        fitted += row_loss(low, high, shift, slope, r)
+        gain += max(old, 0.0)
+        lost -= min(old, 0.0)
+        linear += loss.target[i] * old - slope * abs(old)
+        square += shift * old * old
     limits[0] = part * largest
     limits[1] = -part * largest
     count, last = 0, beta.shape[0]
     for i in range(beta.shape[0]):
         G = f[i] - loss.target[i] + loss.quadratic[i] * beta[i]
-        _, leave = violation(G, beta[i], loss.low[i], loss.high[i], loss.epsilon, limits)
+        _, leave = violation(G, beta[i], loss.low[i], loss.high[i], slope, limits)
         if leave:
             last -= 1
             order[last] = i
         else:
             order[count] = i
             count += 1
-    return count, largest
+    return count, largest, fitted, gain, lost, linear, square
 
 
 # ------------------------------------------------------------------- steps on free duals

@@ -98,6 +98,7 @@ class _DualCDState:
         self.random = np.array([settings.seed + 0x9E3779B97F4A7C15], np.uint64)
         self.limits = np.array([np.inf, -np.inf])
         self.converged = self.slow = False
+        self.visited = 0  # rows, since others had a turn
         self.target = first = settings.first * losses.residual_unit(loss) / settings.factor
         self.f = np.zeros(n)
         self.primal, self.dual = np.inf, -np.inf
@@ -144,11 +145,15 @@ class _DualCDState:
             loops.dual_cd.shuffle(self.order, self.count, self.random)
         begin = 0
         while begin < self.count:
+            before = self.count - begin
             begin, self.count = loops.dual_cd.sweep(
                 self.passes.rows, self.problem.loss, self.diagonal, self.order, begin,
                 self.count, self.limits, self.tau, self.w, self.b, self.beta, worst,
             )  # fmt: skip
-            yield
+            self.visited += before - (self.count - begin)
+            if self.visited >= loops.dual_cd.ROWS_A_CALL:
+                self.visited = 0
+                yield
 
     def _active_set_step(self, changed: float) -> int:
         """Minimise over the free duals, up to their bounds; return how many visits that took."""
@@ -204,24 +209,28 @@ class _DualCDState:
 
     def check_optimality(self) -> None:
         """Compute both bounds where we stand, keep the best, and choose the rows to go on with."""
-        problem = self.problem
         b = float(self.b[0])
         if self.w.any():
             self.passes.scores(self.w, b, self.f)
         else:
             self.f[:] = b
-        fitted = self.passes.losses(self.f)
-        primal = 0.5 * float(self.w @ self.w) + fitted
+        self.count, largest, fitted, gain, lost, linear, square = loops.dual_cd.survey(
+            self.problem.loss, self.f, self.beta, self.settings.rest, self.order, self.limits
+        )
+        norm2 = float(self.w @ self.w)
+        primal = 0.5 * norm2 + fitted
         if not self.free and self.tau:
             primal += 0.5 * b * b / self.tau
         if primal < self.primal:
             self.primal, self.best_w, self.best_b = primal, self.w.copy(), b
-        beta, dual = repaired(problem, self.passes, self.beta)
+        if self.free and gain != lost:
+            beta, dual = repaired(self.problem, self.passes, self.beta)
+        else:
+            square += norm2 + (0.0 if self.free else self.tau * (gain - lost) ** 2)
+            scale = min(1.0, max(linear, 0.0) / square) if square > 0 else 1.0
+            beta, dual = scale * self.beta, scale * linear - 0.5 * scale**2 * square
         if dual > self.dual:
-            self.dual, self.best_beta = dual, beta.copy()
-        self.count, largest = loops.dual_cd.survey(
-            problem.loss, self.f, self.beta, self.settings.rest, self.order, self.limits
-        )
+            self.dual, self.best_beta = dual, beta
         self.target = min(self.target, largest)
         self.converged = largest == 0.0 and not (self.free and self.beta.sum())
 
