@@ -113,9 +113,9 @@ def is_free(beta: float, low: float, high: float, slope: float) -> bool:
 def survey(loss: Any, f: Any, beta: Any, part: float, order: Any, limits: Any) -> Any:
     """Put the rows that are not at rest at the scores f first in ``order``.
 
-    Return how many, the largest violation, and sums: of ℓ(f), of β > 0, of −β > 0, of tβ − slope|β|,
-    and of shift β². Rows are at rest if their gradient is so by more than a part of the largest
-    violation, which ``limits`` is set to (above, below).
+    Return how many, the largest violation, and sums: of ℓ(f), of β > 0, of −β > 0, of
+    tβ − slope|β|, and of shift β². Rows are at rest if their gradient is so by more than a part of
+    the largest violation, which ``limits`` is set to (above, below).
     """
     slope = loss.epsilon
     largest = fitted = gain = lost = linear = square = 0.0

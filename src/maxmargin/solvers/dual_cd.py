@@ -23,6 +23,7 @@ from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.row_sums import Passes, repaired
 
 _HALVINGS = 8  # of a step that costs more
+_ROUNDING = 1e-15  # of a bound, by which it may be off
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class DualCD:
     first: float = 1.0  # violation at which the first round ends, in units of the residuals
     factor: float = 0.2  # of the largest violation, at which each next round ends
     rest: float = 0.1  # of the largest violation: rows at rest by more are shrunk
-    settled: float = 0.02  # of the free duals that may change sides in a sweep before a step on them
+    settled: float = 0.02  # of the free duals, that may come or go in a sweep before a step on them
     step_part: float = 0.1  # of the residual that a step may leave
     most_steps: int = 60  # of conjugate gradients
     least_steps: int = 5  # before they end because duals leave their bounds …
@@ -221,16 +222,16 @@ class _DualCDState:
         primal = 0.5 * norm2 + fitted
         if not self.free and self.tau:
             primal += 0.5 * b * b / self.tau
-        if primal < self.primal:
-            self.primal, self.best_w, self.best_b = primal, self.w.copy(), b
+        if primal <= self.primal + _ROUNDING * abs(primal):  # of equals the last is the nearest
+            self.primal, self.best_w, self.best_b = min(primal, self.primal), self.w.copy(), b
         if self.free and gain != lost:
             beta, dual = repaired(self.problem, self.passes, self.beta)
         else:
             square += norm2 + (0.0 if self.free else self.tau * (gain - lost) ** 2)
             scale = min(1.0, max(linear, 0.0) / square) if square > 0 else 1.0
             beta, dual = scale * self.beta, scale * linear - 0.5 * scale**2 * square
-        if dual > self.dual:
-            self.dual, self.best_beta = dual, beta
+        if dual >= self.dual - _ROUNDING * abs(dual):
+            self.dual, self.best_beta = max(dual, self.dual), beta
         self.target = min(self.target, largest)
         self.converged = largest == 0.0 and not (self.free and self.beta.sum())
 
