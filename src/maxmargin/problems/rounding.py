@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin import clock, loops
+from maxmargin import loops
 from maxmargin._typing import Floats
 from maxmargin.data.blocks import RowsInMemory
 from maxmargin.loops.records import read_only
@@ -22,7 +22,7 @@ _TINY = 1e-300  # covers what underflow may lose
 _RUN = 64  # numbers that are summed in any order before the exact sum of these sums
 _SPLIT = 2.0**27 + 1.0  # cuts a float64 into two halves
 _ROWS = 1024  # with a dual: sums over more lose more digits, over fewer take longer
-_NUMBERS = 1 << 24  # between two looks at the clock
+_NUMBERS = 1 << 24  # in a compiled call
 
 
 class Bounded(NamedTuple):
@@ -95,20 +95,21 @@ def passed(X: Any, W: Floats, beta: Floats, centre: Floats) -> tuple[Bounded, Co
             *map(np.column_stack, zip(*implied, strict=True))
         )
     rows, given = loops.rows.rows(X), [read_only(each) for each in (centre, W, beta)]
-    scores, sizes = np.empty((2, X.shape[0]))
+    scores, errors = np.empty((2, X.shape[0]))
+    terms = HALF * _longest_row(X) + 3
 
     def sums(begin: int, end: int) -> _Sums:
         value, lost, size = np.zeros((3, X.shape[1]))
-        longest = 0
+        first, longest = begin, 0
         while begin < end:
-            clock.check()
             more, stop = np.zeros(X.shape[1]), min(end, begin + step)
             begin, added = loops.rounding.weigh(
-                rows, begin, stop, _ROWS, *given, scores, sizes, more, size
+                rows, begin, stop, _ROWS, *given, scores, errors, more, size
             )
             value, rounded = _added(value, more)
             lost += rounded
             longest = max(longest, added)
+        errors[first:end] = _errors(terms, errors[first:end])
         return _Sums(value, lost, size, longest)
 
     blocks = RowsInMemory(X)
@@ -119,7 +120,6 @@ def passed(X: Any, W: Floats, beta: Floats, centre: Floats) -> tuple[Bounded, Co
         value, rounded = _added(value, part.value)
         lost += part.lost + rounded
         size += part.size
-    errors = _errors(HALF * _longest_row(X) + 3, sizes)
     count = HALF * max(part.longest for part in parts) + 5
     return Bounded(scores, errors), Combination(value + lost, _errors(count, size), size)
 
