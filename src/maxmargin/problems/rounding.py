@@ -99,45 +99,46 @@ def passed(X: Any, W: Floats, beta: Floats, centre: Floats) -> tuple[Bounded, Co
     terms = HALF * _longest_row(X) + 3
 
     def sums(begin: int, end: int) -> _Sums:
-        value, lost, size = np.zeros((3, X.shape[1]))
-        first, longest = begin, 0
-        while begin < end:
-            more, stop = np.zeros(X.shape[1]), min(end, begin + step)
+        found, first, longest, size = _NOTHING, begin, 0, np.zeros(X.shape[1])
+        while begin < end or found is _NOTHING:
+            more = np.zeros(X.shape[1])
             begin, added = loops.rounding.weigh(
-                rows, begin, stop, _ROWS, *given, scores, errors, more, size
+                rows, begin, min(end, begin + step), _ROWS, *given, scores, errors, more, size
             )
-            value, rounded = _added(value, more)
-            lost += rounded
-            longest = max(longest, added)
+            found, longest = _added(found, (more, 0.0)), max(longest, added)
         errors[first:end] = _errors(terms, errors[first:end])
-        return _Sums(value, lost, size, longest)
+        return _Sums(found, size, longest)
 
     blocks = RowsInMemory(X)
     step = max(1, int(_NUMBERS * X.shape[0] // max(blocks.numbers, 1)))
-    value, lost, size = np.zeros((3, X.shape[1]))
     parts = blocks.map(sums)
+    found, size = _NOTHING, np.zeros(X.shape[1])
     for part in parts:
-        value, rounded = _added(value, part.value)
-        lost += part.lost + rounded
+        found = _added(found, part.found)
         size += part.size
     count = HALF * max(part.longest for part in parts) + 5
-    return Bounded(scores, errors), Combination(value + lost, _errors(count, size), size)
+    return Bounded(scores, errors), Combination(found[0] + found[1], _errors(count, size), size)
 
 
 class _Sums(NamedTuple):
-    """Σ βx of a block of rows with what its additions rounded off, and the same of sizes."""
+    """Sums over a block of rows: Σ βx with what its additions rounded off, and Σ |β||x|."""
 
-    value: Floats
-    lost: Floats
+    found: tuple[Any, Any]
     size: Floats
     longest: int  # sum of products that was not compensated for
 
 
-def _added(value: Floats, more: Floats) -> tuple[Floats, Floats]:
-    """Return the sum of both, and what this addition rounded off."""
-    total = value + more
+_NOTHING: tuple[Any, Any] = (0.0, 0.0)
+
+
+def _added(some: tuple[Any, Any], more: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Return the sum of two sums, and what was rounded off in all."""
+    if some is _NOTHING:
+        return more
+    (value, lost), (other, gone) = some, more
+    total = value + other
     shown = total - value
-    return total, (value - (total - shown)) + (more - shown)
+    return total, lost + gone + ((value - (total - shown)) + (other - shown))
 
 
 def _errors(count: float, sizes: Floats) -> Floats:
