@@ -272,7 +272,7 @@ def test_small_costs_only_scale_the_weights(C: float) -> None:
         y[:6] = 1.0
         model, twice = (mm.LinearSVC(C=cost, **EXACT).fit(X, y) for cost in (C, C / 2))
         assert_allclose(model.alpha_[y < 0] / C, 1.0, rtol=1e-9)
-        rounding = 20 * np.finfo(np.float64).eps / C
+        rounding = 50 * np.finfo(np.float64).eps / C
         assert_allclose(model.coef_ / C, 2 * twice.coef_ / C, rtol=1e-6, atol=rounding)
 
 

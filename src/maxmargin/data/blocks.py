@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from maxmargin.threads import share_work, usual_threads
 
 _MOST_BLOCKS = 8
-_BLOCK_NUMBERS = 1 << 16  # in a block, at least
+_BLOCK_NUMBERS = 1 << 16  # in a block, at least …
+_BLOCK_COLUMNS = 8  # … and per column: passes that add rows up do so in a vector for each block
 _WORTH_A_THREAD = 1 << 19  # numbers read in a pass
 
 Found = TypeVar("Found")
@@ -28,7 +29,8 @@ class RowsInMemory:
     def __init__(self, X: Any, threads: int | None = None) -> None:
         self._n = int(X.shape[0])
         self.numbers = float(X.nnz if hasattr(X, "nnz") else X.size)
-        count = int(np.clip(self.numbers // _BLOCK_NUMBERS, 1, _MOST_BLOCKS))
+        least = max(_BLOCK_NUMBERS, _BLOCK_COLUMNS * (X.shape[1] if X.ndim == 2 else 1))
+        count = int(np.clip(self.numbers // least, 1, _MOST_BLOCKS))
         edges = np.linspace(0, self._n, count + 1).astype(np.int64).tolist()
         self._blocks = list(pairwise(edges))
         self._threads = min(threads or usual_threads(), count)

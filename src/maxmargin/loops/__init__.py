@@ -23,6 +23,7 @@ _MODULES = (
     "newton",
     "perceptron",
     "proximal_newton",
+    "rounding",
     "rows",
     "shrinking",
     "smo",

@@ -3,8 +3,8 @@
     min over β   ½‖Σβx‖² + ½ τ(Σβ)² + b̄ Σβ + Σ ½ shift β² + slope|β| − tβ,    low ≤ β ≤ high
 
 Each visit minimises over one βᵢ exactly, keeping w = Σβx and b = b̄ + τΣβ up to date. Rows that sit
-at a bound, or at the kink of slope|β|, by more than the largest violation of the sweep before are
-left out of the next ones. Hsieh et al. (ICML 2008), Ho & Lin (JMLR 2012).
+at a bound, or at the kink of slope|β|, by more than a part of the largest violation of the sweep
+before are left out of the next ones. Hsieh et al. (ICML 2008), Ho & Lin (JMLR 2012).
 """
 
 from typing import Any
@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from maxmargin.loops.compiled import compiled
+from maxmargin.loops.loss import row_loss
 from maxmargin.loops.rows import row_axpy, row_dot, row_prefetch, row_squared_norm
 
 _AHEAD = 8
-_ROWS_A_CALL = 20_000
+ROWS_A_CALL = 20_000
 
 
 @compiled
@@ -63,35 +64,144 @@ def minimiser(G: float, old: float, low: float, high: float, slope: float, curve
 
 @compiled
 def sweep(
-    X: Any, loss: Any, norms: Any, order: Any, begin: int, count: int, limits: Any,
+    X: Any, loss: Any, diagonal: Any, order: Any, begin: int, count: int, limits: Any,
     tau: float, w: Any, b: Any, beta: Any, worst: Any,
 ) -> Any:  # fmt: skip
-    """Visit order[begin:count], and return how far it came; a row i to leave out is marked as ~i.
+    """Visit order[begin:count]; return how far it came, and how many rows are left.
 
-    ``limits`` holds how far the gradient may be from rest before a row is left out (above, below);
-    ``worst`` collects the largest violations (above, below). It stops after some thousand rows, to
-    be called again.
+    Rows to leave out change places with the last ones. ``limits`` holds how far the gradient may be
+    from rest before a row is left out (above, below); ``worst`` collects the largest violations
+    (above, below), and how many duals came to a bound or left one. It stops after some thousand
+    rows, to be called again.
     """
+    slope = loss.epsilon
+    visited = 0
     k = begin
-    stop = begin + _ROWS_A_CALL
-    while k < min(stop, count):
+    while k < count and visited < ROWS_A_CALL:
+        visited += 1
         i = order[k]
         if k + _AHEAD < count:
             row_prefetch(X, order[k + _AHEAD])
-        old = beta[i]
+        old, low, high = beta[i], loss.low[i], loss.high[i]
         G = row_dot(X, i, w) + b[0] - loss.target[i] + loss.quadratic[i] * old
-        away, leave = violation(G, old, loss.low[i], loss.high[i], loss.epsilon, limits)
-        k += 1
+        away, leave = violation(G, old, low, high, slope, limits)
         if leave:
-            order[k - 1] = ~i
+            count -= 1
+            order[k], order[count] = order[count], i
             continue
+        k += 1
         worst[0] = max(worst[0], away)
         worst[1] = min(worst[1], away)
         if away != 0.0:
-            curve = norms[i] + tau + loss.quadratic[i]
-            new = minimiser(G, old, loss.low[i], loss.high[i], loss.epsilon, curve)
+            new = minimiser(G, old, low, high, slope, diagonal[i])
             if new != old and abs(new) < np.inf:
                 beta[i] = new
                 row_axpy(X, i, new - old, w)
                 b[0] += tau * (new - old)
-    return k
+                if is_free(new, low, high, slope) != is_free(old, low, high, slope):
+                    worst[2] += 1.0
+    return k, count
+
+
+@compiled
+def is_free(beta: float, low: float, high: float, slope: float) -> bool:
+    """Return whether β is at no bound, nor at the kink of slope|β|."""
+    return low < beta < high and (slope == 0.0 or beta != 0.0)
+
+
+@compiled
+def survey(loss: Any, f: Any, beta: Any, part: float, order: Any, limits: Any) -> Any:
+    """Put the rows that are not at rest at the scores f first in ``order``.
+
+    Return how many, the largest violation, and sums: of ℓ(f), of β > 0, of −β > 0, of
+    tβ − slope|β|, and of shift β². Rows are at rest if their gradient is so by more than a part of
+    the largest violation, which ``limits`` is set to (above, below).
+    """
+    slope = loss.epsilon
+    largest = fitted = gain = lost = linear = square = 0.0
+    for i in range(beta.shape[0]):
+        old, low, high, shift = beta[i], loss.low[i], loss.high[i], loss.quadratic[i]
+        r = loss.target[i] - f[i]
+        away, _ = violation(shift * old - r, old, low, high, slope, limits)
+        largest = max(largest, abs(away))
+        fitted += row_loss(low, high, shift, slope, r)
+        gain += max(old, 0.0)
+        lost -= min(old, 0.0)
+        linear += loss.target[i] * old - slope * abs(old)
+        square += shift * old * old
+    limits[0] = part * largest
+    limits[1] = -part * largest
+    count, last = 0, beta.shape[0]
+    for i in range(beta.shape[0]):
+        G = f[i] - loss.target[i] + loss.quadratic[i] * beta[i]
+        _, leave = violation(G, beta[i], loss.low[i], loss.high[i], slope, limits)
+        if leave:
+            last -= 1
+            order[last] = i
+        else:
+            order[count] = i
+            count += 1
+    return count, largest, fitted, gain, lost, linear, square
+
+
+# ------------------------------------------------------------------- steps on free duals
+
+
+@compiled
+def residuals(
+    X: Any, loss: Any, rows: Any, diagonal: Any, w: Any, b: Any, beta: Any, out: Any
+) -> float:
+    """Set out to minus the derivatives by the free duals of some rows; return their size."""
+    size = 0.0
+    for k in range(rows.shape[0]):
+        i = rows[k]
+        slope = loss.epsilon if beta[i] > 0.0 else -loss.epsilon
+        out[k] = loss.target[i] - slope - loss.quadratic[i] * beta[i] - row_dot(X, i, w) - b[0]
+        size += out[k] * out[k] / diagonal[i]
+    return size
+
+
+@compiled
+def combine(X: Any, rows: Any, scales: Any, w: Any) -> None:
+    """Do w += Σ scale · x over some rows."""
+    for k in range(rows.shape[0]):
+        if scales[k] != 0.0:
+            row_axpy(X, rows[k], scales[k], w)
+
+
+@compiled
+def conjugate_step(
+    X: Any, loss: Any, rows: Any, diagonal: Any, tau: float, beta: Any, size: float, last: float,
+    image: Any, curves: Any, direction: Any, step: Any, residual: Any,
+) -> Any:  # fmt: skip
+    """Make a step of conjugate gradients; return the next size, and how many β leave their bounds.
+
+    The size of residuals is Σ residual²/diagonal; ``last`` is the one before. ``image`` and
+    ``curves`` are buffers.
+    """
+    count = rows.shape[0]
+    total = 0.0
+    for j in range(image.shape[0]):
+        image[j] = 0.0
+    for k in range(count):
+        i = rows[k]
+        direction[k] = residual[k] / diagonal[i] + size / last * direction[k]
+        total += direction[k]
+        row_axpy(X, i, direction[k], image)
+    along = 0.0
+    for k in range(count):
+        i = rows[k]
+        curves[k] = row_dot(X, i, image) + loss.quadratic[i] * direction[k] + tau * total
+        along += curves[k] * direction[k]
+    along = size / along if along > 0.0 else 0.0
+    size, outside = 0.0, 0
+    for k in range(count):
+        i = rows[k]
+        step[k] += along * direction[k]
+        residual[k] -= along * curves[k]
+        size += residual[k] * residual[k] / diagonal[i]
+        low = 0.0 if loss.epsilon > 0.0 and beta[i] > 0.0 else loss.low[i]
+        high = 0.0 if loss.epsilon > 0.0 and beta[i] < 0.0 else loss.high[i]
+        moved = beta[i] + step[k]
+        outside += moved < low or moved > high
+    return size, outside

@@ -198,6 +198,48 @@ def row_shifted_axpy(X: Any, i: Any, centre: Any, scale: Any, w: Any) -> Any:
 
 
 @chosen_by_type
+def row_shifted_dot_size(X: Any, i: Any, centre: Any, w: Any) -> Any:
+    """Return (xᵢ − centre)·w, and the same of absolute values; a sparse row has no centre."""
+
+    def csr(X: Any, i: Any, centre: Any, w: Any) -> Any:
+        total, size = 0.0, 0.0
+        for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+            product = X.data[k] * w[np.uint64(X.indices[k])]
+            total += product
+            size += abs(product)
+        return total, size
+
+    def dense(X: Any, i: Any, centre: Any, w: Any) -> Any:
+        total, size = 0.0, 0.0
+        for j in range(X.values.shape[1]):
+            product = (X.values[i, j] - centre[j]) * w[j]
+            total += product
+            size += abs(product)
+        return total, size
+
+    return csr if _is_csr(X) else dense
+
+
+@chosen_by_type
+def row_shifted_axpy_size(X: Any, i: Any, centre: Any, scale: Any, w: Any, size: Any) -> Any:
+    """Do w += scale · (xᵢ − centre), and the same of absolute values for ``size``."""
+
+    def csr(X: Any, i: Any, centre: Any, scale: Any, w: Any, size: Any) -> Any:
+        for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+            j, product = np.uint64(X.indices[k]), scale * X.data[k]
+            w[j] += product
+            size[j] += abs(product)
+
+    def dense(X: Any, i: Any, centre: Any, scale: Any, w: Any, size: Any) -> Any:
+        for j in range(X.values.shape[1]):
+            product = scale * (X.values[i, j] - centre[j])
+            w[j] += product
+            size[j] += abs(product)
+
+    return csr if _is_csr(X) else dense
+
+
+@chosen_by_type
 def row_copy(X: Any, i: Any, centre: Any, scale: Any, out: Any) -> Any:
     """Do out[:d] = scale · (xᵢ − centre), for dense and sparse rows alike."""
 

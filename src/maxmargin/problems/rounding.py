@@ -14,13 +14,14 @@ import scipy.sparse as sp
 from maxmargin import loops
 from maxmargin._typing import Floats
 from maxmargin.data.blocks import RowsInMemory
-from maxmargin.geometry.inputs import BLOCK_SIZE, blocks
+from maxmargin.loops.records import read_only
 
 EPS = float(np.finfo(np.float64).eps)
 HALF = 0.51  # of an ε for each product: what sums of them are off by, in any order of summation
 _TINY = 1e-300  # covers what underflow may lose
 _SPLIT = 2.0**27 + 1.0  # cuts a float64 into two halves
-_ROWS = 1024  # of a block: sums over more lose more digits, over fewer take longer
+_ROWS = 1024  # with a dual: sums over more lose more digits, over fewer take longer
+_NUMBERS = 1 << 24  # in a compiled call
 
 
 class Bounded(NamedTuple):
@@ -82,56 +83,59 @@ class Combination(NamedTuple):
 def passed(X: Any, W: Floats, beta: Floats, centre: Floats) -> tuple[Bounded, Combination]:
     """Return (X − centre)·W and Σ βᵢ(xᵢ − centre), in one pass over the rows.
 
-    Weights are (d,) or (d, K), duals (n,) or (n, K). If Σβ = 0 the sum is Σ βᵢxᵢ, too.
+    Weights are (d,) or (d, K), duals (n,) or (n, K), in K passes. If Σβ = 0 the sum is Σ βᵢxᵢ, too.
     """
+    if W.ndim == 2:
+        columns = [passed(X, *each, centre) for each in zip(W.T.copy(), beta.T.copy(), strict=True)]
+        scores, implied = zip(*columns, strict=True)
+        return Bounded(*map(np.column_stack, zip(*scores, strict=True))), Combination(
+            *map(np.column_stack, zip(*implied, strict=True))
+        )
+    rows, given = loops.rows.rows(X), [read_only(each) for each in (centre, W, beta)]
+    scores, errors = np.empty((2, X.shape[0]))
+    terms = HALF * _longest_row(X) + 3
 
     def sums(begin: int, end: int) -> _Sums:
-        return _sums(X, begin, end, W, beta, centre)
+        found, first, longest, size = _NOTHING, begin, 0, np.zeros(X.shape[1])
+        while begin < end or found is _NOTHING:
+            more = np.zeros(X.shape[1])
+            begin, added = loops.rounding.weigh(
+                rows, begin, min(end, begin + step), _ROWS, *given, scores, errors, more, size
+            )
+            found, longest = _added(found, (more, 0.0)), max(longest, added)
+        errors[first:end] = _errors(terms, errors[first:end])
+        return _Sums(found, size, longest)
 
-    parts = RowsInMemory(X).map(sums)
-    value, lost, size = np.zeros((3, X.shape[1], *beta.shape[1:]))
+    blocks = RowsInMemory(X)
+    step = max(1, int(_NUMBERS * X.shape[0] // max(blocks.numbers, 1)))
+    parts = blocks.map(sums)
+    found, size = _NOTHING, np.zeros(X.shape[1])
     for part in parts:
-        value, rounded = _added(value, part.value)
-        lost += part.lost + rounded
+        found = _added(found, part.found)
         size += part.size
-    scores = np.concatenate([part.scores for part in parts])
-    errors = _errors(HALF * _longest_row(X) + 3, np.concatenate([part.sizes for part in parts]))
     count = HALF * max(part.longest for part in parts) + 5
-    return Bounded(scores, errors), Combination(value + lost, _errors(count, size), size)
+    return Bounded(scores, errors), Combination(found[0] + found[1], _errors(count, size), size)
 
 
 class _Sums(NamedTuple):
-    """Scores of a block of rows, Σ |w||x|, and Σ βx with what its additions rounded off."""
+    """Sums over a block of rows: Σ βx with what its additions rounded off, and Σ |β||x|."""
 
-    scores: Floats
-    sizes: Floats
-    value: Floats
-    lost: Floats
+    found: tuple[Any, Any]
     size: Floats
     longest: int  # sum of products that was not compensated for
 
 
-def _sums(X: Any, begin: int, end: int, W: Floats, beta: Floats, centre: Floats) -> _Sums:
-    scores, sizes = [np.zeros((0, *W.shape[1:]))], [np.zeros((0, *W.shape[1:]))]
-    value, lost, size = np.zeros((3, X.shape[1], *beta.shape[1:]))
-    start, longest = begin, 0
-    for block in blocks(X, BLOCK_SIZE // _ROWS, begin, end):
-        rows = block - centre if centre.any() else block
-        positive, part = abs(rows), beta[start : start + block.shape[0]]
-        scores.append(np.asarray(rows @ W))
-        sizes.append(np.asarray(positive @ np.abs(W)))
-        value, rounded = _added(value, rows.T @ part)
-        lost += rounded
-        size += positive.T @ np.abs(part)
-        start, longest = start + block.shape[0], max(longest, block.shape[0])
-    return _Sums(np.concatenate(scores), np.concatenate(sizes), value, lost, size, longest)
+_NOTHING: tuple[Any, Any] = (0.0, 0.0)
 
 
-def _added(value: Floats, more: Floats) -> tuple[Floats, Floats]:
-    """Return the sum of both, and what this addition rounded off."""
-    total = value + more
+def _added(some: tuple[Any, Any], more: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Return the sum of two sums, and what was rounded off in all."""
+    if some is _NOTHING:
+        return more
+    (value, lost), (other, gone) = some, more
+    total = value + other
     shown = total - value
-    return total, (value - (total - shown)) + (more - shown)
+    return total, lost + gone + ((value - (total - shown)) + (other - shown))
 
 
 def _errors(count: float, sizes: Floats) -> Floats:

@@ -119,7 +119,8 @@ class Passes:
             return gains, losses
 
         gains, losses = np.zeros((2, self.d))
-        for more in self.blocks.map(combine):
+        read = self.blocks.numbers * np.count_nonzero(beta) / max(self.n, 1)
+        for more in self.blocks.map(combine, read):
             gains += more[0]
             losses += more[1]
         if self.sparse and self.centre.any():
