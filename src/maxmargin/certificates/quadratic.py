@@ -545,7 +545,7 @@ def rough_scores(
         found = np.zeros((weights.shape[1], len(features)))
         runs = np.array([[0, len(each), 0] for each in (halves.first, halves.second)])
         by_column = np.ascontiguousarray(weights.T)
-        loops.certificate.multiply_halves(*halves, used, by_column, runs, found)
+        loops.rounding.multiply_halves(*halves, used, by_column, runs, found)
         found = found[:, at]
     value, error = np.empty((2, count, len(at)))
     tiny = len(used) * _TINY[0], len(used) * _TINY[1] * float(lengths_used.max())
@@ -683,7 +683,7 @@ def _with_loss(problem: Problem[Any], scores: Bounded, b: Any, keep_intercept: b
     best = best_intercepts(problem, scores.value, own, 0.0)
     rows = np.zeros(len(problem), bool)
     for each in [best, own] if keep_intercept else [best]:
-        loops.certificate.mark_losses(
+        loops.rounding.mark_losses(
             problem.loss, problem.row, problem.groups, np.append(each, 0.0), *scores,
             _stored(problem), rows,
         )  # fmt: skip
@@ -752,7 +752,7 @@ def _objective(
 ) -> tuple[Bounded, float]:  # fmt: skip
     """Return ½‖w‖² + Σ ℓ(w·φ + b) + Σ totals·b, and the worst violation of KKT."""
     totals, unknown = problem.totals, np.zeros(len(problem)) + evaluated.unknown
-    summed, own, count, violation = loops.certificate.bound_losses(
+    summed, own, count, violation = loops.rounding.bound_losses(
         problem.loss, problem.row, problem.groups, np.append(b, 0.0), *evaluated.scores, unknown,
         _stored(problem), beta, near,
     )  # fmt: skip
@@ -771,7 +771,7 @@ def _stored(problem: Problem[Any]) -> float:
 
 def dual_objective(loss: Loss, dual: Dual) -> tuple[Bounded, float]:
     """Return Σ tβ − ε|β| − ½ quadratic β² − ½‖Σβφ‖², and the largest |β|."""
-    summed, size, own, largest = loops.certificate.bound_dual(loss, dual.beta)
+    summed, size, own, largest = loops.rounding.bound_dual(loss, dual.beta)
     value = summed - 0.5 * dual.norm2.value
     error = sum_error(summed, size, own, len(dual.beta), len(dual.beta))
     error += 0.5 * dual.norm2.error + dual.imbalance

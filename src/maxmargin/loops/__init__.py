@@ -13,7 +13,6 @@ from types import ModuleType
 from maxmargin import clock
 
 _MODULES = (
-    "certificate",
     "crammer_singer",
     "decomposition",
     "dual_cd",

@@ -71,7 +71,7 @@ def _group_sums(loss: Loss, beta: Floats, groups: Ints, totals: Floats) -> tuple
     """Return Σβ less what it should be, what that rounds off, and Σ|β|; whether β is in its box."""
     sums = np.zeros((3, len(totals)))
     sums[0] -= totals
-    return sums, bool(loops.certificate.sum_groups(loss.low, loss.high, beta, groups, sums))
+    return sums, bool(loops.rounding.sum_groups(loss.low, loss.high, beta, groups, sums))
 
 
 def _summing_to(wanted: float, beta: Floats, low: Floats, high: Floats) -> Floats:

@@ -34,14 +34,14 @@ class Bounded(NamedTuple):
 def total(values: Floats, errors: Any = ()) -> Bounded:
     """Return the sum of numbers, whose own errors may be given."""
     values = np.ascontiguousarray(values, dtype=np.float64)
-    found, size, own, count = loops.certificate.add_up(values, np.asarray(errors, np.float64))
+    found, size, own, count = loops.rounding.add_up(values, np.asarray(errors, np.float64))
     if not np.isfinite(size):
         return Bounded(float(values.sum()), np.inf)
     return Bounded(found, sum_error(found, size, own, len(values), count))
 
 
 def sum_error(found: Any, size: Any, own: Any, terms: int, count: int) -> Any:
-    """Return what a sum of ``loops.certificate`` is off by at most, given Σ| | and own errors."""
+    """Return what a sum of ``loops.rounding`` is off by at most, given Σ| | and own errors."""
     n = terms * EPS
     return EPS * abs(found) + n * n * size + own * (1 + n) + _TINY * count
 
