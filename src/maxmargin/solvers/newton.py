@@ -27,6 +27,7 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point
+from maxmargin.solvers.active_set import ActiveSet
 from maxmargin.solvers.linear_systems import solve_positive, solve_preconditioned
 from maxmargin.solvers.polish import polished
 from maxmargin.solvers.row_sums import Passes, Sums, sum_squares
@@ -66,6 +67,11 @@ class Newton:
     def iterates(self, problem: LinearProblem, start: Point) -> Iterator[Iterate]:
         """Yield an iterate after each Newton step, and unfinished ones on subsamples."""
         width = None
+        active_set = ActiveSet(self.threads)
+        if active_set.suits(problem, start):
+            for last in active_set.iterates(problem, start):
+                yield last
+            start = Point(last.w, last.b, last.beta)
         if start.w is None and start.beta is None:
             nothing = _nothing(problem)
             for begun in self._subsample_starts(problem):
