@@ -237,7 +237,7 @@ def centre_of(features: LinearFeatures, *, free: bool) -> Floats:
     X = features.X
     if sp.issparse(X) or not free:
         return np.zeros(X.shape[1])
-    some = np.asarray(X[:: max(1, X.shape[0] >> 12)], dtype=np.float64)
+    some = np.asarray(X[:: max(1, X.shape[0] >> 9)], dtype=np.float64)
     middle, spread = some.mean(axis=0), some.std(axis=0)
     return middle if (np.abs(middle) > _FAR * spread).any() else np.zeros(X.shape[1])
 

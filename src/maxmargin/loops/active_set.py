@@ -49,7 +49,7 @@ def descend(hinges: Any, at: Any, count: int, rule: Any) -> Any:
             p_b = 1.0 if at.sums[1] > 0.0 else -1.0
             slope, curve, far = -abs(at.sums[1]), 0.0, 1e300
         elif curve <= rule.flat:
-            worst = _worst(hinges, at, count)
+            worst = _worst(hinges, at, count, rule)
             if _mend(hinges, at, count, rule) <= rule.aim or worst < 0:
                 for a in range(count):
                     at.beta[at.members[a]] = at.mended[a]
@@ -160,15 +160,22 @@ def _set_multipliers(hinges: Any, at: Any, count: int, rule: Any) -> float:
 
 
 @compiled
-def _worst(hinges: Any, at: Any, count: int) -> int:
-    """Return the member whose multiplier is furthest outside its bounds, −1 if none is."""
-    worst, most = -1, _OUTSIDE
+def _worst(hinges: Any, at: Any, count: int, rule: Any) -> int:
+    """Return the member whose leaving promises most, −1 if no multiplier is outside its bounds.
+
+    A multiplier outside by δ promises ½δ²/m, where m is its entry on the diagonal of the inverse.
+    """
+    worst, most, ones = -1, 0.0, 0.0
+    for a in range(count):
+        ones += at.mended[a]
     for a in range(count):
         j = at.members[a]
         off = max(hinges.low[j] - at.multipliers[a], at.multipliers[a] - hinges.high[j])
-        off /= hinges.high[j] - hinges.low[j]
-        if off > most:
-            worst, most = a, off
+        if off > _OUTSIDE * (hinges.high[j] - hinges.low[j]):
+            own = at.inverse[a, a] - (at.mended[a] * at.mended[a] / ones if rule.free else 0.0)
+            promised = off * off / max(own, 1e-12 * at.inverse[a, a])
+            if promised > most:
+                worst, most = a, promised
     return worst
 
 

@@ -11,7 +11,7 @@ from maxmargin.problems.rounding import EPS, total
 _BALANCED = 64 * EPS  # of the duals: sums that are off by no more are left as they are
 _AT_BOUND = 1e-9  # duals within this part of the largest of their bound are taken to be there
 _SNAPPED = 1e-12  # of the distance of its bounds, by which a dual may miss one through rounding
-_MANY = 10_000  # points between pieces, of which those near the best known intercept come first
+_MANY = 500  # points between pieces, of which those near the best known intercept come first
 _FIRST_STEP, _LONGER, _STEPS = 1e-6, 100.0, 5  # from where the best intercept is looked for
 _FLAT = 1e-12  # a slope below this part of all slopes is rounding of sums
 
@@ -136,7 +136,8 @@ def within_groups(loss: Loss, beta: Floats, groups: Ints, totals: Floats) -> tup
     finite = beta if np.isfinite(size) else np.nan_to_num(beta, posinf=0.0, neginf=0.0)
     clipped = np.minimum(np.maximum(finite, loss.low), loss.high)
     for g, wanted in enumerate(totals):
-        members = np.flatnonzero(groups == g)
+        own = groups == g
+        members = slice(None) if own.all() else np.flatnonzero(own)
         low, high = loss.low[members], loss.high[members]
         clipped[members] = _summing_to(float(wanted), clipped[members], low, high)
     change = float(np.abs(clipped - beta).sum())

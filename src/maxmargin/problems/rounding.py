@@ -19,6 +19,7 @@ EPS = float(np.finfo(np.float64).eps)
 HALF = 0.51  # of an ε for each product: what sums of them are off by, in any order of summation
 _TINY = 1e-300  # covers what underflow may lose
 _RUN = 64  # numbers that are summed in any order before the exact sum of these sums
+_SHORT_RUN = 8  # the same of not so many
 _SPLIT = 2.0**27 + 1.0  # cuts a float64 into two halves
 _ROWS = 1024  # of a block: sums over more lose more digits, over fewer take longer
 
@@ -39,12 +40,13 @@ def total(values: Floats, error: Any = 0.0) -> Bounded:
     own = float(np.sum(error)) * (1 + len(values) * EPS)
     values = values[values != 0]  # of most sums few are left: those of support vectors
     own += _TINY * len(values)
-    if len(values) <= 1 << 12:
+    if len(values) <= _RUN:
         return Bounded(math.fsum(values.tolist()), EPS * size + own)
-    whole = len(values) // _RUN * _RUN
-    runs = values[:whole].reshape(-1, _RUN).sum(axis=1)
+    run = _SHORT_RUN if len(values) <= _RUN * _RUN else _RUN
+    whole = len(values) // run * run
+    runs = values[:whole].reshape(-1, run).sum(axis=1)
     value = math.fsum([*runs.tolist(), *values[whole:].tolist()])
-    return Bounded(value, _RUN * EPS * size + own)
+    return Bounded(value, run * EPS * size + own)
 
 
 def squared_norm(values: Floats, error: Any = 0.0) -> Bounded:

@@ -33,7 +33,7 @@ class ActiveSet:
     threads: int | None = None
     most_rows: int = 20_000  # beyond which too many change sides
     most_columns: int = 500
-    near_part: int = 10  # of the rows: one in this many is near enough to its kink at first
+    near_part: int = 16  # of the rows: one in this many is near enough to its kink at first
     near_per_column: int = 4
     aims: tuple[float, ...] = (1e-5, 1e-9, 1e-13)  # relative gaps, one after the other
     rounds: int = 12
