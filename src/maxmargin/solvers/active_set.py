@@ -35,7 +35,7 @@ class ActiveSet:
     most_columns: int = 500
     near_part: int = 16  # of the rows: one in this many is near enough to its kink at first
     near_per_column: int = 4
-    aims: tuple[float, ...] = (1e-5, 1e-9, 1e-13)  # relative gaps, one after the other
+    aims: tuple[float, ...] = (1e-4, 1e-6, 1e-9, 1e-13)  # relative gaps, one after the other
     rounds: int = 12
     call: float = 1e8  # multiplications in a compiled call, some hundredths of a second
 
