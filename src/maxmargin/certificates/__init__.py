@@ -51,7 +51,8 @@ def certify_with_duals(
     if problem.l1_ratio > 0:
         return certify_sparse(problem, point, keep_intercept=keep_intercept)
     loss = problem.loss
-    beta, _ = within_groups(loss, point.beta, problem.groups, problem.totals)
     if not loss.quadratic.any() and np.isinf(loss.high - loss.low).all():
+        beta, _ = within_groups(loss, point.beta, problem.groups, problem.totals)
         return certify_hard(problem, point, keep_intercept=keep_intercept), beta
-    return certify_many([problem], [point], keep_intercept=keep_intercept)[0][0], beta
+    certificate, evaluated = certify_many([problem], [point], keep_intercept=keep_intercept)[0]
+    return certificate, evaluated.beta

@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from maxmargin import clock
 from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.certificates.certificate import Certificate
+from maxmargin.data.blocks import RowsInMemory
 from maxmargin.kernels import Kernel, PreparedRows
 from maxmargin.kernels.precomputed import asymmetry
 from maxmargin.kernels.tiles import RUN, RUN_64, TILE_COLUMNS, dot
@@ -41,12 +42,22 @@ from maxmargin.problems.rounding import (
     exact_sum,
     passed,
     squared_norm,
+    summed,
     total,
 )
 
 
+Found = TypeVar("Found")
+_ARRAYS = 8  # about as many numbers are read of each variable in a pass over all
+
+
 class Evaluation(Protocol):
     """A point of a problem: scores, norms, and what becomes of them."""
+
+    @property
+    def beta(self) -> Floats:
+        """Its duals, made feasible."""
+        ...
 
     @property
     def scores(self) -> Bounded:
@@ -265,6 +276,7 @@ class KernelEvaluation(NamedTuple):
     scores: Bounded
     norm2: Bounded
     unknown: Floats
+    beta: Floats
     penalised: float = 0.0
 
     def implied_norm2(self, off: float = 0.0) -> Bounded:
@@ -324,7 +336,8 @@ def _(
         b = np.broadcast_to(np.asarray(each.point.b, dtype=np.float64), shape).copy()
         evaluated.append(
             KernelEvaluation(
-                each.problem, weights, implied, b, weights.scores, weights.norm2, weights.unknown
+                each.problem, weights, implied, b, weights.scores, weights.norm2, weights.unknown,
+                each.beta,
             )
         )  # fmt: skip
     return evaluated
@@ -662,7 +675,7 @@ def _with_loss(problem: Problem[Any], scores: Bounded, b: Any, keep_intercept: b
     intercepts = [best_intercepts(problem, primal)] + ([own] if keep_intercept else [])
     rows = np.zeros(len(problem), bool)
     for each in intercepts:
-        found, off = _moved(problem, primal, by_variable(problem.groups, each))
+        found, off = _moved(problem, primal, each)
         rows[row[losses.steepest(problem.loss, found, off) > 0]] = True
     return rows
 
@@ -688,9 +701,9 @@ def conclude(
     keep_intercept : bool
         Take the primal at the point's own intercepts, rather than at the best ones.
     """
-    row, unknown = problem.row, np.broadcast_to(evaluated.unknown, len(problem))
-    bounded = Bounded(evaluated.scores.value[row], evaluated.scores.error[row])
-    primal = Primal(bounded, norm2, evaluated.b, unknown[row])
+    unknown = np.broadcast_to(evaluated.unknown, len(problem))
+    value, error = (problem.by_variable(each) for each in evaluated.scores)
+    primal = Primal(Bounded(value, error), norm2, evaluated.b, problem.by_variable(unknown))
     stored, best = evaluated.b, evaluated.b
     if len(problem.totals):  # what the intercepts will be once a model has stored them
         stored, best = evaluated.store(best_intercepts(problem, primal))
@@ -699,14 +712,13 @@ def conclude(
     least = value if np.array_equal(own, best) else _objective(problem, primal, best)
     bound = dual_objective(problem.loss, dual)
     proved = min(value.value + value.error, least.value + least.error) - (bound.value - bound.error)
-    scores = primal.scores.value + by_variable(problem.groups, own)
-    known = not np.any(primal.unknown)
+    known = not np.any(evaluated.unknown)
     return Certificate(
         value.value,
         bound.value,
         dual.infeasibility,
         dual.drift,
-        kkt_violation(problem.loss, scores, dual.beta) if known else np.inf,
+        _kkt_violation(problem, primal, own, dual.beta) if known else np.inf,
         float(np.sqrt(2 * max(proved, 0.0))),
         float(stored[0]) if len(stored) else evaluated.penalised,
         intercept_cost=max(value.value - least.value, 0.0) if np.isfinite(least.value) else 0.0,
@@ -724,15 +736,24 @@ def relative_rounding(value: Bounded, bound: Bounded) -> float:
     return float(error / size) if size > 0 and np.isfinite(error) else np.inf
 
 
+# What goes over all variables goes over blocks of them, in threads.
+
+
 def _objective(problem: Problem[Any], primal: Primal, b: Floats) -> Bounded:
     """Return ½‖w‖² + Σ ℓ(w·φ + b) + Σ totals·b."""
-    loss, totals = problem.loss, problem.totals
-    scores, off = _moved(problem, primal, by_variable(problem.groups, b))
-    each = losses.values(loss, scores + primal.unknown)
-    if np.any(primal.unknown):  # the largest loss on the interval that a score is known to lie in
-        each = np.maximum(each, losses.values(loss, scores - primal.unknown))
-    steep = losses.steepest(loss, scores, primal.unknown + off)
-    fitted = total(each, steep * off + 4 * EPS * each)
+    totals = problem.totals
+
+    def fit_block(begin: int, end: int) -> Bounded:
+        rows = slice(begin, end)
+        loss, unknown = problem.loss.take(rows), primal.unknown[rows]
+        scores, off = _moved(problem, primal, b, rows)
+        each = losses.values(loss, scores + unknown)
+        if np.any(unknown):  # the largest loss on the interval that a score is known to lie in
+            each = np.maximum(each, losses.values(loss, scores - unknown))
+        steep = losses.steepest(loss, scores, unknown + off)
+        return total(each, steep * off + 4 * EPS * each)
+
+    fitted = summed(_in_blocks(problem.loss, fit_block))
     pulled = total(totals * b, EPS * np.abs(totals * b))
     value = 0.5 * primal.norm2.value + fitted.value + pulled.value
     size = 0.5 * abs(primal.norm2.value) + abs(fitted.value) + abs(pulled.value)
@@ -740,11 +761,12 @@ def _objective(problem: Problem[Any], primal: Primal, b: Floats) -> Bounded:
     return Bounded(value, error) if np.isfinite(value) else Bounded(np.inf, np.inf)
 
 
-def _moved(problem: Problem[Any], primal: Primal, offset: Floats) -> Bounded:
+def _moved(problem: Problem[Any], primal: Primal, b: Floats, rows: slice = slice(None)) -> Bounded:
     """Return the scores moved by intercepts, and what residuals are off by then."""
-    value, error = primal.scores
+    value, error = primal.scores.value[rows], primal.scores.error[rows]
+    offset = by_variable(problem.groups[rows], b)
     scores = value + offset
-    off = error + EPS * np.abs(problem.loss.target - scores)
+    off = error + EPS * np.abs(problem.loss.target[rows] - scores)
     off += EPS * np.where((value != 0) & (offset != 0), np.abs(scores), 0.0)
     if problem.totals.any():  # a model of a ν-form is divided by its margin before it is stored
         off += 2 * EPS * (np.abs(scores) + np.abs(offset))
@@ -753,16 +775,34 @@ def _moved(problem: Problem[Any], primal: Primal, offset: Floats) -> Bounded:
 
 def dual_objective(loss: Loss, dual: Dual) -> Bounded:
     """Return Σ tβ − ε|β| − ½ quadratic β² − ½‖Σβφ‖²."""
-    beta = dual.beta
-    gained, paid = (
-        loss.target * beta,
-        loss.epsilon * np.abs(beta) + 0.5 * loss.quadratic * beta * beta,
-    )
-    summed = total(gained - paid, 4 * EPS * (np.abs(gained) + paid))
-    value = summed.value - 0.5 * dual.norm2.value
-    error = summed.error + 0.5 * dual.norm2.error + dual.imbalance
-    error += EPS * (abs(summed.value) + 0.5 * abs(dual.norm2.value))
+
+    def sum_block(begin: int, end: int) -> Bounded:
+        part, beta = loss.take(slice(begin, end)), dual.beta[begin:end]
+        gained = part.target * beta
+        paid = loss.epsilon * np.abs(beta) + 0.5 * part.quadratic * beta * beta
+        return total(gained - paid, 4 * EPS * (np.abs(gained) + paid))
+
+    found = summed(_in_blocks(loss, sum_block))
+    value = found.value - 0.5 * dual.norm2.value
+    error = found.error + 0.5 * dual.norm2.error + dual.imbalance
+    error += EPS * (abs(found.value) + 0.5 * abs(dual.norm2.value))
     return Bounded(value, error) if np.isfinite(value) else Bounded(-np.inf, np.inf)
+
+
+def _kkt_violation(problem: Problem[Any], primal: Primal, b: Floats, beta: Floats) -> float:
+    """Return by how much, at worst, a residual is outside what its dual allows."""
+    largest = float(np.abs(beta).max(initial=0.0))
+
+    def block_violation(begin: int, end: int) -> float:
+        rows = slice(begin, end)
+        scores = primal.scores.value[rows] + by_variable(problem.groups[rows], b)
+        return kkt_violation(problem.loss.take(rows), scores, beta[rows], largest)
+
+    return max(_in_blocks(problem.loss, block_violation))
+
+
+def _in_blocks(loss: Loss, step: Callable[[int, int], Found]) -> list[Found]:
+    return RowsInMemory(loss.target).map(step, _ARRAYS * len(loss.target))
 
 
 def best_intercepts(problem: Problem[Any], primal: Primal) -> Floats:
@@ -774,9 +814,10 @@ def best_intercepts(problem: Problem[Any], primal: Primal) -> Floats:
         if not known.any():
             continue
         share = known.sum() / members.sum()
+        rows: Any = slice(None) if known.all() else np.flatnonzero(known)
         best[g] = best_intercept(
-            problem.loss.take(np.flatnonzero(known)),
-            primal.scores.value[known],
+            problem.loss.take(rows),
+            primal.scores.value[rows],
             float(primal.b[g]),
             share * float(pull),
         )

@@ -54,28 +54,32 @@ def smooth_dual(loss: Any, i: int, residual: float, prox_centre: float, width: f
 
 
 @compiled
-def slopes(up: Any, down: Any, low: Any, high: Any, shift: Any, b: float) -> Any:
-    """Return the left and the right derivative in b of Σ ℓ.
+def slopes(
+    up: Any, down: Any, low: Any, high: Any, shift: Any, begin: int, end: int, b: float
+) -> Any:
+    """Return the left and the right derivative in b of Σ ℓ, and the sum of all pulls.
 
     A row pulls b up while b < upᵢ and down while b > downᵢ. Kinks are compared with b as they are:
     computed again they would be off by rounding.
     """
-    smooth = left = right = 0.0
-    for i in range(up.shape[0]):
+    smooth = left = right = pulls = 0.0
+    for i in range(begin, end):
         below = up[i] - b
         above = b - down[i]
         if shift[i] > 0.0:
-            if below > 0.0:
-                smooth -= min(below / shift[i], high[i])
-            if above > 0.0:
-                smooth += min(above / shift[i], -low[i])
+            raised = min(max(below, 0.0) / shift[i], high[i])
+            lowered = min(max(above, 0.0) / shift[i], -low[i])
+            smooth += lowered - raised
+            pulls += lowered + raised
             continue
         if below >= 0.0 and high[i] > 0.0:
             left -= high[i]
             if below > 0.0:
                 right -= high[i]
+                pulls += high[i]
         if above >= 0.0 and low[i] < 0.0:
             right -= low[i]
             if above > 0.0:
                 left -= low[i]
-    return smooth + left, smooth + right
+                pulls -= low[i]
+    return smooth + left, smooth + right, pulls

@@ -4,6 +4,7 @@ import numpy as np
 
 from maxmargin import loops
 from maxmargin._typing import Floats, Ints
+from maxmargin.data.blocks import RowsInMemory
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.rounding import EPS, total
@@ -22,9 +23,9 @@ def best_intercept(loss: Loss, scores: Floats, near: float, pull: float = 0.0) -
     The sum is convex and piecewise linear or quadratic; its slope is found at the median of the
     points between pieces that are left until none is. Those around ``near`` come first.
     """
-    slopes = float(np.abs(losses.best_duals(loss, scores + near)).sum())
-    tiny = _FLAT * max(slopes if np.isfinite(slopes) else 0.0, 1e-300)
     total = _Total(loss, scores, pull)
+    slopes = total.size(near)
+    tiny = _FLAT * max(slopes if np.isfinite(slopes) else 0.0, 1e-300)
     left, right, inside = -np.inf, np.inf, total.kinks
     if len(inside) > _MANY:
         left, right = _bracket(total, near, tiny)
@@ -74,12 +75,29 @@ class _Total:
                 kinks.append(begin[ends] - loss.quadratic[ends] * bound[ends])
         self.kinks = np.concatenate(kinks)
         self.loss, self.pull = loss, pull
+        self.blocks = RowsInMemory(self.up)
+        self.known: dict[float, list[float]] = {}
 
     def slopes(self, b: float) -> tuple[float, float]:
         """Return the left and the right derivative."""
-        loss = self.loss
-        left, right = loops.loss.slopes(self.up, self.down, loss.low, loss.high, loss.quadratic, b)
-        return float(left) + self.pull, float(right) + self.pull
+        left, right, _ = self._sums(b)
+        return left + self.pull, right + self.pull
+
+    def size(self, b: float) -> float:
+        """Return Σ |β| where b is."""
+        return self._sums(b)[2]
+
+    def _sums(self, b: float) -> list[float]:
+        if b not in self.known:
+            loss = self.loss
+            parts = self.blocks.map(
+                lambda begin, end: loops.loss.slopes(
+                    self.up, self.down, loss.low, loss.high, loss.quadratic, begin, end, b
+                ),
+                5 * len(self.up),
+            )
+            self.known[b] = [float(sum(part)) for part in zip(*parts, strict=True)]
+        return self.known[b]
 
 
 def _middle_of_flat(total: _Total, at: float, tiny: float) -> float:
@@ -175,7 +193,9 @@ def imbalances(beta: Floats, groups: Ints, totals: Floats) -> Floats:
     """Return by how much, at most, the sum of each group is not what it should be."""
     off = np.zeros(len(totals))
     for g, wanted in enumerate(totals):
-        summed = total(np.append(beta[groups == g], -wanted))
+        own = groups == g
+        members = beta if own.all() else beta[own]
+        summed = total(np.append(members, -wanted) if wanted else members)
         off[g] = abs(summed.value) + summed.error
     return off
 
@@ -185,9 +205,12 @@ def by_variable(groups: Ints, b: Floats) -> Floats:
     return np.asarray(np.append(b, 0.0)[groups])
 
 
-def kkt_violation(loss: Loss, scores: Floats, beta: Floats) -> float:
-    """Return by how much, at worst, a residual t − f is outside what its β allows."""
-    near = _AT_BOUND * float(np.abs(beta).max(initial=0.0))
+def kkt_violation(loss: Loss, scores: Floats, beta: Floats, largest: float) -> float:
+    """Return by how much, at worst, a residual t − f is outside what its β allows.
+
+    ``largest`` is the largest |β| of all, by which it is decided what is at a bound.
+    """
+    near = _AT_BOUND * largest
     lower, upper = losses.allowed_residuals(loss, beta, near)
     residual = loss.target - scores
     outside = np.maximum(lower - residual, residual - upper)

@@ -97,9 +97,7 @@ class _State:
     def iterate(self) -> Iterate:
         """Return the best bounds so far, and what attains them."""
         b = self.b - float(self.passes.centre @ self.w)
-        return Iterate(
-            self.primal, self.dual, self.w, b, self.best_beta, converged=self.converged
-        )
+        return Iterate(self.primal, self.dual, self.w, b, self.best_beta, converged=self.converged)
 
     def advance(self, aim: float) -> bool:
         """Make a round: rows near their kinks, then a look at all; return whether that helped."""
