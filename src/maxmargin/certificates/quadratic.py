@@ -46,7 +46,6 @@ from maxmargin.problems.rounding import (
     total,
 )
 
-
 Found = TypeVar("Found")
 _ARRAYS = 8  # about as many numbers are read of each variable in a pass over all
 

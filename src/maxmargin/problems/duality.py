@@ -23,13 +23,14 @@ def best_intercept(loss: Loss, scores: Floats, near: float, pull: float = 0.0) -
     The sum is convex and piecewise linear or quadratic; its slope is found at the median of the
     points between pieces that are left until none is. Those around ``near`` come first.
     """
-    total = _Total(loss, scores, pull)
+    total = _Total(loss, loss.target - scores, pull)
     slopes = total.size(near)
     tiny = _FLAT * max(slopes if np.isfinite(slopes) else 0.0, 1e-300)
     left, right, inside = -np.inf, np.inf, total.kinks
     if len(inside) > _MANY:
         left, right = _bracket(total, near, tiny)
-        inside = inside[(inside > left) & (inside < right)]
+        total = total.between(left, right)
+        inside = total.kinks[(total.kinks > left) & (total.kinks < right)]
     while len(inside):
         middle = float(np.partition(inside, len(inside) // 2)[len(inside) // 2])
         before, after = total.slopes(middle)
@@ -64,8 +65,8 @@ def _bracket(total: "_Total", near: float, tiny: float) -> tuple[float, float]:
 class _Total:
     """Σ ℓ(s + b) as a function of b: each row pulls b up from below ``up``, down from above."""
 
-    def __init__(self, loss: Loss, scores: Floats, pull: float) -> None:
-        residual = loss.target - scores
+    def __init__(self, loss: Loss, residual: Floats, pull: float) -> None:
+        self.residual = residual
         self.up, self.down = residual - loss.epsilon, residual + loss.epsilon
         kinks = [self.up[loss.high > 0], self.down[loss.low < 0]]
         if loss.quadratic.any():
@@ -82,6 +83,18 @@ class _Total:
         """Return the left and the right derivative."""
         left, right, _ = self._sums(b)
         return left + self.pull, right + self.pull
+
+    def between(self, left: float, right: float) -> "_Total":
+        """Return the same for b from one point to another: rows without a kink there only pull."""
+        loss = self.loss
+        if not np.isfinite(right - left) or loss.quadratic.any():
+            return self
+        some = np.flatnonzero(
+            ((self.up >= left) & (self.up <= right)) | ((self.down >= left) & (self.down <= right))
+        )
+        few = _Total(loss.take(some), self.residual[some], 0.0)
+        few.pull = self.slopes(left)[1] - few.slopes(left)[1]
+        return few
 
     def size(self, b: float) -> float:
         """Return Σ |β| where b is."""

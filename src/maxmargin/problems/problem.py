@@ -257,14 +257,18 @@ class Problem(Generic[AnyFeatures]):
 
     def take(self, rows: Ints) -> Self:
         """Return the problem of some of its rows."""
-        place = np.full(len(self), -1)
-        place[rows] = np.arange(len(rows))
-        kept = np.flatnonzero(place[self.row] >= 0)
+        if self._one_each and (rows[1:] > rows[:-1]).all():
+            kept, row = rows, np.arange(len(rows))
+        else:
+            place = np.full(len(self), -1)
+            place[rows] = np.arange(len(rows))
+            kept = np.flatnonzero(place[self.row] >= 0)
+            row = place[self.row[kept]]
         return replace(
             self,
             features=self.features.take(rows),
             loss=self.loss.take(kept),
-            row=place[self.row[kept]],
+            row=row,
             groups=self.groups[kept],
         )
 

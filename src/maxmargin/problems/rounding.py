@@ -95,9 +95,13 @@ def passed(X: Any, W: Floats, beta: Floats, centre: Floats) -> tuple[Bounded, Co
 
     Weights are (d,) or (d, K), duals (n,) or (n, K). If Σβ = 0 the sum is Σ βᵢxᵢ, too.
     """
+    scores, errors = np.empty((2, X.shape[0], *W.shape[1:]))
+    count = HALF * _longest_row(X) + 3
 
     def sums(begin: int, end: int) -> _Sums:
-        return _sums(X, begin, end, W, beta, centre)
+        part = _sums(X, begin, end, W, beta, centre, scores, errors)
+        errors[begin:end] = _errors(count, errors[begin:end])
+        return part
 
     parts = RowsInMemory(X).map(sums)
     value, lost, size = np.zeros((3, X.shape[1], *beta.shape[1:]))
@@ -105,37 +109,37 @@ def passed(X: Any, W: Floats, beta: Floats, centre: Floats) -> tuple[Bounded, Co
         value, rounded = _added(value, part.value)
         lost += part.lost + rounded
         size += part.size
-    scores = np.concatenate([part.scores for part in parts])
-    errors = _errors(HALF * _longest_row(X) + 3, np.concatenate([part.sizes for part in parts]))
-    count = HALF * max(part.longest for part in parts) + 5
-    return Bounded(scores, errors), Combination(value + lost, _errors(count, size), size)
+    longest = HALF * max(part.longest for part in parts) + 5
+    return Bounded(scores, errors), Combination(value + lost, _errors(longest, size), size)
 
 
 class _Sums(NamedTuple):
-    """Scores of a block of rows, Σ |w||x|, and Σ βx with what its additions rounded off."""
+    """Σ βx of a block of rows with what its additions rounded off, and Σ |β||x|."""
 
-    scores: Floats
-    sizes: Floats
     value: Floats
     lost: Floats
     size: Floats
     longest: int  # sum of products that was not compensated for
 
 
-def _sums(X: Any, begin: int, end: int, W: Floats, beta: Floats, centre: Floats) -> _Sums:
-    scores, sizes = [np.zeros((0, *W.shape[1:]))], [np.zeros((0, *W.shape[1:]))]
+def _sums(
+    X: Any, begin: int, end: int, W: Floats, beta: Floats, centre: Floats, scores: Floats,
+    sizes: Floats,
+) -> _Sums:  # fmt: skip
+    """Return the sums of a block; set its scores, and Σ |w||x| of each row."""
     value, lost, size = np.zeros((3, X.shape[1], *beta.shape[1:]))
-    start, longest = begin, 0
+    start, longest, shifted = begin, 0, bool(centre.any())
     for block in blocks(X, BLOCK_SIZE // _ROWS, begin, end):
-        rows = block - centre if centre.any() else block
-        positive, part = abs(rows), beta[start : start + block.shape[0]]
-        scores.append(np.asarray(rows @ W))
-        sizes.append(np.asarray(positive @ np.abs(W)))
+        rows = block - centre if shifted else block
+        here = slice(start, start + block.shape[0])
+        positive, part = abs(rows), beta[here]
+        scores[here] = rows @ W
+        sizes[here] = positive @ np.abs(W)
         value, rounded = _added(value, rows.T @ part)
         lost += rounded
         size += positive.T @ np.abs(part)
         start, longest = start + block.shape[0], max(longest, block.shape[0])
-    return _Sums(np.concatenate(scores), np.concatenate(sizes), value, lost, size, longest)
+    return _Sums(value, lost, size, longest)
 
 
 def _added(value: Floats, more: Floats) -> tuple[Floats, Floats]:

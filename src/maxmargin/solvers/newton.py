@@ -73,7 +73,7 @@ class Newton:
                 yield last
             start = Point(last.w, last.b, last.beta)
         if start.w is None and start.beta is None:
-            nothing = _nothing(problem)
+            nothing = self._nothing(problem)
             for begun in self._subsample_starts(problem):
                 start, width = begun
                 yield (
@@ -86,6 +86,12 @@ class Newton:
             yield state.iterate()
             if not state.advance():
                 return
+
+    def _nothing(self, problem: LinearProblem) -> Iterate:
+        """Return what is known before anything is: the iterate w = 0."""
+        n, d = problem.features.X.shape
+        primal = Passes(problem, self.threads, centred=False).losses(np.zeros(n))
+        return Iterate(primal, 0.0, np.zeros(d), 0.0, np.zeros(n), finished=False)
 
     def width(self, *, wide: bool, started: bool) -> float:
         """Return how much to smooth at first, in units of the targets' scale."""
@@ -479,7 +485,7 @@ class _NewtonState:
         t = self._line_search(fixed, square, decrement)
         self.w = self.w + t * p
         self.b += t * p_b
-        self.f += t * self.q
+        self.passes.add(t, self.q, self.f)
 
     def _line_search(self, fixed: float, square: float, decrement: float) -> float:
         """Return the step at which the derivative along it, piecewise linear, is about 0."""
@@ -533,20 +539,17 @@ def _first_prox_centre(loss: Loss, beta: Floats | None, wide: bool) -> Floats:
         return np.clip(beta, loss.low, loss.high)
     if wide:
         return np.zeros(len(loss.low))
-    bounded = np.isfinite(loss.high) & np.isfinite(loss.low)
-    low, high = np.where(bounded, loss.low, 0.0), np.where(bounded, loss.high, 0.0)
-    return 0.5 * (low + high)
+    middle = 0.5 * (loss.low + loss.high)
+    bounded = np.isfinite(loss.high - loss.low)
+    return middle if bounded.all() else np.where(bounded, middle, 0.0)
 
 
 def _sampled(problem: LinearProblem, size: int) -> LinearProblem:
-    """Return the problem on some of the rows, each counting for several."""
+    """Return the problem on some of the rows, each counting for several.
+
+    They are drawn one from each of as many equal parts.
+    """
     n = len(problem)
-    rows = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
+    edges = np.arange(size + 1) * n // size
+    rows = edges[:-1] + (np.random.default_rng(0).random(size) * np.diff(edges)).astype(np.int64)
     return problem.take(rows).scaled(n / size)
-
-
-def _nothing(problem: LinearProblem) -> Iterate:
-    """Return what is known before anything is: the iterate w = 0."""
-    n, d = problem.features.X.shape
-    primal = float(losses.values(problem.loss, np.zeros(n)).sum())
-    return Iterate(primal, 0.0, np.zeros(d), 0.0, np.zeros(n), finished=False)

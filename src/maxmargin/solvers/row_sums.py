@@ -64,6 +64,14 @@ class Passes:
         )
         return out
 
+    def add(self, t: float, q: Floats, f: Floats) -> None:
+        """Do f += t·q."""
+
+        def add_block(begin: int, end: int) -> None:
+            f[begin:end] += t * q[begin:end]
+
+        self.blocks.map(add_block, 2 * self.n)
+
     def losses(self, f: Floats) -> float:
         """Return Σ ℓ at the scores f."""
         parts = self.blocks.map(
