@@ -31,7 +31,7 @@ class ActiveSet:
     """Settings of the method."""
 
     threads: int | None = None
-    most_rows: int = 20_000  # beyond which too many change sides
+    most_numbers: int = 1 << 20  # rows × columns, beyond which too many rows change sides
     most_columns: int = 500
     near_part: int = 16  # of the rows: one in this many is near enough to its kink at first
     near_per_column: int = 4
@@ -43,7 +43,7 @@ class ActiveSet:
         """Return whether the start is worth going on from, and the problem is not too large."""
         loss, (n, d) = problem.loss, problem.features.X.shape
         known = start.w is not None and start.beta is not None
-        small = n <= self.most_rows and d <= min(n, self.most_columns)
+        small = n * d <= self.most_numbers and d <= min(n, self.most_columns)
         if not (known and small) or loss.quadratic.any():
             return False
         doubled = loss.epsilon == 0.0 and bool(((loss.low < 0) & (loss.high > 0)).any())
