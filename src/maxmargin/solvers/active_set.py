@@ -31,7 +31,7 @@ class ActiveSet:
     """Settings of the method."""
 
     threads: int | None = None
-    most_numbers: int = 1 << 20  # rows × columns, beyond which too many rows change sides
+    most_numbers: int = 1_300_000  # rows × columns, beyond which too many rows change sides
     most_columns: int = 500
     near_part: int = 16  # of the rows: one in this many is near enough to its kink at first
     near_per_column: int = 4
