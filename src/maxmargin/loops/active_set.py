@@ -25,6 +25,35 @@ def descend(hinges: Any, at: Any, count: int, rule: Any) -> Any:
 
     ``count`` rows are members to begin with. Return their number, the steps, and what ended it.
     """
+    count = _first_members(hinges, at, count, rule)
+    for step in range(rule.limit):
+        p_b, slope, curve, far = _direction(hinges, at, count, rule)
+        if curve > rule.flat or far > 1.0:
+            hit = _walk(hinges, at, p_b, slope, curve, far)
+            if hit < 0 and curve > 0.0:
+                continue
+            if hit < 0 or not _join(hinges.Z, at, count, hit, rule.shift):
+                return count, step, STUCK
+            _add(hinges, at, hit, -at.beta[hit])
+            count += 1
+            continue
+        worst = _worst(hinges, at, count, rule)
+        if _mend(hinges, at, count, rule) <= rule.aim or worst < 0:
+            _keep_mended(at, count)
+            return count, step, BEST
+        j = at.members[worst]
+        before = at.multipliers[worst] > hinges.high[j]
+        _leave(at, count, worst)
+        _leave_behind(hinges, at, j, before)
+        count -= 1
+    _mend(hinges, at, count, rule)
+    _keep_mended(at, count)
+    return count, rule.limit, LIMIT
+
+
+@compiled
+def _first_members(hinges: Any, at: Any, count: int, rule: Any) -> int:
+    """Make the equations of the members, but for those that depend on others; count them."""
     kept = 0
     for a in range(count):
         j = at.members[a]
@@ -32,60 +61,45 @@ def descend(hinges: Any, at: Any, count: int, rule: Any) -> Any:
             kept += 1
         else:
             _leave_behind(hinges, at, j, at.f[j] < hinges.kink[j])
-    count = kept
-    d = at.w.shape[0]
-    for step in range(rule.limit):
-        b = _set_multipliers(hinges, at, count, rule)
-        curve = 0.0
+    return kept
+
+
+@compiled
+def _direction(hinges: Any, at: Any, count: int, rule: Any) -> Any:
+    """Set p to the way to where the equations hold; return that of b, slope, curvature and end."""
+    p_b = _set_multipliers(hinges, at, count, rule) - at.sums[0]
+    curve = 0.0
+    for x in range(at.p.shape[0]):
+        at.p[x] -= at.w[x]
+        curve += at.p[x] * at.p[x]
+    if rule.free and count == 0 and at.sums[1] != 0.0:
+        # No member holds b: it moves alone until one does.
+        for x in range(at.p.shape[0]):
+            at.p[x] = 0.0
+        return (1.0 if at.sums[1] > 0.0 else -1.0), -abs(at.sums[1]), 0.0, 1e300
+    return p_b, -curve, curve, 1.0
+
+
+@compiled
+def _walk(hinges: Any, at: Any, p_b: float, slope: float, curve: float, far: float) -> int:
+    """Go along p as far as the sum falls; return the row on whose kink that ends, −1: on none."""
+    d = at.p.shape[0]
+    for i in range(at.f.shape[0]):
+        total = p_b
         for x in range(d):
-            at.p[x] -= at.w[x]
-            curve += at.p[x] * at.p[x]
-        p_b = b - at.sums[0]
-        slope, far = -curve, 1.0
-        if rule.free and count == 0 and at.sums[1] != 0.0:
-            # No member holds b: it moves alone until one does.
-            for x in range(d):
-                at.p[x] = 0.0
-            p_b = 1.0 if at.sums[1] > 0.0 else -1.0
-            slope, curve, far = -abs(at.sums[1]), 0.0, 1e300
-        elif curve <= rule.flat:
-            worst = _worst(hinges, at, count, rule)
-            if _mend(hinges, at, count, rule) <= rule.aim or worst < 0:
-                for a in range(count):
-                    at.beta[at.members[a]] = at.mended[a]
-                return count, step, BEST
-            j = at.members[worst]
-            before = at.multipliers[worst] > hinges.high[j]
-            _leave(at, count, worst)
-            count -= 1
-            _leave_behind(hinges, at, j, before)
-            continue
-        for i in range(at.f.shape[0]):
-            total = p_b
-            for x in range(d):
-                total += hinges.Z[i, x] * at.p[x]
-            at.q[i] = total
-        t, hit, left, crossed = cross(hinges, at, slope, curve, far)
-        if hit < 0 and curve == 0.0:
-            return count, step, STUCK
-        for k in range(left, crossed):
-            j = at.order[k]
-            change = hinges.low[j] - hinges.high[j]
-            _add(hinges, at, j, change if at.beta[j] == hinges.low[j] else -change)
-        for x in range(d):
-            at.w[x] += t * at.p[x]
-        at.sums[0] += t * p_b
-        for i in range(at.f.shape[0]):
-            at.f[i] += t * at.q[i]
-        if hit >= 0:
-            if not _join(hinges.Z, at, count, hit, rule.shift):
-                return count, step, STUCK
-            count += 1
-            _add(hinges, at, hit, -at.beta[hit])
-    _mend(hinges, at, count, rule)
-    for a in range(count):
-        at.beta[at.members[a]] = at.mended[a]
-    return count, rule.limit, LIMIT
+            total += hinges.Z[i, x] * at.p[x]
+        at.q[i] = total
+    t, hit, left, crossed = cross(hinges, at, slope, curve, far)
+    for k in range(left, crossed):
+        j = at.order[k]
+        change = hinges.low[j] - hinges.high[j]
+        _add(hinges, at, j, change if at.beta[j] == hinges.low[j] else -change)
+    for x in range(d):
+        at.w[x] += t * at.p[x]
+    at.sums[0] += t * p_b
+    for i in range(at.f.shape[0]):
+        at.f[i] += t * at.q[i]
+    return hit
 
 
 @compiled
@@ -210,6 +224,13 @@ def _mend(hinges: Any, at: Any, count: int, rule: Any) -> float:
     for x in range(at.p.shape[0]):
         square += at.p[x] * at.p[x]
     return 0.5 * square
+
+
+@compiled
+def _keep_mended(at: Any, count: int) -> None:
+    """Give members their multipliers, mended, as β."""
+    for a in range(count):
+        at.beta[at.members[a]] = at.mended[a]
 
 
 @compiled
