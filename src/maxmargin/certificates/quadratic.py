@@ -701,8 +701,8 @@ def conclude(
         Take the primal at the point's own intercepts, rather than at the best ones.
     """
     unknown = np.broadcast_to(evaluated.unknown, len(problem))
-    value, error = (problem.by_variable(each) for each in evaluated.scores)
-    primal = Primal(Bounded(value, error), norm2, evaluated.b, problem.by_variable(unknown))
+    bounded = Bounded(*(problem.by_variable(each) for each in evaluated.scores))
+    primal = Primal(bounded, norm2, evaluated.b, problem.by_variable(unknown))
     stored, best = evaluated.b, evaluated.b
     if len(problem.totals):  # what the intercepts will be once a model has stored them
         stored, best = evaluated.store(best_intercepts(problem, primal))

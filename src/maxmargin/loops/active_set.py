@@ -81,7 +81,7 @@ def _direction(hinges: Any, at: Any, count: int, rule: Any) -> Any:
 
 
 @compiled
-def _walk(hinges: Any, at: Any, p_b: float, slope: float, curve: float, far: float) -> int:
+def _walk(hinges: Any, at: Any, p_b: float, slope: float, curve: float, far: float) -> Any:
     """Go along p as far as the sum falls; return the row on whose kink that ends, −1: on none."""
     d = at.p.shape[0]
     for i in range(at.f.shape[0]):
@@ -140,7 +140,7 @@ def cross(hinges: Any, at: Any, slope: float, curve: float, far: float) -> Any:
 
 
 @compiled
-def _set_multipliers(hinges: Any, at: Any, count: int, rule: Any) -> float:
+def _set_multipliers(hinges: Any, at: Any, count: int, rule: Any) -> Any:
     """Solve the equations: set the multipliers of members, and p to the weights; return b."""
     d = at.w.shape[0]
     for a in range(count):

@@ -87,7 +87,7 @@ class Loss(NamedTuple):
         low, high, quadratic = self.low * ratio, self.high * ratio, self.quadratic / ratio
         return Loss(self.target, low, high, quadratic, self.epsilon)
 
-    def take(self, rows: Ints) -> "Loss":
+    def take(self, rows: Ints | slice) -> "Loss":
         """Return some of the losses."""
         target, low, high, quadratic = (part[rows] for part in self[:4])
         return Loss(target, low, high, quadratic, self.epsilon)

@@ -120,12 +120,12 @@ class _State:
         self.w, self.b, self.f, self.primal, self.members = w, b, f, primal, members
         every = self._sides()
         every[near] = beta
-        self._keep_dual(np.bincount(self.row, every, minlength=self.passes.n))
+        self._keep_dual(self._of_rows(every))
         self.converged = self.primal - self.dual <= _EXACT * abs(self.primal)
         if ended == loops.active_set.STUCK:
             self.near = min(2 * self.near, len(self.row))
-        gap = self.primal - self.dual
-        return bool(self.converged or fell > 0.01 * gap or gap < 0.5 * last)
+        closer = self.primal - self.dual < 0.5 * last
+        return bool(self.converged or closer or fell > 0.1 * aim * abs(self.primal))
 
     def _nearest(self) -> Ints:
         distance = np.abs(self.f[self.row] - self.kink)
@@ -133,6 +133,10 @@ class _State:
         if self.near == len(self.row):
             return np.arange(self.near)
         return np.sort(np.argpartition(distance, self.near - 1)[: self.near])
+
+    def _of_rows(self, beta: Floats) -> Floats:
+        """Return the sum of the β of each row."""
+        return np.asarray(np.bincount(self.row, beta, minlength=self.passes.n), dtype=np.float64)
 
     def _sides(self) -> Floats:
         """Return the β of each term by the side of its kink that its row is on."""
@@ -144,8 +148,7 @@ class _State:
         free = self.problem.intercept is Intercept.FREE
         beta = self._sides()
         beta[self.members] = 0.0
-        of_rows = np.bincount(self.row, beta, minlength=passes.n)
-        u, w, total = passes.combination(of_rows), self.w.copy(), float(beta.sum())
+        u, w, total = passes.combination(self._of_rows(beta)), self.w.copy(), float(beta.sum())
         rows = self.problem.features.X[self.row[near]]
         Z = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
         Z = Z - passes.centre
@@ -169,7 +172,8 @@ class _State:
 
     def _line_search(self, p: Floats, p_b: float, q: Floats) -> float:
         """Return how far to go along a direction, all rows considered."""
-        beta, terms = self._sides(), q[self.row]
+        beta, terms, on = self._sides(), q[self.row], self.members
+        beta[on] = np.where(terms[on] < 0, self.high[on], self.low[on])  # the sides they go to
         slope = float(self.w @ p) + self.ridge * self.b * p_b - float(beta @ terms)
         curve = float(p @ p) + self.ridge * p_b * p_b
         if not (slope < 0.0 and curve > 0.0):
