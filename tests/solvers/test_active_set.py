@@ -1,6 +1,7 @@
 """Active sets from a known solution: where they end is the optimum, by an independent reference."""
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,7 @@ def test_the_objective_never_rises_and_a_far_start_is_no_trap() -> None:
     problem = Problem.linear(X, losses.hinge(y, np.ones(400)))
     start = Point(np.full(6, 3.0), -5.0, np.zeros(400))
     primal = [iterate.primal for iterate in descended(problem, start)]
-    assert all(b <= a + 1e-9 * abs(a) for a, b in zip(primal, primal[1:], strict=False))
+    assert all(b <= a + 1e-9 * abs(a) for a, b in pairwise(primal))
     reached = run_solver(problem, Newton(1), tol=1e-8, start=start)
     assert reached.point.w == pytest.approx(solved(problem).w, rel=1e-3, abs=1e-3)
 

@@ -8,8 +8,8 @@ What is concluded from an evaluation is then the same for both.
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import singledispatch
-from typing import Any, NamedTuple, Protocol, TypeVar
+from functools import partial, singledispatch
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -42,12 +42,11 @@ from maxmargin.problems.rounding import (
     exact_sum,
     passed,
     squared_norm,
-    summed,
     total,
 )
 
-Found = TypeVar("Found")
 _ARRAYS = 8  # about as many numbers are read of each variable in a pass over all
+_MANY = 1 << 16  # variables
 
 
 class Evaluation(Protocol):
@@ -700,24 +699,26 @@ def conclude(
     keep_intercept : bool
         Take the primal at the point's own intercepts, rather than at the best ones.
     """
-    unknown = np.broadcast_to(evaluated.unknown, len(problem))
-    bounded = Bounded(*(problem.by_variable(each) for each in evaluated.scores))
-    primal = Primal(bounded, norm2, evaluated.b, problem.by_variable(unknown))
+    unknown, scores = np.broadcast_to(evaluated.unknown, len(problem)), evaluated.scores
+    row: Any = slice(None) if problem.by_row(scores.value) is scores.value else problem.row
+    bounded = Bounded(scores.value[row], scores.error[row])
+    primal = Primal(bounded, norm2, evaluated.b, unknown[row])
     stored, best = evaluated.b, evaluated.b
     if len(problem.totals):  # what the intercepts will be once a model has stored them
         stored, best = evaluated.store(best_intercepts(problem, primal))
     own = evaluated.b if keep_intercept else best
-    value = _objective(problem, primal, own)
-    least = value if np.array_equal(own, best) else _objective(problem, primal, best)
+    value, violation = _objective(problem, primal, own, dual.beta)
+    least = value
+    if not np.array_equal(own, best):
+        least, _ = _objective(problem, primal, best, dual.beta)
     bound = dual_objective(problem.loss, dual)
     proved = min(value.value + value.error, least.value + least.error) - (bound.value - bound.error)
-    known = not np.any(evaluated.unknown)
     return Certificate(
         value.value,
         bound.value,
         dual.infeasibility,
         dual.drift,
-        _kkt_violation(problem, primal, own, dual.beta) if known else np.inf,
+        np.inf if np.any(evaluated.unknown) else violation,
         float(np.sqrt(2 * max(proved, 0.0))),
         float(stored[0]) if len(stored) else evaluated.penalised,
         intercept_cost=max(value.value - least.value, 0.0) if np.isfinite(least.value) else 0.0,
@@ -735,29 +736,38 @@ def relative_rounding(value: Bounded, bound: Bounded) -> float:
     return float(error / size) if size > 0 and np.isfinite(error) else np.inf
 
 
-# What goes over all variables goes over blocks of them, in threads.
-
-
-def _objective(problem: Problem[Any], primal: Primal, b: Floats) -> Bounded:
-    """Return ½‖w‖² + Σ ℓ(w·φ + b) + Σ totals·b."""
-    totals = problem.totals
-
-    def fit_block(begin: int, end: int) -> Bounded:
-        rows = slice(begin, end)
-        loss, unknown = problem.loss.take(rows), primal.unknown[rows]
-        scores, off = _moved(problem, primal, b, rows)
-        each = losses.values(loss, scores + unknown)
-        if np.any(unknown):  # the largest loss on the interval that a score is known to lie in
-            each = np.maximum(each, losses.values(loss, scores - unknown))
-        steep = losses.steepest(loss, scores, unknown + off)
-        return total(each, steep * off + 4 * EPS * each)
-
-    fitted = summed(_in_blocks(problem.loss, fit_block))
+def _objective(
+    problem: Problem[Any], primal: Primal, b: Floats, beta: Floats
+) -> tuple[Bounded, float]:
+    """Return ½‖w‖² + Σ ℓ(w·φ + b) + Σ totals·b, and the worst violation of the KKT conditions."""
+    totals, count, largest = problem.totals, len(beta), float(np.abs(beta).max(initial=0.0))
+    judge = partial(_judge, problem, primal, b, beta, largest)
+    many = count >= _MANY  # blocks of these are shared out over threads
+    parts = RowsInMemory(beta).map(judge, _ARRAYS * count) if many else [judge(0, count)]
+    values, errors, violations = np.array(parts).T
+    fitted = total(values, errors) if many else Bounded(float(values[0]), float(errors[0]))
     pulled = total(totals * b, EPS * np.abs(totals * b))
     value = 0.5 * primal.norm2.value + fitted.value + pulled.value
     size = 0.5 * abs(primal.norm2.value) + abs(fitted.value) + abs(pulled.value)
     error = 0.5 * primal.norm2.error + fitted.error + pulled.error + 2 * EPS * size
-    return Bounded(value, error) if np.isfinite(value) else Bounded(np.inf, np.inf)
+    found = Bounded(value, error) if np.isfinite(value) else Bounded(np.inf, np.inf)
+    return found, float(violations.max())
+
+
+def _judge(
+    problem: Problem[Any], primal: Primal, b: Floats, beta: Floats, largest: float,
+    begin: int, end: int,
+) -> tuple[float, float, float]:  # fmt: skip
+    """Return Σ ℓ over some variables, its error, and the worst violation among them."""
+    rows = slice(begin, end)
+    loss, unknown = problem.loss.take(rows), primal.unknown[rows]
+    scores, off = _moved(problem, primal, b, rows)
+    each = losses.values(loss, scores + unknown)
+    if np.any(unknown):  # the largest loss on the interval that a score is known to lie in
+        each = np.maximum(each, losses.values(loss, scores - unknown))
+    steep = losses.steepest(loss, scores, unknown + off)
+    value, error = total(each, steep * off + 4 * EPS * each)
+    return value, error, kkt_violation(loss, scores, beta[rows], largest)
 
 
 def _moved(problem: Problem[Any], primal: Primal, b: Floats, rows: slice = slice(None)) -> Bounded:
@@ -774,34 +784,16 @@ def _moved(problem: Problem[Any], primal: Primal, b: Floats, rows: slice = slice
 
 def dual_objective(loss: Loss, dual: Dual) -> Bounded:
     """Return Σ tβ − ε|β| − ½ quadratic β² − ½‖Σβφ‖²."""
-
-    def sum_block(begin: int, end: int) -> Bounded:
-        part, beta = loss.take(slice(begin, end)), dual.beta[begin:end]
-        gained = part.target * beta
-        paid = loss.epsilon * np.abs(beta) + 0.5 * part.quadratic * beta * beta
-        return total(gained - paid, 4 * EPS * (np.abs(gained) + paid))
-
-    found = summed(_in_blocks(loss, sum_block))
-    value = found.value - 0.5 * dual.norm2.value
-    error = found.error + 0.5 * dual.norm2.error + dual.imbalance
-    error += EPS * (abs(found.value) + 0.5 * abs(dual.norm2.value))
+    beta = dual.beta
+    gained, paid = (
+        loss.target * beta,
+        loss.epsilon * np.abs(beta) + 0.5 * loss.quadratic * beta * beta,
+    )
+    summed = total(gained - paid, 4 * EPS * (np.abs(gained) + paid))
+    value = summed.value - 0.5 * dual.norm2.value
+    error = summed.error + 0.5 * dual.norm2.error + dual.imbalance
+    error += EPS * (abs(summed.value) + 0.5 * abs(dual.norm2.value))
     return Bounded(value, error) if np.isfinite(value) else Bounded(-np.inf, np.inf)
-
-
-def _kkt_violation(problem: Problem[Any], primal: Primal, b: Floats, beta: Floats) -> float:
-    """Return by how much, at worst, a residual is outside what its dual allows."""
-    largest = float(np.abs(beta).max(initial=0.0))
-
-    def block_violation(begin: int, end: int) -> float:
-        rows = slice(begin, end)
-        scores = primal.scores.value[rows] + by_variable(problem.groups[rows], b)
-        return kkt_violation(problem.loss.take(rows), scores, beta[rows], largest)
-
-    return max(_in_blocks(problem.loss, block_violation))
-
-
-def _in_blocks(loss: Loss, step: Callable[[int, int], Found]) -> list[Found]:
-    return RowsInMemory(loss.target).map(step, _ARRAYS * len(loss.target))
 
 
 def best_intercepts(problem: Problem[Any], primal: Primal) -> Floats:

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.extmath import row_norms
 
-from maxmargin.data.blocks import RowsInMemory
 from maxmargin.validation.data import classes_of
 
 Vector = npt.NDArray[np.float64]
@@ -105,11 +104,6 @@ def largest_squared_norm(X: Any) -> float:
     if sp.issparse(X) and not X.has_canonical_format:  # an entry may be listed twice
         X = X.copy()
         X.sum_duplicates()
-
-    def largest(begin: int, end: int) -> float:
-        parts = [X[begin:end]] if X.dtype == np.float64 else blocks(X, 0, begin, end)
-        return max(float(row_norms(part, squared=True).max()) for part in parts)
-
-    if sp.issparse(X):  # slices of which are copies
-        return largest(0, X.shape[0])
-    return max(RowsInMemory(X).map(largest))
+    if X.dtype == np.float64:
+        return float(row_norms(X, squared=True).max())
+    return max(float(row_norms(block, squared=True).max()) for block in blocks(X))

@@ -55,7 +55,7 @@ def smooth_dual(loss: Any, i: int, residual: float, prox_centre: float, width: f
 
 @compiled
 def slopes(
-    up: Any, down: Any, low: Any, high: Any, shift: Any, begin: int, end: int, b: float
+    up: Any, down: Any, low: Any, high: Any, shift: Any, b: float, begin: int, end: int
 ) -> Any:
     """Return the left and the right derivative in b of Σ ℓ, and the sum of all pulls.
 

@@ -1,5 +1,7 @@
 """Primal and dual points of a problem: duals made feasible, and the best intercept for scores."""
 
+from functools import partial
+
 import numpy as np
 
 from maxmargin import loops
@@ -14,6 +16,7 @@ _AT_BOUND = 1e-9  # duals within this part of the largest of their bound are tak
 _SNAPPED = 1e-12  # of the distance of its bounds, by which a dual may miss one through rounding
 _MANY = 500  # points between pieces, of which those near the best known intercept come first
 _FIRST_STEP, _LONGER, _STEPS = 1e-6, 100.0, 5  # from where the best intercept is looked for
+_MANY_ROWS = 1 << 16  # whose slopes are summed in threads
 _FLAT = 1e-12  # a slope below this part of all slopes is rounding of sums
 
 
@@ -24,7 +27,7 @@ def best_intercept(loss: Loss, scores: Floats, near: float, pull: float = 0.0) -
     points between pieces that are left until none is. Those around ``near`` come first.
     """
     total = _Total(loss, loss.target - scores, pull)
-    slopes = total.size(near)
+    slopes = total.slopes(near)[2]
     tiny = _FLAT * max(slopes if np.isfinite(slopes) else 0.0, 1e-300)
     left, right, inside = -np.inf, np.inf, total.kinks
     if len(inside) > _MANY:
@@ -33,7 +36,7 @@ def best_intercept(loss: Loss, scores: Floats, near: float, pull: float = 0.0) -
         inside = total.kinks[(total.kinks > left) & (total.kinks < right)]
     while len(inside):
         middle = float(np.partition(inside, len(inside) // 2)[len(inside) // 2])
-        before, after = total.slopes(middle)
+        before, after, _ = total.slopes(middle)
         if after < -tiny:
             left = middle
         elif before > tiny:
@@ -46,14 +49,14 @@ def best_intercept(loss: Loss, scores: Floats, near: float, pull: float = 0.0) -
 
 def _bracket(total: "_Total", near: float, tiny: float) -> tuple[float, float]:
     """Return two points with the best b between them, not much further apart than it is away."""
-    before, after = total.slopes(near)
+    before, after, _ = total.slopes(near)
     if not (after < -tiny or before > tiny):
         kinks = total.kinks
         return kinks[kinks < near].max(initial=-np.inf), kinks[kinks > near].min(initial=np.inf)
     sign, last, step = 1.0 if after < -tiny else -1.0, near, _FIRST_STEP * max(1.0, abs(near))
     for _ in range(_STEPS):
         further = last + sign * step
-        before, after = total.slopes(further)
+        before, after, _ = total.slopes(further)
         if sign * (before if sign > 0 else after) > tiny:
             return min(last, further), max(last, further)
         if not sign * (after if sign > 0 else before) < -tiny:
@@ -76,41 +79,32 @@ class _Total:
                 kinks.append(begin[ends] - loss.quadratic[ends] * bound[ends])
         self.kinks = np.concatenate(kinks)
         self.loss, self.pull = loss, pull
-        self.blocks = RowsInMemory(self.up)
         self.known: dict[float, list[float]] = {}
 
-    def slopes(self, b: float) -> tuple[float, float]:
-        """Return the left and the right derivative."""
-        left, right, _ = self._sums(b)
-        return left + self.pull, right + self.pull
+    def slopes(self, b: float) -> tuple[float, float, float]:
+        """Return the left and the right derivative, and the sum of all pulls on b."""
+        if b not in self.known:
+            loss, count = self.loss, len(self.up)
+            sums = partial(
+                loops.loss.slopes, self.up, self.down, loss.low, loss.high, loss.quadratic, b
+            )
+            many = count >= _MANY_ROWS
+            parts = RowsInMemory(self.up).map(sums, 5 * count) if many else [sums(0, count)]
+            self.known[b] = np.array(parts).sum(axis=0).tolist()
+        left, right, pulls = self.known[b]
+        return left + self.pull, right + self.pull, pulls
 
     def between(self, left: float, right: float) -> "_Total":
         """Return the same for b from one point to another: rows without a kink there only pull."""
-        loss = self.loss
-        if not np.isfinite(right - left) or loss.quadratic.any():
+        loss, (_, pull, pulls) = self.loss, self.slopes(left)
+        if not np.isfinite(right - left) or not np.isfinite(pulls) or loss.quadratic.any():
             return self
         some = np.flatnonzero(
             ((self.up >= left) & (self.up <= right)) | ((self.down >= left) & (self.down <= right))
         )
         few = _Total(loss.take(some), self.residual[some], 0.0)
-        few.pull = self.slopes(left)[1] - few.slopes(left)[1]
+        few.pull = pull - few.slopes(left)[1]
         return few
-
-    def size(self, b: float) -> float:
-        """Return Σ |β| where b is."""
-        return self._sums(b)[2]
-
-    def _sums(self, b: float) -> list[float]:
-        if b not in self.known:
-            loss = self.loss
-            parts = self.blocks.map(
-                lambda begin, end: loops.loss.slopes(
-                    self.up, self.down, loss.low, loss.high, loss.quadratic, begin, end, b
-                ),
-                5 * len(self.up),
-            )
-            self.known[b] = [float(sum(part)) for part in zip(*parts, strict=True)]
-        return self.known[b]
 
 
 def _middle_of_flat(total: _Total, at: float, tiny: float) -> float:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import cached_property
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -217,18 +216,9 @@ class Problem(Generic[AnyFeatures]):
 
     def by_row(self, beta: Floats) -> Floats:
         """Return the sum of the variables of each row."""
-        if self._one_each:
+        if len(self.row) == len(self) and (self.row[1:] > self.row[:-1]).all():
             return beta
         return np.bincount(self.row, beta, minlength=len(self)).astype(np.float64, copy=False)
-
-    def by_variable(self, values: Floats) -> Floats:
-        """Return values of rows as values of their variables."""
-        return values if self._one_each else values[self.row]
-
-    @cached_property
-    def _one_each(self) -> bool:
-        """Whether the variables are those of the rows, in their order."""
-        return bool(len(self.row) == len(self) and (self.row[1:] > self.row[:-1]).all())
 
     def products(self, w: Floats) -> Floats:
         """Return w·φ(x) of each variable's row, without any intercept."""
@@ -264,7 +254,8 @@ class Problem(Generic[AnyFeatures]):
 
     def take(self, rows: Ints) -> Self:
         """Return the problem of some of its rows."""
-        if self._one_each and (rows[1:] > rows[:-1]).all():
+        every = self.loss.target
+        if self.by_row(every) is every and (rows[1:] > rows[:-1]).all():  # a variable for each row
             kept, row = rows, np.arange(len(rows))
         else:
             place = np.full(len(self), -1)

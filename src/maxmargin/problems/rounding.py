@@ -49,13 +49,6 @@ def total(values: Floats, error: Any = 0.0) -> Bounded:
     return Bounded(value, run * EPS * size + own)
 
 
-def summed(parts: list[Bounded]) -> Bounded:
-    """Return the sum of sums."""
-    if len(parts) == 1:
-        return parts[0]
-    return total(np.array([part.value for part in parts]), np.array([part.error for part in parts]))
-
-
 def squared_norm(values: Floats, error: Any = 0.0) -> Bounded:
     """Return Σ v² of numbers whose own errors are known."""
     squares = values * values

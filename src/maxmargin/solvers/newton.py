@@ -539,9 +539,10 @@ def _first_prox_centre(loss: Loss, beta: Floats | None, wide: bool) -> Floats:
         return np.clip(beta, loss.low, loss.high)
     if wide:
         return np.zeros(len(loss.low))
-    middle = 0.5 * (loss.low + loss.high)
-    bounded = np.isfinite(loss.high - loss.low)
-    return middle if bounded.all() else np.where(bounded, middle, 0.0)
+    low, high, bounded = loss.low, loss.high, np.isfinite(loss.high - loss.low)
+    if not bounded.all():
+        low, high = np.where(bounded, low, 0.0), np.where(bounded, high, 0.0)
+    return 0.5 * (low + high)
 
 
 def _sampled(problem: LinearProblem, size: int) -> LinearProblem:
