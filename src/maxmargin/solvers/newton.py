@@ -65,13 +65,15 @@ class Newton:
     sample_gap: float = 1e-3  # at which the subsample is solved well enough
 
     def iterates(self, problem: LinearProblem, start: Point) -> Iterator[Iterate]:
-        """Yield an iterate after each Newton step, and unfinished ones on subsamples."""
-        width = None
-        active_set = ActiveSet(self.threads)
+        """Yield an iterate after each Newton step, and unfinished ones on subsamples.
+
+        From a point with duals active sets come first, if they suit.
+        """
+        width, best, active_set = None, None, ActiveSet(self.threads)
         if active_set.suits(problem, start):
-            for last in active_set.iterates(problem, start):
-                yield last
-            start = Point(last.w, last.b, last.beta)
+            for best in active_set.iterates(problem, start):
+                yield best
+            start = Point(best.w, best.b, best.beta)
         if start.w is None and start.beta is None:
             nothing = self._nothing(problem)
             for begun in self._subsample_starts(problem):
@@ -83,7 +85,8 @@ class Newton:
                 )
         state = _NewtonState(self, problem, start, width)
         while True:
-            yield state.iterate()
+            iterate = state.iterate()
+            yield iterate if best is None or iterate.converged else best.improved(iterate)
             if not state.advance():
                 return
 
