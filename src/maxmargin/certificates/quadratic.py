@@ -700,7 +700,7 @@ def conclude(
         Take the primal at the point's own intercepts, rather than at the best ones.
     """
     unknown, scores = np.broadcast_to(evaluated.unknown, len(problem)), evaluated.scores
-    one_each = problem.variables == len(problem) and problem.by_row(scores.value) is scores.value
+    one_each = len(problem.row) == len(problem) and problem.by_row(scores.value) is scores.value
     row: Any = slice(None) if one_each else problem.row
     bounded = Bounded(scores.value[row], scores.error[row])
     primal = Primal(bounded, norm2, evaluated.b, unknown[row])

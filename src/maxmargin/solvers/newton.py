@@ -69,11 +69,12 @@ class Newton:
 
         From a point with duals active sets come first, if they suit.
         """
-        width, best, active_set = None, None, ActiveSet(self.threads)
+        width, active_set = None, ActiveSet(self.threads)
+        best: Iterate | None = None
         if active_set.suits(problem, start):
             for best in active_set.iterates(problem, start):
                 yield best
-            start = Point(best.w, best.b, best.beta)
+                start = Point(best.w, best.b, best.beta)
         if start.w is None and start.beta is None:
             nothing = self._nothing(problem)
             for begun in self._subsample_starts(problem):
