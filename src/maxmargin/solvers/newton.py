@@ -431,7 +431,7 @@ class _NewtonState:
         repair += 0.5 * away * away
         if dual > self.dual:
             self.dual = dual
-            self.best_beta = np.where(self.beta > 0, gain_scale, lost_scale) * self.beta
+            self.best_beta = self.passes.scaled(self.beta, gain_scale, lost_scale)
         return dual, max(repair, 0.0)
 
     def advance(self) -> bool:

@@ -72,6 +72,17 @@ class Passes:
 
         self.blocks.map(add_block, 2 * self.n)
 
+    def scaled(self, beta: Floats, gain_scale: float, lost_scale: float) -> Floats:
+        """Return β with either side scaled."""
+        out = np.empty(self.n)
+
+        def scale_block(begin: int, end: int) -> None:
+            part = beta[begin:end]
+            np.multiply(part, np.where(part > 0, gain_scale, lost_scale), out=out[begin:end])
+
+        self.blocks.map(scale_block, 2 * self.n)
+        return out
+
     def losses(self, f: Floats) -> float:
         """Return Σ ℓ at the scores f."""
         parts = self.blocks.map(
