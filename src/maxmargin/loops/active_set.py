@@ -25,7 +25,13 @@ def descend(hinges: Any, at: Any, count: int, rule: Any) -> Any:
 
     ``count`` rows are members to begin with. Return their number, the steps, and what ended it.
     """
-    count = _first_members(hinges, at, count, rule)
+    given, count = count, count - count
+    for a in range(given):
+        j = at.members[a]
+        if _join(hinges.Z, at, count, j, rule.shift):
+            count += 1
+        else:
+            _leave_behind(hinges, at, j, at.f[j] < hinges.kink[j])
     for step in range(rule.limit):
         p_b, slope, curve, far = _direction(hinges, at, count, rule)
         if curve > rule.flat or far > 1.0:
@@ -34,12 +40,10 @@ def descend(hinges: Any, at: Any, count: int, rule: Any) -> Any:
                 continue
             if hit < 0 or not _join(hinges.Z, at, count, hit, rule.shift):
                 return count, step, STUCK
-            _add(hinges, at, hit, -at.beta[hit])
             count += 1
             continue
         worst = _worst(hinges, at, count, rule)
         if _mend(hinges, at, count, rule) <= rule.aim or worst < 0:
-            _keep_mended(at, count)
             return count, step, BEST
         j = at.members[worst]
         before = at.multipliers[worst] > hinges.high[j]
@@ -47,30 +51,21 @@ def descend(hinges: Any, at: Any, count: int, rule: Any) -> Any:
         _leave_behind(hinges, at, j, before)
         count -= 1
     _mend(hinges, at, count, rule)
-    _keep_mended(at, count)
     return count, rule.limit, LIMIT
-
-
-@compiled
-def _first_members(hinges: Any, at: Any, count: int, rule: Any) -> int:
-    """Make the equations of the members, but for those that depend on others; count them."""
-    kept = 0
-    for a in range(count):
-        j = at.members[a]
-        if _join(hinges.Z, at, kept, j, rule.shift):
-            kept += 1
-        else:
-            _leave_behind(hinges, at, j, at.f[j] < hinges.kink[j])
-    return kept
 
 
 @compiled
 def _direction(hinges: Any, at: Any, count: int, rule: Any) -> Any:
     """Set p to the way to where the equations hold; return that of b, slope, curvature and end."""
-    p_b = _set_multipliers(hinges, at, count, rule) - at.sums[0]
+    p_b = _set_multipliers(hinges, at, count, rule)
     curve = 0.0
     for x in range(at.p.shape[0]):
-        at.p[x] -= at.w[x]
+        at.p[x] = at.u[x] - at.w[x]
+    for a in range(count):
+        j = at.members[a]
+        for x in range(at.p.shape[0]):
+            at.p[x] += at.multipliers[a] * hinges.Z[j, x]
+    for x in range(at.p.shape[0]):
         curve += at.p[x] * at.p[x]
     if rule.free and count == 0 and at.sums[1] != 0.0:
         # No member holds b: it moves alone until one does.
@@ -78,6 +73,33 @@ def _direction(hinges: Any, at: Any, count: int, rule: Any) -> Any:
             at.p[x] = 0.0
         return (1.0 if at.sums[1] > 0.0 else -1.0), -abs(at.sums[1]), 0.0, 1e300
     return p_b, -curve, curve, 1.0
+
+
+@compiled
+def _set_multipliers(hinges: Any, at: Any, count: int, rule: Any) -> float:
+    """Solve the equations for the multipliers of members, and for b; return by how much b moves."""
+    summed = ones = 0.0
+    for a in range(count):
+        j = at.members[a]
+        right = hinges.kink[j] - rule.shift * at.sums[1]
+        for x in range(at.u.shape[0]):
+            right -= hinges.Z[j, x] * at.u[x]
+        at.right[a] = right
+    for a in range(count):
+        total = share = 0.0
+        for c in range(count):
+            total += at.inverse[a, c] * at.right[c]
+            share += at.inverse[a, c]
+        at.multipliers[a] = total
+        at.shares[a] = share
+        summed += total
+        ones += share
+    if not rule.free or count == 0:
+        return 0.0
+    b = (summed + at.sums[1]) / ones
+    for a in range(count):
+        at.multipliers[a] -= b * at.shares[a]
+    return float(b - at.sums[0])
 
 
 @compiled
@@ -140,40 +162,6 @@ def cross(hinges: Any, at: Any, slope: float, curve: float, far: float) -> Any:
 
 
 @compiled
-def _set_multipliers(hinges: Any, at: Any, count: int, rule: Any) -> Any:
-    """Solve the equations: set the multipliers of members, and p to the weights; return b."""
-    d = at.w.shape[0]
-    for a in range(count):
-        j = at.members[a]
-        total = hinges.kink[j] - rule.shift * at.sums[1]
-        for x in range(d):
-            total -= hinges.Z[j, x] * at.u[x]
-        at.right[a] = total
-    summed = ones = 0.0
-    for a in range(count):
-        total = share = 0.0
-        for c in range(count):
-            total += at.inverse[a, c] * at.right[c]
-            share += at.inverse[a, c]
-        at.multipliers[a] = total
-        at.mended[a] = share
-        summed += total
-        ones += share
-    b = at.sums[0]
-    if rule.free and count > 0:
-        b = (summed + at.sums[1]) / ones
-        for a in range(count):
-            at.multipliers[a] -= b * at.mended[a]
-    for x in range(d):
-        at.p[x] = at.u[x]
-    for a in range(count):
-        j = at.members[a]
-        for x in range(d):
-            at.p[x] += at.multipliers[a] * hinges.Z[j, x]
-    return b
-
-
-@compiled
 def _worst(hinges: Any, at: Any, count: int, rule: Any) -> int:
     """Return the member whose leaving promises most, −1 if no multiplier is outside its bounds.
 
@@ -181,12 +169,12 @@ def _worst(hinges: Any, at: Any, count: int, rule: Any) -> int:
     """
     worst, most, ones = -1, 0.0, 0.0
     for a in range(count):
-        ones += at.mended[a]
+        ones += at.shares[a]
     for a in range(count):
         j = at.members[a]
         off = max(hinges.low[j] - at.multipliers[a], at.multipliers[a] - hinges.high[j])
         if off > _OUTSIDE * (hinges.high[j] - hinges.low[j]):
-            own = at.inverse[a, a] - (at.mended[a] * at.mended[a] / ones if rule.free else 0.0)
+            own = at.inverse[a, a] - (at.shares[a] * at.shares[a] / ones if rule.free else 0.0)
             promised = off * off / max(own, 1e-12 * at.inverse[a, a])
             if promised > most:
                 worst, most = a, promised
@@ -195,42 +183,33 @@ def _worst(hinges: Any, at: Any, count: int, rule: Any) -> int:
 
 @compiled
 def _mend(hinges: Any, at: Any, count: int, rule: Any) -> float:
-    """Set multipliers within their bounds, with the same sum if b is free; return the gap then.
+    """Set β of members within their bounds, with the same sum if b is free; return the gap then.
 
-    That is ½‖Σδz‖² where δ is what they change by: members, on their kinks, cost nothing else.
+    That is ½‖Σδz‖² where δ is by how much they are not the multipliers: members, on their kinks,
+    cost nothing else.
     """
-    over = slack = 0.0
+    over = slack = square = 0.0
     for a in range(count):
         j = at.members[a]
-        at.mended[a] = min(max(at.multipliers[a], hinges.low[j]), hinges.high[j])
-        over += at.multipliers[a] - at.mended[a]
+        at.beta[j] = min(max(at.multipliers[a], hinges.low[j]), hinges.high[j])
+        over += at.multipliers[a] - at.beta[j]
+    bound = hinges.high if over > 0.0 else hinges.low
     for a in range(count):
-        j = at.members[a]
-        slack += hinges.high[j] - at.mended[a] if over > 0.0 else at.mended[a] - hinges.low[j]
-    if rule.free and over != 0.0:
-        if slack < abs(over):
-            return 1e300
-        for a in range(count):
-            j = at.members[a]
-            own = hinges.high[j] - at.mended[a] if over > 0.0 else at.mended[a] - hinges.low[j]
-            at.mended[a] += over / slack * own
-    square = 0.0
+        slack += abs(bound[at.members[a]] - at.beta[at.members[a]])
+    if rule.free and slack < abs(over):
+        return 1e300
+    part = abs(over) / slack if rule.free and over != 0.0 else 0.0
     for x in range(at.p.shape[0]):
         at.p[x] = 0.0
     for a in range(count):
         j = at.members[a]
+        at.beta[j] += part * (bound[j] - at.beta[j])
+        change = at.beta[j] - at.multipliers[a]
         for x in range(at.p.shape[0]):
-            at.p[x] += (at.mended[a] - at.multipliers[a]) * hinges.Z[j, x]
+            at.p[x] += change * hinges.Z[j, x]
     for x in range(at.p.shape[0]):
         square += at.p[x] * at.p[x]
     return 0.5 * square
-
-
-@compiled
-def _keep_mended(at: Any, count: int) -> None:
-    """Give members their multipliers, mended, as β."""
-    for a in range(count):
-        at.beta[at.members[a]] = at.mended[a]
 
 
 @compiled
@@ -251,7 +230,7 @@ def _add(hinges: Any, at: Any, j: int, change: float) -> None:
 
 @compiled
 def _join(Z: Any, at: Any, count: int, j: int, shift: float) -> bool:
-    """Make row j a member, unless it depends on those there are."""
+    """Make row j, whose β is in the sums, a member, unless it depends on those there are."""
     own = shift
     for x in range(Z.shape[1]):
         own += Z[j, x] * Z[j, x]
@@ -265,19 +244,22 @@ def _join(Z: Any, at: Any, count: int, j: int, shift: float) -> bool:
         total = 0.0
         for c in range(count):
             total += at.inverse[a, c] * at.right[c]
-        at.mended[a] = total
+        at.shares[a] = total
         left -= total * at.right[a]
     if left <= _DEPENDENT * own or count == at.members.shape[0]:
         return False
     for a in range(count):
-        part = at.mended[a] / left
+        part = at.shares[a] / left
         for c in range(count):
-            at.inverse[a, c] += part * at.mended[c]
+            at.inverse[a, c] += part * at.shares[c]
         at.inverse[a, count] = -part
         at.inverse[count, a] = -part
     at.inverse[count, count] = 1.0 / left
     at.members[count] = j
     at.inside[j] = True
+    for x in range(Z.shape[1]):
+        at.u[x] -= at.beta[j] * Z[j, x]
+    at.sums[1] -= at.beta[j]
     return True
 
 

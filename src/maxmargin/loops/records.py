@@ -117,7 +117,7 @@ class Descent(NamedTuple):
     q: Floats  # the change of f along it
     right: Floats
     multipliers: Floats
-    mended: Floats
+    shares: Floats  # what each multiplier loses as b grows
     times: Floats  # at which rows are on their kinks
     order: Ints
 
@@ -128,11 +128,11 @@ class Descent(NamedTuple):
         """Return a descent with some members, of which there may be so many."""
         inside, joined = np.zeros(len(f), bool), np.zeros(most, np.int64)
         inside[members], joined[: len(members)] = True, members
-        inverse, (right, multipliers, mended) = np.zeros((most, most)), np.zeros((3, most))
+        inverse, (right, multipliers, shares) = np.zeros((most, most)), np.zeros((3, most))
         q, times, order = np.empty(len(f)), np.empty(len(f)), np.empty(len(f), np.int64)
         return cls(
             w, sums, u, f, beta, inside, joined, inverse, np.zeros(len(w)), q, right, multipliers,
-            mended, times, order,
+            shares, times, order,
         )  # fmt: skip
 
 
