@@ -240,7 +240,7 @@ def centre_of(features: LinearFeatures, *, free: bool) -> Floats:
     X = features.X
     if sp.issparse(X) or not free:
         return np.zeros(X.shape[1])
-    some = np.asarray(X[:: max(1, X.shape[0] >> 12)], dtype=np.float64)
+    some = np.asarray(X[:: max(1, X.shape[0] >> 9)], dtype=np.float64)
     middle, spread = some.mean(axis=0), some.std(axis=0)
     return middle if (np.abs(middle) > _FAR * spread).any() else np.zeros(X.shape[1])
 
@@ -783,16 +783,17 @@ def best_intercepts(
     problem: Problem[Any], scores: Floats, near: Floats, unknown: Floats | float
 ) -> Floats:
     """Return the intercept of each group that makes the objective smallest, for known scores."""
-    best = near.copy()
-    known = np.ones(len(problem.row), bool)
-    if np.any(unknown):
-        known = np.equal(unknown, 0.0)[problem.row]
+    best, row = near.copy(), problem.row
+    known = np.equal(unknown, 0.0)[row] if np.any(unknown) else None
     for g, pull in enumerate(problem.totals):
-        members = np.flatnonzero(problem.groups == g)
-        used = members[known[members]]
-        if not len(used):
+        own = problem.groups == g
+        used = own if known is None else own & known
+        count = int(np.count_nonzero(used))
+        if not count:
             continue
-        loss = problem.loss if len(used) == len(known) else problem.loss.take(used)
-        share = len(used) / len(members) * float(pull)
-        best[g] = best_intercept(loss, scores[problem.row[used]], float(near[g]), share)
+        some, loss = scores[row], problem.loss
+        if count < len(row):
+            some, loss = some[used], loss.take(np.flatnonzero(used))
+        share = count / int(np.count_nonzero(own)) * float(pull)
+        best[g] = best_intercept(loss, some, float(near[g]), share)
     return best

@@ -33,7 +33,7 @@ class RowsInMemory:
         count = int(np.clip(self.numbers // least, 1, _MOST_BLOCKS))
         edges = np.linspace(0, self._n, count + 1).astype(np.int64).tolist()
         self._blocks = list(pairwise(edges))
-        self._threads = min(threads or usual_threads(), count)
+        self._threads = threads
 
     def map(self, step: Callable[[int, int], Found], numbers: float | None = None) -> list[Found]:
         """Return what a step gives for each block of rows (begin, end), in their order.
@@ -48,7 +48,8 @@ class RowsInMemory:
         def one(block: int) -> None:
             found[block] = step(*self._blocks[block])
 
-        share_work(one, deque(range(len(found))), self._threads)
+        threads = min(self._threads or usual_threads(), len(found))
+        share_work(one, deque(range(len(found))), threads)
         return found
 
 

@@ -10,12 +10,14 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils.extmath import row_norms
 
+from maxmargin.data.blocks import RowsInMemory
 from maxmargin.validation.data import classes_of
 
 Vector = npt.NDArray[np.float64]
 
 # Numbers in a block of rows: 8 MB of float64, small beside any data worth not copying.
 BLOCK_SIZE = 1 << 20
+_MANY_ROWS = 1 << 12  # that threads share
 
 
 class KernelLike(Protocol):
@@ -104,6 +106,12 @@ def largest_squared_norm(X: Any) -> float:
     if sp.issparse(X) and not X.has_canonical_format:  # an entry may be listed twice
         X = X.copy()
         X.sum_duplicates()
-    if X.dtype == np.float64:
-        return float(row_norms(X, squared=True).max())
-    return max(float(row_norms(block, squared=True).max()) for block in blocks(X))
+
+    def largest(begin: int, end: int) -> float:
+        return max(float(row_norms(x, squared=True).max()) for x in blocks(X, 0, begin, end))
+
+    if isinstance(X, np.ndarray) and X.shape[0] >= _MANY_ROWS:  # slices of others are copies
+        return max(RowsInMemory(X).map(largest))
+    return (
+        float(row_norms(X, squared=True).max()) if X.dtype == np.float64 else largest(0, X.shape[0])
+    )

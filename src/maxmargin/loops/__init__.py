@@ -13,6 +13,7 @@ from types import ModuleType
 from maxmargin import clock
 
 _MODULES = (
+    "active_set",
     "crammer_singer",
     "decomposition",
     "dual_cd",

@@ -87,10 +87,63 @@ class Loss(NamedTuple):
         low, high, quadratic = self.low * ratio, self.high * ratio, self.quadratic / ratio
         return Loss(self.target, low, high, quadratic, self.epsilon)
 
-    def take(self, rows: Ints) -> "Loss":
+    def take(self, rows: Ints | slice) -> "Loss":
         """Return some of the losses."""
         target, low, high, quadratic = (part[rows] for part in self[:4])
         return Loss(target, low, high, quadratic, self.epsilon)
+
+
+class Hinges(NamedTuple):
+    """Terms max(low(kink − f), high(kink − f)) of a sum, and their rows (see ``active_set``)."""
+
+    Z: Floats
+    kink: Floats
+    low: Floats
+    high: Floats
+
+
+class Descent(NamedTuple):
+    """Where a descent by active sets stands, and what it computes with."""
+
+    w: Floats
+    sums: Floats  # b, and Σβ of all rows that are no members
+    u: Floats  # Σβz of these
+    f: Floats
+    beta: Floats
+    inside: Any  # whether a row is a member
+    members: Ints
+    inverse: Floats
+    p: Floats  # the direction of a step
+    q: Floats  # the change of f along it
+    right: Floats
+    multipliers: Floats
+    shares: Floats  # what each multiplier loses as b grows
+    times: Floats  # at which rows are on their kinks
+    order: Ints
+
+    @classmethod
+    def at(
+        cls, w: Floats, sums: Floats, u: Floats, f: Floats, beta: Floats, members: Ints, most: int
+    ) -> Self:
+        """Return a descent with some members, of which there may be so many."""
+        inside, joined = np.zeros(len(f), bool), np.zeros(most, np.int64)
+        inside[members], joined[: len(members)] = True, members
+        inverse, (right, multipliers, shares) = np.zeros((most, most)), np.zeros((3, most))
+        q, times, order = np.empty(len(f)), np.empty(len(f)), np.empty(len(f), np.int64)
+        return cls(
+            w, sums, u, f, beta, inside, joined, inverse, np.zeros(len(w)), q, right, multipliers,
+            shares, times, order,
+        )  # fmt: skip
+
+
+class DescentRule(NamedTuple):
+    """What a descent by active sets goes by."""
+
+    free: bool  # whether there is a free intercept
+    shift: float  # added to all products of rows: if b is free it changes nothing but conditions
+    flat: float  # squared step that is none
+    aim: float  # gap that is none
+    limit: int  # steps
 
 
 class ChainState(NamedTuple):

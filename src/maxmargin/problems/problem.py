@@ -240,21 +240,33 @@ class Problem(Generic[AnyFeatures]):
     def grown(self, point: Point, ratio: float) -> Point:
         """Return a point from which to start if C is ``ratio`` times that of the point.
 
-        So duals at their bounds stay there, and sums stay as they are.
+        So duals at their bounds stay there, and sums stay as they are. But where the dual objective
+        is largest before that (no dual is at its bound, say), the duals of a linear machine grow no
+        further.
         """
-        beta, _ = within_groups(self.loss, point.beta * ratio, self.groups, self.totals)
+        coef, beta, loss = self.features.coef(point.w), point.beta, self.loss
+        if coef is not None and ratio > 1:
+            gained = float((loss.target * beta - loss.epsilon * np.abs(beta)).sum())
+            square = float(coef @ coef) + float((loss.quadratic * beta * beta).sum())
+            ratio = float(np.clip(gained / square, 1.0, ratio)) if square > 0 else ratio
+        beta, _ = within_groups(loss, beta * ratio, self.groups, self.totals)
         return Point(point.w, point.b, snapped(beta, self.loss.low, self.loss.high))
 
     def take(self, rows: Ints) -> Self:
         """Return the problem of some of its rows."""
-        place = np.full(len(self), -1)
-        place[rows] = np.arange(len(rows))
-        kept = np.flatnonzero(place[self.row] >= 0)
+        every = self.loss.target
+        if self.by_row(every) is every and (rows[1:] > rows[:-1]).all():  # a variable for each row
+            kept, row = rows, np.arange(len(rows))
+        else:
+            place = np.full(len(self), -1)
+            place[rows] = np.arange(len(rows))
+            kept = np.flatnonzero(place[self.row] >= 0)
+            row = place[self.row[kept]]
         return replace(
             self,
             features=self.features.take(rows),
             loss=self.loss.take(kept),
-            row=place[self.row[kept]],
+            row=row,
             groups=self.groups[kept],
         )
 

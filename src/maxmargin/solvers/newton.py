@@ -27,6 +27,7 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.problem import Intercept, Iterate, LinearProblem, Point
+from maxmargin.solvers.active_set import ActiveSet
 from maxmargin.solvers.linear_systems import solve_positive, solve_preconditioned
 from maxmargin.solvers.polish import polished
 from maxmargin.solvers.row_sums import Passes, Sums, sum_squares
@@ -64,10 +65,18 @@ class Newton:
     sample_gap: float = 1e-3  # at which the subsample is solved well enough
 
     def iterates(self, problem: LinearProblem, start: Point) -> Iterator[Iterate]:
-        """Yield an iterate after each Newton step, and unfinished ones on subsamples."""
-        width = None
+        """Yield an iterate after each Newton step, and unfinished ones on subsamples.
+
+        From a point with duals active sets come first, if they suit.
+        """
+        width, active_set = None, ActiveSet(self.threads)
+        best: Iterate | None = None
+        if active_set.suits(problem, start):
+            for best in active_set.iterates(problem, start):
+                yield best
+                start = Point(best.w, best.b, best.beta)
         if start.w is None and start.beta is None:
-            nothing = _nothing(problem)
+            nothing = self._nothing(problem)
             for begun in self._subsample_starts(problem):
                 start, width = begun
                 yield (
@@ -77,9 +86,16 @@ class Newton:
                 )
         state = _NewtonState(self, problem, start, width)
         while True:
-            yield state.iterate()
+            iterate = state.iterate()
+            yield iterate if best is None or iterate.converged else best.improved(iterate)
             if not state.advance():
                 return
+
+    def _nothing(self, problem: LinearProblem) -> Iterate:
+        """Return what is known before anything is: the iterate w = 0."""
+        n, d = problem.features.X.shape
+        primal = Passes(problem, self.threads, centred=False).losses(np.zeros(n))
+        return Iterate(primal, 0.0, np.zeros(d), 0.0, np.zeros(n), finished=False)
 
     def width(self, *, wide: bool, started: bool) -> float:
         """Return how much to smooth at first, in units of the targets' scale."""
@@ -415,7 +431,7 @@ class _NewtonState:
         repair += 0.5 * away * away
         if dual > self.dual:
             self.dual = dual
-            self.best_beta = np.where(self.beta > 0, gain_scale, lost_scale) * self.beta
+            self.best_beta = self.passes.scaled(self.beta, gain_scale, lost_scale)
         return dual, max(repair, 0.0)
 
     def advance(self) -> bool:
@@ -473,7 +489,7 @@ class _NewtonState:
         t = self._line_search(fixed, square, decrement)
         self.w = self.w + t * p
         self.b += t * p_b
-        self.f += t * self.q
+        self.passes.add(t, self.q, self.f)
 
     def _line_search(self, fixed: float, square: float, decrement: float) -> float:
         """Return the step at which the derivative along it, piecewise linear, is about 0."""
@@ -527,20 +543,18 @@ def _first_prox_centre(loss: Loss, beta: Floats | None, wide: bool) -> Floats:
         return np.clip(beta, loss.low, loss.high)
     if wide:
         return np.zeros(len(loss.low))
-    bounded = np.isfinite(loss.high) & np.isfinite(loss.low)
-    low, high = np.where(bounded, loss.low, 0.0), np.where(bounded, loss.high, 0.0)
+    low, high, bounded = loss.low, loss.high, np.isfinite(loss.high - loss.low)
+    if not bounded.all():
+        low, high = np.where(bounded, low, 0.0), np.where(bounded, high, 0.0)
     return 0.5 * (low + high)
 
 
 def _sampled(problem: LinearProblem, size: int) -> LinearProblem:
-    """Return the problem on some of the rows, each counting for several."""
+    """Return the problem on some of the rows, each counting for several.
+
+    They are drawn one from each of as many equal parts.
+    """
     n = len(problem)
-    rows = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
+    edges = np.arange(size + 1) * n // size
+    rows = edges[:-1] + (np.random.default_rng(0).random(size) * np.diff(edges)).astype(np.int64)
     return problem.take(rows).scaled(n / size)
-
-
-def _nothing(problem: LinearProblem) -> Iterate:
-    """Return what is known before anything is: the iterate w = 0."""
-    n, d = problem.features.X.shape
-    primal = float(losses.values(problem.loss, np.zeros(n)).sum())
-    return Iterate(primal, 0.0, np.zeros(d), 0.0, np.zeros(n), finished=False)

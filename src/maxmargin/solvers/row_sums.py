@@ -51,8 +51,8 @@ class Passes:
         per_row = X.nnz / self.n if self.sparse else self.d
         self.outer = self.sparse and 2.5 * per_row < self.d
         centred = centred and problem.intercept is Intercept.FREE and not self.outer
-        self.centre = _mean(X) if centred else np.zeros(self.d)
         self.blocks = RowsInMemory(X, threads)
+        self.centre = self._mean(X) if centred else np.zeros(self.d)
 
     def scores(self, w: Floats, b: float, out: Floats) -> Floats:
         """Set out = (x − centre)·w + b for every row."""
@@ -62,6 +62,25 @@ class Passes:
                 self.rows, begin, end, self.centre, w, offset, out
             ),
         )
+        return out
+
+    def add(self, t: float, q: Floats, f: Floats) -> None:
+        """Do f += t·q."""
+
+        def add_block(begin: int, end: int) -> None:
+            f[begin:end] += t * q[begin:end]
+
+        self.blocks.map(add_block, 2 * self.n)
+
+    def scaled(self, beta: Floats, gain_scale: float, lost_scale: float) -> Floats:
+        """Return β with either side scaled."""
+        out = np.empty(self.n)
+
+        def scale_block(begin: int, end: int) -> None:
+            part = beta[begin:end]
+            np.multiply(part, np.where(part > 0, gain_scale, lost_scale), out=out[begin:end])
+
+        self.blocks.map(scale_block, 2 * self.n)
         return out
 
     def losses(self, f: Floats) -> float:
@@ -109,6 +128,13 @@ class Passes:
             gains -= sums.gain * self.centre
             losses += sums.lost * self.centre
         return gains, losses, hessian
+
+    def _mean(self, X: Any) -> Floats:
+        """Return the mean of each column; of a constant one in a dense X, exactly its value."""
+        if self.sparse:
+            return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+        self.centre = X[0].astype(np.float64)
+        return np.asarray(self.centre + self.combination(np.ones(self.n)) / self.n)
 
     def combinations(self, beta: Floats) -> tuple[Floats, Floats]:
         """Return Σβ(x − c) over β > 0 and over β < 0."""
@@ -181,16 +207,6 @@ def sum_squares(X: Any, weight: Floats, centre: Floats) -> Floats:
         total += weight[start : start + len(block)] @ (block - centre) ** 2
         start += len(block)
     return total
-
-
-def _mean(X: Any) -> Floats:
-    """Return the mean of each column; of a constant one in a dense X, exactly its value."""
-    if sp.issparse(X):
-        return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-    first, total = X[0].astype(np.float64), np.zeros(X.shape[1])
-    for block in _small_blocks(X):
-        total += (block - first).sum(axis=0)
-    return np.asarray(first + total / X.shape[0])
 
 
 def _small_blocks(X: Any) -> Iterator[Any]:

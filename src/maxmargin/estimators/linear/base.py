@@ -6,10 +6,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin._typing import Floats, Ints
+from maxmargin.data.blocks import RowsInMemory
 from maxmargin.estimators.formulations import Training
 from maxmargin.estimators.machine import Formulated, Machine, Solved
 from maxmargin.estimators.row_marks import Marks, mark_rows, pair_up
 from maxmargin.geometry.inputs import row_products
+from maxmargin.loops.records import Loss
 from maxmargin.problems import losses
 from maxmargin.problems.features import LinearFeatures
 from maxmargin.problems.problem import Intercept, LinearProblem, Point
@@ -26,6 +28,7 @@ from maxmargin.validation.parameters import (
 SOLVERS = ("auto", "newton", "dual_cd", "subgradient")
 _SURELY = 1.01  # times the reach, within which rows are looked for: scores are rounded
 _IMPLIED = 1e-3  # of the distance of its bounds, by which a dual may miss what scores imply
+_ARRAYS = 6  # about as many numbers are read of each row where duals are compared
 _KEPT_BYTES = 1 << 24  # support vectors beyond this are not copied into the model
 
 
@@ -172,9 +175,16 @@ class KnownDuals(NamedTuple):
     def of(cls, problem: LinearProblem, scores: Floats, beta: Floats) -> Self:
         """Note where duals are not what the scores imply."""
         loss = problem.loss
-        apart = np.abs(beta - losses.best_duals(loss, scores))
-        free = np.flatnonzero((apart > _IMPLIED * (loss.high - loss.low)) & np.isfinite(apart))
-        reach = float(_from_kink(problem, scores)[free].max(initial=0.0))
+
+        def find_free(begin: int, end: int) -> Ints:
+            part = loss.take(slice(begin, end))
+            apart = np.abs(beta[begin:end] - losses.best_duals(part, scores[begin:end]))
+            apart[~np.isfinite(apart)] = 0.0
+            return begin + np.flatnonzero(apart > _IMPLIED * (part.high - part.low))
+
+        found = RowsInMemory(scores).map(find_free, _ARRAYS * len(scores))
+        free = np.concatenate(found)
+        reach = float(_from_kink(loss.take(free), scores[free]).max(initial=0.0))
         support = np.flatnonzero(beta)
         if 2 * len(free) > len(support):
             free, reach = support, np.inf
@@ -190,7 +200,7 @@ def start_again(problem: LinearProblem, point: Point, known: KnownDuals | None) 
     scores = row_products(X, point.w[:, np.newaxis])[:, 0] + point.b
     beta = losses.best_duals(loss, scores)
     if known is not None and len(known.marks):
-        near = np.flatnonzero(_from_kink(problem, scores) <= _SURELY * known.reach)
+        near = np.flatnonzero(_from_kink(loss, scores) <= _SURELY * known.reach)
         if np.isinf(known.reach):
             beta[:] = 0.0
         old, new = pair_up(known.marks, mark_rows(X[near]))
@@ -199,6 +209,5 @@ def start_again(problem: LinearProblem, point: Point, known: KnownDuals | None) 
     return Point(point.w, point.b, beta)
 
 
-def _from_kink(problem: LinearProblem, scores: Floats) -> Floats:
-    loss = problem.loss
+def _from_kink(loss: Loss, scores: Floats) -> Floats:
     return np.abs(np.abs(loss.target - scores) - loss.epsilon)
