@@ -771,9 +771,9 @@ def _stored(problem: Problem[Any]) -> float:
 
 def dual_objective(loss: Loss, dual: Dual) -> tuple[Bounded, float]:
     """Return Σ tβ − ε|β| − ½ quadratic β² − ½‖Σβφ‖², and the largest |β|."""
-    summed, size, own, largest = loops.rounding.bound_dual(loss, dual.beta)
+    summed, size, own, count, largest = loops.rounding.bound_dual(loss, dual.beta)
     value = summed - 0.5 * dual.norm2.value
-    error = sum_error(summed, size, own, len(dual.beta), len(dual.beta))
+    error = sum_error(summed, size, own, len(dual.beta), count)
     error += 0.5 * dual.norm2.error + dual.imbalance
     error += EPS * (abs(summed) + 0.5 * abs(dual.norm2.value))
     return (Bounded(value, error) if np.isfinite(value) else Bounded(-np.inf, np.inf)), largest

@@ -56,8 +56,12 @@ def sum_groups(low: Any, high: Any, beta: Any, groups: Any, sums: Any) -> Any:
 
 @compiled_as_written
 def bound_dual(loss: Any, beta: Any) -> Any:
-    """Return Σ tβ − ε|β| − ½ quadratic β², the Σ| | of its terms, their errors, and max |β|."""
+    """Return Σ tβ − ε|β| − ½ quadratic β², the Σ| | of its terms, their errors, how many they are.
+
+    Last comes max |β|.
+    """
     total = lost = size = own = largest = 0.0
+    count = 0
     for k in range(beta.shape[0]):
         if beta[k] == 0.0:
             continue
@@ -67,7 +71,8 @@ def bound_dual(loss: Any, beta: Any) -> Any:
         size += abs(gained - paid)
         own += 4.0 * _EPS * (abs(gained) + paid)
         largest = max(largest, much)
-    return total + lost, size, own, largest
+        count += 1
+    return total + lost, size, own, count, largest
 
 
 # ------------------------------------------------------------------- passes over rows
