@@ -105,7 +105,7 @@ def test_every_sweep_visits_each_row_that_is_left_once(
     assert any(len(np.setdiff1d(after, before)) for before, after in both)  # … and come back
 
 
-def texts(seed: int = 0, n: int = 400, d: int = 300) -> tuple[Any, Floats]:
+def texts(seed: int = 0, n: int = 200, d: int = 200) -> tuple[Any, Floats]:
     """Return sparse rows of length 1, some of them nearly the same, and classes."""
     rng = np.random.default_rng(seed)
     some, noise = (sp.random_array((n // 2, d), density=0.05, rng=rng) for _ in range(2))
@@ -136,14 +136,14 @@ def test_steps_on_free_duals_cost_less_and_save_visits(
         return compiled(*given)
 
     monkeypatch.setattr(loops.dual_cd, "sweep", sweep)
-    found = run_solver(stated, DualCD(sweeps=5000, visits=5000), tol=1e-9)
+    found = run_solver(stated, DualCD(sweeps=5000, visits=5000), tol=1e-6)
     assert found.run.status is Status.OPTIMAL
     assert (np.diff(costs) <= 1e-12 * np.abs(costs[:-1])).all()
     visits[0] = visits.pop()
     visits.append(0)
-    without = run_solver(stated, DualCD(sweeps=5000, visits=5000, settled=-1.0), tol=1e-9)
+    without = run_solver(stated, DualCD(sweeps=5000, visits=5000, settled=-1.0), tol=1e-6)
     assert without.run.status is Status.OPTIMAL
-    assert_allclose(found.point.w, without.point.w, atol=1e-4)
+    assert_allclose(found.point.w, without.point.w, atol=0.02)
     assert visits[0] < visits[1]
 
 
