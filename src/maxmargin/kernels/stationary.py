@@ -2,26 +2,32 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin import loops
+from maxmargin import clock, loops
 from maxmargin._typing import Floats
 from maxmargin.kernels.base import KernelWithGamma
 from maxmargin.kernels.prepared import (
+    BUFFER_COLUMNS,
     FloatArray,
     PreparedRows,
     Source,
     SparseRows,
     absolute_sums,
     as_dense,
+    as_left,
+    as_strips,
+    buffer,
     count_terms,
+    fill_dense,
     fill_products,
     fill_sums,
     squared_norms,
 )
-from maxmargin.kernels.tiles import FLOAT32_ERROR, scratch
+from maxmargin.kernels.tiles import FLOAT32_ERROR, WORK, scratch
+from maxmargin.loops.records import read_only
 
 # The loops raise 2, not e, to a power: it is cheaper and as accurate.
 LOG2_E = math.log2(math.e)
@@ -73,6 +79,7 @@ class RBF(KernelWithGamma):
     psd = True
     stationary = True
     nonnegative = True
+    bounded = True
     needs_centring = True
 
     def prepare_rows(self, source: Source) -> PreparedRows:
@@ -118,16 +125,34 @@ class RBF(KernelWithGamma):
                 self.fill_tile(a, b, wide)
                 out[...] = wide
         elif len(a.parts) == len(b.parts) == 2:
-            fill_products(a, b, out)
-            x_norms = a.parts[1].astype(out.dtype, copy=False)
-            z_norms = b.parts[1].astype(out.dtype, copy=False)
-            factor = out.dtype.type(2 * self._gamma * LOG2_E)
-            loops.kernel_tiles.exponential_of_sums(out, factor, x_norms, z_norms)
+            (_, x_norms), (_, z_norms), factor = a.parts, b.parts, 2 * self._gamma * LOG2_E
+            if isinstance(x, SparseRows) or isinstance(z, SparseRows):
+                fill_products(a, b, out)
+                x_norms, z_norms = (each.astype(out.dtype, copy=False) for each in (x_norms, z_norms))
+                loops.kernel_tiles.exponential_of_sums(
+                    out, out.dtype.type(factor), x_norms, z_norms
+                )
+            else:
+                fill_dense(a, x_norms, b, z_norms, factor, out, exponential=True)
         else:
             x = as_dense(x).astype(np.float64, copy=False)
             z = as_dense(z).astype(np.float64, copy=False)
             fill_sums(loops.kernel_tiles.Squares(), x, z, out)
             loops.kernel_tiles.exponential(out, -self._gamma * LOG2_E)
+
+    def sums(self, b: PreparedRows, weights: FloatArray, run: int) -> "GaussianSums | None":
+        """Return sums by compiled code, in which no value leaves the nearest cache."""
+        if not self.takes_wide_tiles(b):
+            return None
+        z = as_strips(b, b.parts[1], b.dtype)
+        padded = np.zeros((weights.shape[1], len(z.numbers)), b.dtype)
+        padded[:, : len(b)] = weights.T
+        factor = b.dtype.type(2 * self._gamma * LOG2_E)
+        return GaussianSums(z, read_only(padded), factor, min(run, BUFFER_COLUMNS), len(b))
+
+    def takes_wide_tiles(self, b: PreparedRows) -> bool:
+        """Return whether rows are dense, and compared by norms."""
+        return len(b.parts) == 2 and not isinstance(b.parts[0], SparseRows)
 
     def diagonal(self, a: PreparedRows) -> FloatArray:
         """Return ones."""
@@ -158,6 +183,46 @@ class RBF(KernelWithGamma):
     def to_gaussian_process(self, gp: Any, convert: Any) -> Any:
         """Return RBF(length_scale), with γ = 1/(2·length_scale²)."""
         return gp.RBF(length_scale=float(1 / np.sqrt(2 * self._gamma)))
+
+
+class GaussianSums(NamedTuple):
+    """Sums Σ K(x, z)·weights over rows z in strips."""
+
+    z: Any
+    weights: FloatArray  # a row for each sum, with 0 for what the last strip has too many
+    factor: Any
+    run: int
+    size: int  # how many rows z there are
+
+    def add(self, a: PreparedRows, out: Floats) -> None:
+        """Add the sums of some rows."""
+        none = self.weights[:, :0]
+        self._add(a, 0, out, len(self.z.values), none, np.empty((len(none), 0), none.dtype))
+
+    def add_half(self, a: PreparedRows, top: int, out: Floats) -> None:
+        """Add the sums of some rows z, the first of which begins a strip, as far as z ≥ these.
+
+        And the sums of those beyond these rows, as far as they are sums over these rows.
+        """
+        lanes, bottom = self.z.values.shape[2], top + len(a)
+        own = np.ascontiguousarray(self.weights[:, top:bottom])
+        turned = np.zeros_like(self.weights)
+        beyond = -(-bottom // lanes)
+        self._add(a, top // lanes, out[top:bottom], beyond, read_only(own), turned)
+        out[bottom:] += turned[:, bottom : self.size].T
+
+    def _add(self, a: PreparedRows, first: int, out: Floats, beyond: int, own: FloatArray,
+             turned: FloatArray) -> None:  # fmt: skip
+        rows, norms = as_left(a, a.parts[1], self.weights.dtype)
+        (count, columns, lanes), memory = self.z.values.shape, buffer(self.weights.dtype)
+        whole = BUFFER_COLUMNS // lanes
+        step = max(1, WORK // (len(rows) * BUFFER_COLUMNS * (columns + 32))) * whole
+        for begin in range(first, count, step):
+            clock.check()
+            loops.kernel_tiles.gaussian_sums(
+                rows, norms, self.z, self.factor, self.weights, self.run, begin,
+                min(begin + step, count), memory, out, beyond, own, turned,
+            )  # fmt: skip
 
 
 class ExponentialOfSum(KernelWithGamma):

@@ -40,6 +40,11 @@ _SHARES = 8
 # The relative error of a kernel value beyond which float64 is used instead of float32.
 FLOAT32_ERROR = 1e-4
 
+WORK = 2**27  # multiplications in one compiled call, about: some milliseconds
+_PANELS = 16  # into which the rows are cut where a panel may be as wide as there are columns
+_LEAST_ROWS = 96  # of a panel
+_FEW_COLUMNS = 48  # of rows whose values are computed twice sooner than mirrored
+
 # Below this many multiplications BLAS stays on one thread by itself.
 SMALL_PRODUCT = 2**17
 
@@ -48,6 +53,9 @@ def fill_block(
     kernel: "Kernel", a: PreparedRows, b: PreparedRows, out: FloatArray, threads: int | None
 ) -> None:
     """Fill ``out`` with K(a, b); symmetric to the last bit if a is b."""
+    if kernel.takes_wide_tiles(b) and (a is not b or (b.width or 0) <= _FEW_COLUMNS):
+        _fill_panels(kernel, a, b, out, threads)
+        return
     diagonal = kernel.diagonal(a) if a is b else None
     height, width = out.shape  # if small enough: one tile, straight into its place
     if out.nbytes > TILE_BYTES or height > min(kernel.max_tile_rows, width):
@@ -60,7 +68,7 @@ def fill_block(
         whole = target.flags.c_contiguous
         with nullcontext(target) if whole else scratch(target.shape, out.dtype) as values:
             kernel.fill_tile(a[rows], b[columns], values)
-            if not loops.kernel_tiles.all_finite(values):
+            if not kernel.bounded and not loops.kernel_tiles.all_finite(values):
                 raise overflow(kernel)
             if diagonal is not None:
                 if top == left:
@@ -79,6 +87,32 @@ def fill_block(
         fill(todo[0])
     else:
         _do_all(kernel, a, b, fill, todo, threads)
+
+
+def _fill_panels(
+    kernel: "Kernel", a: PreparedRows, b: PreparedRows, out: FloatArray, threads: int | None
+) -> None:
+    """Fill ``out`` by panels of whole rows."""
+    height = _panel_height(a, b)
+
+    def fill(top: int) -> None:
+        clock.check()
+        kernel.fill_tile(a[top : top + height], b, out[top : top + height])
+
+    if len(a) <= height and out.size * (a.width or 1) <= SMALL_PRODUCT:
+        fill(0)
+    else:
+        if len(a) and len(b):
+            b.strips(out.dtype)  # once, before several threads need it
+        _do_all(kernel, a, b, fill, deque(range(0, len(a), height)), threads)
+    if a is b:
+        np.fill_diagonal(out, kernel.diagonal(a))
+
+
+def _panel_height(a: PreparedRows, b: PreparedRows) -> int:
+    """Return the rows of a panel as wide as there are columns, whatever the number of threads."""
+    most = WORK // (max(1, len(b)) * ((a.width or 0) + 32))
+    return max(1, min(max(_LEAST_ROWS, -(-len(a) // _PANELS)), most))
 
 
 def _tile_shape(kernel: "Kernel", out: FloatArray, symmetric: bool) -> tuple[int, int]:
@@ -117,11 +151,18 @@ def dot(
     signed = both.shape[1] if kernel.nonnegative else weights.shape[1]
     typed, out = np.ascontiguousarray(both, a.dtype), np.zeros((len(a), both.shape[1]))
     row_bytes = a.dtype.itemsize * max(1, min(len(b), TILE_COLUMNS))
+    compiled = kernel.sums(b, typed, run)
     height = min(kernel.max_tile_rows, TILE_BYTES // row_bytes)
+    if compiled is not None:
+        height = max(_LEAST_ROWS, -(-len(a) // _PANELS))
     reached = np.zeros(len(a), bool)
 
     def multiply(top: int) -> None:
         rows, sums = a[top : top + height], out[top : top + height]
+        if compiled is not None:
+            compiled.add(rows, sums)
+            reached[top : top + height] = True
+            return
         for left in range(0, len(b), TILE_COLUMNS):
             clock.check()
             columns, some = b[left : left + TILE_COLUMNS], typed[left : left + TILE_COLUMNS]
@@ -199,11 +240,15 @@ class SymmetricProduct:
         typed = np.ascontiguousarray(both, self.rows.dtype)
         tops = range(0, len(self.rows), self._height)
         sums = np.zeros((_SHARES, *typed.shape))
+        compiled = None if self.keep else self.kernel.sums(self.rows, typed, run)
 
         def add_share(k: int) -> None:
             # The first panels are the longest: dealt there and back, shares are about equal.
             for top in (*tops[k :: 2 * _SHARES], *tops[2 * _SHARES - 1 - k :: 2 * _SHARES]):
-                self._add_panel(top, typed, sums[k], run, signed)
+                if compiled is not None:
+                    compiled.add_half(self.rows[top : top + self._height], top, sums[k])
+                else:
+                    self._add_panel(top, typed, sums[k], run, signed)
 
         with one_blas_thread():
             if len(self.rows) and not self._tiles:

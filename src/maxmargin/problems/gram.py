@@ -96,7 +96,7 @@ class Gram:
         """
         if len(self) > _MOST_SHARED or self.cheap:
             return self.tiles, None
-        rows = self.tiles.steady()
+        rows = self.tiles
         if len(self) ** 2 * rows.dtype.itemsize > self.memory:
             return rows, None
         return rows, self.kernel.block(rows, rows, threads=self.threads)
