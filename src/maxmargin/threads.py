@@ -67,7 +67,7 @@ def usual_threads() -> int:
     """Return the threads BLAS would use: what the user, joblib or threadpoolctl has set."""
     with _blas.lock:
         counts = [n for _, n in _blas.before] or [x.get_num_threads() for x in _libraries()]
-    return max(counts, default=os.cpu_count() or 1)
+    return max(counts) if counts else os.cpu_count() or 1
 
 
 class _Worker(threading.local):

@@ -37,6 +37,7 @@ _BY_DIFFERENCES = 5e6  # n²·d up to which certificates compare rows by their d
 
 _U = 2.0**-24  # half of float32's ε
 _MODERATE = 1e-30  # γ between this and its inverse, and rows as float32 takes them: no underflow
+_FAR_OUT, _FEW = 10.0, 0.01  # the error of rows that are far out, and how many may be
 _MOST_TERMS = 1e6  # of a sum in float32 whose error is known
 
 
@@ -97,10 +98,16 @@ class RBF(KernelWithGamma):
         return PreparedRows(source, rows, norms.dtype.type(self._gamma * LOG2_E) * norms)
 
     def narrowed(self, a: PreparedRows) -> PreparedRows | None:
-        """Return the rows in float32 with their own norms, unless these would cancel too much."""
+        """Return the rows in float32 with their own norms, unless these would cancel too much.
+
+        A few rows may be far out: nearly all of their values are near 0.
+        """
         if len(a.parts) < 2 or not _MODERATE < self._gamma < 1 / _MODERATE:
             return None
-        if a.parts[1].max(initial=0.0) * np.finfo(np.float32).eps > FLOAT32_ERROR * LOG2_E:
+        error = a.parts[1] * (float(np.finfo(np.float32).eps) / LOG2_E)
+        if error.max(initial=0.0) > _FAR_OUT * FLOAT32_ERROR:
+            return None
+        if np.count_nonzero(error > FLOAT32_ERROR) > _FEW * len(a):
             return None
         if (narrow := a.narrowed()) is None:
             return None

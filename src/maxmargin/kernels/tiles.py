@@ -41,9 +41,9 @@ _SHARES = 8
 FLOAT32_ERROR = 1e-4
 
 WORK = 2**27  # multiplications in one compiled call, about: some milliseconds
-_PANELS = 16  # into which the rows are cut where a panel may be as wide as there are columns
-_LEAST_ROWS = 96  # of a panel
-_FEW_COLUMNS = 48  # of rows whose values are computed twice sooner than mirrored
+_PANELS = 4  # for each of several threads, into which the rows are cut if these may be so wide
+_LEAST_ROWS = 48  # of a panel
+_FEW_COLUMNS = 160  # of rows whose values are computed twice sooner than mirrored
 
 # Below this many multiplications BLAS stays on one thread by itself.
 SMALL_PRODUCT = 2**17
@@ -93,7 +93,8 @@ def _fill_panels(
     kernel: "Kernel", a: PreparedRows, b: PreparedRows, out: FloatArray, threads: int | None
 ) -> None:
     """Fill ``out`` by panels of whole rows."""
-    height = _panel_height(a, b)
+    threads = _count_threads(kernel, threads)
+    height = _panel_height(a, b, threads)
 
     def fill(top: int) -> None:
         clock.check()
@@ -104,15 +105,16 @@ def _fill_panels(
     else:
         if len(a) and len(b):
             b.strips(out.dtype)  # once, before several threads need it
-        _do_all(kernel, a, b, fill, deque(range(0, len(a), height)), threads)
+        _do_all(kernel, None, b, fill, deque(range(0, len(a), height)), threads)
     if a is b:
         np.fill_diagonal(out, kernel.diagonal(a))
 
 
-def _panel_height(a: PreparedRows, b: PreparedRows) -> int:
-    """Return the rows of a panel as wide as there are columns, whatever the number of threads."""
+def _panel_height(a: PreparedRows, b: PreparedRows, threads: int) -> int:
+    """Return the rows of a panel as wide as there are columns: no bit depends on it."""
     most = WORK // (max(1, len(b)) * ((a.width or 0) + 32))
-    return max(1, min(max(_LEAST_ROWS, -(-len(a) // _PANELS)), most))
+    shared = -(-len(a) // (_PANELS * threads)) if threads > 1 else len(a)
+    return max(_LEAST_ROWS, min(shared, most))
 
 
 def _tile_shape(kernel: "Kernel", out: FloatArray, symmetric: bool) -> tuple[int, int]:
@@ -154,7 +156,8 @@ def dot(
     compiled = kernel.sums(b, typed, run)
     height = min(kernel.max_tile_rows, TILE_BYTES // row_bytes)
     if compiled is not None:
-        height = max(_LEAST_ROWS, -(-len(a) // _PANELS))
+        threads = _count_threads(kernel, threads)
+        height = _panel_height(a, b, threads)
     reached = np.zeros(len(a), bool)
 
     def multiply(top: int) -> None:
@@ -172,7 +175,7 @@ def dot(
         reached[top : top + height] = True
 
     try:
-        _do_all(kernel, a, b, multiply, deque(range(0, len(a), height)), threads)
+        _do_all(kernel, None if compiled else a, b, multiply, deque(range(0, len(a), height)), threads)
     except clock.OutOfTimeError:
         if not partial:
             raise
@@ -251,7 +254,7 @@ class SymmetricProduct:
                     self._add_panel(top, typed, sums[k], run, signed)
 
         with one_blas_thread():
-            if len(self.rows) and not self._tiles:
+            if len(self.rows) and not self._tiles and compiled is None:
                 _warm_up(self.kernel, self.rows, self.rows)
             threads = _count_threads(self.kernel, self.threads)
             try:
@@ -295,21 +298,24 @@ def overflow(kernel: "Kernel") -> ValueError:
 # ---------------------------------------------------------------- threads and their buffers
 
 
-def _do_all(kernel: "Kernel", a: PreparedRows, b: PreparedRows, each: Callable[[Any], None],
+def _do_all(kernel: "Kernel", a: PreparedRows | None, b: PreparedRows, each: Callable[[Any], None],
             todo: deque[Any], threads: int | None) -> None:  # fmt: skip
-    """Call ``each``, which fills tiles of K(a, b), for every item, in several threads."""
+    """Call ``each``, which fills tiles of K(a, b), for every item, in several threads.
+
+    With ``a``, a few values are computed first, so that no two threads build the same thing.
+    """
     with one_blas_thread():
         if len(todo) == 1:
             each(todo.pop())
         elif todo:
             count = min(_count_threads(kernel, threads), len(todo))
-            if count > 1:
+            if count > 1 and a is not None:
                 _warm_up(kernel, a, b)
             share_work(each, todo, count)
 
 
 def _warm_up(kernel: "Kernel", a: PreparedRows, b: PreparedRows) -> None:
-    """Compute a few values, so that no two threads compile or build the same thing."""
+    """Compute a few values."""
     side = min(2, kernel.max_tile_rows)
     rows, columns = a[:side], b[:side]
     kernel.fill_tile(rows, columns, np.empty((len(rows), len(columns)), a.dtype))

@@ -452,6 +452,7 @@ class _State:
         self.rounds = self.checks = self.since_check = 0
         self.last_round = 1 << 62
         self.dual, self.goal, self.violation = 0.0, 0.0, np.inf
+        self.fresh = pace.first_fresh
         self.begin(variables)
 
     def begin(self, variables: Variables) -> None:
@@ -528,6 +529,10 @@ class _State:
         values.add_to(v.f, at[moved], (x - before)[moved], free_rows(v))
         was_free = (before > low) & (before < high)
         changed = int(np.count_nonzero(was_free != ((x > low) & (x < high))))
+        if len(moved) > 0.5 * self.fresh:
+            self.fresh *= 2
+        elif len(moved) < 0.25 * self.fresh:
+            self.fresh = max(self.pace.first_fresh, self.fresh // 2)
         self.dual += gain
         idle = gain <= method.least_gain * abs(self.dual)
         self.idle_rounds = self.idle_rounds + 1 if idle else 0
@@ -569,7 +574,7 @@ class _State:
         """
         pace, n = self.pace, len(self.part.x)
         most = pace.fresh if self.values.instant else max(pace.fresh, free // 2)
-        fresh = min(pace.first_fresh << min(self.rounds - 1, 10), most, 2 * pace.fresh)
+        fresh = self.fresh = min(self.fresh, most, 2 * pace.fresh)
         count = loops.decomposition.choose(
             self.part.group, self.up[:n], self.down[:n], self.ends, fresh, self.rounds, self.scratch
         )
