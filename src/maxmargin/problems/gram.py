@@ -14,7 +14,7 @@ from maxmargin.kernels.prepared import FloatArray
 _SHARE = 0.5  # of the memory that is free
 _LARGEST_SINGLE = 1e30  # kernel values beyond this are not put into float32
 _MOST_SHARED = 12000  # rows whose matrix is computed whole for the problems that share it
-_UNKEPT = 2  # times that a row of cheap values is computed before it is worth keeping
+_UNKEPT = 8  # times that a row of cheap values is computed before it is worth keeping (measured)
 _FEW_COLUMNS = 64  # for which a kernel value costs no more than a copy of it
 SMALL = 2000  # rows up to which float32 would save nothing worth having
 
