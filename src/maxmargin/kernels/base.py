@@ -357,13 +357,6 @@ class Kernel:
     needs_centring: bool = False  # distances come from norms, so that a large mean costs digits
     float32_safe: bool = False  # values in float32 lose no digits beyond its own precision
 
-    def takes_wide_tiles(self, b: PreparedRows) -> bool:
-        """Return whether ``fill_tile`` keeps to the caches by itself, however wide a tile is.
-
-        K(x, x′) and K(x′, x) are then the same to the last bit, too.
-        """
-        return False
-
     def sums(self, b: PreparedRows, weights: FloatArray, run: int) -> Any:
         """Return what adds up K(a, b) @ weights without tiles; None: nothing does.
 

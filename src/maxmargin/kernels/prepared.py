@@ -158,29 +158,11 @@ def fill_dense(a: "PreparedRows", own: FloatArray, b: "PreparedRows", numbers: F
     A value depends on nothing but its two rows, to the last bit, and so not on the tile.
     """
     if out.size:
+        rows, own = a.parts[0].astype(out.dtype, copy=False), own.astype(out.dtype, copy=False)
         loops.kernel_tiles.products(
-            *as_left(a, own, out.dtype), as_strips(b, numbers, out.dtype), out.dtype.type(factor),
-            exponential, buffer(out.dtype), out,
+            read_only(rows), read_only(own), b.strips(out.dtype, numbers), out.dtype.type(factor),
+            exponential, np.empty((loops.intrinsics.ROWS, BUFFER_COLUMNS), out.dtype), out,
         )  # fmt: skip
-
-
-def as_left(a: "PreparedRows", own: FloatArray, dtype: Any) -> tuple[FloatArray, FloatArray]:
-    """Return dense rows, and a number of each, as compiled loops take the left side of a tile."""
-    rows = np.ascontiguousarray(a.parts[0], dtype)
-    return read_only(rows), read_only(own.astype(dtype, copy=False))
-
-
-def as_strips(b: "PreparedRows", numbers: FloatArray, dtype: Any) -> Any:
-    """Return dense rows, and a number of each, as compiled loops take the right side of a tile."""
-    values = b.strips(dtype)
-    padded = np.zeros(values.shape[0] * values.shape[2], dtype)
-    padded[: len(b)] = numbers[: len(b)]
-    return loops.kernel_tiles.Strips(read_only(values), read_only(padded))
-
-
-def buffer(dtype: Any) -> FloatArray:
-    """Return memory for some rows of products."""
-    return np.empty((loops.intrinsics.ROWS, BUFFER_COLUMNS), dtype)
 
 
 def fill_sums(measure: Any, x: Rows, z: Rows, out: FloatArray) -> None:
@@ -308,6 +290,7 @@ class PreparedRows:
     entry per row: an array of norms, rows, objects, other PreparedRows.
     """
 
+    wide = False  # whether a tile may be as wide as there are rows: it keeps to the caches itself
     _strips: FloatArray | None = None
 
     def __init__(self, source: Source, *parts: Any) -> None:
@@ -351,16 +334,22 @@ class PreparedRows:
                 chosen._strips = self._strips[first // lanes : -(-last // lanes)]
         return chosen
 
-    def strips(self, dtype: Any) -> FloatArray:
-        """Return dense rows, the first part, in strips for ``loops.kernel_tiles``: made once."""
+    def strips(self, dtype: Any, numbers: FloatArray | None = None) -> Any:
+        """Return dense rows, the first part, as the right side of compiled products: made once.
+
+        With them come ``numbers``, one for each row.
+        """
         rows, lanes = self.parts[0], loops.intrinsics.STRIP_BYTES // np.dtype(dtype).itemsize
+        count = -(-len(rows) // lanes)
         if self._strips is None or self._strips.dtype != dtype:
-            count = -(-len(rows) // lanes)
             padded = np.zeros((count * lanes, rows.shape[1]), dtype)
             padded[: len(rows)] = rows
             strips = padded.reshape(count, lanes, rows.shape[1]).transpose(0, 2, 1)
-            self._strips = np.ascontiguousarray(strips)
-        return self._strips
+            self._strips = read_only(strips)
+        others = np.zeros(count * lanes, dtype)
+        if numbers is not None:
+            others[: len(rows)] = numbers[: len(rows)]
+        return loops.kernel_tiles.Strips(self._strips, read_only(others))
 
     def narrowed(self, parts: Iterable[Any] | None = None) -> "PreparedRows | None":
         """Return the same rows in float32; None if numbers are too large, or have no narrow form.

@@ -17,9 +17,6 @@ from maxmargin.kernels.prepared import (
     SparseRows,
     absolute_sums,
     as_dense,
-    as_left,
-    as_strips,
-    buffer,
     count_terms,
     fill_dense,
     fill_products,
@@ -95,7 +92,9 @@ class RBF(KernelWithGamma):
             error = self._gamma * np.finfo(np.float64).eps * norms.max(initial=0)
         if norms.dtype == np.float64 and error > FLOAT64_ERROR:
             return PreparedRows(source, rows)
-        return PreparedRows(source, rows, norms.dtype.type(self._gamma * LOG2_E) * norms)
+        prepared = PreparedRows(source, rows, norms.dtype.type(self._gamma * LOG2_E) * norms)
+        prepared.wide = isinstance(rows, np.ndarray) and rows.dtype == source.dtype
+        return prepared
 
     def narrowed(self, a: PreparedRows) -> PreparedRows | None:
         """Return the rows in float32 with their own norms, unless these would cancel too much.
@@ -149,17 +148,13 @@ class RBF(KernelWithGamma):
 
     def sums(self, b: PreparedRows, weights: FloatArray, run: int) -> "GaussianSums | None":
         """Return sums by compiled code, in which no value leaves the nearest cache."""
-        if not self.takes_wide_tiles(b):
+        if not b.wide:
             return None
-        z = as_strips(b, b.parts[1], b.dtype)
+        z = b.strips(b.dtype, b.parts[1])
         padded = np.zeros((weights.shape[1], len(z.numbers)), b.dtype)
         padded[:, : len(b)] = weights.T
         factor = b.dtype.type(2 * self._gamma * LOG2_E)
         return GaussianSums(z, read_only(padded), factor, min(run, BUFFER_COLUMNS), len(b))
-
-    def takes_wide_tiles(self, b: PreparedRows) -> bool:
-        """Return whether rows are dense, and compared by norms."""
-        return len(b.parts) == 2 and not isinstance(b.parts[0], SparseRows)
 
     def diagonal(self, a: PreparedRows) -> FloatArray:
         """Return ones."""
@@ -177,7 +172,10 @@ class RBF(KernelWithGamma):
         """Return rows without norms if they are few: these are compared by their differences."""
         values = len(a) ** 2 * (a.width or 0)
         few = values <= _BY_DIFFERENCES and a.dtype == np.float64
-        return a.with_parts(a.parts[:1]) if few else a
+        if few:
+            a = a.with_parts(a.parts[:1])
+            a.wide = False
+        return a
 
     def weighted_gradient(self, X: Floats, Z: Floats, W: Floats) -> Floats:
         """Use ∂K/∂x = −2γ (x − z) K."""
@@ -220,8 +218,9 @@ class GaussianSums(NamedTuple):
 
     def _add(self, a: PreparedRows, first: int, out: Floats, beyond: int, own: FloatArray,
              turned: FloatArray) -> None:  # fmt: skip
-        rows, norms = as_left(a, a.parts[1], self.weights.dtype)
-        (count, columns, lanes), memory = self.z.values.shape, buffer(self.weights.dtype)
+        rows, norms, dtype = read_only(a.parts[0]), read_only(a.parts[1]), self.weights.dtype
+        memory = np.empty((loops.intrinsics.ROWS, BUFFER_COLUMNS), dtype)
+        count, columns, lanes = self.z.values.shape
         whole = BUFFER_COLUMNS // lanes
         step = max(1, WORK // (len(rows) * BUFFER_COLUMNS * (columns + 32))) * whole
         for begin in range(first, count, step):

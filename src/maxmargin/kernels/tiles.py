@@ -43,6 +43,7 @@ FLOAT32_ERROR = 1e-4
 WORK = 2**27  # multiplications in one compiled call, about: some milliseconds
 _PANELS = 4  # for each of several threads, into which the rows are cut if these may be so wide
 _LEAST_ROWS = 48  # of a panel
+_NOT_SHARED = 2**22  # multiplications that one thread makes sooner than two
 _FEW_COLUMNS = 160  # of rows whose values are computed twice sooner than mirrored
 
 # Below this many multiplications BLAS stays on one thread by itself.
@@ -53,16 +54,19 @@ def fill_block(
     kernel: "Kernel", a: PreparedRows, b: PreparedRows, out: FloatArray, threads: int | None
 ) -> None:
     """Fill ``out`` with K(a, b); symmetric to the last bit if a is b."""
-    if kernel.takes_wide_tiles(b) and (a is not b or (b.width or 0) <= _FEW_COLUMNS):
-        _fill_panels(kernel, a, b, out, threads)
-        return
     diagonal = kernel.diagonal(a) if a is b else None
     height, width = out.shape  # if small enough: one tile, straight into its place
-    if out.nbytes > TILE_BYTES or height > min(kernel.max_tile_rows, width):
+    panels = b.wide and (diagonal is None or (b.width or 0) <= _FEW_COLUMNS)
+    if panels:
+        height = _panel_height(kernel, height, b, threads)
+    elif out.nbytes > TILE_BYTES or height > min(kernel.max_tile_rows, width):
         height, width = _tile_shape(kernel, out, diagonal is not None)
 
     def fill(corner: tuple[int, int]) -> None:
         top, left = corner
+        if panels:
+            kernel.fill_tile(a[top : top + height], b, out[top : top + height])
+            return
         rows, columns = slice(top, top + height), slice(left, left + width)
         target = out[rows, columns]
         whole = target.flags.c_contiguous
@@ -81,40 +85,24 @@ def fill_block(
 
     todo = deque[tuple[int, int]]()
     for top in range(0, len(a), height or 1):
-        for left in range(0 if diagonal is None else top, len(b), width):
+        for left in range(0 if diagonal is None or panels else top, len(b), max(1, width)):
             todo.append((top, left))
     if len(todo) == 1 and out.size * (a.width or 1) <= SMALL_PRODUCT:
         fill(todo[0])
     else:
-        _do_all(kernel, a, b, fill, todo, threads)
+        _do_all(kernel, None if panels else a, b, fill, todo, threads)
+    if panels and diagonal is not None:  # both triangles are the same as they are
+        np.fill_diagonal(out, diagonal)
 
 
-def _fill_panels(
-    kernel: "Kernel", a: PreparedRows, b: PreparedRows, out: FloatArray, threads: int | None
-) -> None:
-    """Fill ``out`` by panels of whole rows."""
-    threads = _count_threads(kernel, threads)
-    height = _panel_height(a, b, threads)
-
-    def fill(top: int) -> None:
-        clock.check()
-        kernel.fill_tile(a[top : top + height], b, out[top : top + height])
-
-    if len(a) <= height and out.size * (a.width or 1) <= SMALL_PRODUCT:
-        fill(0)
-    else:
-        if len(a) and len(b):
-            b.strips(out.dtype)  # once, before several threads need it
-        _do_all(kernel, None, b, fill, deque(range(0, len(a), height)), threads)
-    if a is b:
-        np.fill_diagonal(out, kernel.diagonal(a))
-
-
-def _panel_height(a: PreparedRows, b: PreparedRows, threads: int) -> int:
+def _panel_height(kernel: "Kernel", rows: int, b: PreparedRows, threads: int | None) -> int:
     """Return the rows of a panel as wide as there are columns: no bit depends on it."""
-    most = WORK // (max(1, len(b)) * ((a.width or 0) + 32))
-    shared = -(-len(a) // (_PANELS * threads)) if threads > 1 else len(a)
-    return max(_LEAST_ROWS, min(shared, most))
+    work = len(b) * ((b.width or 0) + 32)
+    if rows * work <= _NOT_SHARED:
+        return max(1, rows)
+    count = _count_threads(kernel, threads)
+    shared = rows if count == 1 else -(-rows // (_PANELS * count))
+    return max(_LEAST_ROWS, min(shared, WORK // work))
 
 
 def _tile_shape(kernel: "Kernel", out: FloatArray, symmetric: bool) -> tuple[int, int]:
@@ -153,11 +141,10 @@ def dot(
     signed = both.shape[1] if kernel.nonnegative else weights.shape[1]
     typed, out = np.ascontiguousarray(both, a.dtype), np.zeros((len(a), both.shape[1]))
     row_bytes = a.dtype.itemsize * max(1, min(len(b), TILE_COLUMNS))
-    compiled = kernel.sums(b, typed, run)
+    compiled = kernel.sums(b, typed, run) if a.wide else None
     height = min(kernel.max_tile_rows, TILE_BYTES // row_bytes)
     if compiled is not None:
-        threads = _count_threads(kernel, threads)
-        height = _panel_height(a, b, threads)
+        height = _panel_height(kernel, len(a), b, threads)
     reached = np.zeros(len(a), bool)
 
     def multiply(top: int) -> None:
@@ -302,9 +289,12 @@ def _do_all(kernel: "Kernel", a: PreparedRows | None, b: PreparedRows, each: Cal
             todo: deque[Any], threads: int | None) -> None:  # fmt: skip
     """Call ``each``, which fills tiles of K(a, b), for every item, in several threads.
 
-    With ``a``, a few values are computed first, so that no two threads build the same thing.
+    With ``a``, a few values are computed first, so that no two threads build the same thing;
+    without it, strips of b are made.
     """
     with one_blas_thread():
+        if a is None and len(b):
+            b.strips(b.dtype)
         if len(todo) == 1:
             each(todo.pop())
         elif todo:
