@@ -408,8 +408,10 @@ class CachedValues:
         Rows of what is free are kept, as it will move again: where values are cheap, once they have
         been computed as often as to keep them costs.
         """
-        rows, which = np.unique(at, return_inverse=True)
-        weights = np.bincount(which, steps, minlength=len(rows)).astype(np.float64, copy=False)
+        rows, weights = at, steps
+        if not (at[1:] > at[:-1]).all():
+            rows, which = np.unique(at, return_inverse=True)
+            weights = np.bincount(which, steps, minlength=len(rows)).astype(np.float64, copy=False)
         moves = self._moves[self._rows[rows]] = self._moves[self._rows[rows]] + 1
         self._cache.add_to(f, rows, weights, free[rows] & (moves > self._unkept))
 
@@ -505,7 +507,9 @@ class _State:
         gap = loops.decomposition.duality_gap(self.part, self.ends, self.b.copy(), 1, 0.0)
         if self.since_check and gap <= self.goal * abs(self.dual):
             self.closed = gap <= method.wanted * abs(self.dual)
-            return False
+            if self.closed or self.complete or values.instant or self._some_shrunk_violate():
+                return False
+            self.goal = self.pace.below * method.wanted
         if self._step_is_due(free):
             self.step()
             violation, free = self._directions()
@@ -627,6 +631,20 @@ class _State:
         before[self.rows] = f[self.rows]
         self.shrunk = []
         return float(np.linalg.norm(f - before) / np.sqrt(max(1, count)))
+
+    def _some_shrunk_violate(self) -> bool:
+        """Return whether any of a sample of the shrunk rows violates anything: if not, why check."""
+        self._store_active()
+        v, now, some = self.all, sum_by_row(self.all), np.zeros(len(self.all.f), bool)
+        f, step = v.f.copy(), max(1, (len(v.f) - len(self.rows)) // self.method.probe)
+        for rows, then in self.shrunk:
+            some[rows[::step]] = True
+            f[rows[::step]] += self.values.dot(now - then, rows[::step])
+        k = np.flatnonzero(some[v.at])
+        b = 0.5 * (self.ends[0] + self.ends[1])[np.maximum(v.group[k], 0)] if self.groups else 0.0
+        r = v.target[k] - f[v.at[k]] - v.shift[k] * v.x[k] - b
+        wrong = ((v.x[k] < v.high[k]) & (r > 0.0)) | ((v.x[k] > v.low[k]) & (r < 0.0))
+        return bool(wrong.any())
 
     def _activate_more(self, margin: float) -> None:
         """If what is shrunk violates anything, activate what would if scores changed so much."""
@@ -806,6 +824,7 @@ class Decomposition:
     steps: int = 20  # of pairs in a block, for each of its variables
     shrink_every: int = 4  # rounds
     rough: float = 1e-2  # gap of the active variables that calls for a check in any case
+    probe: int = 512  # shrunk rows that are looked at before a check of all at a rough gap
     halvings: int = 40  # of the interval that an intercept is in
     enough: float = 0.02  # part of the gap that the choice of b may cost
 
