@@ -134,7 +134,9 @@ class RBF(KernelWithGamma):
             (_, x_norms), (_, z_norms), factor = a.parts, b.parts, 2 * self._gamma * LOG2_E
             if isinstance(x, SparseRows) or isinstance(z, SparseRows):
                 fill_products(a, b, out)
-                x_norms, z_norms = (each.astype(out.dtype, copy=False) for each in (x_norms, z_norms))
+                x_norms, z_norms = (
+                    each.astype(out.dtype, copy=False) for each in (x_norms, z_norms)
+                )
                 loops.kernel_tiles.exponential_of_sums(
                     out, out.dtype.type(factor), x_norms, z_norms
                 )

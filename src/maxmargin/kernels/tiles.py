@@ -54,19 +54,21 @@ def fill_block(
     kernel: "Kernel", a: PreparedRows, b: PreparedRows, out: FloatArray, threads: int | None
 ) -> None:
     """Fill ``out`` with K(a, b); symmetric to the last bit if a is b."""
+    wide = b.wide and (a is not b or (b.width or 0) <= _FEW_COLUMNS)
+    (_fill_panels if wide else _fill_tiles)(kernel, a, b, out, threads)
+
+
+def _fill_tiles(
+    kernel: "Kernel", a: PreparedRows, b: PreparedRows, out: FloatArray, threads: int | None
+) -> None:
+    """Fill ``out`` by tiles that fit into the cache; of a square, half of them."""
     diagonal = kernel.diagonal(a) if a is b else None
     height, width = out.shape  # if small enough: one tile, straight into its place
-    panels = b.wide and (diagonal is None or (b.width or 0) <= _FEW_COLUMNS)
-    if panels:
-        height = _panel_height(kernel, height, b, threads)
-    elif out.nbytes > TILE_BYTES or height > min(kernel.max_tile_rows, width):
+    if out.nbytes > TILE_BYTES or height > min(kernel.max_tile_rows, width):
         height, width = _tile_shape(kernel, out, diagonal is not None)
 
     def fill(corner: tuple[int, int]) -> None:
         top, left = corner
-        if panels:
-            kernel.fill_tile(a[top : top + height], b, out[top : top + height])
-            return
         rows, columns = slice(top, top + height), slice(left, left + width)
         target = out[rows, columns]
         whole = target.flags.c_contiguous
@@ -85,14 +87,29 @@ def fill_block(
 
     todo = deque[tuple[int, int]]()
     for top in range(0, len(a), height or 1):
-        for left in range(0 if diagonal is None or panels else top, len(b), max(1, width)):
+        for left in range(0 if diagonal is None else top, len(b), width):
             todo.append((top, left))
     if len(todo) == 1 and out.size * (a.width or 1) <= SMALL_PRODUCT:
         fill(todo[0])
     else:
-        _do_all(kernel, None if panels else a, b, fill, todo, threads)
-    if panels and diagonal is not None:  # both triangles are the same as they are
-        np.fill_diagonal(out, diagonal)
+        _do_all(kernel, a, b, fill, todo, threads)
+
+
+def _fill_panels(
+    kernel: "Kernel", a: PreparedRows, b: PreparedRows, out: FloatArray, threads: int | None
+) -> None:
+    """Fill ``out`` by panels of whole rows; both triangles of a square are equal by themselves."""
+    height = _panel_height(kernel, len(a), b, threads)
+
+    def fill(top: int) -> None:
+        kernel.fill_tile(a[top : top + height], b, out[top : top + height])
+
+    if height < len(a):
+        _do_all(kernel, None, b, fill, deque(range(0, len(a), height)), threads)
+    else:
+        kernel.fill_tile(a, b, out)
+    if a is b:
+        np.fill_diagonal(out, kernel.diagonal(a))
 
 
 def _panel_height(kernel: "Kernel", rows: int, b: PreparedRows, threads: int | None) -> int:
@@ -162,7 +179,9 @@ def dot(
         reached[top : top + height] = True
 
     try:
-        _do_all(kernel, None if compiled else a, b, multiply, deque(range(0, len(a), height)), threads)
+        _do_all(
+            kernel, None if compiled else a, b, multiply, deque(range(0, len(a), height)), threads
+        )
     except clock.OutOfTimeError:
         if not partial:
             raise

@@ -12,6 +12,7 @@ _borrowed: Any = imputils.impl_ret_borrowed
 _packed: Any = cgutils.pack_array
 _unpacked: Any = cgutils.unpack_tuple
 _repeated: Any = cgutils.for_range
+_allocated: Any = cgutils.alloca_once
 
 
 def _prefetch(_context: Any, array: Any, position: Any) -> Any:
@@ -70,13 +71,8 @@ def _strip_products(
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def array(k: int) -> Any:
-            return context.make_array(signature.args[k])(context, builder, arguments[k])
-
-        def entry(pointer: Any, *terms: Any) -> Any:
-            for term in terms:
-                pointer = builder.gep(pointer, [term])
-            return pointer
+        def at(pointer: Any, index: Any) -> Any:
+            return builder.gep(pointer, [index])
 
         def load(pointer: Any) -> Any:
             loaded = builder.load(builder.bitcast(pointer, vector.as_pointer()))
@@ -92,38 +88,43 @@ def _strip_products(
         lanes = STRIP_BYTES // size
         vector, places = ir.VectorType(number, lanes), ir.VectorType(word, lanes)
         nothing, zero = ir.Constant(vector, ir.Undefined), ir.Constant(vector, [0.0] * lanes)
-        kind = ir.FunctionType(vector, [vector] * 3)
-        add = _declared(builder.module, kind, f"llvm.fmuladd.v{lanes}f{8 * size}")
+        add = _declared(
+            builder.module,
+            ir.FunctionType(vector, [vector] * 3),
+            f"llvm.fmuladd.v{lanes}f{8 * size}",
+        )
 
-        rows, packed, own, others, out = array(0), array(2), array(6), array(7), array(8)
-        first, begin, end = arguments[1], arguments[3], arguments[4]
-        whole = first.type
+        rows, packed, own, others, out = (
+            context.make_array(signature.args[k])(context, builder, arguments[k])
+            for k in (0, 2, 6, 7, 8)
+        )
+        first, begin, end, whole = arguments[1], arguments[3], arguments[4], arguments[1].type
         count, columns = _unpacked(builder, rows.shape)
         stride, width = builder.mul(columns, whole(lanes)), _unpacked(builder, out.shape)[1]
         factor, last = spread(arguments[5]), builder.sub(count, whole(1))
         sums, starts, mine = [], [], []
         for r in range(ROWS):
-            at = builder.add(first, whole(r))
-            at = builder.select(builder.icmp_signed("<", at, last), at, last)
-            sums.append(cgutils.alloca_once(builder, vector))
-            starts.append(entry(rows.data, builder.mul(at, columns)))
-            mine.append(spread(builder.load(entry(own.data, at))))
+            row = builder.add(first, whole(r))
+            row = builder.select(builder.icmp_signed("<", row, last), row, last)
+            sums.append(_allocated(builder, vector))
+            starts.append(at(rows.data, builder.mul(row, columns)))
+            mine.append(spread(builder.load(at(own.data, row))))
         with _repeated(builder, builder.sub(end, begin), intp=whole) as each:
             strip = builder.add(begin, each.index)
-            panel = entry(packed.data, builder.mul(strip, stride))
+            panel = at(packed.data, builder.mul(strip, stride))
             for r in range(ROWS):
                 builder.store(zero, sums[r])
             with _repeated(builder, columns, intp=whole) as column:
-                z = load(entry(panel, builder.mul(column.index, whole(lanes))))
+                z = load(at(panel, builder.mul(column.index, whole(lanes))))
                 for r in range(ROWS):
-                    value = spread(builder.load(entry(starts[r], column.index)))
+                    value = spread(builder.load(at(starts[r], column.index)))
                     builder.store(builder.call(add, [value, z, builder.load(sums[r])]), sums[r])
-            theirs = load(entry(others.data, builder.mul(strip, whole(lanes))))
+            theirs = load(at(others.data, builder.mul(strip, whole(lanes))))
+            place = builder.mul(each.index, whole(lanes))
             for r in range(ROWS):
                 less = builder.fneg(builder.fadd(mine[r], theirs))
                 found = builder.call(add, [builder.load(sums[r]), factor, less])
-                to = entry(out.data, builder.mul(width, whole(r)),
-                           builder.mul(each.index, whole(lanes)))  # fmt: skip
+                to = at(out.data, builder.add(builder.mul(width, whole(r)), place))
                 builder.store(found, builder.bitcast(to, vector.as_pointer())).align = size
         return context.get_dummy_value()
 

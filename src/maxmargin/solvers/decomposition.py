@@ -454,7 +454,7 @@ class _State:
         self.rounds = self.checks = self.since_check = 0
         self.last_round = 1 << 62
         self.dual, self.goal, self.violation = 0.0, 0.0, np.inf
-        self.fresh = pace.first_fresh
+        self.fresh, self.moved = pace.first_fresh, 0
         self.begin(variables)
 
     def begin(self, variables: Variables) -> None:
@@ -505,11 +505,8 @@ class _State:
             self.idle_rounds = method.idle_rounds
             return False
         gap = loops.decomposition.duality_gap(self.part, self.ends, self.b.copy(), 1, 0.0)
-        if self.since_check and gap <= self.goal * abs(self.dual):
-            self.closed = gap <= method.wanted * abs(self.dual)
-            if self.closed or self.complete or values.instant or self._some_shrunk_violate():
-                return False
-            self.goal = self.pace.below * method.wanted
+        if self._check_is_due(gap):
+            return False
         if self._step_is_due(free):
             self.step()
             violation, free = self._directions()
@@ -533,15 +530,23 @@ class _State:
         values.add_to(v.f, at[moved], (x - before)[moved], free_rows(v))
         was_free = (before > low) & (before < high)
         changed = int(np.count_nonzero(was_free != ((x > low) & (x < high))))
-        if len(moved) > 0.5 * self.fresh:
-            self.fresh *= 2
-        elif len(moved) < 0.25 * self.fresh:
-            self.fresh = max(self.pace.first_fresh, self.fresh // 2)
+        self.work_done += 6.0 * made * len(at) + len(moved) * len(v.f) + 8.0 * len(at) ** 2
+        self.moved = len(moved)
         self.dual += gain
         idle = gain <= method.least_gain * abs(self.dual)
         self.idle_rounds = self.idle_rounds + 1 if idle else 0
         self.unstable = changed if self.unstable == np.inf else 0.7 * self.unstable + 0.3 * changed
-        self.work_done += 6.0 * made * len(at) + len(moved) * len(v.f) + 8.0 * len(at) ** 2
+        return True
+
+    def _check_is_due(self, gap: float) -> bool:
+        """Return whether the active variables are done, and shrunk ones may not be."""
+        if not self.since_check or gap > self.goal * abs(self.dual):
+            return False
+        self.closed = gap <= self.method.wanted * abs(self.dual)
+        done = self.closed or self.complete or self.values.instant
+        if not done and not self._some_shrunk_violate():
+            self.goal = self.pace.below * self.method.wanted
+            return False
         return True
 
     def _make_rounds(self, batch: int) -> bool:
@@ -574,10 +579,14 @@ class _State:
     def _choose(self, free: int) -> tuple[Ints, Ints]:
         """Return the variables of the next block, by group, and where the groups end.
 
-        More are new if many are free.
+        More are new if many of the last block moved, and up to more if many are free.
         """
         pace, n = self.pace, len(self.part.x)
         most = pace.fresh if self.values.instant else max(pace.fresh, free // 2)
+        if self.moved > 0.5 * self.fresh:
+            self.fresh *= 2
+        elif self.moved < 0.25 * self.fresh:
+            self.fresh = max(pace.first_fresh, self.fresh // 2)
         fresh = self.fresh = min(self.fresh, most, 2 * pace.fresh)
         count = loops.decomposition.choose(
             self.part.group, self.up[:n], self.down[:n], self.ends, fresh, self.rounds, self.scratch
@@ -633,7 +642,7 @@ class _State:
         return float(np.linalg.norm(f - before) / np.sqrt(max(1, count)))
 
     def _some_shrunk_violate(self) -> bool:
-        """Return whether any of a sample of the shrunk rows violates anything: if not, why check."""
+        """Return whether any of a sample of the shrunk rows violates anything."""
         self._store_active()
         v, now, some = self.all, sum_by_row(self.all), np.zeros(len(self.all.f), bool)
         f, step = v.f.copy(), max(1, (len(v.f) - len(self.rows)) // self.method.probe)
