@@ -185,9 +185,10 @@ def dot(
     except clock.OutOfTimeError:
         if not partial:
             raise
-    if not np.isfinite(out[reached]).all():
+    if not np.isfinite(out.sum()) and not np.isfinite(out).all():
         raise overflow(kernel)
-    out[~reached] = np.nan
+    if not reached.all():
+        out[~reached] = np.nan
     return out
 
 

@@ -15,6 +15,7 @@ _SHARE = 0.5  # of the memory that is free
 _LARGEST_SINGLE = 1e30  # kernel values beyond this are not put into float32
 _MOST_SHARED = 12000  # rows whose matrix is computed whole for the problems that share it
 _UNKEPT = 8  # times that a row of cheap values is computed before it is worth keeping (measured)
+_GATHERED = 20  # cheap values that take as long as to gather a row
 _FEW_COLUMNS = 64  # for which a kernel value costs no more than a copy of it
 SMALL = 2000  # rows up to which float32 would save nothing worth having
 
@@ -133,12 +134,14 @@ class Gram:
         used = np.flatnonzero(weights if weights.ndim == 1 else weights.any(axis=1))
         if not len(used):
             return np.zeros((len(i), *weights.shape[1:]))
-        prepared = self.tiles if fast else self.exact
-        whole = np.array_equal(i, np.arange(len(self.exact)))
+        prepared, n = self.tiles if fast else self.exact, len(self)
+        every = len(i) == n and bool((i[1:] > i[:-1]).all())
+        # A few values of all rows take less time than to gather most of the rows.
+        rather = self.cheap and len(used) * (n - len(i)) <= _GATHERED * len(i)
+        rows = prepared if every or rather else prepared[i]
         some = weights[used].reshape(len(used), -1)
-        found = self.kernel.dot(
-            prepared if whole else prepared[i], prepared[columns[used]], some, self.threads
-        )
+        found = self.kernel.dot(rows, prepared[columns[used]], some, self.threads)
+        found = found[i] if rather and not every else found
         return np.asarray(found[:, 0] if weights.ndim == 1 else found)
 
 
