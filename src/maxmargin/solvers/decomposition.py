@@ -696,6 +696,8 @@ class _State:
         relative = self.relative_gap = gap / max(abs(self.dual), 1e-300)
         least = self.pace.below * min(method.wanted, relative)
         self.goal = min(max(self.pace.fall * relative, least), method.rough)
+        if self.goal <= method.wanted:  # the next check is to be the last
+            self.goal = min(self.goal, self.pace.below * method.wanted)
         self.stalled = complete and self.idle_rounds >= method.idle_rounds
         if not complete:
             self._activate_more(change)
