@@ -120,15 +120,28 @@ class Fitting:
         The certificate is timed as ``mm.certify`` makes it anew, checks of the rows included.
         """
         from maxmargin.kernels import RBF
+        from maxmargin.kernels.stationary import GaussianSums
 
         sizes: list[int] = []
-        fill_tile = RBF.fill_tile
+        fill_tile, add, add_half = RBF.fill_tile, GaussianSums.add, GaussianSums.add_half
 
         def counting(kernel: Any, a: Any, b: Any, out: Any) -> None:
             sizes.append(out.size)
             fill_tile(kernel, a, b, out)
 
-        with mock.patch.object(RBF, "fill_tile", counting):
+        def adding(sums: Any, a: Any, out: Any) -> None:
+            sizes.append(len(a) * sums.size)
+            add(sums, a, out)
+
+        def adding_half(sums: Any, a: Any, top: int, out: Any) -> None:
+            sizes.append(len(a) * (sums.size - top))
+            add_half(sums, a, top, out)
+
+        with (
+            mock.patch.object(RBF, "fill_tile", counting),
+            mock.patch.object(GaussianSums, "add", adding),
+            mock.patch.object(GaussianSums, "add_half", adding_half),
+        ):
             fit = self.fit(setting)
         support = len(self.model.support_)
         possible = max(1, len(self.dataset.y) * support)

@@ -29,6 +29,7 @@ from maxmargin.kernels import (
     Sigmoid,
 )
 from maxmargin.kernels.tiles import TILE_BYTES, TILE_COLUMNS, StoredProduct, SymmetricProduct
+from maxmargin.problems.gram import Gram
 
 rng = np.random.default_rng(0)
 
@@ -113,6 +114,52 @@ def test_half_of_the_tiles_gives_the_whole_product(dtype: Any, form: Any, n: int
     assert_array_equal(
         kernel.dot(prepared, prepared, V), SymmetricProduct(kernel, prepared, 1).dot(V)
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("d", [1, 3, 20, 200])
+def test_products_and_sums_of_dense_rows_end_anywhere(dtype: Any, d: int) -> None:
+    X = rng.normal(size=(530, d)).astype(dtype)
+    kernel, W = RBF(1 / d), rng.normal(size=(530, 2))
+    prepared, exact = kernel.prepare(X), pairwise.rbf_kernel(X.astype(np.float64), gamma=1 / d)
+    products, tolerance = X.astype(np.float64) @ X.T, 1e-12 if dtype is np.float64 else 3e-5
+    for n in (0, 1, 6, 7, 530):
+        for m in (0, 1, 8, 16, 17, 256, 257, 530):
+            a, b = prepared[:n], prepared[530 - m :]
+            block = kernel.block(a, b)
+            assert_allclose(block, exact[:n, 530 - m :], atol=tolerance)
+            assert_array_equal(block, kernel.block(b, a).T)
+            dots = Linear().gram(X[:n], X[530 - m :]) if n and m else products[:n, 530 - m :]
+            assert_allclose(dots, products[:n, 530 - m :], atol=10 * d * tolerance)
+            size = np.abs(W).sum()
+            both = kernel.dot_with_magnitudes(a, b, W[530 - m :], 1)
+            for found, weights in zip(both, (W, np.abs(W)), strict=True):
+                expected = exact[:n, 530 - m :] @ weights[530 - m :]
+                assert_allclose(found, expected, atol=tolerance * size)
+        half = kernel.dot(prepared[:n], prepared[:n], W[:n])
+        same = prepared[:n]
+        assert_allclose(half, exact[:n, :n] @ W[:n], atol=tolerance * np.abs(W).sum())
+        assert_allclose(kernel.dot(same, same, W[:n]), half, atol=tolerance * np.abs(W).sum())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_of_dense_rows_are_the_same_in_any_panels(dtype: Any) -> None:
+    kernel, W = RBF(0.2), rng.normal(size=(700, 1))
+    rows = kernel.prepare(rng.normal(size=(3000, 9)).astype(dtype))
+    whole = kernel.dot(rows, rows[:700], W, 1)
+    assert_array_equal(kernel.dot(rows, rows[:700], W, 2), whole)
+    for some in (slice(0, 1), slice(7, 1900), slice(2990, 3000)):
+        assert_array_equal(kernel.dot(rows[some], rows[:700], W, 1), whole[some])
+
+
+def test_a_few_rows_far_out_do_not_forbid_float32() -> None:
+    X = rng.normal(size=(2500, 5))
+    for far, expected in ((10, np.float32), (100, np.float64)):
+        X[:far] = rng.normal(size=(far, 5)) + 20.0 * np.eye(5)[rng.integers(0, 5, far)]
+        gram = Gram(RBF(3.0), X)
+        assert gram.tiles.dtype == expected
+        some = gram.tiles[:200]
+        assert_allclose(gram.kernel.block(some, some), gram.kernel.gram(X[:200]), 2e-3, 1e-37)
 
 
 def test_half_of_the_tiles_refuses_overflow() -> None:

@@ -93,7 +93,7 @@ def test_steps_end_where_those_on_the_whole_matrix_do(
 
     def new(rows: int) -> Any:
         return loops.shrinking.Whole(
-            *np.zeros((7, size)), *np.zeros((2, size), np.float32), ends.copy(),
+            *np.zeros((7, size)), np.zeros(size, np.float32), ends.copy(),
             np.full((rows, size), np.nan), np.full(size, -1), np.zeros(2, np.int64),
         )  # fmt: skip
 

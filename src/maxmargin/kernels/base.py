@@ -24,13 +24,7 @@ from maxmargin.validation.parameters import as_float
 # What a class says about values that are computed as it computes them.
 _ABOUT_VALUES = (
     "weighted_gradient", "to_gaussian_process", "pairwise_metric", "narrowed", "float32_rounding",
-    "nonnegative", "gaussian_factor",
-)  # fmt: skip
-
-# What a class says about values that are computed as it computes them.
-_ABOUT_VALUES = (
-    "weighted_gradient", "to_gaussian_process", "pairwise_metric", "narrowed", "float32_rounding",
-    "nonnegative", "gaussian_factor",
+    "nonnegative", "bounded", "sums", "gaussian_factor",
 )  # fmt: skip
 
 
@@ -302,6 +296,7 @@ class Kernel:
     # ------------------------------------------------------------ for subclasses: about the values
 
     nonnegative: bool = False  # no value is below 0
+    bounded: bool = False  # no value overflows
 
     def rounding(self, a: PreparedRows) -> Floats:
         """Return r ≥ 0 for each row: the rounding error of values in float64, in units of ε.
@@ -361,6 +356,13 @@ class Kernel:
     thread_safe: bool = True  # several tiles may be computed at the same time
     needs_centring: bool = False  # distances come from norms, so that a large mean costs digits
     float32_safe: bool = False  # values in float32 lose no digits beyond its own precision
+
+    def sums(self, b: PreparedRows, weights: FloatArray, run: int) -> Any:
+        """Return what adds up K(a, b) @ weights without tiles; None: nothing does.
+
+        That is an object with the methods of ``GaussianSums``.
+        """
+        return None
 
     def narrowed(self, a: PreparedRows) -> PreparedRows | None:
         """Return rows prepared in float64 in float32, or None if its rounding would show.

@@ -138,19 +138,31 @@ def count_terms(rows: Rows) -> int:
 
 
 def fill_products(a: "PreparedRows", b: "PreparedRows", out: FloatArray) -> None:
-    """Fill a tile with xᵢ·zⱼ of the rows that are the first parts, in the type of the tile.
-
-    BLAS computes them, and the last bits of its sums depend on the position in the tile. For steady
-    rows a loop of our own does it, half as fast, which always adds in the same order.
-    """
-    x = a.parts[0].astype(out.dtype, copy=False)
-    z = b.parts[0].astype(out.dtype, copy=False)
+    """Fill a tile with xᵢ·zⱼ of the rows that are the first parts, in the type of the tile."""
+    x, z = a.parts[0], b.parts[0]
     if isinstance(x, SparseRows) or isinstance(z, SparseRows):
+        x, z = x.astype(out.dtype, copy=False), z.astype(out.dtype, copy=False)
         fill_sums(loops.kernel_tiles.Products(), x, z, out)
-    elif a.is_steady:
-        loops.kernel_tiles.products(read_only(x), read_only(z.T), out)
     else:
-        np.matmul(x, z.T, out=out)
+        zeros = np.zeros(max(len(a), len(b)), out.dtype)
+        fill_dense(a, zeros, b, zeros, 1.0, out, exponential=False)
+
+
+BUFFER_COLUMNS = 256  # of products that are finished in the nearest cache
+
+
+def fill_dense(a: "PreparedRows", own: FloatArray, b: "PreparedRows", numbers: FloatArray,
+               factor: float, out: FloatArray, *, exponential: bool) -> None:  # fmt: skip
+    """Fill a tile with factor·xᵢ·zⱼ − ownᵢ − numbersⱼ of dense rows, or 2 to the power of that.
+
+    A value depends on nothing but its two rows, to the last bit, and so not on the tile.
+    """
+    if out.size:
+        rows, own = a.parts[0].astype(out.dtype, copy=False), own.astype(out.dtype, copy=False)
+        loops.kernel_tiles.products(
+            read_only(rows), read_only(own), b.strips(out.dtype, numbers), out.dtype.type(factor),
+            exponential, np.empty((loops.intrinsics.ROWS, BUFFER_COLUMNS), out.dtype), out,
+        )  # fmt: skip
 
 
 def fill_sums(measure: Any, x: Rows, z: Rows, out: FloatArray) -> None:
@@ -278,7 +290,8 @@ class PreparedRows:
     entry per row: an array of norms, rows, objects, other PreparedRows.
     """
 
-    is_steady = False  # whether values must not depend on the tile: see ``steady``
+    wide = False  # whether a tile may be as wide as there are rows: it keeps to the caches itself
+    _strips: FloatArray | None = None
 
     def __init__(self, source: Source, *parts: Any) -> None:
         shape = source.shape
@@ -313,19 +326,30 @@ class PreparedRows:
             parts.append(taken[id(part)])
         size = len(range(self.size)[index] if isinstance(index, slice) else index)
         chosen = object.__new__(type(self))  # copy.copy takes ten times as long
-        chosen.__dict__.update(self.__dict__, parts=tuple(parts), size=size)
+        chosen.__dict__.update(self.__dict__, parts=tuple(parts), size=size, _strips=None)
+        if self._strips is not None and isinstance(index, slice):
+            first, last, step = index.indices(self.size)
+            lanes = self._strips.shape[2]
+            if step == 1 and first % lanes == 0:
+                chosen._strips = self._strips[first // lanes : -(-last // lanes)]
         return chosen
 
-    def steady(self) -> "PreparedRows":
-        """Return the same rows with kernel values that do not depend on the tile, to the last bit.
+    def strips(self, dtype: Any, numbers: FloatArray | None = None) -> Any:
+        """Return dense rows, the first part, as the right side of compiled products: made once.
 
-        Rows of a matrix can then be dropped and computed again, beside other rows or alone.
+        With them come ``numbers``, one for each row.
         """
-        steady = self.with_parts(
-            part.steady() if isinstance(part, PreparedRows) else part for part in self.parts
-        )
-        steady.is_steady = True
-        return steady
+        rows, lanes = self.parts[0], loops.intrinsics.STRIP_BYTES // np.dtype(dtype).itemsize
+        count = -(-len(rows) // lanes)
+        if self._strips is None or self._strips.dtype != dtype:
+            padded = np.zeros((count * lanes, rows.shape[1]), dtype)
+            padded[: len(rows)] = rows
+            strips = padded.reshape(count, lanes, rows.shape[1]).transpose(0, 2, 1)
+            self._strips = read_only(strips)
+        others = np.zeros(count * lanes, dtype)
+        if numbers is not None:
+            others[: len(rows)] = numbers[: len(rows)]
+        return loops.kernel_tiles.Strips(self._strips, read_only(others))
 
     def narrowed(self, parts: Iterable[Any] | None = None) -> "PreparedRows | None":
         """Return the same rows in float32; None if numbers are too large, or have no narrow form.
@@ -344,5 +368,5 @@ class PreparedRows:
     def with_parts(self, parts: Iterable[Any]) -> "PreparedRows":
         """Return the same rows with other parts."""
         other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__, parts=tuple(parts))
+        other.__dict__.update(self.__dict__, parts=tuple(parts), _strips=None)
         return other

@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin import loops
+from maxmargin import clock, loops
 from maxmargin._typing import Floats
 from maxmargin.kernels.base import KernelWithGamma
 from maxmargin.kernels.prepared import (
+    BUFFER_COLUMNS,
     FloatArray,
     PreparedRows,
     Source,
@@ -17,11 +18,13 @@ from maxmargin.kernels.prepared import (
     absolute_sums,
     as_dense,
     count_terms,
+    fill_dense,
     fill_products,
     fill_sums,
     squared_norms,
 )
-from maxmargin.kernels.tiles import FLOAT32_ERROR, scratch
+from maxmargin.kernels.tiles import FLOAT32_ERROR, WORK, scratch
+from maxmargin.loops.records import read_only
 
 # The loops raise 2, not e, to a power: it is cheaper and as accurate.
 LOG2_E = math.log2(math.e)
@@ -31,6 +34,7 @@ _BY_DIFFERENCES = 5e6  # n²·d up to which certificates compare rows by their d
 
 _U = 2.0**-24  # half of float32's ε
 _MODERATE = 1e-30  # γ between this and its inverse, and rows as float32 takes them: no underflow
+_FAR_OUT, _FEW = 10.0, 0.01  # the error of rows that are far out, and how many may be
 _MOST_TERMS = 1e6  # of a sum in float32 whose error is known
 
 
@@ -73,6 +77,7 @@ class RBF(KernelWithGamma):
     psd = True
     stationary = True
     nonnegative = True
+    bounded = True
     needs_centring = True
 
     def prepare_rows(self, source: Source) -> PreparedRows:
@@ -87,13 +92,21 @@ class RBF(KernelWithGamma):
             error = self._gamma * np.finfo(np.float64).eps * norms.max(initial=0)
         if norms.dtype == np.float64 and error > FLOAT64_ERROR:
             return PreparedRows(source, rows)
-        return PreparedRows(source, rows, norms.dtype.type(self._gamma * LOG2_E) * norms)
+        prepared = PreparedRows(source, rows, norms.dtype.type(self._gamma * LOG2_E) * norms)
+        prepared.wide = isinstance(rows, np.ndarray) and rows.dtype == source.dtype
+        return prepared
 
     def narrowed(self, a: PreparedRows) -> PreparedRows | None:
-        """Return the rows in float32 with their own norms, unless these would cancel too much."""
+        """Return the rows in float32 with their own norms, unless these would cancel too much.
+
+        A few rows may be far out: nearly all of their values are near 0.
+        """
         if len(a.parts) < 2 or not _MODERATE < self._gamma < 1 / _MODERATE:
             return None
-        if a.parts[1].max(initial=0.0) * np.finfo(np.float32).eps > FLOAT32_ERROR * LOG2_E:
+        error = a.parts[1] * (float(np.finfo(np.float32).eps) / LOG2_E)
+        if error.max(initial=0.0) > _FAR_OUT * FLOAT32_ERROR:
+            return None
+        if np.count_nonzero(error > FLOAT32_ERROR) > _FEW * len(a):
             return None
         if (narrow := a.narrowed()) is None:
             return None
@@ -123,16 +136,32 @@ class RBF(KernelWithGamma):
                 self.fill_tile(a, b, wide)
                 out[...] = wide
         elif len(a.parts) == len(b.parts) == 2:
-            fill_products(a, b, out)
-            x_norms = a.parts[1].astype(out.dtype, copy=False)
-            z_norms = b.parts[1].astype(out.dtype, copy=False)
-            factor = out.dtype.type(2 * self._gamma * LOG2_E)
-            loops.kernel_tiles.exponential_of_sums(out, factor, x_norms, z_norms)
+            (_, x_norms), (_, z_norms), factor = a.parts, b.parts, 2 * self._gamma * LOG2_E
+            if isinstance(x, SparseRows) or isinstance(z, SparseRows):
+                fill_products(a, b, out)
+                x_norms, z_norms = (
+                    each.astype(out.dtype, copy=False) for each in (x_norms, z_norms)
+                )
+                loops.kernel_tiles.exponential_of_sums(
+                    out, out.dtype.type(factor), x_norms, z_norms
+                )
+            else:
+                fill_dense(a, x_norms, b, z_norms, factor, out, exponential=True)
         else:
             x = as_dense(x).astype(np.float64, copy=False)
             z = as_dense(z).astype(np.float64, copy=False)
             fill_sums(loops.kernel_tiles.Squares(), x, z, out)
             loops.kernel_tiles.exponential(out, -self._gamma * LOG2_E)
+
+    def sums(self, b: PreparedRows, weights: FloatArray, run: int) -> "GaussianSums | None":
+        """Return sums by compiled code, in which no value leaves the nearest cache."""
+        if not b.wide:
+            return None
+        z = b.strips(b.dtype, b.parts[1])
+        padded = np.zeros((weights.shape[1], len(z.numbers)), b.dtype)
+        padded[:, : len(b)] = weights.T
+        factor = b.dtype.type(2 * self._gamma * LOG2_E)
+        return GaussianSums(z, read_only(padded), factor, min(run, BUFFER_COLUMNS), len(b))
 
     def diagonal(self, a: PreparedRows) -> FloatArray:
         """Return ones."""
@@ -150,7 +179,10 @@ class RBF(KernelWithGamma):
         """Return rows without norms if they are few: these are compared by their differences."""
         values = len(a) ** 2 * (a.width or 0)
         few = values <= _BY_DIFFERENCES and a.dtype == np.float64
-        return a.with_parts(a.parts[:1]) if few else a
+        if few:
+            a = a.with_parts(a.parts[:1])
+            a.wide = False
+        return a
 
     def weighted_gradient(self, X: Floats, Z: Floats, W: Floats) -> Floats:
         """Use ∂K/∂x = −2γ (x − z) K."""
@@ -163,6 +195,47 @@ class RBF(KernelWithGamma):
     def to_gaussian_process(self, gp: Any, convert: Any) -> Any:
         """Return RBF(length_scale), with γ = 1/(2·length_scale²)."""
         return gp.RBF(length_scale=float(1 / np.sqrt(2 * self._gamma)))
+
+
+class GaussianSums(NamedTuple):
+    """Sums Σ K(x, z)·weights over rows z in strips."""
+
+    z: Any
+    weights: FloatArray  # a row for each sum, with 0 for what the last strip has too many
+    factor: Any
+    run: int
+    size: int  # how many rows z there are
+
+    def add(self, a: PreparedRows, out: Floats) -> None:
+        """Add the sums of some rows."""
+        none = self.weights[:, :0]
+        self._add(a, 0, out, len(self.z.values), none, np.empty((len(none), 0), none.dtype))
+
+    def add_half(self, a: PreparedRows, top: int, out: Floats) -> None:
+        """Add the sums of some rows z, the first of which begins a strip, as far as z ≥ these.
+
+        And the sums of those beyond these rows, as far as they are sums over these rows.
+        """
+        lanes, bottom = self.z.values.shape[2], top + len(a)
+        own = np.ascontiguousarray(self.weights[:, top:bottom])
+        turned = np.zeros_like(self.weights)
+        beyond = -(-bottom // lanes)
+        self._add(a, top // lanes, out[top:bottom], beyond, read_only(own), turned)
+        out[bottom:] += turned[:, bottom : self.size].T
+
+    def _add(self, a: PreparedRows, first: int, out: Floats, beyond: int, own: FloatArray,
+             turned: FloatArray) -> None:  # fmt: skip
+        rows, norms, dtype = read_only(a.parts[0]), read_only(a.parts[1]), self.weights.dtype
+        memory = np.empty((loops.intrinsics.ROWS, BUFFER_COLUMNS), dtype)
+        count, columns, lanes = self.z.values.shape
+        whole = BUFFER_COLUMNS // lanes
+        step = max(1, WORK // (len(rows) * BUFFER_COLUMNS * (columns + 32))) * whole
+        for begin in range(first, count, step):
+            clock.check()
+            loops.kernel_tiles.gaussian_sums(
+                rows, norms, self.z, self.factor, self.weights, self.run, begin,
+                min(begin + step, count), memory, out, beyond, own, turned,
+            )  # fmt: skip
 
 
 class ExponentialOfSum(KernelWithGamma):

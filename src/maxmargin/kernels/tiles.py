@@ -40,6 +40,12 @@ _SHARES = 8
 # The relative error of a kernel value beyond which float64 is used instead of float32.
 FLOAT32_ERROR = 1e-4
 
+WORK = 2**27  # multiplications in one compiled call, about: some milliseconds
+_PANELS = 4  # for each of several threads, into which the rows are cut if these may be so wide
+_LEAST_ROWS = 48  # of a panel
+_NOT_SHARED = 2**22  # multiplications that one thread makes sooner than two
+_FEW_COLUMNS = 160  # of rows whose values are computed twice sooner than mirrored
+
 # Below this many multiplications BLAS stays on one thread by itself.
 SMALL_PRODUCT = 2**17
 
@@ -48,6 +54,14 @@ def fill_block(
     kernel: "Kernel", a: PreparedRows, b: PreparedRows, out: FloatArray, threads: int | None
 ) -> None:
     """Fill ``out`` with K(a, b); symmetric to the last bit if a is b."""
+    wide = b.wide and (a is not b or (b.width or 0) <= _FEW_COLUMNS)
+    (_fill_panels if wide else _fill_tiles)(kernel, a, b, out, threads)
+
+
+def _fill_tiles(
+    kernel: "Kernel", a: PreparedRows, b: PreparedRows, out: FloatArray, threads: int | None
+) -> None:
+    """Fill ``out`` by tiles that fit into the cache; of a square, half of them."""
     diagonal = kernel.diagonal(a) if a is b else None
     height, width = out.shape  # if small enough: one tile, straight into its place
     if out.nbytes > TILE_BYTES or height > min(kernel.max_tile_rows, width):
@@ -60,7 +74,7 @@ def fill_block(
         whole = target.flags.c_contiguous
         with nullcontext(target) if whole else scratch(target.shape, out.dtype) as values:
             kernel.fill_tile(a[rows], b[columns], values)
-            if not loops.kernel_tiles.all_finite(values):
+            if not kernel.bounded and not loops.kernel_tiles.all_finite(values):
                 raise overflow(kernel)
             if diagonal is not None:
                 if top == left:
@@ -79,6 +93,33 @@ def fill_block(
         fill(todo[0])
     else:
         _do_all(kernel, a, b, fill, todo, threads)
+
+
+def _fill_panels(
+    kernel: "Kernel", a: PreparedRows, b: PreparedRows, out: FloatArray, threads: int | None
+) -> None:
+    """Fill ``out`` by panels of whole rows; both triangles of a square are equal by themselves."""
+    height = _panel_height(kernel, len(a), b, threads)
+
+    def fill(top: int) -> None:
+        kernel.fill_tile(a[top : top + height], b, out[top : top + height])
+
+    if height < len(a):
+        _do_all(kernel, None, b, fill, deque(range(0, len(a), height)), threads)
+    else:
+        kernel.fill_tile(a, b, out)
+    if a is b:
+        np.fill_diagonal(out, kernel.diagonal(a))
+
+
+def _panel_height(kernel: "Kernel", rows: int, b: PreparedRows, threads: int | None) -> int:
+    """Return the rows of a panel as wide as there are columns: no bit depends on it."""
+    work = len(b) * ((b.width or 0) + 32)
+    if rows * work <= _NOT_SHARED:
+        return max(1, rows)
+    count = _count_threads(kernel, threads)
+    shared = rows if count == 1 else -(-rows // (_PANELS * count))
+    return max(_LEAST_ROWS, min(shared, WORK // work))
 
 
 def _tile_shape(kernel: "Kernel", out: FloatArray, symmetric: bool) -> tuple[int, int]:
@@ -117,11 +158,18 @@ def dot(
     signed = both.shape[1] if kernel.nonnegative else weights.shape[1]
     typed, out = np.ascontiguousarray(both, a.dtype), np.zeros((len(a), both.shape[1]))
     row_bytes = a.dtype.itemsize * max(1, min(len(b), TILE_COLUMNS))
+    compiled = kernel.sums(b, typed, run) if a.wide else None
     height = min(kernel.max_tile_rows, TILE_BYTES // row_bytes)
+    if compiled is not None:
+        height = _panel_height(kernel, len(a), b, threads)
     reached = np.zeros(len(a), bool)
 
     def multiply(top: int) -> None:
         rows, sums = a[top : top + height], out[top : top + height]
+        if compiled is not None:
+            compiled.add(rows, sums)
+            reached[top : top + height] = True
+            return
         for left in range(0, len(b), TILE_COLUMNS):
             clock.check()
             columns, some = b[left : left + TILE_COLUMNS], typed[left : left + TILE_COLUMNS]
@@ -131,13 +179,16 @@ def dot(
         reached[top : top + height] = True
 
     try:
-        _do_all(kernel, a, b, multiply, deque(range(0, len(a), height)), threads)
+        _do_all(
+            kernel, None if compiled else a, b, multiply, deque(range(0, len(a), height)), threads
+        )
     except clock.OutOfTimeError:
         if not partial:
             raise
-    if not np.isfinite(out[reached]).all():
+    if not np.isfinite(out.sum()) and not np.isfinite(out).all():
         raise overflow(kernel)
-    out[~reached] = np.nan
+    if not reached.all():
+        out[~reached] = np.nan
     return out
 
 
@@ -186,10 +237,17 @@ class SymmetricProduct:
         both, run = (np.hstack([V, np.abs(V)]), RUN_64) if magnitudes else (V, TILE_COLUMNS)
         signed = both.shape[1] if self.kernel.nonnegative else V.shape[1]
         typed = np.ascontiguousarray(both, self.rows.dtype)
+        compiled = self.kernel.sums(self.rows, typed, run)
+        self._warm = self._warm or compiled is not None
+
+        def add(top: int, out: Floats) -> None:
+            if compiled is not None:
+                compiled.add_half(self.rows[top : top + self._height], top, out)
+            else:
+                self._add_panel(top, typed, out, run, signed)
+
         try:
-            return self._add_panels(
-                typed.shape, lambda top, out: self._add_panel(top, typed, out, run, signed)
-            )
+            return self._add_panels(typed.shape, add)
         except clock.OutOfTimeError:
             if not partial:
                 raise
@@ -299,21 +357,27 @@ def overflow(kernel: "Kernel") -> ValueError:
 # ---------------------------------------------------------------- threads and their buffers
 
 
-def _do_all(kernel: "Kernel", a: PreparedRows, b: PreparedRows, each: Callable[[Any], None],
+def _do_all(kernel: "Kernel", a: PreparedRows | None, b: PreparedRows, each: Callable[[Any], None],
             todo: deque[Any], threads: int | None) -> None:  # fmt: skip
-    """Call ``each``, which fills tiles of K(a, b), for every item, in several threads."""
+    """Call ``each``, which fills tiles of K(a, b), for every item, in several threads.
+
+    With ``a``, a few values are computed first, so that no two threads build the same thing;
+    without it, strips of b are made.
+    """
     with one_blas_thread():
+        if a is None and len(b):
+            b.strips(b.dtype)
         if len(todo) == 1:
             each(todo.pop())
         elif todo:
             count = min(_count_threads(kernel, threads), len(todo))
-            if count > 1:
+            if count > 1 and a is not None:
                 _warm_up(kernel, a, b)
             share_work(each, todo, count)
 
 
 def _warm_up(kernel: "Kernel", a: PreparedRows, b: PreparedRows) -> None:
-    """Compute a few values, so that no two threads compile or build the same thing."""
+    """Compute a few values."""
     side = min(2, kernel.max_tile_rows)
     rows, columns = a[:side], b[:side]
     kernel.fill_tile(rows, columns, np.empty((len(rows), len(columns)), a.dtype))

@@ -18,6 +18,7 @@ _MODULES = (
     "decomposition",
     "dual_cd",
     "frank_wolfe",
+    "intrinsics",
     "kernel_tiles",
     "loss",
     "newton",

@@ -10,6 +10,9 @@ from numba.extending import intrinsic
 _declared: Any = cgutils.get_or_insert_function
 _borrowed: Any = imputils.impl_ret_borrowed
 _packed: Any = cgutils.pack_array
+_unpacked: Any = cgutils.unpack_tuple
+_repeated: Any = cgutils.for_range
+_allocated: Any = cgutils.alloca_once
 
 
 def _prefetch(_context: Any, array: Any, position: Any) -> Any:
@@ -51,5 +54,84 @@ def _square_view(_context: Any, flat: Any, size: Any) -> Any:
     return matrix(flat, types.intp), generate
 
 
+ROWS = 6  # that ``strip_products`` computes at once: with one strip, as many sums as registers
+STRIP_BYTES = 64  # of the numbers of a column, side by side in a strip of rows
+
+
+def _strip_products(
+    _context: Any, x: Any, first: Any, strips: Any, begin: Any, end: Any, factor: Any, own: Any,
+    others: Any, out: Any,
+) -> Any:  # fmt: skip
+    """Do out[r, c] = factor·x[first + r]·z[c] − (own[first + r] + others[c]), six rows at a time.
+
+    The rows z come in strips of some rows each, column after column, and c counts from the strip
+    ``begin``. All sums stay in registers, which is what no loop of numba's does, and each goes from
+    the first column to the last: its bits depend on its two rows alone. What would be beyond the
+    last row is that row once more.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def at(pointer: Any, index: Any) -> Any:
+            return builder.gep(pointer, [index])
+
+        def load(pointer: Any) -> Any:
+            loaded = builder.load(builder.bitcast(pointer, vector.as_pointer()))
+            loaded.align = size
+            return loaded
+
+        def spread(value: Any) -> Any:
+            first_lane = builder.insert_element(nothing, value, word(0))
+            return builder.shuffle_vector(first_lane, nothing, ir.Constant(places, [0] * lanes))
+
+        number, word = context.get_data_type(signature.args[0].dtype), ir.IntType(32)
+        size = context.get_abi_sizeof(number)
+        lanes = STRIP_BYTES // size
+        vector, places = ir.VectorType(number, lanes), ir.VectorType(word, lanes)
+        nothing, zero = ir.Constant(vector, ir.Undefined), ir.Constant(vector, [0.0] * lanes)
+        add = _declared(
+            builder.module,
+            ir.FunctionType(vector, [vector] * 3),
+            f"llvm.fmuladd.v{lanes}f{8 * size}",
+        )
+
+        rows, packed, own, others, out = (
+            context.make_array(signature.args[k])(context, builder, arguments[k])
+            for k in (0, 2, 6, 7, 8)
+        )
+        first, begin, end, whole = arguments[1], arguments[3], arguments[4], arguments[1].type
+        count, columns = _unpacked(builder, rows.shape)
+        stride, width = builder.mul(columns, whole(lanes)), _unpacked(builder, out.shape)[1]
+        factor, last = spread(arguments[5]), builder.sub(count, whole(1))
+        sums, starts, mine = [], [], []
+        for r in range(ROWS):
+            row = builder.add(first, whole(r))
+            row = builder.select(builder.icmp_signed("<", row, last), row, last)
+            sums.append(_allocated(builder, vector))
+            starts.append(at(rows.data, builder.mul(row, columns)))
+            mine.append(spread(builder.load(at(own.data, row))))
+        with _repeated(builder, builder.sub(end, begin), intp=whole) as each:
+            strip = builder.add(begin, each.index)
+            panel = at(packed.data, builder.mul(strip, stride))
+            for r in range(ROWS):
+                builder.store(zero, sums[r])
+            with _repeated(builder, columns, intp=whole) as column:
+                z = load(at(panel, builder.mul(column.index, whole(lanes))))
+                for r in range(ROWS):
+                    value = spread(builder.load(at(starts[r], column.index)))
+                    builder.store(builder.call(add, [value, z, builder.load(sums[r])]), sums[r])
+            theirs = load(at(others.data, builder.mul(strip, whole(lanes))))
+            place = builder.mul(each.index, whole(lanes))
+            for r in range(ROWS):
+                less = builder.fneg(builder.fadd(mine[r], theirs))
+                found = builder.call(add, [builder.load(sums[r]), factor, less])
+                to = at(out.data, builder.add(builder.mul(width, whole(r)), place))
+                builder.store(found, builder.bitcast(to, vector.as_pointer())).align = size
+        return context.get_dummy_value()
+
+    intp = types.intp
+    return types.void(x, intp, strips, intp, intp, factor, own, others, out), generate
+
+
 prefetch: Any = intrinsic(_prefetch)
+strip_products: Any = intrinsic(_strip_products)
 square_view: Any = intrinsic(_square_view)

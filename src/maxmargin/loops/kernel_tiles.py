@@ -15,7 +15,7 @@ from numba import types
 from numba.extending import overload
 
 from maxmargin.loops.compiled import INNER, chosen_by_type, compiled
-from maxmargin.loops.intrinsics import prefetch
+from maxmargin.loops.intrinsics import ROWS, prefetch, strip_products
 
 # ---------------------------------------------------------------- 2^x for x ≤ 0
 #
@@ -277,45 +277,6 @@ def dense_sums(measure: Any, a: Any, b_columns: Any, out: Any) -> None:
 
 
 @compiled
-def products(a: Any, b_columns: Any, out: Any) -> None:
-    """Do out[i, j] = Σₖ a[i, k] · b_columns[k, j], added in the order of k wherever j is."""
-    width = 2048 // out.itemsize  # so that eight rows of b stay in the nearest cache
-    for left in range(0, out.shape[1], width):
-        right = min(left + width, out.shape[1])
-        for i in range(out.shape[0]):
-            to = out[i][left:right]
-            for j in range(to.shape[0]):
-                to[j] = 0
-        k = 0
-        while k + 8 <= a.shape[1]:
-            b_0, b_1 = b_columns[k][left:right], b_columns[k + 1][left:right]
-            b_2, b_3 = b_columns[k + 2][left:right], b_columns[k + 3][left:right]
-            b_4, b_5 = b_columns[k + 4][left:right], b_columns[k + 5][left:right]
-            b_6, b_7 = b_columns[k + 6][left:right], b_columns[k + 7][left:right]
-            for i in range(out.shape[0]):
-                a_0, a_1, a_2, a_3 = a[i, k], a[i, k + 1], a[i, k + 2], a[i, k + 3]
-                a_4, a_5, a_6, a_7 = a[i, k + 4], a[i, k + 5], a[i, k + 6], a[i, k + 7]
-                to = out[i][left:right]
-                for j in range(to.shape[0]):
-                    total = to[j] + a_0 * b_0[j]
-                    total += a_1 * b_1[j]
-                    total += a_2 * b_2[j]
-                    total += a_3 * b_3[j]
-                    total += a_4 * b_4[j]
-                    total += a_5 * b_5[j]
-                    total += a_6 * b_6[j]
-                    to[j] = total + a_7 * b_7[j]
-            k += 8
-        while k < a.shape[1]:
-            b_0 = b_columns[k][left:right]
-            for i in range(out.shape[0]):
-                a_0, to = a[i, k], out[i][left:right]
-                for j in range(to.shape[0]):
-                    to[j] += a_0 * b_0[j]
-            k += 1
-
-
-@compiled
 def sparse_sums(measure: Any, a: Any, b: Any, first: int, out: Any) -> None:
     """Do out[i, j] = Σ over the columns that row i of a and row first + j of b both store.
 
@@ -347,3 +308,99 @@ def _first_at_least(numbers: Any, start: int, stop: int, bound: int) -> int:
         else:
             stop = middle
     return start
+
+
+# ---------------------------------------------------------------- products of dense rows
+#
+# z, and what is subtracted from its products, come in strips: see ``intrinsics.strip_products``.
+# Some rows of a, times some strips, are finished while they are in the nearest cache.
+
+
+class Strips(NamedTuple):
+    """Rows by strips, columns within a strip, and rows within a column; and a number of each row.
+
+    What is missing in the last strip is 0.
+    """
+
+    values: Any
+    numbers: Any
+
+
+@compiled
+def products(a: Any, own: Any, z: Any, factor: Any, exponential: bool, buffer: Any, out: Any
+             ) -> None:  # fmt: skip
+    """Do out[i, j] = factor·a[i]·z[j] − own[i] − numbers[j], or 2 to the power of that.
+
+    The buffer has a row for each of those that are computed at once.
+    """
+    lanes, width = z.values.shape[2], buffer.shape[1]
+    for begin in range(0, z.values.shape[0], width // lanes):
+        end, left = min(begin + width // lanes, z.values.shape[0]), begin * lanes
+        for i in range(0, out.shape[0], ROWS):
+            _fill(a, i, own, z, begin, end, factor, exponential, buffer)
+            for r in range(min(ROWS, out.shape[0] - i)):
+                values, to = buffer[r], out[i + r][left : left + width]
+                for j in range(to.shape[0]):
+                    to[j] = values[j]
+
+
+@compiled
+def gaussian_sums(a: Any, own: Any, z: Any, factor: Any, weights: Any, run: int, first: int,
+                  last: int, buffer: Any, out: Any, beyond: int, row_weights: Any, turned: Any
+                  ) -> None:  # fmt: skip
+    """Do out[i, c] += Σ K(a[i], z[j])·weights[c, j], for the Gaussian kernel, over some strips.
+
+    Sums over a run of columns are in the type of the rows, and those of runs in float64. From the
+    strip ``beyond`` on, do turned[c, j] += Σ K(a[i], z[j])·row_weights[c, i] with the same values.
+    """
+    lanes, width = z.values.shape[2], buffer.shape[1]
+    for begin in range(first, last, width // lanes):
+        end, left = min(begin + width // lanes, last), begin * lanes
+        skipped = (max(begin, beyond) - begin) * lanes
+        for i in range(0, a.shape[0], ROWS):
+            _fill(a, i, own, z, begin, end, factor, True, buffer)
+            for c in range(weights.shape[0]):
+                for r in range(min(ROWS, a.shape[0] - i)):
+                    total = 0.0
+                    for start in range(0, (end - begin) * lanes, run):
+                        stop = min(start + run, (end - begin) * lanes)
+                        total += _dot(buffer[r][start:stop], weights[c][left + start : left + stop])
+                    out[i + r, c] += total
+                if end > beyond:
+                    to = turned[c][left + skipped : end * lanes]
+                    _add_rows(buffer, skipped, row_weights[c], i, to)
+
+
+@compiled
+def _fill(a: Any, i: int, own: Any, z: Any, begin: int, end: int, factor: Any, exponential: bool,
+          buffer: Any) -> None:  # fmt: skip
+    strip_products(a, i, z.values, begin, end, factor, own, z.numbers, buffer)
+    if exponential:
+        used = (end - begin) * z.values.shape[2]
+        for r in range(ROWS):
+            values = buffer[r][:used]
+            for j in range(values.shape[0]):
+                values[j] = exp2_nonpositive(values[j])
+
+
+@compiled
+def _dot(values: Any, weights: Any) -> Any:
+    total = values.dtype.type(0)
+    for j in range(values.shape[0]):
+        total += values[j] * weights[j]
+    return total
+
+
+@compiled
+def _add_rows(values: Any, skipped: int, weights: Any, i: int, to: Any) -> None:
+    """Do to += Σ weights[i + r]·values[r], as far as there are weights."""
+    n, none = weights.shape[0], values.dtype.type(0)
+    a, b = weights[i], weights[i + 1] if i + 1 < n else none
+    c, d = weights[i + 2] if i + 2 < n else none, weights[i + 3] if i + 3 < n else none
+    e, f = weights[i + 4] if i + 4 < n else none, weights[i + 5] if i + 5 < n else none
+    row_a, row_b, row_c = values[0][skipped:], values[1][skipped:], values[2][skipped:]
+    row_d, row_e, row_f = values[3][skipped:], values[4][skipped:], values[5][skipped:]
+    for j in range(to.shape[0]):
+        to[j] += ((a * row_a[j] + b * row_b[j]) + (c * row_c[j] + d * row_d[j])) + (
+            e * row_e[j] + f * row_f[j]
+        )

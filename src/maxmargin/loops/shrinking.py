@@ -48,7 +48,6 @@ class Whole(NamedTuple):
     up: Any  # −FAR where a bound closes the way up, else 0
     down: Any  # FAR where a bound closes the way down, else 0
     curvatures: Any
-    gains: Any
     ends: Any  # of groups
     rows: Any  # memory for rows of the matrix
     slot: Any  # the row of each variable; −1: it is not there
@@ -108,7 +107,7 @@ def _step(values: Any, v: Any, scale: float, tol: float, steps: int) -> int:
         row_i = v.rows[v.slot[i]]
         j = first + _partner(
             v.r[first:stop], v.down[first:stop], row_i[first:stop], v.curvatures[first:stop],
-            v.curvatures[i], top, 1.0 / worst, scale, v.gains,
+            v.curvatures[i], top, 1.0 / worst, scale,
         )  # fmt: skip
         if v.slot[j] < 0:
             _make_row(values, v, j)
@@ -258,7 +257,7 @@ def _first(v: Any, count: int) -> Any:
     rows = v.rows.reshape(-1)[: room * count].reshape((room, count))
     return Whole(
         v.r[:count], v.x[:count], v.low[:count], v.high[:count], v.own[:count], v.up[:count],
-        v.down[:count], v.curvatures[:count], v.gains[:count], v.ends, rows, v.slot[:count], v.made,
+        v.down[:count], v.curvatures[:count], v.ends, rows, v.slot[:count], v.made,
     )  # fmt: skip
 
 

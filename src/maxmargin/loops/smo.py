@@ -49,26 +49,21 @@ def _where(r: Any, closed: Any, value: float) -> Any:
 
 @compiled
 def _partner(r: Any, closed_down: Any, row: Any, curvatures: Any, own: Any, top: float,
-             per_violation: float, per_curvature: float, gains: Any) -> Any:  # fmt: skip
+             per_violation: float, per_curvature: float) -> Any:  # fmt: skip
     """Return the k with the most gain, (top − r[k])² / curvature, among those that may shrink.
 
-    In float32, so that both are measured in units of their own.
+    In float32, so that both are measured in units of their own. The bits of a gain, which is not
+    negative, and k after them, are ordered as the gain is.
     """
-    least, twice = np.float32(LEAST_CURVATURE), 2.0 * per_curvature
+    least, twice, best = np.float32(LEAST_CURVATURE), 2.0 * per_curvature, np.int64(0)
     for k in range(r.shape[0]):
         ahead = np.float32((top - r[k] - closed_down[k]) * per_violation)
         ahead = ahead if ahead > np.float32(0.0) else np.float32(0.0)
         curvature = own + curvatures[k] - np.float32(twice * row[k])
         curvature = curvature if curvature > least else least
-        gains[k] = np.divide(ahead * ahead, curvature)
-    best = np.int32(0)
-    for k in range(r.shape[0]):
-        best = max(best, np.float32(gains[k]).view(np.int32))
-    at = np.int32(-1)
-    for k in range(r.shape[0]):
-        here = np.int32(k) if np.float32(gains[k]).view(np.int32) == best else np.int32(-1)
-        at = max(at, here)
-    return np.int64(at)
+        gain = np.float32(np.divide(ahead * ahead, curvature)).view(np.int32)
+        best = max(best, (np.int64(gain) << np.int64(32)) | np.int64(k))
+    return best & np.int64(0xFFFFFFFF)
 
 
 @compiled
@@ -81,7 +76,7 @@ def pairs(K: Any, diagonal: Any, r: Any, x: Any, low: Any, high: Any, ends: Any,
     """
     q = x.shape[0]
     closed_up, closed_down = np.empty(q), np.empty(q)
-    curvatures, gains = np.empty(q, np.float32), np.empty(q, np.float32)
+    curvatures = np.empty(q, np.float32)
     largest = 0.0
     for k in range(q):
         _close(k, x, low, high, closed_up, closed_down)
@@ -105,7 +100,7 @@ def pairs(K: Any, diagonal: Any, r: Any, x: Any, low: Any, high: Any, ends: Any,
         row_i = K[i]
         j = first + _partner(
             r[first:stop], closed_down[first:stop], row_i[first:stop], curvatures[first:stop],
-            curvatures[i], top, 1.0 / worst, scale, gains,
+            curvatures[i], top, 1.0 / worst, scale,
         )  # fmt: skip
         row_j = K[j]
         curvature = max(diagonal[i] + diagonal[j] - 2.0 * row_i[j], flat)

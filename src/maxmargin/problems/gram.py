@@ -14,7 +14,8 @@ from maxmargin.kernels.prepared import FloatArray
 _SHARE = 0.5  # of the memory that is free
 _LARGEST_SINGLE = 1e30  # kernel values beyond this are not put into float32
 _MOST_SHARED = 12000  # rows whose matrix is computed whole for the problems that share it
-_UNKEPT = 2  # times that a row of cheap values is computed before it is worth keeping
+_UNKEPT = 8  # times that a row of cheap values is computed before it is worth keeping (measured)
+_GATHERED = 20  # cheap values that take as long as to gather a row
 _FEW_COLUMNS = 64  # for which a kernel value costs no more than a copy of it
 SMALL = 2000  # rows up to which float32 would save nothing worth having
 
@@ -106,7 +107,7 @@ class Gram:
         """
         if len(self) > _MOST_SHARED or self.cheap:
             return self.tiles, None
-        rows = self.tiles.steady()
+        rows = self.tiles
         if len(self) ** 2 * rows.dtype.itemsize > self.memory:
             return rows, None
         return rows, self.kernel.block(rows, rows, threads=self.threads)
@@ -143,12 +144,14 @@ class Gram:
         used = np.flatnonzero(weights if weights.ndim == 1 else weights.any(axis=1))
         if not len(used):
             return np.zeros((len(i), *weights.shape[1:]))
-        prepared = self.tiles if fast else self.exact
-        whole = np.array_equal(i, np.arange(len(self.exact)))
+        prepared, n = self.tiles if fast else self.exact, len(self)
+        every = len(i) == n and bool((i[1:] > i[:-1]).all())
+        # A few values of all rows take less time than to gather most of the rows.
+        rather = self.cheap and len(used) * (n - len(i)) <= _GATHERED * len(i)
+        rows = prepared if every or rather else prepared[i]
         some = weights[used].reshape(len(used), -1)
-        found = self.kernel.dot(
-            prepared if whole else prepared[i], prepared[columns[used]], some, self.threads
-        )
+        found = self.kernel.dot(rows, prepared[columns[used]], some, self.threads)
+        found = found[i] if rather and not every else found
         return np.asarray(found[:, 0] if weights.ndim == 1 else found)
 
 

@@ -28,7 +28,7 @@ class RowCache:
 
     def __init__(self, gram: Gram, prepared: PreparedRows, least: int = 64) -> None:
         self.gram = gram
-        self._bind(prepared)
+        self.prepared = prepared
         self._buffer = self._block = np.empty(0, self.prepared.dtype)
         self._least = least
         self._chance = np.random.default_rng(0)
@@ -37,9 +37,6 @@ class RowCache:
 
     def __len__(self) -> int:
         return len(self.prepared)
-
-    def _bind(self, prepared: PreparedRows) -> None:
-        self.prepared, self._steady = prepared, prepared.steady()
 
     def _empty(self) -> None:
         width = max(1, len(self))
@@ -72,9 +69,8 @@ class RowCache:
             free = self._free_run(len(missing), positions)
             part, missing = missing[: len(free)], missing[len(free) :]
             run = self.values[free[0] : free[-1] + 1]
-            self.gram.kernel.block(
-                self._steady[part], self._steady, out=run, threads=self.gram.threads
-            )
+            rows = self.prepared[part]
+            self.gram.kernel.block(rows, self.prepared, out=run, threads=self.gram.threads)
             self._slot[part] = free
             self._held[free] = part
         return self.slots(positions)
@@ -136,7 +132,7 @@ class RowCache:
             self._block = np.empty(size**2, self.prepared.dtype)
         out = self._block[: size**2].reshape(size, size)
         known, missing = self.known[positions], np.flatnonzero(~self.known[positions])
-        if len(missing) > size // 2:
+        if len(missing) > size // 2 or self.gram.cheap:
             part = self.prepared[positions]
             return block(part, part, out=out, threads=threads)
         part = self.prepared[positions[missing]]
@@ -144,7 +140,7 @@ class RowCache:
         here = self._has(positions)
         gone = np.flatnonzero(known & ~here)
         if len(gone):
-            rows, columns = self._steady[positions[gone]], self._steady[positions]
+            rows, columns = self.prepared[positions[gone]], self.prepared[positions]
             out[gone] = block(rows, columns, threads=threads)
         self._gather(positions, np.flatnonzero(here), missing[:0], missing[:0], inner, out)
         self._gather(positions, missing[:0], np.flatnonzero(known), missing, inner, out)
@@ -170,7 +166,7 @@ class RowCache:
     def shrink(self, keep: Ints, useful: Ints) -> None:
         """Forget all columns but ``keep`` (ascending), and all rows but the useful among them."""
         width = len(self)
-        self._bind(self.prepared[keep])
+        self.prepared = self.prepared[keep]
         known = np.zeros(width, bool)
         known[useful] = self.known[useful]
         self.known = known[keep]
@@ -200,8 +196,8 @@ class RowCache:
         held, values = self._held, self.values
         used = np.flatnonzero(np.isin(held, useful))
         added = np.setdiff1d(np.arange(len(prepared)), place, assume_unique=True)
-        before, known = self._steady, self.known
-        self._bind(prepared)
+        before, known = self.prepared, self.known
+        self.prepared = prepared
         self.known = np.zeros(len(prepared), bool)
         if len(added) <= _MOST_ADDED * len(place):
             self.known[place[useful]] = known[useful]
@@ -209,7 +205,7 @@ class RowCache:
             self._empty()
             return
         rest = self.gram.kernel.block(
-            before[held[used]], self._steady[added], threads=self.gram.threads
+            before[held[used]], prepared[added], threads=self.gram.threads
         )
         self._buffer = np.empty(0, prepared.dtype)
         self._empty()

@@ -404,8 +404,10 @@ class CachedValues:
         Rows of what is free are kept, as it will move again: where values are cheap, once they have
         been computed as often as to keep them costs.
         """
-        rows, which = np.unique(at, return_inverse=True)
-        weights = np.bincount(which, steps, minlength=len(rows)).astype(np.float64, copy=False)
+        rows, weights = at, steps
+        if not (at[1:] > at[:-1]).all():
+            rows, which = np.unique(at, return_inverse=True)
+            weights = np.bincount(which, steps, minlength=len(rows)).astype(np.float64, copy=False)
         moves = self._moves[self._rows[rows]] = self._moves[self._rows[rows]] + 1
         self._cache.add_to(f, rows, weights, free[rows] & (moves > self._unkept))
 
@@ -448,6 +450,7 @@ class _State:
         self.rounds = self.checks = self.since_check = 0
         self.last_round = 1 << 62
         self.dual, self.goal, self.violation = 0.0, 0.0, np.inf
+        self.fresh, self.moved = pace.first_fresh, 0
         self.begin(variables)
 
     def begin(self, variables: Variables) -> None:
@@ -498,8 +501,7 @@ class _State:
             self.idle_rounds = method.idle_rounds
             return False
         gap = loops.decomposition.duality_gap(self.part, self.ends, self.b.copy(), 1, 0.0)
-        if self.since_check and gap <= self.goal * abs(self.dual):
-            self.closed = gap <= method.wanted * abs(self.dual)
+        if self._check_is_due(gap):
             return False
         if self._step_is_due(free):
             self.step()
@@ -523,11 +525,23 @@ class _State:
         values.add_to(v.f, at[moved], (x - before)[moved], free_rows(v))
         was_free = (before > low) & (before < high)
         changed = int(np.count_nonzero(was_free != ((x > low) & (x < high))))
+        self.work_done += 6.0 * made * len(at) + len(moved) * len(v.f) + 8.0 * len(at) ** 2
+        self.moved = len(moved)
         self.dual += gain
         idle = gain <= method.least_gain * abs(self.dual)
         self.idle_rounds = self.idle_rounds + 1 if idle else 0
         self.unstable = changed if self.unstable == np.inf else 0.7 * self.unstable + 0.3 * changed
-        self.work_done += 6.0 * made * len(at) + len(moved) * len(v.f) + 8.0 * len(at) ** 2
+        return True
+
+    def _check_is_due(self, gap: float) -> bool:
+        """Return whether the active variables are done, and shrunk ones may not be."""
+        if not self.since_check or gap > self.goal * abs(self.dual):
+            return False
+        self.closed = gap <= self.method.wanted * abs(self.dual)
+        done = self.closed or self.complete or self.values.instant
+        if not done and not self._some_shrunk_violate():
+            self.goal = self.pace.below * self.method.wanted
+            return False
         return True
 
     def _make_rounds(self, batch: int) -> bool:
@@ -560,11 +574,15 @@ class _State:
     def _choose(self, free: int) -> tuple[Ints, Ints]:
         """Return the variables of the next block, by group, and where the groups end.
 
-        More are new if many are free.
+        More are new if many of the last block moved, and up to more if many are free.
         """
         pace, n = self.pace, len(self.part.x)
         most = pace.fresh if self.values.instant else max(pace.fresh, free // 2)
-        fresh = min(pace.first_fresh << min(self.rounds - 1, 10), most, 2 * pace.fresh)
+        if self.moved > 0.5 * self.fresh:
+            self.fresh *= 2
+        elif self.moved < 0.25 * self.fresh:
+            self.fresh = max(pace.first_fresh, self.fresh // 2)
+        fresh = self.fresh = min(self.fresh, most, 2 * pace.fresh)
         count = loops.decomposition.choose(
             self.part.group, self.up[:n], self.down[:n], self.ends, fresh, self.rounds, self.scratch
         )
@@ -618,6 +636,20 @@ class _State:
         self.shrunk = []
         return float(np.linalg.norm(f - before) / np.sqrt(max(1, count)))
 
+    def _some_shrunk_violate(self) -> bool:
+        """Return whether any of a sample of the shrunk rows violates anything."""
+        self._store_active()
+        v, now, some = self.all, sum_by_row(self.all), np.zeros(len(self.all.f), bool)
+        f, step = v.f.copy(), max(1, (len(v.f) - len(self.rows)) // self.method.probe)
+        for rows, then in self.shrunk:
+            some[rows[::step]] = True
+            f[rows[::step]] += self.values.dot(now - then, rows[::step])
+        k = np.flatnonzero(some[v.at])
+        b = 0.5 * (self.ends[0] + self.ends[1])[np.maximum(v.group[k], 0)] if self.groups else 0.0
+        r = v.target[k] - f[v.at[k]] - v.shift[k] * v.x[k] - b
+        wrong = ((v.x[k] < v.high[k]) & (r > 0.0)) | ((v.x[k] > v.low[k]) & (r < 0.0))
+        return bool(wrong.any())
+
     def _activate_more(self, margin: float) -> None:
         """If what is shrunk violates anything, activate what would if scores changed so much."""
         v = self.all
@@ -659,6 +691,8 @@ class _State:
         relative = self.relative_gap = gap / max(abs(self.dual), 1e-300)
         least = self.pace.below * min(method.wanted, relative)
         self.goal = min(max(self.pace.fall * relative, least), method.rough)
+        if self.goal <= method.wanted:  # the next check is to be the last
+            self.goal = min(self.goal, self.pace.below * method.wanted)
         self.stalled = complete and self.idle_rounds >= method.idle_rounds
         if not complete:
             self._activate_more(change)
@@ -796,6 +830,7 @@ class Decomposition:
     steps: int = 20  # of pairs in a block, for each of its variables
     shrink_every: int = 4  # rounds
     rough: float = 1e-2  # gap of the active variables that calls for a check in any case
+    probe: int = 512  # shrunk rows that are looked at before a check of all at a rough gap
     halvings: int = 40  # of the interval that an intercept is in
     enough: float = 0.02  # part of the gap that the choice of b may cost
 

@@ -269,6 +269,6 @@ def _new_whole(size: int, ends: Ints, memory: FloatArray) -> Any:
     """Return variables at 0."""
     rows = memory[: len(memory) // size * size].reshape(-1, size)
     return loops.shrinking.Whole(
-        *np.zeros((7, size)), *np.empty((2, size), np.float32), ends, rows[:size],
+        *np.zeros((7, size)), np.empty(size, np.float32), ends, rows[:size],
         np.full(size, -1), np.zeros(2, np.int64),
     )  # fmt: skip
