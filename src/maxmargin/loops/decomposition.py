@@ -131,6 +131,21 @@ def take(values: Any, rows: Any, columns: Any, out: Any) -> None:
 
 
 @compiled
+def take_square(values: Any, rows: Any, out: Any) -> None:
+    """Do out = values[rows][:, rows], of a symmetric matrix: half of it is read, by two rows."""
+    count = rows.shape[0]
+    for i in range(0, count, 2):
+        other = min(i + 1, count - 1)
+        one, two = values[rows[i]], values[rows[other]]
+        to_one, to_two = out[i], out[other]
+        for k in range(i, count):
+            column = np.uint64(rows[k])  # which is not asked whether it counts from the end
+            a, b = one[column], two[column]
+            to_one[k], to_two[k] = a, b
+            out[k, i], out[k, other] = a, b
+
+
+@compiled
 def gather_block(values: Any, slots: Any, positions: Any, here: Any, known: Any, missing: Any,
                  inner: Any, out: Any) -> None:  # fmt: skip
     """Assemble a square of the matrix from rows that are here and the block of the missing ones.
@@ -256,7 +271,7 @@ def make_rounds(K: Any, place: Any, runs: Any, v: Any, diagonal: Any, groups: in
         block = square_view(scratch.block, size)
         for c in range(size if size > q else 0):  # a variable that takes any value
             block[q, c] = block[c, q] = 0.0
-        take(K, rows, rows, block)
+        take_square(K, rows, block)
         own, r, x, low, high = _gather(v, diagonal, chosen, size, scratch)
         tol = course.precision * violation
         made = smo.make_steps(block, scratch.every[:size], smo.Halves(block, block, block), own, r,
@@ -364,3 +379,169 @@ def _is_worst(ahead: float, scale: float, counts: Any) -> bool:
         counts[_BINS + 1] -= 1
         return bool(counts[_BINS + 1] >= 0)
     return bool(bin_ > counts[_BINS])
+
+
+# ------------------------------------------------------------------- from cost to cost
+#
+# Most problems of a search take few rounds at each cost: all costs are one call then. The losses
+# have no curvature here.
+
+_ROUNDING = 1e-12  # of the distance of its bounds, or of all slopes
+
+
+class Goals(NamedTuple):
+    """How far a problem is solved at each cost; the last three are as ``Pace`` explains them."""
+
+    tol: float  # relative gap
+    rounds: int  # without one
+    fall: float
+    below: float
+    rough: float
+
+
+@compiled
+def follow_costs(K: Any, place: Any, runs: Any, unit: Any, v: Any, diagonal: Any, groups: int,
+                 costs: Any, starts: Any, first: int, goals: Any, course: Any, scratch: Any,
+                 judged: Any, path: Any) -> int:  # fmt: skip
+    """Solve at one cost after the other; return the number of the one that takes more, or of all.
+
+    ``unit`` has the limits at cost 1; those of v become what they are at the cost. Each cost starts
+    from the solution before, or from what ``starts``, if it has any rows, says.
+    """
+    n, record, b = v.x.shape[0], np.empty(4), scratch.b
+    up, down, ends = scratch.up[:n], scratch.down[:n], scratch.ends
+    for k in range(first, costs.shape[0]):
+        for i in range(n):
+            v.low[i], v.high[i] = costs[k] * unit.low[i], costs[k] * unit.high[i]
+        if starts.shape[0] > 0:
+            _start_from(K, place, runs, v, starts[k], scratch)
+        elif k > 0:
+            _go_along(v, costs[k] / costs[k - 1])
+        scratch.chosen_at[:n] = -2
+        record[1], record[2], record[3] = 0.0, np.inf, 0.0
+        made = 0
+        while True:
+            _, dual, _ = directions(v, groups, up, down, ends)
+            gap = duality_gap(v, ends, b, 1, 0.0)
+            size = max(abs(dual), abs(dual + gap))
+            if gap <= goals.tol * size:
+                break
+            relative = gap / max(abs(dual), 1e-300)
+            goal = max(goals.fall * relative, goals.below * min(goals.tol, relative))
+            record[0] = dual
+            begun = made
+            made, due = make_rounds(K, place, runs, v, diagonal, groups, begun, goals.rounds,
+                                    min(goal, goals.rough), course, record, scratch)  # fmt: skip
+            path.rounds[k] = made
+            if due or made == goals.rounds or made == begun:
+                return k
+        path.gaps[k] = gap / size if size > 0.0 else 0.0
+        keep_solution(K, place, v, groups, scratch, k, judged, path)
+    return costs.shape[0]
+
+
+@compiled
+def keep_solution(K: Any, place: Any, v: Any, groups: int, scratch: Any, k: int, judged: Any,
+                  path: Any) -> None:  # fmt: skip
+    """Enter the solution at cost k into the path, with the scores of rows to be judged."""
+    n, m = v.x.shape[0], path.duals.shape[1]
+    rows, weights, b = scratch.chosen_at, scratch.up, 0.0
+    if groups > 0:
+        directions(v, groups, scratch.up[:n], scratch.down[:n], scratch.ends)
+        b = _best_intercept(v, scratch.ends, rows, weights)
+    coefficients, scores = path.coefficients[k], path.scores[k]
+    for i in range(n):
+        coefficients[v.at[i]] += v.x[i]
+        path.duals[k, i if i < m else i - m] += v.x[i]
+    count = 0
+    for i in range(place.shape[0]):
+        if coefficients[i] != 0.0:
+            rows[count], weights[count] = place[i], coefficients[i]
+            count += 1
+    path.intercepts[k] = b
+    for i in range(scores.shape[0]):
+        scores[i] = b
+    add_rows(K, rows[:count], weights[:count], judged, scores)
+
+
+@compiled
+def _start_from(K: Any, place: Any, runs: Any, v: Any, duals: Any, scratch: Any) -> None:
+    """Set the variables, or both halves of them, to duals as far as limits allow."""
+    n, m = v.x.shape[0], duals.shape[0]
+    rows, weights, count = scratch.chosen_at, scratch.up, 0
+    for i in range(n):
+        v.x[i] = min(max(duals[i if i < m else i - m], v.low[i]), v.high[i])
+        if v.x[i] != 0.0:
+            rows[count], weights[count] = place[v.at[i]], v.x[i]
+            count += 1
+    for i in range(v.f.shape[0]):
+        v.f[i] = 0.0
+    add_rows(K, rows[:count], weights[:count], runs, v.f)
+
+
+@compiled
+def _go_along(v: Any, ratio: float) -> None:
+    """Go to where costs, which ``low`` and ``high`` have already, are ``ratio`` times as high.
+
+    That is the best point of the ray through the solution. Variables at a bound stay there if it is
+    the end of the ray.
+    """
+    linear = square = 0.0
+    for i in range(v.x.shape[0]):
+        linear += v.target[i] * v.x[i]
+        square += v.x[i] * v.f[v.at[i]]
+    far = min(max(linear / square, 1.0), ratio) if square > 0.0 else 1.0
+    for i in range(v.x.shape[0]):
+        low, high = v.low[i], v.high[i]
+        near = _ROUNDING * (high - low) if high - low < np.inf else 0.0
+        x = far * v.x[i]
+        v.x[i] = high if x >= high - near else low if x <= low + near else x
+    for i in range(v.f.shape[0]):
+        v.f[i] *= far
+
+
+@compiled
+def _best_intercept(v: Any, ends: Any, left: Any, residuals: Any) -> float:
+    """Return the intercept b of the least loss, the middle one where there are several.
+
+    The loss falls by ``high`` for each residual above b and rises by −``low`` for each below. Its
+    slope changes at residuals; those between the extremes of what may grow and shrink are in
+    question, and of these ``left`` lists what is left.
+    """
+    first, last = min(ends[0, 0], ends[1, 0]), max(ends[0, 0], ends[1, 0])
+    slope = size = 0.0  # of all that is not left, right of b
+    count = 0
+    for i in range(v.x.shape[0]):
+        r = v.target[i] - v.f[v.at[i]]
+        size += v.high[i] - v.low[i]
+        if r < first:
+            slope -= v.low[i]
+        elif r > last:
+            slope -= v.high[i]
+        elif v.high[i] > v.low[i]:
+            left[count], residuals[count] = i, r
+            count += 1
+    best, following, at_best, highest = np.inf, np.inf, 0.0, -np.inf
+    while count > 0:
+        middle, here, above = residuals[count // 2], slope, best
+        highest = max(highest, middle)
+        for j in range(count):
+            i = left[j]
+            here -= v.high[i] if residuals[j] > middle else v.low[i]
+            above = min(above, residuals[j]) if residuals[j] > middle else above
+        falls = here < -_ROUNDING * size
+        if not falls:
+            best, following, at_best = middle, above, here
+        some = 0
+        for j in range(count):
+            i, r = left[j], residuals[j]
+            if (r > middle) if falls else (r < middle):
+                left[some], residuals[some] = i, r
+                some += 1
+            else:
+                slope -= v.low[i] if falls else v.high[i]
+        count = some
+    if best == np.inf:
+        return highest if highest > -np.inf else 0.0
+    flat = at_best <= _ROUNDING * size and following < np.inf
+    return 0.5 * (best + following) if flat else best

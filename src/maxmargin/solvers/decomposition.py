@@ -32,7 +32,7 @@ from maxmargin.kernels import PreparedRows
 from maxmargin.kernels.prepared import FloatArray
 from maxmargin.loops.records import Loss, Variables
 from maxmargin.problems import losses
-from maxmargin.problems.duality import best_intercept, feasible_start, snapped
+from maxmargin.problems.duality import feasible_start, snapped
 from maxmargin.problems.features import KernelFeatures
 from maxmargin.problems.gram import SMALL
 from maxmargin.problems.problem import Iterate, KernelProblem, Point
@@ -316,7 +316,7 @@ class MatrixValues:
         self.active = self._K, self._place, self._runs
         if count < len(self._place):
             matrix = self._workspace.copied[: count**2].reshape(count, count)
-            loops.decomposition.take(self._K, self._place[rows], self._place[rows], matrix)
+            loops.decomposition.take_square(self._K, self._place[rows], matrix)
             self.active = matrix, np.arange(count), np.array([[0, count, 0]])
 
     def takes(self, count: int) -> bool:
@@ -327,7 +327,7 @@ class MatrixValues:
         """Return the square of the matrix for active rows of a block."""
         matrix, place, _ = self.active
         out = self.memory[: len(at) ** 2].reshape(len(at), len(at))
-        loops.decomposition.take(matrix, place[at], place[at], out)
+        loops.decomposition.take_square(matrix, place[at], out)
         return out
 
     def square(self, at: Ints, exact: bool) -> Floats:
@@ -337,7 +337,7 @@ class MatrixValues:
             return self._features.gram.block(rows, rows)
         matrix, place, _ = self.active
         out = np.empty((len(at), len(at)), matrix.dtype)
-        loops.decomposition.take(matrix, place[at], place[at], out)
+        loops.decomposition.take_square(matrix, place[at], out)
         return out.astype(np.float64, copy=False)
 
     def add_to(self, f: Floats, at: Ints, steps: Floats, free: Flags) -> None:
@@ -539,8 +539,7 @@ class _State:
         """Make rounds in compiled code."""
         values = self.values
         assert isinstance(values, MatrixValues)
-        # Few rounds are sooner made at all rows than what is active is copied.
-        if self.since_check and len(self.rows) >= 3 * self.pace.fresh:
+        if len(self.rows) >= 3 * self.pace.fresh:
             self._directions()
             self._shrink()
         record = np.array([self.dual, self.idle_rounds, self.unstable, self.work_done])
@@ -777,7 +776,7 @@ class Pace:
 ON_ROWS = Pace(128, 512, precision=0.1, worth_shrinking=0.2, fall=0.002, rounds=100, below=0.3)
 ON_MATRIX = Pace(256, 256, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=8, below=0.5)
 IN_BATCHES = Pace(
-    128, 128, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=1000, below=0.5, batch=8
+    192, 192, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=1000, below=0.5, batch=16
 )
 
 
@@ -1207,39 +1206,33 @@ class OnMatrix:
             np.zeros(count, np.int64),
             np.zeros((count, len(self.x) // (1 + self.split))),
         )
-        test_runs, state = _runs(judged), None
-        for k, cost in enumerate(costs.tolist()):
-            variables = self._variables(cost)
-            if starts is not None:
-                self.x[:] = np.clip(
-                    np.tile(starts[k], 1 + self.split), variables.low, variables.high
-                )
-            if state is None or starts is not None:
-                self.f[:] = values.dot(sum_by_row(variables), np.arange(len(self.f)))
-            if state is None:
-                rough = max(Decomposition.rough, 0.5 * tol)
-                method = Decomposition(
-                    tol, halvings=1, most_free=1500, rough=rough, pace=IN_BATCHES
-                )
-                state = _State(method, variables, np.zeros(int(self.free)), values)
-            else:
-                if starts is None:
-                    _go_along(variables, cost / float(costs[k - 1]))
-                state.begin(variables)
+        variables, test_runs = self._variables(float(costs[0])), _runs(judged)
+        if starts is None:
+            self.f[:] = values.dot(sum_by_row(variables), np.arange(len(self.f)))
+            starts = np.empty((0, 0))
+        rough = max(Decomposition.rough, 0.5 * tol)
+        method = Decomposition(tol, halvings=1, most_free=1500, rough=rough, pace=IN_BATCHES)
+        state = _State(method, variables, np.zeros(int(self.free)), values)
+        goals = loops.decomposition.Goals(
+            tol, min(state.pace.batch, rounds), state.pace.fall, state.pace.below, rough
+        )
+        groups, k = state.groups, 0
+        while True:
+            k = loops.decomposition.follow_costs(
+                *values.active, self.loss, variables, state.own, groups, costs, starts, k, goals,
+                state.course, state.scratch, test_runs, path,
+            )  # fmt: skip
+            if k == count:
+                return path
             begun = state.rounds
-            state.last_round = begun + rounds
-            path.gaps[k], near = _close_gap(state, tol)
-            path.rounds[k] = state.rounds - begun
-            if self.free:
-                loss = Loss(*variables[:4], 0.0)
-                path.intercepts[k] = best_intercept(loss, self.f[self.at], near)
-            path.coefficients[k], path.duals[k] = sum_by_row(variables), self.duals
-            path.scores[k] = path.intercepts[k]
-            used = np.flatnonzero(path.coefficients[k])
-            loops.decomposition.add_rows(
-                K, self.place[used], path.coefficients[k][used], test_runs, path.scores[k]
+            state.last_round = begun + rounds - int(path.rounds[k])
+            state.begin(variables)
+            path.gaps[k] = _close_gap(state, tol)
+            path.rounds[k] += state.rounds - begun
+            loops.decomposition.keep_solution(
+                K, self.place, variables, groups, state.scratch, k, test_runs, path
             )
-        return path
+            k += 1
 
     def _variables(self, cost: float) -> Variables:
         target, low, high, shift, _ = self.loss
@@ -1247,8 +1240,8 @@ class OnMatrix:
         return Variables(target, cost * low, cost * high, shift, group, self.x, self.at, self.f)
 
 
-def _close_gap(state: _State, tol: float) -> tuple[float, float]:
-    """Make rounds until the relative gap is at tol; return it, and the intercept."""
+def _close_gap(state: _State, tol: float) -> float:
+    """Make rounds until the relative gap is at tol; return it."""
     least, highest, stuck = np.inf, -np.inf, 0
     while True:
         state.check()
@@ -1257,21 +1250,9 @@ def _close_gap(state: _State, tol: float) -> tuple[float, float]:
         better = gap < least or dual > highest + 1e-12 * abs(dual)
         least, highest, stuck = min(least, gap), max(highest, dual), 0 if better else stuck + 1
         if gap <= tol * size or state.stalled or stuck >= _STUCK or state.over:
-            return (gap / size if size > 0.0 else 0.0), float(state.b[0])
+            return gap / size if size > 0.0 else 0.0
         while not state.over and state.round():
             pass
-
-
-def _go_along(v: Variables, ratio: float) -> None:
-    """Go to where costs, which ``low`` and ``high`` have already, are ``ratio`` times as high.
-
-    That is the best point of the ray through the solution. Variables at a bound stay there if it is
-    the end of the ray.
-    """
-    linear, square = float(v.target @ v.x), float(v.x @ v.f[v.at])
-    far = min(max(linear / square, 1.0), ratio) if square > 0.0 else 1.0
-    v.x[:] = snapped(far * v.x, v.low, v.high)
-    v.f[:] *= far
 
 
 def _balance(loss: Loss, low: Floats, high: Floats, x: Floats, f: Floats) -> Floats:
