@@ -141,7 +141,8 @@ def sum_by_row(v: Variables) -> Floats:
 
 _MOST_HELD = 250  # variables
 _EXCHANGES = 30
-_RIDGE, _EXACT_RIDGE = 1e-7, 1e-15  # on the diagonal of the equations: rough steps, exact ones
+_RIDGE, _SINGLE_RIDGE = 1e-7, 1e-5  # on the diagonal of the equations, and of those in float32
+_EXACT_RIDGE = 1e-15  # for exact steps
 _MOST_RIDGE = 1e12  # times the first one
 _BY_EIGENVECTORS = 300  # variables: beyond that they cost too much
 _RANK = 1e-14
@@ -151,7 +152,7 @@ _ROUNDING = 1e-12  # of a bound
 class Equations(NamedTuple):
     """The derivative r in free variables, by how much they may go down and up, and their groups."""
 
-    K: Floats  # with the shift
+    K: FloatArray  # with the shift; in float32 for rough steps, where kernel values are
     r: Floats
     down: Floats
     up: Floats
@@ -171,9 +172,10 @@ def active_set_step(equations: Equations, exact: bool) -> Floats | None:
         if (step > up * (1 + _ROUNDING)).any() or (-step > down * (1 + _ROUNDING)).any():
             step = None
     if step is None:
-        step = _exchange_bounds(equations, _EXACT_RIDGE if exact else _RIDGE)
+        ridge = _RIDGE if K.dtype == np.float64 else _SINGLE_RIDGE
+        step = _exchange_bounds(equations, _EXACT_RIDGE if exact else ridge)
     step = np.clip(step, -down, up)
-    gains = step @ (r - 0.5 * (K @ step)) > 0.0
+    gains = step @ (r - 0.5 * (K @ step.astype(K.dtype, copy=False))) > 0.0
     return step if gains or (exact and np.isfinite(step).all()) else None
 
 
@@ -227,29 +229,34 @@ def _exchange_bounds(equations: Equations, ridge: float) -> Floats:
     return first * float((room[far] / np.abs(first[far])).min(initial=1.0))
 
 
-def _factor(K: Floats, ridge: float) -> Floats:
+def _factor(K: FloatArray, ridge: float) -> FloatArray:
     """Return the Cholesky factor of K + ridge·I, with a larger ridge if it takes one."""
+    factorise = lapack.dpotrf if K.dtype == np.float64 else lapack.spotrf
     ridge *= (max(0.0, float(K.diagonal().max())) or 1.0) * np.sqrt(len(K))
     most = _MOST_RIDGE * ridge
     while ridge <= most:
         lifted = K.copy(order="F")
         lifted.ravel("K")[:: len(K) + 1] += ridge
-        factor, failed = lapack.dpotrf(lifted, lower=1, overwrite_a=1, clean=0)
+        factor, failed = factorise(lifted, lower=1, overwrite_a=1, clean=0)
         if not failed:
             return np.asarray(factor)
         ridge *= 10.0
-    return np.eye(len(K))
+    return np.eye(len(K), dtype=K.dtype)
 
 
-def _solve(factor: Floats, right: Floats) -> Floats:
-    return np.asarray(lapack.dpotrs(factor, right, lower=1)[0]) if right.size else right
+def _solve(factor: FloatArray, right: Floats) -> Floats:
+    if not right.size:
+        return right
+    solve = lapack.dpotrs if factor.dtype == np.float64 else lapack.spotrs
+    return np.asarray(solve(factor, right, lower=1)[0], np.float64)
 
 
 def _forces(A: Floats, off: Floats) -> Floats:
     """Return the forces that keep the sums and bring held variables exactly to their bounds."""
     if not len(off):
         return off
-    _, forces, failed = lapack.dposv(A, off)
+    # Columns of K⁻¹ in few digits are not quite symmetric, and the sums hold to all digits.
+    _, _, forces, failed = lapack.dgesv(A, off)
     # Where held variables determine each other, any forces that do it will do.
     return np.asarray(np.linalg.lstsq(A, off, rcond=None)[0] if failed else forces)
 
@@ -330,15 +337,15 @@ class MatrixValues:
         loops.decomposition.take_square(matrix, place[at], out)
         return out
 
-    def square(self, at: Ints, exact: bool) -> Floats:
-        """Return the square of the matrix for any number of active rows, in float64."""
+    def square(self, at: Ints, exact: bool) -> FloatArray:
+        """Return the square of the matrix for any number of active rows, if exact in float64."""
         if exact and self._features is not None:
             rows = self._features.rows[self._rows[at]]
             return self._features.gram.block(rows, rows)
         matrix, place, _ = self.active
         out = np.empty((len(at), len(at)), matrix.dtype)
         loops.decomposition.take_square(matrix, place[at], out)
-        return out.astype(np.float64, copy=False)
+        return out.astype(np.float64, copy=False) if exact else out
 
     def add_to(self, f: Floats, at: Ints, steps: Floats, free: Flags) -> None:
         """Add the rows of what moved, times the steps, to the scores of all active rows."""
