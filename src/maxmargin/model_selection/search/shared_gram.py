@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from concurrent.futures import Executor
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from numbers import Real
 from queue import LifoQueue
 from typing import Any
 
@@ -18,7 +20,7 @@ from maxmargin.estimators.kernel_input import named_kernel
 from maxmargin.estimators.machine import Formulated
 from maxmargin.kernels import Kernel, Linear
 from maxmargin.kernels.prepared import FloatArray
-from maxmargin.model_selection.search.plan import Family, Split, View
+from maxmargin.model_selection.search.plan import Family, Split, View, identify
 from maxmargin.problems.gram import SMALL, Gram
 from maxmargin.solvers.decomposition import COPIED, OnMatrix, Path, Workspace
 
@@ -84,16 +86,32 @@ def find_shortage(n_rows: int, memory: int, threads: int) -> str:
 def state_jobs(view: View, families: list[Family]) -> list[tuple[Kernel, list[Job]]]:
     """State the families in all splits; those that have a kernel in common are together."""
     found: list[tuple[Kernel, list[Job]]] = []
+    stated: dict[tuple[str, int], Job] = {}
     for family in families:
         for split in view.splits:
-            machine = clone(family.machine)
-            job = Job(family, split, machine, machine.formulate(*view.take(split.train)))
-            jobs = next((jobs for known, jobs in found if known == machine.kernel_), None)
+            job = _state(view, family, split, stated)
+            kernel = job.machine.kernel_
+            jobs = next((jobs for known, jobs in found if known == kernel), None)
             if jobs is None:
-                found.append((machine.kernel_, [job]))
+                found.append((kernel, [job]))
             else:
                 jobs.append(job)
     return found
+
+
+def _state(view: View, family: Family, split: Split, stated: dict[tuple[str, int], Job]) -> Job:
+    """State a family in a split; problems that differ in a given γ alone are stated once."""
+    machine = clone(family.machine)
+    given = isinstance(machine.kernel, str) and isinstance(machine.gamma, Real)
+    known = identify(clone(machine).set_params(gamma=1.0)) if given else identify(machine)
+    if (known, split.number) not in stated:
+        formulated = machine.formulate(*view.take(split.train))
+        stated[known, split.number] = Job(family, split, machine, formulated)
+        return stated[known, split.number]
+    first = stated[known, split.number]
+    machine = copy(first.machine).set_params(gamma=machine.gamma)
+    machine.kernel_ = named_kernel(machine)
+    return Job(family, split, machine, first.formulated)
 
 
 class SharedGram:
