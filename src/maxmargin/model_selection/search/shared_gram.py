@@ -18,7 +18,7 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.estimators import SVC, SVR
 from maxmargin.estimators.kernel_input import named_kernel
 from maxmargin.estimators.machine import Formulated
-from maxmargin.kernels import Kernel, Linear
+from maxmargin.kernels import RBF, Kernel, Linear, PreparedRows
 from maxmargin.kernels.prepared import FloatArray
 from maxmargin.model_selection.search.plan import Family, Split, View, identify
 from maxmargin.problems.gram import SMALL, Gram
@@ -72,9 +72,9 @@ def suits_matrix(machine: Any) -> bool:
     return kernel.psd is True and type(kernel) is not Linear
 
 
-def find_shortage(n_rows: int, memory: int, threads: int) -> str:
+def find_shortage(n_rows: int, memory: int, threads: int, matrices: int = 1) -> str:
     """Return why the kernel values of this many rows do not fit into memory, or nothing."""
-    size = n_rows**2 * (1 + threads * COPIED**2) * (4 if n_rows > SMALL else 8)
+    size = n_rows**2 * (matrices + threads * COPIED**2) * (4 if n_rows > SMALL else 8)
     if size <= memory:
         return ""
     return (
@@ -117,8 +117,9 @@ def _state(view: View, family: Family, split: Split, stated: dict[tuple[str, int
 class SharedGram:
     """The kernel values of all rows of a view, in an order in which splits are long runs."""
 
-    def __init__(self, view: View, by_class: bool, threads: int) -> None:
+    def __init__(self, view: View, by_class: bool, threads: int, memory: int) -> None:
         n = len(view.y)
+        self._two_fit = not find_shortage(n, memory, threads, matrices=2)
         learnt = np.zeros((n, len(view.splits)), bool)
         for k, split in enumerate(view.splits):
             learnt[split.train, k] = True
@@ -128,6 +129,7 @@ class SharedGram:
         self._position = np.argsort(order)
         self._kernel: Kernel | None = None
         self._values: FloatArray | None = None
+        self._distances: FloatArray | None = None  # which RBF kernels share
 
     def solve(
         self,
@@ -170,13 +172,32 @@ class SharedGram:
 
     def forget(self) -> None:
         """Give the memory of the values back."""
-        self._kernel = self._values = None
+        self._kernel = self._values = self._distances = None
 
     def _materialize(self, kernel: Kernel) -> FloatArray:
         if self._values is None or self._kernel != kernel:
             gram = Gram(kernel, self._X, threads=self._threads)
-            self._kernel, self._values = kernel, gram.materialize(out=self._values)
+            if not self._fill_by_distances(kernel, gram.tiles):
+                self._values = gram.materialize(out=self._values)
+            self._kernel = kernel
+        assert self._values is not None
         return self._values
+
+    def _fill_by_distances(self, kernel: Kernel, rows: PreparedRows) -> bool:
+        """Compute the values from distances; return whether there are any to be shared.
+
+        They are computed with the second of the kernels, as there may be only one.
+        """
+        values = self._values
+        if type(kernel) is not RBF or type(self._kernel) is not RBF or values is None:
+            return False
+        if self._distances is None and self._two_fit:
+            self._distances = kernel.squared_distances(rows, self._threads)
+        known = self._distances
+        if known is None or not len(rows.parts) == 2 or not rows.dtype == known.dtype == values.dtype:
+            return False
+        kernel.block_of_distances(known, values, self._threads)
+        return True
 
     def _scored_rows(self, job: Job, train_scores: bool) -> tuple[Ints, Ints]:
         """Return the rows of the matrix to be scored, and where those of the split are in them."""
