@@ -130,6 +130,7 @@ class SharedGram:
         self._kernel: Kernel | None = None
         self._values: FloatArray | None = None
         self._distances: FloatArray | None = None  # which RBF kernels share
+        self._stated: dict[tuple[int, int], tuple[Formulated, OnMatrix, float, Floats]] = {}
 
     def solve(
         self,
@@ -173,6 +174,7 @@ class SharedGram:
     def forget(self) -> None:
         """Give the memory of the values back."""
         self._kernel = self._values = self._distances = None
+        self._stated.clear()
 
     def _materialize(self, kernel: Kernel) -> FloatArray:
         if self._values is None or self._kernel != kernel:
@@ -213,13 +215,28 @@ class SharedGram:
     ) -> tuple[Path, Floats]:
         """Return the solutions of one problem at all costs, and the seconds that each took."""
         job, k, scored, gap, starts = subproblem
-        problem, rows = job.formulated.problems[k], job.formulated.rows[k]
-        place = self._position[job.split.train[rows[problem.row]]]
-        stated = OnMatrix.stated(problem.loss, len(problem.totals) > 0, place)
-        began = clock.now()
+        began, costs = clock.now(), job.family.costs
+        stated, first = self._restate(job, k)
+        if starts is None and first is not None:
+            stated.start(float(costs[0]), first, stated.f)
         buffer = buffers.get()
         try:
-            path = stated.solve(K, job.family.costs, gap, buffer, scored, starts=starts)
+            path = stated.solve(K, costs, gap, buffer, scored, starts=starts)
         finally:
             buffers.put(buffer)
+        self._stated[id(job.formulated), k] = job.formulated, stated, float(costs[0]), path.duals[0]
         return path, (clock.now() - began) * (path.rounds + 1) / (path.rounds + 1).sum()
+
+    def _restate(self, job: Job, k: int) -> tuple[OnMatrix, Floats | None]:
+        """Return a problem on the matrix, and its solution at the lowest cost for the last kernel.
+
+        There most variables are at bounds, the same ones as for kernels that are much alike.
+        """
+        known = self._stated.get((id(job.formulated), k))
+        if known is not None:
+            _, stated, cost, duals = known
+            stated.x[:] = 0.0
+            return stated, duals if cost == job.family.costs[0] else None
+        problem, rows = job.formulated.problems[k], job.formulated.rows[k]
+        place = self._position[job.split.train[rows[problem.row]]]
+        return OnMatrix.stated(problem.loss, len(problem.totals) > 0, place), None
