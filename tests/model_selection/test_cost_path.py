@@ -7,8 +7,8 @@ import pytest
 from sklearn import svm
 
 from maxmargin._typing import Floats
-from maxmargin.loops.records import Loss
-from maxmargin.solvers.decomposition import OnMatrix, Path, Workspace
+from maxmargin.loops.records import Loss, Path
+from maxmargin.solvers.decomposition import OnMatrix, Workspace
 from maxmargin.threads import one_blas_thread
 from tests.support.kernel_reference import Machine, Spec, laplacian, optimum, poly, rbf, stated
 

@@ -15,6 +15,7 @@ import numpy as np
 from maxmargin.loops import smo
 from maxmargin.loops.compiled import compiled
 from maxmargin.loops.intrinsics import square_view
+from maxmargin.loops.records import Loss, Path
 
 # ------------------------------------------------------------------- what violates what
 
@@ -239,25 +240,56 @@ class Course(NamedTuple):
     most_free: int
 
 
+class Tour(NamedTuple):
+    """Rising costs, at each of which a problem is solved from where it was at the one before."""
+
+    costs: Any
+    unit: Any  # the losses at cost 1
+    starts: Any  # where each cost starts instead, if it has any rows
+    judged: Any  # runs of rows that solutions are to score
+    path: Any  # what is entered: a row for each cost
+    at: Any  # the number of the cost that is next
+    tol: float  # relative gap
+    most: int  # rounds in one call
+
+    @classmethod
+    def nowhere(cls) -> Self:
+        """Return a tour without costs."""
+        one, two, whole = np.empty(0), np.empty((0, 0)), np.empty(0, np.int64)
+        path = Path(two, two, one, one, whole, two)
+        judged = np.empty((0, 3), np.int64)
+        return cls(one, Loss(one, one, one, one, 0.0), two, judged, path, whole, 0.0, 0)
+
+
 @compiled
 def make_rounds(K: Any, place: Any, runs: Any, v: Any, diagonal: Any, groups: int, first: int,
-                last: int, goal: float, course: Any, record: Any, scratch: Any) -> Any:  # fmt: skip
+                last: int, goal: float, course: Any, record: Any, scratch: Any, tour: Any
+                ) -> Any:  # fmt: skip
     """Make rounds until one is the last, an active-set step is due, or the gap is at the goal.
 
     Return the number of the next round, and whether it is due. ``record`` has the dual objective,
     the rounds without any gain, how many variables become free or bounded in a round, and the work
-    since the last step.
+    since the last step. If there is a tour, the next cost begins once the gap of one is closed;
+    the rounds are those of the cost at which it has not been.
     """
-    n = v.x.shape[0]
+    n, number, made_so_far = v.x.shape[0], first, 0
     up, down, ends, stops = scratch.up[:n], scratch.down[:n], scratch.ends, scratch.stops
-    for number in range(first, last):
-        violation, _, free = directions(v, groups, up, down, ends)
+    ahead = _begin_cost(K, place, runs, v, record, scratch, tour)
+    while True:
+        violation, dual, free = directions(v, groups, up, down, ends)
+        gap = duality_gap(v, ends, scratch.b, 1, 0.0)
+        if ahead and _is_closed(dual, gap, number, record, tour):
+            keep_solution(K, place, v, groups, scratch, tour)
+            ahead = _begin_cost(K, place, runs, v, record, scratch, tour)
+            number = first
+            if not ahead:
+                return number, False
+            continue
         if violation <= 0.0:
             record[1] = course.idle_rounds
-        if record[1] >= course.idle_rounds:
+        if record[1] >= course.idle_rounds or (gap <= goal * abs(record[0]) and not ahead):
             return number, False
-        gap = duality_gap(v, ends, scratch.b, 1, 0.0)
-        if gap <= goal * abs(record[0]):
+        if number >= last or (ahead and made_so_far >= tour.most):
             return number, False
         paid = record[3] > course.step_pace * (300.0 + free) * free * free
         if paid and 2 < free <= course.most_free and record[2] <= course.stable * free + 0.5:
@@ -276,17 +308,14 @@ def make_rounds(K: Any, place: Any, runs: Any, v: Any, diagonal: Any, groups: in
         tol = course.precision * violation
         made = smo.make_steps(block, scratch.every[:size], smo.Halves(block, block, block), own, r,
                               x, low, high, stops, tol, course.steps * q)  # fmt: skip
-        gain, changed = _scatter(v, chosen, r, x, scratch.moves)
-        count = 0
-        for a in range(q):
-            rows[count], scratch.moves[count] = rows[a], scratch.moves[a]
-            count += scratch.moves[a] != 0.0
+        gain, changed, count = _scatter(v, chosen, r, x, rows, scratch.moves)
         add_rows(K, rows[:count], scratch.moves[:count], runs, v.f)
         record[0] += gain
         record[1] = 0.0 if gain > course.least_gain * abs(record[0]) else record[1] + 1.0
         record[2] = changed if record[2] == np.inf else 0.7 * record[2] + 0.3 * changed
         record[3] += 6.0 * made * q + 1.0 * count * v.f.shape[0] + 8.0 * q * q
-    return last, False
+        number += 1
+        made_so_far += 1
 
 
 @compiled
@@ -304,19 +333,23 @@ def _gather(v: Any, diagonal: Any, chosen: Any, size: int, scratch: Any) -> Any:
 
 
 @compiled
-def _scatter(v: Any, chosen: Any, r: Any, x: Any, moves: Any) -> Any:
-    """Take the solution over; return the gain, and how many variables became free or bounded."""
+def _scatter(v: Any, chosen: Any, r: Any, x: Any, rows: Any, moves: Any) -> Any:
+    """Take the solution over; keep rows that moved, and their moves.
+
+    Return the gain, how many variables became free or bounded, and how many moved.
+    """
     gain = 0.0
-    changed = 0
+    changed = count = 0
     for a in range(chosen.shape[0]):
         k = chosen[a]
         before, after = v.x[k], x[a]
         gain += 0.5 * (moves[a] + r[a]) * (after - before)
-        moves[a] = after - before
         v.x[k] = after
         was_free = before > v.low[k] and before < v.high[k]
         changed += was_free != (after > v.low[k] and after < v.high[k])
-    return gain, changed
+        rows[count], moves[count] = rows[a], after - before
+        count += after != before
+    return gain, changed, count
 
 
 @compiled
@@ -389,66 +422,44 @@ def _is_worst(ahead: float, scale: float, counts: Any) -> bool:
 _ROUNDING = 1e-12  # of the distance of its bounds, or of all slopes
 
 
-class Goals(NamedTuple):
-    """How far a problem is solved at each cost; the last three are as ``Pace`` explains them."""
-
-    tol: float  # relative gap
-    rounds: int  # without one
-    fall: float
-    below: float
-    rough: float
+@compiled
+def _begin_cost(K: Any, place: Any, runs: Any, v: Any, record: Any, scratch: Any, tour: Any
+                ) -> Any:  # fmt: skip
+    """Go to where the next cost starts; return False if there is none."""
+    if tour.costs.shape[0] == 0 or tour.at[0] == tour.costs.shape[0]:
+        return False
+    k, n = tour.at[0], v.x.shape[0]
+    for i in range(n):
+        v.low[i] = tour.costs[k] * tour.unit.low[i]
+        v.high[i] = tour.costs[k] * tour.unit.high[i]
+    if tour.starts.shape[0] > 0:
+        _start_from(K, place, runs, v, tour.starts[k], scratch)
+    elif k > 0:
+        _go_along(v, tour.costs[k] / tour.costs[k - 1])
+    scratch.chosen_at[:n] = -2
+    record[1], record[2], record[3] = 0.0, np.inf, 0.0
+    return True
 
 
 @compiled
-def follow_costs(K: Any, place: Any, runs: Any, unit: Any, v: Any, diagonal: Any, groups: int,
-                 costs: Any, starts: Any, first: int, goals: Any, course: Any, scratch: Any,
-                 judged: Any, path: Any) -> int:  # fmt: skip
-    """Solve at one cost after the other; return the number of the one that takes more, or of all.
-
-    ``unit`` has the limits at cost 1; those of v become what they are at the cost. Each cost starts
-    from the solution before, or from what ``starts``, if it has any rows, says.
-    """
-    n, record, b = v.x.shape[0], np.empty(4), scratch.b
-    up, down, ends = scratch.up[:n], scratch.down[:n], scratch.ends
-    for k in range(first, costs.shape[0]):
-        for i in range(n):
-            v.low[i], v.high[i] = costs[k] * unit.low[i], costs[k] * unit.high[i]
-        if starts.shape[0] > 0:
-            _start_from(K, place, runs, v, starts[k], scratch)
-        elif k > 0:
-            _go_along(v, costs[k] / costs[k - 1])
-        scratch.chosen_at[:n] = -2
-        record[1], record[2], record[3] = 0.0, np.inf, 0.0
-        made = 0
-        while True:
-            _, dual, _ = directions(v, groups, up, down, ends)
-            gap = duality_gap(v, ends, b, 1, 0.0)
-            size = max(abs(dual), abs(dual + gap))
-            if gap <= goals.tol * size:
-                break
-            relative = gap / max(abs(dual), 1e-300)
-            goal = max(goals.fall * relative, goals.below * min(goals.tol, relative))
-            record[0] = dual
-            begun = made
-            made, due = make_rounds(K, place, runs, v, diagonal, groups, begun, goals.rounds,
-                                    min(goal, goals.rough), course, record, scratch)  # fmt: skip
-            path.rounds[k] = made
-            if due or made == goals.rounds or made == begun:
-                return k
-        path.gaps[k] = gap / size if size > 0.0 else 0.0
-        keep_solution(K, place, v, groups, scratch, k, judged, path)
-    return costs.shape[0]
+def _is_closed(dual: float, gap: float, number: int, record: Any, tour: Any) -> Any:
+    """Return whether the gap is closed at the cost of a tour, and enter it."""
+    k = tour.at[0]
+    size = max(abs(dual), abs(dual + gap))
+    record[0] = dual
+    tour.path.rounds[k] = number
+    tour.path.gaps[k] = gap / size if size > 0.0 else 0.0
+    return gap <= tour.tol * size
 
 
 @compiled
-def keep_solution(K: Any, place: Any, v: Any, groups: int, scratch: Any, k: int, judged: Any,
-                  path: Any) -> None:  # fmt: skip
-    """Enter the solution at cost k into the path, with the scores of rows to be judged."""
+def keep_solution(K: Any, place: Any, v: Any, groups: int, scratch: Any, tour: Any) -> None:
+    """Enter the solution at a cost into the path, with the scores of rows to be judged."""
+    path, k = tour.path, tour.at[0]
     n, m = v.x.shape[0], path.duals.shape[1]
     rows, weights, b = scratch.chosen_at, scratch.up, 0.0
     if groups > 0:
-        directions(v, groups, scratch.up[:n], scratch.down[:n], scratch.ends)
-        b = _best_intercept(v, scratch.ends, rows, weights)
+        b = _best_intercept(v, rows, weights)
     coefficients, scores = path.coefficients[k], path.scores[k]
     for i in range(n):
         coefficients[v.at[i]] += v.x[i]
@@ -461,7 +472,8 @@ def keep_solution(K: Any, place: Any, v: Any, groups: int, scratch: Any, k: int,
     path.intercepts[k] = b
     for i in range(scores.shape[0]):
         scores[i] = b
-    add_rows(K, rows[:count], weights[:count], judged, scores)
+    add_rows(K, rows[:count], weights[:count], tour.judged, scores)
+    tour.at[0] = k + 1
 
 
 @compiled
@@ -501,34 +513,26 @@ def _go_along(v: Any, ratio: float) -> None:
 
 
 @compiled
-def _best_intercept(v: Any, ends: Any, left: Any, residuals: Any) -> float:
+def _best_intercept(v: Any, left: Any, residuals: Any) -> float:
     """Return the intercept b of the least loss, the middle one where there are several.
 
-    The loss falls by ``high`` for each residual above b and rises by −``low`` for each below. Its
-    slope changes at residuals; those between the extremes of what may grow and shrink are in
-    question, and of these ``left`` lists what is left.
+    The loss falls by ``high`` for each residual above b and rises by −``low`` for each below, so
+    that its slope changes at residuals. ``left`` lists the variables whose residuals are left.
     """
-    first, last = min(ends[0, 0], ends[1, 0]), max(ends[0, 0], ends[1, 0])
-    slope = size = 0.0  # of all that is not left, right of b
+    slope = size = 0.0  # right of b, of all that is not left
     count = 0
     for i in range(v.x.shape[0]):
-        r = v.target[i] - v.f[v.at[i]]
-        size += v.high[i] - v.low[i]
-        if r < first:
-            slope -= v.low[i]
-        elif r > last:
-            slope -= v.high[i]
-        elif v.high[i] > v.low[i]:
-            left[count], residuals[count] = i, r
+        if v.high[i] > v.low[i]:
+            left[count], residuals[count] = i, v.target[i] - v.f[v.at[i]]
+            size += v.high[i] - v.low[i]
             count += 1
-    best, following, at_best, highest = np.inf, np.inf, 0.0, -np.inf
+    best, following, at_best, middle = np.inf, np.inf, 0.0, 0.0
     while count > 0:
         middle, here, above = residuals[count // 2], slope, best
-        highest = max(highest, middle)
         for j in range(count):
-            i = left[j]
-            here -= v.high[i] if residuals[j] > middle else v.low[i]
-            above = min(above, residuals[j]) if residuals[j] > middle else above
+            beyond = residuals[j] > middle
+            here -= v.high[left[j]] if beyond else v.low[left[j]]
+            above = min(above, residuals[j]) if beyond else above
         falls = here < -_ROUNDING * size
         if not falls:
             best, following, at_best = middle, above, here
@@ -542,6 +546,6 @@ def _best_intercept(v: Any, ends: Any, left: Any, residuals: Any) -> float:
                 slope -= v.low[i] if falls else v.high[i]
         count = some
     if best == np.inf:
-        return highest if highest > -np.inf else 0.0
+        return middle
     flat = at_best <= _ROUNDING * size and following < np.inf
     return 0.5 * (best + following) if flat else best

@@ -30,7 +30,7 @@ from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.certificates.quadratic import scores_of_rest
 from maxmargin.kernels import PreparedRows
 from maxmargin.kernels.prepared import FloatArray
-from maxmargin.loops.records import Loss, Variables
+from maxmargin.loops.records import Loss, Path, Variables
 from maxmargin.problems import losses
 from maxmargin.problems.duality import feasible_start, snapped
 from maxmargin.problems.features import KernelFeatures
@@ -453,6 +453,7 @@ class _State:
             pace.precision, method.steps, pace.fresh, method.idle_rounds, method.least_gain,
             method.stable, method.step_pace, method.most_free,
         )  # fmt: skip
+        self.nowhere = loops.decomposition.Tour.nowhere()
         self.own = values.diagonal[variables.at] + variables.shift
         self.sums_are_cheap = method.precise or len(variables.f) <= method.polished
         self.without_targets = not variables.target.any()
@@ -553,7 +554,7 @@ class _State:
         begun, last = self.rounds, min(self.rounds + batch, self.last_round)
         self.rounds, due = loops.decomposition.make_rounds(
             *values.active, self.part, self.diagonal, self.groups, begun, last, self.goal,
-            self.course, record, self.scratch,
+            self.course, record, self.scratch, self.nowhere,
         )  # fmt: skip
         self.dual, self.idle_rounds, self.unstable, self.work_done = record.tolist()
         self.since_check += self.rounds - begun
@@ -1133,17 +1134,7 @@ class _WholeBlock:
 
 ROUNDS = 20_000  # for each cost
 _STUCK = 30  # checks at which nothing is better
-
-
-class Path(NamedTuple):
-    """By cost: coefficients of rows, scores of rows to be judged, how it was solved, the duals."""
-
-    coefficients: Floats
-    scores: Floats
-    intercepts: Floats
-    gaps: Floats
-    rounds: Ints
-    duals: Floats
+_AT_ONCE = 300_000  # rounds times variables in one compiled call
 
 
 @dataclass(frozen=True)
@@ -1213,38 +1204,49 @@ class OnMatrix:
             np.zeros(count, np.int64),
             np.zeros((count, len(self.x) // (1 + self.split))),
         )
-        variables, test_runs = self._variables(float(costs[0])), _runs(judged)
+        variables = self._variables(float(costs[0]))
         if starts is None:
             self.f[:] = values.dot(sum_by_row(variables), np.arange(len(self.f)))
             starts = np.empty((0, 0))
         rough = max(Decomposition.rough, 0.5 * tol)
         method = Decomposition(tol, halvings=1, most_free=1500, rough=rough, pace=IN_BATCHES)
         state = _State(method, variables, np.zeros(int(self.free)), values)
-        goals = loops.decomposition.Goals(
-            tol, min(state.pace.batch, rounds), state.pace.fall, state.pace.below, rough
+        most = max(1, int(_AT_ONCE / len(self.x)))
+        tour = loops.decomposition.Tour(
+            np.array(costs),
+            self.loss,
+            starts,
+            _runs(judged),
+            path,
+            np.zeros(1, np.int64),
+            tol,
+            most,
         )
-        groups, k = state.groups, 0
-        while True:
-            k = loops.decomposition.follow_costs(
-                *values.active, self.loss, variables, state.own, groups, costs, starts, k, goals,
-                state.course, state.scratch, test_runs, path,
-            )  # fmt: skip
-            if k == count:
-                return path
-            begun = state.rounds
-            state.last_round = begun + rounds - int(path.rounds[k])
-            state.begin(variables)
-            path.gaps[k] = _close_gap(state, tol)
-            path.rounds[k] += state.rounds - begun
-            loops.decomposition.keep_solution(
-                K, self.place, variables, groups, state.scratch, k, test_runs, path
-            )
-            k += 1
+        while tour.at[0] < count:
+            _follow(state, values, tour, rounds)
+        return path
 
     def _variables(self, cost: float) -> Variables:
         target, low, high, shift, _ = self.loss
         group = np.full(len(self.x), 0 if self.free else -1)
         return Variables(target, cost * low, cost * high, shift, group, self.x, self.at, self.f)
+
+
+def _follow(state: _State, values: MatrixValues, tour: Any, rounds: int) -> None:
+    """Solve at one cost after the other, and the first that takes many rounds by itself."""
+    v, k = state.all, tour.at
+    loops.decomposition.make_rounds(
+        *values.active, v, state.own, state.groups, 0, min(state.pace.batch, rounds), 0.0,
+        state.course, np.zeros(4), state.scratch, tour,
+    )  # fmt: skip
+    if k[0] == len(tour.costs):
+        return
+    begun, made = state.rounds, tour.path.rounds[k[0]]
+    state.last_round = begun + rounds - int(made)
+    state.begin(v)
+    tour.path.gaps[k[0]] = _close_gap(state, tour.tol)
+    tour.path.rounds[k[0]] = made + state.rounds - begun
+    loops.decomposition.keep_solution(*values.active[:2], v, state.groups, state.scratch, tour)
 
 
 def _close_gap(state: _State, tol: float) -> float:

@@ -20,9 +20,10 @@ from maxmargin.estimators.kernel_input import named_kernel
 from maxmargin.estimators.machine import Formulated
 from maxmargin.kernels import RBF, Kernel, Linear, PreparedRows
 from maxmargin.kernels.prepared import FloatArray
+from maxmargin.loops.records import Path
 from maxmargin.model_selection.search.plan import Family, Split, View, identify
 from maxmargin.problems.gram import SMALL, Gram
-from maxmargin.solvers.decomposition import COPIED, OnMatrix, Path, Workspace
+from maxmargin.solvers.decomposition import COPIED, OnMatrix, Workspace
 
 _AIM = 0.6  # of tol, so that the certificate in float64 holds
 
@@ -196,7 +197,7 @@ class SharedGram:
         if self._distances is None and self._two_fit:
             self._distances = kernel.squared_distances(rows, self._threads)
         known = self._distances
-        if known is None or not len(rows.parts) == 2 or not rows.dtype == known.dtype == values.dtype:
+        if known is None or len(rows.parts) < 2 or not rows.dtype == known.dtype == values.dtype:
             return False
         kernel.block_of_distances(known, values, self._threads)
         return True
