@@ -292,6 +292,7 @@ def make_rounds(K: Any, place: Any, runs: Any, v: Any, diagonal: Any, groups: in
         if number >= last or (ahead and made_so_far >= tour.most):
             return number, False
         paid = record[3] > course.step_pace * (300.0 + free) * free * free
+        paid = paid and (2 * number >= last or not ahead)  # most costs take no more rounds
         if paid and 2 < free <= course.most_free and record[2] <= course.stable * free + 0.5:
             return number, True
         q = choose(v.group, up, down, ends, course.fresh, number, scratch)

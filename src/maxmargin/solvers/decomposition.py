@@ -1172,6 +1172,11 @@ class OnMatrix:
         """The row of the matrix that each dual belongs to."""
         return self.place[self.at[: len(self.at) // (1 + self.split)]]
 
+    def restart(self, duals: Floats) -> None:
+        """Start from duals that are feasible at the first cost."""
+        halves = [np.maximum(duals, 0.0), np.minimum(duals, 0.0)]
+        self.x[:] = np.concatenate(halves) if self.split else duals
+
     def start(self, cost: float, duals: Floats, scores: Floats) -> None:
         """Start from duals, as far as limits and sum allow; scores say which give way first."""
         low, high = cost * self.loss.low, cost * self.loss.high

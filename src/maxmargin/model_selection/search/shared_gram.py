@@ -217,9 +217,7 @@ class SharedGram:
         """Return the solutions of one problem at all costs, and the seconds that each took."""
         job, k, scored, gap, starts = subproblem
         began, costs = clock.now(), job.family.costs
-        stated, first = self._restate(job, k)
-        if starts is None and first is not None:
-            stated.start(float(costs[0]), first, stated.f)
+        stated = self._restate(job, k)
         buffer = buffers.get()
         try:
             path = stated.solve(K, costs, gap, buffer, scored, starts=starts)
@@ -228,16 +226,16 @@ class SharedGram:
         self._stated[id(job.formulated), k] = job.formulated, stated, float(costs[0]), path.duals[0]
         return path, (clock.now() - began) * (path.rounds + 1) / (path.rounds + 1).sum()
 
-    def _restate(self, job: Job, k: int) -> tuple[OnMatrix, Floats | None]:
-        """Return a problem on the matrix, and its solution at the lowest cost for the last kernel.
+    def _restate(self, job: Job, k: int) -> OnMatrix:
+        """Return a problem on the matrix, at its solution at the lowest cost for the last kernel.
 
         There most variables are at bounds, the same ones as for kernels that are much alike.
         """
         known = self._stated.get((id(job.formulated), k))
         if known is not None:
             _, stated, cost, duals = known
-            stated.x[:] = 0.0
-            return stated, duals if cost == job.family.costs[0] else None
+            stated.restart(duals if cost == job.family.costs[0] else 0.0 * duals)
+            return stated
         problem, rows = job.formulated.problems[k], job.formulated.rows[k]
         place = self._position[job.split.train[rows[problem.row]]]
-        return OnMatrix.stated(problem.loss, len(problem.totals) > 0, place), None
+        return OnMatrix.stated(problem.loss, len(problem.totals) > 0, place)
