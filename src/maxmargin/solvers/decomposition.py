@@ -453,7 +453,6 @@ class _State:
             pace.precision, method.steps, pace.fresh, method.idle_rounds, method.least_gain,
             method.stable, method.step_pace, method.most_free,
         )  # fmt: skip
-        self.nowhere = loops.decomposition.Tour.nowhere()
         self.own = values.diagonal[variables.at] + variables.shift
         self.sums_are_cheap = method.precise or len(variables.f) <= method.polished
         self.without_targets = not variables.target.any()
@@ -554,7 +553,7 @@ class _State:
         begun, last = self.rounds, min(self.rounds + batch, self.last_round)
         self.rounds, due = loops.decomposition.make_rounds(
             *values.active, self.part, self.diagonal, self.groups, begun, last, self.goal,
-            self.course, record, self.scratch, self.nowhere,
+            self.course, record, self.scratch, loops.decomposition.Tour.nowhere(),
         )  # fmt: skip
         self.dual, self.idle_rounds, self.unstable, self.work_done = record.tolist()
         self.since_check += self.rounds - begun
