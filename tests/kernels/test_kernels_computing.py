@@ -352,3 +352,21 @@ def test_float32_distances_are_widened_where_rounding_would_show(form: Any) -> N
         single, double = kernel.gram(form(X)), kernel.gram(X.astype(np.float64))
         assert single.dtype == np.float32
         assert_allclose(single, double, atol=2e-4 * abs(double).max())
+
+
+@pytest.mark.parametrize("n", [1, 63, 200])
+def test_values_from_distances_that_all_gammas_share(n: int) -> None:
+    X = np.random.default_rng(n).normal(size=(n, 5)) + 3.0
+    distances = None
+    for gamma in (0.01, 0.4, 7.0):
+        kernel = RBF(gamma)
+        if distances is None:
+            distances = kernel.squared_distances(kernel.prepare(X), threads=1)
+            assert distances is not None
+        values = np.empty((n, n))
+        kernel.block_of_distances(distances, values, threads=2)
+        exact = np.exp(-gamma * np.square(X[:, np.newaxis] - X).sum(axis=2))
+        np.testing.assert_allclose(values, exact, rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(values, values.T)
+    sparse = RBF(0.4).prepare(sp.csr_array(X))
+    assert RBF(0.4).squared_distances(sparse, threads=1) is None

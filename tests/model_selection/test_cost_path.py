@@ -7,8 +7,9 @@ import pytest
 from sklearn import svm
 
 from maxmargin._typing import Floats
-from maxmargin.loops.records import Loss
-from maxmargin.solvers.decomposition import OnMatrix, Path, Workspace
+from maxmargin.loops.records import Loss, Path
+from maxmargin.problems.duality import best_intercept
+from maxmargin.solvers.decomposition import OnMatrix, Workspace
 from maxmargin.threads import one_blas_thread
 from tests.support.kernel_reference import Machine, Spec, laplacian, optimum, poly, rbf, stated
 
@@ -247,3 +248,17 @@ def test_intercept_in_the_middle_when_no_variable_is_free() -> None:
     assert set(np.abs(found.coefficients[0])) == {1e-3}
     r = y - np.asarray(K @ found.coefficients[0], float)
     assert found.intercepts[0] == pytest.approx((r[y > 0].min() + r[y < 0].max()) / 2, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["SVC", "SVR"])
+def test_intercepts_are_those_of_least_loss(name: str) -> None:
+    X, y = rows_of(70, name)
+    weight = np.random.default_rng(0).integers(0, 3, 70).astype(float)
+    K = rbf(0.5).gram(X)
+    machine = stated(name, K, y, weight)
+    found = solved(machine, COSTS)
+    for C, a, b in zip(COSTS, found.coefficients, found.intercepts, strict=True):
+        target, low, high = (np.asarray(part, float) for part in machine[1:4])
+        loss = Loss(target, C * low, C * high, np.zeros(len(target)), 0.0)
+        scores = np.asarray(K @ a, float)[machine.rows]
+        assert b == pytest.approx(best_intercept(loss, scores, 0.0), abs=1e-9)

@@ -244,3 +244,14 @@ def test_float32_goes_on_where_its_rounding_ended_it_from_scores_in_float64() ->
         gaps.append(found.gap / found.dual)
     assert gaps[1] < 0.1 * gaps[0]
     assert gaps[2] < 1e-8
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 40])
+def test_a_square_of_a_symmetric_matrix_is_taken_from_half_of_it(count: int) -> None:
+    rng = np.random.default_rng(count)
+    K = rng.normal(size=(50, 50))
+    K += K.T
+    rows = rng.integers(0, 50, count)
+    out = np.full((count, count), np.nan)
+    loops.decomposition.take_square(K, rows, out)
+    np.testing.assert_array_equal(out, K[np.ix_(rows, rows)])

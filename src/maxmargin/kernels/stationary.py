@@ -1,6 +1,7 @@
 """Kernels of a distance: Gaussian (RBF) and Laplacian. Both are stationary."""
 
 import math
+from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 from maxmargin import clock, loops
 from maxmargin._typing import Floats
 from maxmargin.kernels.base import KernelWithGamma
+from maxmargin.kernels.dot_products import Linear
 from maxmargin.kernels.prepared import (
     BUFFER_COLUMNS,
     FloatArray,
@@ -25,10 +27,12 @@ from maxmargin.kernels.prepared import (
 )
 from maxmargin.kernels.tiles import FLOAT32_ERROR, WORK, scratch
 from maxmargin.loops.records import read_only
+from maxmargin.threads import share_work
 
 # The loops raise 2, not e, to a power: it is cheaper and as accurate.
 LOG2_E = math.log2(math.e)
 FLOAT64_ERROR = 1e-9  # of γ‖x − x′‖²: beyond it, float64 computes differences instead of norms
+_AT_ONCE = 64  # rows of a matrix whose distances become values
 _BY_DIFFERENCES = 5e6  # n²·d up to which certificates compare rows by their differences
 
 
@@ -162,6 +166,32 @@ class RBF(KernelWithGamma):
         padded[:, : len(b)] = weights.T
         factor = b.dtype.type(2 * self._gamma * LOG2_E)
         return GaussianSums(z, read_only(padded), factor, min(run, BUFFER_COLUMNS), len(b))
+
+    def squared_distances(self, a: PreparedRows, threads: int | None) -> FloatArray | None:
+        """Return ‖x − x′‖² of all pairs of rows, which all γ share; None: not of such rows."""
+        rows = a.parts[0]
+        if len(a.parts) < 2 or isinstance(rows, SparseRows):
+            return None
+        linear, norms = Linear(), squared_norms(rows)
+        prepared = linear.prepare(rows)
+        out = linear.block(prepared, prepared, threads=threads)
+        for top in range(0, len(out), _AT_ONCE):  # symmetric to the last bit, as the products are
+            some = slice(top, top + _AT_ONCE)
+            out[some] = np.maximum((norms[some, np.newaxis] + norms) - 2 * out[some], 0)
+        np.fill_diagonal(out, 0)
+        return out
+
+    def block_of_distances(self, distances: FloatArray, out: FloatArray, threads: int) -> None:
+        """Fill a matrix of K, given ‖x − x′‖² of all rows."""
+        factor = out.dtype.type(-self._gamma * LOG2_E)
+
+        def fill(top: int) -> None:
+            some = out[top : top + _AT_ONCE]
+            some[...] = distances[top : top + _AT_ONCE]
+            loops.kernel_tiles.exponential(some, factor)
+
+        fill(0)
+        share_work(fill, deque(range(_AT_ONCE, len(out), _AT_ONCE)), threads)
 
     def diagonal(self, a: PreparedRows) -> FloatArray:
         """Return ones."""

@@ -15,6 +15,7 @@ import numpy as np
 from maxmargin.loops import smo
 from maxmargin.loops.compiled import compiled
 from maxmargin.loops.intrinsics import square_view
+from maxmargin.loops.records import Loss, Path
 
 # ------------------------------------------------------------------- what violates what
 
@@ -131,6 +132,21 @@ def take(values: Any, rows: Any, columns: Any, out: Any) -> None:
 
 
 @compiled
+def take_square(values: Any, rows: Any, out: Any) -> None:
+    """Do out = values[rows][:, rows], of a symmetric matrix: half of it is read, by two rows."""
+    count = rows.shape[0]
+    for i in range(0, count, 2):
+        other = min(i + 1, count - 1)
+        one, two = values[rows[i]], values[rows[other]]
+        to_one, to_two = out[i], out[other]
+        for k in range(i, count):
+            column = np.uint64(rows[k])  # which is not asked whether it counts from the end
+            a, b = one[column], two[column]
+            to_one[k], to_two[k] = a, b
+            out[k, i], out[k, other] = a, b
+
+
+@compiled
 def gather_block(values: Any, slots: Any, positions: Any, here: Any, known: Any, missing: Any,
                  inner: Any, out: Any) -> None:  # fmt: skip
     """Assemble a square of the matrix from rows that are here and the block of the missing ones.
@@ -222,27 +238,59 @@ class Course(NamedTuple):
     most_free: int
 
 
+class Tour(NamedTuple):
+    """Rising costs, at each of which a problem is solved from where it was at the one before."""
+
+    costs: Any
+    unit: Any  # the losses at cost 1
+    starts: Any  # where each cost starts instead, if it has any rows
+    judged: Any  # runs of rows that solutions are to score
+    path: Any  # what is entered: a row for each cost
+    at: Any  # the number of the cost that is next
+    tol: float  # relative gap
+    most: int  # rounds in one call
+
+    @classmethod
+    def nowhere(cls) -> Self:
+        """Return a tour without costs."""
+        one, two, whole = np.empty(0), np.empty((0, 0)), np.empty(0, np.int64)
+        path = Path(two, two, one, one, whole, two)
+        judged = np.empty((0, 3), np.int64)
+        return cls(one, Loss(one, one, one, one, 0.0), two, judged, path, whole, 0.0, 0)
+
+
 @compiled
 def make_rounds(K: Any, place: Any, runs: Any, v: Any, diagonal: Any, groups: int, first: int,
-                last: int, goal: float, course: Any, record: Any, scratch: Any) -> Any:  # fmt: skip
+                last: int, goal: float, course: Any, record: Any, scratch: Any, tour: Any
+                ) -> Any:  # fmt: skip
     """Make rounds until one is the last, an active-set step is due, or the gap is at the goal.
 
     Return the number of the next round, and whether it is due. ``record`` has the dual objective,
     the rounds without any gain, how many variables become free or bounded in a round, and the work
-    since the last step.
+    since the last step. If there is a tour, the next cost begins once the gap of one is closed;
+    the rounds are those of the cost at which it has not been.
     """
-    n = v.x.shape[0]
+    n, number, made_so_far = v.x.shape[0], first, 0
     up, down, ends, stops = scratch.up[:n], scratch.down[:n], scratch.ends, scratch.stops
-    for number in range(first, last):
-        violation, _, free = directions(v, groups, up, down, ends)
+    ahead = _begin_cost(K, place, runs, v, record, scratch, tour)
+    while True:
+        violation, dual, free = directions(v, groups, up, down, ends)
+        gap = duality_gap(v, ends, scratch.b, 1, 0.0)
+        if ahead and _is_closed(dual, gap, number, record, tour):
+            keep_solution(K, place, v, groups, scratch, tour)
+            ahead = _begin_cost(K, place, runs, v, record, scratch, tour)
+            number = first
+            if not ahead:
+                return number, False
+            continue
         if violation <= 0.0:
             record[1] = course.idle_rounds
-        if record[1] >= course.idle_rounds:
+        if record[1] >= course.idle_rounds or (gap <= goal * abs(record[0]) and not ahead):
             return number, False
-        gap = duality_gap(v, ends, scratch.b, 1, 0.0)
-        if gap <= goal * abs(record[0]):
+        if number >= last or (ahead and made_so_far >= tour.most):
             return number, False
         paid = record[3] > course.step_pace * (300.0 + free) * free * free
+        paid = paid and (2 * number >= last or not ahead)  # most costs take no more rounds
         if paid and 2 < free <= course.most_free and record[2] <= course.stable * free + 0.5:
             return number, True
         q = choose(v.group, up, down, ends, course.fresh, number, scratch)
@@ -254,21 +302,18 @@ def make_rounds(K: Any, place: Any, runs: Any, v: Any, diagonal: Any, groups: in
         block = square_view(scratch.block, size)
         for c in range(size if size > q else 0):  # a variable that takes any value
             block[q, c] = block[c, q] = 0.0
-        take(K, rows, rows, block)
+        take_square(K, rows, block)
         own, r, x, low, high = _gather(v, diagonal, chosen, size, scratch)
         tol = course.precision * violation
         made = smo.pairs(block, own, r, x, low, high, stops, tol, course.steps * q)
-        gain, changed = _scatter(v, chosen, r, x, scratch.moves)
-        count = 0
-        for a in range(q):
-            rows[count], scratch.moves[count] = rows[a], scratch.moves[a]
-            count += scratch.moves[a] != 0.0
+        gain, changed, count = _scatter(v, chosen, r, x, rows, scratch.moves)
         add_rows(K, rows[:count], scratch.moves[:count], runs, v.f)
         record[0] += gain
         record[1] = 0.0 if gain > course.least_gain * abs(record[0]) else record[1] + 1.0
         record[2] = changed if record[2] == np.inf else 0.7 * record[2] + 0.3 * changed
         record[3] += 6.0 * made * q + 1.0 * count * v.f.shape[0] + 8.0 * q * q
-    return last, False
+        number += 1
+        made_so_far += 1
 
 
 @compiled
@@ -286,19 +331,23 @@ def _gather(v: Any, diagonal: Any, chosen: Any, size: int, scratch: Any) -> Any:
 
 
 @compiled
-def _scatter(v: Any, chosen: Any, r: Any, x: Any, moves: Any) -> Any:
-    """Take the solution over; return the gain, and how many variables became free or bounded."""
+def _scatter(v: Any, chosen: Any, r: Any, x: Any, rows: Any, moves: Any) -> Any:
+    """Take the solution over; keep rows that moved, and their moves.
+
+    Return the gain, how many variables became free or bounded, and how many moved.
+    """
     gain = 0.0
-    changed = 0
+    changed = count = 0
     for a in range(chosen.shape[0]):
         k = chosen[a]
         before, after = v.x[k], x[a]
         gain += 0.5 * (moves[a] + r[a]) * (after - before)
-        moves[a] = after - before
         v.x[k] = after
         was_free = before > v.low[k] and before < v.high[k]
         changed += was_free != (after > v.low[k] and after < v.high[k])
-    return gain, changed
+        rows[count], moves[count] = rows[a], after - before
+        count += after != before
+    return gain, changed, count
 
 
 @compiled
@@ -361,3 +410,140 @@ def _is_worst(ahead: float, scale: float, counts: Any) -> bool:
         counts[_BINS + 1] -= 1
         return bool(counts[_BINS + 1] >= 0)
     return bool(bin_ > counts[_BINS])
+
+
+# ------------------------------------------------------------------- from cost to cost
+#
+# Most problems of a search take few rounds at each cost: all costs are one call then. The losses
+# have no curvature here.
+
+_ROUNDING = 1e-12  # of the distance of its bounds, or of all slopes
+
+
+@compiled
+def _begin_cost(K: Any, place: Any, runs: Any, v: Any, record: Any, scratch: Any, tour: Any
+                ) -> Any:  # fmt: skip
+    """Go to where the next cost starts; return False if there is none."""
+    if tour.costs.shape[0] == 0 or tour.at[0] == tour.costs.shape[0]:
+        return False
+    k, n = tour.at[0], v.x.shape[0]
+    for i in range(n):
+        v.low[i] = tour.costs[k] * tour.unit.low[i]
+        v.high[i] = tour.costs[k] * tour.unit.high[i]
+    if tour.starts.shape[0] > 0:
+        _start_from(K, place, runs, v, tour.starts[k], scratch)
+    elif k > 0:
+        _go_along(v, tour.costs[k] / tour.costs[k - 1])
+    scratch.chosen_at[:n] = -2
+    record[1], record[2], record[3] = 0.0, np.inf, 0.0
+    return True
+
+
+@compiled
+def _is_closed(dual: float, gap: float, number: int, record: Any, tour: Any) -> Any:
+    """Return whether the gap is closed at the cost of a tour, and enter it."""
+    k = tour.at[0]
+    size = max(abs(dual), abs(dual + gap))
+    record[0] = dual
+    tour.path.rounds[k] = number
+    tour.path.gaps[k] = gap / size if size > 0.0 else 0.0
+    return gap <= tour.tol * size
+
+
+@compiled
+def keep_solution(K: Any, place: Any, v: Any, groups: int, scratch: Any, tour: Any) -> None:
+    """Enter the solution at a cost into the path, with the scores of rows to be judged."""
+    path, k = tour.path, tour.at[0]
+    n, m = v.x.shape[0], path.duals.shape[1]
+    rows, weights, b = scratch.chosen_at, scratch.up, 0.0
+    if groups > 0:
+        b = _best_intercept(v, rows, weights)
+    coefficients, scores = path.coefficients[k], path.scores[k]
+    for i in range(n):
+        coefficients[v.at[i]] += v.x[i]
+        path.duals[k, i if i < m else i - m] += v.x[i]
+    count = 0
+    for i in range(place.shape[0]):
+        if coefficients[i] != 0.0:
+            rows[count], weights[count] = place[i], coefficients[i]
+            count += 1
+    path.intercepts[k] = b
+    for i in range(scores.shape[0]):
+        scores[i] = b
+    add_rows(K, rows[:count], weights[:count], tour.judged, scores)
+    tour.at[0] = k + 1
+
+
+@compiled
+def _start_from(K: Any, place: Any, runs: Any, v: Any, duals: Any, scratch: Any) -> None:
+    """Set the variables, or both halves of them, to duals as far as limits allow."""
+    n, m = v.x.shape[0], duals.shape[0]
+    rows, weights, count = scratch.chosen_at, scratch.up, 0
+    for i in range(n):
+        v.x[i] = min(max(duals[i if i < m else i - m], v.low[i]), v.high[i])
+        if v.x[i] != 0.0:
+            rows[count], weights[count] = place[v.at[i]], v.x[i]
+            count += 1
+    for i in range(v.f.shape[0]):
+        v.f[i] = 0.0
+    add_rows(K, rows[:count], weights[:count], runs, v.f)
+
+
+@compiled
+def _go_along(v: Any, ratio: float) -> None:
+    """Go to where costs, which ``low`` and ``high`` have already, are ``ratio`` times as high.
+
+    That is the best point of the ray through the solution. Variables at a bound stay there if it is
+    the end of the ray.
+    """
+    linear = square = 0.0
+    for i in range(v.x.shape[0]):
+        linear += v.target[i] * v.x[i]
+        square += v.x[i] * v.f[v.at[i]]
+    far = min(max(linear / square, 1.0), ratio) if square > 0.0 else 1.0
+    for i in range(v.x.shape[0]):
+        low, high = v.low[i], v.high[i]
+        near = _ROUNDING * (high - low) if high - low < np.inf else 0.0
+        x = far * v.x[i]
+        v.x[i] = high if x >= high - near else low if x <= low + near else x
+    for i in range(v.f.shape[0]):
+        v.f[i] *= far
+
+
+@compiled
+def _best_intercept(v: Any, left: Any, residuals: Any) -> float:
+    """Return the intercept b of the least loss, the middle one where there are several.
+
+    The loss falls by ``high`` for each residual above b and rises by −``low`` for each below, so
+    that its slope changes at residuals. ``left`` lists the variables whose residuals are left.
+    """
+    slope = size = 0.0  # right of b, of all that is not left
+    count = 0
+    for i in range(v.x.shape[0]):
+        if v.high[i] > v.low[i]:
+            left[count], residuals[count] = i, v.target[i] - v.f[v.at[i]]
+            size += v.high[i] - v.low[i]
+            count += 1
+    best, following, at_best, middle = np.inf, np.inf, 0.0, 0.0
+    while count > 0:
+        middle, here, above = residuals[count // 2], slope, best
+        for j in range(count):
+            beyond = residuals[j] > middle
+            here -= v.high[left[j]] if beyond else v.low[left[j]]
+            above = min(above, residuals[j]) if beyond else above
+        falls = here < -_ROUNDING * size
+        if not falls:
+            best, following, at_best = middle, above, here
+        some = 0
+        for j in range(count):
+            i, r = left[j], residuals[j]
+            if (r > middle) if falls else (r < middle):
+                left[some], residuals[some] = i, r
+                some += 1
+            else:
+                slope -= v.low[i] if falls else v.high[i]
+        count = some
+    if best == np.inf:
+        return middle
+    flat = at_best <= _ROUNDING * size and following < np.inf
+    return 0.5 * (best + following) if flat else best

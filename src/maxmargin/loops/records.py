@@ -146,6 +146,17 @@ class DescentRule(NamedTuple):
     limit: int  # steps
 
 
+class Path(NamedTuple):
+    """By cost: coefficients of rows, scores of rows to be judged, how it was solved, the duals."""
+
+    coefficients: Floats
+    scores: Floats
+    intercepts: Floats
+    gaps: Floats
+    rounds: Ints
+    duals: Floats
+
+
 class ChainState(NamedTuple):
     """Where a chain of paths through a truncated Gaussian stands (see ``truncated_gaussian``)."""
 

@@ -28,9 +28,9 @@ from maxmargin._typing import Flags, Floats, Ints
 from maxmargin.certificates.quadratic import scores_of_rest
 from maxmargin.kernels import PreparedRows
 from maxmargin.kernels.prepared import FloatArray
-from maxmargin.loops.records import Loss, Variables
+from maxmargin.loops.records import Loss, Path, Variables
 from maxmargin.problems import losses
-from maxmargin.problems.duality import best_intercept, feasible_start, snapped
+from maxmargin.problems.duality import feasible_start, snapped
 from maxmargin.problems.features import KernelFeatures
 from maxmargin.problems.problem import Iterate, KernelProblem, Point
 from maxmargin.problems.row_cache import RowCache
@@ -137,7 +137,8 @@ def sum_by_row(v: Variables) -> Floats:
 
 _MOST_HELD = 250  # variables
 _EXCHANGES = 30
-_RIDGE, _EXACT_RIDGE = 1e-7, 1e-15  # on the diagonal of the equations: rough steps, exact ones
+_RIDGE, _SINGLE_RIDGE = 1e-7, 1e-5  # on the diagonal of the equations, and of those in float32
+_EXACT_RIDGE = 1e-15  # for exact steps
 _MOST_RIDGE = 1e12  # times the first one
 _BY_EIGENVECTORS = 300  # variables: beyond that they cost too much
 _RANK = 1e-14
@@ -147,7 +148,7 @@ _ROUNDING = 1e-12  # of a bound
 class Equations(NamedTuple):
     """The derivative r in free variables, by how much they may go down and up, and their groups."""
 
-    K: Floats  # with the shift
+    K: FloatArray  # with the shift; in float32 for rough steps, where kernel values are
     r: Floats
     down: Floats
     up: Floats
@@ -167,9 +168,10 @@ def active_set_step(equations: Equations, exact: bool) -> Floats | None:
         if (step > up * (1 + _ROUNDING)).any() or (-step > down * (1 + _ROUNDING)).any():
             step = None
     if step is None:
-        step = _exchange_bounds(equations, _EXACT_RIDGE if exact else _RIDGE)
+        ridge = _RIDGE if K.dtype == np.float64 else _SINGLE_RIDGE
+        step = _exchange_bounds(equations, _EXACT_RIDGE if exact else ridge)
     step = np.clip(step, -down, up)
-    gains = step @ (r - 0.5 * (K @ step)) > 0.0
+    gains = step @ (r - 0.5 * (K @ step.astype(K.dtype, copy=False))) > 0.0
     return step if gains or (exact and np.isfinite(step).all()) else None
 
 
@@ -223,29 +225,34 @@ def _exchange_bounds(equations: Equations, ridge: float) -> Floats:
     return first * float((room[far] / np.abs(first[far])).min(initial=1.0))
 
 
-def _factor(K: Floats, ridge: float) -> Floats:
+def _factor(K: FloatArray, ridge: float) -> FloatArray:
     """Return the Cholesky factor of K + ridge·I, with a larger ridge if it takes one."""
+    factorise = lapack.dpotrf if K.dtype == np.float64 else lapack.spotrf
     ridge *= (max(0.0, float(K.diagonal().max())) or 1.0) * np.sqrt(len(K))
     most = _MOST_RIDGE * ridge
     while ridge <= most:
         lifted = K.copy(order="F")
         lifted.ravel("K")[:: len(K) + 1] += ridge
-        factor, failed = lapack.dpotrf(lifted, lower=1, overwrite_a=1, clean=0)
+        factor, failed = factorise(lifted, lower=1, overwrite_a=1, clean=0)
         if not failed:
             return np.asarray(factor)
         ridge *= 10.0
-    return np.eye(len(K))
+    return np.eye(len(K), dtype=K.dtype)
 
 
-def _solve(factor: Floats, right: Floats) -> Floats:
-    return np.asarray(lapack.dpotrs(factor, right, lower=1)[0]) if right.size else right
+def _solve(factor: FloatArray, right: Floats) -> Floats:
+    if not right.size:
+        return right
+    solve = lapack.dpotrs if factor.dtype == np.float64 else lapack.spotrs
+    return np.asarray(solve(factor, right, lower=1)[0], np.float64)
 
 
 def _forces(A: Floats, off: Floats) -> Floats:
     """Return the forces that keep the sums and bring held variables exactly to their bounds."""
     if not len(off):
         return off
-    _, forces, failed = lapack.dposv(A, off)
+    # Columns of K⁻¹ in few digits are not quite symmetric, and the sums hold to all digits.
+    _, _, forces, failed = lapack.dgesv(A, off)
     # Where held variables determine each other, any forces that do it will do.
     return np.asarray(np.linalg.lstsq(A, off, rcond=None)[0] if failed else forces)
 
@@ -312,7 +319,7 @@ class MatrixValues:
         self.active = self._K, self._place, self._runs
         if count < len(self._place):
             matrix = self._workspace.copied[: count**2].reshape(count, count)
-            loops.decomposition.take(self._K, self._place[rows], self._place[rows], matrix)
+            loops.decomposition.take_square(self._K, self._place[rows], matrix)
             self.active = matrix, np.arange(count), np.array([[0, count, 0]])
 
     def takes(self, count: int) -> bool:
@@ -323,18 +330,18 @@ class MatrixValues:
         """Return the square of the matrix for active rows of a block."""
         matrix, place, _ = self.active
         out = self.memory[: len(at) ** 2].reshape(len(at), len(at))
-        loops.decomposition.take(matrix, place[at], place[at], out)
+        loops.decomposition.take_square(matrix, place[at], out)
         return out
 
-    def square(self, at: Ints, exact: bool) -> Floats:
-        """Return the square of the matrix for any number of active rows, in float64."""
+    def square(self, at: Ints, exact: bool) -> FloatArray:
+        """Return the square of the matrix for any number of active rows, if exact in float64."""
         if exact and self._features is not None:
             rows = self._features.rows[self._rows[at]]
             return self._features.gram.block(rows, rows)
         matrix, place, _ = self.active
         out = np.empty((len(at), len(at)), matrix.dtype)
-        loops.decomposition.take(matrix, place[at], place[at], out)
-        return out.astype(np.float64, copy=False)
+        loops.decomposition.take_square(matrix, place[at], out)
+        return out.astype(np.float64, copy=False) if exact else out
 
     def add_to(self, f: Floats, at: Ints, steps: Floats, free: Flags) -> None:
         """Add the rows of what moved, times the steps, to the scores of all active rows."""
@@ -548,15 +555,14 @@ class _State:
         """Make rounds in compiled code."""
         values = self.values
         assert isinstance(values, MatrixValues)
-        # Few rounds are sooner made at all rows than what is active is copied.
-        if self.since_check and len(self.rows) >= 3 * self.pace.fresh:
+        if len(self.rows) >= 3 * self.pace.fresh:
             self._directions()
             self._shrink()
         record = np.array([self.dual, self.idle_rounds, self.unstable, self.work_done])
         begun, last = self.rounds, min(self.rounds + batch, self.last_round)
         self.rounds, due = loops.decomposition.make_rounds(
             *values.active, self.part, self.diagonal, self.groups, begun, last, self.goal,
-            self.course, record, self.scratch,
+            self.course, record, self.scratch, loops.decomposition.Tour.nowhere(),
         )  # fmt: skip
         self.dual, self.idle_rounds, self.unstable, self.work_done = record.tolist()
         self.since_check += self.rounds - begun
@@ -806,7 +812,7 @@ class Pace:
 ON_ROWS = Pace(128, 512, precision=0.1, worth_shrinking=0.2, fall=0.002, rounds=100, below=0.3)
 ON_MATRIX = Pace(256, 256, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=8, below=0.5)
 IN_BATCHES = Pace(
-    128, 128, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=1000, below=0.5, batch=8
+    192, 192, precision=0.1, worth_shrinking=0.4, fall=0.1, rounds=1000, below=0.5, batch=16
 )
 
 
@@ -960,17 +966,7 @@ class _Fit:
 
 ROUNDS = 20_000  # for each cost
 _STUCK = 30  # checks at which nothing is better
-
-
-class Path(NamedTuple):
-    """By cost: coefficients of rows, scores of rows to be judged, how it was solved, the duals."""
-
-    coefficients: Floats
-    scores: Floats
-    intercepts: Floats
-    gaps: Floats
-    rounds: Ints
-    duals: Floats
+_AT_ONCE = 300_000  # rounds times variables in one compiled call
 
 
 @dataclass(frozen=True)
@@ -1008,6 +1004,11 @@ class OnMatrix:
         """The row of the matrix that each dual belongs to."""
         return self.place[self.at[: len(self.at) // (1 + self.split)]]
 
+    def restart(self, duals: Floats) -> None:
+        """Start from duals that are feasible at the first cost."""
+        halves = [np.maximum(duals, 0.0), np.minimum(duals, 0.0)]
+        self.x[:] = np.concatenate(halves) if self.split else duals
+
     def start(self, cost: float, duals: Floats, scores: Floats) -> None:
         """Start from duals, as far as limits and sum allow; scores say which give way first."""
         low, high = cost * self.loss.low, cost * self.loss.high
@@ -1040,38 +1041,26 @@ class OnMatrix:
             np.zeros(count, np.int64),
             np.zeros((count, len(self.x) // (1 + self.split))),
         )
-        test_runs, state = _runs(judged), None
-        for k, cost in enumerate(costs.tolist()):
-            variables = self._variables(cost)
-            if starts is not None:
-                self.x[:] = np.clip(
-                    np.tile(starts[k], 1 + self.split), variables.low, variables.high
-                )
-            if state is None or starts is not None:
-                self.f[:] = values.dot(sum_by_row(variables), np.arange(len(self.f)))
-            if state is None:
-                rough = max(Decomposition.rough, 0.5 * tol)
-                method = Decomposition(
-                    tol, halvings=1, most_free=1500, rough=rough, pace=IN_BATCHES
-                )
-                state = _State(method, variables, np.zeros(int(self.free)), values)
-            else:
-                if starts is None:
-                    _go_along(variables, cost / float(costs[k - 1]))
-                state.begin(variables)
-            begun = state.rounds
-            state.last_round = begun + rounds
-            path.gaps[k], near = _close_gap(state, tol)
-            path.rounds[k] = state.rounds - begun
-            if self.free:
-                loss = Loss(*variables[:4], 0.0)
-                path.intercepts[k] = best_intercept(loss, self.f[self.at], near)
-            path.coefficients[k], path.duals[k] = sum_by_row(variables), self.duals
-            path.scores[k] = path.intercepts[k]
-            used = np.flatnonzero(path.coefficients[k])
-            loops.decomposition.add_rows(
-                K, self.place[used], path.coefficients[k][used], test_runs, path.scores[k]
-            )
+        variables = self._variables(float(costs[0]))
+        if starts is None:
+            self.f[:] = values.dot(sum_by_row(variables), np.arange(len(self.f)))
+            starts = np.empty((0, 0))
+        rough = max(Decomposition.rough, 0.5 * tol)
+        method = Decomposition(tol, halvings=1, most_free=1500, rough=rough, pace=IN_BATCHES)
+        state = _State(method, variables, np.zeros(int(self.free)), values)
+        most = max(1, int(_AT_ONCE / len(self.x)))
+        tour = loops.decomposition.Tour(
+            np.array(costs),
+            self.loss,
+            starts,
+            _runs(judged),
+            path,
+            np.zeros(1, np.int64),
+            tol,
+            most,
+        )
+        while tour.at[0] < count:
+            _follow(state, values, tour, rounds)
         return path
 
     def _variables(self, cost: float) -> Variables:
@@ -1080,8 +1069,25 @@ class OnMatrix:
         return Variables(target, cost * low, cost * high, shift, group, self.x, self.at, self.f)
 
 
-def _close_gap(state: _State, tol: float) -> tuple[float, float]:
-    """Make rounds until the relative gap is at tol; return it, and the intercept."""
+def _follow(state: _State, values: MatrixValues, tour: Any, rounds: int) -> None:
+    """Solve at one cost after the other, and the first that takes many rounds by itself."""
+    v, k = state.all, tour.at
+    loops.decomposition.make_rounds(
+        *values.active, v, state.own, state.groups, 0, min(state.pace.batch, rounds), 0.0,
+        state.course, np.zeros(4), state.scratch, tour,
+    )  # fmt: skip
+    if k[0] == len(tour.costs):
+        return
+    begun, made = state.rounds, tour.path.rounds[k[0]]
+    state.last_round = begun + rounds - int(made)
+    state.begin(v)
+    tour.path.gaps[k[0]] = _close_gap(state, tour.tol)
+    tour.path.rounds[k[0]] = made + state.rounds - begun
+    loops.decomposition.keep_solution(*values.active[:2], v, state.groups, state.scratch, tour)
+
+
+def _close_gap(state: _State, tol: float) -> float:
+    """Make rounds until the relative gap is at tol; return it."""
     least, highest, stuck = np.inf, -np.inf, 0
     while True:
         state.check()
@@ -1090,21 +1096,9 @@ def _close_gap(state: _State, tol: float) -> tuple[float, float]:
         better = gap < least or dual > highest + 1e-12 * abs(dual)
         least, highest, stuck = min(least, gap), max(highest, dual), 0 if better else stuck + 1
         if gap <= tol * size or state.stalled or stuck >= _STUCK or state.over:
-            return (gap / size if size > 0.0 else 0.0), float(state.b[0])
+            return gap / size if size > 0.0 else 0.0
         while not state.over and state.round():
             pass
-
-
-def _go_along(v: Variables, ratio: float) -> None:
-    """Go to where costs, which ``low`` and ``high`` have already, are ``ratio`` times as high.
-
-    That is the best point of the ray through the solution. Variables at a bound stay there if it is
-    the end of the ray.
-    """
-    linear, square = float(v.target @ v.x), float(v.x @ v.f[v.at])
-    far = min(max(linear / square, 1.0), ratio) if square > 0.0 else 1.0
-    v.x[:] = snapped(far * v.x, v.low, v.high)
-    v.f[:] *= far
 
 
 def _balance(loss: Loss, low: Floats, high: Floats, x: Floats, f: Floats) -> Floats:

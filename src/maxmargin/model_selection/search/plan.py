@@ -83,8 +83,8 @@ def group(models: list[Any]) -> list[Stage]:
         *before, (_, last) = steps_of(model)
         steps = Pipeline(before) if before else None
         machine = clone(last).set_params(C=1.0)
-        _, families = found.setdefault(_identify(steps), (steps, {}))
-        _, members = families.setdefault(_identify(machine), (machine, []))
+        _, families = found.setdefault(identify(steps), (steps, {}))
+        _, members = families.setdefault(identify(machine), (machine, []))
         members.append((float(last.C), number))
     return [
         Stage(steps, [_make_family(*each) for each in families.values()])
@@ -92,7 +92,7 @@ def group(models: list[Any]) -> list[Stage]:
     ]
 
 
-def _identify(model: Any) -> str:
+def identify(model: Any) -> str:
     """Return the parameters of a model as they are printed, to the last digit."""
     with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
         return "" if model is None else repr(sorted(model.get_params().items()))

@@ -558,7 +558,7 @@ class SearchRun:
     def _evaluate_on_matrix(
         self, view: View, families: list[Family], pool: Executor, threads: int
     ) -> None:
-        gram = SharedGram(view, is_classifier(families[0].machine), threads)
+        gram = SharedGram(view, is_classifier(families[0].machine), threads, self.memory)
         for kernel, jobs in state_jobs(view, families):
             self.matrices += 1
             for some in self._rounds(jobs):

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from concurrent.futures import Executor
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from numbers import Real
 from queue import LifoQueue
 from typing import Any
 
@@ -16,11 +18,12 @@ from maxmargin._typing import Floats, Ints
 from maxmargin.estimators import SVC, SVR
 from maxmargin.estimators.kernel_input import named_kernel
 from maxmargin.estimators.machine import Formulated
-from maxmargin.kernels import Kernel, Linear
+from maxmargin.kernels import RBF, Kernel, Linear, PreparedRows
 from maxmargin.kernels.prepared import FloatArray
-from maxmargin.model_selection.search.plan import Family, Split, View
+from maxmargin.loops.records import Path
+from maxmargin.model_selection.search.plan import Family, Split, View, identify
 from maxmargin.problems.gram import SMALL, Gram
-from maxmargin.solvers.decomposition import COPIED, OnMatrix, Path, Workspace
+from maxmargin.solvers.decomposition import COPIED, OnMatrix, Workspace
 
 _AIM = 0.6  # of tol, so that the certificate in float64 holds
 
@@ -70,9 +73,9 @@ def suits_matrix(machine: Any) -> bool:
     return kernel.psd is True and type(kernel) is not Linear
 
 
-def find_shortage(n_rows: int, memory: int, threads: int) -> str:
+def find_shortage(n_rows: int, memory: int, threads: int, matrices: int = 1) -> str:
     """Return why the kernel values of this many rows do not fit into memory, or nothing."""
-    size = n_rows**2 * (1 + threads * COPIED**2) * (4 if n_rows > SMALL else 8)
+    size = n_rows**2 * (matrices + threads * COPIED**2) * (4 if n_rows > SMALL else 8)
     if size <= memory:
         return ""
     return (
@@ -84,23 +87,40 @@ def find_shortage(n_rows: int, memory: int, threads: int) -> str:
 def state_jobs(view: View, families: list[Family]) -> list[tuple[Kernel, list[Job]]]:
     """State the families in all splits; those that have a kernel in common are together."""
     found: list[tuple[Kernel, list[Job]]] = []
+    stated: dict[tuple[str, int], Job] = {}
     for family in families:
         for split in view.splits:
-            machine = clone(family.machine)
-            job = Job(family, split, machine, machine.formulate(*view.take(split.train)))
-            jobs = next((jobs for known, jobs in found if known == machine.kernel_), None)
+            job = _state(view, family, split, stated)
+            kernel = job.machine.kernel_
+            jobs = next((jobs for known, jobs in found if known == kernel), None)
             if jobs is None:
-                found.append((machine.kernel_, [job]))
+                found.append((kernel, [job]))
             else:
                 jobs.append(job)
     return found
 
 
+def _state(view: View, family: Family, split: Split, stated: dict[tuple[str, int], Job]) -> Job:
+    """State a family in a split; problems that differ in a given γ alone are stated once."""
+    machine = clone(family.machine)
+    given = isinstance(machine.kernel, str) and isinstance(machine.gamma, Real)
+    known = identify(clone(machine).set_params(gamma=1.0)) if given else identify(machine)
+    if (known, split.number) not in stated:
+        formulated = machine.formulate(*view.take(split.train))
+        stated[known, split.number] = Job(family, split, machine, formulated)
+        return stated[known, split.number]
+    first = stated[known, split.number]
+    machine = copy(first.machine).set_params(gamma=machine.gamma)
+    machine.kernel_ = named_kernel(machine)
+    return Job(family, split, machine, first.formulated)
+
+
 class SharedGram:
     """The kernel values of all rows of a view, in an order in which splits are long runs."""
 
-    def __init__(self, view: View, by_class: bool, threads: int) -> None:
+    def __init__(self, view: View, by_class: bool, threads: int, memory: int) -> None:
         n = len(view.y)
+        self._two_fit = not find_shortage(n, memory, threads, matrices=2)
         learnt = np.zeros((n, len(view.splits)), bool)
         for k, split in enumerate(view.splits):
             learnt[split.train, k] = True
@@ -110,6 +130,8 @@ class SharedGram:
         self._position = np.argsort(order)
         self._kernel: Kernel | None = None
         self._values: FloatArray | None = None
+        self._distances: FloatArray | None = None  # which RBF kernels share
+        self._stated: dict[tuple[int, int], tuple[Formulated, OnMatrix, float, Floats]] = {}
 
     def solve(
         self,
@@ -152,13 +174,33 @@ class SharedGram:
 
     def forget(self) -> None:
         """Give the memory of the values back."""
-        self._kernel = self._values = None
+        self._kernel = self._values = self._distances = None
+        self._stated.clear()
 
     def _materialize(self, kernel: Kernel) -> FloatArray:
         if self._values is None or self._kernel != kernel:
             gram = Gram(kernel, self._X, threads=self._threads)
-            self._kernel, self._values = kernel, gram.materialize(out=self._values)
+            if not self._fill_by_distances(kernel, gram.tiles):
+                self._values = gram.materialize(out=self._values)
+            self._kernel = kernel
+        assert self._values is not None
         return self._values
+
+    def _fill_by_distances(self, kernel: Kernel, rows: PreparedRows) -> bool:
+        """Compute the values from distances; return whether there are any to be shared.
+
+        They are computed with the second of the kernels, as there may be only one.
+        """
+        values = self._values
+        if type(kernel) is not RBF or type(self._kernel) is not RBF or values is None:
+            return False
+        if self._distances is None and self._two_fit:
+            self._distances = kernel.squared_distances(rows, self._threads)
+        known = self._distances
+        if known is None or len(rows.parts) < 2 or not rows.dtype == known.dtype == values.dtype:
+            return False
+        kernel.block_of_distances(known, values, self._threads)
+        return True
 
     def _scored_rows(self, job: Job, train_scores: bool) -> tuple[Ints, Ints]:
         """Return the rows of the matrix to be scored, and where those of the split are in them."""
@@ -174,13 +216,26 @@ class SharedGram:
     ) -> tuple[Path, Floats]:
         """Return the solutions of one problem at all costs, and the seconds that each took."""
         job, k, scored, gap, starts = subproblem
-        problem, rows = job.formulated.problems[k], job.formulated.rows[k]
-        place = self._position[job.split.train[rows[problem.row]]]
-        stated = OnMatrix.stated(problem.loss, len(problem.totals) > 0, place)
-        began = clock.now()
+        began, costs = clock.now(), job.family.costs
+        stated = self._restate(job, k)
         buffer = buffers.get()
         try:
-            path = stated.solve(K, job.family.costs, gap, buffer, scored, starts=starts)
+            path = stated.solve(K, costs, gap, buffer, scored, starts=starts)
         finally:
             buffers.put(buffer)
+        self._stated[id(job.formulated), k] = job.formulated, stated, float(costs[0]), path.duals[0]
         return path, (clock.now() - began) * (path.rounds + 1) / (path.rounds + 1).sum()
+
+    def _restate(self, job: Job, k: int) -> OnMatrix:
+        """Return a problem on the matrix, at its solution at the lowest cost for the last kernel.
+
+        There most variables are at bounds, the same ones as for kernels that are much alike.
+        """
+        known = self._stated.get((id(job.formulated), k))
+        if known is not None:
+            _, stated, cost, duals = known
+            stated.restart(duals if cost == job.family.costs[0] else 0.0 * duals)
+            return stated
+        problem, rows = job.formulated.problems[k], job.formulated.rows[k]
+        place = self._position[job.split.train[rows[problem.row]]]
+        return OnMatrix.stated(problem.loss, len(problem.totals) > 0, place)
