@@ -360,7 +360,7 @@ def test_where_a_map_is_worse_the_kernel_is_fitted_to_some_of_the_rows(
     assert all(f"{name}: {figure}%" in printed for name, figure in figures)
 
 
-@pytest.mark.parametrize("seconds_of_a_look", [0.25])
+@pytest.mark.parametrize("seconds_of_a_look", [0.15])
 def test_a_diagnosis_without_time_does_not_end_in_a_plane(rings: Path) -> None:
     said = " ".join(invoke(rings).output.split())
     assert "Verdict: undecided" in said

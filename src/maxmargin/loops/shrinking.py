@@ -75,12 +75,15 @@ def make_steps(values: Any, v: Any, part: Any, active: Any, course: Any, tol: fl
         if worst <= tol:
             break
         if count > course.part * v.x.shape[0]:
-            made += _step(values, v, course.scale, tol, min(course.every, steps - made))
+            more = _step(values, v, course.scale, tol, min(course.every, steps - made))
         else:
             some, chosen = _first(part, count), active[:count]
             _gather(v, some, chosen)
-            made += _step(Active(values, v, chosen), some, course.scale, tol, steps - made)
+            more = _step(Active(values, v, chosen), some, course.scale, tol, steps - made)
             _carry_over(values, v, some, chosen)
+        if more == 0:  # what is not a number violates nothing
+            break
+        made += more
     return made
 
 

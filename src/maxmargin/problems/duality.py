@@ -105,4 +105,5 @@ def imbalances(loss: Loss, beta: Floats, groups: Ints, totals: Floats) -> Floats
     """Return by how much, at most, the sum of each group is not what it should be."""
     (found, lost, size), _ = _group_sums(loss, beta, groups, totals)
     found, terms = found + lost, len(beta) + 1
-    return np.asarray(np.abs(found) + sum_error(found, size + np.abs(totals), 0.0, terms, 1))
+    size = size + np.abs(totals)
+    return np.asarray(np.abs(found) + sum_error(found, size, 0.0, terms, size > 0))

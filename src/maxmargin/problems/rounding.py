@@ -40,7 +40,7 @@ def total(values: Floats, errors: Any = ()) -> Bounded:
     return Bounded(found, sum_error(found, size, own, len(values), count))
 
 
-def sum_error(found: Any, size: Any, own: Any, terms: int, count: int) -> Any:
+def sum_error(found: Any, size: Any, own: Any, terms: int, count: Any) -> Any:
     """Return what a sum of ``loops.rounding`` is off by at most, given Σ| | and own errors."""
     n = terms * EPS
     return EPS * abs(found) + n * n * size + own * (1 + n) + _TINY * count

@@ -116,7 +116,7 @@ class FactorNewton:
         begun, caps = Point(beta=start.beta), _caps(problem.loss, Z)
         for cap in caps:
             linear = Problem.linear(Z, _capped(problem.loss, cap), problem.intercept)
-            steps = Newton(self.threads).iterates(linear, begun)
+            steps = Newton(self.threads, active_sets=False).iterates(linear, begun)
             for step in islice(steps, None if cap == caps[-1] else _STEPS):
                 yield step.beta, step.converged and cap == caps[-1]
                 if step.converged and cap != caps[-1]:
@@ -136,7 +136,9 @@ class FactorNewton:
         apart, begun = 0.0, Point(beta=np.append(beta, -problem.totals))
         for _ in range(_CENTRES):
             machine = _Joined.of(problem, Z, beta, apart)
-            steps = Newton(self.threads).iterates(machine.linear, machine.start(begun))
+            steps = Newton(self.threads, active_sets=False).iterates(
+                machine.linear, machine.start(begun)
+            )
             for step in islice(steps, _STEPS):
                 beta = machine.unit * step.beta[: len(Z)]
                 yield _balanced(problem, beta), False

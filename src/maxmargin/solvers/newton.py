@@ -63,6 +63,7 @@ class Newton:
     sample_per_column: int = 20
     sample_part: int = 16  # of the rows: one in this many
     sample_gap: float = 1e-3  # at which the subsample is solved well enough
+    active_sets: bool = True  # whether they go on from a known solution first
 
     def iterates(self, problem: LinearProblem, start: Point) -> Iterator[Iterate]:
         """Yield an iterate after each Newton step, and unfinished ones on subsamples.
@@ -71,7 +72,7 @@ class Newton:
         """
         width, active_set = None, ActiveSet(self.threads)
         best: Iterate | None = None
-        if active_set.suits(problem, start):
+        if self.active_sets and active_set.suits(problem, start):
             for best in active_set.iterates(problem, start):
                 yield best
                 start = Point(best.w, best.b, best.beta)

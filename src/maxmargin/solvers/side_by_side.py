@@ -109,10 +109,11 @@ def _buffers(size: int, classes: Classes) -> tuple[int, int, int]:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """Problems on rows of one Gram matrix, each solved as one block by one thread.
+    """Problems on rows of one Gram matrix, each solved by one thread.
 
-    For up to some thousand rows steps of pairs on all variables take less than rounds: a row of the
-    matrix is put together of blocks once one of its pairs is chosen.
+    Where few variables become support vectors, steps of pairs that shrink take less than rounds: a
+    row of the matrix is made once a step needs it. Where they are many, memory for rows is full
+    before the end, and rounds go on from there.
     """
 
     problems: list[KernelProblem]
@@ -171,6 +172,8 @@ class SideBySide:
         problem, beta = self.problems[k], start.beta
         if beta is None:
             beta = feasible_start(problem.loss, problem.groups, problem.totals)
+        if np.count_nonzero(beta) * len(beta) > self.buffers[0]:  # rows that a start needs
+            return Iterate(np.inf, -np.inf, beta, np.zeros(len(problem.totals)), beta), 0
         memory = self.free.pop() if self.free else Buffers.of(self.buffers, self.classes.dtype)
         try:
             values = self._values(self.runs[k], memory, len(beta) + (not len(problem.totals)))
@@ -184,7 +187,8 @@ class SideBySide:
 
     def _close_gap(self, whole: "_Whole", tol: float) -> tuple[Iterate, int]:
         n, checks = len(whole.v.x), 0
-        left, most = self.patience * n, max(1, int(self.chunk / n))
+        row = n * (1.0 + 0.1 * (self.classes.gram.exact.width or 0))  # the cost of a new one, too
+        left, most = self.patience * n, max(1, int(self.chunk / row))
         while True:
             (gap, dual, b, violation), checks = measure(whole.v, whole.groups), checks + 1
             wanted = tol * max(abs(dual), abs(dual + gap))
