@@ -414,7 +414,8 @@ another kernel.
         if self.label_noise == 0:
             return np.full(len(pair.signs), np.inf)
         weight = data.weight if pair.rows is None else data.weight[pair.rows]
-        return np.asarray(weight * np.log((1 - self.label_noise) / self.label_noise))
+        noise = float(self.label_noise)
+        return np.asarray(weight * (np.log1p(-noise) - np.log(noise)))  # a ratio might overflow
 
     def _centre(
         self, data: Training, pair: Subproblem, space: _Space, walls: Walls, left: float | None
