@@ -43,7 +43,7 @@ FLOAT32_ERROR = 1e-4
 WORK = 2**27  # multiplications in one compiled call, about: some milliseconds
 _PANELS = 4  # for each of several threads, into which the rows are cut if these may be so wide
 _LEAST_ROWS = 48  # of a panel
-_NOT_SHARED = 2**22  # multiplications that one thread makes sooner than two
+_NOT_SHARED = 2**24  # multiplications that one thread makes sooner than two: sharing takes 80 µs
 _FEW_COLUMNS = 160  # of rows whose values are computed twice sooner than mirrored
 
 # Below this many multiplications BLAS stays on one thread by itself.
@@ -114,10 +114,9 @@ def _fill_panels(
 
 def _panel_height(kernel: "Kernel", rows: int, b: PreparedRows, threads: int | None) -> int:
     """Return the rows of a panel as wide as there are columns: no bit depends on it."""
-    work = len(b) * ((b.width or 0) + 32)
-    if rows * work <= _NOT_SHARED:
+    work, count = _work(1, b), _threads_for(kernel, rows, b, threads)
+    if count == 1 and rows * work <= WORK:
         return max(1, rows)
-    count = _count_threads(kernel, threads)
     shared = rows if count == 1 else -(-rows // (_PANELS * count))
     return max(_LEAST_ROWS, min(shared, WORK // work))
 
@@ -267,7 +266,7 @@ class SymmetricProduct:
             if not self._warm:
                 _warm_up(self.kernel, self.rows, self.rows)
                 self._warm = True
-            threads = _count_threads(self.kernel, self.threads)
+            threads = _threads_for(self.kernel, len(self.rows) // 2, self.rows, self.threads)
             share_work(add_share, deque(range(_SHARES)), threads)
         total: Floats = sums.sum(axis=0)
         if not np.isfinite(total).all():
@@ -371,6 +370,8 @@ def _do_all(kernel: "Kernel", a: PreparedRows | None, b: PreparedRows, each: Cal
             each(todo.pop())
         elif todo:
             count = min(_count_threads(kernel, threads), len(todo))
+            if a is not None:
+                count = min(_threads_for(kernel, len(a), b, threads), count)
             if count > 1 and a is not None:
                 _warm_up(kernel, a, b)
             share_work(each, todo, count)
@@ -381,6 +382,17 @@ def _warm_up(kernel: "Kernel", a: PreparedRows, b: PreparedRows) -> None:
     side = min(2, kernel.max_tile_rows)
     rows, columns = a[:side], b[:side]
     kernel.fill_tile(rows, columns, np.empty((len(rows), len(columns)), a.dtype))
+
+
+def _work(rows: int, b: PreparedRows) -> int:
+    """Return about how many multiplications it takes to compare so many rows with others."""
+    return rows * len(b) * ((b.width or 0) + 32)
+
+
+def _threads_for(kernel: "Kernel", rows: int, b: PreparedRows, threads: int | None) -> int:
+    """Return how many threads are worth while to compare so many rows with others."""
+    count = _count_threads(kernel, threads)  # which refuses what is none
+    return count if b.width is None or _work(rows, b) > _NOT_SHARED else 1
 
 
 def _count_threads(kernel: "Kernel", threads: int | None) -> int:
