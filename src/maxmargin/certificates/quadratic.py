@@ -620,6 +620,7 @@ def _is_gram(kernel: Kernel, rows: PreparedRows, given: npt.DTypeLike) -> bool:
 # ------------------------------------------------------------------- what is concluded
 
 
+_STORED = 2 * EPS  # what storing a model of a ν-form rounds: it is divided by its margin first
 _AT_BOUND = 1e-9  # duals within this part of the largest of their bound are taken to be there
 
 
@@ -685,7 +686,7 @@ def _with_loss(problem: Problem[Any], scores: Bounded, b: Any, keep_intercept: b
     for each in [best, own] if keep_intercept else [best]:
         loops.rounding.mark_losses(
             problem.loss, problem.row, problem.groups, np.append(each, 0.0), *scores,
-            _stored(problem), rows,
+            _STORED * problem.totals.any(), rows,
         )  # fmt: skip
     return rows
 
@@ -754,7 +755,7 @@ def _objective(
     totals, unknown = problem.totals, np.zeros(len(problem)) + evaluated.unknown
     summed, own, count, violation = loops.rounding.bound_losses(
         problem.loss, problem.row, problem.groups, np.append(b, 0.0), *evaluated.scores, unknown,
-        _stored(problem), beta, near,
+        _STORED * problem.totals.any(), beta, near,
     )  # fmt: skip
     error = sum_error(summed, summed, own, len(beta), count)
     pulled = total(totals * b, EPS * np.abs(totals * b))
@@ -762,11 +763,6 @@ def _objective(
     size = 0.5 * abs(norm2.value) + abs(summed) + abs(pulled.value)
     error += 0.5 * norm2.error + pulled.error + 2 * EPS * size
     return (Bounded(value, error) if np.isfinite(value) else Bounded(np.inf, np.inf)), violation
-
-
-def _stored(problem: Problem[Any]) -> float:
-    """Return what storing a model may round: that of a ν-form is divided by its margin first."""
-    return 2 * EPS if problem.totals.any() else 0.0
 
 
 def dual_objective(loss: Loss, dual: Dual) -> tuple[Bounded, float]:

@@ -114,7 +114,7 @@ def _fill_panels(
 
 def _panel_height(kernel: "Kernel", rows: int, b: PreparedRows, threads: int | None) -> int:
     """Return the rows of a panel as wide as there are columns: no bit depends on it."""
-    work, count = _work(1, b), _threads_for(kernel, rows, b, threads)
+    work, count = len(b) * ((b.width or 0) + 32), _threads_for(kernel, rows, b, threads)
     if count == 1 and rows * work <= WORK:
         return max(1, rows)
     shared = rows if count == 1 else -(-rows // (_PANELS * count))
@@ -363,6 +363,7 @@ def _do_all(kernel: "Kernel", a: PreparedRows | None, b: PreparedRows, each: Cal
     With ``a``, a few values are computed first, so that no two threads build the same thing;
     without it, strips of b are made.
     """
+    clock.check()
     with one_blas_thread():
         if a is None and len(b):
             b.strips(b.dtype)
@@ -384,15 +385,11 @@ def _warm_up(kernel: "Kernel", a: PreparedRows, b: PreparedRows) -> None:
     kernel.fill_tile(rows, columns, np.empty((len(rows), len(columns)), a.dtype))
 
 
-def _work(rows: int, b: PreparedRows) -> int:
-    """Return about how many multiplications it takes to compare so many rows with others."""
-    return rows * len(b) * ((b.width or 0) + 32)
-
-
 def _threads_for(kernel: "Kernel", rows: int, b: PreparedRows, threads: int | None) -> int:
     """Return how many threads are worth while to compare so many rows with others."""
     count = _count_threads(kernel, threads)  # which refuses what is none
-    return count if b.width is None or _work(rows, b) > _NOT_SHARED else 1
+    much = b.width is None or rows * len(b) * (b.width + 32) > _NOT_SHARED
+    return count if much else 1
 
 
 def _count_threads(kernel: "Kernel", threads: int | None) -> int:

@@ -87,6 +87,8 @@ def _solve_on_matrix(
     with suppress(clock.OutOfTimeError), clock.limited(_time_on_matrix(budget)):
         for attempt in matrix.solve(problem, Cs, _AIM * settings.tol, settings.max_iter):
             attempts.append(attempt)
+    if not attempts:
+        return []
     problems = [problem.scaled(C) for C in Cs[: len(attempts)].tolist()]
     try:
         with clock.limited(budget.for_certificate):
