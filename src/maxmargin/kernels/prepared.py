@@ -341,15 +341,16 @@ class PreparedRows:
         """
         rows, lanes = self.parts[0], loops.intrinsics.STRIP_BYTES // np.dtype(dtype).itemsize
         count = -(-len(rows) // lanes)
-        if self._strips is None or self._strips.dtype != dtype:
+        strips = self._strips  # which another thread may replace
+        if strips is None or strips.dtype != dtype:
             padded = np.zeros((count * lanes, rows.shape[1]), dtype)
             padded[: len(rows)] = rows
-            strips = padded.reshape(count, lanes, rows.shape[1]).transpose(0, 2, 1)
-            self._strips = read_only(strips)
+            turned = padded.reshape(count, lanes, rows.shape[1]).transpose(0, 2, 1)
+            strips = self._strips = read_only(turned)
         others = np.zeros(count * lanes, dtype)
         if numbers is not None:
             others[: len(rows)] = numbers[: len(rows)]
-        return loops.kernel_tiles.Strips(self._strips, read_only(others))
+        return loops.kernel_tiles.Strips(strips, read_only(others))
 
     def narrowed(self, parts: Iterable[Any] | None = None) -> "PreparedRows | None":
         """Return the same rows in float32; None if numbers are too large, or have no narrow form.

@@ -115,15 +115,19 @@ def best_intercept(up: Any, down: Any, low: Any, high: Any, shift: Any, kinks: A
             b += step if end == np.inf else -step
             step, steps = step * _LONGER, steps - 1
             continue
-        at = at * 16807 % 2147483647
-        k = at % max(1, kinks.shape[0])
-        left_over = kinks.shape[0]
-        while left_over > 0 and not begin < kinks[k] < end:
-            k = k + 1 if k + 1 < kinks.shape[0] else 0
-            left_over -= 1
-        if left_over == 0:
+        inside = 0
+        for k in range(kinks.shape[0]):
+            inside += begin < kinks[k] < end
+        if inside == 0:
             return _root_between(up, down, low, high, shift, begin, end, pull)
-        b = kinks[k]
+        at = at * 16807 % 2147483647
+        drawn = at % inside
+        for k in range(kinks.shape[0]):
+            if begin < kinks[k] < end:
+                if drawn == 0:
+                    b = kinks[k]
+                    break
+                drawn -= 1
 
 
 @compiled

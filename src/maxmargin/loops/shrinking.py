@@ -102,7 +102,7 @@ def _step(values: Any, v: Any, scale: float, tol: float, steps: int) -> int:
             begin = end
         if worst <= tol:
             return made
-        if v.made[0] + 2 > v.rows.shape[0]:
+        if v.made[0] + 2 > v.rows.shape[0] and v.rows.shape[0] < v.x.shape[0]:
             _forget_rows(v)
         i = first + _where(v.r[first:stop], v.up[first:stop], top)
         if v.slot[i] < 0:

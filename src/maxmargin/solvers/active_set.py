@@ -24,6 +24,7 @@ from maxmargin.solvers.row_sums import Passes, repaired
 
 _ON_KINK = 1e-9  # in units of the targets' scale
 _EXACT = 1e-12  # relative gap that counts as none
+_MOST_NEAR = 20_000  # rows that are looked at together: each step compares the kinks it may pass
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class _State:
             self.w, self.b = self.w + t * (w - self.w), self.b + t * (b - self.b)
             self.passes.scores(self.w, self.b, self.f)
             self.primal, self.members = self._objective(self.w, self.b, self.f), members[:0]
-            self.near = min(2 * self.near, len(self.row))
+            self.near = min(2 * self.near, len(self.row), max(self.near, _MOST_NEAR))
             return True
         fell = self.primal - primal
         self.w, self.b, self.f, self.primal, self.members = w, b, f, primal, members
@@ -123,7 +124,7 @@ class _State:
         self._keep_dual(self._of_rows(every))
         self.converged = self.primal - self.dual <= _EXACT * abs(self.primal)
         if ended == loops.active_set.STUCK:
-            self.near = min(2 * self.near, len(self.row))
+            self.near = min(2 * self.near, len(self.row), max(self.near, _MOST_NEAR))
         closer = self.primal - self.dual < 0.5 * last
         return bool(self.converged or closer or fell > 0.1 * aim * abs(self.primal))
 
@@ -146,8 +147,10 @@ class _State:
         """Return the best w and b for terms near their kinks, their β, and who is on its kink."""
         passes, constant = self.passes, self.problem.features.constant
         free = self.problem.intercept is Intercept.FREE
+        most = passes.d + bool(constant) + free
+        members = self.members[np.isin(self.members, near)][:most]
         beta = self._sides()
-        beta[self.members] = 0.0
+        beta[members] = 0.0
         u, w, total = passes.combination(self._of_rows(beta)), self.w.copy(), float(beta.sum())
         rows = self.problem.features.X[self.row[near]]
         Z = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
@@ -156,17 +159,16 @@ class _State:
             Z = np.column_stack([Z, np.full(len(Z), constant)])
             u, w = np.append(u, constant * total), np.append(w, self.b / constant)
         hinges = Hinges(Z, self.kink[near], self.low[near], self.high[near])
-        d, place = Z.shape[1], np.searchsorted(near, self.members)
-        most = d + int(free)
+        place = np.searchsorted(near, members)
         at = Descent.at(
             w, np.array([0.0 if constant else self.b, total]), u, self.f[self.row[near]],
-            beta[near], place[:most], most,
+            beta[near], place, most,
         )  # fmt: skip
         shift = float(np.einsum("ij,ij->", Z, Z)) / Z.size if free else 0.0
         scale = abs(self.primal) or 1.0
         limit = max(50, int(self.settings.call / (Z.size + 4 * most * most)))
         rule = DescentRule(free, shift, 0.02 * aim * scale, 0.4 * aim * scale, limit)
-        count, _, ended = loops.active_set.descend(hinges, at, len(place[:most]), rule)
+        count, _, ended = loops.active_set.descend(hinges, at, len(place), rule)
         b = constant * float(at.w[-1]) if constant else float(at.sums[0])
         return at.w[: passes.d], b, at.beta, near[at.members[:count]], ended
 
@@ -178,11 +180,19 @@ class _State:
         curve = float(p @ p) + self.ridge * p_b * p_b
         if not (slope < 0.0 and curve > 0.0):
             return 0.0
-        none = np.zeros(0)
-        at = Descent.at(none, none, none, self.f[self.row], beta, np.zeros(0, np.int64), 0)
-        at.q[:] = terms
-        hinges = Hinges(np.zeros((0, 0)), self.kink, self.low, self.high)
-        return float(loops.active_set.cross(hinges, at, slope, curve, 1.0)[0])
+        away = self.kink - self.f[self.row]
+        before = (beta == self.high) & (terms > 0) & (away <= terms)
+        beyond = (beta == self.low) & (terms < 0) & (away >= terms)
+        passed = np.flatnonzero(before | beyond)
+        times = np.maximum(away[passed] / terms[passed], 0.0)
+        order = np.argsort(times, kind="stable")
+        passed, times = passed[order], times[order]
+        jumps = (self.high - self.low)[passed] * np.abs(terms[passed])
+        slopes = slope + np.append(0.0, np.cumsum(jumps))  # at the start, with pieces passed so far
+        ends = np.flatnonzero(slopes[1:] + curve * times >= 0.0)
+        if len(ends) and slopes[ends[0]] + curve * times[ends[0]] < 0.0:
+            return float(times[ends[0]])
+        return float(-slopes[ends[0] if len(ends) else -1] / curve)
 
     def _objective(self, w: Floats, b: float, f: Floats) -> float:
         return 0.5 * (float(w @ w) + self.ridge * b * b) + self.passes.losses(f)

@@ -244,6 +244,7 @@ class _Whole:
         every.low[n:], every.high[n:] = -np.inf, np.inf
         every.own[:], every.curvatures[:] = own, scale * own
         for k in np.flatnonzero(beta).tolist():
+            clock.check()
             loops.shrinking.add_to(values, every, k, float(beta[k]))
         every.x[:n] = beta
         every.up[every.x >= every.high] = -loops.smo.FAR
