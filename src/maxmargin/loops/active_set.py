@@ -111,7 +111,7 @@ def _walk(hinges: Any, at: Any, p_b: float, slope: float, curve: float, far: flo
         for x in range(d):
             total += hinges.Z[i, x] * at.p[x]
         at.q[i] = total
-    t, hit, left, crossed = cross(hinges, at, slope, curve, far)
+    t, hit, left, crossed = _cross(hinges, at, slope, curve, far)
     for k in range(left, crossed):
         j = at.order[k]
         change = hinges.low[j] - hinges.high[j]
@@ -125,7 +125,7 @@ def _walk(hinges: Any, at: Any, p_b: float, slope: float, curve: float, far: flo
 
 
 @compiled
-def cross(hinges: Any, at: Any, slope: float, curve: float, far: float) -> Any:
+def _cross(hinges: Any, at: Any, slope: float, curve: float, far: float) -> Any:
     """Find where the sum is smallest on the way along q, and give rows passed their new β.
 
     ``slope`` and ``curve`` are the derivatives at the start, pieces as they are. Return the step,
