@@ -101,10 +101,8 @@ def test_steps_end_where_those_on_the_whole_matrix_do(
     v.r[:], v.x[:], v.low[:], v.high[:], v.own[:], v.curvatures[:] = r, x, low, high, own, own
     far = loops.smo.FAR
     v.up[:], v.down[:] = np.where(x >= high, -far, 0.0), np.where(x <= low, far, 0.0)
-    course = loops.shrinking.Course(1.0, every, part)
-    made = loops.shrinking.make_steps(
-        values, v, some, np.empty(size, np.int64), course, 1e-8, 10**6
-    )
+    rule = loops.shrinking.ShrinkRule(1.0, every, part)
+    made = loops.shrinking.make_steps(values, v, some, np.empty(size, np.int64), rule, 1e-8, 10**6)
     loops.smo.pairs(K, own, r, x, low, high, ends, 1e-8, 10**6)
     assert 10 < made < 10**6
     assert_allclose(v.x, x, atol=1e-6)

@@ -54,7 +54,7 @@ class Whole(NamedTuple):
     made: Any  # how many rows are there, and how often all were forgotten, as memory was full
 
 
-class Course(NamedTuple):
+class ShrinkRule(NamedTuple):
     """How steps go on."""
 
     scale: float  # of curvatures
@@ -63,7 +63,7 @@ class Course(NamedTuple):
 
 
 @compiled
-def make_steps(values: Any, v: Any, part: Any, active: Any, course: Any, tol: float,
+def make_steps(values: Any, v: Any, part: Any, active: Any, rule: Any, tol: float,
                steps: int) -> int:  # fmt: skip
     """Make steps until no violation is above tol; return how many.
 
@@ -74,12 +74,12 @@ def make_steps(values: Any, v: Any, part: Any, active: Any, course: Any, tol: fl
         worst, count = _choose(v, part, active)
         if worst <= tol:
             break
-        if count > course.part * v.x.shape[0]:
-            more = _step(values, v, course.scale, tol, min(course.every, steps - made))
+        if count > rule.part * v.x.shape[0]:
+            more = _step(values, v, rule.scale, tol, min(rule.every, steps - made))
         else:
             some, chosen = _first(part, count), active[:count]
             _gather(v, some, chosen)
-            more = _step(Active(values, v, chosen), some, course.scale, tol, steps - made)
+            more = _step(Active(values, v, chosen), some, rule.scale, tol, steps - made)
             _carry_over(values, v, some, chosen)
         if more == 0:  # what is not a number violates nothing
             break

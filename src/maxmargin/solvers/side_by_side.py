@@ -237,7 +237,7 @@ class _Whole:
             _new_whole(size, ends.copy(), rows) for rows in (memory.rows, memory.active)
         )
         scale = 1.0 / (float(own.max()) or 1.0)
-        self._course = loops.shrinking.Course(scale, self.every, self.part)
+        self._rule = loops.shrinking.ShrinkRule(scale, self.every, self.part)
         self._active = np.empty(size, np.int64)
         every = self._all
         every.r[:n], every.low[:n], every.high[:n] = target, low, high
@@ -254,7 +254,7 @@ class _Whole:
     def make_steps(self, violation: float, most: int) -> int:
         """Make steps until no violation is larger; return how many."""
         made = loops.shrinking.make_steps(
-            self._values, self._all, self._part, self._active, self._course, violation, most
+            self._values, self._all, self._part, self._active, self._rule, violation, most
         )
         return int(made)
 
