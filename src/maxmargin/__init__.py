@@ -10,63 +10,87 @@ True
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from maxmargin import data, datasets, geometry, kernels
-from maxmargin.certificates import Certificate
-from maxmargin.errors import DataFileError, NotSeparableError
-from maxmargin.estimators import (
-    SVC,
-    SVR,
-    AveragedPerceptron,
-    BayesPointClassifier,
-    CircleMap,
-    HardMarginSVC,
-    KernelPCA,
-    KernelPerceptron,
-    LinearSVC,
-    LinearSVR,
-    NuSVC,
-    NuSVR,
-    Nystroem,
-    OneClassSVM,
-    Perceptron,
-    PolynomialMap,
-    QuantileSVR,
-    RandomFourier,
-    StructuredPerceptron,
-    StructuredSVC,
-    VotedPerceptron,
-)
-from maxmargin.estimators.trusted_types import SKOPS_TRUSTED_TYPES
-from maxmargin.kernels import check_kernel
-from maxmargin.separability import Separation, separate
-
 if TYPE_CHECKING:
+    from maxmargin import (
+        data,
+        datasets,
+        files,
+        geometry,
+        kernels,
+        model_selection,
+        plots,
+        structured,
+    )
+    from maxmargin.certificates import Certificate
     from maxmargin.diagnosis import Diagnosis, diagnose
+    from maxmargin.errors import DataFileError, ModelFileError, NotSeparableError
+    from maxmargin.estimators import (
+        SVC,
+        SVR,
+        AveragedPerceptron,
+        BayesPointClassifier,
+        CircleMap,
+        HardMarginSVC,
+        KernelPCA,
+        KernelPerceptron,
+        LinearSVC,
+        LinearSVR,
+        NuSVC,
+        NuSVR,
+        Nystroem,
+        OneClassSVM,
+        Perceptron,
+        PolynomialMap,
+        QuantileSVR,
+        RandomFourier,
+        StructuredPerceptron,
+        StructuredSVC,
+        VotedPerceptron,
+    )
+    from maxmargin.estimators.trusted_types import SKOPS_TRUSTED_TYPES
+    from maxmargin.files import load, save
     from maxmargin.inspection.certify_model import certify
+    from maxmargin.kernels import check_kernel
+    from maxmargin.model_selection import SVCSearchCV, compare_gp, regularization_path
     from maxmargin.reports import report
+    from maxmargin.separability import Separation, separate
 
 __version__ = "0.1.0"
 
-# Loaded when they are asked for: a fit needs none of them. A room, or where the name is found.
-_LATER = {
-    "model_selection": None,
-    "plots": None,
-    "structured": None,
-    "Diagnosis": "diagnosis",
-    "SVCSearchCV": "model_selection",
-    "certify": "inspection.certify_model",
-    "compare_gp": "model_selection",
-    "diagnose": "diagnosis",
-    "regularization_path": "model_selection",
-    "report": "reports",
+# Everything is loaded when it is asked for, so that `maxmargin --help` answers at once.
+_ROOMS = (
+    *("data", "datasets", "files", "geometry", "kernels", "model_selection", "plots"),
+    "structured",
+)
+_FOUND_IN = {
+    "certificates": ("Certificate",),
+    "diagnosis": ("Diagnosis", "diagnose"),
+    "errors": ("DataFileError", "ModelFileError", "NotSeparableError"),
+    "estimators": (
+        *("SVC", "SVR", "AveragedPerceptron", "BayesPointClassifier", "CircleMap"),
+        *("HardMarginSVC", "KernelPCA", "KernelPerceptron", "LinearSVC", "LinearSVR", "NuSVC"),
+        *("NuSVR", "Nystroem", "OneClassSVM", "Perceptron", "PolynomialMap", "QuantileSVR"),
+        *("RandomFourier", "StructuredPerceptron", "StructuredSVC", "VotedPerceptron"),
+    ),
+    "estimators.trusted_types": ("SKOPS_TRUSTED_TYPES",),
+    "files": ("load", "save"),
+    "inspection.certify_model": ("certify",),
+    "kernels": ("check_kernel",),
+    "model_selection": ("SVCSearchCV", "compare_gp", "regularization_path"),
+    "reports": ("report",),
+    "separability": ("Separation", "separate"),
 }
+_ROOM_OF = {name: room for room, names in _FOUND_IN.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    if name in _ROOMS:
+        return import_module(f"maxmargin.{name}")
+    if name not in _ROOM_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    room = import_module(f"maxmargin.{_LATER[name] or name}")
-    return getattr(room, name) if _LATER[name] else room
+    found = getattr(import_module(f"maxmargin.{_ROOM_OF[name]}"), name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
@@ -88,6 +112,7 @@ __all__ = [
     "KernelPerceptron",
     "LinearSVC",
     "LinearSVR",
+    "ModelFileError",
     "NotSeparableError",
     "NuSVC",
     "NuSVR",
@@ -108,12 +133,15 @@ __all__ = [
     "data",
     "datasets",
     "diagnose",
+    "files",
     "geometry",
     "kernels",
+    "load",
     "model_selection",
     "plots",
     "regularization_path",
     "report",
+    "save",
     "separate",
     "structured",
 ]

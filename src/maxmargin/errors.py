@@ -16,6 +16,10 @@ class DataFileError(ValueError):
     """A data file cannot be read; the message names the file, the line and the way out."""
 
 
+class ModelFileError(ValueError):
+    """A model file cannot be read; the message names the file, the place and the way out."""
+
+
 def did_you_mean(word: object, known: Iterable[str]) -> str:
     """Return the question for a word that is not among those known but close to one; or nothing.
 
