@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 NUMBER = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?"
-MISSING = frozenset(("", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "?", "-", "."))
+MISSING = frozenset(
+    ("", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "+nan", "null", "none", "?", "-", ".")
+)
 _SPELLINGS = MISSING | {text.upper() for text in MISSING} | {"NaN", "Null", "None", " "}
 # As a label, "none" is a class, and so is "-" beside "+".
 NO_LABEL = MISSING - {"none", "-", "."}
@@ -47,8 +49,8 @@ class Column(NamedTuple):
 
     values: Any
     """float64 with NaN for missing cells, or an object array of str with None for missing ones."""
-    notations: tuple[str, ...] = ()
-    """How the cells were written, where that is not as plain numbers: keys of ``NOTATIONS``."""
+    notation: tuple[str, ...] = ()
+    """How the cells are written, where that is not as plain numbers: words of ``NOTATION``."""
 
     @property
     def words(self) -> bool:
@@ -69,16 +71,37 @@ class Column(NamedTuple):
         return len(set(present.tolist())) if self.words else len(np.unique(present))
 
 
-# What is said of columns that are written so.
-NOTATIONS = {
-    "dates": "Dates in {} become days since 1970.",
-    "times": "Times of day in {} become hours.",
-    "percent": "Percent signs in {} are dropped: 12 % is read as 12.",
-    "currency": "Currency signs in {} are dropped.",
-    "groups": "Separators between thousands in {} are dropped.",
-    "comma groups": "Commas in {} separate thousands: 1,234 is read as 1234.",
-    "decimal comma": "Commas in {} are decimal commas: 1,234 is read as 1.234.",
+_CURRENCY = tuple(_CURRENCIES)
+# What is said of columns whose notation has one of these words.
+SENTENCES: dict[tuple[str, ...], str] = {
+    ("dates",): "Dates in {} become days since 1970.",
+    ("times",): "Times of day in {} become hours.",
+    ("percent",): "Percent signs in {} are dropped: 12 % is read as 12.",
+    _CURRENCY: "Currency signs in {} are dropped.",
+    ("space groups", "dot groups"): "Separators between thousands in {} are dropped.",
+    ("comma groups",): "Commas in {} separate thousands: 1,234 is read as 1234.",
+    ("decimal comma",): "Commas in {} are decimal commas: 1,234 is read as 1.234.",
 }
+NOTATION = frozenset(
+    ("day first", "month first", *(word for words in SENTENCES for word in words)),
+)
+
+
+def check_notation(notation: tuple[str, ...]) -> None:
+    """Raise ValueError if no column can be written so."""
+    words = set(notation)
+    moments = words & {"dates", "times"}
+    if not words <= NOTATION or len(words) < len(notation):
+        raise ValueError(f"unknown or repeated words in the notation {list(notation)}")
+    if (
+        (moments and not words <= {*moments, "day first", "month first"})
+        or len(moments) > 1
+        or (words & {"day first", "month first"} and "dates" not in words)
+        or words >= {"day first", "month first"}
+        or len(words & {"percent", *_CURRENCY}) > 1
+        or ("comma groups" in words and words & {"dot groups", "decimal comma"})
+    ):
+        raise ValueError(f"the notation {list(notation)} contradicts itself")
 
 
 def finite_number(text: str) -> bool:
@@ -134,12 +157,82 @@ def read_column(cells: Sequence[str], delimiter: str | None = None) -> Column:
     read = _read_numbers(present, delimiter) or _read_dates(present)
     if read is None:
         _refuse_strays(present)
-        values = np.empty(len(cells), dtype=object)
-        values[:] = [texts.get(cell) for cell in cells]
-        return Column(values)
+        return Column(_read_words(cells))
     meant = dict(zip(present, read[0], strict=True))
     found = (meant[texts[cell]] if cell in texts else math.nan for cell in cells)
     return Column(np.fromiter(found, np.float64, len(cells)), read[1])
+
+
+def _read_words(cells: Sequence[str]) -> Any:
+    values = np.empty(len(cells), dtype=object)
+    values[:] = [None if is_missing(cell) else cell.strip() for cell in cells]
+    return values
+
+
+def reread_column(cells: Sequence[str], words: bool, notation: tuple[str, ...]) -> Any:
+    """Return the values of more cells of a column whose first ones have been read."""
+    if words:
+        return _read_words(cells)
+    numbers = None if notation else plain_numbers(cells)
+    if numbers is not None:
+        return numbers
+    meant = {
+        cell: math.nan if is_missing(cell) else _reread_cell(cell.strip(), notation)
+        for cell in dict.fromkeys(cells)
+    }
+    return np.fromiter((meant[cell] for cell in cells), np.float64, len(cells))
+
+
+def _reread_cell(text: str, notation: tuple[str, ...]) -> float:
+    if "dates" in notation or "times" in notation:
+        return _reread_moment(text, notation)
+    plain = _respell(text, notation)
+    if plain is None:
+        raise CellError(f"{text!r} is not {_wanted(notation)}", text)
+    value = float(plain)
+    if math.isinf(value):
+        raise CellError(f"{text!r} is not a finite number; correct it", text)
+    return value
+
+
+def _wanted(notation: tuple[str, ...]) -> str:
+    """Return what a number of this notation is, as in "'x' is not …"."""
+    said = {
+        "percent": "a percent sign",
+        "space groups": "spaces between thousands",
+        "comma groups": "commas between thousands",
+        "dot groups": "dots between thousands",
+        "decimal comma": "decimal commas",
+        **{sign: f"the sign {sign}" for sign in _CURRENCY},
+    }
+    written = " and ".join(said[word] for word in notation) or "a decimal point"
+    return (
+        f"a number with {written}, as the column had them when the model was trained; "
+        "write it so, or leave the cell empty"
+    )
+
+
+def _reread_moment(text: str, notation: tuple[str, ...]) -> float:
+    moment, kind = _moment(text), "date" if "dates" in notation else "time of day"
+    if moment is None or (moment.year is None) != (kind != "date"):
+        raise CellError(f"{text!r} is not a {kind}; correct it, or leave the cell empty", text)
+    order = {"day first": True, "month first": False}
+    day_first = next((order[word] for word in notation if word in order), None)
+    if not moment.ordered and day_first is None and moment.parts[0] != moment.parts[1]:
+        raise CellError(
+            f"whether {text!r} has the day or the month first is not known from training; write "
+            "the dates as 2020-12-31",
+            text,
+        )
+    try:
+        return moment.value(day_first)
+    except ValueError:
+        first = "day" if day_first else "month"
+        raise CellError(
+            f"there is no date {text!r} with the {first} first, as dates were written when the "
+            "model was trained; write the dates as 2020-12-31",
+            text,
+        ) from None
 
 
 def plain_numbers(cells: Sequence[str]) -> Any:
@@ -155,7 +248,7 @@ def plain_numbers(cells: Sequence[str]) -> Any:
     return None if np.isinf(values).any() else values
 
 
-_Read = tuple[list[float], tuple[str, ...]]  # values, and keys of NOTATIONS
+_Read = tuple[list[float], tuple[str, ...]]  # values, and their notation
 
 
 def _refuse_strays(texts: list[str]) -> None:
@@ -192,25 +285,31 @@ def _read_numbers(texts: list[str], delimiter: str | None) -> _Read | None:
     if not all(map(_resembles_number, bare)):
         return None
     bare, signs = _without_signs(bare)
-    plain, notation = _point_notation(bare, delimiter)
-    if not all(map(_is_number, plain)):
+    notation = signs + _point_notation(bare, delimiter)
+    plain = [respelt for text in texts if (respelt := _respell(text, notation)) is not None]
+    if len(plain) < len(texts):
         return None
     values = list(map(float, plain))
     for value, text in zip(values, texts, strict=True):
         if math.isinf(value):
             raise CellError(f"{text!r} is not a finite number; correct it", text)
-    return values, signs + notation
+    return values, notation
 
 
 def _without_signs(texts: list[str]) -> tuple[list[str], tuple[str, ...]]:
     """Return texts without the sign that all of them share, of percent or of one currency."""
     if all(text.endswith("%") for text in texts):
-        return [text[:-1].rstrip() for text in texts], ("percent",)
-    found = {sign for sign in _CURRENCIES if any(sign in text for text in texts)}
+        return [_without_sign(text, "percent") for text in texts], ("percent",)
+    found = [sign for sign in _CURRENCIES if any(sign in text for text in texts)]
     if len(found) != 1:
         return texts, ()
-    bare = [re.sub(rf"\s?[{_CURRENCIES}]\s?", "", text) for text in texts]
-    return bare, ("currency",)
+    return [_without_sign(text, found[0]) for text in texts], (found[0],)
+
+
+def _without_sign(text: str, sign: str) -> str:
+    if sign == "percent":
+        return text.removesuffix("%").rstrip()
+    return re.sub(rf"\s?[{sign}]\s?", "", text)
 
 
 _english = re.compile(rf"[+-]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?|{NUMBER}", re.ASCII).fullmatch
@@ -222,29 +321,51 @@ _spaced = re.compile(
 ).fullmatch
 
 
-def _point_notation(texts: list[str], delimiter: str | None) -> tuple[list[str], tuple[str, ...]]:
-    """Return numbers as ``float`` reads them, and what their notation is called."""
+def _point_notation(texts: list[str], delimiter: str | None) -> tuple[str, ...]:
+    """Return what the decimal sign and the separators between thousands are called."""
     joined = "\n".join(texts)
     notation: tuple[str, ...] = ()
     if " " in joined or "'" in joined:
         if not all(_spaced(text) or _is_number(text) for text in texts):
-            return texts, ()
+            return ()
+        notation = ("space groups",)
         texts = [text.replace(" ", "").replace("'", "") for text in texts]
-        notation = ("groups",)
     dots = any(text.count(".") > 1 for text in texts)
     if not dots and "," not in joined:
-        return texts, notation
+        return notation
     english = not dots and all(map(_english, texts))
     european = all(map(_european, texts))
     if english and (not european or _commas_group(texts, delimiter)):
-        return [text.replace(",", "") for text in texts], ("comma groups",)
+        return (*notation, "comma groups")
     if not european:
-        return texts, ()
+        return ()
     if "." in joined:
-        notation = ("groups",)
+        notation = (*notation, "dot groups")
     if "," in joined:
         notation = (*notation, "decimal comma")
-    return [text.replace(".", "").replace(",", ".") for text in texts], notation
+    return notation
+
+
+def _respell(text: str, notation: tuple[str, ...]) -> str | None:
+    """Return a number as ``float`` reads it; None if it is not written in this notation."""
+    text = text.translate(_TYPED)
+    if not _resembles_number(text) or ("percent" in notation) != text.endswith("%"):
+        return None
+    for sign in notation:
+        if sign == "percent" or sign in _CURRENCY:
+            text = _without_sign(text, sign)
+    if "space groups" in notation:
+        if not (_spaced(text) or _is_number(text)):
+            return None
+        text = text.replace(" ", "").replace("'", "")
+    if "comma groups" in notation:
+        text = text.replace(",", "") if _english(text) else ""
+    elif "dot groups" in notation or "decimal comma" in notation:
+        strange = {".": "dot groups", ",": "decimal comma"}.items()
+        if not _european(text) or any(s in text and word not in notation for s, word in strange):
+            return None
+        text = text.replace(".", "").replace(",", ".")
+    return text if _is_number(text) else None
 
 
 def _commas_group(texts: list[str], delimiter: str | None) -> bool:
@@ -294,7 +415,7 @@ class _Moment(NamedTuple):
     ordered: bool  # the parts are month and day; else they are what stands first and second
     time: float  # in days
 
-    def value(self, day_first: bool) -> float:
+    def value(self, day_first: bool | None) -> float:
         if self.year is None:
             return self.time * 24
         month, day = self.parts if self.ordered or not day_first else self.parts[::-1]
@@ -310,10 +431,14 @@ def _read_dates(texts: list[str]) -> _Read | None:
         values = [moment.value(day_first) for moment in moments]
     except ValueError:  # the 30th of February
         return None
-    return values, ("times" if moments[0].year is None else "dates",)
+    if moments[0].year is None:
+        return values, ("times",)
+    order = {None: (), True: ("day first",), False: ("month first",)}[day_first]
+    return values, ("dates", *order)
 
 
-def _day_comes_first(moments: list[_Moment]) -> bool:
+def _day_comes_first(moments: list[_Moment]) -> bool | None:
+    """Tell what comes first in dates such as 3/4/2020; None if there are none but 4/4/2020."""
     day_first = next((m for m in moments if m.parts[0] > 12), None)
     month_first = next((m for m in moments if m.parts[1] > 12), None)
     if day_first and month_first:
@@ -322,8 +447,10 @@ def _day_comes_first(moments: list[_Moment]) -> bool:
             "dates as 2020-12-31"
         )
     unclear = next((m for m in moments if m.parts[0] != m.parts[1]), None)
-    if day_first or month_first or unclear is None:
+    if day_first or month_first:
         return day_first is not None
+    if unclear is None:
+        return None
     if all("." in m.text for m in moments):
         return True  # dots separate dates only where the day comes first
     raise CellError(

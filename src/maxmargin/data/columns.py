@@ -16,7 +16,7 @@ import numpy as np
 
 from maxmargin.data.cells import (
     NO_LABEL,
-    NOTATIONS,
+    SENTENCES,
     CellError,
     Column,
     finite_number,
@@ -276,7 +276,7 @@ def _reason_to_leave_out(table: Table, index: int, column: Column) -> str | None
 def _numbers_rows(column: Column, says_so: bool) -> bool:
     """Tell whether whole numbers count rows, or are said to name them and hardly ever repeat."""
     values = column.values[~column.missing]
-    if column.notations or np.any(values != np.trunc(values)):
+    if column.notation or np.any(values != np.trunc(values)):
         return False
     span = values.max() - values.min() + 1
     if not says_so and span > 2 * len(values):
@@ -424,8 +424,11 @@ def _explain_columns(table: Table, plan: _Plan) -> list[str]:
     empty = "Empty cells of {} ({} in all) "
     median = f"{empty}are filled with the median of the training rows"
     said = [
-        (sentence, [j for j, column in columns.items() if notation in column.notations])
-        for notation, sentence in NOTATIONS.items()
+        (
+            sentence,
+            [j for j, column in columns.items() if not set(words).isdisjoint(column.notation)],
+        )
+        for words, sentence in SENTENCES.items()
     ]
     said += [
         ("The two words of {} become 0 and 1.", two),

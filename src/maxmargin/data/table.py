@@ -9,7 +9,7 @@ import io
 import json
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ _SURE_NAMES = LABEL_NAMES[:2]
 _DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas", " ": "spaces"}
 _FIRST_ROWS = 20
 _DELIMITER_TEXT = 10**6  # characters
-_HEADER_ROWS = 1000
+HEADER_ROWS = 1000
 _ROWS_PER_BLOCK = 1000
 _SPREADSHEET_LINE = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 
@@ -61,15 +61,15 @@ class Table(NamedTuple):
 
 def read_table(content: str, file: str, delimiter: str | None, label: str | int | None) -> Table:
     """Return the table that a text is."""
-    body = _find_body(content, file, delimiter)
+    body = find_body(content, file, delimiter if delimiter and delimiter in content else None)
     remarks = ("Lines at the start that are marked with # are left out.",) if body.skip else ()
-    ahead = list(islice(body.rows(), _HEADER_ROWS))
+    ahead = list(islice(body.rows(), HEADER_ROWS))
     if not ahead:
         raise DataFileError(f"{file}: only comments; it needs at least one labelled row")
-    if _has_trailing_delimiters([cells for _, cells in ahead]):
+    if has_trailing_delimiters([cells for _, cells in ahead]):
         body = replace(body, trailing=True)
-        ahead = list(islice(body.rows(), _HEADER_ROWS))
-    first, rest = _strip_cells(ahead[0][1]), [cells for _, cells in ahead[1:]]
+        ahead = list(islice(body.rows(), HEADER_ROWS))
+    first, rest = strip_cells(ahead[0][1]), [cells for _, cells in ahead[1:]]
     names = first if _is_header(first, rest, label) else None
     if names:
         body = replace(body, skip=body.skip + 1)
@@ -87,34 +87,11 @@ def read_table(content: str, file: str, delimiter: str | None, label: str | int 
     return Table(file, names, columns, found, lines, kind, "line", body.delimiter, remarks)
 
 
-_ATTRIBUTE = re.compile(r"^\s*@attribute\s+('[^'\n]*'|\"[^\"\n]*\"|\S+)\s", re.I | re.M)
-_ARFF_DATA = re.compile(r"^\s*@data[^\n]*(?:\n|\Z)", re.I | re.M)
-
-
-def read_arff(content: str, file: str, label: str | int | None) -> Table:
-    """Return the table of an ARFF file: attributes, then rows with commas."""
-    start = _ARFF_DATA.search(content)
-    attributes = _ATTRIBUTE.findall(content[: start.start()]) if start else ()
-    names = [name.strip("'\"") for name in attributes]
-    if start is None or len(names) < 2:
-        raise DataFileError(f"{file}: not a whole ARFF file; it needs two attributes and @data")
-    rows = re.sub(r"(?m)^[ \t]*%.*$", "", content[start.end() :])
-    if rows.lstrip().startswith("{"):
-        raise DataFileError(
-            f"{file}: sparse ARFF is not supported; save it as svmlight text or CSV"
-        )
-    before = content.count("\n", 0, start.end())
-    body = _Body(rows, file, ",", before, quote="'" if "'" in rows else '"')
-    found = find_label(names, len(names), label, file)
-    lines, columns = _read_columns(body, len(names), found)
-    return Table(file, names, columns, found, lines, "ARFF", "line", ",")
-
-
 # ------------------------------------------------------------------- rows of cells
 
 
 @dataclass(frozen=True)
-class _Body:
+class Body:
     """The rows of a text, which can be gone through more than once."""
 
     content: str
@@ -128,11 +105,17 @@ class _Body:
 
     def rows(self) -> Iterator[Row]:
         """Iterate over the line and the cells of each row that is not blank."""
-        return islice(self._rows(), self.skip, None)
+        return self.split(io.StringIO(self.content, newline=""))
 
-    def _rows(self) -> Iterator[Row]:
+    def split(self, lines: Iterable[str]) -> Iterator[Row]:
+        """Iterate over the rows of lines that are not all in memory, as over those that are."""
+        return islice(self._split(lines), self.skip, None)
+
+    def _split(self, lines: Iterable[str]) -> Iterator[Row]:
+        if self.delimiter == " ":
+            lines = (line.replace("\t", " ") for line in lines)
         reader = csv.reader(
-            io.StringIO(self.content, newline=""),
+            lines,
             delimiter=self.delimiter,
             quotechar=self.quote,
             skipinitialspace=True,
@@ -153,16 +136,15 @@ class _Body:
             ) from wrong
 
 
-def _find_body(content: str, file: str, delimiter: str | None) -> _Body:
+def find_body(content: str, file: str, delimiter: str | None = None) -> Body:
+    """Return the rows of a text, without comments at its start; the delimiter may be known."""
     spreadsheet = _SPREADSHEET_LINE.match(content)
     before = 0
     if spreadsheet and spreadsheet[1] in _DELIMITERS:
         content, delimiter, before = content[spreadsheet.end() :], spreadsheet[1], 1
-    if delimiter is None or delimiter not in content:
+    if delimiter is None:
         delimiter = _find_delimiter(content, file)
-    if delimiter == " ":
-        content = content.replace("\t", " ")
-    body = _Body(content, file, delimiter, before)
+    body = Body(content, file, delimiter, before)
     if not content.lstrip().startswith("#"):
         return body
     start = list(islice(body.rows(), _FIRST_ROWS))
@@ -180,7 +162,7 @@ def _find_delimiter(content: str, file: str) -> str:
     """Return the first delimiter that divides all of the first rows alike."""
     start = content[:_DELIMITER_TEXT]
     for delimiter in _DELIMITERS:
-        body = _Body(start, file, delimiter, strict=False)
+        body = Body(start, file, delimiter, strict=False)
         rows = [cells for _, cells in islice(body.rows(), _FIRST_ROWS)]
         if len(start) < len(content) and len(rows) < _FIRST_ROWS:
             rows = rows[:-1]  # cut off
@@ -191,14 +173,15 @@ def _find_delimiter(content: str, file: str) -> str:
     return max(";\t|, ", key=first_line.count)
 
 
-def _has_trailing_delimiters(rows: list[list[str]]) -> bool:
+def has_trailing_delimiters(rows: list[list[str]]) -> bool:
     """Tell whether every row ends in a delimiter, except perhaps the header."""
     first, rest = rows[0], rows[1:] or rows
     ended = all(len(cells) > 2 and not cells[-1].strip() for cells in rest)
     return ended and (not first[-1].strip() or len(first) == len(rest[0]) - 1)
 
 
-def _strip_cells(cells: list[str]) -> list[str]:
+def strip_cells(cells: list[str]) -> list[str]:
+    """Return the cells of a header without blanks and without the mark of a comment."""
     first, *others = (cell.strip() for cell in cells)
     return [first.removeprefix("#").lstrip() or first, *others]
 
@@ -279,7 +262,7 @@ def _find_named_label(names: list[str], file: str) -> int | None:
 _Columns = tuple[Any, list[Any]]  # line numbers, columns
 
 
-def _read_columns(body: _Body, width: int, label: int | None) -> _Columns:
+def _read_columns(body: Body, width: int, label: int | None) -> _Columns:
     """Return line numbers and columns: all as floats but for the label's cells, or all as cells."""
     lines, columns = _read_numbers(body, width, label) or _read_cells(body, width)
     if not len(lines):
@@ -287,7 +270,7 @@ def _read_columns(body: _Body, width: int, label: int | None) -> _Columns:
     return lines, columns
 
 
-def _read_numbers(body: _Body, width: int, label: int | None) -> _Columns | None:
+def _read_numbers(body: Body, width: int, label: int | None) -> _Columns | None:
     """Return columns of floats and the label's cells; None if a cell is no plain number."""
     # float() takes a few spellings that are no plain numbers; all need one of these characters.
     data = body.content[body.content.find("\n") + 1 :]
@@ -312,19 +295,14 @@ def _read_numbers(body: _Body, width: int, label: int | None) -> _Columns | None
     return np.array(lines, dtype=np.int64), columns
 
 
-def _read_cells(body: _Body, width: int) -> _Columns:
+def _read_cells(body: Body, width: int) -> _Columns:
     """Return columns of cells."""
     lines = array("q")
     columns: list[Any] = [[] for _ in range(width)]
     rows = body.rows()
     while block := list(islice(rows, _ROWS_PER_BLOCK)):
         for line, cells in block:
-            if len(cells) != width:
-                count = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
-                raise DataFileError(
-                    f"{body.file}:{line}: {count} where the first row has {width}; "
-                    "complete the row, or quote cells that contain the separator"
-                )
+            check_width(cells, width, f"{body.file}:{line}")
             lines.append(line)
         parts = zip(*(cells for _, cells in block), strict=True)
         for column, part in zip(columns, parts, strict=True):
@@ -332,11 +310,60 @@ def _read_cells(body: _Body, width: int) -> _Columns:
     return np.array(lines, dtype=np.int64), columns
 
 
+def check_width(cells: list[str], width: int, place: str) -> None:
+    """Raise if a row has more or fewer cells than the first one."""
+    if len(cells) != width:
+        count = "1 cell" if len(cells) == 1 else f"{len(cells)} cells"
+        raise DataFileError(
+            f"{place}: {count} where the first row has {width}; "
+            "complete the row, or quote cells that contain the separator"
+        )
+
+
+# ------------------------------------------------------------------- ARFF
+
+_ATTRIBUTE = re.compile(r"^\s*@attribute\s+('[^'\n]*'|\"[^\"\n]*\"|\S+)\s", re.I | re.M)
+_ARFF_DATA = re.compile(r"^\s*@data[^\n]*(?:\n|\Z)", re.I | re.M)
+
+
+def read_arff(content: str, file: str, label: str | int | None) -> Table:
+    """Return the table of an ARFF file: attributes, then rows with commas."""
+    names, body = split_arff(content, file)
+    if len(names) < 2:
+        raise DataFileError(f"{file}: not a whole ARFF file; it needs two attributes and @data")
+    found = find_label(names, len(names), label, file)
+    lines, columns = _read_columns(body, len(names), found)
+    return Table(file, names, columns, found, lines, "ARFF", "line", ",")
+
+
+def split_arff(content: str, file: str) -> tuple[list[str], Body]:
+    """Return the names of an ARFF file's attributes, and its rows."""
+    start = _ARFF_DATA.search(content)
+    if start is None:
+        raise DataFileError(f"{file}: not a whole ARFF file; it needs two attributes and @data")
+    names = [name.strip("'\"") for name in _ATTRIBUTE.findall(content[: start.start()])]
+    rows = re.sub(r"(?m)^[ \t]*%.*$", "", content[start.end() :])
+    if rows.lstrip().startswith("{"):
+        raise DataFileError(
+            f"{file}: sparse ARFF is not supported; save it as svmlight text or CSV"
+        )
+    before = content.count("\n", 0, start.end())
+    return names, Body(rows, file, ",", before, quote="'" if "'" in rows else '"')
+
+
 # ------------------------------------------------------------------- JSON
 
 
 def read_json(content: str, file: str, label: str | int | None, lines: bool) -> Table:
     """Return the table that JSON is; ``lines`` says that each line is a record."""
+    table = read_records(content, file, lines)
+    if len(table.columns) == 1:
+        raise DataFileError(f"{file}: only one column; a table needs a label and a feature")
+    return table._replace(label=find_label(table.names, len(table.columns), label, file))
+
+
+def read_records(content: str, file: str, lines: bool) -> Table:
+    """Return the table that JSON is, without a label."""
     if lines:
         written = [(k, line) for k, line in enumerate(content.split("\n"), 1) if line.strip()]
         numbers = [k for k, _ in written]
@@ -356,11 +383,8 @@ def read_json(content: str, file: str, label: str | int | None, lines: bool) -> 
             f"{file}: this JSON holds no table; supported are a list of records, an object of "
             'columns, {"columns": …, "data": …}, or one record per line'
         )
-    if widths == {1}:
-        raise DataFileError(f"{file}: only one column; a table needs a label and a feature")
     columns, where = list(zip(*rows, strict=True)), "line" if lines else "record"
-    found = find_label(names, len(columns), label, file)
-    table = Table(file, names, columns, found, np.array(numbers), f"JSON, {shape}", where)
+    table = Table(file, names, columns, None, np.array(numbers), f"JSON, {shape}", where)
     return table._replace(columns=[_cells(table, j) for j in range(len(columns))])
 
 
