@@ -1,6 +1,7 @@
-"""What a model file of skops may hold: ``skops.io.load(path, trusted=mm.SKOPS_TRUSTED_TYPES)``.
+"""What a model file may hold: ``skops.io.load(path, trusted=mm.SKOPS_TRUSTED_TYPES)``.
 
 None of these runs code of the file. Functions of yours, as kernels or callbacks, are not listed.
+The native file (``maxmargin.files.native``) finds classes in the same list, by ``MODULES``.
 """
 
 _OURS = {
@@ -82,6 +83,12 @@ _OURS = {
         "subgradient.Learner",
         "subgradient.Weights",
     ],
+}
+
+MODULES = {
+    path.rpartition(".")[2]: f"maxmargin.{room}.{path.rpartition('.')[0]}"
+    for room, names in _OURS.items()
+    for path in names
 }
 
 SKOPS_TRUSTED_TYPES = [

@@ -1,0 +1,119 @@
+"""Steps of scikit-learn that a file can hold: where they are, and their state as in ``schemas``."""
+
+_FIRST = """
+n_features_in_: int >0 =n_features
+feature_names_in_?: names[n_features]
+_sklearn_output_config?: any
+"""
+_VECTORIZER = """
+fixed_vocabulary_: flag
+vocabulary_: any
+stop_words_?: any
+_sklearn_output_config?: any
+"""
+
+STEPS: dict[str, tuple[str, str]] = {
+    "Pipeline": ("sklearn.pipeline", ""),
+    "ColumnTransformer": (
+        "sklearn.compose",
+        f"""{_FIRST}
+        transformers_: list of any
+        output_indices_: any
+        sparse_output_: flag
+        _columns: list of any
+        _remainder: tuple of any
+        _transformer_to_input_indices: any
+        _n_features?: int =n_features
+        _name_to_fitted_passthrough?: any
+        """,
+    ),
+    "StandardScaler": (
+        "sklearn.preprocessing",
+        f"""{_FIRST}
+        n_samples_seen_: number >=0 | floats[n_features] >=0 | int64[n_features] >=0
+        mean_: float64[n_features] nan | None
+        var_: float64[n_features] >=0 nan | None
+        scale_: float64[n_features] nan | None
+        """,
+    ),
+    "MinMaxScaler": (
+        "sklearn.preprocessing",
+        f"""{_FIRST}
+        n_samples_seen_: number >=0
+        scale_: floats[n_features] nan inf
+        min_: floats[n_features] nan inf
+        data_min_: floats[n_features] nan
+        data_max_: floats[n_features] nan
+        data_range_: floats[n_features] nan
+        """,
+    ),
+    "MaxAbsScaler": (
+        "sklearn.preprocessing",
+        f"""{_FIRST}
+        n_samples_seen_: number >=0
+        max_abs_: floats[n_features] nan
+        scale_: floats[n_features] nan
+        """,
+    ),
+    "RobustScaler": (
+        "sklearn.preprocessing",
+        f"""{_FIRST}
+        center_: floats[n_features] nan | None
+        scale_: floats[n_features] nan | None
+        """,
+    ),
+    "Normalizer": ("sklearn.preprocessing", _FIRST),
+    "FunctionTransformer": (
+        "sklearn.preprocessing",
+        """
+        n_features_in_?: int >0 =n_features
+        feature_names_in_?: names[n_features]
+        _sklearn_output_config?: any
+        """,
+    ),
+    "SimpleImputer": (
+        "sklearn.impute",
+        f"""{_FIRST}
+        statistics_: floats[n_features] nan inf | int64[n_features] | objects[n_features]
+        indicator_: MissingIndicator | None
+        _fit_dtype: any
+        _fill_dtype?: any
+        """,
+    ),
+    "MissingIndicator": (
+        "sklearn.impute",
+        f"""{_FIRST}
+        features_: int64[.flags] increasing <n_features
+        _n_features: int =n_features
+        _precomputed: flag
+        """,
+    ),
+    "OneHotEncoder": (
+        "sklearn.preprocessing",
+        f"""{_FIRST}
+        categories_: list of any
+        _infrequent_enabled: flag
+        _infrequent_indices?: list of int64[_] increasing | None
+        _default_to_infrequent_mappings?: list of int64[_] >=0 | None
+        _drop_idx_after_grouping: objects[n_features] | None
+        drop_idx_: objects[n_features] | None
+        _n_features_outs: list of int >=0
+        """,
+    ),
+    "TfidfVectorizer": (
+        "sklearn.feature_extraction.text",
+        f"""{_VECTORIZER}
+        _tfidf: TfidfTransformer
+        """,
+    ),
+    "CountVectorizer": ("sklearn.feature_extraction.text", _VECTORIZER),
+    "TfidfTransformer": (
+        "sklearn.feature_extraction.text",
+        """
+        n_features_in_: int >0 =words
+        feature_names_in_?: names[words]
+        idf_?: floats[words] >0
+        _sklearn_output_config?: any
+        """,
+    ),
+}
