@@ -131,6 +131,29 @@ def label_array(texts: Sequence[str]) -> Any:
         return whole_numbers(np.array([float(text) for text in texts]))
 
 
+def no_label(cell: str) -> bool:
+    """Tell whether a label's cell says that there is none."""
+    return len(cell) < 16 and cell.strip().lower() in NO_LABEL
+
+
+def reread_labels(texts: Sequence[str], kind: str, notation: tuple[str, ...] = ()) -> Any:
+    """Return more labels of a column whose first ones were "integers", "numbers" or "words"."""
+    if kind == "words":
+        return np.array(texts, dtype=np.str_)
+    if notation:
+        return reread_column(texts, False, notation)
+    wanted = "a finite number" if kind == "numbers" else "a whole number"
+    stray = next((text for text in set(texts) if not finite_number(text)), None)
+    if stray is None:
+        labels = label_array(texts) if kind == "integers" else np.array(list(map(float, texts)))
+        if kind == "numbers" or labels.dtype.kind == "i":
+            return labels
+        stray = next((text for text in texts if float(text) % 1), texts[0])
+    raise CellError(
+        f"the label {stray!r} is not {wanted}, as the labels were in training; correct it", stray
+    )
+
+
 def whole_numbers(values: Any) -> Any:
     """Return integers if all values are whole and exact as floats, else the values."""
     whole = bool(np.all((values == np.trunc(values)) & (np.abs(values) < 2.0**53)))
@@ -188,14 +211,14 @@ def _reread_cell(text: str, notation: tuple[str, ...]) -> float:
         return _reread_moment(text, notation)
     plain = _respell(text, notation)
     if plain is None:
-        raise CellError(f"{text!r} is not {_wanted(notation)}", text)
+        raise CellError(f"{text!r} is not {_describe(notation)}", text)
     value = float(plain)
     if math.isinf(value):
         raise CellError(f"{text!r} is not a finite number; correct it", text)
     return value
 
 
-def _wanted(notation: tuple[str, ...]) -> str:
+def _describe(notation: tuple[str, ...]) -> str:
     """Return what a number of this notation is, as in "'x' is not …"."""
     said = {
         "percent": "a percent sign",

@@ -24,8 +24,10 @@ from maxmargin.data.cells import (
     label_array,
     plain_numbers,
     read_column,
+    resembles_value,
     whole_numbers,
 )
+from maxmargin.data.layout import FeatureColumn, LabelColumn, Layout
 from maxmargin.data.table import LABEL_NAMES, Table
 from maxmargin.errors import DataFileError
 
@@ -69,12 +71,14 @@ class Labelled(NamedTuple):
     makes numbers of it; ``prepare.get_feature_names_out(feature_names)`` names its columns."""
     remarks: tuple[str, ...] = ()
     """What was done to the file, in sentences."""
+    layout: Layout | None = None
+    """How the columns of the file became X, for :func:`read_rows` of later files."""
 
 
-def prepare_table(table: Table) -> Labelled:
+def prepare_table(table: Table, task: str | None = None) -> Labelled:
     """Return the rows of a table, and how to make numbers of them."""
-    label, remarks = _find_label_column(table)
-    y, rows = _read_labels(table, label)
+    label, remarks = _find_label_column(table, task)
+    y, rows, notation = _read_labels(table, label, task)
     if not rows.all():
         without = table.numbers[~rows].astype(str).tolist()
         said = f"{len(without)} rows have no label and are left out ({table.numbered}s {{}})."
@@ -96,7 +100,23 @@ def prepare_table(table: Table) -> Labelled:
         numbered=table.numbered,
         prepare=plan.transformer(),
         remarks=(*table.remarks, *remarks, *renamed, *left_out, *_explain_columns(table, plan)),
+        layout=Layout(
+            "table",
+            n_features=len(kept),
+            task=task,
+            width=len(table.columns),
+            names=tuple(table.names) if table.names else None,
+            label=LabelColumn(label, _LABEL_KINDS[y.dtype.kind], notation),
+            columns=tuple(
+                FeatureColumn(j, column.words, column.notation)
+                for j, column in plan.columns.items()
+            ),
+            delimiter=table.delimiter,
+        ),
     )
+
+
+_LABEL_KINDS = {"i": "integers", "f": "numbers", "U": "words"}
 
 
 def _read_column(table: Table, index: int, rows: Any) -> Column:
@@ -153,11 +173,15 @@ def _kind(column: Any) -> _Kind:
     return _Kind(classes, words, unfit)
 
 
-def _find_label_column(table: Table) -> tuple[int, list[str]]:
+def _find_label_column(table: Table, task: str | None) -> tuple[int, list[str]]:
     """Return the label column, and a remark if another one could be meant."""
     last = len(table.columns) - 1
     if table.label is not None:
         return table.label, []
+    if task == "regression":
+        why = f"No column is named {_listed(LABEL_NAMES[:2], 'or')}"
+        why = why if table.names else "The file has no header"
+        return last, [f"{why}, so the last column, {_shown(table, last)}, is taken as the label."]
     if len(table.numbers) < FEWEST_ROWS:
         return last, []
     kinds = [_kind(column) for column in table.columns]
@@ -197,19 +221,43 @@ def _find_other_than_last(
     return chosen, [message]
 
 
-def _read_labels(table: Table, index: int) -> tuple[Any, Any]:
-    """Return the labels of the rows that have one, and a mask of those rows."""
-    cells = table.columns[index]
-    if isinstance(cells, np.ndarray):
-        return whole_numbers(cells), np.ones(len(cells), dtype=bool)
-    texts = [cell.strip() for cell in cells]
-    missing = {text for text in set(texts) if text.lower() in NO_LABEL}
-    rows = np.array([text not in missing for text in texts])
+def _read_labels(table: Table, index: int, task: str | None) -> tuple[Any, Any, tuple[str, ...]]:
+    """Return the labels of the rows that have one, a mask of those rows, and the notation."""
+    if task == "regression" or isinstance(table.columns[index], np.ndarray):
+        column = _read_column(table, index, np.ones(len(table.numbers), dtype=bool))
+        if column.words:
+            row = next(i for i, text in enumerate(column.values) if not _like_number(text))
+            raise DataFileError(
+                f"{table.place(row)}: {table.column(index)} is the label of a regression, and "
+                f"{column.values[row]!r} is not a number; correct it, name another column "
+                "(label=…, or --label), or classify"
+            )
+        rows = ~column.missing
+        _refuse_no_labels(table, index, rows)
+        y = column.values[rows]
+        return y if task == "regression" else whole_numbers(y), rows, column.notation
+    y, rows = _read_classes(table, index)
+    return y, rows, ()
+
+
+def _like_number(text: str | None) -> bool:
+    return text is None or resembles_value(text)
+
+
+def _refuse_no_labels(table: Table, index: int, rows: Any) -> None:
     if not rows.any():
         raise DataFileError(
             f"{table.file}: {table.column(index)} is the label, and it is empty in every row; "
             "name another column (label=…, or --label)"
         )
+
+
+def _read_classes(table: Table, index: int) -> tuple[Any, Any]:
+    cells = table.columns[index]
+    texts = [cell.strip() for cell in cells]
+    missing = {text for text in set(texts) if text.lower() in NO_LABEL}
+    rows = np.array([text not in missing for text in texts])
+    _refuse_no_labels(table, index, rows)
     infinite = {text for text in set(texts) if is_infinite(text)}
     if infinite:
         row = next(i for i, text in enumerate(texts) if text in infinite)

@@ -23,12 +23,14 @@ from maxmargin.errors import DataFileError
 LABEL_NAMES = ("label", "target", "class", "y", "outcome", "diagnosis", "species", "survived")
 _SURE_NAMES = LABEL_NAMES[:2]
 # The first that divides all rows alike; where semicolons do, commas are part of the cells.
-_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas", " ": "spaces"}
+DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas", " ": "spaces"}
 _FIRST_ROWS = 20
 _DELIMITER_TEXT = 10**6  # characters
 HEADER_ROWS = 1000
 _ROWS_PER_BLOCK = 1000
 _SPREADSHEET_LINE = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
+
+_next_record = re.compile(r"\}[ \t]*\r?\n[ \t]*\{").search
 
 Row = tuple[int, list[str]]  # line number, cells
 
@@ -83,7 +85,7 @@ def read_table(content: str, file: str, delimiter: str | None, label: str | int 
         )
     found = find_label(names, width, label, file)
     lines, columns = _read_columns(body, width, found)
-    kind = f"table with {_DELIMITERS[body.delimiter]}, {'with' if names else 'without'} a header"
+    kind = f"table with {DELIMITERS[body.delimiter]}, {'with' if names else 'without'} a header"
     return Table(file, names, columns, found, lines, kind, "line", body.delimiter, remarks)
 
 
@@ -140,7 +142,7 @@ def find_body(content: str, file: str, delimiter: str | None = None) -> Body:
     """Return the rows of a text, without comments at its start; the delimiter may be known."""
     spreadsheet = _SPREADSHEET_LINE.match(content)
     before = 0
-    if spreadsheet and spreadsheet[1] in _DELIMITERS:
+    if spreadsheet and spreadsheet[1] in DELIMITERS:
         content, delimiter, before = content[spreadsheet.end() :], spreadsheet[1], 1
     if delimiter is None:
         delimiter = _find_delimiter(content, file)
@@ -161,7 +163,7 @@ def _is_marked(cells: list[str]) -> bool:
 def _find_delimiter(content: str, file: str) -> str:
     """Return the first delimiter that divides all of the first rows alike."""
     start = content[:_DELIMITER_TEXT]
-    for delimiter in _DELIMITERS:
+    for delimiter in DELIMITERS:
         body = Body(start, file, delimiter, strict=False)
         rows = [cells for _, cells in islice(body.rows(), _FIRST_ROWS)]
         if len(start) < len(content) and len(rows) < _FIRST_ROWS:
@@ -386,6 +388,13 @@ def read_records(content: str, file: str, lines: bool) -> Table:
     columns, where = list(zip(*rows, strict=True)), "line" if lines else "record"
     table = Table(file, names, columns, None, np.array(numbers), f"JSON, {shape}", where)
     return table._replace(columns=[_cells(table, j) for j in range(len(columns))])
+
+
+def are_json_lines(content: str, extension: str) -> bool:
+    """Tell whether each line of JSON is a record."""
+    if extension in (".jsonl", ".ndjson"):
+        return True
+    return content.lstrip()[:1] == "{" and _next_record(content) is not None
 
 
 def _load_json(content: str, file: str, before: int) -> Any:

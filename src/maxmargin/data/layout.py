@@ -1,0 +1,628 @@
+"""How the columns of a file became X, so that later files are read as the training file was.
+
+A labelled file is judged as a whole: which columns are numbers, how they are written, which ones
+are left out, in which order they stand. For a later file nothing is judged anew; it is read by the
+layout of the training file, in blocks of rows, and what is written differently is refused.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.data.cells import (
+    CellError,
+    check_notation,
+    is_missing,
+    no_label,
+    reread_column,
+    reread_labels,
+    resembles_value,
+)
+from maxmargin.data.source import (
+    JSON_ENDINGS,
+    SVMLIGHT_ENDINGS,
+    TABLE_ENDINGS,
+    Source,
+    Where,
+    decode,
+    lines_of,
+    open_source,
+    refuse_foreign,
+)
+from maxmargin.data.table import (
+    DELIMITERS,
+    HEADER_ROWS,
+    Row,
+    are_json_lines,
+    check_width,
+    find_body,
+    has_trailing_delimiters,
+    read_records,
+    split_arff,
+    strip_cells,
+)
+from maxmargin.errors import DataFileError, did_you_mean
+
+KINDS = ("table", "svmlight")
+TASKS = (None, "classification", "regression")
+LABEL_KINDS = ("integers", "numbers", "words")
+_MOST_FEATURES = 2**53
+_HEAD_CHARACTERS = 8 * 10**6  # looked at to find out about a table
+_SHOWN = 5
+
+
+class FeatureColumn(NamedTuple):
+    """A column of X: where it stands in the file, and how its cells are written."""
+
+    position: int
+    """Of the column in the file, from 0."""
+    words: bool = False
+    """Whether the cells are words; else they are numbers, dates or times."""
+    notation: tuple[str, ...] = ()
+    """How numbers are written, if not plainly."""
+
+
+class LabelColumn(NamedTuple):
+    """The column of the labels."""
+
+    position: int
+    kind: str = "integers"
+    """"integers", "numbers" or "words"."""
+    notation: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Layout:
+    r"""How the columns of a file become X.
+
+    Made by :func:`read_labelled` (its ``layout``), stored with a model, used by :func:`read_rows`.
+
+    Parameters
+    ----------
+    kind : {"table", "svmlight"}
+        What the file is.
+    n_features : int
+        The number of X's columns.
+    task : {None, "classification", "regression"}
+        What the labels are for, if that was said.
+    zero_based : bool
+        Of svmlight text: whether indices count from 0.
+    width : int
+        The number of the table's columns, with the label and those that are left out.
+    names : tuple of str, optional
+        The table's header, if it has one.
+    label : LabelColumn, optional
+        Where the labels stand, and what they are.
+    columns : tuple of FeatureColumn
+        The columns of X, in their order.
+    delimiter : str, optional
+        What stands between the cells of the table, if it is text.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from maxmargin.data import Layout, read_labelled, read_rows
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "loans.csv")
+    ...     _ = path.write_text("rate,city,label\n5%,Rome,1\n7%,Oslo,0\n4.5%,Rome,1\n")
+    ...     layout = read_labelled(path).layout
+    ...     _ = path.write_text("id,rate,city\n1,3%,Oslo\n2,,Paris\n")
+    ...     later = list(read_rows(path, Layout.from_json(layout.to_json())))
+    >>> later[0].X.tolist()
+    [[3.0, 'Oslo'], [nan, 'Paris']]
+    >>> later[0].remarks
+    ("Column 'id' was not there in training and is left out.",)
+    """
+
+    kind: str
+    n_features: int
+    task: str | None = None
+    zero_based: bool = False
+    width: int = 0
+    names: tuple[str, ...] | None = None
+    label: LabelColumn | None = None
+    columns: tuple[FeatureColumn, ...] = ()
+    delimiter: str | None = None
+
+    @property
+    def label_name(self) -> str | None:
+        """The name of the label column, if the file has names."""
+        return self.names[self.label.position] if self.names and self.label else None
+
+    @property
+    def has_words(self) -> bool:
+        """Whether X has columns of words, and so is an array of objects."""
+        return any(column.words for column in self.columns)
+
+    def describe(self, index: int, place: int) -> str:
+        """Return where a column of X or, at -1, the label stands in a file, and its name."""
+        column = self.label if index < 0 else self.columns[index]
+        name = self.names[column.position] if self.names and column else ""
+        return f"column {place + 1}" + (f" ({name})" if name else "")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the layout as values that JSON has."""
+        found: dict[str, Any] = {
+            "kind": self.kind,
+            "task": self.task,
+            "n_features": self.n_features,
+        }
+        if self.kind == "svmlight":
+            return {**found, "zero_based": self.zero_based}
+        label = self.label
+        return {
+            **found,
+            "width": self.width,
+            "names": None if self.names is None else list(self.names),
+            "delimiter": self.delimiter,
+            "label": label and {**label._asdict(), "notation": list(label.notation)},
+            "columns": [
+                {**column._asdict(), "notation": list(column.notation)} for column in self.columns
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, found: Any) -> "Layout":
+        """Return the layout that ``to_json`` gave; anything else is a ValueError."""
+        return _layout(found)
+
+
+# ------------------------------------------------------------------- from JSON, strictly
+
+
+def _layout(found: Any) -> Layout:
+    common = {"kind": str, "task": (str, type(None)), "n_features": int}
+    if isinstance(found, dict) and found.get("kind") == "svmlight":
+        _check_fields("the layout", found, {**common, "zero_based": bool})
+    else:
+        table = {"width": int, "names": (list, type(None)), "delimiter": (str, type(None))}
+        parts = {"label": (dict, type(None)), "columns": list}
+        _check_fields("the layout", found, {**common, **table, **parts})
+    _require(found["kind"] in KINDS, f"the layout's kind is {found['kind']!r}, not one of {KINDS}")
+    _require(found["task"] in TASKS, f"the layout's task is {found['task']!r}, not one of {TASKS}")
+    n_features = found["n_features"]
+    _require(1 <= n_features <= _MOST_FEATURES, f"the layout has {n_features} features")
+    if found["kind"] == "svmlight":
+        return Layout(**found)
+    names = found["names"]
+    if names is not None:
+        _require(all(isinstance(name, str) for name in names), "a name in the layout is no text")
+        _require(len(names) == found["width"], "the layout's names are not as many as its columns")
+    delimiter = found["delimiter"]
+    _require(delimiter is None or delimiter in DELIMITERS, f"unknown delimiter {delimiter!r}")
+    label = None if found["label"] is None else _label(found["label"])
+    columns = tuple(_column(column) for column in found["columns"])
+    _require(len(columns) == n_features, f"{len(columns)} columns are not {n_features} features")
+    positions = [column.position for column in columns] + ([label.position] if label else [])
+    _require(len(set(positions)) == len(positions), "two columns of the layout are the same one")
+    _require(
+        all(0 <= position < found["width"] for position in positions),
+        f"a column of the layout is not among the {found['width']} of its table",
+    )
+    names = None if names is None else tuple(names)
+    return Layout(**{**found, "names": names, "label": label, "columns": columns})
+
+
+def _column(found: Any) -> FeatureColumn:
+    _check_fields("a column", found, {"position": int, "words": bool, "notation": list})
+    notation = _notation(found["notation"])
+    _require(not (found["words"] and notation), "a column of words has a notation of numbers")
+    return FeatureColumn(found["position"], found["words"], notation)
+
+
+def _label(found: Any) -> LabelColumn:
+    _check_fields("the label", found, {"position": int, "kind": str, "notation": list})
+    kind, notation = found["kind"], _notation(found["notation"])
+    _require(kind in LABEL_KINDS, f"the label's kind is {kind!r}, not one of {LABEL_KINDS}")
+    _require(kind == "numbers" or not notation, "a label that is no number has a notation of one")
+    return LabelColumn(found["position"], kind, notation)
+
+
+def _notation(words: list[Any]) -> tuple[str, ...]:
+    _require(all(isinstance(word, str) for word in words), "a notation holds what is no text")
+    check_notation(tuple(words))
+    return tuple(words)
+
+
+def _check_fields(what: str, found: Any, fields: dict[str, Any]) -> None:
+    _require(isinstance(found, dict), f"{what} must be an object, not {type(found).__name__}")
+    unknown = [key for key in found if key not in fields]
+    _require(not unknown, f"{what} has a field {(unknown or [''])[0]!r}, which is not known")
+    for field, kinds in fields.items():
+        _require(field in found, f"{what} has no field {field!r}")
+        value = found[field]
+        right = isinstance(value, kinds) and not (isinstance(value, bool) and kinds is int)
+        _require(right, f"{field!r} of {what} is of a wrong type, {type(value).__name__}")
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise ValueError(message)
+
+
+# ------------------------------------------------------------------- rows in blocks
+
+
+class RowBlock(NamedTuple):
+    """Some rows of a file."""
+
+    X: Any
+    """As ``Labelled.X``: float64, CSR for svmlight text, objects if a column has words."""
+    y: Any
+    """The labels; None if the file has none, or if they are not asked for."""
+    numbers: Any
+    """int64: where the rows are in the file, counted as in ``Labelled.numbers``."""
+    remarks: tuple[str, ...] = ()
+    """What is worth knowing about the file, in sentences; each is said once."""
+
+
+def read_rows(
+    source: Where, layout: Layout, *, rows: int = 8192, label: bool = True
+) -> Iterator[RowBlock]:
+    r"""Iterate over the rows of a later file, read as the training file was, in bounded memory.
+
+    Nothing is guessed from the later file. Columns are found by their names, in any order and
+    among others, or by their places if there is no header. Cells are read in the notation of the
+    training file; what is written in another way is refused.
+
+    Parameters
+    ----------
+    source : path, "-" or binary stream
+        The file; "-" is standard input. Text (CSV, TSV, svmlight), also packed as ``.gz``, ``.xz``
+        or ``.bz2``, and Parquet are read piece by piece, JSON and ARFF as a whole.
+    layout : Layout
+        The ``layout`` of what :func:`read_labelled` returned for the training file.
+    rows : int, default 8192
+        The most rows that a block has.
+    label : bool, default True
+        Whether labels are read, if there are any; then rows without one are left out, as in
+        training. If False, no row is left out.
+
+    Yields
+    ------
+    RowBlock
+        ``X``, ``y``, ``numbers`` and ``remarks``. All blocks of the training file, put together,
+        are what :func:`read_labelled` returned.
+
+    Raises
+    ------
+    DataFileError
+        A column is missing or a cell cannot be read; the message has the line, the column, the
+        cell and the way out.
+
+    Examples
+    --------
+    >>> import io
+    >>> from maxmargin.data import Layout, read_rows
+    >>> layout = Layout("svmlight", n_features=3)
+    >>> for block in read_rows(io.BytesIO(b"1 1:0.5\n-1 2:2 3:1\n"), layout, rows=1):
+    ...     print(block.X.toarray(), block.y, block.numbers)
+    [[0.5 0.  0. ]] [1] [1]
+    [[0. 2. 1.]] [-1] [2]
+    """
+    if not isinstance(layout, Layout):
+        raise TypeError(f"layout must be a Layout, not {type(layout).__name__}")
+    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+        raise ValueError(f"rows must be a whole number from 1 on, not {rows!r}")
+    if layout.kind == "svmlight":
+        return _read_svmlight(source, layout, rows, label)
+    return _read_table(source, layout, rows, label)
+
+
+class _Opened(NamedTuple):
+    """A table whose columns have been found."""
+
+    file: str
+    numbered: str
+    width: int
+    places: list[int]
+    """Where the columns of X are in this file."""
+    label: int | None
+    rows: Iterator[Row]
+    remarks: list[str]
+    """May grow while rows are read."""
+
+    def place(self, number: int) -> str:
+        return f"{self.file}{':' if self.numbered == 'line' else ': record '}{number}"
+
+
+def _read_table(source: Where, layout: Layout, rows: int, label: bool) -> Iterator[RowBlock]:
+    with open_source(source) as opened:
+        table = _open_table(refuse_foreign(opened), layout)
+        yield from _make_blocks(table, layout, rows, label)
+
+
+def _open_table(opened: Source, layout: Layout) -> _Opened:
+    """Find out what a file is, as when it is read for training, and find its columns."""
+    if opened.extension in SVMLIGHT_ENDINGS:
+        raise DataFileError(
+            f"{opened.name}: svmlight text, but the model was trained on a table; convert the file "
+            "to the table's columns"
+        )
+    text = decode(opened.chunks, opened.name)
+    lines = lines_of(text.chunks)
+    head = _take_head(lines)
+    content = "".join(head)
+    start = content[:1000].lstrip().lower()
+    if opened.extension == ".arff" or start.startswith("@relation"):
+        names, body = split_arff("".join(chain(head, lines)), opened.name)
+        return _open_named(names, body.rows(), layout, opened.name, "line")
+    if opened.extension in JSON_ENDINGS or (
+        opened.extension not in TABLE_ENDINGS and start[:1] in ("{", "[")
+    ):
+        content = "".join(chain(head, lines))
+        table = read_records(content, opened.name, are_json_lines(content, opened.extension))
+        pairs = zip(
+            table.numbers.tolist(), map(list, zip(*table.columns, strict=True)), strict=True
+        )
+        return _open_named(table.names, pairs, layout, opened.name, table.numbered)
+    return _open_text(head, lines, text.remarks, opened, layout)
+
+
+def _open_named(
+    names: list[str] | None, rows: Iterator[Row], layout: Layout, file: str, numbered: str
+) -> _Opened:
+    """Open a table whose names, if it has any, stand apart from its rows."""
+    if names is not None and layout.names is not None:
+        found = _find_by_name(names, layout, file)
+    else:
+        first = next(rows, None)
+        width = len(names) if names else len(first[1]) if first else 0
+        found = _find_by_place(width, layout, file)
+        rows = chain([first] if first else [], rows)
+    return _Opened(file, numbered, found.width, found.places, found.label, rows, found.remarks)
+
+
+def _take_head(lines: Iterator[str]) -> list[str]:
+    head, size = [], 0
+    for line in lines:
+        head.append(line)
+        size += len(line)
+        if len(head) > HEADER_ROWS or size > _HEAD_CHARACTERS:
+            break
+    return head
+
+
+def _open_text(
+    head: list[str], lines: Iterator[str], remarks: list[str], opened: Source, layout: Layout
+) -> _Opened:
+    """Find the columns of a table as text: by the delimiter that gives those of the layout."""
+    content, by_name = "".join(head), TABLE_ENDINGS.get(opened.extension)
+    wanted = by_name if by_name and by_name in content else None
+    failures: list[tuple[int, DataFileError]] = []
+    for delimiter in dict.fromkeys((wanted, layout.delimiter, None)):
+        body = find_body(content, opened.name, delimiter)
+        ahead = list(islice(body.rows(), HEADER_ROWS))
+        if not ahead:
+            raise DataFileError(f"{opened.name}: only comments; it needs at least one row")
+        if has_trailing_delimiters([cells for _, cells in ahead]):
+            body = replace(body, trailing=True)
+            ahead = list(islice(body.rows(), HEADER_ROWS))
+        try:
+            found = _find_columns(ahead, layout, opened.name)
+        except DataFileError as wrong:
+            failures.append((len(ahead[0][1]), wrong))
+            continue
+        if body.skip:
+            remarks.append("Lines at the start that are marked with # are left out.")
+        remarks.extend(found.remarks)
+        rows = replace(body, skip=body.skip + found.header).split(chain(head[body.before :], lines))
+        return _Opened(opened.name, "line", found.width, found.places, found.label, rows, remarks)
+    raise max(failures, key=lambda failure: failure[0])[1]
+
+
+# ------------------------------------------------------------------- columns found again
+
+
+class _Found(NamedTuple):
+    width: int
+    places: list[int]
+    label: int | None
+    remarks: list[str]
+    header: bool = False
+
+
+def _find_columns(ahead: list[Row], layout: Layout, file: str) -> _Found:
+    line, cells = ahead[0]
+    first, rest = strip_cells(cells), [cells for _, cells in ahead[1:]]
+    if layout.names is None:
+        found = _find_by_place(len(first), layout, file)
+        _refuse_header(first, found, layout, f"{file}:{line}")
+        return found
+    if _is_header(first, layout):
+        if rest and all(len(cells) == len(first) + 1 for cells in rest):
+            first = ["", *first]  # R writes the names of rows without a name for their column
+        return _find_by_name(first, layout, file)._replace(header=True)
+    named = ", ".join(repr(name) for name in _wanted_names(layout)[:_SHOWN])
+    way_out = f"write the names of the columns in the first line ({named}, …), as in training"
+    if len(first) not in (layout.width, layout.width - 1):
+        raise DataFileError(f"{file}:{line}: none of the columns' names is in this line; {way_out}")
+    found = _find_by_place(len(first), layout, file)
+    if all(column.words for column in layout.columns):
+        raise DataFileError(f"{file}:{line}: this may be a header or a row; {way_out}")
+    _refuse_header(first, found, layout, f"{file}:{line}")
+    return found
+
+
+def _wanted_names(layout: Layout) -> list[str]:
+    assert layout.names is not None
+    return [layout.names[column.position] for column in layout.columns]
+
+
+def _is_header(first: list[str], layout: Layout) -> bool:
+    """Tell whether a row has the names of columns and not their cells."""
+    wanted, there = _wanted_names(layout), set(first)
+    if any(wanted) and all(name in there for name in wanted):
+        return True
+    names = [*wanted, layout.label_name or ""]
+    return any(name and name in there and not resembles_value(name) for name in names)
+
+
+def _refuse_header(first: list[str], found: _Found, layout: Layout, place: str) -> None:
+    """Raise if the first row has cells where numbers belong, but no numbers."""
+    cells = [
+        (first[place], column)
+        for place, column in zip(found.places, layout.columns, strict=True)
+        if not column.words and not is_missing(first[place])
+    ]
+    for cell, column in cells:
+        try:
+            reread_column([cell], False, column.notation)
+        except CellError:
+            continue
+        return
+    if cells:
+        way_out = "remove the header" if layout.names is None else "name the columns as in training"
+        raise DataFileError(
+            f"{place}: {cells[0][0]!r} stands where the training file had numbers; {way_out}, or "
+            "correct the row"
+        )
+
+
+def _find_by_name(names: Sequence[str], layout: Layout, file: str) -> _Found:
+    assert layout.names is not None
+    trained, there = _number_names(layout.names), _number_names(names)
+    known, at = set(trained), {key: j for j, key in enumerate(there)}
+    wanted = [trained[column.position] for column in layout.columns]
+    missing = [name for name, k in wanted if (name, k) not in at]
+    if missing:
+        shown = ", ".join(map(repr, missing[:_SHOWN])) + (", …" if len(missing) > _SHOWN else "")
+        hint = did_you_mean(missing[0], [name for name in names if name])
+        noun = "column" if len(missing) == 1 else f"{len(missing)} columns"
+        raise DataFileError(
+            f"{file}: no {noun} {shown}, which the model was trained on; add what is missing, or "
+            f"name it as in training.{hint}"
+        )
+    for name, k in wanted:
+        if (name, k + 1) in at and (name, k + 1) not in known:
+            raise DataFileError(
+                f"{file}: more columns are named {name!r} than in training; give them names of "
+                "their own"
+            )
+    label = at.get(trained[layout.label.position]) if layout.label else None
+    return _Found(
+        len(names),
+        [at[key] for key in wanted],
+        label,
+        _compare_headers(there, trained, known),
+    )
+
+
+def _number_names(names: Sequence[str]) -> list[tuple[str, int]]:
+    """Return each name with the number of columns of that name before it."""
+    counts: dict[str, int] = {}
+    found = []
+    for name in names:
+        found.append((name, counts.get(name, 0)))
+        counts[name] = counts.get(name, 0) + 1
+    return found
+
+
+def _compare_headers(
+    there: list[tuple[str, int]], trained: list[tuple[str, int]], known: set[tuple[str, int]]
+) -> list[str]:
+    remarks = []
+    extra = [
+        name or f"number {j}" for j, (name, k) in enumerate(there, 1) if (name, k) not in known
+    ]
+    if extra:
+        shown = ", ".join(map(repr, extra[:_SHOWN])) + (", …" if len(extra) > _SHOWN else "")
+        verb = "was" if len(extra) == 1 else "were"
+        noun, left = ("Column", "is") if len(extra) == 1 else (f"{len(extra)} columns,", "are")
+        remarks.append(f"{noun} {shown} {verb} not there in training and {left} left out.")
+    present = set(there)
+    if [key for key in there if key in known] != [key for key in trained if key in present]:
+        remarks.append("The columns stand in another order than in training; names decide.")
+    return remarks
+
+
+def _find_by_place(width: int, layout: Layout, file: str) -> _Found:
+    label = layout.label.position if layout.label else None
+    places = [column.position for column in layout.columns]
+    if width == layout.width:
+        return _Found(width, places, label, [])
+    if label is not None and width == layout.width - 1:
+        return _Found(width, [place - (place > label) for place in places], None, [])
+    without = f" ({layout.width - 1} without the label)" if label is not None else ""
+    raise DataFileError(
+        f"{file}: {width} columns where the training file had {layout.width}{without}; write the "
+        "columns as they stood there"
+    )
+
+
+# ------------------------------------------------------------------- cells to values
+
+
+def _make_blocks(opened: _Opened, layout: Layout, rows: int, label: bool) -> Iterator[RowBlock]:
+    empty, said = True, 0
+    while block := list(islice(opened.rows, rows)):
+        empty = False
+        for number, cells in block:
+            if len(cells) != opened.width:
+                check_width(cells, opened.width, opened.place(number))
+        numbers = np.array([number for number, _ in block], dtype=np.int64)
+        y, kept = None, None
+        columns = list(zip(*(cells for _, cells in block), strict=True))
+        if label and opened.label is not None:
+            y, kept = _reread_labels(columns[opened.label], opened, layout, numbers)
+        X = _reread_features(columns, opened, layout, numbers)
+        if kept is not None and not kept.all():
+            X, numbers = X[kept], numbers[kept]
+            if not len(numbers):
+                continue
+        yield RowBlock(X, y, numbers, tuple(opened.remarks[said:]))
+        said = len(opened.remarks)
+    if empty:
+        raise DataFileError(f"{opened.file}: a header but no rows; add rows")
+
+
+def _reread_features(columns: list[Any], opened: _Opened, layout: Layout, numbers: Any) -> Any:
+    X = np.empty((len(numbers), layout.n_features), object if layout.has_words else np.float64)
+    for j, (place, column) in enumerate(zip(opened.places, layout.columns, strict=True)):
+        cells = columns[place]
+        try:
+            X[:, j] = reread_column(cells, column.words, column.notation)
+        except CellError as wrong:
+            raise _misfit(wrong, cells, opened, layout, j, numbers) from wrong
+    return X
+
+
+def _reread_labels(
+    cells: Sequence[str], opened: _Opened, layout: Layout, numbers: Any
+) -> tuple[Any, Any]:
+    """Return the labels of the rows that have one, and a mask of those rows."""
+    assert layout.label is not None
+    none = no_label if layout.task != "regression" else is_missing
+    kept = np.fromiter((not none(cell) for cell in cells), bool, len(cells))
+    texts = [cell.strip() for cell, keep in zip(cells, kept, strict=True) if keep]
+    try:
+        return reread_labels(texts, layout.label.kind, layout.label.notation), kept
+    except CellError as wrong:
+        raise _misfit(wrong, cells, opened, layout, -1, numbers) from wrong
+
+
+def _misfit(
+    wrong: CellError, cells: Sequence[str], opened: _Opened, layout: Layout, j: int, numbers: Any
+) -> DataFileError:
+    row = next(i for i, cell in enumerate(cells) if cell.strip() == wrong.cell)
+    place = opened.places[j] if j >= 0 else opened.label
+    assert place is not None
+    return DataFileError(f"{opened.place(numbers[row])}: {layout.describe(j, place)}: {wrong}")
+
+
+# ------------------------------------------------------------------- svmlight text
+
+
+def _read_svmlight(source: Where, layout: Layout, rows: int, label: bool) -> Iterator[RowBlock]:
+    from maxmargin.data.svmlight import iterate_svmlight
+
+    for block in iterate_svmlight(
+        source, n_features=layout.n_features, zero_based=layout.zero_based
+    ):
+        y = block.y.astype(np.float64) if layout.task == "regression" else block.y
+        for start in range(0, len(y), rows):
+            part = slice(start, start + rows)
+            yield RowBlock(block.X[part], y[part] if label else None, block.numbers[part])

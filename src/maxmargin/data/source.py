@@ -1,0 +1,297 @@
+"""Where the bytes of a data file come from: a file, packed or not, standard input or a stream.
+
+Bytes come in chunks, so that files of any length are read in bounded memory, and text comes as
+UTF-8 whatever it was.
+"""
+
+import codecs
+import contextlib
+import gzip
+import importlib
+import io
+import os
+import re
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from maxmargin.errors import DataFileError
+
+Where = str | os.PathLike[str] | Any  # a path, "-", or a binary stream
+
+CHUNK = 1 << 22  # bytes
+PACKINGS = {".xz": "lzma", ".gz": "gzip", ".bz2": "bz2"}
+_STARTS = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"BZh": ".bz2"}
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it starts with
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_WINDOWS = "cp1252"
+_not_text = re.compile(rb"[\x00-\x08\x0e-\x19\x1b-\x1f\x7f]").search
+_LOOKED_AT = 10**6  # bytes
+
+SVMLIGHT_ENDINGS = {".svm", ".libsvm", ".svmlight"}
+JSON_ENDINGS = {".json", ".jsonl", ".ndjson"}
+TABLE_ENDINGS = {".csv": None, ".tsv": "\t"}
+
+_AS_CSV = "save the table as CSV"
+_ARRAYS = "load it with numpy and write X and y to a CSV file"
+_MARKUP = (b"<!doctype", b"<html", b"<?xml")
+# What a file starts with, or how its name ends; what it is; and the way out.
+_FOREIGN = (
+    ((b"FEA1",), (), "an old Feather file", "save it as Parquet or CSV"),
+    ((b"\xd0\xcf\x11\xe0",), (".xlsx", ".xls", ".xlsm", ".ods"), "a spreadsheet", _AS_CSV),
+    ((b"\x93NUMPY",), (".npy", ".npz"), "a file of numpy arrays", _ARRAYS),
+    ((), (".mat",), "a MATLAB file", _AS_CSV),
+    ((b"PK\x03\x04",), (".zip",), "a zip archive", "unpack it and name the file in it"),
+    ((b"\x89HDF",), (".h5", ".hdf5"), "an HDF5 file", _AS_CSV),
+    ((b"SQLite format 3",), (".sqlite", ".db"), "a database", _AS_CSV),
+    ((b"\x80\x03", b"\x80\x04", b"\x80\x05"), (".pkl", ".pickle"), "a pickle", _AS_CSV),
+    ((b"%PDF", b"\x89PNG", b"\xff\xd8\xff"), (".pdf", ".docx"), "a document or picture", _AS_CSV),
+    (_MARKUP, (".html", ".htm", ".xml"), "a page of markup", _AS_CSV),
+    ((b"7z\xbc\xaf", b"Rar!"), (".7z", ".rar", ".tar", ".tgz"), "an archive", "unpack it first"),
+)
+
+
+class Source(NamedTuple):
+    """An opened source of bytes."""
+
+    name: str
+    """For messages."""
+    extension: str
+    """How the name ends, in small letters, without that of a packing; "" if there is no name."""
+    chunks: Iterator[bytes]
+    """The bytes, unpacked."""
+
+
+@contextlib.contextmanager
+def open_source(source: Where) -> Iterator[Source]:
+    """Open a path, "-" for standard input, or a binary stream, which stays open."""
+    with contextlib.ExitStack() as stack:
+        if hasattr(source, "read"):
+            stream: Any = source
+            name = str(getattr(source, "name", "the stream"))
+            extension, packing = _endings(Path(name))[0], None
+        elif source == "-":
+            stream, name, extension, packing = sys.stdin.buffer, "standard input", "", None
+        else:
+            path = Path(source)
+            refuse_no_file(path)
+            stream, name = stack.enter_context(path.open("rb")), str(path)
+            extension, packing = _endings(path)
+        if packing is None and (hasattr(source, "read") or source == "-"):
+            stream, packing = _look_into(stream, name)
+        if packing is not None:
+            stream = stack.enter_context(_unpack(stream, packing, name))
+        yield Source(name, extension, _read_chunks(stream, packing, name))
+
+
+def refuse_no_file(path: Path) -> None:
+    """Raise if there is no such file."""
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file in it")
+
+
+def extension_of(path: Path) -> str:
+    """Return how a file's name ends, in small letters, without the ending of a packing."""
+    return _endings(path)[0]
+
+
+def _endings(path: Path) -> tuple[str, str | None]:
+    endings = [ending.lower() for ending in path.suffixes]
+    packing = endings.pop() if endings and endings[-1] in PACKINGS else None
+    return endings[-1] if endings else "", packing
+
+
+def refuse_foreign(opened: Source) -> Source:
+    """Return a source from its start on, unless it is of a kind that is not read here."""
+    first = next(opened.chunks, b"")
+    start = first[:4096].lstrip()
+    text = not _not_text(start)  # SQLite may also be the name of a column
+    for starts, endings, kind, way_out in _FOREIGN:
+        markup = starts is _MARKUP and start.lower().startswith(_MARKUP)
+        if opened.extension in endings or markup or (not text and start.startswith(starts)):
+            raise DataFileError(f"{opened.name}: this is {kind}, which is not supported; {way_out}")
+    return opened._replace(chunks=chain([first] if first else [], opened.chunks))
+
+
+class _Resumed(io.RawIOBase):
+    """A stream whose first bytes have been taken."""
+
+    def __init__(self, start: bytes, stream: Any) -> None:
+        self._start, self._stream = start, stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        taken = self._start[: len(buffer)] or self._stream.read(len(buffer)) or b""
+        self._start = self._start[len(taken) :]
+        buffer[: len(taken)] = taken
+        return len(taken)
+
+
+def _look_into(stream: Any, name: str) -> tuple[Any, str | None]:
+    """Return a stream from its start on, and how it is packed."""
+    start = stream.read(6)
+    if not isinstance(start, bytes):
+        raise TypeError(f"{name} must give bytes; open it in binary mode")
+    packing = next((ending for mark, ending in _STARTS.items() if start.startswith(mark)), None)
+    return io.BufferedReader(_Resumed(start, stream), CHUNK), packing
+
+
+def _unpack(stream: Any, packing: str, name: str) -> Any:
+    try:
+        # Some Pythons are built without one of these modules.
+        unpacker: Any = importlib.import_module(PACKINGS[packing])
+    except ImportError as missing:
+        raise DataFileError(
+            f"{name}: this Python cannot unpack {packing} files ({missing}); unpack it first"
+        ) from missing
+    return unpacker.open(stream, "rb")
+
+
+def _read_chunks(stream: Any, packing: str | None, name: str) -> Iterator[bytes]:
+    empty = True
+    while True:
+        try:
+            chunk = stream.read(CHUNK)
+        except Exception as broken:
+            if packing is None or not _says_broken(broken):
+                raise
+            raise _broken(name, packing, broken) from broken
+        if not isinstance(chunk, bytes):
+            raise TypeError(f"{name} must give bytes; open it in binary mode")
+        if not chunk:
+            break
+        empty = False
+        yield chunk
+    if empty and packing is not None and _is_really_empty(stream):
+        raise _broken(name, packing, "it is empty")
+
+
+def _says_broken(error: Exception) -> bool:
+    if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
+        return error.errno is None  # else the disk is at fault
+    return (
+        isinstance(error, EOFError | ValueError | zlib.error | gzip.BadGzipFile)
+        or type(error).__name__ == "LZMAError"
+    )
+
+
+def _broken(name: str, packing: str, why: object) -> DataFileError:
+    return DataFileError(f"{name}: not a whole {packing} file ({why}); fetch or pack it again")
+
+
+def _is_really_empty(stream: Any) -> bool:
+    """Tell whether not even the frame of a packed file of nothing is there."""
+    try:
+        below = stream.fileobj if hasattr(stream, "fileobj") else stream
+        return bool(os.fstat(below.fileno()).st_size == 0)
+    except (AttributeError, OSError, ValueError):
+        return False
+
+
+# ------------------------------------------------------------------- text
+
+
+class Decoded(NamedTuple):
+    """Text as UTF-8 in chunks."""
+
+    chunks: Iterator[bytes]
+    remarks: list[str]
+    """Filled while the chunks are read."""
+
+
+def decode(chunks: Iterable[bytes], name: str) -> Decoded:
+    """Return text as UTF-8: it was that, or is marked as UTF-16 or UTF-32, or is Windows-1252.
+
+    Text that is not UTF-8 is taken for Windows-1252 if there were only ASCII characters before:
+    with others, it cannot be known what they were meant to be.
+    """
+    remarks: list[str] = []
+    return Decoded(_refuse_binary(_decode(iter(chunks), name, remarks), name), remarks)
+
+
+def _decode(chunks: Iterator[bytes], name: str, remarks: list[str]) -> Iterator[bytes]:
+    chunk = next(chunks, b"")
+    while len(chunk) < 4 and (more := next(chunks, b"")):
+        chunk += more
+    encoding = next((code for mark, code in _MARKS.items() if chunk.startswith(mark)), "utf-8")
+    decoder = codecs.getincrementaldecoder(encoding)()
+    only_ascii, lines, final = encoding == "utf-8", 0, False
+    while not final:
+        final = not chunk
+        pending = decoder.getstate()[0]
+        if chunk and chunk.isascii() and encoding in ("utf-8", _WINDOWS) and not pending:
+            text = chunk
+        else:
+            try:
+                text = decoder.decode(chunk, final).encode()
+            except UnicodeError as wrong:
+                line = lines + 1 + chunk.count(b"\n", 0, getattr(wrong, "start", 0))
+                if not only_ascii:
+                    raise DataFileError(_misencoded(name, encoding, line)) from wrong
+                remarks.append(
+                    f"The text is not UTF-8 (line {line}) and is read as Windows-1252: if letters "
+                    "with accents are wrong, save the file as UTF-8."
+                )
+                encoding, chunk, final, only_ascii = _WINDOWS, pending + chunk, False, False
+                decoder = codecs.getincrementaldecoder(_WINDOWS)()
+                continue
+            only_ascii = only_ascii and text.isascii()
+        lines += text.count(b"\n")
+        yield text
+        chunk = next(chunks, b"")
+
+
+def _misencoded(name: str, encoding: str, line: int) -> str:
+    if encoding not in ("utf-8", _WINDOWS):
+        return (
+            f"{name}: marked as {encoding.removesuffix('-sig').upper()} text, but it is not; "
+            "save it as UTF-8"
+        )
+    return f"{name}:{line}: neither UTF-8 nor Windows-1252 text; save the file as UTF-8"
+
+
+def _refuse_binary(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
+    looked_at, blank = 0, True
+    for text in chunks:
+        if b"\0" in text or _not_text(text[: max(0, _LOOKED_AT - looked_at)]):
+            raise DataFileError(
+                f"{name}: not text; supported are tables as text (CSV, TSV), JSON and svmlight, "
+                "also packed as .xz, .gz or .bz2, and Parquet"
+            )
+        looked_at += len(text)
+        blank = blank and not text.strip()
+        if text:
+            yield text
+    if blank:
+        raise DataFileError(f"{name}: the file is empty; it needs at least one row")
+
+
+def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    r"""Iterate over the chunks, cut where a line ends: with \n, or with \r in the old way."""
+    parts: list[bytes] = []
+    for chunk in chunks:
+        end = chunk.rfind(b"\n") + 1 or chunk.rfind(b"\r", 0, -1) + 1
+        if end:
+            yield b"".join([*parts, chunk[:end]])
+            parts = []
+        parts.append(chunk[end:])
+    if any(parts):
+        yield b"".join(parts)
+
+
+def lines_of(chunks: Iterable[bytes]) -> Iterator[str]:
+    r"""Iterate over lines with their ends, which may be \n, \r\n or \r, as ``open`` does."""
+    for text in whole_lines(chunks):
+        yield from io.StringIO(text.decode(), newline="")
