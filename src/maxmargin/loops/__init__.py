@@ -30,6 +30,7 @@ _MODULES = (
     "smo",
     "structured",
     "subgradient",
+    "svmlight",
     "truncated_gaussian",
 )
 

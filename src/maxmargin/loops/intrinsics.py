@@ -1,5 +1,6 @@
 """What numba does not offer, or only at the price of seconds of compilation."""
 
+import sys
 from typing import Any
 
 from llvmlite import ir
@@ -13,6 +14,7 @@ _packed: Any = cgutils.pack_array
 _unpacked: Any = cgutils.unpack_tuple
 _repeated: Any = cgutils.for_range
 _allocated: Any = cgutils.alloca_once
+_Tuple: Any = types.UniTuple
 
 
 def _prefetch(_context: Any, array: Any, position: Any) -> Any:
@@ -135,3 +137,48 @@ def _strip_products(
 prefetch: Any = intrinsic(_prefetch)
 strip_products: Any = intrinsic(_strip_products)
 square_view: Any = intrinsic(_square_view)
+
+
+# ------------------------------------------------------------------- words of 64 bits
+
+
+def _load_word(_context: Any, text: Any, position: Any) -> Any:
+    """Return eight bytes of a text as one number, the first byte lowest, without a check."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        word = ir.IntType(64)
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), word.as_pointer())
+        loaded = builder.load(place)
+        loaded.align = 1
+        return loaded if sys.byteorder == "little" else builder.bswap(loaded)
+
+    return types.uint64(text, types.uint64), generate
+
+
+def _wide_product(_context: Any, a: Any, b: Any) -> Any:
+    """Return the upper and the lower half of the product of two numbers of 64 bits."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word, wide = ir.IntType(64), ir.IntType(128)
+        product = builder.mul(*(builder.zext(factor, wide) for factor in arguments))
+        upper = builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), word)
+        return context.make_tuple(
+            builder, signature.return_type, (upper, builder.trunc(product, word))
+        )
+
+    return _Tuple(types.uint64, 2)(types.uint64, types.uint64), generate
+
+
+def _leading_zeros(_context: Any, word: Any) -> Any:
+    """Return the number of bits above the highest 1 of a number that is not 0."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.uint64(types.uint64), generate
+
+
+load_word: Any = intrinsic(_load_word)
+wide_product: Any = intrinsic(_wide_product)
+leading_zeros: Any = intrinsic(_leading_zeros)
