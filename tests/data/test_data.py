@@ -132,10 +132,13 @@ def test_rows_without_features_are_rows(tmp_path: Path) -> None:
     assert_array_equal(data.X.toarray(), [[0, 0], [0, 5], [0, 0]])
 
 
-def test_an_index_zero_means_counting_from_zero(tmp_path: Path) -> None:
-    data = read(tmp_path, "1 1:1\n1 0:2 1:3\n", "a.svm")
+def test_counting_from_zero_is_stated(tmp_path: Path) -> None:
+    (tmp_path / "a.svm").write_text("1 1:1\n1 0:2 1:3\n")
+    data = read_labelled(tmp_path / "a.svm", zero_based=True)
     assert_array_equal(data.X.toarray(), [[0, 1], [2, 3]])
     assert data.format == "svmlight text, indices from 0"
+    with pytest.raises(DataFileError, match=r"a\.svm:2:3: index 0 .* zero_based=True"):
+        read_labelled(tmp_path / "a.svm")
 
 
 def test_huge_indices_are_kept(tmp_path: Path) -> None:
