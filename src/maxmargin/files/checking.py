@@ -8,7 +8,8 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from enum import Enum
-from functools import lru_cache, partial
+from functools import cache, partial
+from itertools import pairwise
 from operator import methodcaller
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from maxmargin.files.known_classes import class_of, name_of, schema_of, state_of
+from maxmargin.files.known_classes import name_of, schema_of, state_of
 from maxmargin.kernels import Kernel
 
 Sizes = dict[str, int]
@@ -33,10 +34,10 @@ class Spec(NamedTuple):
     items: "tuple[Spec, ...]" = ()
 
 
-@lru_cache(None)
-def _schema(kind: type) -> dict[str, tuple[bool, tuple[Spec, ...]]]:
+@cache
+def _schema(name: str) -> dict[str, tuple[bool, tuple[Spec, ...]]]:
     """Return by attribute whether it must be there, and what it may be."""
-    lines = filter(None, map(str.strip, schema_of(kind).splitlines()))
+    lines = filter(None, map(str.strip, schema_of(name).splitlines()))
     split = (line.partition(":")[::2] for line in lines)
     return {name.rstrip("?"): (not name.endswith("?"), _specs(text)) for name, text in split}
 
@@ -54,6 +55,8 @@ def _spec(text: str) -> Spec:
     kind, shape, limits = match.groups()
     return Spec(kind, None if shape is None else tuple(shape.split(",")), tuple(limits.split()))
 
+
+_ANYTHING = (Spec("any", None, ()),)
 
 # ------------------------------------------------------------------- kinds
 
@@ -118,28 +121,28 @@ def _is_of(kind: str, value: Any) -> bool:
 # ------------------------------------------------------------------- objects
 
 
-class Checker:
-    """Walks through a model; sizes are shared by everything within one estimator."""
+def check_model(model: Any, look_closer: Callable[[Any, Sizes], None], place: str = "") -> Sizes:
+    """Check a model and return its sizes by name; raise ValueError for what is wrong."""
+    walk = _Walk(look_closer)
+    walk.visit(model, place)
+    for check in walk.later:
+        check()
+    return walk.sizes
+
+
+class _Walk:
+    """Through an estimator and what it is made of, which shares its sizes."""
 
     def __init__(self, look_closer: Callable[[Any, Sizes], None]) -> None:
-        self._look_closer = look_closer
+        self.look_closer = look_closer
+        self.sizes: Sizes = {}
+        self.later: list[Callable[[], None]] = []  # what is asked once all sizes are known
 
-    def estimator(self, model: Any, place: str = "") -> Sizes:
-        """Check a model and return its sizes by name; raise ValueError for what is wrong."""
-        sizes: Sizes = {}
-        later: list[Callable[[], None]] = []
-        self._instance(model, sizes, later, place)
-        for check in later:  # once all sizes are known
-            check()
-        return sizes
-
-    def _instance(
-        self, value: Any, sizes: Sizes, later: list[Callable[[], None]], place: str
-    ) -> None:
+    def visit(self, value: Any, place: str) -> None:
+        """Check an instance of a known class."""
         where = f"{place}{type(value).__name__}"
-        state, parameters, schema = state_of(value), _parameters(type(value)), _schema(type(value))
-        for name in state:
-            _require(name in schema or name in parameters, where, f"has no attribute {name!r:.80}")
+        state, parameters = state_of(value), _parameters(type(value))
+        schema = _schema(name_of(type(value)) or "")
         fitted = [name for name, (must, _) in schema.items() if must]
         if place and state.keys() <= set(parameters):
             fitted = []  # as a ColumnTransformer keeps what it was given; who needs it fitted asks
@@ -147,22 +150,30 @@ class Checker:
             _require(name in state, where, f"lacks {name!r}")
         local: Sizes = {}
         for name, each in state.items():
-            if name not in schema:
-                for inner in _instances(each):
-                    self.estimator(inner, f"{where}.{name}: ")
-                continue
-            spec = _match(schema[name][1], each, (sizes, local), f"{where}.{name}")
-            for part, own in _parts(spec, each):
-                if part.kind in _KINDS:
-                    later.append(partial(_check_limits, part, own, sizes, f"{where}.{name}"))
-            for inner in _instances(each):
-                self._instance(inner, sizes, later, f"{where}.{name}: ")
+            known = name in schema or name in parameters
+            _require(known, where, f"has no attribute {name!r:.80}")
+            specs = schema[name][1] if name in schema else _ANYTHING
+            self._visit_attribute(specs, each, local, f"{where}.{name}")
         _check_parameters(value, where)
-        later.append(partial(self._compare, value, sizes, where))
+        self.later.append(partial(self._compare, value, where))
 
-    def _compare(self, value: Any, sizes: Sizes, where: str) -> None:
+    def _visit_attribute(
+        self, specs: tuple[Spec, ...], value: Any, local: Sizes, where: str
+    ) -> None:
+        spec = _match(specs, value, (self.sizes, local), where)
+        for part, own in _parts(spec, value):
+            if part.kind in _KINDS:
+                self.later.append(partial(_check_limits, part, own, self.sizes, where))
+        described = all(part.kind != "any" for part in (spec, *spec.items))
+        for inner in _instances(value):
+            if described:
+                self.visit(inner, f"{where}: ")
+            else:  # an estimator with sizes of its own
+                check_model(inner, self.look_closer, f"{where}: ")
+
+    def _compare(self, value: Any, where: str) -> None:
         try:
-            self._look_closer(value, sizes)
+            self.look_closer(value, self.sizes)
         except ValueError as contradiction:
             raise ValueError(f"{where}: {contradiction}") from None
 
@@ -214,7 +225,6 @@ def _instances(value: Any) -> Iterator[Any]:
             yield from _instances(each)
 
 
-@lru_cache(None)
 def _parameters(kind: type) -> tuple[str, ...]:
     if not issubclass(kind, BaseEstimator | Kernel):
         return ()
@@ -307,7 +317,7 @@ def _check_labels(value: Any, sizes: Sizes, where: str) -> None:
     _require(len(items) >= 1, where, "is empty")
     _require(all(item == item for item in items), where, "has nan")
     try:
-        rising = all(a < b for a, b in zip(items, items[1:], strict=False))
+        rising = all(a < b for a, b in pairwise(items))
     except TypeError:
         rising = False
     _require(rising, where, "has labels that are not in order, or one of them twice")

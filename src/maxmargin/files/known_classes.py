@@ -1,7 +1,7 @@
-"""The classes that a file may name: ours, and steps of scikit-learn. No other is ever looked for."""
+"""The classes that a file may name: ours, and steps of scikit-learn; no others are looked for."""
 
 import enum
-from functools import lru_cache
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -14,9 +14,9 @@ _ENUMS = ("Status", "KernelPCAStatus")
 _LEFT_OUT = ("_stop_words_id",)
 
 
-@lru_cache(None)
+@cache
 def _classes() -> dict[str, type]:
-    """Return the classes by the name that files give them; all of these modules are our own list."""
+    """Return the classes by the names that files give them; all modules are those of our list."""
     places = {f"maxmargin.{name}": MODULES[name] for name in (*OURS, *_ENUMS)}
     places |= {f"sklearn.{name}": module for name, (module, _) in STEPS.items()}
     return {
@@ -25,7 +25,7 @@ def _classes() -> dict[str, type]:
     }
 
 
-@lru_cache(None)
+@cache
 def _names() -> dict[type, str]:
     return {kind: name for name, kind in _classes().items()}
 
@@ -47,9 +47,9 @@ def class_of(name: Any) -> type:
     return _classes()[name]
 
 
-def schema_of(kind: type) -> str:
-    """Return the lines of the schema of a known class."""
-    origin, _, name = _names()[kind].partition(".")
+def schema_of(name: str) -> str:
+    """Return the lines of the schema of a known class, by its name in files."""
+    origin, _, name = name.partition(".")
     return OURS[name] if origin == "maxmargin" else STEPS[name][1]
 
 

@@ -21,10 +21,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.atomic_write import write_atomically
 from maxmargin.errors import ModelFileError
-from maxmargin.files.checking import Checker
+from maxmargin.files.checking import check_model
 from maxmargin.files.consistency import look_closer
 from maxmargin.files.known_classes import known_steps, name_of
-from maxmargin.files.nodes import Decoder, Encoder, Unstorable, dump, parse
+from maxmargin.files.nodes import Decoder, Encoder, UnstorableError, dump, parse
 
 FORMAT = 1
 _KEY, _DIGEST = "maxmargin", "sha256"
@@ -85,13 +85,12 @@ def save(model: Any, path: str | os.PathLike[str], *, layout: Any = None) -> Non
     encoder = Encoder()
     try:
         node = encoder.node(model, "")
-        Checker(look_closer).estimator(model)
-    except Unstorable as refused:
+        check_model(model, look_closer)
+    except UnstorableError as refused:
         raise TypeError(_advice(model, refused)) from None
     except ValueError as altered:
-        raise ValueError(
-            f"This {type(model).__name__} cannot be saved, since it is not as fit left it: {altered}"
-        ) from None
+        name = type(model).__name__
+        raise ValueError(f"This {name} cannot be saved as it is: {altered}") from None
     document = dump(
         {
             "format": FORMAT,
@@ -111,9 +110,8 @@ def _best(model: Any) -> Any:
         raise TypeError(f"save takes a fitted estimator, got {type(model).__name__}.")
     if hasattr(model, "best_params_") or hasattr(model, "cv_results_"):
         if not hasattr(model, "best_estimator_"):
-            raise ValueError(
-                f"This {type(model).__name__} has no best_estimator_ to save: search with refit=True."
-            )
+            name = type(model).__name__
+            raise ValueError(f"This {name} has no best_estimator_ to save: use refit=True.")
         return model.best_estimator_
     try:
         check_is_fitted(model)
@@ -124,15 +122,15 @@ def _best(model: Any) -> Any:
     return model
 
 
-def _advice(model: Any, refused: Unstorable) -> str:
+def _advice(model: Any, refused: UnstorableError) -> str:
     """Return what cannot be stored, where it is, and the way out."""
     last = refused.place.rpartition(".")[2]
     if isinstance(refused.value, BaseEstimator) and last not in _WAYS_OUT:
         kind = type(refused.value)
         return (
-            f"{refused}, which a model file cannot hold. It holds estimators of maxmargin and these "
-            f"steps of scikit-learn: {known_steps()}. Leave {kind.__name__} out, or keep the "
-            "pipeline with pickle or skops."
+            f"{refused}, which a model file cannot hold. It holds estimators of maxmargin and "
+            f"these of scikit-learn: {known_steps()}. Leave {kind.__name__} out, or keep the model "
+            "with pickle or skops."
         )
     way_out = _WAYS_OUT.get(last, "keep the model with pickle, or leave it out")
     return f"{refused}, which a model file cannot hold: {way_out}."
@@ -230,7 +228,7 @@ def load_described(path: str | os.PathLike[str]) -> Described:
             raise ValueError("it holds no estimator")
         if decoder.used != set(tensors):
             raise ValueError("it holds tensors that belong to nothing")
-        Checker(look_closer).estimator(model)
+        check_model(model, look_closer)
         layout = _read_layout(document["layout"])
     except ModelFileError:
         raise

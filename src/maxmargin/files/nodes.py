@@ -50,7 +50,7 @@ _TYPES: dict[str, type] = {
 _NAMES = {kind: name for name, kind in _TYPES.items()}
 
 
-class Unstorable(TypeError):
+class UnstorableError(TypeError):
     """A value that no file can hold."""
 
     def __init__(self, value: Any, place: str, way_out: str = "") -> None:
@@ -86,7 +86,7 @@ class Encoder:
     def _object(self, value: Any, place: str) -> Any:
         name = name_of(type(value))
         if name is None:
-            raise Unstorable(value, place)
+            raise UnstorableError(value, place)
         start = f"{place}." if place else ""
         state = {key: self.node(each, f"{start}{key}") for key, each in state_of(value).items()}
         return {"class": name, "state": state}
@@ -106,7 +106,7 @@ class Encoder:
     @_special.register(dict)
     def _dict(self, value: dict[Any, Any], place: str) -> Any:
         if type(value) is not dict:
-            raise Unstorable(value, place, ": make it a plain dict")
+            raise UnstorableError(value, place, ": make it a plain dict")
         if all(type(key) is str for key in value):
             return self._long({"map": {k: self.node(v, place) for k, v in value.items()}})
         pairs = [[self.node(k, place), self.node(v, place)] for k, v in value.items()]
@@ -115,7 +115,7 @@ class Encoder:
     @_special.register(Enum)
     def _enum(self, value: Enum, place: str) -> Any:
         if (name := name_of(type(value))) is None:
-            raise Unstorable(value, place)
+            raise UnstorableError(value, place)
         return {"enum": [name, value.name]}
 
     @_special.register(slice)
@@ -131,27 +131,27 @@ class Encoder:
     @_special.register(type)
     def _type(self, value: type, place: str) -> Any:
         if value not in _NAMES:
-            raise Unstorable(value, place)
+            raise UnstorableError(value, place)
         return {"type": _NAMES[value]}
 
     @_special.register(np.generic)
     def _scalar(self, value: np.generic, place: str) -> Any:
         name = "str" if isinstance(value, np.str_) else value.dtype.name
         if name not in (*_SCALARS, "str"):
-            raise Unstorable(value, place)
+            raise UnstorableError(value, place)
         return {"scalar": [name, self.node(value.item(), place)]}
 
     @_special.register(np.ndarray)
     def _array(self, value: npt.NDArray[Any], place: str) -> Any:
         if type(value) not in (np.ndarray, np.memmap):
-            raise Unstorable(value, place, ": make it a plain array")
+            raise UnstorableError(value, place, ": make it a plain array")
         if value.dtype.kind == "U":
             return self._texts(value)
         if value.dtype.kind == "O":
             items = [self.node(each, place) for each in value.ravel().tolist()]
             return self._long({"objects": items, "shape": list(value.shape)})
         if value.dtype.name not in _SCALARS:
-            raise Unstorable(value, place, f" of {value.dtype}: convert it to numbers, or to str")
+            raise UnstorableError(value, place, f" of {value.dtype}: use numbers or str")
         if value.ndim > 1 and value.flags.f_contiguous and not value.flags.c_contiguous:
             return {"array": self.put(value, transposed=True), "order": "F"}
         return {"array": self.put(value)}
@@ -170,7 +170,7 @@ class Encoder:
     def _sparse(self, value: Any, place: str) -> Any:
         kind = type(value).__name__
         if _SPARSE.get(kind) is not type(value):
-            raise Unstorable(value, place, ": use csr_array")
+            raise UnstorableError(value, place, ": use csr_array")
         parts = [self._array(each, place) for each in (value.data, value.indices, value.indptr)]
         return {kind: parts, "shape": [int(n) for n in value.shape]}
 

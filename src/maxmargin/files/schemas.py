@@ -446,6 +446,6 @@ OURS: dict[str, str] = {
         width_: number >0 nan
         n_components_: int >0
         """,
-    # ------------------------------------------------------------ kernels: they have parameters only
+    # ------------------------------------------------------------ kernels
     **dict.fromkeys(_KERNELS, ""),
 }
