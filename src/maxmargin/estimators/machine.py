@@ -59,8 +59,12 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
 
     probability: Any = False  # a parameter of classifiers only
 
+    origin_: str  # "LIBSVM file" or "LIBLINEAR file": where a model was read from
     # When a fit begins.
-    _forgotten: ClassVar[tuple[str, ...]] = ("status_", "trace_", "calibration_")
+    _forgotten: ClassVar[tuple[str, ...]] = (
+        "status_", "trace_", "calibration_", "origin_", "_tie_order", "laplace_scale_",
+        "density_marks_",
+    )  # fmt: skip
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "status_")
@@ -85,6 +89,15 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
     def solution(self, X: Any, y: Any, sample_weight: Any = None) -> list[Solved]:
         """Return the problems that were solved, and the model as their solutions."""
         raise NotImplementedError
+
+    def _refuse_unknown_rows(self) -> None:
+        """Raise if nothing says which rows the model was fitted to."""
+        if hasattr(self, "origin_"):
+            raise ValueError(
+                f"This {type(self).__name__} was read from a {self.origin_}, which does not say "
+                "what its problem was or which rows it was fitted to: mm.certify(model, X, y) "
+                "finds them; for anything else fit it again."
+            )
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         began = clock.now()

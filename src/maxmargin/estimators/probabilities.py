@@ -79,8 +79,11 @@ class Calibration:
     def __repr__(self) -> str:
         return f"<Calibration of {self.n_classes} classes by left-out scores ({self.source})>"
 
-    def probabilities(self, scores: Floats) -> Floats:
-        """Return probabilities of shape (n, K) from the scores of the planes, a column for each."""
+    def probabilities(self, scores: Floats, ranks: Ints | None = None) -> Floats:
+        """Return probabilities of shape (n, K) from the scores of the planes, a column for each.
+
+        ``ranks`` of classes break ties, as in ``combined_scores``.
+        """
         if self.n_classes == 2:
             return _two_sides(self.slope[0] * scores[:, 0] + self.offset[0], scores[:, 0] > 0)
         if all(other >= 0 for _, other in self.classes):
@@ -90,7 +93,7 @@ class Calibration:
             p = np.zeros((len(scores), self.n_classes))
             own = [one for one, _ in self.classes]
             p[:, own] = softmax(self.slope[0] * scores + self.offset, axis=1)
-        best = combined_scores(scores, list(self.classes), self.n_classes).argmax(axis=1)
+        best = combined_scores(scores, list(self.classes), self.n_classes, ranks).argmax(axis=1)
         return most_probable(p, best)
 
 
@@ -328,7 +331,7 @@ class Probabilistic:
         scores = self._plane_scores(X)
         if not hasattr(self, "calibration_"):
             raise self._uncalibrated()
-        return self.calibration_.probabilities(scores)
+        return self.calibration_.probabilities(scores, getattr(self, "_tie_order", None))
 
     @_OnlyIfAsked
     def predict_log_proba(self, X: Any) -> Floats:

@@ -43,10 +43,17 @@ def binary_subproblems(labels: Ints, n_classes: int, scheme: str) -> list[Subpro
     return subproblems
 
 
-def best_classes(scores: Floats, classes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the class with the best score; with two classes and one score the second iff f > 0."""
-    best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-    return np.asarray(classes[best])
+def best_classes(
+    scores: Floats, classes: npt.NDArray[Any], ranks: Ints | None = None
+) -> npt.NDArray[Any]:
+    """Return the class with the best score; with two classes and one score the second iff f > 0.
+
+    Of equal scores the first is taken, or that of the class with the lowest rank.
+    """
+    if scores.ndim == 1:
+        return np.asarray(classes[(scores > 0).astype(int)])
+    order = np.arange(len(classes)) if ranks is None else np.argsort(ranks)
+    return np.asarray(classes[order[scores[:, order].argmax(axis=1)]])
 
 
 class ScoresOnly:
@@ -71,12 +78,18 @@ class ScoresOnly:
         )
 
 
-def combined_scores(scores: Floats, subproblems: list[tuple[int, int]], n_classes: int) -> Floats:
+def combined_scores(
+    scores: Floats,
+    subproblems: list[tuple[int, int]],
+    n_classes: int,
+    ranks: Ints | None = None,
+) -> Floats:
     """Return one score per class from the scores of the subproblems, a column for each.
 
     One against the rest: the scores themselves. One against one: the number of pairs won, plus
-    less than a half for the sum of all its scores, which breaks ties. A class that takes part in no
-    subproblem scores lower than any other.
+    less than a half for the sum of all its scores, which breaks ties; with ``ranks``, as LIBSVM has
+    it, the class of the lowest rank does. A class that takes part in no subproblem scores lower
+    than any other.
     """
     n = len(scores)
     if all(negative < 0 for _, negative in subproblems):
@@ -91,7 +104,10 @@ def combined_scores(scores: Floats, subproblems: list[tuple[int, int]], n_classe
         # A pair that is not won by its first class is won by its second one.
         votes = (scores > 0) @ sides + np.bincount(negative, minlength=n_classes)
         sums = scores @ sides
-        out = votes + sums / (3 * (np.abs(sums) + 1))
+        less = sums / (3 * (np.abs(sums) + 1))
+        if ranks is not None:
+            less = (n_classes - 1 - ranks + 0.5 + less) / (3 * n_classes)
+        out = votes + less
         out[:, ~sides.any(axis=0)] = np.nan
     absent = np.isnan(out).all(axis=0) if n else np.zeros(n_classes, dtype=bool)
     if absent.any():

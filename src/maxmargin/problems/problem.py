@@ -50,6 +50,7 @@ class Status(Enum):
     CALLBACK = "the callback asked to stop"
     INTERRUPTED = "interrupted from the keyboard; the weights reached so far are kept"
     STREAM = "the rows of each chunk were visited once, in order"
+    READ = "read from a file that proves nothing; mm.certify(model, X, y) says how good it is"
 
     def __reduce__(self) -> Any:  # by its value, for skops, which does not know enums
         return type(self), (self.value,)

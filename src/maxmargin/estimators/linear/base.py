@@ -37,7 +37,7 @@ class LinearMachine(Machine):
 
     _losses: ClassVar[tuple[str, ...]]
     _known_duals: "list[KnownDuals]"  # by problem; none if the classes were learnt jointly
-    _forgotten = ("status_", "trace_", "calibration_", "_learners")
+    _forgotten = (*Machine._forgotten, "_learners")
 
     def distance(self, X: Any) -> Floats:
         """Return the signed distance f/‖w‖ of each row from the plane(s); 0/0 is 0."""
@@ -113,6 +113,7 @@ class LinearMachine(Machine):
         The points have duals if these are the rows that the model was fitted to.
         """
         check_is_fitted(self)
+        self._refuse_unknown_rows()
         stated = self._state(X, y, sample_weight, reset=False)
         points = self._points(len(stated.problems))
         return list(map(Solved, stated.problems, points, stated.rows))

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin._typing import Floats
+from maxmargin._typing import Floats, Ints
 from maxmargin.estimators.callbacks import with_callbacks
 from maxmargin.estimators.formulations import CSVCForm, Training
 from maxmargin.estimators.linear.base import KnownDuals, LinearMachine
@@ -298,6 +298,7 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
             )
 
     _joint: tuple[Floats, Floats]
+    _tie_order: Ints | None = None  # the rank of each class among equal scores; None: as sorted
     margin_: Any
 
     @property
@@ -407,7 +408,7 @@ class LinearSVC(HingeMultipliers, Probabilistic, ClassifierMixin, ClassifierStre
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of each row: the best score; with two classes the second iff f > 0."""
-        return best_classes(self.decision_function(X), self.classes_)
+        return best_classes(self.decision_function(X), self.classes_, self._tie_order)
 
     @property
     def hyperplane_(self) -> Hyperplane:

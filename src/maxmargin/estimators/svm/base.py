@@ -178,6 +178,7 @@ class KernelMachine(KernelExpansion):
     def solution(self, X: Any, y: Any, sample_weight: Any = None) -> list[Solved]:
         """Return the problems that were solved, and the model as their solutions."""
         check_is_fitted(self)
+        self._refuse_unknown_rows()
         self._refuse_altered()
         data = self._training(X, y, sample_weight, reset=False)
         place = np.full(max(data.n_rows, int(self.support_.max(initial=0)) + 1), -1)
@@ -313,6 +314,7 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
     break_ties: bool
     multi_class: str = "ovo"
     _scheme: str = "ovo"  # that of the last fit
+    _tie_order: Ints | None = None  # the rank of each class in ties of votes; None: sums of scores
 
     @property
     def _layout(self) -> Pairs | Rest:
@@ -537,7 +539,7 @@ class KernelClassifier(Probabilistic, ClassifierMixin, KernelMachine):
     def _votes(self, scores: Floats) -> Floats:
         n_classes, every = len(self.classes_), self._layout.pairs
         pairs = [every[k] for k in self._solved]
-        return combined_scores(scores[:, self._solved], pairs, n_classes)
+        return combined_scores(scores[:, self._solved], pairs, n_classes, self._tie_order)
 
 
 # ------------------------------------------------------------------- numbers

@@ -1,0 +1,781 @@
+"""Model files of LIBSVM, read and written without a change of any prediction.
+
+    LIBSVM                                       here
+    dec = Σ coef K − ρ, first class if dec > 0   f = Σ coef K + b
+    classes in the order of the training file    classes sorted; of two the second is positive
+    ties of votes: the first class in the file   models read from such a file: the same
+    one_class: usual if dec > 0                  usual if f ≥ 0
+
+Where a class is on the other side here, f = −dec, and a row with dec = 0 would change sides, as
+would one on the boundary of a one-class machine. The next float for b puts exactly these rows back:
+Σ ≥ ρ is the same as Σ > ρ⁻, with the float ρ⁻ before ρ.
+"""
+
+import re
+from array import array
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin._typing import Floats, Ints
+from maxmargin.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR
+from maxmargin.estimators.kernel_input import named_kernel
+from maxmargin.estimators.probabilities import Calibration
+from maxmargin.estimators.reductions import Pairs, lay_out
+from maxmargin.files.text_models import (
+    NUMBER,
+    AnyPath,
+    Header,
+    ModelText,
+    column_of,
+    number_labels,
+    read_labels,
+    shown,
+    to_floats,
+    write_model,
+)
+from maxmargin.inspection.model_view import view_model
+from maxmargin.kernels import RBF, Constant, Linear, Polynomial, Precomputed, Sigmoid
+from maxmargin.problems.problem import Status
+from maxmargin.validation.parameters import check_cost, check_number
+
+ORIGIN = "LIBSVM file"
+_LARGEST_INDEX = 2**31 - 1
+_DRIFT = 1e-9  # part of Σ|coef| that may be missing from Σ coef = 0 after many steps of LIBSVM
+_PIECE = 1 << 20  # bytes of a line that are read at a time
+_KEYS = (
+    "svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho", "label",
+    "probA", "probB", "prob_density_marks", "nr_sv",
+)  # fmt: skip
+_MODELS: dict[str, type] = {
+    "c_svc": SVC, "nu_svc": NuSVC, "one_class": OneClassSVM, "epsilon_svr": SVR, "nu_svr": NuSVR,
+}  # fmt: skip
+_KERNELS = {
+    "linear": "linear", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid",
+    "precomputed": "precomputed",
+}  # fmt: skip
+# The parameters of a problem, which a file does not hold, by its type.
+_UNKNOWN = {
+    "c_svc": ("C", "class_weight"), "nu_svc": ("nu",), "one_class": ("nu",),
+    "epsilon_svr": ("C", "epsilon"), "nu_svr": ("C", "nu"),
+}  # fmt: skip
+
+
+def load_libsvm(
+    path: AnyPath,
+    *,
+    C: float | None = None,
+    class_weight: dict[Any, float] | None = None,
+    epsilon: float | None = None,
+    nu: float | None = None,
+    n_features: int | None = None,
+) -> Any:
+    """Read a model file of LIBSVM as a fitted machine that predicts what ``svm-predict`` does.
+
+    Every ``svm_type`` and ``kernel_type`` is read; labels are equal for every row, ties of votes
+    included. Whatever contradicts itself is refused: counts, signs and sums of coefficients,
+    indices, labels.
+
+    Parameters
+    ----------
+    path : path
+        The file. If ``<path>.labels.json`` lies beside it, it says what the labels mean.
+    C, class_weight : float and dict, optional
+        The costs it was trained with, for c_svc, epsilon_svr and nu_svr (class_weight for c_svc).
+        The file does not hold them, and they do not matter for predictions. By default they are the
+        smallest that allow the coefficients: C is the largest of these in size, and a class has a
+        weight below 1 if two or more of its coefficients share the largest size among them. An
+        optimal model is then one of the problem it was trained with, too: if no coefficient is at
+        its bound, larger costs have the same optimum.
+    epsilon : float, optional
+        Half the width of the tube of epsilon_svr, which ``mm.certify`` needs and the file does not
+        hold.
+    nu : float, optional
+        ν of nu_svc, one_class and nu_svr, likewise.
+    n_features : int, optional
+        The number of columns of the training data; of rows, for a precomputed kernel. By default
+        the largest index in the file, but support vectors may have zeros in the last columns.
+
+    Returns
+    -------
+    SVC, NuSVC, SVR, NuSVR or OneClassSVM
+        With ``origin_`` "LIBSVM file", and without a certificate: ``mm.certify(model, X, y)`` finds
+        the support vectors among the training rows and computes it. Probabilities of classes are in
+        ``calibration_``; of others, ``laplace_scale_`` (regression) and ``density_marks_``
+        (one_class) are kept for ``save_libsvm``.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not what LIBSVM writes; the message names line and column.
+
+    Examples
+    --------
+    >>> import maxmargin as mm, tempfile
+    >>> X, y = mm.datasets.circles(100, random_state=0)
+    >>> model = mm.SVC(C=10.0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mm.files.save_libsvm(model, f"{folder}/circles.model")
+    ...     again = mm.files.load_libsvm(f"{folder}/circles.model", C=10.0)
+    >>> bool((again.decision_function(X) == model.decision_function(X)).all())
+    True
+    >>> mm.certify(again, X, y).holds(1e-4)
+    True
+    """
+    given = {"C": C, "class_weight": class_weight, "epsilon": epsilon, "nu": nu}
+    with open(path, "rb") as file:
+        text = ModelText(path, file)
+        parsed = _parse(text)
+        labels = None if parsed.labels is None else read_labels(text, parsed.labels)
+    model = _MODELS[parsed.svm_type](**parsed.kernel_parameters)
+    state = vars(model)
+    state.update(
+        origin_=ORIGIN,
+        status_=Status.READ,
+        solver_=ORIGIN,
+        stop_reason_=f"{ORIGIN}: {Status.READ.value}.",
+        kernel_=named_kernel(model),
+    )
+    if labels is None:
+        state.update(_plane(parsed))
+    else:
+        state.update(_planes_of_classes(parsed, labels))
+    state.update(_support(parsed, text, state["support_"], n_features))
+    _set_costs(model, parsed, given)
+    return model
+
+
+# ------------------------------------------------------------------- the text
+
+
+class Parsed(NamedTuple):
+    """What a model file says; all of it fits together."""
+
+    svm_type: str
+    kernel_parameters: dict[str, Any]
+    rho: Floats
+    labels: Ints | None
+    n_support: Ints
+    probabilities: tuple[Floats, Floats] | None  # A and B
+    laplace_scale: float | None
+    density_marks: Floats | None
+    coefficients: Floats  # by (support vector, column)
+    vectors: Any  # CSR; rows of numbers 0 … for precomputed kernels
+    size: int  # bytes of the file
+
+
+def _parse(text: ModelText) -> Parsed:
+    header = Header(text, _KEYS, "SV")
+    svm_type = header.word("svm_type", _MODELS)
+    parameters = _kernel_parameters(header)
+    classifies = svm_type in ("c_svc", "nu_svc")
+    (n_classes,) = header.whole("nr_class", 1, least=2)
+    if not classifies and n_classes != 2:
+        raise header.error("nr_class", f"it is 2 for {svm_type}, not {n_classes}")
+    n_classes = int(n_classes)
+    pairs = n_classes * (n_classes - 1) // 2 if classifies else 1
+    rho = header.numbers("rho", pairs)
+    (total,) = header.whole("total_sv", 1, least=0)
+    labels, n_support = _parse_classes(header, n_classes, int(total), classifies)
+    extras = _parse_probabilities(header, pairs, svm_type)
+    body = _read_body(text, int(total), n_classes - 1, parameters["kernel"] == "precomputed")
+    text.expect_end()
+    parsed = Parsed(
+        svm_type, parameters, rho, labels, n_support, *extras, body.coefficients, body.vectors,
+        text.size,
+    )  # fmt: skip
+    _check_duals(text, parsed, body)
+    return parsed
+
+
+def _kernel_parameters(header: Header) -> dict[str, Any]:
+    kernel = _KERNELS[header.word("kernel_type", _KERNELS)]
+    found: dict[str, Any] = {"kernel": kernel}
+    taken = {"poly": ("gamma", "coef0", "degree"), "rbf": ("gamma",), "sigmoid": ("gamma", "coef0")}
+    for name in ("gamma", "coef0"):
+        if name in header or name in taken.get(kernel, ()):
+            value = float(header.numbers(name, 1)[0])
+            if name in taken.get(kernel, ()):
+                found[name] = value
+    if "degree" in header or kernel == "poly":
+        degree = int(header.whole("degree", 1, least=0)[0])
+        if kernel == "poly":
+            found["degree"] = degree
+    if found.get("gamma", 0.0) < 0:
+        raise header.error("gamma", f"{found['gamma']!r} is below 0")
+    return found
+
+
+def _parse_classes(
+    header: Header, n_classes: int, total: int, classifies: bool
+) -> tuple[Ints | None, Ints]:
+    """Return the labels and the number of support vectors of each class, in the file's order."""
+    if not classifies:
+        for name in ("label", "nr_sv"):
+            if name in header:
+                raise header.error(name, "only classifiers have it")
+        return None, np.array([total])
+    labels, n_support = header.whole("label", n_classes), header.whole("nr_sv", n_classes, least=0)
+    if len(np.unique(labels)) < n_classes:
+        raise header.error("label", "a label stands here twice")
+    if n_support.sum() != total:
+        raise header.error(
+            "nr_sv", f"the numbers sum to {n_support.sum()}, but total_sv is {total}"
+        )
+    return labels, n_support
+
+
+def _parse_probabilities(
+    header: Header, pairs: int, svm_type: str
+) -> tuple[tuple[Floats, Floats] | None, float | None, Floats | None]:
+    """Return A and B of each pair of classes, the scale of a regression, marks of densities."""
+    ab, scale, marks = None, None, None
+    if svm_type in ("c_svc", "nu_svc") and ("probA" in header or "probB" in header):
+        ab = header.numbers("probA", pairs), header.numbers("probB", pairs)
+    elif svm_type in ("epsilon_svr", "nu_svr") and "probA" in header:
+        scale = float(header.numbers("probA", 1)[0])
+        if scale < 0:
+            raise header.error("probA", f"{scale!r} is no scale of errors: it is below 0")
+    elif svm_type == "one_class" and "prob_density_marks" in header:
+        marks = header.numbers("prob_density_marks", 10)
+    allowed = {"probA": ab or scale is not None, "probB": ab, "prob_density_marks": marks is not None}
+    for name, used in allowed.items():
+        if name in header and not used:
+            raise header.error(name, f"a model of type {svm_type} does not have it")
+    return ab, scale, marks
+
+
+class _Body(NamedTuple):
+    coefficients: Floats
+    vectors: Any
+    digits: int  # of the coefficient that has most
+    first_line: int
+
+
+_PAIRS = re.compile(rb"(?:[ \t]++\d{1,10}+:%b(?=[ \t]|\Z))*+[ \t]*+" % NUMBER)
+_PRECOMPUTED = re.compile(rb"[ \t]++0:\d{1,10}+[ \t]*+")
+_COLON_TO_SPACE = bytes.maketrans(b":", b" ")
+
+
+def _read_body(text: ModelText, total: int, columns: int, precomputed: bool) -> _Body:
+    """Read the lines of the support vectors: coefficients, and index:value for each column."""
+    start = re.compile(rb"(?:[ \t]*+%b(?=[ \t]|\Z)){%d}+" % (NUMBER, columns))
+    coefficients, values, indices = array("d"), array("d"), array("i")
+    ends, digits, first_line = array("q", [0]), 0, text.line + 1
+    for k in range(total):
+        line = text.next_line()
+        if line is None:
+            raise text.fault(f"total_sv is {total}, but only {k} support vectors follow")
+        found = start.match(line)
+        if found is None:
+            raise text.error(f"{columns} coefficients must stand here: {shown(line)}")
+        coefficients.frombytes(_finite(text, found[0]).tobytes())
+        digits = max(digits, _count_digits(found[0]))
+        if precomputed:
+            _read_serial(text, line, found.end(), values, indices)
+        else:
+            _read_pairs(text, line, found.end(), values, indices)
+        ends.append(len(values))
+    width = max(indices, default=-1) + 1 if len(indices) else 0
+    vectors = sp.csr_matrix(
+        (_as_numpy(values, np.float64), _as_numpy(indices, np.int32), _as_numpy(ends, np.int64)),
+        shape=(total, width),
+    )
+    by_row = _as_numpy(coefficients, np.float64).reshape(total, columns)
+    return _Body(by_row, vectors, digits, first_line)
+
+
+def _as_numpy(values: Any, dtype: Any) -> npt.NDArray[Any]:
+    return np.frombuffer(values, dtype=dtype) if len(values) else np.zeros(0, dtype)
+
+
+def _finite(text: ModelText, piece: bytes, start: int = 0) -> Floats:
+    found = to_floats(piece.translate(_COLON_TO_SPACE))
+    if not np.isfinite(found).all():
+        raise text.error("a number is too large", start + 1)
+    return found
+
+
+def _count_digits(numbers: bytes) -> int:
+    first = numbers.split(None, 1)[0].lower().partition(b"e")[0]
+    return len(first.lstrip(b"+-0.").replace(b".", b""))
+
+
+def _read_serial(
+    text: ModelText, line: bytes, start: int, values: "array[float]", indices: "array[int]"
+) -> None:
+    """Read 0:i, the number of a training row whose kernel values are given."""
+    if _PRECOMPUTED.fullmatch(line, start) is None:
+        raise text.error(
+            f"for a precomputed kernel, 0:i must follow, not {shown(line[start:].strip())}",
+            start + 1,
+        )
+    serial = int(line[start:].strip()[2:])
+    if not 1 <= serial <= _LARGEST_INDEX:
+        raise text.error(f"row {serial} is not between 1 and {_LARGEST_INDEX}", start + 1)
+    values.append(1.0)
+    indices.append(serial - 1)
+
+
+def _read_pairs(
+    text: ModelText, line: bytes, start: int, values: "array[float]", indices: "array[int]"
+) -> None:
+    """Read index:value pairs, whose indices ascend from 1, piece by piece."""
+    before = 0
+    while start < len(line):
+        stop = len(line)
+        if stop - start > _PIECE and (space := line.find(b" ", start + _PIECE)) > 0:
+            stop = space
+        found = _PAIRS.match(line, start, stop)
+        end = start if found is None else found.end()
+        if end < stop:
+            raise text.error(f"{shown(line[end:].lstrip())} is no index:value", end + 2)
+        numbers = _finite(text, line[start:stop], start)
+        own = numbers[0::2]
+        wrong = np.diff(own, prepend=before) < 1
+        if wrong.any() or (len(own) and own[-1] > _LARGEST_INDEX):
+            nth = int(np.argmax(wrong)) if wrong.any() else len(own) - 1
+            raise text.error(
+                f"index {own[nth]:.0f}: indices must ascend from 1 to {_LARGEST_INDEX} at most",
+                start + column_of(line[start:stop], nth),
+            )
+        if len(own):
+            before = int(own[-1])
+        values.frombytes(np.ascontiguousarray(numbers[1::2]).tobytes())
+        indices.frombytes((own - 1).astype(np.int32).tobytes())
+        start = stop
+
+
+def _check_duals(text: ModelText, parsed: Parsed, body: _Body) -> None:
+    """Raise unless coefficients have the signs and sums that duals of such a machine have."""
+    a = parsed.coefficients
+    classes = 1 if parsed.labels is None else len(parsed.labels)
+    own = np.repeat(np.arange(classes), parsed.n_support)
+    if parsed.svm_type == "one_class":
+        sign = np.ones((1, 1))
+    elif parsed.labels is None:
+        sign = np.zeros((1, 1))
+    else:  # the first class of a pair is positive
+        sign = np.where(np.arange(classes - 1) >= np.arange(classes)[:, np.newaxis], 1.0, -1.0)
+    wrong = (a * sign[own] < 0).any(axis=1)
+    if wrong.any():
+        text.line = body.first_line + int(np.argmax(wrong))
+        raise text.error("a coefficient has a sign that no support vector of its class has")
+    if parsed.svm_type == "one_class":
+        if len(a) and not a.sum() > 0:
+            raise text.fault("all coefficients are 0")
+        return
+    columns = a if parsed.labels is None else Pairs(classes).spread(a.T, own).T
+    slack = (10.0 ** (1 - min(body.digits, 17)) + _DRIFT) * np.abs(columns).sum(axis=0)
+    off = np.abs(columns.sum(axis=0)) > slack
+    if off.any():
+        k = int(np.argmax(off))
+        raise text.fault(
+            f"the coefficients of rho number {k + 1} sum to {columns[:, k].sum():.3g}, but those "
+            "of such a machine sum to 0"
+        )
+
+
+# ------------------------------------------------------------------- from text to model
+
+
+def _plane(parsed: Parsed) -> dict[str, Any]:
+    """Return the state of a machine with one plane."""
+    beta, rho = parsed.coefficients.T.copy(), parsed.rho
+    state: dict[str, Any] = {
+        "support_": np.arange(len(parsed.coefficients)),
+        "dual_coef_": beta,
+        "n_support_": parsed.n_support.astype(np.int32),
+        # A one-class machine here counts rows on the boundary as usual.
+        "intercept_": 0.0 - (np.nextafter(rho, np.inf) if parsed.svm_type == "one_class" else rho),
+        "_scales": np.ones(1),
+        "_solved": np.arange(1),
+        "_duals": beta,
+    }
+    if parsed.svm_type == "nu_svr":  # a dual for either edge of the tube
+        state["_duals"] = np.vstack([np.maximum(beta, 0.0), np.minimum(beta, 0.0)])
+    if parsed.laplace_scale is not None:
+        state["laplace_scale_"] = parsed.laplace_scale
+    if parsed.density_marks is not None:
+        state["density_marks_"] = parsed.density_marks
+    return state
+
+
+def _planes_of_classes(parsed: Parsed, labels: npt.NDArray[Any]) -> dict[str, Any]:
+    """Return the state of a classifier: classes sorted, and signs as they are here."""
+    place = np.argsort(labels, kind="stable")  # in the file, by class
+    n_classes, n_support = len(labels), parsed.n_support
+    layout = lay_out(n_classes, "ovo")
+    starts = np.cumsum(n_support) - n_support
+    rows, duals = [], []
+    for c, p in enumerate(place):
+        own = np.arange(starts[p], starts[p] + n_support[p])
+        rivals = place[np.delete(np.arange(n_classes), c)]
+        sizes = np.abs(parsed.coefficients[own][:, rivals - (rivals > p)])
+        rows.append(own)
+        duals.append(sizes.T * layout.sign[c][:, np.newaxis])
+    number = {pair: k for k, pair in enumerate(combinations(range(n_classes), 2))}
+    pairs = [(1, 0)] if n_classes == 2 else layout.pairs  # the positive class first
+    same = np.array([place[i] < place[j] for i, j in pairs])
+    found = [number[min(place[i], place[j]), max(place[i], place[j])] for i, j in pairs]
+    rho = parsed.rho[found]
+    beta = np.hstack(duals)
+    state = {
+        "classes_": labels[place],
+        "support_": np.concatenate(rows),
+        "dual_coef_": beta,
+        "n_support_": n_support[place].astype(np.int32),
+        "intercept_": np.where(same, 0.0 - rho, np.nextafter(rho, np.inf)),
+        "_scales": np.ones(len(rho)),
+        "_solved": np.arange(len(rho)),
+        "_duals": beta,
+        "_scheme": "ovo",
+        "_tie_order": np.argsort(place, kind="stable") if n_classes > 2 else None,
+        "class_weight_": np.ones(n_classes),
+    }
+    if parsed.probabilities is not None:
+        A, B = (values[found] for values in parsed.probabilities)
+        state["probability"] = True
+        state["calibration_"] = Calibration(
+            0.0 - A, np.where(same, 0.0 - B, B), tuple(pairs), n_classes, ORIGIN
+        )
+    return state
+
+
+def _support(
+    parsed: Parsed, text: ModelText, order: Ints, n_features: int | None
+) -> dict[str, Any]:
+    """Return the state about support vectors, which the file has in another order."""
+    vectors = parsed.vectors[order]
+    width = vectors.shape[1]
+    if n_features is not None and n_features < width:
+        raise text.fault(f"it has index {width}, but n_features={n_features!r}")
+    width = max(width, 1) if n_features is None else int(n_features)
+    if parsed.kernel_parameters["kernel"] == "precomputed":
+        serials = vectors.indices.astype(np.int64)
+        if len(np.unique(serials)) < len(serials):
+            raise text.fault("two support vectors are the same row of the precomputed matrix")
+        none = np.zeros((0, width))
+        return {"support_": serials, "support_vectors_": none, "shape_fit_": (width, width),
+                "n_features_in_": width}  # fmt: skip
+    vectors.eliminate_zeros()
+    vectors.resize(len(order), width)
+    if len(order) * width * 8 <= parsed.size:
+        vectors = vectors.toarray()
+    return {"support_": np.arange(len(order)), "support_vectors_": vectors,
+            "shape_fit_": (len(order), width), "n_features_in_": width}  # fmt: skip
+
+
+def _set_costs(model: Any, parsed: Parsed, given: dict[str, Any]) -> None:
+    """Set the parameters that a file does not hold: as given, or as far as duals tell them."""
+    known = _UNKNOWN[parsed.svm_type]
+    for name, value in given.items():
+        if value is not None and name not in known:
+            raise ValueError(
+                f"{name}={value!r} is no parameter of a model of type {parsed.svm_type}: leave it "
+                "out."
+            )
+    for name in known:
+        setattr(model, name, given[name])
+    if given["epsilon"] is not None:
+        check_number(model, "epsilon", at_least=0)
+    if given["nu"] is not None:
+        check_number(model, "nu", above=0, at_most=1)
+    if "C" in known:
+        if given["C"] is None:
+            model.C = float(np.abs(parsed.coefficients).max(initial=0.0)) or 1.0
+        check_cost(model)
+    if "class_weight" in known:
+        _set_class_weight(model, given["C"] is None)
+
+
+def _set_class_weight(model: Any, guess: bool) -> None:
+    classes = model.classes_.tolist()
+    if model.class_weight is None and guess:
+        model.class_weight = _weights_below_one(model, classes)
+    given = model.class_weight or {}
+    if not isinstance(given, dict) or not set(given) <= set(classes):
+        raise ValueError(
+            f"class_weight={model.class_weight!r} must be a dict of numbers for some of the "
+            f"classes {classes}."
+        )
+    model.class_weight_ = np.array([float(given.get(label, 1.0)) for label in classes])
+    if not (model.class_weight_ > 0).all() or not np.isfinite(model.class_weight_).all():
+        raise ValueError(f"class_weight={model.class_weight!r}: numbers must be above 0.")
+
+
+def _weights_below_one(model: Any, classes: list[Any]) -> dict[Any, float] | None:
+    """Return weights of classes in which several of the largest duals are equal, and below C."""
+    own = np.repeat(np.arange(len(classes)), model.n_support_)
+    sizes, weights = np.abs(model.dual_coef_), {}
+    for c, label in enumerate(classes):
+        mine = sizes[:, own == c]
+        largest = float(mine.max(initial=0.0))
+        if 0 < largest < model.C and np.count_nonzero(mine == largest) > 1:
+            weights[label] = largest / model.C
+    return weights or None
+
+
+# ------------------------------------------------------------------- from model to text
+
+
+def save_libsvm(model: Any, path: AnyPath) -> None:
+    """Write a fitted kernel machine as a model file of LIBSVM.
+
+    ``svm-predict`` then gives the labels of ``predict``, and decision values are equal but for
+    rounding: all numbers have 17 digits. Among more than two classes, LIBSVM gives a row for which
+    several classes have most votes to the first of them, and so does the file; ``SVC`` and
+    ``NuSVC`` compare sums of scores then. So do not expect equal labels for such rows.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        SVC (with a plane for every two classes), NuSVC, SVR, NuSVR, OneClassSVM or QuantileSVR
+        (written as epsilon_svr, which predicts by the same formula), with a linear, polynomial,
+        RBF, sigmoid or precomputed kernel, or a search for one. Pipelines are refused, as such a
+        file has no place for their other steps.
+    path : path
+        The file; it is replaced at once, or left as it is. Labels that are no integers of 32 bits
+        are written as 0 … K − 1, with a warning, and ``<path>.labels.json`` says what these mean.
+
+    Notes
+    -----
+    Probabilities of classes are written as ``probA`` and ``probB``. Parameters such as C, ε and ν
+    have no place in the file. With kernel="linear", predictions come from weights w that the duals
+    give back up to the duality gap only; where that shows, two more vectors for each plane add what
+    is missing.
+
+    Examples
+    --------
+    >>> import maxmargin as mm, tempfile
+    >>> X, y = mm.datasets.circles(100, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mm.files.save_libsvm(mm.SVC(C=10.0).fit(X, y), f"{folder}/circles.model")
+    ...     print(open(f"{folder}/circles.model").readline().strip())
+    svm_type c_svc
+    """
+    machine = _find_machine(model)
+    kernel = _kernel_lines(machine)
+    svm_type = next(name for name, kind in _TYPES if isinstance(machine, kind))
+    labels = number_labels(machine.classes_) if hasattr(machine, "classes_") else None
+    planes = _written_planes(machine, svm_type)
+    lines = [f"svm_type {svm_type}", *kernel, f"nr_class {len(planes.n_support) or 2}"]
+    lines += [f"total_sv {len(planes.coefficients)}", f"rho {_joined(planes.rho)}"]
+    if labels is not None:
+        lines.append(f"label {' '.join(map(str, labels.numbers[planes.order].tolist()))}")
+    lines += planes.probabilities
+    if labels is not None:
+        lines.append(f"nr_sv {' '.join(map(str, planes.n_support.tolist()))}")
+
+    def write(file: BinaryIO) -> None:
+        file.write("".join(f"{line}\n" for line in [*lines, "SV"]).encode("ascii"))
+        for line in _body_lines(planes):
+            file.write(line.encode("ascii"))
+
+    write_model(Path(path), labels, write)
+
+
+_TYPES = [
+    ("c_svc", SVC),
+    ("nu_svc", NuSVC),
+    ("one_class", OneClassSVM),
+    ("epsilon_svr", SVR),
+    ("epsilon_svr", QuantileSVR),
+    ("nu_svr", NuSVR),
+]
+
+
+def _find_machine(model: Any) -> Any:
+    """Return the machine itself, if it can be written."""
+    view = view_model(model)
+    machine, name = view.machine, type(view.machine).__name__
+    if view.steps or hasattr(view.model, "steps"):
+        raise TypeError(
+            f"A LIBSVM file holds a {name} but no other steps of a pipeline: save the pipeline "
+            "with maxmargin.save, or its last step alone and transform rows before they are "
+            "predicted."
+        )
+    if not isinstance(machine, tuple(kind for _, kind in _TYPES)):
+        known = ", ".join(dict.fromkeys(kind.__name__ for _, kind in _TYPES))
+        raise TypeError(
+            f"A LIBSVM file holds {known} of maxmargin, not {type(machine).__module__}.{name}: "
+            "maxmargin.save keeps any model of maxmargin, save_liblinear linear ones."
+        )
+    check_is_fitted(machine)
+    if len(getattr(machine, "classes_", ())) > 2 and vars(machine)["_scheme"] != "ovo":
+        raise ValueError(
+            f"A LIBSVM file has a plane for every two classes, but this {name} was fitted with "
+            f"multi_class={vars(machine)['_scheme']!r}: fit it with multi_class='ovo', or save it "
+            "with maxmargin.save."
+        )
+    return machine
+
+
+def _kernel_lines(machine: Any) -> list[str]:
+    """Return the lines about the kernel, or raise if LIBSVM does not have it."""
+    kernel = machine.kernel_
+    if type(kernel) is Constant and machine.kernel in ("rbf", "poly", "sigmoid"):  # γ = 0
+        name = {"poly": "polynomial"}.get(machine.kernel, machine.kernel)
+        values = {"degree": machine.degree, "gamma": 0.0, "coef0": machine.coef0}
+    else:
+        names = {Linear: "linear", Polynomial: "polynomial", RBF: "rbf", Sigmoid: "sigmoid",
+                 Precomputed: "precomputed"}  # fmt: skip
+        if type(kernel) not in names:
+            raise ValueError(
+                f"A LIBSVM file cannot hold the kernel {kernel!r}, only a linear, polynomial, RBF, "
+                "sigmoid or precomputed one: save the model with maxmargin.save."
+            )
+        name = names[type(kernel)]
+        values = kernel.get_params(deep=False)
+    taken = {"polynomial": ("degree", "gamma", "coef0"), "rbf": ("gamma",),
+             "sigmoid": ("gamma", "coef0")}  # fmt: skip
+    lines = [f"kernel_type {name}"]
+    for key in taken.get(name, ()):
+        value = int(values[key]) if key == "degree" else float(values[key])
+        lines.append(f"{key} {value:.17g}" if key != "degree" else f"{key} {value}")
+    return lines
+
+
+class _Written(NamedTuple):
+    """A model as it stands in a file."""
+
+    order: Ints  # of the classes
+    n_support: Ints  # of the classes in this order
+    rho: Floats
+    probabilities: list[str]
+    coefficients: Floats  # by (support vector, column)
+    vectors: Any  # CSR, or numbers of rows
+
+
+def _written_planes(machine: Any, svm_type: str) -> _Written:
+    _refuse_altered(machine)
+    given = isinstance(machine.kernel_, Precomputed)
+    vectors = machine.support_ + 1 if given else sp.csr_matrix(machine.support_vectors_, copy=True)
+    if not given:
+        vectors.eliminate_zeros()
+        vectors.sort_indices()
+    beta, b = machine.dual_coef_, machine.intercept_
+    if not hasattr(machine, "classes_"):
+        rho, n_support = 0.0 - b, np.zeros(0, dtype=np.int64)
+        if svm_type == "one_class":
+            rho = np.nextafter(rho, -np.inf)
+        order, own = np.zeros(0, dtype=np.int64), np.zeros(beta.shape[1], dtype=np.int64)
+        a, marks = beta.T, _kept_marks(machine)
+    else:
+        n_classes = len(machine.classes_)
+        # Of two classes the second is positive here and the first one there.
+        order = np.array([1, 0]) if n_classes == 2 else np.arange(n_classes)
+        own = np.argsort(order)[np.repeat(np.arange(n_classes), machine.n_support_)]
+        rho, a = 0.0 - b, beta.T
+        marks = _sigmoid_lines(machine)
+    if not given and type(machine.kernel_) is Linear:
+        a, vectors, own = _with_missing_weights(machine, a, vectors, own, order)
+    if hasattr(machine, "classes_"):
+        n_support = np.bincount(own, minlength=len(machine.classes_))
+        by_class = np.argsort(own, kind="stable")
+        a, vectors = a[by_class], vectors[by_class]
+    if svm_type != "one_class":
+        _refuse_other_sums(machine, a, own)
+    return _Written(order, n_support, rho, marks, a, vectors)
+
+
+def _refuse_altered(machine: Any) -> None:
+    n = len(machine.support_)
+    planes = len(machine.intercept_)
+    whole = isinstance(machine.kernel_, Precomputed) or machine.support_vectors_.shape[0] == n
+    fits = whole and np.shape(machine.dual_coef_)[1:] == (n,) and machine.n_support_.sum() == n
+    if hasattr(machine, "classes_"):
+        fits = fits and planes == len(machine.classes_) * (len(machine.classes_) - 1) // 2
+    finite = np.isfinite(machine.dual_coef_).all() and np.isfinite(machine.intercept_).all()
+    if not (fits and finite):
+        raise ValueError(
+            f"dual_coef_, support_, n_support_ and intercept_ of this {type(machine).__name__} do "
+            "not belong together: fit it again."
+        )
+
+
+def _refuse_other_sums(machine: Any, a: Floats, own: Ints) -> None:
+    """Raise if coefficients do not sum to 0: that is so with a free intercept only."""
+    if hasattr(machine, "classes_"):
+        a = Pairs(len(machine.classes_)).spread(a.T, np.sort(own)).T
+    off = np.abs(a.sum(axis=0)) > _DRIFT * np.abs(a).sum(axis=0)
+    if off.any():
+        raise ValueError(
+            f"A LIBSVM file holds machines with a free intercept, but this "
+            f"{type(machine).__name__}(fit_intercept={getattr(machine, 'fit_intercept', True)!r}) "
+            "has none: its coefficients do not sum to 0. Save it with maxmargin.save."
+        )
+
+
+def _with_missing_weights(
+    machine: Any, a: Floats, vectors: Any, own: Ints, order: Ints
+) -> tuple[Floats, Any, Ints]:
+    """Add vectors for what weights w have that Σ coef·x does not, if that shows in 1e-12."""
+    w, n_classes = np.asarray(machine.coef_), max(len(order), 2)
+    by_plane = a if not len(order) else Pairs(n_classes).spread(machine.dual_coef_, 
+        np.repeat(np.arange(n_classes), machine.n_support_)).T
+    missing = w - np.asarray((vectors.T @ by_plane).T)
+    sizes = np.asarray((abs(vectors).T @ np.abs(by_plane)).T)
+    if (np.abs(missing) <= 1e-14 * sizes).all():
+        return a, vectors, own
+    rows, coefficients, classes = [], [], []
+    pairs = list(combinations(range(n_classes), 2)) if len(order) else [(0, 0)]
+    for k, (i, j) in enumerate(pairs):
+        size = float(np.abs(by_plane[:, k]).max(initial=0.0)) or 1.0
+        for sign, c, column in ((1.0, i, j - 1), (-1.0, j, i)):
+            line = np.zeros(a.shape[1])
+            line[max(column, 0)] = sign * size
+            coefficients.append(line)
+            classes.append(c)
+            rows.append(missing[k] / size if sign > 0 else np.zeros(w.shape[1]))
+    more = sp.csr_matrix(np.array(rows))
+    return (
+        np.vstack([a, coefficients]),
+        sp.vstack([vectors, more], format="csr"),
+        np.concatenate([own, np.array(classes, dtype=np.int64)]),
+    )
+
+
+def _sigmoid_lines(machine: Any) -> list[str]:
+    """Return A and B of 1/(1 + exp(A f + B)) for each pair of classes, if they are known."""
+    if machine.probability is not True or not hasattr(machine, "calibration_"):
+        return []
+    found = machine.calibration_
+    if len(found.slope) != len(machine.intercept_):
+        raise ValueError(
+            "A LIBSVM file has a probability for every two classes, but some classes of this "
+            f"{type(machine).__name__} had no weight in the training data: fit it without them."
+        )
+    return [f"probA {_joined(0.0 - found.slope)}", f"probB {_joined(0.0 - found.offset)}"]
+
+
+def _kept_marks(machine: Any) -> list[str]:
+    if hasattr(machine, "laplace_scale_"):
+        return [f"probA {machine.laplace_scale_:.17g}"]
+    if hasattr(machine, "density_marks_"):
+        return [f"prob_density_marks {_joined(machine.density_marks_)}"]
+    return []
+
+
+def _joined(values: Floats) -> str:
+    return " ".join(f"{value:.17g}" for value in np.ravel(values).tolist())
+
+
+def _body_lines(planes: _Written) -> Iterator[str]:
+    starts = "%.17g " * planes.coefficients.shape[1] 
+    if not sp.issparse(planes.vectors):
+        for row, serial in zip(planes.coefficients.tolist(), planes.vectors.tolist(), strict=True):
+            yield f"{starts % tuple(row)}0:{serial}\n"
+        return
+    data, indices, ends = (getattr(planes.vectors, name) for name in ("data", "indices", "indptr"))
+    for k, row in enumerate(planes.coefficients.tolist()):
+        own = slice(ends[k], ends[k + 1])
+        pairs = [each for pair in zip((indices[own] + 1).tolist(), data[own].tolist(), strict=True)
+                 for each in pair]  # fmt: skip
+        yield f"{starts % tuple(row)}{('%d:%.17g ' * (len(pairs) // 2)) % tuple(pairs)}\n"
