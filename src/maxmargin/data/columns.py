@@ -123,6 +123,8 @@ def _read_column(table: Table, index: int, rows: Any) -> Column:
     cells = table.columns[index]
     if isinstance(cells, np.ndarray):
         return Column(cells[rows])
+    if isinstance(cells, Column):
+        return cells._replace(values=cells.values[rows])
     try:
         column = read_column(cells, table.delimiter)
     except CellError as wrong:
@@ -156,6 +158,7 @@ class _Kind(NamedTuple):
 
 
 def _kind(column: Any) -> _Kind:
+    column = column.values if isinstance(column, Column) else column
     n, words = len(column), False
     numbers = column if isinstance(column, np.ndarray) else plain_numbers(column)
     if numbers is not None:
@@ -223,7 +226,7 @@ def _find_other_than_last(
 
 def _read_labels(table: Table, index: int, task: str | None) -> tuple[Any, Any, tuple[str, ...]]:
     """Return the labels of the rows that have one, a mask of those rows, and the notation."""
-    if task == "regression" or isinstance(table.columns[index], np.ndarray):
+    if task == "regression" or isinstance(table.columns[index], np.ndarray | Column):
         column = _read_column(table, index, np.ones(len(table.numbers), dtype=bool))
         if column.words:
             row = next(i for i, text in enumerate(column.values) if not _like_number(text))
@@ -235,7 +238,8 @@ def _read_labels(table: Table, index: int, task: str | None) -> tuple[Any, Any, 
         rows = ~column.missing
         _refuse_no_labels(table, index, rows)
         y = column.values[rows]
-        return y if task == "regression" else whole_numbers(y), rows, column.notation
+        as_read = task == "regression" or column.notation
+        return y if as_read else whole_numbers(y), rows, column.notation
     y, rows = _read_classes(table, index)
     return y, rows, ()
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from maxmargin.data.arrow import is_arrow, read_arrow
 from maxmargin.data.columns import Labelled, prepare_table
 from maxmargin.data.layout import TASKS, Layout
 from maxmargin.data.source import (
@@ -127,6 +128,9 @@ def read_labelled(
         raise ValueError(f"task must be one of {TASKS}, not {task!r}")
     path = Path(path)
     extension = extension_of(path)
+    with open_source(path) as opened:
+        if is_arrow(opened):
+            return prepare_table(read_arrow(opened, label), task)
     if extension in SVMLIGHT_ENDINGS:
         return _read_svmlight(path, label, zero_based, task)
     text, remarks = _read_text(path)
@@ -154,7 +158,8 @@ def _read_any_table(text: str, name: str, extension: str, label: str | int | Non
 def _read_text(path: Path) -> tuple[str, tuple[str, ...]]:
     """Return the text of a file, and a remark if its encoding had to be guessed."""
     with open_source(path) as opened:
-        content = b"".join(refuse_foreign(opened).chunks)
+        refuse_foreign(opened)
+        content = b"".join(opened.chunks)
     text, remarks = decode([content], str(path))
     return b"".join(text).decode(), tuple(remarks)
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin.data.arrow import Frame, Values, is_arrow, open_frame, read_values
 from maxmargin.data.cells import (
     CellError,
     check_notation,
@@ -20,6 +21,7 @@ from maxmargin.data.cells import (
     reread_column,
     reread_labels,
     resembles_value,
+    whole_numbers,
 )
 from maxmargin.data.source import (
     JSON_ENDINGS,
@@ -326,12 +328,16 @@ class _Opened(NamedTuple):
     """May grow while rows are read."""
 
     def place(self, number: int) -> str:
-        return f"{self.file}{':' if self.numbered == 'line' else ': record '}{number}"
+        return f"{self.file}{':' if self.numbered == 'line' else f': {self.numbered} '}{number}"
 
 
 def _read_table(source: Where, layout: Layout, rows: int, label: bool) -> Iterator[RowBlock]:
     with open_source(source) as opened:
-        table = _open_table(refuse_foreign(opened), layout)
+        refuse_foreign(opened)
+        if is_arrow(opened):
+            yield from _read_frame(open_frame(opened), layout, rows, label)
+            return
+        table = _open_table(opened, layout)
         yield from _make_blocks(table, layout, rows, label)
 
 
@@ -611,6 +617,94 @@ def _misfit(
     place = opened.places[j] if j >= 0 else opened.label
     assert place is not None
     return DataFileError(f"{opened.place(numbers[row])}: {layout.describe(j, place)}: {wrong}")
+
+
+# ------------------------------------------------------------------- Parquet and Arrow
+
+
+def _read_frame(frame: Frame, layout: Layout, rows: int, label: bool) -> Iterator[RowBlock]:
+    if layout.names is None:
+        found = _find_by_place(len(frame.names), layout, frame.file)
+    else:
+        found = _find_by_name(frame.names, layout, frame.file)
+    opened = _Opened(
+        frame.file, "row", found.width, found.places, found.label, iter(()), found.remarks
+    )
+    wanted = [*found.places, *([found.label] if label and found.label is not None else [])]
+    remarks, before = tuple(opened.remarks), 0
+    for arrays in frame.batches(wanted, rows):
+        columns = {j: read_values(arrays[j], frame.column(j), before) for j in wanted}
+        numbers = np.arange(before, before + len(arrays[wanted[0]]), dtype=np.int64)
+        before += len(numbers)
+        y = None
+        X = np.empty((len(numbers), layout.n_features), object if layout.has_words else np.float64)
+        for j, (place, column) in enumerate(zip(found.places, layout.columns, strict=True)):
+            values, words, notation = columns[place], column.words, column.notation
+            X[:, j] = _reread_values(values, words, notation, opened, layout, j, numbers)
+        if label and found.label is not None:
+            y, kept = _reread_typed_labels(columns[found.label], opened, layout, numbers)
+            X, numbers = X[kept], numbers[kept]
+        if len(numbers):
+            yield RowBlock(X, y, numbers, remarks)
+            remarks = ()
+    if not before:
+        raise DataFileError(f"{frame.file}: no rows; add rows")
+
+
+def _reread_values(
+    values: Values,
+    words: bool,
+    notation: tuple[str, ...],
+    opened: _Opened,
+    layout: Layout,
+    j: int,
+    numbers: Any,
+) -> Any:
+    """Return values of a typed column as those of the training file were."""
+    try:
+        if values.kind == "texts":
+            return reread_column(values.cells, words, notation)
+        if values.kind == "nothing" or (words and values.kind == "flags"):
+            return reread_column(values.texts(), words, notation)
+    except CellError as wrong:
+        raise _misfit(wrong, values.cells, opened, layout, j, numbers) from wrong
+    trained = "words" if words else next((w for w in notation if w in _OTHER_KINDS), "numbers")
+    if (values.kind if values.kind != "flags" else "numbers") != trained:
+        place = opened.places[j] if j >= 0 else opened.label
+        assert place is not None
+        raise DataFileError(
+            f"{opened.file}: {layout.describe(j, place)} holds {values.type}, but in training it "
+            f"had {_OTHER_KINDS.get(trained, trained)}; write the column as it was there"
+        )
+    return values.cells
+
+
+_OTHER_KINDS = {"percent": "numbers with a percent sign", "dates": "dates", "times": "times of day"}
+
+
+def _reread_typed_labels(
+    values: Values, opened: _Opened, layout: Layout, numbers: Any
+) -> tuple[Any, Any]:
+    assert layout.label is not None
+    if values.kind == "texts" or layout.label.kind == "words":
+        cells = values.texts() if values.kind == "flags" else values.cells
+        if values.kind in ("texts", "flags", "nothing"):
+            return _reread_labels(cells, opened, layout, numbers)
+    _, kind, notation = layout.label
+    labels = _reread_values(values, kind == "words", notation, opened, layout, -1, numbers)
+    kept = ~np.isnan(labels)
+    labels = labels[kept]
+    if kind == "numbers":
+        return labels, kept
+    whole = whole_numbers(labels)
+    if whole.dtype.kind != "i":
+        wrong = np.flatnonzero(labels != np.trunc(labels))[:1]
+        place = opened.place(numbers[kept][wrong[0]]) if len(wrong) else opened.file
+        raise DataFileError(
+            f"{place}: {layout.describe(-1, opened.label or 0)}: the label is not a whole number, "
+            "as the labels were in training; correct it"
+        )
+    return whole, kept
 
 
 # ------------------------------------------------------------------- svmlight text

@@ -35,6 +35,7 @@ _MARKS = {
 _WINDOWS = "cp1252"
 _not_text = re.compile(rb"[\x00-\x08\x0e-\x19\x1b-\x1f\x7f]").search
 _LOOKED_AT = 10**6  # bytes
+_START = 4096
 
 SVMLIGHT_ENDINGS = {".svm", ".libsvm", ".svmlight"}
 JSON_ENDINGS = {".json", ".jsonl", ".ndjson"}
@@ -68,12 +69,17 @@ class Source(NamedTuple):
     """How the name ends, in small letters, without that of a packing; "" if there is no name."""
     chunks: Iterator[bytes]
     """The bytes, unpacked."""
+    start: bytes = b""
+    """The first of them."""
+    path: Path | None = None
+    """The file, if it is one that is not packed."""
 
 
 @contextlib.contextmanager
 def open_source(source: Where) -> Iterator[Source]:
     """Open a path, "-" for standard input, or a binary stream, which stays open."""
     with contextlib.ExitStack() as stack:
+        path = None
         if hasattr(source, "read"):
             stream: Any = source
             name = str(getattr(source, "name", "the stream"))
@@ -89,7 +95,10 @@ def open_source(source: Where) -> Iterator[Source]:
             stream, packing = _look_into(stream, name)
         if packing is not None:
             stream = stack.enter_context(_unpack(stream, packing, name))
-        yield Source(name, extension, _read_chunks(stream, packing, name))
+        chunks = _read_chunks(stream, packing, name)
+        first = next(chunks, b"")
+        whole = chain([first] if first else [], chunks)
+        yield Source(name, extension, whole, first[:_START], path if packing is None else None)
 
 
 def refuse_no_file(path: Path) -> None:
@@ -111,16 +120,14 @@ def _endings(path: Path) -> tuple[str, str | None]:
     return endings[-1] if endings else "", packing
 
 
-def refuse_foreign(opened: Source) -> Source:
-    """Return a source from its start on, unless it is of a kind that is not read here."""
-    first = next(opened.chunks, b"")
-    start = first[:4096].lstrip()
+def refuse_foreign(opened: Source) -> None:
+    """Raise if a file is of a kind that is not read here."""
+    start = opened.start.lstrip()
     text = not _not_text(start)  # SQLite may also be the name of a column
     for starts, endings, kind, way_out in _FOREIGN:
         markup = starts is _MARKUP and start.lower().startswith(_MARKUP)
         if opened.extension in endings or markup or (not text and start.startswith(starts)):
             raise DataFileError(f"{opened.name}: this is {kind}, which is not supported; {way_out}")
-    return opened._replace(chunks=chain([first] if first else [], opened.chunks))
 
 
 class _Resumed(io.RawIOBase):

@@ -41,7 +41,8 @@ class Table(NamedTuple):
     file: str
     names: list[str] | None
     columns: Sequence[Any]
-    """Each a float64 array without NaN, or a sequence of cells."""
+    """Each a float64 array, with NaN for missing cells; or a column that has been read; or a
+    sequence of cells."""
     label: int | None
     """The label column, if the caller or the header names it."""
     numbers: Any
@@ -53,7 +54,7 @@ class Table(NamedTuple):
 
     def place(self, row: int) -> str:
         """Return the file and the place of a row, for messages."""
-        between = ":" if self.numbered == "line" else ": record "
+        between = ":" if self.numbered == "line" else f": {self.numbered} "
         return f"{self.file}{between}{self.numbers[row]}"
 
     def column(self, index: int) -> str:

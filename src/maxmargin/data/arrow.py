@@ -1,0 +1,249 @@
+"""Parquet and Arrow files: columns that have types, read without turning numbers into text."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.data.cells import Column
+from maxmargin.data.source import Source
+from maxmargin.data.table import Table, find_label
+from maxmargin.errors import DataFileError
+
+ARROW_ENDINGS = {".parquet", ".arrow", ".feather"}
+_PARQUET, _ARROW = b"PAR1", b"ARROW1"
+_index_of_rows = re.compile(r"__index_level_\d+__").fullmatch  # as pandas names it
+_EXACT = 2**53
+_ROWS = 1 << 16
+_SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # units per second
+
+
+def is_arrow(opened: Source) -> bool:
+    """Tell whether a source is a Parquet or an Arrow file."""
+    start = opened.start
+    # Text may begin with a column PAR1, but then has no such bytes.
+    binary = start.startswith((_PARQUET, _ARROW)) and re.search(rb"[\x00-\x08]", start) is not None
+    return opened.extension in ARROW_ENDINGS or binary
+
+
+class Frame(NamedTuple):
+    """An opened table whose columns have names and types."""
+
+    file: str
+    format: str
+    names: list[str]
+    batches: Callable[[Sequence[int], int], Iterator[dict[int, Any]]]
+    """Iterates over some columns in so many rows at a time."""
+
+    def column(self, index: int) -> str:
+        """Return a file's column, for messages."""
+        return f"{self.file}: column {index + 1} ({self.names[index]})"
+
+
+class Values(NamedTuple):
+    """Values of a typed column."""
+
+    kind: str
+    """"numbers", "dates" (days since 1970), "times" (hours), "flags" (0 and 1), "texts", or
+    "nothing", if all are missing."""
+    cells: Any
+    """Texts, "" for those that are missing; else float64 with NaN."""
+    type: str
+    """In Arrow's words."""
+
+    def texts(self) -> list[str]:
+        """Return flags, or nothing, as texts."""
+        spelt = {1.0: "true", 0.0: "false"}
+        return [spelt.get(value, "") for value in self.cells.tolist()]
+
+
+def read_arrow(opened: Source, label: str | int | None) -> Table:
+    """Return the table that a Parquet or Arrow file is."""
+    frame = open_frame(opened)
+    width = len(frame.names)
+    if width < 2:
+        raise DataFileError(f"{frame.file}: only one column; a table needs a label and a feature")
+    found = find_label(frame.names, width, label, frame.file)
+    import pyarrow as pa
+
+    parts = list(frame.batches(range(width), _ROWS))
+    rows = sum(len(part[0]) for part in parts)
+    if not rows:
+        raise DataFileError(f"{frame.file}: no rows; it needs at least one labelled row")
+    columns: list[Any] = []
+    for j in range(width):
+        values = read_values(pa.chunked_array([part.pop(j) for part in parts]), frame.column(j))
+        moments = values.kind in ("dates", "times")
+        columns.append(Column(values.cells, (values.kind,)) if moments else values.cells)
+    return Table(frame.file, frame.names, columns, found, np.arange(rows), frame.format, "row")
+
+
+def open_frame(opened: Source) -> Frame:
+    """Open a Parquet or Arrow file."""
+    try:
+        import pyarrow  # noqa: F401  # before its modules, which are named otherwise
+    except ImportError as missing:
+        raise ImportError(
+            f"{opened.name}: Parquet and Arrow files need pyarrow ({missing}); "
+            "pip install 'maxmargin[arrow]'"
+        ) from missing
+    parquet = opened.start.startswith(_PARQUET)
+    if not parquet and not opened.start.startswith(_ARROW):
+        raise DataFileError(
+            f"{opened.name}: not a Parquet or Arrow file, whatever its name says; fetch it again, "
+            "or name it as what it is"
+        )
+    with _naming(opened.name):
+        return _open_parquet(opened) if parquet else _open_ipc(opened)
+
+
+@contextmanager
+def _naming(file: str) -> Iterator[None]:
+    """Make errors of pyarrow about what is in a file name that file."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except DataFileError:
+        raise
+    except OSError as broken:
+        if broken.errno is not None:
+            raise
+        raise DataFileError(f"{file}: damaged ({broken}); fetch or write it again") from broken
+    except (pa.ArrowException, UnicodeError, ValueError, KeyError, OverflowError) as broken:
+        raise DataFileError(f"{file}: damaged ({broken}); fetch or write it again") from broken
+
+
+def _bytes_of(opened: Source) -> Any:
+    import pyarrow as pa
+
+    if opened.path is not None:
+        return pa.memory_map(str(opened.path), "rb")
+    return pa.BufferReader(b"".join(opened.chunks))
+
+
+def _open_parquet(opened: Source) -> Frame:
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(_bytes_of(opened))
+    kept, names = _without_index(file.schema_arrow.names)
+
+    # Such names do not tell columns apart, so that all of them have to be read.
+    unclear = any("." in name for name in names) or len(set(names)) < len(names)
+
+    def batches(wanted: Sequence[int], rows: int) -> Iterator[dict[int, Any]]:
+        chosen = None if unclear else list({names[j] for j in wanted})
+        with _naming(opened.name):
+            for batch in file.iter_batches(rows, columns=chosen):
+                there = batch.schema.names
+                yield {
+                    j: batch.column(kept[j] if unclear else there.index(names[j])) for j in wanted
+                }
+
+    return Frame(opened.name, "Parquet", names, batches)
+
+
+def _open_ipc(opened: Source) -> Frame:
+    import pyarrow as pa
+
+    file = pa.ipc.open_file(_bytes_of(opened))
+    kept, names = _without_index(file.schema.names)
+
+    def batches(wanted: Sequence[int], rows: int) -> Iterator[dict[int, Any]]:
+        with _naming(opened.name):
+            for k in range(file.num_record_batches):
+                batch = file.get_batch(k)
+                batch.validate(full=True)
+                for start in range(0, batch.num_rows, rows):
+                    part = batch.slice(start, rows)
+                    yield {j: part.column(kept[j]) for j in wanted}
+
+    return Frame(opened.name, "Arrow", names, batches)
+
+
+def _without_index(names: list[str]) -> tuple[list[int], list[str]]:
+    """Return the places and the names of columns that are not the numbers of rows pandas wrote."""
+    kept = [j for j, name in enumerate(names) if not _index_of_rows(name)]
+    return kept, [names[j] for j in kept]
+
+
+# ------------------------------------------------------------------- values
+
+
+def read_values(array: Any, column: str, before: int = 0) -> Values:
+    """Return the values of an array; messages name the column, and the row after those before."""
+    import pyarrow as pa
+
+    kind, t = array.type, pa.types
+    said = str(kind)
+    if t.is_dictionary(kind):
+        array, kind = array.cast(kind.value_type), kind.value_type
+    if t.is_null(kind):
+        return Values("nothing", np.full(len(array), np.nan), said)
+    if t.is_boolean(kind):
+        return Values("flags", _floats(array), said)
+    if t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind):
+        return Values("texts", [text or "" for text in array.to_pylist()], said)
+    if t.is_date(kind) or t.is_timestamp(kind):
+        return Values("dates", _days(array, kind), said)
+    if t.is_time(kind):
+        return Values("times", _counts(array) / (_SECONDS[kind.unit] * 3600), said)
+    numbers = _numbers(array, kind)
+    if numbers is None:
+        raise DataFileError(
+            f"{column} holds {said}, which is neither numbers nor words nor dates; make columns of "
+            "single values of it, or leave it out"
+        )
+    if isinstance(numbers, list):
+        return Values("texts", numbers, said)
+    infinite = np.flatnonzero(np.isinf(numbers))
+    if len(infinite):
+        raise DataFileError(
+            f"{column}: {numbers[infinite[0]]} in row {before + infinite[0]} is not a finite "
+            "number; correct it, or make it null"
+        )
+    return Values("numbers", numbers, said)
+
+
+def _numbers(array: Any, kind: Any) -> Any:
+    """Return numbers as floats, or as texts if floats do not hold them; None if they are none."""
+    import pyarrow as pa
+
+    if pa.types.is_floating(kind):
+        return _floats(array)
+    if pa.types.is_decimal(kind):  # of which pyarrow makes floats that are not the nearest
+        values = [np.nan if value is None else float(value) for value in array.to_pylist()]
+        return np.array(values, dtype=np.float64)
+    if not pa.types.is_integer(kind):
+        return None
+    values = _floats(array)
+    if np.abs(values[~np.isnan(values)]).max(initial=0) < _EXACT:
+        return values
+    return ["" if value is None else str(value) for value in array.to_pylist()]
+
+
+def _floats(array: Any) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.int8())
+    return array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+
+
+def _counts(array: Any) -> Any:
+    """Return dates and times as floats that count units."""
+    import pyarrow as pa
+
+    narrow = array.type.bit_width == 32
+    return _floats(array.cast(pa.int32() if narrow else pa.int64()))
+
+
+def _days(array: Any, kind: Any) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_date32(kind):
+        return _counts(array)
+    unit = "ms" if pa.types.is_date64(kind) else kind.unit
+    return _counts(array) / (_SECONDS[unit] * 86400)
