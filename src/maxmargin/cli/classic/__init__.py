@@ -23,7 +23,7 @@ class Flag:
 
     name: str
     key: str  # what commands call it
-    kind: click.ParamType[Any] | None  # of its values; None: there is none
+    kind: "click.ParamType[Any] | None"  # of its values; None: there is none
     default: Any
     help: str
     metavar: str = ""

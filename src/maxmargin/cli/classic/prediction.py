@@ -170,7 +170,7 @@ class _SvmPredictor:
         scores = np.asarray(model.pairwise_scores(X))
         if isinstance(model.kernel_, RBF) and extra.any():
             # What no support vector has adds to the squared distance from each.
-            factors = np.exp(-model.kernel_.gamma * extra)[:, np.newaxis]
+            factors = np.exp(-float(model.kernel_.gamma) * extra)[:, np.newaxis]
             scores = (scores - model.intercept_) * factors + model.intercept_
         return scores
 

@@ -1,6 +1,7 @@
 """``svm-scale``: each feature to the same range, in two passes over a file that may be large."""
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from maxmargin.data.svmlight import iterate_svmlight
 from maxmargin.errors import DataFileError
 
 _ENTRIES = 1_000_000  # written at a time
+_MOST_FEATURES = 10**8
 
 
 class Limits(NamedTuple):
@@ -35,8 +37,13 @@ class Ranges:
     entries: int = 0  # written in the file
     has_index_0: bool = False
 
-    def widen(self, width: int) -> None:
-        """Make room for features up to this number."""
+    def widen(self, width: int, path: str) -> None:
+        """Make room for features up to this number, which a file has."""
+        if width > _MOST_FEATURES:
+            raise DataFileError(
+                f"{path}: feature {width - 1} is too many for a list of ranges, which may have "
+                f"{_MOST_FEATURES}. Renumber the features."
+            )
         more = width - len(self.least)
         if more > 0:
             self.least = np.concatenate([self.least, np.full(more, np.inf)])
@@ -95,7 +102,7 @@ def find_ranges(path: str) -> Ranges:
     """Return the ranges of a file, by one pass over it."""
     ranges, rows, present = Ranges(), 0, np.empty(0, np.int64)
     for X, y, *_ in iterate_svmlight(path, zero_based=True):
-        ranges.widen(X.shape[1])
+        ranges.widen(X.shape[1], path)
         count = np.bincount(X.indices, minlength=len(ranges.least))
         count[: len(present)] += present
         rows, present = rows + len(y), count
@@ -144,23 +151,23 @@ def _restore(
     limits = Limits(*lines.take_numbers(2))
     found: dict[int, tuple[float, float]] = {}
     while not lines.at_end:
-        number, least, largest = lines.take_numbers(3)
-        if number != int(number) or not 0 <= number < 2**31:
-            raise lines.error(f"{number:g} is not the index of a feature", back=1)
-        found[int(number)] = least, largest
-    ranges.widen(max(found, default=-1) + 1)
+        index, least, largest = lines.take_numbers(3)
+        if index != int(index) or index < 0:
+            raise lines.error(f"{index:g} is not the index of a feature", back=1)
+        found[int(index)] = least, largest
+    ranges.widen(max(found, default=-1) + 1, source)
     # Which of the features of the data are not in the file.
     unseen = ranges.varies
     unseen[:1] = False
     unseen[list(found)] = False
-    for index in np.flatnonzero(unseen):
+    for number in np.flatnonzero(unseen).tolist():
         _warn(
-            f"feature index {index} appeared in file {path} was not seen in the scaling factor "
+            f"feature index {number} appeared in file {path} was not seen in the scaling factor "
             f"file {source}. The feature is scaled to 0."
         )
     ranges.least[unseen] = ranges.largest[unseen] = 0.0
-    for index, ends in found.items():
-        ranges.least[index], ranges.largest[index] = ends
+    for number, ends in found.items():
+        ranges.least[number], ranges.largest[number] = ends
     return limits, target_limits
 
 
@@ -220,7 +227,7 @@ def _between(value: Floats, least: Any, largest: Any, limits: Limits) -> Floats:
 
 def _print_rows(path: str, ranges: Ranges, limits: Limits, target_limits: Limits | None) -> int:
     """Print the rows; return how many features of them are other than 0."""
-    out, written, varies = click.get_text_stream("stdout"), 0, ranges.varies
+    written, varies = 0, ranges.varies
     zeros = np.zeros(len(varies))
     zeros[varies] = _between(zeros[varies], ranges.least[varies], ranges.largest[varies], limits)
     zeros[:1] = 0.0
@@ -233,7 +240,7 @@ def _print_rows(path: str, ranges: Ranges, limits: Limits, target_limits: Limits
             part = X[begin : begin + step]
             row, index, value = _scaled_entries(part, ranges, limits, zeros, filled)
             written += len(row)
-            out.writelines(_lines(y[begin : begin + step], row, index, value))
+            sys.stdout.writelines(_lines(y[begin : begin + step], row, index, value))
     return written
 
 
@@ -265,5 +272,5 @@ def _lines(targets: Floats, row: Ints, index: Ints, value: Floats) -> Iterator[s
     ends = np.cumsum(np.bincount(row, minlength=len(targets))).tolist()
     begin = 0
     for target, end in zip(targets.tolist(), ends, strict=True):
-        yield f"{target:g} {''.join(words[begin:end])}\n"
+        yield f"{target:.17g} {''.join(words[begin:end])}\n"
         begin = end
