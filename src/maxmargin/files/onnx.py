@@ -137,8 +137,9 @@ class Graph:
     def scale(self, x: str, factor: Any, op: str = "Mul") -> str:
         """Return the columns of a matrix times factors, or with "Div" divided by them.
 
-        onnxruntime merges a matrix product with a constant factor before or after it, and then
-        keeps the factor in float32. It does not merge what it cannot tell to be constant.
+        onnxruntime rounds a single constant factor to float32 where it merges it with a matrix
+        product before or after it, or where it looks whether it is 1. So a single factor is one
+        for each row, which it cannot tell to be constant.
         """
         factors = np.ravel(np.asarray(factor, np.float64))
         alone = len(factors) == 1
@@ -217,7 +218,7 @@ def _rbf(graph: Graph, kernel: Any, x: str, Z: Floats) -> str:
         squares = _sum_over_columns(graph, x, Z, _square_of_difference)
         return graph.add("Exp", graph.add("Mul", squares, -gamma))
     near = graph.add("Sub", x, centre)
-    own = graph.add("Mul", graph.sum_rows(graph.add("Mul", near, near)), gamma)
+    own = graph.scale(graph.sum_rows(graph.add("Mul", near, near)), gamma)
     both = graph.add("Sub", graph.affine(near, 2 * gamma * centred.T, -norms), own)
     return graph.add("Exp", graph.add("Min", both, 0.0))
 
@@ -439,7 +440,7 @@ def _probabilities(graph: Graph, model: Any, planes: str, totals: str) -> Output
         return {}
     fit = model.calibration_
     if fit.n_classes == 2:
-        p = _two_sides(graph, graph.column(planes, 0), float(fit.slope[0]), float(fit.offset[0]))
+        p = _two_sides(graph, planes, fit.slope, fit.offset)
     else:
         z = graph.add("Add", graph.scale(planes, fit.slope), fit.offset)
         if all(other >= 0 for _, other in fit.classes):
@@ -455,20 +456,17 @@ def _sigmoid_of(graph: Graph, z: str) -> str:
     return graph.add("Div", 1.0, graph.add("Add", graph.add("Exp", graph.add("Neg", z)), 1.0))
 
 
-def _two_sides(graph: Graph, f: str, slope: float, offset: float) -> str:
+def _two_sides(graph: Graph, f: str, slope: Floats, offset: Floats) -> str:
     """Write the probabilities of two classes, the predicted one not below ½."""
-    z = graph.add("Add", graph.add("Mul", f, slope), offset)
-    second = graph.add("Greater", f, 0.0)
-    above = float(np.nextafter(0.5, 1.0))
-    p = _sigmoid_of(graph, z)
-    over = graph.add("Greater", p, 0.5)
+    z = graph.add("Add", graph.scale(f, slope), offset)
+    p, rest = _sigmoid_of(graph, z), _sigmoid_of(graph, graph.add("Neg", z))
+    second, over = graph.add("Greater", f, 0.0), graph.add("Greater", p, 0.5)
     raised = graph.add("And", second, graph.add("Not", over))
     lowered = graph.add("And", graph.add("Not", second), over)
-    columns = []
-    for own, value in ((_sigmoid_of(graph, graph.add("Neg", z)), 1 - above), (p, above)):
-        own = graph.add("Where", lowered, 0.5, graph.add("Where", raised, value, own))
-        columns.append(graph.add("Unsqueeze", own, np.array([1])))
-    return graph.add("Concat", *columns, axis=1)
+    above = float(np.nextafter(0.5, 1.0))
+    both = graph.add("Concat", rest, p, axis=1)
+    both = graph.add("Where", raised, np.array([1 - above, above]), both)
+    return graph.add("Where", lowered, 0.5, both)
 
 
 def couple(graph: Graph, pairwise: str, pairs: Pairs, n_classes: int) -> str:
@@ -523,7 +521,7 @@ def _most_probable(graph: Graph, p: str, totals: str, n_classes: int) -> str:
     count = graph.sum_rows(graph.add("Cast", above, to=_DOUBLE))
     mean = graph.add("Div", graph.sum_rows(graph.add("Where", above, p, 0.0)), count)
     mean = graph.add("Max", mean, own)
-    next_float = graph.add("Mul", mean, 1 + float(np.finfo(np.float64).eps))
+    next_float = graph.add("Add", mean, graph.add("Mul", mean, float(np.finfo(np.float64).eps)))
     moved = graph.add("Where", is_best, next_float, graph.add("Where", above, mean, p))
     return graph.add("Where", right, p, moved)
 
@@ -609,7 +607,7 @@ def _voted_perceptron(graph: Graph, model: Any, x: str) -> Outputs:
         chosen = graph.add("Equal", best, np.arange(n_classes))
         ballots = graph.add("Where", chosen, survival[:, np.newaxis], 0.0)
         total = graph.sum_rows(ballots, keepdims=0)
-    return _by_class(graph, model, graph.add("Div", total, max(float(votes.visits), 1.0)))
+    return _by_class(graph, model, graph.scale(total, max(float(votes.visits), 1.0), "Div"))
 
 
 def _by_class(graph: Graph, model: Any, scores: str) -> Outputs:
@@ -631,7 +629,8 @@ def _bayes_point(graph: Graph, model: Any, x: str) -> Outputs:
         raise TypeError(
             f"BayesPointClassifier with kernel={model.kernel!r} on these rows cannot be exported "
             "to ONNX: its votes need the normal distribution function, which runtimes have in "
-            "float32 only. With the linear kernel and fewer columns than rows it can be; or export an SVC."
+            "float32 only. With the linear kernel and fewer columns than rows it can be; or export "
+            "an SVC."
         )
     if constant:
         x = graph.add("Concat", x, graph.filled(x, 1, constant), axis=1)
@@ -734,7 +733,7 @@ def _circle_map(graph: Graph, model: Any, x: str) -> str:
     away = graph.add("Sub", x, model.center_)
     squares = graph.sum_rows(graph.add("Mul", away, away))
     if model.lift == "gaussian":
-        inner = graph.add("Div", graph.add("Neg", squares), 2 * float(model.width_) ** 2)
+        inner = graph.scale(graph.add("Neg", squares), 2 * float(model.width_) ** 2, "Div")
         return graph.add("Concat", x, graph.add("Exp", inner), axis=1)
     scaled = graph.scale(away, -2.0)
     return graph.add("Concat", squares, scaled, graph.filled(x, 1, 1.0), axis=1)
@@ -874,6 +873,15 @@ def _min_max_scaler(graph: Graph, step: Any, rows: Rows) -> str:
     return x
 
 
+def _polynomial_features(graph: Graph, step: Any, rows: Rows) -> str:
+    powers = np.asarray(step.powers_)
+    columns = np.full((len(powers), max(1, int(powers.sum(axis=1).max(initial=0)))), -1)
+    for own, exponents in zip(columns, powers, strict=True):
+        factors = np.repeat(np.arange(len(exponents)), exponents)
+        own[: len(factors)] = factors
+    return _monomials(graph, rows.matrix(), columns, np.ones(len(powers)))
+
+
 def _max_abs_scaler(graph: Graph, step: Any, rows: Rows) -> str:
     x = graph.scale(rows.matrix(), step.scale_, "Div")
     if getattr(step, "clip", False):
@@ -990,6 +998,7 @@ _STEPS: dict[str, Callable[[Graph, Any, Rows], str]] = {
     "MinMaxScaler": _min_max_scaler,
     "OneHotEncoder": _one_hot_encoder,
     "Pipeline": _pipeline,
+    "PolynomialFeatures": _polynomial_features,
     "RobustScaler": _robust_scaler,
     "SimpleImputer": _simple_imputer,
     "StandardScaler": _standard_scaler,
@@ -1152,7 +1161,12 @@ def to_onnx(model: Any) -> Any:
     named = {
         name: each._replace(value=graph.name(each.value, name)) for name, each in outputs.items()
     }
-    return _as_model(graph, inputs, named, model)
+    read = {name for node in graph.nodes for name in _inputs_of(node)}
+    return _as_model(graph, [each for each in inputs if each.name in read], named, model)
+
+
+def _inputs_of(node: Any) -> Iterable[str]:
+    return node.inputs if isinstance(node, Node) else node.input
 
 
 def _without_searches(model: Any) -> Any:
@@ -1172,7 +1186,7 @@ def _is_pipeline(model: Any) -> bool:
 def _refuse_unknown(machine: Any, whole: bool) -> None:
     """Raise unless a last step can be written."""
     known = type(machine) in _PREDICTORS or type(machine) in _MAPS
-    if known or (not whole and hasattr(machine, "transform")) or _passes(machine):
+    if known or (not whole and (hasattr(machine, "transform") or _passes(machine))):
         return
     if isinstance(machine, type) or not hasattr(machine, "get_params"):
         raise TypeError(f"{machine!r} is not a fitted estimator: nothing can be exported to ONNX.")
