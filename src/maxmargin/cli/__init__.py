@@ -1,102 +1,47 @@
-"""The ``maxmargin`` command. Each subcommand imports what it needs when it runs."""
-
-import contextlib
-import io
-import logging
-import subprocess
-import sys
-import warnings
-from typing import Any
+"""The ``maxmargin`` command. Each subcommand is imported when it runs, and what it needs then."""
 
 import click
 
-import maxmargin as mm
+from maxmargin.cli.output import CommandLine
 
+_HERE = "maxmargin.cli"
+_CLASSIC = f"{_HERE}.classic"
+_SECTIONS = {
+    "Learn": {
+        "fit": (f"{_HERE}.fit:fit", "Fit a model, and save it with a proof of how good it is."),
+        "search": (f"{_HERE}.search:search", "Find the best parameters by cross-validation."),
+        "predict": (f"{_HERE}.predict:predict", "Predict rows of any number with a saved model."),
+        "score": (f"{_HERE}.score:score", "Say how good a saved model is on labelled rows."),
+        "try": (f"{_HERE}.try_command:try_command", "All at once: diagnose, search, fit, report."),
+    },
+    "Understand": {
+        "diagnose": (f"{_HERE}.diagnose:diagnose", "Say which kind of model the data need."),
+        "separate": (f"{_HERE}.separate:separate", "Say whether a plane separates the classes."),
+        "certify": (f"{_HERE}.certify:certify", "Prove how near a model is to the optimum."),
+        "path": (f"{_HERE}.path:path", "Solve for one C after the other."),
+        "inspect": (f"{_HERE}.inspect:inspect", "Show what is in a model file."),
+        "report": (f"{_HERE}.report:report", "Write a page about a model, with pictures."),
+    },
+    "Files": {
+        "convert": (f"{_HERE}.convert:convert", "Convert data files, or model files."),
+        "scale": (f"{_HERE}.scale:scale", "Scale the columns of a data file."),
+    },
+    "As LIBSVM and LIBLINEAR": {
+        "svm-train": (f"{_CLASSIC}:svm_train", "Train as LIBSVM's svm-train does."),
+        "svm-predict": (f"{_CLASSIC}:svm_predict", "Predict as LIBSVM's svm-predict does."),
+        "svm-scale": (f"{_CLASSIC}:svm_scale", "Scale as LIBSVM's svm-scale does."),
+        "liblinear-train": (f"{_CLASSIC}:liblinear_train", "Train as LIBLINEAR's train does."),
+        "liblinear-predict": (f"{_CLASSIC}:liblinear_predict", "Predict as LIBLINEAR's predict."),
+    },
+}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="maxmargin")
-def main() -> None:
-    """Large-margin learning you can verify."""
-
-
-@main.command("try")
-@click.argument("file", required=False, type=click.Path())
-@click.option(
-    "--label",
-    metavar="COLUMN",
-    help="Label column of a table: its name, or its number from 1. "
-    "Default: the one named label, target, class or y, else the last.",
+main = CommandLine(
+    "maxmargin",
+    sections=_SECTIONS,
+    hidden_commands={"warm-up": f"{_HERE}.try_command:warm_up_command"},
+    help="Large-margin learning you can verify: every fit comes with a proof of how good it is.\n\n"
+    "Start with: maxmargin diagnose DATA, maxmargin fit DATA, maxmargin predict MODEL DATA.",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    no_args_is_help=True,
 )
-@click.option(
-    "--test",
-    "test_fraction",
-    metavar="FRACTION",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.3,
-    show_default=True,
-    help="Part of the rows held back for testing.",
-)
-@click.option(
-    "--time",
-    "max_time",
-    metavar="SECONDS",
-    type=click.FloatRange(0, min_open=True),
-    default=30,
-    show_default=True,
-    help="Time allowed for learning: diagnosis, search and fit together.",
-)
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
-@click.option(
-    "--report",
-    metavar="PATH",
-    type=click.Path(dir_okay=False),
-    help="Where to write the report, and beside it the fitted model with the ending .joblib; files "
-    "of these names are replaced. "
-    "Default: maxmargin-report.html here, with -2, -3, … where that exists.",
-)
-@click.option("--no-report", is_flag=True, help="Write no report and no model.")
-def try_command(file: str | None, label: str | None, **options: Any) -> None:
-    """Diagnose labelled data, take what is recommended, search around it, fit it, certify it.
-
-    All of it, with pictures, goes into one HTML file that needs no network.
-
-    FILE is svmlight (LIBSVM) text, a table (CSV, TSV, separated by spaces, ARFF) or JSON, also with
-    .xz, .gz or .bz2 at the end of its name. Columns may have words, dates and missing values.
-    Without FILE, scikit-learn's breast cancer data is used.
-    """
-    from maxmargin.cli.trial import Trial, run
-
-    if file is None and label is not None:
-        raise click.UsageError("--label names a column of FILE, and there is no FILE.")
-    if options["report"] and options["no_report"]:
-        raise click.UsageError("--report and --no-report exclude each other.")
-    run(Trial(file=file, label=label, **options))
-
-
-@main.command("warm-up", hidden=True)
-@click.option("--alone", is_flag=True, help="With one process instead of two.")
-@click.option("--last-first", is_flag=True, help="In the opposite order.")
-def warm_up_command(alone: bool, last_first: bool) -> None:
-    """Compile the loops that fits, searches and diagnoses use, so that later runs need not wait.
-
-    What is compiled follows from the small jobs that are run, so there is no list of loops to
-    maintain. Two processes do them in opposite orders: a loop that both need is compiled once.
-    """
-    logging.getLogger("maxmargin").setLevel(logging.ERROR)  # compiling is no news here
-    command = [sys.executable, "-m", "maxmargin", "warm-up", "--alone"]
-    if not last_first:
-        command.append("--last-first")
-    nothing = subprocess.DEVNULL
-    second = None if alone else subprocess.Popen(command, stdin=nothing, stdout=nothing)
-    # What ./try needs for most files. The rest (searches among thousands of rows, sparse rows,
-    # perceptrons) would double the work, and is compiled when it is first used.
-    for job in ("fit", "try") if last_first else ("try", "fit"):
-        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            if job == "try":
-                main(["try", "--no-report"], standalone_mode=False)
-            else:
-                X, y = mm.datasets.circles(200, random_state=0)
-                mm.SVC().fit(X, y).predict(X)
-    if second is not None:
-        second.wait()
+click.version_option(package_name="maxmargin")(main)

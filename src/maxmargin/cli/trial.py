@@ -6,13 +6,12 @@ then a message says so. If it runs out before the diagnosis has compared planes 
 search compares them.
 """
 
-import io
 import math
 import os
+import shlex
 import sys
 import time
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -34,16 +33,17 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from maxmargin.atomic_write import write_atomically
+from maxmargin.cli.inputs import MANY_CLASSES, describe_rows, load_labelled
+from maxmargin.cli.output import PIPE_WIDTH, use_replacements
 from maxmargin.clock import Clock
-from maxmargin.data import Labelled, read_labelled
+from maxmargin.data import Labelled
 from maxmargin.data.columns import resembles_measurement
 
 if TYPE_CHECKING:
     from maxmargin.reports.context import Context
 
-PIPE_WIDTH = 100
 REPORT = "maxmargin-report"
-MODEL = ".joblib"
+MODEL, OTHER_MODEL = ".mmg", ".joblib"  # the second for models that only pickles hold
 DIAGNOSED, FITTED = 0.5, 0.35  # shares of --time; the search takes what its rows take
 HURRIED = 0.25  # of the work that follows, if not even the diagnosis was finished in time
 LEAST = 0.1  # share of --time that a fit gets in any case
@@ -58,12 +58,6 @@ SAMPLED_ROWS = 15_000  # of a kernel machine that is fitted to a part of the row
 SLOW_ROWS = 1500  # rows of networks and neighbours that fit into a second
 MATRIX_CLASSES = 8  # whose confusion matrix fits on a screen
 CONFUSIONS = 5  # listed if there are more
-MANY_CLASSES = 10
-MOSTLY = 0.9  # share of nonzero cells above which zeros are not mentioned
-# Above this density a dense array is smaller than a sparse one, and faster.
-DENSE_FROM = 0.5
-DENSE_ENTRIES = 10**8
-MAX_COLUMNS = 10**8
 
 
 @dataclass(frozen=True)
@@ -109,8 +103,7 @@ class _TrialRun:
     """One trial: what is asked for, where it is printed, and what is known so far."""
 
     def __init__(self, trial: Trial) -> None:
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")  # a terminal without × still gets the numbers
+        use_replacements(sys.stdout)  # a terminal without × still gets the numbers
         self.trial = trial
         self.console = Console(highlight=False)
         if not self.console.is_terminal:
@@ -389,37 +382,8 @@ def load_rows(trial: Trial) -> Labelled:
         kind = "breast cancer, scikit-learn's"
         rows = np.arange(len(names))
         return Labelled(bundled.data, names, features, "diagnosis", kind, rows, "row")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the remarks say so too
-        data = read_labelled(trial.file, trial.label)
-    X = data.X
-    if X.shape[1] > MAX_COLUMNS:
-        raise click.ClickException(
-            f"{trial.file} has an index {X.shape[1]}: the weights of that many columns do not fit "
-            "in memory; number the features that occur from 1 on."
-        )
-    if sp.issparse(X) and X.nnz >= DENSE_FROM * math.prod(X.shape) <= DENSE_FROM * DENSE_ENTRIES:
-        return data._replace(X=X.toarray())
-    return data
-
-
-def describe_rows(X: Any, y: Any) -> Iterator[tuple[str, str]]:
-    """Yield (heading, sentence) pairs about rows X with labels y."""
-    size, cells = " × ".join(map(str, X.shape)), X.data if sp.issparse(X) else X
-    if cells.dtype == object:
-        words = sum(any(isinstance(cell, str) for cell in column) for column in cells.T)
-        missing = np.array([[cell is None or cell != cell for cell in row] for row in cells])
-        size += f", words in {words} column" + ("s" if words > 1 else "")
-    else:
-        missing = np.isnan(cells)
-        nonzero = np.count_nonzero(cells) / math.prod(X.shape)
-        size += f", {nonzero:.2%} nonzero" if nonzero < MOSTLY else ""
-    yield "rows × columns", f"{size}, {missing.mean():.2%} missing" if missing.any() else size
-    classes, counts = np.unique(y, return_counts=True)
-    listed = [f"{label}: {count}" for label, count in zip(classes, counts, strict=True)]
-    if len(listed) > MANY_CLASSES:
-        listed[MANY_CLASSES:] = [f"… ({len(classes)} in all)"]
-    yield "classes", ", ".join(listed)
+    found: Labelled = load_labelled(trial.file, trial.label)
+    return found
 
 
 def split_rows(data: Labelled, trial: Trial) -> TrialRows:
@@ -563,24 +527,43 @@ def _write_report(context: "Context", data: Labelled, trial: Trial, diagnosis: A
 
     By default no file is replaced.
     """
-    import joblib
-
     from maxmargin.reports.write import write_page
 
     try:
         path = Path(trial.report) if trial.report else find_free_path(Path())
         write_page(path, context, diagnosis, script=_write_script(context, data, trial))
-        write_atomically(path.with_suffix(MODEL), partial(joblib.dump, context.model))
+        message = _save_model(path, context.model, data, trial)
     except OSError as impossible:
         if trial.report:
             raise
         return f"Not written here ({impossible}): choose a place with --report PATH."
-    source = "mm.data.read_labelled(FILE).X" if trial.file else "load_breast_cancer().data"
-    return (
-        f"{path} has all this and more: open it in a browser. {path.with_suffix(MODEL)} is the "
-        "fitted model: joblib.load reads it, and its predict takes rows as "
-        f"{source} gives them."
-    )
+    return f"{path} has all this and more: open it in a browser. {message}"
+
+
+def _save_model(path: Path, model: Any, data: Labelled, trial: Trial) -> str:
+    """Save the model beside the report; return a sentence on how to use it.
+
+    A network from the diagnosis is no model that a native file holds, and is pickled.
+    """
+    import joblib
+
+    import maxmargin as mm
+
+    place = path.with_suffix(MODEL)
+    try:
+        mm.save(model, place, layout=data.layout)
+    except TypeError:
+        place = path.with_suffix(OTHER_MODEL)
+        write_atomically(place, partial(joblib.dump, model))
+        source = "mm.data.read_labelled(FILE).X" if trial.file else "load_breast_cancer().data"
+        return (
+            f"{place} is the fitted model, a pickle, since {_name(model)} is not maxmargin's: "
+            f"joblib.load reads it, and its predict takes rows as {source} gives them."
+        )
+    if trial.file is None:
+        return f"{place} is the fitted model: mm.load reads it."
+    predict = shlex.join(["maxmargin", "predict", str(place), "FILE"])
+    return f"{place} is the fitted model: {predict} predicts new rows, and mm.load reads it."
 
 
 def find_free_path(folder: Path) -> Path:
@@ -589,8 +572,12 @@ def find_free_path(folder: Path) -> Path:
     A path is also skipped if a model of that name exists.
     """
     names = (folder / f"{REPORT}{'' if k == 1 else f'-{k}'}.html" for k in count(1))
-    taken = os.path.lexists
-    return next(path for path in names if not taken(path) and not taken(path.with_suffix(MODEL)))
+    endings = (".html", MODEL, OTHER_MODEL)
+    return next(
+        path
+        for path in names
+        if not any(os.path.lexists(path.with_suffix(ending)) for ending in endings)
+    )
 
 
 def _write_script(context: "Context", data: Labelled, trial: Trial) -> str:

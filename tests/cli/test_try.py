@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -16,7 +15,7 @@ from click.testing import CliRunner, Result
 
 import maxmargin as mm
 from maxmargin import clock
-from maxmargin.cli import main, trial
+from maxmargin.cli import inputs, main, output, trial
 from maxmargin.reports import context, write
 
 
@@ -72,7 +71,7 @@ def test_bundled_data_end_to_end() -> None:
     steps = ["Diagnosis", "Verdict: ", "Use: ", "Search", "Fit", "How good", "Certificate"]
     places = [result.output.index(step) for step in steps]
     assert places == sorted(places)
-    assert max(map(len, result.output.splitlines())) <= trial.PIPE_WIDTH
+    assert max(map(len, result.output.splitlines())) <= output.PIPE_WIDTH
     figures = dict(
         re.findall(r"^    (accuracy|balanced accuracy|AUC) +([\d.]+)%", result.output, re.M)
     )
@@ -165,8 +164,8 @@ def test_a_report_is_written_and_told(table: Path, tmp_path: Path) -> None:
         assert words in page
     assert "could not be drawn" not in page
     written = sorted(entry.name for entry in tmp_path.iterdir())
-    assert written == ["my report.html", "my report.joblib", "table.csv"]
-    model = joblib.load(tmp_path / "my report.joblib")
+    assert written == ["my report.html", "my report.mmg", "table.csv"]
+    model = mm.load(tmp_path / "my report.mmg")
     assert model.predict([[6.0, 1000.0]]) == ["yes"]
 
 
@@ -289,28 +288,28 @@ def test_a_guessed_label_is_no_warning_but_a_remark(tmp_path: Path) -> None:
 def test_facts_do_not_depend_on_storage(make: Any) -> None:
     X = make(np.array([[0.0, 5, 1e-3], [0, 5, 2e-3], [-0.0, 5, 1e-3], [0, 5, 1e-3]]))
     y = np.array([1, 2, 2, 1])
-    said = dict(trial.describe_rows(X, y))
+    said = dict(inputs.describe_rows(X, y))
     assert said["rows × columns"] == "4 × 3, 66.67% nonzero"
     assert said["classes"] == "1: 2, 2: 2"
-    said = dict(trial.describe_rows(make(np.ones((4, 3))), y))
+    said = dict(inputs.describe_rows(make(np.ones((4, 3))), y))
     assert said["rows × columns"] == "4 × 3"
 
 
 def test_facts_count_words_and_missing_cells() -> None:
     X = np.array([[1.0, "a"], [np.nan, None]], dtype=object)
     assert (
-        dict(trial.describe_rows(X, [0, 1]))["rows × columns"]
+        dict(inputs.describe_rows(X, [0, 1]))["rows × columns"]
         == "2 × 2, words in 1 column, 50.00% missing"
     )
     X = np.array([[1.0, 0.0], [np.nan, 2.0]])
     assert (
-        dict(trial.describe_rows(X, [0, 1]))["rows × columns"]
+        dict(inputs.describe_rows(X, [0, 1]))["rows × columns"]
         == "2 × 2, 75.00% nonzero, 25.00% missing"
     )
 
 
 def test_many_classes_are_counted_not_listed() -> None:
-    assert "(30 in all)" in dict(trial.describe_rows(np.ones((30, 1)), np.arange(30)))["classes"]
+    assert "(30 in all)" in dict(inputs.describe_rows(np.ones((30, 1)), np.arange(30)))["classes"]
 
 
 # Many rows, within the time.
@@ -398,7 +397,7 @@ def test_words_gaps_and_dates_go_through_a_pipeline_that_is_shown_and_saved(
     assert figure is not None
     assert f"\naccuracy: {figure[1]}\n" in f"\n{capsys.readouterr().out}"
     assert "Beware: Columns are uneven: column 'age'" in said
-    model = joblib.load("maxmargin-report.joblib")
+    model = mm.load("maxmargin-report.mmg")
     asked = np.array([[79.0, "Oslo"], [18.0, "Bern"], [np.nan, "Paris"]], dtype=object)
     assert model.predict(asked).tolist()[:2] == ["high", "low"]
 

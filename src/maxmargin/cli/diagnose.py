@@ -1,0 +1,105 @@
+"""``maxmargin diagnose``: which kind of model the data need."""
+
+from typing import Any
+
+import click
+
+from maxmargin.cli.inputs import Dataset, data_options, read_data, refuse_labels
+from maxmargin.cli.models import make_machine, option_words, write_command, write_options
+from maxmargin.cli.output import Exit, Output, command, in_options
+
+EXAMPLE = """
+$ maxmargin diagnose rings.csv
+data            rings.csv: CSV, no header
+rows × columns  600 × 2
+classes         -1: 300, 1: 300
+task            classification
+
+Verdict: non-linearly separable
+Why: kernels predict better than planes beyond noise …
+Use: SVC(gamma=2.0): …
+
+To fit it:
+  maxmargin fit rings.csv --model svc --gamma 2.0 --scale none
+"""
+
+
+@command("diagnose", example=EXAMPLE, see_also=("fit", "search", "separate", "try"))
+@data_options
+@click.option(
+    "--max-time",
+    metavar="SECONDS",
+    type=click.FloatRange(0, min_open=True),
+    default=30.0,
+    show_default=True,
+    help="Time allowed, compilation aside; more rows are compared if there is more.",
+)
+@click.option("--thorough", is_flag=True, help="Ask all questions, also those that decide nothing.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
+def diagnose(
+    output: Output, data: str, seed: int, max_time: float, thorough: bool, **how: Any
+) -> Exit:
+    """Say which kind of model the data need, with evidence, and the command that fits it.
+
+    For classes: do equal rows have different labels, does a plane separate the classes, does a
+    kernel predict better than a plane, a network better than a kernel, or is there no signal?
+
+    For numbers: does a plane predict better than the median, and a kernel machine better than a
+    plane?
+
+    To predict better means on rows not fitted to, beyond noise.
+    """
+    dataset = read_data(data, **how)
+    output.facts(dataset.facts())
+    output.text()
+    if dataset.task == "regression":
+        return _diagnose_regression(output, dataset, seed, max_time)
+    refuse_labels(dataset)
+    from maxmargin.cli.training import diagnose as diagnose_classes
+
+    found = diagnose_classes(dataset, {"seed": seed, "max_time": max_time, "thorough": thorough})
+    output.text(in_options(str(found)))
+    options = write_options(found.recommend())
+    own = options is not None
+    line = write_fit(dataset, options if options is not None else ["--model", "auto"])
+    searched = write_search(dataset, options or [])
+    output.text()
+    output.text("To fit it:" if own else "That is scikit-learn's; to fit the best of maxmargin's:")
+    output.command_line(line)
+    if searched:
+        output.text("To search for better parameters:")
+        output.command_line(searched)
+    return output.finish(
+        data=dataset.to_json(), diagnosis=found.to_dict(), fit=line, search=searched
+    )
+
+
+def _diagnose_regression(output: Output, dataset: Dataset, seed: int, max_time: float) -> Exit:
+    from maxmargin.cli.regression import diagnose_regression
+
+    found = diagnose_regression(dataset, seed, max_time)
+    output.text(str(found))
+    machine = make_machine(found.model, "regression", dataset.y, {})
+    line = write_fit(dataset, ["--model", found.model])
+    output.text()
+    output.text(f"To fit it (C={machine.C:g} and epsilon={machine.epsilon:g} by default):")
+    output.command_line(line)
+    searched = write_search(dataset, ["--model", found.model])
+    output.text("To search for better parameters:")
+    output.command_line(searched)
+    diagnosis = {**vars(found), "recommendation": found.model}
+    return output.finish(data=dataset.to_json(), diagnosis=diagnosis, fit=line, search=searched)
+
+
+def write_fit(dataset: Dataset, options: list[str]) -> str:
+    """Return the command line that fits a model to the data."""
+    return write_command("fit", dataset.source, *option_words(dataset.given), *options)
+
+
+def write_search(dataset: Dataset, options: list[str]) -> str:
+    """Return the command line that searches for C and γ, or nothing if the model has neither."""
+    if not {"svc", "linear-svc", "svr", "linear-svr"}.intersection(options):
+        return ""
+    pairs = zip(options[::2], options[1::2], strict=True)
+    kept = [word for pair in pairs if pair[0] not in ("--C", "--gamma") for word in pair]
+    return write_command("search", dataset.source, *option_words(dataset.given), *kept)
