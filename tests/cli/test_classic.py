@@ -23,7 +23,7 @@ DATA = os.environ.get("MAXMARGIN_DATA", "")
 
 needs_programs = pytest.mark.skipif(
     not all(map(shutil.which, PROGRAMS)),
-    reason="the programs of LIBSVM and LIBLINEAR (Debian: libsvm-tools, liblinear-tools) are absent",
+    reason="no programs of LIBSVM and LIBLINEAR (of Debian's libsvm-tools and liblinear-tools)",
 )
 needs_data = pytest.mark.skipif(
     not Path(DATA, "heart_scale.svm.xz").exists(),
@@ -140,7 +140,7 @@ FILES: dict[str, Callable[[], Rows]] = {
     "one_feature": lambda: clouds(60, 1, ["1", "2"], 16),
     "gram_two": lambda: gram(clouds(90, 4, ["-1", "1"], 17)),
     "gram_three": lambda: gram(clouds(90, 3, ["2", "1", "5"], 18)),
-    "gram_some": lambda: gram(clouds(80, 3, ["1", "-1"], 19), range(80, 10, -2)),
+    "gram_some": lambda: gram(clouds(80, 3, ["1", "-1"], 19), range(80, 10, -3)),
     "gram_curve": lambda: gram(curve(80, 2, 20)),
 }
 REAL = {
@@ -186,8 +186,9 @@ def marked(cases: Iterable[Case]) -> list[Any]:
     ]
 
 
+NOT_FOR_DEFAULTS = ("gram", "one_class", "curve", "large_targets")
 SVM_CASES = [
-    *(Case("", name) for name in FILES if not name.startswith(("gram", "one_class"))),
+    *(Case("", name) for name in FILES if not name.startswith(NOT_FOR_DEFAULTS)),
     *(Case("-t 4", name) for name in ("gram_two", "gram_three", "gram_some")),
     Case("-c 10 -g 0.1", "binary"),
     Case("-c 100 -g 0.5 -m 40", "negative_first"),
@@ -290,7 +291,7 @@ def predict(run_program: Callable[..., Any], program: str, *words: object) -> tu
     """Return the prediction file and the lines of a program."""
     *flags, data, model, out = words
     result = run_program(program, *flags, data, model, out)
-    assert getattr(result, "returncode", getattr(result, "exit_code", 0)) == 0, result.stdout
+    assert getattr(result, "returncode", getattr(result, "exit_code", 0)) == 0, result.stderr
     return Path(str(out)).read_text(), result.stdout
 
 
@@ -358,11 +359,14 @@ def test_svm_train_beside_the_original(case: Case, folder: Path, tmp_path: Path)
             np.array(objectives(text, squared_scale=kind == 1))
             for text in (pair.our_lines, pair.their_lines)
         )
-        assert (mine <= other + 2e-6 * np.maximum(1.0, np.abs(other))).all()
+        # Objectives of nu-SVC are divided by C², of which six decimals are printed.
+        slack = 5e-5 if kind == 1 else 2e-6
+        assert (mine <= other + slack * np.maximum(1.0, np.abs(other))).all()
         # They are within what their tolerance allows, 0.001 in the gradient or what -e says.
         assert_allclose(mine, other, rtol=0.02 if "-e 0.1" in case.flags else 2e-3, atol=1e-4)
     regresses = kind in (3, 4)
-    apart = 0.08 if kind == 2 or "-e 0.1" in case.flags else 0.02
+    # Support vectors on the boundary of a one-class machine have either label, by rounding.
+    apart = 0.2 if kind == 2 else 0.08 if "-e 0.1" in case.flags else 0.02
     compare_predictions("svm-predict", case, pair, folder, regresses, apart)
 
 
@@ -410,6 +414,25 @@ def test_probabilities_beside_the_original(
         without, lines = predict(ours, "svm-predict", folder / name, model, tmp_path / "out")
         assert lines.startswith("Model supports probability estimates, but disabled in prediction.")
         assert without == predict(theirs, "svm-predict", folder / name, model, tmp_path / "out")[0]
+
+
+@needs_programs
+@pytest.mark.parametrize("flags", ["-s 3", "-s 4 -c 10"])
+def test_noise_of_regression_beside_the_original(flags: str, folder: Path, tmp_path: Path) -> None:
+    pair = train_both("svm-train", Case(f"{flags} -b 1", "curve"), folder, tmp_path)
+    scales = [
+        float(re.search(r"^probA (.*)$", model.read_text(), re.M)[1])  # type: ignore[index]
+        for model in (pair.ours, pair.theirs)
+    ]
+    assert scales[0] == pytest.approx(scales[1], rel=0.3)
+    assert all("sigma= " in text for text in (pair.our_lines, pair.their_lines))
+    for model in (pair.ours, pair.theirs):
+        words = "-b", 1, folder / "curve", model, tmp_path / "out"
+        (mine, my_lines), (other, their_lines) = (
+            predict(program, "svm-predict", *words) for program in (ours, theirs)
+        )
+        assert_same_predictions(mine, other, regresses=True)
+        assert my_lines.splitlines()[:2] == their_lines.splitlines()[:2]
 
 
 @needs_programs
@@ -525,7 +548,8 @@ def test_scripts_work(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert set(labels) == {"1", "-1"}
     given = [line.split()[0] for line in (folder / "binary").read_text().splitlines()]
     correct = sum(float(a) == float(b) for a, b in zip(given, labels, strict=True))
-    assert (float(found[1]), int(found[2])) == (pytest.approx(correct / 1.5, rel=1e-5), correct)
+    assert int(found[2]) == correct
+    assert float(found[1]) == pytest.approx(correct / 1.5, rel=1e-5)
     assert run("svm-predict", "-q", folder / "binary", model, "out").stdout == ""
     run("liblinear-train", "-q", folder / "binary")
     assert model.read_text().startswith("solver_type L2R_L2LOSS_SVC_DUAL\n")
@@ -601,7 +625,7 @@ def test_wrong_files_are_refused(folder: Path, tmp_path: Path) -> None:
     assert "0:3, but with -t 4" in refuse("svm-train", "-t", 4, wrong)
     wrong.write_text("1 0:1 1:1 2:0\n-1 0:1 1:0 2:1\n")
     assert "the same number" in refuse("svm-train", "-t", 4, wrong)
-    assert "-s 1" in refuse("svm-train", "-s", 1, "-n", 0.9, folder / "unbalanced") or True
+    assert "nu=0.9" in refuse("svm-train", "-s", 1, "-n", 0.9, folder / "unbalanced")
 
 
 @pytest.mark.parametrize(
@@ -624,16 +648,37 @@ def test_wrong_ranges_are_refused(text: str, message: str, folder: Path, tmp_pat
     assert f"{ranges}{message}" in result.stderr or message in result.stderr
 
 
-def test_labels_that_are_no_integers_are_kept(tmp_path: Path) -> None:
-    """The originals cut them to integers, so that 1.25 and 1.75 become one class."""
+def test_labels_of_classes_are_integers(tmp_path: Path) -> None:
+    """The originals cut labels to integers, so that 1.25 and 1.75 become one class."""
+    data = tmp_path / "data"
+    write_rows(data, clouds(30, 3, ["1.25", "1.75", "-2"], 40))
+    for program in ("svm-train", "liblinear-train"):
+        result = ours(program, data)
+        assert result.exit_code == 1
+        assert f"{data}: the label 1.25 is no integer" in result.stderr
+    run("svm-train", "-s", 3, "-q", data, tmp_path / "model")
+
+
+def test_words_as_labels_are_predicted(tmp_path: Path) -> None:
+    """A model of Python may have them, and a file beside it says so."""
+    X, y = mm.datasets.gaussians(60, random_state=0)
+    words = np.array(["cat", "dog"])[(np.asarray(y) > 0).astype(int)]
     data, model, out = (tmp_path / name for name in ("data", "model", "out"))
-    write_rows(data, clouds(60, 3, ["1.25", "1.75", "-0.5"], 40, apart=4.0))
-    for program in ("svm", "liblinear"):
-        assert "labels.json" in run(f"{program}-train", "-q", data, model).stderr
-        printed = run(f"{program}-predict", data, model, out).stdout
-        assert set(out.read_text().split()) == {"1.25", "1.75", "-0.5"}
-        assert float(re.findall(NUMBER, printed)[0]) > 90
-        (tmp_path / "model.labels.json").unlink()
+    write_rows(data, dense(["1"] * 60, X))
+    fitted = mm.SVC(probability=True).fit(X, words)
+    with pytest.warns(UserWarning, match="labels.json"):
+        mm.files.save_libsvm(fitted, model)
+    run("svm-predict", data, model, out)
+    assert out.read_text().split() == fitted.predict(X).tolist()
+    run("svm-predict", "-b", 1, data, model, out)
+    table = [line.split() for line in out.read_text().splitlines()]
+    order = [["cat", "dog"][int(number)] for number in table[0][1:]]
+    columns = [fitted.classes_.tolist().index(word) for word in order]
+    assert_allclose(
+        np.array([line[1:] for line in table[1:]], dtype=float),
+        fitted.predict_proba(X)[:, columns],
+        atol=1e-5,
+    )
 
 
 def test_weights_of_labels_that_are_absent_are_announced(folder: Path, tmp_path: Path) -> None:

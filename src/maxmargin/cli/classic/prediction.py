@@ -3,6 +3,7 @@
 Ties are broken as the originals break them: by the order of labels in the model file.
 """
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -16,10 +17,10 @@ from scipy.special import expit
 import maxmargin as mm
 from maxmargin._typing import Floats, Ints
 from maxmargin.atomic_write import write_atomically
-from maxmargin.cli.classic.training import Errors
+from maxmargin.cli.classic.training import LAPLACE, Errors
 from maxmargin.data.svmlight import Svmlight, iterate_svmlight
 from maxmargin.estimators.probabilities import couple_pairs
-from maxmargin.kernels import RBF
+from maxmargin.files.text_models import label_file
 
 
 class Predicted(NamedTuple):
@@ -48,9 +49,10 @@ def _write_predictions(
             for X, y, *_ in blocks:
                 predicted = predict(X)
                 _write_lines(file, predicted)
-                values = np.asarray(predicted.values, dtype=np.float64)
-                errors.add(values, y)
-                correct += int((values == y).sum())
+                if predicted.values.dtype.kind == "U":
+                    continue  # words are no labels of svmlight files
+                errors.add(predicted.values.astype(np.float64), y)
+                correct += int((predicted.values == y).sum())
 
     write_atomically(output, write)
     return errors, correct
@@ -58,12 +60,13 @@ def _write_predictions(
 
 def _write_lines(file: IO[str], predicted: Predicted) -> None:
     values = predicted.values.tolist()
+    words = values if predicted.values.dtype.kind == "U" else [f"{value:.17g}" for value in values]
     if predicted.probabilities is None:
-        file.writelines(f"{value:.17g}\n" for value in values)
+        file.writelines(f"{word}\n" for word in words)
         return
-    form = "%.17g" + " %g" * predicted.probabilities.shape[1] + "\n"
-    for value, row in zip(values, predicted.probabilities.tolist(), strict=True):
-        file.write(form % (value, *row))
+    form = "%s" + " %g" * predicted.probabilities.shape[1] + "\n"
+    for word, row in zip(words, predicted.probabilities.tolist(), strict=True):
+        file.write(form % (word, *row))
 
 
 def _say_errors(errors: Errors) -> None:
@@ -71,9 +74,12 @@ def _say_errors(errors: Errors) -> None:
     click.echo(f"Squared correlation coefficient = {errors.correlation:g} (regression)")
 
 
-def _accuracy(errors: Errors, correct: int) -> str:
+def _say_accuracy(model: Any, errors: Errors, correct: int, end: str = "") -> None:
+    if getattr(model, "classes_", np.empty(0)).dtype.kind == "U":
+        click.echo("WARNING: labels of this model are words, so there is no accuracy", err=True)
+        return
     rate = correct / errors.count * 100 if errors.count else np.nan
-    return f"Accuracy = {rate:g}% ({correct}/{errors.count})"
+    click.echo(f"Accuracy = {rate:g}% ({correct}/{errors.count}){end}")
 
 
 def read_header(path: str, end: str) -> dict[str, list[str]]:
@@ -88,21 +94,23 @@ def read_header(path: str, end: str) -> dict[str, list[str]]:
     return found
 
 
-def _to_width(X: Any, width: int) -> tuple[Any, Floats]:
-    """Return rows with as many columns as a model has, and the squared norms of what is cut off."""
-    extra = np.zeros(X.shape[0])
+def _to_width(X: Any, width: int) -> Any:
+    """Return rows with as many columns as a model has."""
     if X.shape[1] > width:
-        rest = X[:, width:]
-        extra, X = np.asarray(rest.multiply(rest).sum(axis=1)).ravel(), X[:, :width]
-    elif X.shape[1] < width:
-        X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
-    return X, extra
+        return X[:, :width]
+    return sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
 
 
-def _places(model: Any, labels: list[str]) -> Ints:
-    """Return which class each label of the file is."""
-    classes = {float(label): k for k, label in enumerate(model.classes_.tolist())}
-    return np.array([classes[float(label)] for label in labels])
+def find_places(model: Any, path: str, labels: list[str]) -> Ints:
+    """Return which class each label of a model file is."""
+    beside = label_file(path)
+    if beside.exists():  # and was checked when the model was loaded
+        meaning = json.loads(beside.read_text(encoding="utf-8"))["labels"]
+        found = [meaning[label] for label in labels]
+    else:
+        found = [int(label) for label in labels]
+    classes = model.classes_.tolist()
+    return np.array([classes.index(label) for label in found])
 
 
 # ------------------------------------------------------------------- LIBSVM
@@ -112,9 +120,8 @@ def predict_svm(
     test_file: str, model_file: str, output_file: str, *, probability: int, quiet: bool
 ) -> None:
     """Predict with a LIBSVM model."""
-    model = mm.files.load_libsvm(model_file)
-    header = read_header(model_file, "SV")
-    regresses = isinstance(model, mm.SVR | mm.NuSVR)
+    predictor = _SvmPredictor(model_file, probability)
+    header, regresses = predictor.header, predictor.regresses
     if probability and "probA" not in header:
         raise click.ClickException(
             f"{model_file}: model does not support probability estimates; train it with -b 1."
@@ -123,13 +130,9 @@ def predict_svm(
         click.echo("Model supports probability estimates, but disabled in prediction.")
     first = ""
     if probability and regresses and not quiet:
-        click.echo(
-            "Prob. model for test data: target value = predicted value + z,\nz: Laplace "
-            f"distribution e^(-|z|/sigma)/(2sigma),sigma={float(header['probA'][0]):g}"
-        )
+        click.echo(LAPLACE.format(f"sigma={predictor.model.laplace_scale_:g}"))
     elif probability and not regresses:
         first = f"labels {' '.join(header['label'])}\n"
-    predictor = _SvmPredictor(model, header, bool(probability) and not regresses)
     blocks = iterate_svmlight(test_file, zero_based=predictor.takes_gram)
     errors, correct = _write_predictions(blocks, predictor, output_file, first)
     if quiet:
@@ -137,69 +140,40 @@ def predict_svm(
     if regresses:
         _say_errors(errors)
     else:
-        click.echo(f"{_accuracy(errors, correct)} (classification)")
+        _say_accuracy(predictor.model, errors, correct, " (classification)")
 
 
 class _SvmPredictor:
-    """A model of LIBSVM, called with rows."""
+    """A LIBSVM model, called with rows."""
 
-    def __init__(self, model: Any, header: dict[str, list[str]], probability: bool) -> None:
-        self._model, self._probability = model, probability
-        self.takes_gram = model.kernel_.takes_gram
-        self._places = _places(model, header["label"]) if "label" in header else np.empty(0)
+    def __init__(self, path: str, probability: int) -> None:
+        self._path = path
+        self.model = mm.files.load_libsvm(path)
+        self.header = read_header(path, "SV")
+        self.regresses = isinstance(self.model, mm.SVR | mm.NuSVR)
+        self.takes_gram = bool(self.model.kernel_.takes_gram)
+        self._probable = bool(probability) and not self.regresses
 
     def __call__(self, X: Any) -> Predicted:
-        scores = self._scores(X)
-        if isinstance(self._model, mm.SVR | mm.NuSVR):
-            return Predicted(scores[:, 0])
-        if isinstance(self._model, mm.OneClassSVM):
-            return Predicted(np.where(scores[:, 0] > 0, 1, -1))
-        labels = self._model.classes_[self._places]
-        if not self._probability:
-            return Predicted(labels[self._votes(scores).argmax(axis=1)])
-        p = self._probabilities(scores)[:, self._places]
-        return Predicted(labels[p.argmax(axis=1)], p)
-
-    def _scores(self, X: Any) -> Floats:
-        """Return the scores of pairs of classes, also of rows with features no row had before."""
-        model = self._model
-        width = model.n_features_in_
-        if self.takes_gram:
-            return np.asarray(model.pairwise_scores(_to_width(X[:, 1:], width)[0].toarray()))
-        X, extra = _to_width(X, width)
-        scores = np.asarray(model.pairwise_scores(X))
-        if isinstance(model.kernel_, RBF) and extra.any():
-            # What no support vector has adds to the squared distance from each.
-            factors = np.exp(-float(model.kernel_.gamma) * extra)[:, np.newaxis]
-            scores = (scores - model.intercept_) * factors + model.intercept_
-        return scores
-
-    def _votes(self, scores: Floats) -> Ints:
-        """Return how many pairs each label wins, in the order of the model file."""
-        count = len(self._places)
-        votes = np.zeros((len(scores), count), dtype=np.int64)
-        rows = np.arange(len(scores))
-        columns = {pair: k for k, pair in enumerate(_pairs(count))}
-        for a in range(count):
-            for b in range(a + 1, count):
-                i, j = self._places[a], self._places[b]
-                positive = i if (i < j) == (count > 2) else j
-                score = scores[:, columns[min(i, j), max(i, j)]]
-                wins = score > 0 if positive == i else score < 0
-                votes[rows, np.where(wins, a, b)] += 1
-        return votes
+        X = X[:, 1:] if self.takes_gram else X
+        if X.shape[1] > self.model.n_features_in_:
+            # What no support vector has still counts in distances from them.
+            self.model = mm.files.load_libsvm(self._path, n_features=X.shape[1])
+        X = _to_width(X, self.model.n_features_in_)
+        X = X.toarray() if self.takes_gram else X
+        if not self._probable:
+            return Predicted(self.model.predict(X))
+        places = find_places(self.model, self._path, self.header["label"])
+        p = self._probabilities(self.model.pairwise_scores(X))[:, places]
+        return Predicted(self.model.classes_[places[p.argmax(axis=1)]], p)
 
     def _probabilities(self, scores: Floats) -> Floats:
         """Return probabilities by class; the most probable one need not have the most votes."""
-        calibration = self._model.calibration_
+        calibration = self.model.calibration_
         r = expit(calibration.slope * scores + calibration.offset)
         if calibration.n_classes == 2:
             return np.column_stack([1 - r, r])
         return couple_pairs(r, list(calibration.classes), calibration.n_classes)
-
-
-def _pairs(count: int) -> list[tuple[int, int]]:
-    return [(i, j) for i in range(count) for j in range(i + 1, count)]
 
 
 # ------------------------------------------------------------------- LIBLINEAR
@@ -210,36 +184,36 @@ def predict_liblinear(
 ) -> None:
     """Predict with a LIBLINEAR model."""
     model = mm.files.load_liblinear(model_file)
-    header = read_header(model_file, "w")
     if probability:
         raise click.ClickException(
             f"{model_file}: probability output is only supported for logistic regression; "
             "svm-train -b 1 makes models with probabilities."
         )
-    predict = _linear_predictor(model, header)
+    predict = _linear_predictor(model, model_file)
     errors, correct = _write_predictions(iterate_svmlight(test_file), predict, output_file)
     if quiet:
         return
     if isinstance(model, mm.LinearSVR):
         _say_errors(errors)
     else:
-        click.echo(_accuracy(errors, correct))
+        _say_accuracy(model, errors, correct)
 
 
-def _linear_predictor(model: Any, header: dict[str, list[str]]) -> Predict:
+def _linear_predictor(model: Any, path: str) -> Predict:
     """Return a function of rows; features that the model does not know are left out."""
     width = model.n_features_in_
     if isinstance(model, mm.LinearSVR):
-        return lambda X: Predicted(model.predict(_to_width(X, width)[0]))
+        return lambda X: Predicted(model.predict(_to_width(X, width)))
     if isinstance(model, mm.OneClassSVM):
         return lambda X: Predicted(
-            np.where(model.decision_function(_to_width(X, width)[0]) > 0, 1, -1)
+            np.where(model.decision_function(_to_width(X, width)) > 0, 1, -1)
         )
-    places = _places(model, header["label"])
+    header = read_header(path, "w")
+    places = find_places(model, path, header["label"])
     labels, joint = model.classes_[places], header["solver_type"] == ["MCSVM_CS"]
 
     def predict(X: Any) -> Predicted:
-        scores = model.pairwise_scores(_to_width(X, width)[0])
+        scores = model.pairwise_scores(_to_width(X, width))
         if len(labels) > 2:
             return Predicted(labels[scores[:, places].argmax(axis=1)])
         # One plane for two labels, the second class being positive; zero goes to the second label,
