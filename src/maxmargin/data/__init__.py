@@ -4,7 +4,7 @@ from maxmargin.data.blocks import chunks
 from maxmargin.data.columns import Labelled
 from maxmargin.data.labelled import read_labelled
 from maxmargin.data.layout import Layout, RowBlock, read_rows
-from maxmargin.data.svmlight import Svmlight, iterate_svmlight, read_svmlight
+from maxmargin.data.svmlight import Svmlight, iterate_svmlight, read_svmlight, write_svmlight
 
 __all__ = [
     "Labelled",
@@ -16,4 +16,5 @@ __all__ = [
     "read_labelled",
     "read_rows",
     "read_svmlight",
+    "write_svmlight",
 ]

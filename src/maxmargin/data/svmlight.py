@@ -7,6 +7,8 @@ wrong with it, and where, is found by a second look at that line.
 """
 
 import contextlib
+import gzip
+import importlib
 import math
 import operator
 import os
@@ -21,6 +23,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from maxmargin import loops
+from maxmargin.atomic_write import write_atomically
 from maxmargin.data.cells import NUMBER, finite_number, whole_numbers
 from maxmargin.data.source import CHUNK, PACKINGS, Where, open_source, refuse_no_file
 from maxmargin.errors import DataFileError
@@ -33,6 +36,7 @@ _MOST_COLUMNS = 2**63 - 1
 _MOST_INT32 = 2**31 - 1
 _BLOCK = 1 << 23
 _SHOWN = 60  # characters of a wrong token that a message shows
+_PAIRS_WRITTEN = 1 << 16  # at a time
 
 
 class Svmlight(NamedTuple):
@@ -183,6 +187,91 @@ def iterate_svmlight(
             columns, lines = max(columns, table.columns), table.lines
             if table.lines_of_rows.size:
                 yield table.finish(columns)
+
+
+def write_svmlight(
+    path: str | os.PathLike[str],
+    X: Any,
+    y: Any,
+    *,
+    zero_based: bool = False,
+    query_id: Any = None,
+    comment: str = "",
+) -> None:
+    r"""Write rows as svmlight (LIBSVM) text, so that reading gives back the same bits.
+
+    Each number has the fewest digits that are nearer to it than to any other number of its type; so
+    values of float32 come back as they were if they are read with ``dtype=np.float32``. Of a sparse
+    matrix all stored values are written, zeros too; of an array, all but 0. The file is complete or
+    as it was before; if its name ends with ``.gz``, ``.xz`` or ``.bz2``, it is packed.
+
+    How many columns X has is not written: if the last ones are empty, ``n_features`` has to be
+    passed for reading.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    X : array or sparse matrix of shape (n_rows, n_columns)
+        The rows, which must be finite.
+    y : array of shape (n_rows,)
+        The labels: numbers. Integers are written as such.
+    zero_based : bool, default False
+        Whether the first column has the index 0; by default it has 1.
+    query_id : array of shape (n_rows,), optional
+        Whole numbers, written as ``qid:n``.
+    comment : str, default ""
+        Written at the top, each line after a ``#``.
+
+    Raises
+    ------
+    ValueError
+        Something cannot be written so that it would be read again: a value that is not finite, or
+        a label that is no number.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from maxmargin.data import write_svmlight
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "rows.svm")
+    ...     write_svmlight(path, [[0.1, 0.0, 3.0], [0.0, 1e-5, 0.0]], [1, -1], comment="two rows")
+    ...     print(path.read_text(), end="")
+    # two rows
+    1 1:0.1 3:3
+    -1 2:1e-5
+    """
+    if "\0" in comment:
+        raise ValueError("comment has a character 0, and svmlight text cannot have one")
+    lines = format_svmlight(X, y, zero_based=zero_based, query_id=query_id)
+
+    def write(draft: Path) -> None:
+        with open_packed(draft, Path(path).suffix.lower()) as file:
+            for line in comment.splitlines():
+                file.write(f"# {line}\n".encode())
+            for block in lines:
+                file.write(block)
+
+    write_atomically(path, write)
+
+
+def format_svmlight(
+    X: Any, y: Any, *, zero_based: bool = False, query_id: Any = None
+) -> Iterator[bytes]:
+    """Return rows as svmlight text, some lines at a time; see ``write_svmlight``.
+
+    >>> b"".join(format_svmlight([[0.5, 0.25]], [2.0])).split()
+    [b'2', b'1:0.5', b'2:0.25']
+    """
+    X, y = _checked_rows(X), _checked_labels(y)
+    if len(y) != X.shape[0]:
+        raise ValueError(f"y has {len(y)} labels for the {X.shape[0]} rows of X")
+    queries = np.empty(0, np.int64) if query_id is None else np.asarray(query_id)
+    if query_id is not None:
+        if queries.shape != y.shape or queries.dtype.kind not in "iu" or np.any(queries < 0):
+            raise ValueError("query_id must have a whole number from 0 on for each row")
+        queries = queries.astype(np.int64)
+    return _format_blocks(X, y, queries, 0 if zero_based else 1)
 
 
 # ------------------------------------------------------------------- bytes
@@ -506,6 +595,159 @@ class _Table:
         y = labels if self._whole else whole_numbers(labels)
         queries = self._queries.finish() if self._reader.query_id else None
         return Svmlight(X, y, queries, self.lines_of_rows.finish())
+
+
+# ------------------------------------------------------------------- writing
+
+
+@contextlib.contextmanager
+def open_packed(path: Path, ending: str) -> Iterator[Any]:
+    """Open a file for writing that is packed as files with this ending are."""
+    with open(path, "wb") as file:
+        if ending == ".gz":  # without the name of a draft, and the same at any time
+            with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+                yield packed
+        elif ending in PACKINGS:
+            with importlib.import_module(PACKINGS[ending]).open(file, "wb") as packed:
+                yield packed
+        else:
+            yield file
+
+
+def _checked_rows(X: Any) -> Any:
+    """Return an array or a CSR array of float64 or float32."""
+    if sp.issparse(X):
+        X = sp.csr_array(X)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        values = _checked_numbers(X.data, "X")
+        return sp.csr_array((values, X.indices, X.indptr), shape=X.shape)
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must be a table of rows and columns; it has {X.ndim} dimensions")
+    return _checked_numbers(X, "X")
+
+
+def _checked_labels(y: Any) -> Any:
+    """Return an array of int64, float64 or float32."""
+    y = np.asarray(y)
+    if y.ndim != 1:
+        raise ValueError(f"y must have one label per row; it has {y.ndim} dimensions")
+    if y.dtype.kind in "biu" and (y.dtype != np.uint64 or not np.any(y > _MOST_COLUMNS)):
+        return y.astype(np.int64)
+    return _checked_numbers(y, "y")
+
+
+def _checked_numbers(values: Any, name: str) -> Any:
+    if values.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name} has values of type {values.dtype}, and svmlight text only has numbers; "
+            "number the classes, encode the words"
+        )
+    if values.dtype in (np.float64, np.float32):
+        return values
+    plain = values.astype(np.float32 if values.dtype == np.float16 else np.float64)
+    with np.errstate(invalid="ignore"):  # what is too large
+        same = np.array_equal(plain.astype(values.dtype), values)
+    if values.dtype.itemsize >= 8 and not same:
+        raise ValueError(
+            f"{name} has values of type {values.dtype} that float64 does not hold exactly, so they "
+            "would not be read as they are; convert them first"
+        )
+    return plain
+
+
+def _format_blocks(X: Any, y: Any, queries: Any, first: int) -> Iterator[bytes]:
+    sparse = sp.issparse(X)
+    start, n_rows = 0, X.shape[0]
+    while start < n_rows:
+        if sparse:
+            end = int(np.searchsorted(X.indptr, X.indptr[start] + _PAIRS_WRITTEN, side="right"))
+            end = min(max(end - 1, start + 1), start + _PAIRS_WRITTEN, n_rows)
+            pointers = X.indptr[start : end + 1].astype(np.int64)
+            pairs = slice(pointers[0], pointers[-1])
+            columns, values = X.indices[pairs].astype(np.int64), X.data[pairs]
+        else:
+            end = min(start + max(1, _PAIRS_WRITTEN // max(1, X.shape[1])), n_rows)
+            pointers, columns, values = _stored(X[start:end])
+        block = slice(start, end)
+        rows = _Rows(pointers - pointers[0], columns, values, y[block], queries[block])
+        _refuse_infinite(rows, start)
+        yield _format_rows(rows, first)
+        start = end
+
+
+class _Rows(NamedTuple):
+    """Rows to be written."""
+
+    pointers: Any
+    columns: Any
+    values: Any
+    labels: Any
+    queries: Any
+
+
+def _stored(X: Any) -> tuple[Any, Any, Any]:
+    """Return pointers, columns and values of all that is not 0, but also of -0."""
+    rows, columns = np.nonzero((X != 0) | np.signbit(X))
+    return np.searchsorted(rows, np.arange(len(X) + 1)), columns, X[rows, columns]
+
+
+def _refuse_infinite(rows: _Rows, start: int) -> None:
+    for k in np.flatnonzero(~np.isfinite(rows.values))[:1]:
+        row = start + int(np.searchsorted(rows.pointers, k, side="right")) - 1
+        raise ValueError(
+            f"X has {rows.values[k]} in row {row}, column {rows.columns[k]} (both from 0), and "
+            "svmlight text only has finite numbers; impute it, or leave out the row"
+        )
+    for k in np.flatnonzero(~np.isfinite(rows.labels))[:1]:
+        raise ValueError(
+            f"y has {rows.labels[k]} in row {start + k} (from 0), and svmlight text only has "
+            "finite numbers; leave out the row"
+        )
+
+
+def _format_rows(rows: _Rows, first: int) -> bytes:
+    loop, nothing = loops.svmlight, np.empty(0, np.uint64)
+    whole = rows.labels.dtype == np.int64
+    labels = rows.labels if whole else np.empty(0, np.int64)
+    lines = loop.Lines(
+        rows.pointers, rows.columns, _bits(rows.values), labels,
+        nothing if whole else _bits(rows.labels), rows.queries,
+    )  # fmt: skip
+    style = loop.Style(
+        first, whole, rows.values.dtype == np.float32, rows.labels.dtype == np.float32
+    )
+    numbers = 2 * len(rows.values) + (1 + bool(len(rows.queries))) * len(rows.labels)
+    out = np.empty((numbers + 1) * loop.NUMBER_BYTES, np.uint8)
+    size = loop.write(lines, style, out, loop.shortest_tables(), loop.tables().fives)
+    return _format_slowly(rows, first) if size < 0 else out[:size].tobytes()
+
+
+def _bits(values: Any) -> Any:
+    values = np.ascontiguousarray(values)
+    if values.dtype == np.float32:
+        return values.view(np.uint32).astype(np.uint64)
+    return values.view(np.uint64)
+
+
+def _format_slowly(rows: _Rows, first: int) -> bytes:
+    """Format rows with a number that the loop leaves to Python, as it does with tiny ones."""
+    lines = []
+    for row, label in enumerate(rows.labels):
+        line = [str(label) if rows.labels.dtype == np.int64 else _shortest(label)]
+        line += [f"qid:{number}" for number in rows.queries[row : row + 1]]
+        for pair in range(rows.pointers[row], rows.pointers[row + 1]):
+            line.append(f"{rows.columns[pair] + first}:{_shortest(rows.values[pair])}")
+        lines.append(" ".join(line) + "\n")
+    return "".join(lines).encode()
+
+
+def _shortest(value: Any) -> str:
+    text = np.format_float_scientific(value, trim="-", exp_digits=1)
+    # A float32 by way of a double may be rounded twice.
+    return text if type(value)(float(text)) == value else repr(float(value))
 
 
 # ------------------------------------------------------------------- what is wrong with a line

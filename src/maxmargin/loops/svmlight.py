@@ -84,6 +84,26 @@ class Tables(NamedTuple):
     tens: Floats  # which are exact
 
 
+class Lines(NamedTuple):
+    """Rows that become text."""
+
+    pointers: Ints
+    indices: Ints
+    bits: Any  # uint64: the values as bits
+    labels: Ints
+    label_bits: Any
+    queries: Ints  # none, or one per row
+
+
+class Style(NamedTuple):
+    """How rows become text."""
+
+    first: int  # the index of column 0
+    whole: bool  # whether labels are integers
+    single: bool  # whether values are bits of float32
+    single_labels: bool
+
+
 @cache
 def tables() -> Tables:
     """Return the powers of five from 5⁻³⁴² to 5³⁰⁸, and of ten up to 10²²."""
@@ -415,3 +435,185 @@ def parse(text: Any, begin: int, end: int, rule: Any, rows: Any, tables: Any) ->
             return np.int64(row), np.int64(pair), line, columns, whole, line
         line += 1
     return np.int64(row), np.int64(pair), line, columns, whole, -1
+
+
+# ------------------------------------------------------------------- numbers as text
+
+# Enough bytes for a number, with what stands before it.
+NUMBER_BYTES = 26
+_SHORTEST_LEAST, _SHORTEST_MOST = -292, 324
+_BELOW_63 = _U(2**63 - 1)
+_EXPONENT_FROM = 16  # digits before the point, as in Python
+
+
+@cache
+def shortest_tables() -> Any:
+    """Return the powers of ten from 10⁻²⁹² to 10³²⁴, rounded up to 126 bits, as halves of 63."""
+    tens = []
+    for power in range(_SHORTEST_LEAST, _SHORTEST_MOST + 1):
+        ten = 10 ** abs(power)
+        if power < 0:
+            ten = 2 ** (126 + 2 * ten.bit_length()) // ten
+        shift = ten.bit_length() - 126
+        ten = (ten >> shift if shift > 0 else ten << -shift) + 1
+        tens += [ten >> 63, ten & (2**63 - 1)]
+    return np.array(tens, dtype=np.uint64)
+
+
+@compiled_as_written
+def _round_to_odd(upper: Any, lower: Any, factor: Any) -> Any:
+    """Return the upper bits of a product with 126 bits, the last one set if there are others."""
+    carried, _ = wide_product(lower, factor)
+    high, low = wide_product(upper, factor)
+    rest = (low >> _1) + carried
+    return (high + (rest >> _63)) | (((rest & _BELOW_63) + _BELOW_63) >> _63)
+
+
+@compiled_as_written
+def _shortest(mantissa: Any, exponent: Any, narrow: bool, tens: Any) -> Any:
+    """Return the digits and the power of ten of the shortest decimal for mantissa·2^exponent.
+
+    It is nearer to this number than to its neighbours, of which the lower one is nearer if the
+    interval is narrow (the number is a power of 2). The number has at least three digits.
+    """
+    odd, four = mantissa & _1, mantissa << _2
+    # log₁₀ 2, and log₁₀ of ¾, in units of 2⁻⁴¹; log₂ 10 in units of 2⁻³⁸.
+    power = (661971961083 * exponent - (274743187321 if narrow else 0)) >> 41
+    shift = _U(exponent + ((913124641741 * -power) >> 38) + 2)
+    place = _U(2 * (-power - _SHORTEST_LEAST))
+    upper, lower = tens[place], tens[place + _1]
+    here = _round_to_odd(upper, lower, four << shift)
+    left = _round_to_odd(upper, lower, (four - (_1 if narrow else _2)) << shift) + odd
+    right = _round_to_odd(upper, lower, (four + _2) << shift)
+    digits = here >> _2
+    tenth = digits // _10 * _10
+    below, above = left <= tenth << _2, ((tenth + _10) << _2) + odd <= right
+    if below != above:
+        return (tenth if below else tenth + _10), power
+    below, above = left <= digits << _2, ((digits + _1) << _2) + odd <= right
+    if below != above:
+        return (digits if below else digits + _1), power
+    middle = (digits << _2) + _2
+    nearer = here < middle or (here == middle and digits & _1 == _0)
+    return (digits if nearer else digits + _1), power
+
+
+@compiled_as_written
+def _put_whole(out: Any, at: Any, number: Any) -> Any:
+    """Write a number without sign; return its end."""
+    end, bound = at + _1, _10
+    while number >= bound and end - at < _MOST_DIGITS:
+        end, bound = end + _1, bound * _10
+    place = end
+    while place != at:
+        place -= _1
+        out[place] = np.uint8(_ZERO + number % _10)
+        number //= _10
+    return end
+
+
+@compiled_as_written
+def _put_decimal(out: Any, at: Any, digits: Any, power: int) -> Any:
+    """Write digits·10^power; return its end."""
+    while digits % _10 == _0:
+        digits, power = digits // _10, power + 1
+    end = _put_whole(out, at, digits)
+    count = np.int64(end - at)
+    leading: Any = count + power  # digits before the point
+    if leading > _EXPONENT_FROM or leading < -3:
+        if count > 1:
+            end = _put_point(out, at + _1, end)
+        out[end] = np.uint8(_E)
+        end += _1
+        if leading < 1:
+            out[end] = np.uint8(_MINUS)
+            end += _1
+        return _put_whole(out, end, _U(abs(leading - 1)))
+    if power >= 0:
+        for _ in range(power):
+            out[end] = np.uint8(_ZERO)
+            end += _1
+        return end
+    zeros = _U(max(1 - leading, 0))
+    return _put_point(out, at + _U(max(leading, 1)), _put_zeros(out, at, end, zeros))
+
+
+@compiled_as_written
+def _put_point(out: Any, at: Any, end: Any) -> Any:
+    """Write a point before digits up to an end, which move; return their new end."""
+    place = end
+    while place != at:
+        out[place] = out[place - _1]
+        place -= _1
+    out[at] = np.uint8(_DOT)
+    return end + _1
+
+
+@compiled_as_written
+def _put_zeros(out: Any, at: Any, end: Any, zeros: Any) -> Any:
+    """Write zeros before digits up to an end, which move; return their new end."""
+    place = end
+    while place != at:
+        place -= _1
+        out[place + zeros] = out[place]
+    for place in range(at, at + zeros):
+        out[place] = np.uint8(_ZERO)
+    return end + zeros
+
+
+@compiled_as_written
+def _put_number(out: Any, at: Any, bits: Any, single: bool, tens: Any, fives: Any) -> Any:
+    """Write a finite number; return its end, or nowhere if that is left to Python."""
+    width = _U(23 if single else 52)
+    biased = (bits >> width) & _U(0xFF if single else 0x7FF)
+    mantissa = bits & ((_1 << width) - _1)
+    if bits >> _U(31 if single else 63):
+        out[at] = np.uint8(_MINUS)
+        at += _1
+    if biased == _0:
+        if mantissa != _0:
+            return _NOWHERE
+        out[at] = np.uint8(_ZERO)
+        return at + _1
+    narrow = mantissa == _0 and biased > _1
+    mantissa |= _1 << width
+    exponent = np.int64(biased) - np.int64(width) - (127 if single else 1023)
+    if -np.int64(width) <= exponent <= 0 and mantissa & ((_1 << _U(-exponent)) - _1) == _0:
+        return _put_whole(out, at, mantissa >> _U(-exponent))
+    digits, power = _shortest(mantissa, exponent, narrow, tens)
+    # As a double it may be half-way between two float32, and be rounded to the other, even one.
+    if single and mantissa & _1 and _rounded(digits, power, fives) & _U(2**29 - 1) == _U(2**28):
+        return _NOWHERE
+    return _put_decimal(out, at, digits, power)
+
+
+@compiled_as_written
+def write(lines: Any, style: Any, out: Any, tens: Any, fives: Any) -> Any:
+    """Write rows as lines; return the number of bytes, or −1 if that is left to Python."""
+    pointers, indices, bits, at = lines.pointers, lines.indices, lines.bits, _0
+    first, single = style.first, style.single
+    for row in range(pointers.shape[0] - 1):
+        if style.whole:
+            if lines.labels[row] < 0:
+                out[at] = np.uint8(_MINUS)
+                at += _1
+            at = _put_whole(out, at, _U(abs(lines.labels[row])))
+        else:
+            at = _put_number(out, at, lines.label_bits[row], style.single_labels, tens, fives)
+            if at == _NOWHERE:
+                return -1
+        if lines.queries.shape[0]:
+            for byte in b" qid:":
+                out[at] = np.uint8(byte)
+                at += _1
+            at = _put_whole(out, at, _U(lines.queries[row]))
+        for pair in range(pointers[row], pointers[row + 1]):
+            out[at] = np.uint8(_BLANK)
+            at = _put_whole(out, at + _1, _U(indices[pair] + first))
+            out[at] = np.uint8(_COLON)
+            at = _put_number(out, at + _1, bits[pair], single, tens, fives)
+            if at == _NOWHERE:
+                return -1
+        out[at] = np.uint8(_LINE_FEED)
+        at += _1
+    return np.int64(at)
