@@ -357,21 +357,20 @@ def _check_duals(text: ModelText, parsed: Parsed, body: _Body) -> None:
     a = parsed.coefficients
     classes = 1 if parsed.labels is None else len(parsed.labels)
     own = np.repeat(np.arange(classes), parsed.n_support)
-    if parsed.svm_type == "one_class":
-        sign = np.ones((1, 1))
-    elif parsed.labels is None:
-        sign = np.zeros((1, 1))
-    else:  # the first class of a pair is positive
-        sign = np.where(np.arange(classes - 1) >= np.arange(classes)[:, np.newaxis], 1.0, -1.0)
-    wrong = (a * sign[own] < 0).any(axis=1)
-    if wrong.any():
+    columns = a if parsed.labels is None else Pairs(classes).spread(a.T, own).T
+    alpha = columns
+    if parsed.labels is not None:
+        alpha = Pairs(classes).spread((a * _file_signs(classes)[own]).T, own).T
+    if parsed.svm_type == "nu_svc":  # divided by ρ, which an indefinite kernel may make negative
+        alpha = alpha * np.where(alpha.sum(axis=0) < 0, -1.0, 1.0)
+    wrong = (alpha < 0).any(axis=1)
+    if wrong.any() and parsed.svm_type not in ("epsilon_svr", "nu_svr"):
         text.line = body.first_line + int(np.argmax(wrong))
         raise text.error("a coefficient has a sign that no support vector of its class has")
     if parsed.svm_type == "one_class":
         if len(a) and not a.sum() > 0:
             raise text.fault("all coefficients are 0")
         return
-    columns = a if parsed.labels is None else Pairs(classes).spread(a.T, own).T
     slack = (10.0 ** (1 - min(body.digits, 17)) + _DRIFT) * np.abs(columns).sum(axis=0)
     off = np.abs(columns.sum(axis=0)) > slack
     if off.any():
@@ -380,6 +379,12 @@ def _check_duals(text: ModelText, parsed: Parsed, body: _Body) -> None:
             f"the coefficients of rho number {k + 1} sum to {columns[:, k].sum():.3g}, but those "
             "of such a machine sum to 0"
         )
+
+
+def _file_signs(n_classes: int) -> Floats:
+    """Return the sign of coefficients by class and column: the first class of a pair has +."""
+    each = np.arange(n_classes)
+    return np.where(each[:-1] >= each[:, np.newaxis], 1.0, -1.0)
 
 
 # ------------------------------------------------------------------- from text to model
@@ -417,7 +422,8 @@ def _planes_of_classes(parsed: Parsed, labels: npt.NDArray[Any]) -> dict[str, An
     for c, p in enumerate(place):
         own = np.arange(starts[p], starts[p] + n_support[p])
         rivals = place[np.delete(np.arange(n_classes), c)]
-        sizes = np.abs(parsed.coefficients[own][:, rivals - (rivals > p)])
+        columns = rivals - (rivals > p)
+        sizes = (parsed.coefficients[own] * _file_signs(n_classes)[p])[:, columns]
         rows.append(own)
         duals.append(sizes.T * layout.sign[c][:, np.newaxis])
     number = {pair: k for k, pair in enumerate(combinations(range(n_classes), 2))}

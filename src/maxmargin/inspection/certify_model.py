@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.certificates import Certificate, together
 from maxmargin.certificates import certify as certify_point
 from maxmargin.inspection.foreign import READERS, PerceptronFacts, Reader, TrainingData
+from maxmargin.inspection.foreign.from_file import describe_training
 from maxmargin.inspection.foreign.linear import certify_by_bound
 from maxmargin.inspection.model_view import view_model
 from maxmargin.problems.structured import StructuredProblem
@@ -25,9 +26,9 @@ def certify(
     Parameters
     ----------
     model : fitted estimator
-        Of maxmargin; or SVC, SVR, NuSVC, NuSVR, OneClassSVM, LinearSVC, LinearSVR, SGDClassifier
-        (with a hinge loss) or Perceptron of scikit-learn or sklearn-intelex; or a pipeline that
-        ends with one, or a search for one.
+        Of maxmargin, those read from files of LIBSVM and LIBLINEAR included; or SVC, SVR, NuSVC,
+        NuSVR, OneClassSVM, LinearSVC, LinearSVR, SGDClassifier (with a hinge loss) or Perceptron of
+        scikit-learn or sklearn-intelex; or a pipeline that ends with one, or a search for one.
     X : array-like or sparse matrix of shape (n, d)
         The rows the model was fitted to, in the same order (for a pipeline, those given to it);
         for kernel="precomputed" the square matrix of kernel values.
@@ -65,6 +66,9 @@ def certify(
     view = view_model(model)
     machine = view.machine
     seen = view.transform(X)
+    if hasattr(machine, "origin_"):  # ours by its class, but solved by another program
+        described, data = describe_training(machine, seen, y, sample_weight, max_time)
+        return READERS["sklearn"][type(machine).__name__](described, data)
     if hasattr(machine, "solution"):  # ours, or made to be checked
         check_is_fitted(machine)
         solved = machine.solution(seen, y, sample_weight)

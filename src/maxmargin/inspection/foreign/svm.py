@@ -102,7 +102,8 @@ def _certify_plane(
     n, features = data.X.shape[0], _features(model, data)
     training = Training(data.X, target, data.weight, np.arange(n), n)
     (problem,) = form.problems(training, features)
-    point = form.point(plane._replace(w=features.combine(plane.w)))
+    w = features.combine(plane.w) if (linear := _linear_weights(model)) is None else linear[0]
+    point = form.point(plane._replace(w=w))
     return certify(problem, point, keep_intercept=True)
 
 
@@ -111,11 +112,19 @@ def _certify_pair(
 ) -> Certificate:
     some = features.take(pair.rows)
     problem = Problem(some, loss, np.arange(len(pair.rows)), groups, totals)
-    return certify(problem, Point(some.combine(pair.beta), b, pair.beta), keep_intercept=True)
+    w = some.combine(pair.beta) if pair.w is None else pair.w
+    return certify(problem, Point(w, b, pair.beta), keep_intercept=True)
+
+
+def _linear_weights(model: Any) -> Floats | None:
+    """Return the weights of a machine that is solved as a linear one, by plane."""
+    if isinstance(model.kernel, str) and model.kernel == "linear" and not hasattr(model, "nu"):
+        return to_dense(model.coef_)
+    return None
 
 
 def _features(model: Any, data: TrainingData) -> LinearFeatures | KernelFeatures:
-    if isinstance(model.kernel, str) and model.kernel == "linear" and not hasattr(model, "nu"):
+    if _linear_weights(model) is not None:
         return LinearFeatures(data.X)
     kernel = read_kernel(model).resolved(data.X)
     # Rows are widened as scikit-learn does; a given matrix stays, to show its own rounding.
@@ -127,13 +136,17 @@ def _features(model: Any, data: TrainingData) -> LinearFeatures | KernelFeatures
 
 
 class ClassPair(NamedTuple):
-    """Two classes: the rows of their subproblem, labels ±1, weights (0: other class), β and b."""
+    """Two classes: the rows of their subproblem, labels ±1, weights (0: other class), β, b and w.
+
+    Without w, it is Σβφ(x).
+    """
 
     rows: Ints
     signs: Floats
     weight: Floats
     beta: Floats
     b: float
+    w: Floats | None
 
 
 def _class_pairs(
@@ -142,8 +155,8 @@ def _class_pairs(
     """Yield the solution of each pair of classes."""
     K = len(model.classes_)
     _refuse_altered(model, n_duals=K - 1, n_planes=K * (K - 1) // 2)
-    support = _support_rows(model, data)
-    for (i, j), b in zip(combinations(range(K), 2), model.intercept_, strict=True):
+    support, W = _support_rows(model, data), _linear_weights(model)
+    for k, (i, j) in enumerate(combinations(range(K), 2)):
         duals = read_pair_duals(model, i, j)
         beta = np.zeros(len(codes))
         beta[support[duals != 0]] = duals[duals != 0]
@@ -153,7 +166,8 @@ def _class_pairs(
         # A row of another class has no loss here, but with a coefficient it contributes to w.
         rows = np.flatnonzero(concerned | (beta != 0))
         share = np.where(concerned, weight, 0.0)[rows]
-        yield ClassPair(rows, sign[rows], share, beta[rows], float(b))
+        w = None if W is None else W[k]
+        yield ClassPair(rows, sign[rows], share, beta[rows], float(model.intercept_[k]), w)
 
 
 def _duals_by_row(model: Any, data: TrainingData) -> Floats:
