@@ -33,8 +33,8 @@ def describe_training(
     """Return the model as readers of foreign models see it, and the rows it was trained on."""
     _refuse_unknown(machine)
     width = _num_features(X)
-    if hasattr(machine, "dual_coef_") and width > machine.n_features_in_:
-        machine = _widened(machine, width)  # the last columns of all support vectors are 0
+    if width > machine.n_features_in_:  # the last columns of all vectors, or weights, are 0
+        machine = _widened(machine, width)
     elif width < machine.n_features_in_:
         X = _with_zero_columns(X, machine.n_features_in_)
     rows = check_rows(machine, X, reset=False)
@@ -61,7 +61,11 @@ def _refuse_unknown(machine: Any) -> None:
 
 def _widened(machine: Any, width: int) -> Any:
     machine = copy.copy(machine)
-    if machine.kernel_.takes_gram:
+    if not hasattr(machine, "kernel_"):
+        coef = np.zeros((*machine.coef_.shape[:-1], width))
+        coef[..., : machine.n_features_in_] = machine.coef_
+        machine.coef_ = coef
+    elif machine.kernel_.takes_gram:
         machine.shape_fit_ = width, width
     else:
         machine.support_vectors_ = _with_zero_columns(machine.support_vectors_, width)

@@ -127,8 +127,15 @@ def _against_rest(model: Any, data: TrainingData, factors: Floats) -> Iterator[_
 
 
 def _liblinear(model: Any, X: Any, loss: Any, l1_ratio: float = 0.0) -> LinearProblem:
-    intercept = Intercept.PENALIZED if model.fit_intercept else Intercept.NONE
-    return Problem.linear(X, loss, intercept, model.intercept_scaling, l1_ratio)
+    return Problem.linear(X, loss, _intercept(model), model.intercept_scaling, l1_ratio)
+
+
+def _intercept(model: Any) -> Intercept:
+    """Return how LIBLINEAR saw the intercept; -R makes it free, which scikit-learn does not use."""
+    if not model.fit_intercept:
+        return Intercept.NONE
+    free = getattr(model, "intercept", "penalized") == "free"
+    return Intercept.FREE if free else Intercept.PENALIZED
 
 
 def _check_loss(table: dict[str, Any], model: Any) -> Any:
@@ -145,9 +152,8 @@ def _certify_crammer_singer(model: Any, data: TrainingData, factors: Floats) -> 
     codes = class_codes(model, data)
     cost = model.C * factors[codes] * data.weight
     kept = cost > 0
-    intercept = Intercept.PENALIZED if model.fit_intercept else Intercept.NONE
     problem = MulticlassProblem.linear(
-        data.X[kept], codes[kept], len(model.classes_), cost[kept], intercept,
+        data.X[kept], codes[kept], len(model.classes_), cost[kept], _intercept(model),
         model.intercept_scaling,
     )  # fmt: skip
     W, b = check_class_planes(model)

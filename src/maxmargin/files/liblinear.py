@@ -1,0 +1,415 @@
+"""Model files of LIBLINEAR, read and written without a change of any prediction.
+
+    solver_type                                     here
+    L2R_L1LOSS_SVC_DUAL                             LinearSVC(loss="hinge")
+    L2R_L2LOSS_SVC_DUAL, L2R_L2LOSS_SVC             LinearSVC(loss="squared_hinge")
+    L1R_L2LOSS_SVC                                  LinearSVC(penalty="l1", loss="squared_hinge")
+    MCSVM_CS                                        LinearSVC(multi_class="crammer_singer")
+    L2R_L1LOSS_SVR_DUAL                             LinearSVR(loss="epsilon_insensitive")
+    L2R_L2LOSS_SVR_DUAL, L2R_L2LOSS_SVR             LinearSVR(loss="squared_epsilon_insensitive")
+    ONECLASS_SVM                                    OneClassSVM(kernel="linear")
+    L2R_LR, L2R_LR_DUAL, L1R_LR                     none: logistic regression has no margin
+
+A file has one line of weights for each column, and a last one for the constant column of value
+``bias`` if that is not negative. Of two classes there is one plane, positive for the first label;
+with MCSVM_CS, each has its own. Rows with a decision value of 0 change sides where signs do; as in
+``libsvm.py``, the next float for the intercept puts exactly these back.
+"""
+
+import re
+import warnings
+from array import array
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin._typing import Floats, Ints
+from maxmargin.estimators import LinearSVC, LinearSVR, OneClassSVM
+from maxmargin.files.text_models import (
+    NUMBER,
+    AnyPath,
+    Header,
+    ModelText,
+    NumberedLabels,
+    number_labels,
+    read_labels,
+    shown,
+    to_floats,
+    write_model,
+)
+from maxmargin.inspection.model_view import view_model
+from maxmargin.kernels import Linear
+from maxmargin.problems.problem import Status
+from maxmargin.validation.parameters import check_choice, check_cost, check_number
+
+ORIGIN = "LIBLINEAR file"
+_KEYS = ("solver_type", "nr_class", "label", "nr_feature", "bias", "rho")
+_CLASSIFIERS: dict[str, dict[str, str]] = {
+    "L2R_L1LOSS_SVC_DUAL": {"loss": "hinge"},
+    "L2R_L2LOSS_SVC_DUAL": {"loss": "squared_hinge"},
+    "L2R_L2LOSS_SVC": {"loss": "squared_hinge"},
+    "L1R_L2LOSS_SVC": {"penalty": "l1", "loss": "squared_hinge"},
+    "MCSVM_CS": {"loss": "hinge", "multi_class": "crammer_singer"},
+}
+_REGRESSORS: dict[str, dict[str, str]] = {
+    "L2R_L1LOSS_SVR_DUAL": {"loss": "epsilon_insensitive"},
+    "L2R_L2LOSS_SVR_DUAL": {"loss": "squared_epsilon_insensitive"},
+    "L2R_L2LOSS_SVR": {"loss": "squared_epsilon_insensitive"},
+}
+_ONE_CLASS = "ONECLASS_SVM"
+_LOGISTIC = ("L2R_LR", "L2R_LR_DUAL", "L1R_LR")
+
+
+def load_liblinear(
+    path: AnyPath,
+    *,
+    C: float | None = None,
+    class_weight: dict[Any, float] | None = None,
+    epsilon: float | None = None,
+    nu: float | None = None,
+    intercept: str = "penalized",
+) -> Any:
+    """Read a model file of LIBLINEAR as a fitted machine that predicts what its programs do.
+
+    Every solver of a support vector machine is read; logistic regression is refused.
+
+    Parameters
+    ----------
+    path : path
+        The file. If ``<path>.labels.json`` lies beside it, it says what the labels mean.
+    C : float, optional
+        The cost it was trained with. The file does not hold it, and predictions do not need it,
+        but ``mm.certify`` does.
+    class_weight : dict, optional
+        Factors of C by class, likewise. (In LIBLINEAR the rest keeps the factor 1 where each class
+        is learnt against the rest.)
+    epsilon : float, optional
+        Half the width of the tube of a regression, likewise.
+    nu : float, optional
+        ν of a one-class model.
+    intercept : {"penalized", "free"}, default="penalized"
+        Whether the weight of the constant column was penalised like the others, as it is unless the
+        model was trained with ``-R``, or cost nothing. The file does not say so.
+
+    Returns
+    -------
+    LinearSVC, LinearSVR or OneClassSVM
+        With ``origin_`` "LIBLINEAR file", and without a certificate: ``mm.certify(model, X, y)``
+        computes it if C (and ε) are given. ``intercept_scaling`` is the file's ``bias``, and
+        ``intercept_`` that times the weight of the constant column.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not what LIBLINEAR writes; the message names line and column.
+
+    Examples
+    --------
+    >>> import maxmargin as mm, tempfile
+    >>> X, y = mm.datasets.gaussians(100, random_state=0)
+    >>> model = mm.LinearSVC(intercept="penalized").fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mm.files.save_liblinear(model, f"{folder}/plane.model")
+    ...     again = mm.files.load_liblinear(f"{folder}/plane.model", C=1.0)
+    >>> bool((again.decision_function(X) == model.decision_function(X)).all())
+    True
+    >>> mm.certify(again, X, y).holds(1e-4)
+    True
+    """
+    given = {"C": C, "class_weight": class_weight, "epsilon": epsilon, "nu": nu}
+    with open(path, "rb") as file:
+        text = ModelText(path, file)
+        parsed = _parse(text)
+        labels = None if parsed.labels is None else read_labels(text, parsed.labels)
+    constant = parsed.bias > 0  # a constant column of zeros is none
+    fit = {"intercept": intercept if constant else "none", "fit_intercept": constant}
+    if constant:
+        fit["intercept_scaling"] = parsed.bias
+    if labels is not None:
+        model: Any = LinearSVC(**_CLASSIFIERS[parsed.solver_type], **fit)
+        _adopt_classes(model, parsed, labels)
+    elif parsed.rho is None:
+        model = LinearSVR(**_REGRESSORS[parsed.solver_type], **fit)
+        model.coef_, model.intercept_ = parsed.weights[:, 0], parsed.intercept
+    else:
+        model = OneClassSVM(kernel="linear")
+        _adopt_one_class(model, parsed, parsed.rho)
+    check_choice(LinearSVC(intercept=intercept), "intercept", ("penalized", "free"))
+    model.n_features_in_ = max(len(parsed.weights), 1)
+    model.origin_ = model.solver_ = ORIGIN
+    model.status_, model.stop_reason_ = Status.READ, f"{ORIGIN}: {Status.READ.value}."
+    _set_costs(model, given)
+    return model
+
+
+class Parsed(NamedTuple):
+    """What a model file says."""
+
+    solver_type: str
+    labels: Ints | None
+    bias: float
+    rho: float | None
+    weights: Floats  # by (column, plane)
+    intercept: Floats  # by plane
+
+
+def _parse(text: ModelText) -> Parsed:
+    header = Header(text, _KEYS, "w")
+    solver = header.word("solver_type", [*_CLASSIFIERS, *_REGRESSORS, _ONE_CLASS, *_LOGISTIC])
+    if solver in _LOGISTIC:
+        raise header.error(
+            "solver_type",
+            f"{solver} is logistic regression, which has no margin and is no model of maxmargin: "
+            "train it with scikit-learn's LogisticRegression",
+        )
+    n_classes = int(header.whole("nr_class", 1, least=2)[0])
+    n_features = int(header.whole("nr_feature", 1, least=0)[0])
+    bias = float(header.numbers("bias", 1)[0])
+    labels, rho = None, None
+    if solver in _CLASSIFIERS:
+        labels = header.whole("label", n_classes)
+        if len(np.unique(labels)) < n_classes:
+            raise header.error("label", "a label stands here twice")
+    elif n_classes != 2 or "label" in header:
+        name = "label" if "label" in header else "nr_class"
+        raise header.error(name, f"a model of type {solver} has no classes")
+    if solver == _ONE_CLASS:
+        rho = float(header.numbers("rho", 1)[0])
+        if bias >= 0:
+            raise header.error("bias", f"{bias!r}: a one-class model has none, which is −1")
+    elif "rho" in header:
+        raise header.error("rho", f"a model of type {solver} does not have it")
+    planes = 1 if n_classes == 2 and solver != "MCSVM_CS" else n_classes
+    weights = _read_weights(text, n_features + (bias >= 0), planes)
+    text.expect_end()
+    intercept = np.zeros(planes)
+    if bias >= 0:
+        intercept, weights = bias * weights[-1], weights[:-1]
+    if not np.isfinite(intercept).all():
+        raise header.error("bias", "times its weight it is too large")
+    return Parsed(solver, labels, bias, rho, weights, intercept)
+
+
+def _read_weights(text: ModelText, lines: int, planes: int) -> Floats:
+    """Read a line of weights for each column."""
+    pattern = re.compile(rb"(?:[ \t]*+%b(?=[ \t]|\Z)){%d}+[ \t]*+" % (NUMBER, planes))
+    found = array("d")
+    for k in range(lines):
+        line = text.next_line()
+        if line is None:
+            raise text.fault(f"the header says {lines} lines of weights, but only {k} follow")
+        if pattern.fullmatch(line) is None:
+            raise text.error(f"weights of {planes} planes must stand here: {shown(line)}")
+        values = to_floats(line)
+        if not np.isfinite(values).all():
+            raise text.error("a number is too large")
+        found.frombytes(values.tobytes())
+    return np.array(found, dtype=np.float64).reshape(lines, planes)
+
+
+# ------------------------------------------------------------------- from text to model
+
+
+def _adopt_classes(model: LinearSVC, parsed: Parsed, labels: npt.NDArray[Any]) -> None:
+    place = np.argsort(labels, kind="stable")  # in the file, by class
+    W, b = parsed.weights.T, parsed.intercept
+    n_classes = len(labels)
+    state = vars(model)
+    state["classes_"], state["_scheme"] = labels[place], model.multi_class
+    if n_classes > 2:
+        state["coef_"], state["intercept_"] = W[place].copy(), b[place]
+        state["_pairs"] = [(k, -1) for k in range(n_classes)]
+        state["_tie_order"] = np.argsort(place, kind="stable")
+        return
+    state["_pairs"] = [(1, 0)]
+    swapped = place[0] == 1  # then the first label is the second class, which is positive here
+    if len(W) == 2:
+        W, b = W[place][1:] - W[place][:1], b[place][1:] - b[place][:1]
+        # Equal scores: the first label.
+        b = np.nextafter(b, np.inf) if swapped else b
+    elif not swapped:
+        W, b = 0.0 - W, np.nextafter(0.0 - b, np.inf)
+    state["coef_"], state["intercept_"] = W.copy(), b
+
+
+def _adopt_one_class(model: OneClassSVM, parsed: Parsed, rho: float) -> None:
+    """Let the weights be the only support vector."""
+    w = parsed.weights.T.copy()
+    vars(model).update(
+        kernel_=Linear(),
+        support_=np.arange(1),
+        support_vectors_=w if w.shape[1] else np.zeros((1, 1)),
+        n_support_=np.ones(1, dtype=np.int32),
+        dual_coef_=np.ones((1, 1)),
+        intercept_=np.array([0.0 - np.nextafter(rho, np.inf)]),
+        shape_fit_=(1, max(w.shape[1], 1)),
+        _scales=np.ones(1),
+        _solved=np.arange(1),
+        _duals=np.ones((1, 1)),
+    )
+
+
+def _set_costs(model: Any, given: dict[str, Any]) -> None:
+    for name, value in given.items():
+        if hasattr(model, name):
+            setattr(model, name, value)
+        elif value is not None:
+            raise ValueError(
+                f"{name}={value!r} is no parameter of the {type(model).__name__} that this file "
+                "holds: leave it out."
+            )
+    if given["C"] is not None:
+        check_cost(model)
+    if given["epsilon"] is not None:
+        check_number(model, "epsilon", at_least=0)
+    if given["nu"] is not None:
+        check_number(model, "nu", above=0, at_most=1)
+
+
+# ------------------------------------------------------------------- from model to text
+
+
+def save_liblinear(model: Any, path: AnyPath) -> None:
+    """Write a fitted linear machine as a model file of LIBLINEAR.
+
+    ``liblinear-predict`` then gives the labels of ``predict``; weights are written without loss.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        LinearSVC or LinearSVR, or OneClassSVM with the linear kernel, or a search for one. Refused
+        are what the format has no name for (more than two classes with multi_class="ovo", the
+        penalties "elasticnet" and "l1" with the hinge loss), and pipelines, as the file has no
+        place for their other steps.
+    path : path
+        The file; it is replaced at once, or left as it is. Labels that are no integers of 32 bits
+        are written as 0 … K − 1, with a warning, and ``<path>.labels.json`` says what these mean.
+
+    Notes
+    -----
+    A penalised intercept is written as the weight of a constant column of value
+    ``intercept_scaling``. A free one is written likewise, with the value 1: predictions are equal,
+    but the file does not say that this weight cost nothing (``load_liblinear(path,
+    intercept="free")`` does). The scores of a one-class model are those of maxmargin, νn times
+    those of LIBLINEAR. Probabilities have no place in such a file: a warning says so.
+
+    Examples
+    --------
+    >>> import maxmargin as mm, tempfile
+    >>> X, y = mm.datasets.gaussians(100, random_state=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     mm.files.save_liblinear(mm.LinearSVC().fit(X, y), f"{folder}/plane.model")
+    ...     print(open(f"{folder}/plane.model").readline().strip())
+    solver_type L2R_L1LOSS_SVC_DUAL
+    """
+    machine = _find_machine(model)
+    labels: NumberedLabels | None = None
+    if isinstance(machine, LinearSVC):
+        labels = number_labels(machine.classes_)
+        lines, W = _class_lines(machine, labels.numbers)
+    elif isinstance(machine, LinearSVR):
+        solver = {"epsilon_insensitive": "L2R_L1LOSS_SVR_DUAL"}.get(
+            machine.loss, "L2R_L2LOSS_SVR_DUAL"
+        )
+        lines, W = [f"solver_type {solver}", "nr_class 2"], np.atleast_2d(machine.coef_)
+    else:
+        lines, W = [f"solver_type {_ONE_CLASS}", "nr_class 2"], np.asarray(machine.coef_)
+    bias, b = _written_intercept(machine, W)
+    lines += [f"nr_feature {W.shape[1]}", f"bias {bias:.17g}"]
+    if isinstance(machine, OneClassSVM):
+        lines.append(f"rho {np.nextafter(0.0 - machine.intercept_[0], -np.inf):.17g}")
+    weights = W.T if b is None else np.vstack([W.T, b])
+    row = "%.17g " * weights.shape[1] + "\n"
+
+    def write(file: BinaryIO) -> None:
+        file.write("".join(f"{line}\n" for line in [*lines, "w"]).encode("ascii"))
+        for values in weights:
+            file.write((row % tuple(values.tolist())).encode("ascii"))
+
+    write_model(Path(path), labels, write)
+
+
+def _find_machine(model: Any) -> Any:
+    """Return the machine itself, if it can be written."""
+    view = view_model(model)
+    machine, name = view.machine, type(view.machine).__name__
+    if view.steps or hasattr(view.model, "steps"):
+        raise TypeError(
+            f"A LIBLINEAR file holds a {name} but no other steps of a pipeline: save the pipeline "
+            "with maxmargin.save, or its last step alone and transform rows before they are "
+            "predicted."
+        )
+    linear = isinstance(machine, OneClassSVM) and type(getattr(machine, "kernel_", 0)) is Linear
+    if not (linear or isinstance(machine, LinearSVC | LinearSVR)):
+        raise TypeError(
+            "A LIBLINEAR file holds LinearSVC, LinearSVR and OneClassSVM(kernel='linear') of "
+            f"maxmargin, not {type(machine).__module__}.{name}: maxmargin.save keeps any model of "
+            "maxmargin, save_libsvm kernel machines."
+        )
+    check_is_fitted(machine)
+    if not (np.isfinite(machine.coef_).all() and np.isfinite(machine.intercept_).all()):
+        raise ValueError(f"coef_ or intercept_ of this {name} is not finite: fit it again.")
+    if getattr(machine, "probability", False) is True:
+        warnings.warn(
+            "A LIBLINEAR file has no place for probabilities: those of this model are left out.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return machine
+
+
+def _class_lines(machine: LinearSVC, numbers: Ints) -> tuple[list[str], Floats]:
+    """Return the first lines of the header, and the weights as they stand in the file."""
+    scheme, planes = vars(machine)["_scheme"], vars(machine)["_pairs"]
+    solver = _name_solver(machine, scheme)
+    W, n_classes = np.asarray(machine.coef_), len(machine.classes_)
+    if n_classes == 2:
+        order = np.array([0, 1]) if solver == "MCSVM_CS" else np.array([1, 0])
+        W = np.vstack([-0.5 * W, 0.5 * W]) if solver == "MCSVM_CS" else W
+    else:
+        order = np.array([one for one, _ in planes])
+        W = W[order] if len(W) > len(order) else W
+        if len(order) < 3 and solver != "MCSVM_CS":
+            raise ValueError(
+                "A LIBLINEAR file has one plane for two classes, but this LinearSVC has one for "
+                "each, as its other classes had no weight: fit it to the rows of two classes."
+            )
+    labels = " ".join(map(str, numbers[order].tolist()))
+    return [f"solver_type {solver}", f"nr_class {len(order)}", f"label {labels}"], W
+
+
+def _name_solver(machine: LinearSVC, scheme: str) -> str:
+    if scheme == "ovo" and len(machine.classes_) > 2:
+        raise ValueError(
+            "A LIBLINEAR file has a plane for each class, but this LinearSVC was fitted with "
+            "multi_class='ovo': fit it with 'ovr' or 'crammer_singer', or save it with "
+            "maxmargin.save."
+        )
+    for name, parameters in _CLASSIFIERS.items():
+        wanted = {"penalty": "l2", "multi_class": "ovr", **parameters}
+        own = "crammer_singer" if scheme == "crammer_singer" else "ovr"
+        if wanted == {"penalty": machine.penalty, "loss": machine.loss, "multi_class": own}:
+            return name
+    raise ValueError(
+        f"LIBLINEAR has no solver for penalty={machine.penalty!r} with loss={machine.loss!r}, so "
+        "its files have no name for this LinearSVC: save it with maxmargin.save."
+    )
+
+
+def _written_intercept(machine: Any, W: Floats) -> tuple[float, Floats | None]:
+    """Return the value of the constant column, negative if there is none, and its weights."""
+    if isinstance(machine, OneClassSVM):
+        return -1.0, None
+    b = np.asarray(machine.intercept_)
+    if not machine.fit_intercept or machine.intercept == "none":
+        if not (np.abs(b) > np.finfo(float).tiny).any():
+            return -1.0, None
+    bias = float(machine.intercept_scaling) if machine.intercept == "penalized" else 1.0
+    if len(W) == 2 and len(b) == 1:
+        b = np.concatenate([-0.5 * b, 0.5 * b])
+    elif len(b) > len(W):
+        b = b[[one for one, _ in vars(machine)["_pairs"]]]
+    return bias, b / bias
