@@ -134,13 +134,17 @@ def read_labelled(
     if extension in SVMLIGHT_ENDINGS:
         return _read_svmlight(path, label, zero_based, task)
     text, remarks = _read_text(path)
-    first = _FIRST_LINE.search(text)
-    like_svmlight = first is not None and _SVMLIGHT_LINE.fullmatch(first[0]) is not None
-    if extension not in TABLE_ENDINGS and like_svmlight:
-        del text, first  # it is read again, without the rows being in memory twice
+    if extension not in TABLE_ENDINGS and resembles_svmlight(text):
+        del text  # it is read again, without the rows being in memory twice
         return _read_svmlight(path, label, zero_based, task)
     table = _read_any_table(text, str(path), extension, label)
     return prepare_table(table._replace(remarks=remarks + table.remarks), task)
+
+
+def resembles_svmlight(text: str) -> bool:
+    """Tell whether the first line of a text that is no comment is one of svmlight text."""
+    first = _FIRST_LINE.search(text)
+    return first is not None and _SVMLIGHT_LINE.fullmatch(first[0]) is not None
 
 
 def _read_any_table(text: str, name: str, extension: str, label: str | int | None) -> Table:

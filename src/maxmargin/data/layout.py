@@ -24,26 +24,22 @@ from maxmargin.data.cells import (
     whole_numbers,
 )
 from maxmargin.data.source import (
-    JSON_ENDINGS,
     SVMLIGHT_ENDINGS,
     TABLE_ENDINGS,
     Source,
     Where,
-    decode,
-    lines_of,
     open_source,
     refuse_foreign,
 )
 from maxmargin.data.table import (
     DELIMITERS,
     HEADER_ROWS,
+    Lines,
     Row,
-    are_json_lines,
     check_width,
     find_body,
     has_trailing_delimiters,
-    read_records,
-    split_arff,
+    open_table,
     strip_cells,
 )
 from maxmargin.errors import DataFileError, did_you_mean
@@ -52,7 +48,6 @@ KINDS = ("table", "svmlight")
 TASKS = (None, "classification", "regression")
 LABEL_KINDS = ("integers", "numbers", "words")
 _MOST_FEATURES = 2**53
-_HEAD_CHARACTERS = 8 * 10**6  # looked at to find out about a table
 _SHOWN = 5
 
 
@@ -348,24 +343,10 @@ def _open_table(opened: Source, layout: Layout) -> _Opened:
             f"{opened.name}: svmlight text, but the model was trained on a table; convert the file "
             "to the table's columns"
         )
-    text = decode(opened.chunks, opened.name)
-    lines = lines_of(text.chunks)
-    head = _take_head(lines)
-    content = "".join(head)
-    start = content[:1000].lstrip().lower()
-    if opened.extension == ".arff" or start.startswith("@relation"):
-        names, body = split_arff("".join(chain(head, lines)), opened.name)
-        return _open_named(names, body.rows(), layout, opened.name, "line")
-    if opened.extension in JSON_ENDINGS or (
-        opened.extension not in TABLE_ENDINGS and start[:1] in ("{", "[")
-    ):
-        content = "".join(chain(head, lines))
-        table = read_records(content, opened.name, are_json_lines(content, opened.extension))
-        pairs = zip(
-            table.numbers.tolist(), map(list, zip(*table.columns, strict=True)), strict=True
-        )
-        return _open_named(table.names, pairs, layout, opened.name, table.numbered)
-    return _open_text(head, lines, text.remarks, opened, layout)
+    table = open_table(opened)
+    if isinstance(table, Lines):
+        return _open_text(table, opened, layout)
+    return _open_named(table.names, table.rows, layout, opened.name, table.numbered)
 
 
 def _open_named(
@@ -382,20 +363,9 @@ def _open_named(
     return _Opened(file, numbered, found.width, found.places, found.label, rows, found.remarks)
 
 
-def _take_head(lines: Iterator[str]) -> list[str]:
-    head, size = [], 0
-    for line in lines:
-        head.append(line)
-        size += len(line)
-        if len(head) > HEADER_ROWS or size > _HEAD_CHARACTERS:
-            break
-    return head
-
-
-def _open_text(
-    head: list[str], lines: Iterator[str], remarks: list[str], opened: Source, layout: Layout
-) -> _Opened:
+def _open_text(table: Lines, opened: Source, layout: Layout) -> _Opened:
     """Find the columns of a table as text: by the delimiter that gives those of the layout."""
+    head, lines, remarks = table
     content, by_name = "".join(head), TABLE_ENDINGS.get(opened.extension)
     wanted = by_name if by_name and by_name in content else None
     failures: list[tuple[int, DataFileError]] = []
@@ -412,9 +382,7 @@ def _open_text(
         except DataFileError as wrong:
             failures.append((len(ahead[0][1]), wrong))
             continue
-        if body.skip:
-            remarks.append("Lines at the start that are marked with # are left out.")
-        remarks.extend(found.remarks)
+        remarks.extend((*body.remarks, *found.remarks))
         rows = replace(body, skip=body.skip + found.header).split(chain(head[body.before :], lines))
         return _Opened(opened.name, "line", found.width, found.places, found.label, rows, remarks)
     raise max(failures, key=lambda failure: failure[0])[1]

@@ -11,12 +11,13 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin.data.cells import finite_number, is_missing, resembles_value
+from maxmargin.data.source import JSON_ENDINGS, TABLE_ENDINGS, Source, decode, lines_of
 from maxmargin.errors import DataFileError
 
 # The first two are the label whatever else there is.
@@ -28,6 +29,7 @@ _FIRST_ROWS = 20
 _DELIMITER_TEXT = 10**6  # characters
 HEADER_ROWS = 1000
 _ROWS_PER_BLOCK = 1000
+_HEAD_CHARACTERS = 8 * 10**6  # looked at to find out about a table that is not in memory
 _SPREADSHEET_LINE = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 
 _next_record = re.compile(r"\}[ \t]*\r?\n[ \t]*\{").search
@@ -64,30 +66,67 @@ class Table(NamedTuple):
 
 def read_table(content: str, file: str, delimiter: str | None, label: str | int | None) -> Table:
     """Return the table that a text is."""
-    body = find_body(content, file, delimiter if delimiter and delimiter in content else None)
-    remarks = ("Lines at the start that are marked with # are left out.",) if body.skip else ()
-    ahead = list(islice(body.rows(), HEADER_ROWS))
-    if not ahead:
-        raise DataFileError(f"{file}: only comments; it needs at least one labelled row")
-    if has_trailing_delimiters([cells for _, cells in ahead]):
-        body = replace(body, trailing=True)
-        ahead = list(islice(body.rows(), HEADER_ROWS))
-    first, rest = strip_cells(ahead[0][1]), [cells for _, cells in ahead[1:]]
-    names = first if _is_header(first, rest, label) else None
-    if names:
-        body = replace(body, skip=body.skip + 1)
-        if rest and all(len(cells) == len(names) + 1 for cells in rest):
-            names = ["", *names]  # R writes the names of rows without a name for their column
-    width = len(names or first)
+    line, body, names, width = find_header(content, file, delimiter, label)
     if width < 2:
         raise DataFileError(
-            f"{file}:{ahead[0][0]}: only one column; a table needs a label and at least one "
-            "feature, separated by commas, semicolons, tabs or spaces"
+            f"{file}:{line}: only one column; a table needs a label and at least one feature, "
+            "separated by commas, semicolons, tabs or spaces"
         )
     found = find_label(names, width, label, file)
     lines, columns = _read_columns(body, width, found)
     kind = f"table with {DELIMITERS[body.delimiter]}, {'with' if names else 'without'} a header"
-    return Table(file, names, columns, found, lines, kind, "line", body.delimiter, remarks)
+    return Table(file, names, columns, found, lines, kind, "line", body.delimiter, body.remarks)
+
+
+# ------------------------------------------------------------------- files opened
+
+
+class Lines(NamedTuple):
+    """A table as text that is opened: its first lines, which are looked at, and the others."""
+
+    head: list[str]
+    lines: Iterator[str]
+    remarks: list[str]
+    """On the encoding; filled while lines are read."""
+
+
+class Records(NamedTuple):
+    """A table that is in memory: ARFF or JSON, whose names stand apart from the rows."""
+
+    names: list[str] | None
+    rows: Iterator[Row]
+    numbered: str
+    format: str
+
+
+def open_table(opened: Source) -> Lines | Records:
+    """Find out what the text of a source is, and read as much of it as that takes."""
+    text = decode(opened.chunks, opened.name)
+    lines = lines_of(text.chunks)
+    head = _take_head(lines)
+    start = "".join(head)[:1000].lstrip().lower()
+    if opened.extension == ".arff" or start.startswith("@relation"):
+        names, body = split_arff("".join(chain(head, lines)), opened.name)
+        return Records(names, body.rows(), "line", "ARFF")
+    if opened.extension in JSON_ENDINGS or (
+        opened.extension not in TABLE_ENDINGS and start[:1] in ("{", "[")
+    ):
+        content = "".join(chain(head, lines))
+        table = read_records(content, opened.name, are_json_lines(content, opened.extension))
+        cells = map(list, zip(*table.columns, strict=True))
+        rows = zip(table.numbers.tolist(), cells, strict=True)
+        return Records(table.names, rows, table.numbered, table.format)
+    return Lines(head, lines, text.remarks)
+
+
+def _take_head(lines: Iterator[str]) -> list[str]:
+    head, size = [], 0
+    for line in lines:
+        head.append(line)
+        size += len(line)
+        if len(head) > HEADER_ROWS or size > _HEAD_CHARACTERS:
+            break
+    return head
 
 
 # ------------------------------------------------------------------- rows of cells
@@ -105,6 +144,7 @@ class Body:
     trailing: bool = False  # each row ends in a delimiter
     quote: str = '"'
     strict: bool = True  # about quotation marks
+    remarks: tuple[str, ...] = ()
 
     def rows(self) -> Iterator[Row]:
         """Iterate over the line and the cells of each row that is not blank."""
@@ -154,7 +194,8 @@ def find_body(content: str, file: str, delimiter: str | None = None) -> Body:
     marked = next((k for k, (_, cells) in enumerate(start) if not _is_marked(cells)), len(start))
     if marked and marked < len(start) and len(start[marked - 1][1]) == len(start[marked][1]):
         marked -= 1  # as wide as the table: its header
-    return replace(body, skip=marked)
+    said = ("Lines at the start that are marked with # are left out.",) if marked else ()
+    return replace(body, skip=marked, remarks=said)
 
 
 def _is_marked(cells: list[str]) -> bool:
@@ -190,6 +231,34 @@ def strip_cells(cells: list[str]) -> list[str]:
 
 
 # ------------------------------------------------------------------- header and label
+
+
+class Start(NamedTuple):
+    """How a table as text begins."""
+
+    line: int
+    body: Body
+    """The rows after the header."""
+    names: list[str] | None
+    width: int
+
+
+def find_header(content: str, file: str, delimiter: str | None, label: str | int | None) -> Start:
+    """Return how a text begins: with the names of its columns, or with a row."""
+    body = find_body(content, file, delimiter if delimiter and delimiter in content else None)
+    ahead = list(islice(body.rows(), HEADER_ROWS))
+    if not ahead:
+        raise DataFileError(f"{file}: only comments; it needs at least one labelled row")
+    if has_trailing_delimiters([cells for _, cells in ahead]):
+        body = replace(body, trailing=True)
+        ahead = list(islice(body.rows(), HEADER_ROWS))
+    first, rest = strip_cells(ahead[0][1]), [cells for _, cells in ahead[1:]]
+    names = first if _is_header(first, rest, label) else None
+    if names:
+        body = replace(body, skip=body.skip + 1)
+        if rest and all(len(cells) == len(names) + 1 for cells in rest):
+            names = ["", *names]  # R writes the names of rows without a name for their column
+    return Start(ahead[0][0], body, names, len(names or first))
 
 
 def _is_header(first: list[str], rest: list[list[str]], label: str | int | None) -> bool:
