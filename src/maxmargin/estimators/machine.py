@@ -21,6 +21,11 @@ from maxmargin.validation.data import generator
 from maxmargin.validation.parameters import NamedParameters
 
 UNASKED = (False, "deprecated")  # values of ``probability``; scikit-learn is to drop the parameter
+# What no other fit sets again, or none that fails.
+OF_THE_LAST_FIT = (
+    "status_", "trace_", "calibration_", "origin_", "_tie_order", "laplace_scale_",
+    "density_marks_",
+)  # fmt: skip
 _MAX_ITER = 10_000  # what -1, scikit-learn's word for no limit, stands for
 
 
@@ -61,10 +66,7 @@ class Machine(TakesCallbacks, NamedParameters, BaseEstimator):
 
     origin_: str  # "LIBSVM file" or "LIBLINEAR file": where a model was read from
     # When a fit begins.
-    _forgotten: ClassVar[tuple[str, ...]] = (
-        "status_", "trace_", "calibration_", "origin_", "_tie_order", "laplace_scale_",
-        "density_marks_",
-    )  # fmt: skip
+    _forgotten: ClassVar[tuple[str, ...]] = OF_THE_LAST_FIT
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "status_")

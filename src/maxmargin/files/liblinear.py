@@ -47,19 +47,20 @@ from maxmargin.validation.parameters import check_choice, check_cost, check_numb
 
 ORIGIN = "LIBLINEAR file"
 _KEYS = ("solver_type", "nr_class", "label", "nr_feature", "bias", "rho")
-_CLASSIFIERS: dict[str, dict[str, str]] = {
+_CLASSIFIERS: dict[str, dict[str, Any]] = {
     "L2R_L1LOSS_SVC_DUAL": {"loss": "hinge"},
     "L2R_L2LOSS_SVC_DUAL": {"loss": "squared_hinge"},
     "L2R_L2LOSS_SVC": {"loss": "squared_hinge"},
     "L1R_L2LOSS_SVC": {"penalty": "l1", "loss": "squared_hinge"},
     "MCSVM_CS": {"loss": "hinge", "multi_class": "crammer_singer"},
 }
-_REGRESSORS: dict[str, dict[str, str]] = {
+_REGRESSORS: dict[str, dict[str, Any]] = {
     "L2R_L1LOSS_SVR_DUAL": {"loss": "epsilon_insensitive"},
     "L2R_L2LOSS_SVR_DUAL": {"loss": "squared_epsilon_insensitive"},
     "L2R_L2LOSS_SVR": {"loss": "squared_epsilon_insensitive"},
 }
 _ONE_CLASS = "ONECLASS_SVM"
+_NOTHING = 5e-324  # the float after 0: an intercept that only says on which side 0 is
 _LOGISTIC = ("L2R_LR", "L2R_LR_DUAL", "L1R_LR")
 
 
@@ -125,7 +126,10 @@ def load_liblinear(
         parsed = _parse(text)
         labels = None if parsed.labels is None else read_labels(text, parsed.labels)
     constant = parsed.bias > 0  # a constant column of zeros is none
-    fit = {"intercept": intercept if constant else "none", "fit_intercept": constant}
+    fit: dict[str, Any] = {
+        "intercept": intercept if constant else "none",
+        "fit_intercept": constant,
+    }
     if constant:
         fit["intercept_scaling"] = parsed.bias
     if labels is not None:
@@ -213,7 +217,7 @@ def _read_weights(text: ModelText, lines: int, planes: int) -> Floats:
 # ------------------------------------------------------------------- from text to model
 
 
-def _adopt_classes(model: LinearSVC, parsed: Parsed, labels: npt.NDArray[Any]) -> None:
+def _adopt_classes(model: Any, parsed: Parsed, labels: npt.NDArray[Any]) -> None:
     place = np.argsort(labels, kind="stable")  # in the file, by class
     W, b = parsed.weights.T, parsed.intercept
     n_classes = len(labels)
@@ -235,7 +239,7 @@ def _adopt_classes(model: LinearSVC, parsed: Parsed, labels: npt.NDArray[Any]) -
     state["coef_"], state["intercept_"] = W.copy(), b
 
 
-def _adopt_one_class(model: OneClassSVM, parsed: Parsed, rho: float) -> None:
+def _adopt_one_class(model: Any, parsed: Parsed, rho: float) -> None:
     """Let the weights be the only support vector."""
     w = parsed.weights.T.copy()
     vars(model).update(
@@ -298,11 +302,11 @@ def save_liblinear(model: Any, path: AnyPath) -> None:
 
     Examples
     --------
-    >>> import maxmargin as mm, tempfile
+    >>> import maxmargin as mm, pathlib, tempfile
     >>> X, y = mm.datasets.gaussians(100, random_state=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     mm.files.save_liblinear(mm.LinearSVC().fit(X, y), f"{folder}/plane.model")
-    ...     print(open(f"{folder}/plane.model").readline().strip())
+    ...     print(pathlib.Path(folder, "plane.model").read_text().splitlines()[0])
     solver_type L2R_L1LOSS_SVC_DUAL
     """
     machine = _find_machine(model)
@@ -367,8 +371,12 @@ def _class_lines(machine: LinearSVC, numbers: Ints) -> tuple[list[str], Floats]:
     solver = _name_solver(machine, scheme)
     W, n_classes = np.asarray(machine.coef_), len(machine.classes_)
     if n_classes == 2:
-        order = np.array([0, 1]) if solver == "MCSVM_CS" else np.array([1, 0])
-        W = np.vstack([-0.5 * W, 0.5 * W]) if solver == "MCSVM_CS" else W
+        if solver == "MCSVM_CS":
+            order, W = np.array([0, 1]), np.vstack([-0.5 * W, 0.5 * W])
+        elif 0 < machine.intercept_[0] <= _NOTHING:  # read from a file: f = 0 is the second class
+            order, W = np.array([0, 1]), 0.0 - W
+        else:
+            order = np.array([1, 0])
     else:
         order = np.array([one for one, _ in planes])
         W = W[order] if len(W) > len(order) else W
@@ -404,9 +412,9 @@ def _written_intercept(machine: Any, W: Floats) -> tuple[float, Floats | None]:
     if isinstance(machine, OneClassSVM):
         return -1.0, None
     b = np.asarray(machine.intercept_)
-    if not machine.fit_intercept or machine.intercept == "none":
-        if not (np.abs(b) > np.finfo(float).tiny).any():
-            return -1.0, None
+    none = not machine.fit_intercept or machine.intercept == "none"
+    if none and (np.abs(b) <= _NOTHING).all():
+        return -1.0, None
     bias = float(machine.intercept_scaling) if machine.intercept == "penalized" else 1.0
     if len(W) == 2 and len(b) == 1:
         b = np.concatenate([-0.5 * b, 0.5 * b])

@@ -244,7 +244,11 @@ def _parse_probabilities(
             raise header.error("probA", f"{scale!r} is no scale of errors: it is below 0")
     elif svm_type == "one_class" and "prob_density_marks" in header:
         marks = header.numbers("prob_density_marks", 10)
-    allowed = {"probA": ab or scale is not None, "probB": ab, "prob_density_marks": marks is not None}
+    allowed = {
+        "probA": ab or scale is not None,
+        "probB": ab,
+        "prob_density_marks": marks is not None,
+    }
     for name, used in allowed.items():
         if name in header and not used:
             raise header.error(name, f"a model of type {svm_type} does not have it")
@@ -559,11 +563,11 @@ def save_libsvm(model: Any, path: AnyPath) -> None:
 
     Examples
     --------
-    >>> import maxmargin as mm, tempfile
+    >>> import maxmargin as mm, pathlib, tempfile
     >>> X, y = mm.datasets.circles(100, random_state=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     mm.files.save_libsvm(mm.SVC(C=10.0).fit(X, y), f"{folder}/circles.model")
-    ...     print(open(f"{folder}/circles.model").readline().strip())
+    ...     print(pathlib.Path(folder, "circles.model").read_text().splitlines()[0])
     svm_type c_svc
     """
     machine = _find_machine(model)
@@ -724,8 +728,13 @@ def _with_missing_weights(
 ) -> tuple[Floats, Any, Ints]:
     """Add vectors for what weights w have that Σ coef·x does not, if that shows in 1e-12."""
     w, n_classes = np.asarray(machine.coef_), max(len(order), 2)
-    by_plane = a if not len(order) else Pairs(n_classes).spread(machine.dual_coef_, 
-        np.repeat(np.arange(n_classes), machine.n_support_)).T
+    by_plane = (
+        a
+        if not len(order)
+        else Pairs(n_classes)
+        .spread(machine.dual_coef_, np.repeat(np.arange(n_classes), machine.n_support_))
+        .T
+    )
     missing = w - np.asarray((vectors.T @ by_plane).T)
     sizes = np.asarray((abs(vectors).T @ np.abs(by_plane)).T)
     if (np.abs(missing) <= 1e-14 * sizes).all():
@@ -774,7 +783,7 @@ def _joined(values: Floats) -> str:
 
 
 def _body_lines(planes: _Written) -> Iterator[str]:
-    starts = "%.17g " * planes.coefficients.shape[1] 
+    starts = "%.17g " * planes.coefficients.shape[1]
     if not sp.issparse(planes.vectors):
         for row, serial in zip(planes.coefficients.tolist(), planes.vectors.tolist(), strict=True):
             yield f"{starts % tuple(row)}0:{serial}\n"

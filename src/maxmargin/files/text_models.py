@@ -146,9 +146,7 @@ class Header:
         values = self._list(name, _WHOLE, "whole numbers", count)
         wrong = (values < least) | (values > _MOST)
         if wrong.any():
-            raise self.error(
-                name, f"{values[wrong][0]:.0f} is not between {least} and {_MOST}"
-            )
+            raise self.error(name, f"{values[wrong][0]:.0f} is not between {least} and {_MOST}")
         return values.astype(np.int64)
 
     def _value(self, name: str) -> bytes:
@@ -164,9 +162,7 @@ class Header:
             raise self.error(name, f"{shown(value[end:])} is not one of {kind}")
         values = to_floats(value)
         if len(values) != count:
-            raise self.error(
-                name, f"{count} {kind} must stand here, but there are {len(values)}"
-            )
+            raise self.error(name, f"{count} {kind} must stand here, but there are {len(values)}")
         return values
 
 

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin._typing import Floats, Ints
 from maxmargin.data.blocks import RowsInMemory
 from maxmargin.estimators.formulations import Training
-from maxmargin.estimators.machine import Formulated, Machine, Solved
+from maxmargin.estimators.machine import OF_THE_LAST_FIT, Formulated, Machine, Solved
 from maxmargin.estimators.row_marks import Marks, mark_rows, pair_up
 from maxmargin.geometry.inputs import row_products
 from maxmargin.loops.records import Loss
@@ -37,7 +37,7 @@ class LinearMachine(Machine):
 
     _losses: ClassVar[tuple[str, ...]]
     _known_duals: "list[KnownDuals]"  # by problem; none if the classes were learnt jointly
-    _forgotten = (*Machine._forgotten, "_learners")
+    _forgotten = (*OF_THE_LAST_FIT, "_learners")
 
     def distance(self, X: Any) -> Floats:
         """Return the signed distance f/‖w‖ of each row from the plane(s); 0/0 is 0."""

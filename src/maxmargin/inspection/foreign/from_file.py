@@ -1,9 +1,9 @@
 """Models read from files of LIBSVM and LIBLINEAR: which training rows the support vectors were.
 
-Such a file does not say so, and LIBSVM writes the numbers of support vectors with 8 digits. A row is
-found by a random weighted sum of its columns, which is nearly that of the vector, and then compared
-with it number by number. Of equal rows those with the largest targets (or weights) take the largest
-duals, as they do at the optimum.
+Such a file does not say so, and LIBSVM writes the numbers of support vectors with 8 digits. A row
+is found by a random weighted sum of its columns, which is nearly that of the vector, and then
+compared with it number by number. Of equal rows those with the largest targets (or weights) take
+the largest duals, as they do at the optimum.
 """
 
 import copy
