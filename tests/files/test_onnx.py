@@ -1,8 +1,10 @@
 """Exported graphs, run by onnxruntime, against the models themselves."""
 
+import re
 import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -110,7 +112,8 @@ def check_scores(found: dict[str, Array], model: Any, X: Any, scale: Any) -> Non
     expected = model.decision_function(X)
     assert found["decision"].shape == expected.shape
     bound = np.broadcast_to(TOL * scale, len(expected))
-    assert not (np.abs(found["decision"] - expected).T > bound).any()
+    excess = np.abs(found["decision"] - expected).T - bound
+    assert excess.max(initial=0.0) <= 0.0
     # Far from the origin, some rows are decided by rounding.
     lead = np.abs(expected) if expected.ndim == 1 else np.ptp(np.sort(expected)[:, -2:], axis=1)
     decided = (lead > bound) | (bound < 1e-7)
@@ -485,6 +488,7 @@ ENCODERS = [
     OneHotEncoder(drop="first", sparse_output=False),
     OneHotEncoder(drop="if_binary"),
     OneHotEncoder(min_frequency=10, handle_unknown="infrequent_if_exist"),
+    OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
     make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore")),
 ]
 
@@ -669,11 +673,34 @@ def test_categories_that_onnx_cannot_tell_apart_are_refused() -> None:
         mm.files.to_onnx(pipeline)
 
 
-def test_encoders_that_are_not_known_are_refused() -> None:
-    words = np.array([["a"], ["b"], ["a"], ["c"]], dtype=object)
-    pipeline = make_pipeline(OrdinalEncoder(), mm.LinearSVC()).fit(words, [0, 1, 0, 1])
-    with pytest.raises(TypeError, match="OrdinalEncoder"):
+def test_codes_that_are_not_numbers_are_refused() -> None:
+    words = np.array([["a"], ["b"], [np.nan], ["c"]], dtype=object)
+    encoder = make_pipeline(OrdinalEncoder(), SimpleImputer(), mm.LinearSVC())
+    with pytest.raises(TypeError, match="encoded_missing_value"):
+        mm.files.to_onnx(encoder.fit(words, [0, 1, 0, 1]))
+
+
+def test_columns_named_like_outputs_are_refused() -> None:
+    table = mixed_table().rename(columns={"length": "label"})
+    prepare = make_column_transformer((OneHotEncoder(), ["colour"]), (StandardScaler(), ["label"]))
+    pipeline = make_pipeline(prepare, mm.LinearSVC()).fit(table, table["kind"])
+    with pytest.raises(ValueError, match="'label' cannot be an input"):
         mm.files.to_onnx(pipeline)
+
+
+def test_the_example_of_the_documentation_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = Path(__file__).parents[2] / "docs" / "onnx.md"
+    if not page.exists():
+        pytest.skip("the documentation is not there")
+    monkeypatch.chdir(tmp_path)
+    code = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(code) >= 2
+    names: dict[str, Any] = {}
+    for block in code:
+        exec(block, names)
+    assert (tmp_path / "model.onnx").exists()
 
 
 @pytest.mark.parametrize("package", ["onnx", "skl2onnx"])
@@ -684,3 +711,19 @@ def test_missing_packages_are_named(package: str, monkeypatch: pytest.MonkeyPatc
     export = mm.files.to_onnx if package == "onnx" else lambda model: register_converters()
     with pytest.raises(ImportError, match=r"pip install 'maxmargin\[onnx\]'"):
         export(mm.SVC().fit(rows(), labels(rows())))
+
+
+def test_ensembles_inside_skl2onnx_get_probabilities() -> None:
+    skl2onnx = pytest.importorskip("skl2onnx", reason="the extra onnx is not installed")
+    from sklearn.ensemble import VotingClassifier
+
+    from maxmargin.files.onnx import register_converters
+
+    register_converters()
+    X = rows()
+    both = [("a", mm.SVC(probability=True)), ("b", mm.LinearSVC(probability=True))]
+    model = VotingClassifier(both, voting="soft", flatten_transform=False).fit(X, labels(X))
+    graph = skl2onnx.to_onnx(model, X[:1], options={"zipmap": False})
+    label, p = load(graph).run(None, {"X": X})
+    assert label.tolist() == model.predict(X).tolist()
+    np.testing.assert_allclose(p, model.predict_proba(X), atol=1e-6)

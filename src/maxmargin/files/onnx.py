@@ -13,6 +13,7 @@ import copy
 import math
 from collections.abc import Callable, Iterable
 from importlib import import_module
+from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,9 +69,11 @@ from maxmargin.kernels import (
 
 OPSET = 19  # the first in which strings are compared; onnxruntime reads it since 1.15
 IR_VERSION = 9
-# γ‖z‖², z measured from the mean, up to which distances come from norms. The error of a value is
-# some ε times it: 1e-12 at this bound. Beyond it distances come from differences.
-_FAR = 1e3
+# γ‖z‖², z measured from the mean, up to which distances come from norms. Measured errors of scores,
+# by Σ|coef·K|: 2e-12 at this bound, and in proportion to γ‖z‖². Beyond it distances are sums of
+# differences (6e-16), which take up to 20 times as long.
+_FAR = 1e4
+_LARGEST = 2**31 - 2**20  # bytes that a message of protobuf, and so a graph, can have
 _LEAST = 1e-7  # probabilities of pairs keep this far from 0 and 1, as in ``couple_pairs``
 
 Pairs = list[tuple[int, int]]
@@ -920,22 +923,36 @@ def _is_missing(graph: Graph, value: Any, x: str, strings: bool) -> str:
     return graph.add("Equal", x, float(value))
 
 
-def _one_hot_encoder(graph: Graph, step: Any, rows: Rows) -> str:
+def _encoder(graph: Graph, step: Any, rows: Rows) -> str:
     """Compare each column with its categories; what these become is asked of the encoder."""
     parts, start = [], 0
     for number, own in enumerate(step.categories_):
         width = _count_columns(step, number)
         codes = _encode(step, number)[:, start : start + width]
         start += width
+        if not np.isfinite(codes).all():
+            raise TypeError(
+                f"{type(step).__name__} makes NaN of missing values, which cannot be exported to "
+                "ONNX: set encoded_missing_value to a number."
+            )
         same = graph.add("Cast", _equals(graph, step, rows.column(number), own), to=_DOUBLE)
         part = graph.add("MatMul", same, codes)
-        infrequent = _infrequent(step, number)
-        if len(infrequent) and step.handle_unknown in ("infrequent_if_exist", "warn"):
+        code = _code_of_unknown(step, number, codes)
+        if code is not None:
             unknown = graph.add("Sub", 1.0, graph.sum_rows(same))
-            code = codes[[own.tolist().index(infrequent[0])]]
             part = graph.add("Add", part, graph.add("MatMul", unknown, code))
         parts.append(part)
     return parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=1)
+
+
+def _code_of_unknown(step: Any, number: int, codes: Floats) -> Floats | None:
+    """Return what an encoder makes of a value that is no category; None: zeros, or an error."""
+    if step.handle_unknown == "use_encoded_value":
+        return np.array([[step.unknown_value]], np.float64)
+    infrequent = _infrequent(step, number)
+    if infrequent and step.handle_unknown in ("infrequent_if_exist", "warn"):
+        return codes[[step.categories_[number].tolist().index(infrequent[0])]]
+    return None
 
 
 def _infrequent(step: Any, number: int) -> list[Any]:
@@ -945,6 +962,8 @@ def _infrequent(step: Any, number: int) -> list[Any]:
 
 def _count_columns(step: Any, number: int) -> int:
     """Return how many columns an encoder makes of one."""
+    if type(step).__name__ == "OrdinalEncoder":
+        return 1
     infrequent = len(_infrequent(step, number))
     dropped = step.drop_idx_ is not None and step.drop_idx_[number] is not None
     return len(step.categories_[number]) - max(infrequent - 1, 0) - int(dropped)
@@ -996,7 +1015,8 @@ _STEPS: dict[str, Callable[[Graph, Any, Rows], str]] = {
     "FeatureUnion": _feature_union,
     "MaxAbsScaler": _max_abs_scaler,
     "MinMaxScaler": _min_max_scaler,
-    "OneHotEncoder": _one_hot_encoder,
+    "OneHotEncoder": _encoder,
+    "OrdinalEncoder": _encoder,
     "Pipeline": _pipeline,
     "PolynomialFeatures": _polynomial_features,
     "RobustScaler": _robust_scaler,
@@ -1151,18 +1171,29 @@ def to_onnx(model: Any) -> Any:
     machine = model.steps[-1][1] if _is_pipeline(model) else model
     _refuse_unknown(machine, whole=machine is model)
     check_is_fitted(machine)
-    graph = Graph()
+    graph = Graph("maxmargin.")
     inputs = _inputs(model, _count_features(model))
     if len(inputs) == 1 and not inputs[0].strings:
         rows = Rows(graph, inputs[0].name)
     else:
         rows = Rows(graph, columns=tuple(each.name for each in inputs))
     outputs = _write(graph, model, rows)
+    _refuse_same_names(inputs, outputs)
     named = {
         name: each._replace(value=graph.name(each.value, name)) for name, each in outputs.items()
     }
     read = {name for node in graph.nodes for name in _inputs_of(node)}
     return _as_model(graph, [each for each in inputs if each.name in read], named, model)
+
+
+def _refuse_same_names(inputs: list[Input], outputs: Outputs) -> None:
+    names = [each.name for each in inputs]
+    for name in names:
+        if name in outputs or names.count(name) > 1 or name.startswith("maxmargin."):
+            raise ValueError(
+                f"The column {name!r} cannot be an input of the graph, as another of its values "
+                "has this name: rename the column, and fit the pipeline again."
+            )
 
 
 def _inputs_of(node: Any) -> Iterable[str]:
@@ -1228,7 +1259,7 @@ def _write(graph: Graph, model: Any, rows: Rows) -> Outputs:
     if type(model) in _PREDICTORS:
         return _PREDICTORS[type(model)](graph, model, rows.matrix())
     made = _transformed(graph, model, rows).matrix()
-    return {"transformed": Output(made, np.float64, _UNKNOWN)}
+    return {"transformed": Output(made, np.float64, getattr(model, "n_components_", _UNKNOWN))}
 
 
 _UNKNOWN = -1  # number of columns
@@ -1237,6 +1268,12 @@ _UNKNOWN = -1  # number of columns
 def _as_model(graph: Graph, inputs: list[Input], outputs: Outputs, model: Any) -> Any:
     onnx = _import("onnx")
     helper = onnx.helper
+    size = sum(value.nbytes for value in graph.constants.values())
+    if size > _LARGEST:
+        raise ValueError(
+            f"The graph has constants of {size / 1e9:.3g} GB, and a file of ONNX can have 2 GB: "
+            "fit a model with fewer support vectors, or mm.Nystroem and mm.LinearSVC."
+        )
     made = helper.make_graph(
         [_as_node(onnx, node) for node in graph.nodes],
         "maxmargin",
@@ -1249,13 +1286,11 @@ def _as_model(graph: Graph, inputs: list[Input], outputs: Outputs, model: Any) -
         [_as_value_info(onnx, name, each) for name, each in outputs.items()],
         [_as_tensor(onnx, name, value) for name, value in graph.constants.items()],
     )
-    from maxmargin import __version__
-
     said = _describe(model)
     proto = helper.make_model(
         made,
         producer_name="maxmargin",
-        producer_version=__version__,
+        producer_version=version("maxmargin"),
         doc_string="; ".join(f"{key}: {value}" for key, value in said.items()),
         opset_imports=[helper.make_opsetid(*each) for each in sorted(graph.domains.items())],
         ir_version=IR_VERSION,
@@ -1385,6 +1420,8 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     else:
         x = graph.add("Cast", x, to=_DOUBLE)
     outputs = _write(graph, operator.raw_operator, Rows(graph, x))
+    if len(operator.outputs) < len(outputs):  # inside ensembles: a label and probabilities
+        outputs.pop("decision")
     for output, variable in zip(outputs.values(), operator.outputs, strict=True):
         graph.name(output.value, variable.full_name)
     for name, value in graph.constants.items():
