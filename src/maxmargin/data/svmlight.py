@@ -35,6 +35,8 @@ _PIECES_PER_THREAD = 4
 _MOST_COLUMNS = 2**63 - 1
 _MOST_INT32 = 2**31 - 1
 _BLOCK = 1 << 23
+_FIRST_BUFFER = 1 << 16
+_LINE_FEED = ord("\n")
 _SHOWN = 60  # characters of a wrong token that a message shows
 _PAIRS_WRITTEN = 1 << 16  # at a time
 
@@ -340,30 +342,31 @@ def _count_lines(file: Any, end: int) -> int:
 
 def _whole_lines(chunks: Iterable[bytes], size: int) -> Iterator[tuple[bytearray, int]]:
     """Yield blocks of whole lines: a buffer, which is used again, and how much of it is filled."""
-    buffer, filled = bytearray(size + _PADDING), 0
+    capacity = min(size, _FIRST_BUFFER)
+    buffer, filled = bytearray(capacity + _PADDING), 0
     for chunk in chunks:
         rest = memoryview(chunk)
         while rest:
-            taken = rest[: size - filled]
+            taken = rest[: capacity - filled]
             buffer[filled : filled + len(taken)] = taken
             filled, rest = filled + len(taken), rest[len(taken) :]
-            if filled < size:
-                break
-            end = buffer.rfind(b"\n", 0, filled) + 1
+            if filled < capacity:
+                continue
+            end = buffer.rfind(b"\n", 0, filled) + 1 if capacity >= size else 0
             if end:
                 yield buffer, end
                 buffer[: filled - end] = buffer[end:filled]
                 filled -= end
             elif buffer.find(b"\0", 0, filled) >= 0:
-                buffer[filled] = ord("\n")
+                buffer[filled] = _LINE_FEED
                 yield buffer, filled + 1  # which is refused, and need not be read to its end
                 return
             else:
-                size *= 2
-                buffer = buffer[:filled] + bytearray(size + _PADDING - filled)
+                capacity = min(8 * capacity, size) if capacity < size else 2 * capacity
+                buffer = buffer[:filled] + bytearray(capacity + _PADDING - filled)
     if filled:
-        buffer[filled] = ord("\n")
-        yield buffer, filled + (buffer[filled - 1] != ord("\n"))
+        buffer[filled] = _LINE_FEED
+        yield buffer, filled + (buffer[filled - 1] != _LINE_FEED)
 
 
 def _skip_mark(buffer: bytearray, text: _Text) -> int:
@@ -745,9 +748,11 @@ def _format_slowly(rows: _Rows, first: int) -> bytes:
 
 
 def _shortest(value: Any) -> str:
+    if type(value) is np.float64:
+        return repr(float(value)).removesuffix(".0")
     text = np.format_float_scientific(value, trim="-", exp_digits=1)
-    # A float32 by way of a double may be rounded twice.
-    return text if type(value)(float(text)) == value else repr(float(value))
+    # By way of a double it may be rounded twice.
+    return text if np.float32(float(text)) == value else repr(float(value))
 
 
 # ------------------------------------------------------------------- what is wrong with a line
