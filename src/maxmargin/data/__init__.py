@@ -1,17 +1,20 @@
-"""Data: labelled files, layouts by which later files are read, and rows handed out in chunks."""
+"""Data: labelled files, layouts by which later files are read, conversion, and rows in chunks."""
 
 from maxmargin.data.blocks import chunks
 from maxmargin.data.columns import Labelled
+from maxmargin.data.convert import Converted, convert
 from maxmargin.data.labelled import read_labelled
 from maxmargin.data.layout import Layout, RowBlock, read_rows
 from maxmargin.data.svmlight import Svmlight, iterate_svmlight, read_svmlight, write_svmlight
 
 __all__ = [
+    "Converted",
     "Labelled",
     "Layout",
     "RowBlock",
     "Svmlight",
     "chunks",
+    "convert",
     "iterate_svmlight",
     "read_labelled",
     "read_rows",

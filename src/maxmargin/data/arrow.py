@@ -80,15 +80,20 @@ def read_arrow(opened: Source, label: str | int | None) -> Table:
     return Table(frame.file, frame.names, columns, found, np.arange(rows), frame.format, "row")
 
 
-def open_frame(opened: Source) -> Frame:
-    """Open a Parquet or Arrow file."""
+def require_pyarrow(name: str) -> None:
+    """Raise with the way out if pyarrow, which a file of this name needs, is not installed."""
     try:
-        import pyarrow  # noqa: F401  # before its modules, which are named otherwise
+        import pyarrow  # noqa: F401
     except ImportError as missing:
         raise ImportError(
-            f"{opened.name}: Parquet and Arrow files need pyarrow ({missing}); "
+            f"{name}: Parquet and Arrow files need pyarrow ({missing}); "
             "pip install 'maxmargin[arrow]'"
         ) from missing
+
+
+def open_frame(opened: Source) -> Frame:
+    """Open a Parquet or Arrow file."""
+    require_pyarrow(opened.name)
     parquet = opened.start.startswith(_PARQUET)
     if not parquet and not opened.start.startswith(_ARROW):
         raise DataFileError(
