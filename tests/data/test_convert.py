@@ -39,6 +39,13 @@ def bits(values: Any) -> list[bytes]:
     return [struct.pack("<d", value) for value in np.asarray(values, dtype=float).ravel()]
 
 
+def dense(X: Any) -> Any:
+    """Return an array without adding -0 to 0."""
+    made = np.zeros(X.shape)
+    made[X.tocoo().coords] = X.tocoo().data
+    return made
+
+
 def cells(path: Path, delimiter: str = ",") -> list[list[str]]:
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.reader(file, delimiter=delimiter))
@@ -67,7 +74,7 @@ def test_every_route_leads_back(folder: Path, route: list[str]) -> None:
         made = convert(folder / source, folder / target)
         assert (made.rows, made.columns) == (3, 4)
     before, after = read_svmlight(folder / "a.svm"), read_svmlight(folder / route[-1])
-    assert bits(before.X.toarray()) == bits(after.X.toarray())
+    assert bits(dense(before.X)) == bits(dense(after.X))
     assert before.y.tolist() == after.y.tolist()
 
 
@@ -89,7 +96,7 @@ def test_svmlight_becomes_a_table_with_names(folder: Path) -> None:
     rows=st.lists(st.lists(FINITE, min_size=3, max_size=3), min_size=1, max_size=8),
     zero_based=st.booleans(),
 )
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 def test_numbers_are_carried_to_the_bit(
     tmp_path_factory: pytest.TempPathFactory, rows: list[list[float]], zero_based: bool
 ) -> None:
@@ -103,7 +110,7 @@ def test_numbers_are_carried_to_the_bit(
         # scikit-learn's reader is not exact; ours is compared with what was written.
         np.testing.assert_allclose(X.toarray()[:, :2], [row[:2] for row in rows], rtol=1e-14)
     ours = read_svmlight(here / "a.svm", zero_based=zero_based, n_features=3)
-    assert bits(ours.X.toarray()[:, :2]) == bits([row[:2] for row in rows])
+    assert bits(dense(ours.X)[:, :2]) == bits([row[:2] for row in rows])
     assert [float(v) for v in ours.y] == [float(row[2]) for row in rows]
     convert(here / "a.svm", here / "b.tsv", zero_based=zero_based)
     table = cells(here / "b.tsv", "\t")[1:]
@@ -243,8 +250,8 @@ def test_absurd_widths_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.svm").write_text("1 200000:1\n")
     with pytest.raises(DataFileError, match=r"200,000 columns .* keep it as svmlight text"):
         convert(tmp_path / "a.svm", tmp_path / "a.csv")
-    (tmp_path / "a.svm").write_text("1 90000:1\n" * 2000)
-    with pytest.raises(DataFileError, match="180,000,000 cells"):
+    (tmp_path / "a.svm").write_text("1 90000:1\n" * 1200)
+    with pytest.raises(DataFileError, match="108,000,000 cells"):
         convert(tmp_path / "a.svm", tmp_path / "a.parquet")
 
 

@@ -296,7 +296,7 @@ class _SvmlightReader:
     def names(self) -> list[str]:
         return ["label", *(f"f{j}" for j in range(1, self.width))]
 
-    def _dense(self) -> Iterator[tuple[Any, Any]]:
+    def _dense_blocks(self) -> Iterator[tuple[Any, Any]]:
         rows, features, pairs = self._measure()
         with self._again() as opened:
             name = opened.name
@@ -313,10 +313,10 @@ class _SvmlightReader:
         for block in self._blocks(features):
             for start in range(0, len(block.y), step):
                 part = slice(start, start + step)
-                yield block.X[part].toarray(), block.y[part]
+                yield _dense(block.X[part]), block.y[part]
 
     def rows(self) -> Iterator[Sequence[Sequence[str]]]:
-        for X, y in self._dense():
+        for X, y in self._dense_blocks():
             labels = map(str, y.tolist()) if y.dtype.kind == "i" else map(_number_text, y.tolist())
             cells = (map(_number_text, row) for row in X.tolist())
             yield [[label, *row] for label, row in zip(labels, cells, strict=True)]
@@ -326,9 +326,16 @@ class _SvmlightReader:
 
         whole = all(block.y.dtype.kind == "i" for block in self._blocks(None))
         kind, names = np.int64 if whole else np.float64, self.names()
-        for X, y in self._dense():
+        for X, y in self._dense_blocks():
             arrays = [pa.array(y.astype(kind)), *(pa.array(column) for column in X.T.copy())]
             yield pa.record_batch(arrays, names)
+
+
+def _dense(X: Any) -> Any:
+    """Return a CSR array as an array; ``toarray`` adds values to 0, which makes 0 of -0."""
+    dense = np.zeros(X.shape)
+    dense[np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), X.indices] = X.data
+    return dense
 
 
 class _Chunks(io.RawIOBase):
