@@ -43,6 +43,9 @@ The same model without a search:
 """
 
 
+_MOST_NUMBERS = 10_000
+
+
 class Grid(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     """Numbers separated by commas, or LOW:HIGH:COUNT for a logarithmic scale."""
 
@@ -61,6 +64,8 @@ class Grid(click.ParamType):  # type: ignore[type-arg, unused-ignore]
                 return tuple(float(text) for text in value.split(","))
             low, high, count = value.split(":")
             start, steps = float(low), int(count) - 1
+            if steps >= _MOST_NUMBERS:
+                self.fail(f"{value!r} are more than {_MOST_NUMBERS} numbers", param, ctx)
             ratio = (float(high) / start) ** (1 / steps) if steps else 1.0
             return tuple(float(f"{start * ratio**k:.6g}") for k in range(steps + 1))
         except (ValueError, ZeroDivisionError, OverflowError, TypeError):
