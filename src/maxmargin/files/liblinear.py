@@ -231,10 +231,9 @@ def _adopt_classes(model: Any, parsed: Parsed, labels: npt.NDArray[Any]) -> None
     state["_pairs"] = [(1, 0)]
     swapped = place[0] == 1  # then the first label is the second class, which is positive here
     if len(W) == 2:
-        W, b = W[place][1:] - W[place][:1], b[place][1:] - b[place][:1]
-        # Equal scores: the first label.
-        b = np.nextafter(b, np.inf) if swapped else b
-    elif not swapped:
+        # LIBLINEAR looks at the first of two planes only; the second one is its negative.
+        W, b = 2 * W[:1], 2 * b[:1]
+    if not swapped:
         W, b = 0.0 - W, np.nextafter(0.0 - b, np.inf)
     state["coef_"], state["intercept_"] = W.copy(), b
 

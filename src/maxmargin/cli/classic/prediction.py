@@ -1,10 +1,8 @@
-"""``svm-predict`` and ``liblinear-predict``: labels or numbers, block by block.
-
-Ties are broken as the originals break them: by the order of labels in the model file.
-"""
+"""``svm-predict`` and ``liblinear-predict``: labels or numbers, block by block."""
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -82,16 +80,11 @@ def _say_accuracy(model: Any, errors: Errors, correct: int, end: str = "") -> No
     click.echo(f"Accuracy = {rate:g}% ({correct}/{errors.count}){end}")
 
 
-def read_header(path: str, end: str) -> dict[str, list[str]]:
-    """Return the words after each keyword of a model file, up to the keyword that ends them."""
-    found = {}
+def read_header(path: str) -> dict[str, list[str]]:
+    """Return the words after each keyword of a model file, up to the support vectors."""
     with open(path) as file:
-        for line in file:
-            key, *words = line.split() or [""]
-            if key == end:
-                break
-            found[key] = words
-    return found
+        lines = (line.split() for line in takewhile(lambda line: line.split() != ["SV"], file))
+        return {words[0]: words[1:] for words in lines if words}
 
 
 def _to_width(X: Any, width: int) -> Any:
@@ -149,7 +142,7 @@ class _SvmPredictor:
     def __init__(self, path: str, probability: int) -> None:
         self._path = path
         self.model = mm.files.load_libsvm(path)
-        self.header = read_header(path, "SV")
+        self.header = read_header(path)
         self.regresses = isinstance(self.model, mm.SVR | mm.NuSVR)
         self.takes_gram = bool(self.model.kernel_.takes_gram)
         self._probable = bool(probability) and not self.regresses
@@ -189,7 +182,11 @@ def predict_liblinear(
             f"{model_file}: probability output is only supported for logistic regression; "
             "svm-train -b 1 makes models with probabilities."
         )
-    predict = _linear_predictor(model, model_file)
+
+    def predict(X: Any) -> Predicted:
+        """Leave out features that the model does not know."""
+        return Predicted(model.predict(_to_width(X, model.n_features_in_)))
+
     errors, correct = _write_predictions(iterate_svmlight(test_file), predict, output_file)
     if quiet:
         return
@@ -197,28 +194,3 @@ def predict_liblinear(
         _say_errors(errors)
     else:
         _say_accuracy(model, errors, correct)
-
-
-def _linear_predictor(model: Any, path: str) -> Predict:
-    """Return a function of rows; features that the model does not know are left out."""
-    width = model.n_features_in_
-    if isinstance(model, mm.LinearSVR):
-        return lambda X: Predicted(model.predict(_to_width(X, width)))
-    if isinstance(model, mm.OneClassSVM):
-        return lambda X: Predicted(
-            np.where(model.decision_function(_to_width(X, width)) > 0, 1, -1)
-        )
-    header = read_header(path, "w")
-    places = find_places(model, path, header["label"])
-    labels, joint = model.classes_[places], header["solver_type"] == ["MCSVM_CS"]
-
-    def predict(X: Any) -> Predicted:
-        scores = model.pairwise_scores(_to_width(X, width))
-        if len(labels) > 2:
-            return Predicted(labels[scores[:, places].argmax(axis=1)])
-        # One plane for two labels, the second class being positive; zero goes to the second label,
-        # or to the first one where each label has a plane of its own.
-        score = scores[:, 0] if places[0] == 1 else -scores[:, 0]
-        return Predicted(labels[np.where(score >= 0 if joint else score > 0, 0, 1)])
-
-    return predict
