@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
@@ -60,7 +62,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 
 def load(graph: Any) -> Any:
-    return ort.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1  # several would wait for each other, on graphs so small
+    return ort.InferenceSession(graph.SerializeToString(), options, ["CPUExecutionProvider"])
 
 
 def run(model: Any, X: Any) -> dict[str, Array]:
@@ -189,6 +193,34 @@ def test_precomputed_kernel_takes_kernel_values(classes: int) -> None:
     check_classifier(mm.SVC(kernel="precomputed").fit(K, y), K_new)
     model = mm.KernelPCA(4, kernel="precomputed").fit(K)
     np.testing.assert_allclose(run(model, K_new)["transformed"], model.transform(K_new), atol=TOL)
+
+
+LEAVES = [
+    Linear(), Polynomial(degree=2, gamma=0.3, coef0=0.5), RBF(gamma=0.7), RBF(gamma=300.0),
+    Sigmoid(gamma=0.2), Cosine(), Laplacian(gamma=0.4), ChiSquared(), Intersection(),
+    Constant(1.5), Columns(RBF(gamma=2.0), [1]), Columns(Laplacian(), [2, 0, 2]),
+]  # fmt: skip
+
+
+def compositions(members: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    pairs = st.tuples(members, members)
+    return (
+        pairs.map(lambda both: both[0] + both[1])
+        | pairs.map(lambda both: both[0] * both[1])
+        | st.tuples(members, st.floats(0.1, 3.0)).map(lambda both: both[1] * both[0])
+        | st.tuples(members, st.integers(1, 3)).map(lambda both: both[0] ** both[1])
+    )
+
+
+@given(st.recursive(st.sampled_from(LEAVES), compositions, max_leaves=4), st.floats(0.0, 100.0))
+@settings(max_examples=40, deadline=None)
+def test_every_composition(kernel: Any, offset: float) -> None:
+    X, new = np.abs(rows(offset, n=25)), np.abs(rows(offset, seed=1, n=25))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # kernels that are not positive semidefinite
+        model = mm.SVR(kernel=kernel, max_iter=20).fit(X, X[:, 0] - offset)
+    errors = np.abs(run(model, new)["prediction"] - model.predict(new))
+    assert (errors / sizes(model, new)).max() <= TOL
 
 
 # ------------------------------------------------------------------- classifiers
@@ -515,6 +547,34 @@ def test_tables_of_strings_and_numbers(encoder: Any) -> None:
             warnings.simplefilter("ignore", UserWarning)
             expected = pipeline.decision_function(unknown)
         np.testing.assert_allclose(run(pipeline, feed(unknown))["decision"], expected, atol=TOL)
+
+
+def test_columns_of_truth_values_and_whole_numbers() -> None:
+    table, new = (
+        mixed_table(seed=seed).assign(
+            big=lambda each: each["length"] > 1e6, count=lambda each: each["count"].astype(int)
+        )
+        for seed in (0, 1)
+    )
+    prepare = make_column_transformer(
+        (OneHotEncoder(), ["big", "colour"]), (OneHotEncoder(), ["big", "count"]),
+        remainder="passthrough",
+    )  # fmt: skip
+    y, names = table["kind"], ["big", "colour", "count", "length"]
+    pipeline = make_pipeline(prepare, mm.LinearSVC(max_iter=50)).fit(table[names], y)
+    found = run(pipeline, feed(new[names]))
+    assert found["label"].tolist() == pipeline.predict(new[names]).tolist()
+
+
+def test_pipelines_of_maps_only() -> None:
+    X, new = rows(), rows(seed=1)
+    for steps in (
+        [StandardScaler(), mm.Nystroem(n_components=9)],
+        [mm.CircleMap(), MinMaxScaler()],
+    ):
+        pipeline = make_pipeline(*steps).fit(X)
+        found = run(pipeline, new)["transformed"]
+        np.testing.assert_allclose(found, pipeline.transform(new), atol=TOL)
 
 
 def test_inputs_of_a_table_are_named_after_its_columns() -> None:

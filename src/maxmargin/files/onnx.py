@@ -1222,11 +1222,13 @@ def _refuse_unknown(machine: Any, whole: bool) -> None:
     if isinstance(machine, type) or not hasattr(machine, "get_params"):
         raise TypeError(f"{machine!r} is not a fitted estimator: nothing can be exported to ONNX.")
     name = type(machine).__name__
-    if type(machine).__module__.startswith("maxmargin."):
+    if type(machine).__module__.startswith("maxmargin.estimators.structured."):
         raise TypeError(
             f"{name} cannot be exported to ONNX: what it predicts is found by a search over "
             "outputs, not by a graph of arithmetic. Save it with mm.save."
         )
+    if type(machine).__module__.startswith("maxmargin."):
+        raise TypeError(f"{name} cannot be exported to ONNX. Save it with mm.save.")
     raise TypeError(
         f"{name} is not an estimator of maxmargin: export it with skl2onnx.to_onnx, after "
         "maxmargin.files.onnx.register_converters() if it contains one."
