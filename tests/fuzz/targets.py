@@ -1,0 +1,225 @@
+"""What is fuzzed: functions of bytes that may refuse them by the documented error only."""
+
+import atexit
+import contextlib
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable
+from functools import cache
+from io import StringIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+
+import maxmargin as mm
+from maxmargin.cli.classic.scaling import scale
+from maxmargin.cli.models import read_parameters
+from maxmargin.cli.scale import read_scaling
+from maxmargin.cli.search import Grid
+from maxmargin.data import Layout, iterate_svmlight, read_labelled, read_rows, read_svmlight
+from maxmargin.files.nodes import parse
+from tests.files.sealing import reseal
+from tests.fuzz.mutants import Mutate, mutate_bytes, mutate_native
+
+CORPUS = Path(__file__).parent / "corpus"
+_WIDE = 1000  # columns, beyond which no rows are made to predict for
+
+
+def read_corpus(name: str) -> list[bytes]:
+    """Return the inputs that mutants of a target descend from."""
+    return [path.read_bytes() for path in sorted((CORPUS / name).iterdir())]
+
+
+@cache
+def _folder() -> Path:
+    memory = Path("/dev/shm")
+    folder = Path(tempfile.mkdtemp(prefix="fuzz-", dir=memory if memory.is_dir() else None))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _written(data: bytes, name: str) -> Path:
+    path = _folder() / name
+    path.write_bytes(data)
+    return path
+
+
+def _check_message(error: Exception, path: Path) -> None:
+    """An error says which file it is about, in a line or two."""
+    message = str(error)
+    assert message.startswith(str(path)), message
+    assert len(message) < 2000, message[:2000]
+
+
+# ------------------------------------------------------------------- data
+
+
+def read_svmlight_bytes(data: bytes) -> None:
+    """Read svmlight text, at once, in blocks, and the second half of it."""
+    path = _written(data, "rows.svm")
+    for zero_based in (False, True):
+        try:
+            found = read_svmlight(path, zero_based=zero_based, query_id=b"qid" in data)
+        except mm.DataFileError as refused:
+            _check_message(refused, path)
+            continue
+        found.X.check_format(full_check=True)
+        assert np.isfinite(found.X.data).all()
+        assert np.isfinite(found.y).all()
+        assert found.X.has_sorted_indices
+        half = read_svmlight(
+            path, zero_based=zero_based, query_id=b"qid" in data, offset=len(data) // 2,
+            n_features=max(found.X.shape[1], 1), threads=2,
+        )  # fmt: skip
+        assert len(half.y) <= len(found.y)
+        if zero_based and len(data) < 1000:
+            blocks = iterate_svmlight(
+                path, zero_based=True, query_id=b"qid" in data, block_bytes=16
+            )
+            assert sum(len(block.y) for block in blocks) == len(found.y)
+
+
+def read_table_bytes(data: bytes) -> None:
+    """Read a table, and once more by its layout."""
+    endings = {b"@": ".arff", b"[": ".json", b"{": ".jsonl", b"%": ".arff"}
+    path = _written(data, f"rows{endings.get(data[:1], '.csv')}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = read_labelled(path)
+        except mm.DataFileError as refused:
+            _check_message(refused, path)
+            return
+        assert len(found.X) == len(found.y) if isinstance(found.X, np.ndarray) else True
+        assert found.layout is not None
+        layout = Layout.from_json(found.layout.to_json())
+        assert layout == found.layout
+        try:
+            blocks = list(read_rows(path, layout))
+        except mm.DataFileError as refused:
+            _check_message(refused, path)
+            return
+        assert all(block.X.shape[1] == layout.n_features for block in blocks)
+
+
+def read_layout_bytes(data: bytes) -> None:
+    """Read a layout as a model file has it."""
+    with contextlib.suppress(ValueError):  # which the model file's own error names
+        layout = Layout.from_json(parse(data.decode("utf-8", "replace")))
+        assert Layout.from_json(layout.to_json()) == layout
+
+
+def read_ranges_bytes(data: bytes) -> None:
+    """Scale rows by a range file of svm-scale."""
+    source, rows = _written(data, "ranges"), _written(b"1 1:2 3:1\n-1 1:1 2:5\n", "rows.svm")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            with contextlib.redirect_stdout(StringIO()), contextlib.redirect_stderr(StringIO()):
+                scale(
+                    str(rows), lower=-1.0, upper=1.0, targets=None, save=None, restore=str(source)
+                )
+        except mm.DataFileError as refused:
+            _check_message(refused, source)
+
+
+def read_scaling_bytes(data: bytes) -> None:
+    """Read what ``maxmargin scale --save`` wrote."""
+    with contextlib.suppress(click.ClickException):
+        read_scaling(str(_written(data, "scaling.json")))
+
+
+def read_option_bytes(data: bytes) -> None:
+    """Read a line of options, as a shell would pass them."""
+    for word in data.decode("utf-8", "surrogateescape").split("\n"):
+        option, _, value = word.partition(" ")
+        with contextlib.suppress(click.UsageError):
+            if option == "--class-weight":
+                read_parameters({"class_weight": value.split(" ")}, ["a", "b", "1"])
+            elif option == "--param":
+                read_parameters({"params": [value]}, [0, 1])
+            else:
+                Grid().convert(value, None, None)
+
+
+# ------------------------------------------------------------------- models
+
+
+def load_libsvm_bytes(data: bytes) -> None:
+    """Load a model of LIBSVM."""
+    _load(mm.files.load_libsvm, data, "svm.model")
+
+
+def load_liblinear_bytes(data: bytes) -> None:
+    """Load a model of LIBLINEAR."""
+    _load(mm.files.load_liblinear, data, "linear.model")
+
+
+def load_labels_bytes(data: bytes) -> None:
+    """Load a model of LIBSVM with the labels that are said beside it."""
+    _written(data, "named.model.labels.json")
+    _load(mm.files.load_libsvm, read_corpus("libsvm")[0], "named.model")
+
+
+def load_native_bytes(data: bytes) -> None:
+    """Load a native file, also with a digest that fits."""
+    for content in (data, reseal(data)):
+        if content is not None:
+            _load(mm.load, content, "model.mmg")
+
+
+def _load(load: Callable[[Path], Any], data: bytes, name: str) -> None:
+    path = _written(data, name)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            model = load(path)
+        except mm.ModelFileError as refused:
+            _check_message(refused, path)
+            return
+        _use(model)
+
+
+def _use(model: Any) -> None:
+    """Predict with a model that was accepted: whatever it says, it must say it."""
+    predict = model.predict if hasattr(model, "predict") else model.transform
+    first = model.steps[0][1] if isinstance(model, Pipeline) else model
+    width = getattr(first, "n_features_in_", 2)
+    if hasattr(first, "vocabulary_"):
+        rows: Any = ["a good word", "two"]
+    elif isinstance(first, ColumnTransformer):
+        rows = np.array([[1, "red"] * _WIDE, [2, "blue"] * _WIDE], dtype=object)[:, :width]
+    elif width > _WIDE:
+        return
+    else:
+        rows = np.linspace(-1.0, 1.0, 3 * width).reshape(3, width)
+    allowed = (ValueError,) if isinstance(model, Pipeline) else ()  # steps may refuse rows
+    with contextlib.suppress(*allowed):
+        predict(rows)
+
+
+class Target(NamedTuple):
+    """What takes bytes, how these are changed, and how many ``./check`` tries."""
+
+    run: Callable[[bytes], None]
+    inputs: int
+    mutate: Mutate = mutate_bytes
+
+
+TARGETS: dict[str, Target] = {
+    "csv": Target(read_table_bytes, 800),
+    "labels": Target(load_labels_bytes, 1000),
+    "layout": Target(read_layout_bytes, 10_000),
+    "liblinear": Target(load_liblinear_bytes, 5000),
+    "libsvm": Target(load_libsvm_bytes, 4000),
+    "native": Target(load_native_bytes, 700, mutate_native),
+    "options": Target(read_option_bytes, 10_000),
+    "ranges": Target(read_ranges_bytes, 1000),
+    "scaling": Target(read_scaling_bytes, 5000),
+    "svmlight": Target(read_svmlight_bytes, 2000),
+}
