@@ -23,6 +23,7 @@ BENCHMARKS = {
     "kpca": "benchmarks.suite.kpca:run",
     "perceptron": "benchmarks.suite.perceptron:run",
     "startup": "benchmarks.suite.startup:run",
+    "reading": "benchmarks.suite.reading:run",
 }
 # Those that can compare two checkouts of the library.
 AGAINST = {
