@@ -15,6 +15,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from maxmargin.data import layout as module
+from maxmargin.data import source
 from maxmargin.data import Labelled, Layout, RowBlock, read_labelled, read_rows
 from maxmargin.errors import DataFileError
 
@@ -145,8 +147,13 @@ TABLES = {
 }
 
 
+@pytest.mark.parametrize("compiled", [False, True], ids=["Python", "compiled"])
 @pytest.mark.parametrize("rows", [1, 7, 1000])
 @pytest.mark.parametrize("kind", TABLES)
-def test_training_tables_are_read_alike(tmp_path: Path, kind: str, rows: int) -> None:
+def test_training_tables_are_read_alike(
+    tmp_path: Path, kind: str, rows: int, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LEAST_COMPILED", 0 if compiled else 10**9)
+    monkeypatch.setattr(source, "CHUNK", 100)  # bytes, so that tables come in many chunks
     data, _ = train(tmp_path, TABLES[kind])
     assert_read_alike(tmp_path / "train.csv", data, rows)

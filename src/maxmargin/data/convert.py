@@ -450,7 +450,7 @@ class _TextReader:
 def _open_lines(table: Lines, opened: Source, label: str | int | None) -> _Opened:
     delimiter = TABLE_ENDINGS.get(opened.extension)
     _, body, names, width = find_header("".join(table.head), opened.name, delimiter, label)
-    lines = chain(table.head[body.before :], table.lines)
+    lines = islice(table.lines(), body.before, None)
     kind = "TSV" if body.delimiter == "\t" else "CSV"
     return _Opened(opened.name, names, width, body.split(lines), "line", kind)
 

@@ -30,12 +30,16 @@ from maxmargin.data.source import (
     Where,
     open_source,
     refuse_foreign,
+    split_lines,
 )
 from maxmargin.data.table import (
     DELIMITERS,
     HEADER_ROWS,
+    Body,
     Lines,
+    Piece,
     Row,
+    Splitter,
     check_width,
     find_body,
     has_trailing_delimiters,
@@ -49,6 +53,7 @@ TASKS = (None, "classification", "regression")
 LABEL_KINDS = ("integers", "numbers", "words")
 _MOST_FEATURES = 2**53
 _SHOWN = 5
+LEAST_COMPILED = 1 << 18  # bytes of a text: for fewer, loading the loop takes longer than Python
 
 
 class FeatureColumn(NamedTuple):
@@ -309,6 +314,16 @@ def read_rows(
     return _read_table(source, layout, rows, label)
 
 
+class _Text(NamedTuple):
+    """The rows of a table as text."""
+
+    table: Lines
+    body: Body
+
+    def rows(self) -> Iterator[Row]:
+        return self.body.split(islice(self.table.lines(), self.body.before, None))
+
+
 class _Opened(NamedTuple):
     """A table whose columns have been found."""
 
@@ -321,6 +336,8 @@ class _Opened(NamedTuple):
     rows: Iterator[Row]
     remarks: list[str]
     """May grow while rows are read."""
+    text: "_Text | None" = None
+    """The rows again, if they are text that may be split by the compiled loop."""
 
     def place(self, number: int) -> str:
         return f"{self.file}{':' if self.numbered == 'line' else f': {self.numbered} '}{number}"
@@ -365,8 +382,7 @@ def _open_named(
 
 def _open_text(table: Lines, opened: Source, layout: Layout) -> _Opened:
     """Find the columns of a table as text: by the delimiter that gives those of the layout."""
-    head, lines, remarks = table
-    content, by_name = "".join(head), TABLE_ENDINGS.get(opened.extension)
+    content, by_name = "".join(table.head), TABLE_ENDINGS.get(opened.extension)
     wanted = by_name if by_name and by_name in content else None
     failures: list[tuple[int, DataFileError]] = []
     for delimiter in dict.fromkeys((wanted, layout.delimiter, None)):
@@ -382,9 +398,10 @@ def _open_text(table: Lines, opened: Source, layout: Layout) -> _Opened:
         except DataFileError as wrong:
             failures.append((len(ahead[0][1]), wrong))
             continue
-        remarks.extend((*body.remarks, *found.remarks))
-        rows = replace(body, skip=body.skip + found.header).split(chain(head[body.before :], lines))
-        return _Opened(opened.name, "line", found.width, found.places, found.label, rows, remarks)
+        table.remarks.extend((*body.remarks, *found.remarks))
+        body = replace(body, skip=body.skip + found.header)
+        places, text = (found.width, found.places, found.label), _Text(table, body)
+        return _Opened(opened.name, "line", *places, text.rows(), table.remarks, text)
     raise max(failures, key=lambda failure: failure[0])[1]
 
 
@@ -530,38 +547,148 @@ def _find_by_place(width: int, layout: Layout, file: str) -> _Found:
 # ------------------------------------------------------------------- cells to values
 
 
+class _Part(NamedTuple):
+    """Some rows."""
+
+    numbers: Any
+    X: Any
+    y: Any
+    kept: Any
+    """A mask of the rows that have a label; None if labels are not read."""
+
+
 def _make_blocks(opened: _Opened, layout: Layout, rows: int, label: bool) -> Iterator[RowBlock]:
     empty, said = True, 0
-    while block := list(islice(opened.rows, rows)):
+    wanted = _Wanted(opened, layout, rows, label and opened.label is not None)
+    if opened.text is not None and _is_worth_compiling(opened.text, opened.width):
+        parts = _split_compiled(opened.text, wanted)
+    else:
+        parts = _split(opened.rows, wanted)
+    for numbers, X, y, kept in parts:
         empty = False
-        for number, cells in block:
-            if len(cells) != opened.width:
-                check_width(cells, opened.width, opened.place(number))
-        numbers = np.array([number for number, _ in block], dtype=np.int64)
-        y, kept = None, None
-        columns = list(zip(*(cells for _, cells in block), strict=True))
-        if label and opened.label is not None:
-            y, kept = _reread_labels(columns[opened.label], opened, layout, numbers)
-        X = _reread_features(columns, opened, layout, numbers)
         if kept is not None and not kept.all():
             X, numbers = X[kept], numbers[kept]
-            if not len(numbers):
-                continue
-        yield RowBlock(X, y, numbers, tuple(opened.remarks[said:]))
-        said = len(opened.remarks)
+        if len(numbers):
+            yield RowBlock(X, y, numbers, tuple(opened.remarks[said:]))
+            said = len(opened.remarks)
     if empty:
         raise DataFileError(f"{opened.file}: a header but no rows; add rows")
 
 
+class _Wanted(NamedTuple):
+    """What is asked of the rows of a table."""
+
+    opened: _Opened
+    layout: Layout
+    rows: int
+    label: bool
+
+
+def _split(source: Iterator[Row], wanted: _Wanted) -> Iterator[_Part]:
+    opened, layout, rows, label = wanted
+    while block := list(islice(source, rows)):
+        for number, cells in block:
+            if len(cells) != opened.width:
+                check_width(cells, opened.width, opened.place(number))
+        numbers = np.array([number for number, _ in block], dtype=np.int64)
+        columns = list(zip(*(cells for _, cells in block), strict=True))
+        y = kept = None
+        if label and opened.label is not None:
+            y, kept = _reread_labels(columns[opened.label], opened, layout, numbers)
+        yield _Part(numbers, _reread_features(columns, opened, layout, numbers), y, kept)
+
+
+def _is_worth_compiling(text: _Text, width: int) -> bool:
+    """Tell whether rows are many enough, and written simply enough, for the compiled loop."""
+    large = len(text.table.first) >= LEAST_COMPILED
+    return (
+        large and width > 1 and not text.body.trailing and next(text.body.rows(), None) is not None
+    )
+
+
+def _split_compiled(text: _Text, wanted: _Wanted) -> Iterator[_Part]:
+    """Iterate over rows as ``_split`` does; lines that are not simple are left to it."""
+    opened, layout, rows, label = wanted
+    (table, body), places = text, opened.places
+    line = next(text.body.rows())[0] - 1
+    start = len("".join(table.head[:line]).encode())
+    plain = [j for j, column in enumerate(layout.columns) if not (column.words or column.notation)]
+    other = [j for j in range(layout.n_features) if j not in set(plain)]
+    numbers, texts = [places[j] for j in plain], [places[j] for j in other]
+    if label and opened.label is not None and layout.label is not None:
+        texts.append(opened.label)
+        if layout.label.kind != "words" and not layout.label.notation:
+            numbers.append(opened.label)
+    splitter = Splitter(body.delimiter, opened.width, numbers, texts)
+    chunks = chain([table.first[start:]], table.rest)
+    for chunk in chunks:
+        if b'"' in chunk:  # its cells may go on in the next chunk
+            lines = split_lines(chain([chunk], chunks))
+            yield from _split(replace(body, before=line, skip=0).split(lines), wanted)
+            return
+        for piece in splitter.split(chunk, line, rows):
+            if isinstance(piece, Piece):
+                yield _read_piece(piece, plain, other, wanted)
+            else:
+                line, left = piece
+        if left:
+            strange = list(split_lines([left]))
+            yield from _split(replace(body, before=line, skip=0).split(strange), wanted)
+            line += len(strange)
+
+
+def _read_piece(piece: Piece, plain: list[int], other: list[int], wanted: _Wanted) -> _Part:
+    opened, layout, _, label = wanted
+    values, numbers, unread = piece.values, piece.lines, set()
+    for row, k, cell in piece.strays:
+        if k == len(plain):
+            unread.add(row)
+        elif not is_missing(cell):
+            try:
+                values[row, k] = reread_column([cell], False, ())[0]
+            except CellError as wrong:
+                raise _misfit(wrong, [cell], opened, layout, plain[k], numbers[row:]) from wrong
+    if other:
+        X = np.empty((len(numbers), layout.n_features), object if layout.has_words else np.float64)
+        X[:, plain] = values[:, : len(plain)]
+        for k, j in enumerate(other):
+            X[:, j] = _reread_feature(piece.cells(k), j, opened, layout, numbers)
+    else:
+        X = np.ascontiguousarray(values[:, : len(plain)])
+    y = kept = None
+    if label:
+        y = None if unread or values.shape[1] == len(plain) else _as_labels(values[:, -1], layout)
+        if y is None:
+            y, kept = _reread_labels(piece.cells(len(other)), opened, layout, numbers)
+    return _Part(numbers, X, y, kept)
+
+
+def _as_labels(values: Any, layout: Layout) -> Any:
+    """Return labels that are numbers without gaps; None if these have to be looked at again."""
+    assert layout.label is not None
+    if np.isnan(values).any():
+        return None
+    if layout.label.kind == "numbers":
+        return values.copy()
+    labels = whole_numbers(values)
+    return labels if labels.dtype.kind == "i" else None
+
+
 def _reread_features(columns: list[Any], opened: _Opened, layout: Layout, numbers: Any) -> Any:
     X = np.empty((len(numbers), layout.n_features), object if layout.has_words else np.float64)
-    for j, (place, column) in enumerate(zip(opened.places, layout.columns, strict=True)):
-        cells = columns[place]
-        try:
-            X[:, j] = reread_column(cells, column.words, column.notation)
-        except CellError as wrong:
-            raise _misfit(wrong, cells, opened, layout, j, numbers) from wrong
+    for j, place in enumerate(opened.places):
+        X[:, j] = _reread_feature(columns[place], j, opened, layout, numbers)
     return X
+
+
+def _reread_feature(
+    cells: Sequence[str], j: int, opened: _Opened, layout: Layout, numbers: Any
+) -> Any:
+    column = layout.columns[j]
+    try:
+        return reread_column(cells, column.words, column.notation)
+    except CellError as wrong:
+        raise _misfit(wrong, cells, opened, layout, j, numbers) from wrong
 
 
 def _reread_labels(

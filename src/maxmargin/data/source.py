@@ -298,7 +298,7 @@ def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(parts)
 
 
-def lines_of(chunks: Iterable[bytes]) -> Iterator[str]:
+def split_lines(chunks: Iterable[bytes]) -> Iterator[str]:
     r"""Iterate over lines with their ends, which may be \n, \r\n or \r, as ``open`` does."""
-    for text in whole_lines(chunks):
+    for text in chunks:
         yield from io.StringIO(text.decode(), newline="")

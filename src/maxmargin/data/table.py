@@ -16,8 +16,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin import loops
 from maxmargin.data.cells import finite_number, is_missing, resembles_value
-from maxmargin.data.source import JSON_ENDINGS, TABLE_ENDINGS, Source, decode, lines_of
+from maxmargin.data.source import (
+    JSON_ENDINGS,
+    TABLE_ENDINGS,
+    Source,
+    decode,
+    split_lines,
+    whole_lines,
+)
 from maxmargin.errors import DataFileError
 
 # The first two are the label whatever else there is.
@@ -29,9 +37,11 @@ _FIRST_ROWS = 20
 _DELIMITER_TEXT = 10**6  # characters
 HEADER_ROWS = 1000
 _ROWS_PER_BLOCK = 1000
-_HEAD_CHARACTERS = 8 * 10**6  # looked at to find out about a table that is not in memory
+_HEAD_BYTES = 1 << 23  # looked at to find out about a table that is not in memory
 _SPREADSHEET_LINE = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 
+_PADDING = 16  # bytes after a text, of which a loop may take eight at a time
+_STRAYS = 1 << 14  # cells left to Python at a time
 _next_record = re.compile(r"\}[ \t]*\r?\n[ \t]*\{").search
 
 Row = tuple[int, list[str]]  # line number, cells
@@ -82,12 +92,19 @@ def read_table(content: str, file: str, delimiter: str | None, label: str | int 
 
 
 class Lines(NamedTuple):
-    """A table as text that is opened: its first lines, which are looked at, and the others."""
+    """A table as text that is opened: UTF-8 that is cut where lines end."""
 
     head: list[str]
-    lines: Iterator[str]
+    """The first lines, which are looked at."""
+    first: bytes
+    """The first chunk, with these lines."""
+    rest: Iterator[bytes]
     remarks: list[str]
-    """On the encoding; filled while lines are read."""
+    """On the encoding; filled while chunks are read."""
+
+    def lines(self) -> Iterator[str]:
+        """Iterate over all lines."""
+        return split_lines(chain([self.first], self.rest))
 
 
 class Records(NamedTuple):
@@ -102,31 +119,30 @@ class Records(NamedTuple):
 def open_table(opened: Source) -> Lines | Records:
     """Find out what the text of a source is, and read as much of it as that takes."""
     text = decode(opened.chunks, opened.name)
-    lines = lines_of(text.chunks)
-    head = _take_head(lines)
+    chunks = whole_lines(text.chunks)
+    parts: list[bytes] = []
+    while (
+        sum(map(len, parts)) < _HEAD_BYTES
+        and sum(part.count(b"\n") for part in parts) <= HEADER_ROWS
+        and (part := next(chunks, b""))
+    ):
+        parts.append(part)
+    first = b"".join(parts)
+    head = list(islice(split_lines([first]), HEADER_ROWS + 1))
+    table = Lines(head, first, chunks, text.remarks)
     start = "".join(head)[:1000].lstrip().lower()
     if opened.extension == ".arff" or start.startswith("@relation"):
-        names, body = split_arff("".join(chain(head, lines)), opened.name)
+        names, body = split_arff("".join(table.lines()), opened.name)
         return Records(names, body.rows(), "line", "ARFF")
     if opened.extension in JSON_ENDINGS or (
         opened.extension not in TABLE_ENDINGS and start[:1] in ("{", "[")
     ):
-        content = "".join(chain(head, lines))
-        table = read_records(content, opened.name, are_json_lines(content, opened.extension))
-        cells = map(list, zip(*table.columns, strict=True))
-        rows = zip(table.numbers.tolist(), cells, strict=True)
-        return Records(table.names, rows, table.numbered, table.format)
-    return Lines(head, lines, text.remarks)
-
-
-def _take_head(lines: Iterator[str]) -> list[str]:
-    head, size = [], 0
-    for line in lines:
-        head.append(line)
-        size += len(line)
-        if len(head) > HEADER_ROWS or size > _HEAD_CHARACTERS:
-            break
-    return head
+        content = "".join(table.lines())
+        found = read_records(content, opened.name, are_json_lines(content, opened.extension))
+        cells = map(list, zip(*found.columns, strict=True))
+        rows = zip(found.numbers.tolist(), cells, strict=True)
+        return Records(found.names, rows, found.numbered, found.format)
+    return table
 
 
 # ------------------------------------------------------------------- rows of cells
@@ -327,6 +343,78 @@ def _find_named_label(names: list[str], file: str) -> int | None:
             "say which one it is (label=…, or --label)"
         )
     return found[0] if found else None
+
+
+# ------------------------------------------------------------------- compiled
+
+
+class Piece(NamedTuple):
+    """Rows that the compiled loop has split."""
+
+    values: Any
+    """float64: the numbers of each row, NaN where there is none."""
+    text: bytes
+    spans: Any
+    """(row, column of texts, 2): where cells begin and end in the text."""
+    lines: Any
+    """int64: the line of each row, from 1."""
+    strays: list[tuple[int, int, str]]
+    """Row, place among the numbers, and cell, where that is no plain number."""
+
+    def cells(self, column: int) -> list[str]:
+        """Return the cells of a column of texts."""
+        return [self.text[a:b].decode() for a, b in self.spans[:, column].tolist()]
+
+
+class Splitter:
+    """Splits lines without quotation marks into the numbers and the texts that are asked for."""
+
+    def __init__(
+        self, delimiter: str, width: int, numbers: Sequence[int], texts: Sequence[int]
+    ) -> None:
+        self._delimiter, self._counts = ord(delimiter), (len(numbers), len(texts))
+        self._numbers, self._texts = (_places(width, wanted) for wanted in (numbers, texts))
+
+    def split(self, chunk: bytes, line: int, rows: int) -> Iterator[Piece | tuple[int, bytes]]:
+        """Iterate over pieces of at most so many rows, after so many lines.
+
+        If a line does not have as many cells as there are columns, the last item is the number of
+        lines before it, and it and all lines after it. Otherwise that is all lines, and nothing.
+        """
+        loop, (count, texts) = loops.table, self._counts
+        ended = chunk if chunk.endswith(b"\n") else chunk + b"\n"
+        padded = ended + bytes(_PADDING)
+        text, at = np.frombuffer(padded, np.uint8), 0
+        strays = np.empty((max(_STRAYS, len(self._numbers)), 4), np.int64)
+        while at < len(ended):
+            most = min(rows, (len(ended) - at) // len(self._numbers) + 1)
+            values = np.empty(most * count)
+            cells = loop.Cells(
+                values, values.view(np.uint64), np.empty((most, texts, 2), np.int64),
+                np.empty(most, np.int64), strays,
+            )  # fmt: skip
+            n, found, lines, at, strange = loop.split(
+                text, at, len(ended), self._delimiter, self._numbers, self._texts, count, cells,
+                loops.svmlight.tables(),
+            )  # fmt: skip
+            if n:
+                yield Piece(
+                    values[: n * count].reshape(n, count),
+                    padded,
+                    cells.spans[:n],
+                    cells.lines[:n] + (line + 1),
+                    [(i, k, padded[a:b].decode()) for i, k, a, b in strays[:found].tolist()],
+                )
+            line += lines
+            if strange:
+                break
+        yield line, chunk[at:]
+
+
+def _places(width: int, wanted: Sequence[int]) -> Any:
+    places = np.full(width, -1)
+    places[list(wanted)] = np.arange(len(wanted))
+    return places
 
 
 # ------------------------------------------------------------------- cells to columns

@@ -31,6 +31,7 @@ _MODULES = (
     "structured",
     "subgradient",
     "svmlight",
+    "table",
     "truncated_gaussian",
 )
 

@@ -27,7 +27,7 @@ _0, _1, _2, _3, _9, _10, _32, _63 = map(_U, (0, 1, 2, 3, 9, 10, 32, 63))
 _LINE_FEED, _RETURN, _TAB, _BLANK, _HASH = map(_U, b"\n\r\t #")
 _PLUS, _MINUS, _DOT, _COLON, _ZERO, _E, _Q, _I, _D = map(_U, b"+-.:0eqid")
 _LARGEST = _U(2**63 - 1)
-_NOWHERE = _U(2**64 - 1)  # the end of what is not there, or wrong
+NOWHERE = _NOWHERE = _U(2**64 - 1)  # the end of what is not there, or wrong
 _MOST_DIGITS = _U(19)  # that 64 bits always hold
 
 # What else there is to know of a number besides its mantissa and its power of ten.
@@ -323,6 +323,25 @@ def _nearest(mantissa: Any, power: int, flags: int, fives: Any, at: Any) -> Any:
     if flags & _CUT and _rounded(mantissa + _1, power, fives) != found:
         return _PENDING + at
     return found | _SIGN if flags & _NEGATIVE else found
+
+
+@compiled_as_written
+def read_number(text: Any, at: Any, values: Any, bits: Any, place: Any, tables: Any) -> Any:
+    """Store the number that begins at a place of the text, and return its end.
+
+    That is nowhere if there is none that is finite, or if only Python can round it.
+    """
+    end, mantissa, power, flags = _scan(text, at)
+    if end == _NOWHERE:
+        return end
+    if _exact(mantissa, power, flags):
+        values[place] = _scaled(mantissa, power, flags, tables.tens)
+        return end
+    found = _nearest(mantissa, power, flags, tables.fives, at)
+    if found & _INFINITE == _INFINITE:
+        return _NOWHERE
+    bits[place] = found
+    return end
 
 
 @compiled_as_written
