@@ -1168,7 +1168,7 @@ def to_onnx(model: Any) -> Any:
     """
     _import("onnx")
     model = _without_searches(model)
-    machine = model.steps[-1][1] if _is_pipeline(model) else model
+    machine = view_model(model).machine
     _refuse_unknown(machine, whole=machine is model)
     check_is_fitted(machine)
     graph = Graph("maxmargin.")
@@ -1244,11 +1244,7 @@ def _count_features(model: Any) -> int:
         raise TypeError(
             f"{type(model).__name__} was not fitted to a matrix with a fixed number of columns: it "
             "takes objects or text, for which ONNX has no operators."
-            + (
-                " Export the steps after it: to_onnx(pipeline[1:])."
-                if _is_of_sklearn(model)
-                else ""
-            )
+            f"{' Export the steps after it: to_onnx(pipeline[1:]).' * _is_of_sklearn(model)}"
         )
     return int(model.n_features_in_)
 
@@ -1304,7 +1300,8 @@ def _as_model(graph: Graph, inputs: list[Input], outputs: Outputs, model: Any) -
 
 def _describe(model: Any) -> dict[str, str]:
     """Return what a graph says about where it comes from."""
-    steps = [each for _, each in model.steps] if _is_pipeline(model) else [model]
+    view = view_model(model)
+    steps = [*view.steps, view.machine]
     said = {"model": ", ".join(type(each).__name__ for each in steps)}
     certificate = getattr(steps[-1], "certificate_", None)
     if certificate is not None:
