@@ -1,5 +1,6 @@
 """The classic commands beside the programs whose flags, files and lines they take."""
 
+import contextlib
 import os
 import re
 import shlex
@@ -9,9 +10,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -34,6 +38,12 @@ needs_data = pytest.mark.skipif(
 def ours(program: str, *words: object) -> Result:
     """Run our command in this process."""
     return CliRunner().invoke(main, [program, *map(str, words)])
+
+
+def classic_command(program: str) -> click.Command:
+    command = main.get_command(click.Context(main), program)
+    assert command is not None
+    return command
 
 
 def run(program: str, *words: object) -> Result:
@@ -735,6 +745,41 @@ def test_indefinite_kernels_end_well_with_a_warning(folder: Path, tmp_path: Path
     assert "indefinite" in result.stderr
     assert np.isfinite(objectives(result.stdout)).all()
     run("svm-predict", folder / "binary", tmp_path / "model", tmp_path / "out")
+
+
+def test_a_gap_that_stays_open_is_told(tmp_path: Path) -> None:
+    """The model is written, and is what a script gets that does not look at the exit code."""
+    rows = [
+        (label, {index: 1e5 * value for index, value in row.items()})
+        for label, row in clouds(60, 4, ["1", "-1"], 50)
+    ]
+    write_rows(tmp_path / "data", rows)
+    result = ours("svm-train", "-q", "-t", 1, "-c", 10, tmp_path / "data", tmp_path / "model")
+    assert result.exit_code == 3
+    assert re.match(r"WARNING: .* should be at most 1e-06", result.stderr)
+    run("svm-predict", tmp_path / "data", tmp_path / "model", tmp_path / "out")
+
+
+FLAGS = ["-s", "-c", "-w1", "-w-1", "-wx", "-w", "-b", "-q", "-v", "-y", "-", "--", "-R", "-e"]
+WORDS = st.sampled_from([*FLAGS, "", "0", "1", "-1", "2.5", "1e400", "nan", "é", "a file"])
+
+
+@given(words=st.lists(WORDS, max_size=8), program=st.sampled_from(PROGRAMS))
+def test_flags_are_understood_or_refused(words: list[str], program: str) -> None:
+    command = classic_command(program)
+    with contextlib.suppress(click.UsageError):  # and nothing else
+        files = command.make_context(program, list(words)).params["files"]
+        assert words[len(words) - len(files) :] == files
+        assert not files[0].startswith("-")
+
+
+@given(text=st.text(alphabet="xy \n-0123.e", max_size=60))
+def test_range_files_are_understood_or_refused(text: str, folder: Path) -> None:
+    ranges = folder / "fuzzed.range"
+    ranges.write_text(text)
+    result = ours("svm-scale", "-r", ranges, folder / "tiny")
+    assert result.exit_code in (0, 1)
+    assert "fault of the program" not in result.stderr
 
 
 def test_free_bias_is_not_penalised(folder: Path, tmp_path: Path) -> None:

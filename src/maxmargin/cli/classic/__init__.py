@@ -187,10 +187,15 @@ _WEIGHTS = Flag(
             "NU",
         ),
         Flag("-p", "epsilon", _AT_LEAST_0, 0.1, "Of epsilon-SVR (default 0.1).", "EPSILON"),
-        Flag("-m", "cache", _POSITIVE, 100.0, "For kernel values (default 100).", "MEGABYTES"),
+        Flag(
+            *("-m", "cache", _POSITIVE, None),
+            "Megabytes for kernel values (default: half of what is free).",
+            "SIZE",
+        ),
         Flag(
             *("-e", "tolerance", _POSITIVE, 1e-3),
-            "Default 0.001. The relative duality gap is at most a thousandth of it.",
+            "Default 0.001. The relative duality gap goes down to a thousandth of it, at most to "
+            "1e-9.",
             "TOLERANCE",
         ),
         Flag("-h", "shrinking", _SWITCH, 1, "Accepted; has no effect on the model.", "0|1"),
@@ -242,8 +247,8 @@ def svm_train(options: Mapping[str, Any], files: Sequence[str]) -> int:
         ),
         Flag(
             *("-e", "tolerance", _POSITIVE, None),
-            "Default as in LIBLINEAR: 0.1, 0.01 or 0.0001. The relative duality gap is at most a "
-            "thousandth of it.",
+            "Default as in LIBLINEAR: 0.1, 0.01 or 0.0001. The relative duality gap goes down to a "
+            "thousandth of it, at most to 1e-9.",
             "TOLERANCE",
         ),
         Flag(
