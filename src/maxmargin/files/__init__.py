@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from maxmargin.files.liblinear import load_liblinear, save_liblinear
     from maxmargin.files.libsvm import load_libsvm, save_libsvm
     from maxmargin.files.native import Described, load, load_described, save
-    from maxmargin.files.onnx import to_onnx
+    from maxmargin.files.onnx import register_converters, to_onnx
 
 _FOUND_IN = {
     "Described": "native",
@@ -18,6 +18,7 @@ _FOUND_IN = {
     "load_described": "native",
     "load_liblinear": "liblinear",
     "load_libsvm": "libsvm",
+    "register_converters": "onnx",
     "save": "native",
     "save_liblinear": "liblinear",
     "save_libsvm": "libsvm",
@@ -41,6 +42,7 @@ __all__ = [
     "load_described",
     "load_liblinear",
     "load_libsvm",
+    "register_converters",
     "save",
     "save_liblinear",
     "save_libsvm",
