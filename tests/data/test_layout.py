@@ -15,9 +15,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maxmargin.data import layout as module
-from maxmargin.data import source
-from maxmargin.data import Labelled, Layout, RowBlock, read_labelled, read_rows
+from maxmargin.data import Labelled, Layout, RowBlock, read_labelled, read_rows, source, table
 from maxmargin.errors import DataFileError
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
@@ -153,7 +151,7 @@ TABLES = {
 def test_training_tables_are_read_alike(
     tmp_path: Path, kind: str, rows: int, compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "LEAST_COMPILED", 0 if compiled else 10**9)
+    monkeypatch.setattr(table, "LEAST_COMPILED", 0 if compiled else 10**9)
     monkeypatch.setattr(source, "CHUNK", 100)  # bytes, so that tables come in many chunks
     data, _ = train(tmp_path, TABLES[kind])
     assert_read_alike(tmp_path / "train.csv", data, rows)

@@ -43,6 +43,7 @@ from maxmargin.data.table import (
     check_width,
     find_body,
     has_trailing_delimiters,
+    is_worth_compiling,
     open_table,
     strip_cells,
 )
@@ -53,7 +54,6 @@ TASKS = (None, "classification", "regression")
 LABEL_KINDS = ("integers", "numbers", "words")
 _MOST_FEATURES = 2**53
 _SHOWN = 5
-LEAST_COMPILED = 1 << 18  # bytes of a text: for fewer, loading the loop takes longer than Python
 
 
 class FeatureColumn(NamedTuple):
@@ -560,8 +560,9 @@ class _Part(NamedTuple):
 def _make_blocks(opened: _Opened, layout: Layout, rows: int, label: bool) -> Iterator[RowBlock]:
     empty, said = True, 0
     wanted = _Wanted(opened, layout, rows, label and opened.label is not None)
-    if opened.text is not None and _is_worth_compiling(opened.text, opened.width):
-        parts = _split_compiled(opened.text, wanted)
+    text = opened.text
+    if text and is_worth_compiling(text.body, opened.width, len(text.table.first)):
+        parts = _split_compiled(text, wanted)
     else:
         parts = _split(opened.rows, wanted)
     for numbers, X, y, kept in parts:
@@ -596,14 +597,6 @@ def _split(source: Iterator[Row], wanted: _Wanted) -> Iterator[_Part]:
         if label and opened.label is not None:
             y, kept = _reread_labels(columns[opened.label], opened, layout, numbers)
         yield _Part(numbers, _reread_features(columns, opened, layout, numbers), y, kept)
-
-
-def _is_worth_compiling(text: _Text, width: int) -> bool:
-    """Tell whether rows are many enough, and written simply enough, for the compiled loop."""
-    large = len(text.table.first) >= LEAST_COMPILED
-    return (
-        large and width > 1 and not text.body.trailing and next(text.body.rows(), None) is not None
-    )
 
 
 def _split_compiled(text: _Text, wanted: _Wanted) -> Iterator[_Part]:

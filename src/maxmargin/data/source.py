@@ -278,7 +278,7 @@ def _refuse_binary(chunks: Iterator[bytes], name: str) -> Iterator[bytes]:
                 "also packed as .xz, .gz or .bz2, and Parquet"
             )
         looked_at += len(text)
-        blank = blank and not text.strip()
+        blank = blank and (not text or text.isspace())
         if text:
             yield text
     if blank:

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin import loops
-from maxmargin.data.cells import finite_number, is_missing, resembles_value
+from maxmargin.data.cells import finite_number, is_missing, no_label, resembles_value
 from maxmargin.data.source import (
+    CHUNK,
     JSON_ENDINGS,
     TABLE_ENDINGS,
     Source,
@@ -37,6 +38,7 @@ _FIRST_ROWS = 20
 _DELIMITER_TEXT = 10**6  # characters
 HEADER_ROWS = 1000
 _ROWS_PER_BLOCK = 1000
+_SLICE = 1 << 16  # characters
 _HEAD_BYTES = 1 << 23  # looked at to find out about a table that is not in memory
 _SPREADSHEET_LINE = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
 
@@ -164,7 +166,7 @@ class Body:
 
     def rows(self) -> Iterator[Row]:
         """Iterate over the line and the cells of each row that is not blank."""
-        return self.split(io.StringIO(self.content, newline=""))
+        return self.split(_lines(self.content))
 
     def split(self, lines: Iterable[str]) -> Iterator[Row]:
         """Iterate over the rows of lines that are not all in memory, as over those that are."""
@@ -193,6 +195,15 @@ class Body:
             raise DataFileError(
                 f"{self.file}:{line + 1}: {wrong}; check the quotation marks"
             ) from wrong
+
+
+def _lines(content: str) -> Iterator[str]:
+    """Iterate over lines with their ends; all of them at once would take four times the memory."""
+    start = 0
+    while start < len(content):
+        end = content.find("\n", start + _SLICE) + 1 or len(content)
+        yield from io.StringIO(content[start:end], newline="")
+        start = end
 
 
 def find_body(content: str, file: str, delimiter: str | None = None) -> Body:
@@ -348,6 +359,16 @@ def _find_named_label(names: list[str], file: str) -> int | None:
 # ------------------------------------------------------------------- compiled
 
 
+LEAST_COMPILED = 1 << 18  # bytes of a text: for fewer, loading the loop takes longer than Python
+
+
+def is_worth_compiling(body: Body, width: int, size: int) -> bool:
+    """Tell whether rows are many enough, and written simply enough, for the compiled loop."""
+    if size < LEAST_COMPILED or body.trailing or width < 2:
+        return False
+    return next(body.rows(), None) is not None
+
+
 class Piece(NamedTuple):
     """Rows that the compiled loop has split."""
 
@@ -395,7 +416,7 @@ class Splitter:
             )  # fmt: skip
             n, found, lines, at, strange = loop.split(
                 text, at, len(ended), self._delimiter, self._numbers, self._texts, count, cells,
-                loops.svmlight.tables(),
+                loops.decimals.tables(),
             )  # fmt: skip
             if n:
                 yield Piece(
@@ -432,6 +453,8 @@ def _read_columns(body: Body, width: int, label: int | None) -> _Columns:
 
 def _read_numbers(body: Body, width: int, label: int | None) -> _Columns | None:
     """Return columns of floats and the label's cells; None if a cell is no plain number."""
+    if is_worth_compiling(body, width, len(body.content)):
+        return _read_numbers_compiled(body, width, width - 1 if label is None else label)
     # float() takes a few spellings that are no plain numbers; all need one of these characters.
     data = body.content[body.content.find("\n") + 1 :]
     if "_" in data or not data.isascii():
@@ -453,6 +476,46 @@ def _read_numbers(body: Body, width: int, label: int | None) -> _Columns | None:
     columns: list[Any] = list(X.T)
     columns.insert(label, labels)
     return np.array(lines, dtype=np.int64), columns
+
+
+def _read_numbers_compiled(body: Body, width: int, label: int) -> _Columns | None:
+    """Return columns of floats, NaN for missing ones, and the label's cells; else None."""
+    line = next(iter(body.rows()))[0] - 1
+    head = islice(_lines(body.content), line - body.before)
+    start = sum(map(len, head))
+    if body.content.find(body.quote, start) >= 0:
+        return None
+    splitter = Splitter(body.delimiter, width, [j for j in range(width) if j != label], [label])
+    pieces: list[Piece] = []
+    labels: list[str] = []
+    while start < len(body.content):
+        end = body.content.rfind("\n", start, start + CHUNK) + 1 or len(body.content)
+        for piece in splitter.split(body.content[start:end].encode(), line, 1 << 16):
+            if not isinstance(piece, Piece):
+                line, left = piece
+            elif _fill_strays(piece):
+                labels += piece.cells(0)
+                pieces.append(piece._replace(text=b"", spans=None))
+            else:
+                return None
+        if left:
+            return None
+        start = end
+    X = np.concatenate([piece.values for piece in pieces])
+    columns: list[Any] = list(X.T)
+    columns.insert(label, labels)
+    return np.concatenate([piece.lines for piece in pieces]), columns
+
+
+def _fill_strays(piece: Piece) -> bool:
+    """Fill in numbers that only Python can round; tell whether other strays are missing cells."""
+    for row, k, cell in piece.strays:
+        text = cell.strip()
+        if finite_number(text):
+            piece.values[row, k] = float(text)
+        elif not no_label(text):  # what can be a label has to be kept
+            return False
+    return True
 
 
 def _read_cells(body: Body, width: int) -> _Columns:

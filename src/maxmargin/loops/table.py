@@ -10,7 +10,7 @@ import numpy as np
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.loops.compiled import compiled_as_written
-from maxmargin.loops.svmlight import NOWHERE, read_number
+from maxmargin.loops.decimals import NOWHERE, read_number
 
 _U = np.uint64
 _1 = _U(1)
@@ -51,17 +51,13 @@ def _find_end(text: Any, at: Any, delimiter: Any) -> Any:
 
 
 @compiled_as_written
-def _read_cell(text: Any, at: Any, delimiter: Any, place: Any, cells: Any, tables: Any) -> Any:
-    """Store a number; return the end of its cell, and whether the cell is something else."""
-    end = read_number(text, at, cells.values, cells.bits, place, tables)
-    if end != NOWHERE:
-        if delimiter != _BLANK:
-            end = _skip_blanks(text, end, delimiter)
-        if _ends_cell(_U(text[end]), delimiter):
-            return end, False
-    cells.values[place] = np.nan
-    end = _find_end(text, at, delimiter)
-    return end, end > at
+def _end_number(text: Any, at: Any, delimiter: Any) -> Any:
+    """Return where the cell ends after a number that ends here, or nowhere."""
+    if at == NOWHERE or _ends_cell(_U(text[at]), delimiter):
+        return at
+    if delimiter != _BLANK:
+        at = _skip_blanks(text, at, delimiter)
+    return at if _ends_cell(_U(text[at]), delimiter) else NOWHERE
 
 
 @compiled_as_written
@@ -75,28 +71,35 @@ def _next_cell(text: Any, at: Any, delimiter: Any) -> Any:
 
 @compiled_as_written
 def _read_row(
-    text: Any, at: Any, delimiter: Any, numbers: Any, texts: Any, row: int, count: int, strays: int,
+    text: Any, at: Any, delimiter: Any, numbers: Any, texts: Any, row: int, place: Any, strays: int,
     cells: Any, tables: Any,
 ) -> Any:  # fmt: skip
     """Store a row; return where the next one begins, or nowhere; and how many strays there are."""
-    width = len(numbers)
-    for j in range(width):
+    width, values, bits = _U(len(numbers)), cells.values, cells.bits
+    j = _U(0)
+    while True:
         at = _skip_blanks(text, at, delimiter)
         begin, number = at, numbers[j]
         if number >= 0:
-            at, stray = _read_cell(text, at, delimiter, _U(row * count + number), cells, tables)
-            if stray:
-                cells.strays[strays, 0], cells.strays[strays, 1] = row, number
-                cells.strays[strays, 2], cells.strays[strays, 3] = begin, at
-                strays += 1
-        else:
-            at = _find_end(text, at, delimiter)
+            at = read_number(text, at, values, bits, place + _U(number), tables)
+            at = _end_number(text, at, delimiter)
+        if number < 0 or at == NOWHERE:
+            at = _find_end(text, begin, delimiter)
+            if number >= 0:
+                values[place + _U(number)] = np.nan
+                if at > begin:
+                    found = cells.strays[strays]
+                    found[0], found[1], found[2], found[3] = row, number, begin, at
+                    strays += 1
         if texts[j] >= 0:
-            cells.spans[row, texts[j], 0], cells.spans[row, texts[j], 1] = begin, at
-        if j + 1 < width:
-            at = _next_cell(text, at, delimiter)
-            if at == NOWHERE:
-                return at, strays
+            span = cells.spans[row, texts[j]]
+            span[0], span[1] = begin, at
+        j += _1
+        if j == width:
+            break
+        at = _next_cell(text, at, delimiter)
+        if at == NOWHERE:
+            return at, strays
     at = _skip_blanks(text, at, delimiter)
     if _U(text[at]) == _RETURN:
         at += _1
@@ -115,7 +118,7 @@ def split(
     the next line begins, and whether that one is not a row of as many cells. The text ends with a
     line feed, and then has eight more bytes.
     """
-    at, separator = _U(begin), _U(delimiter)
+    at, separator, place = _U(begin), _U(delimiter), _U(0)
     row = strays = line = 0
     while at < _U(end) and row < len(cells.lines) and strays + len(numbers) <= len(cells.strays):
         first = _skip_blanks(text, at, separator)
@@ -125,12 +128,12 @@ def split(
             at = first + _1
         else:
             after, found = _read_row(
-                text, at, separator, numbers, texts, row, count, strays, cells, tables
+                text, at, separator, numbers, texts, row, place, strays, cells, tables
             )
             if after == NOWHERE:
                 return row, strays, line, np.int64(at), True
             cells.lines[row] = line
             strays, at = found, after
-            row += 1
+            row, place = row + 1, place + _U(count)
         line += 1
     return row, strays, line, np.int64(at), False
