@@ -48,6 +48,8 @@ from maxmargin.validation.parameters import check_cost, check_number
 ORIGIN = "LIBSVM file"
 _LARGEST_INDEX = 2**31 - 1
 _DRIFT = 1e-9  # part of Σ|coef| that may be missing from Σ coef = 0 after many steps of LIBSVM
+_LEAST_DIGITS = 6  # that programs write unless they are told otherwise
+_SHOWS = 1e-14  # part of Σ|coef·x| that may be missing from weights
 _PIECE = 1 << 20  # bytes of a line that are read at a time
 _KEYS = (
     "svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho", "label",
@@ -375,7 +377,8 @@ def _check_duals(text: ModelText, parsed: Parsed, body: _Body) -> None:
         if len(a) and not a.sum() > 0:
             raise text.fault("all coefficients are 0")
         return
-    slack = (10.0 ** (1 - min(body.digits, 17)) + _DRIFT) * np.abs(columns).sum(axis=0)
+    rounding = 0.5 * 10.0 ** (1 - max(_LEAST_DIGITS, body.digits))
+    slack = (rounding + _DRIFT) * np.abs(columns).sum(axis=0)
     off = np.abs(columns.sum(axis=0)) > slack
     if off.any():
         k = int(np.argmax(off))
@@ -575,13 +578,14 @@ def save_libsvm(model: Any, path: AnyPath) -> None:
     svm_type = next(name for name, kind in _TYPES if isinstance(machine, kind))
     labels = number_labels(machine.classes_) if hasattr(machine, "classes_") else None
     planes = _written_planes(machine, svm_type)
-    lines = [f"svm_type {svm_type}", *kernel, f"nr_class {len(planes.n_support) or 2}"]
+    lines = [f"svm_type {svm_type}", *kernel, f"nr_class {len(planes.order) or 2}"]
     lines += [f"total_sv {len(planes.coefficients)}", f"rho {_joined(planes.rho)}"]
     if labels is not None:
         lines.append(f"label {' '.join(map(str, labels.numbers[planes.order].tolist()))}")
     lines += planes.probabilities
     if labels is not None:
-        lines.append(f"nr_sv {' '.join(map(str, planes.n_support.tolist()))}")
+        n_support = np.bincount(planes.own, minlength=len(planes.order))
+        lines.append(f"nr_sv {' '.join(map(str, n_support.tolist()))}")
 
     def write(file: BinaryIO) -> None:
         file.write("".join(f"{line}\n" for line in [*lines, "SV"]).encode("ascii"))
@@ -655,8 +659,8 @@ def _kernel_lines(machine: Any) -> list[str]:
 class _Written(NamedTuple):
     """A model as it stands in a file."""
 
-    order: Ints  # of the classes
-    n_support: Ints  # of the classes in this order
+    order: Ints  # of the classes; empty if there are none
+    own: Ints  # the place of each support vector's class in this order, which ascends
     rho: Floats
     probabilities: list[str]
     coefficients: Floats  # by (support vector, column)
@@ -665,34 +669,60 @@ class _Written(NamedTuple):
 
 def _written_planes(machine: Any, svm_type: str) -> _Written:
     _refuse_altered(machine)
-    given = isinstance(machine.kernel_, Precomputed)
-    vectors = machine.support_ + 1 if given else sp.csr_matrix(machine.support_vectors_, copy=True)
-    if not given:
+    if isinstance(machine.kernel_, Precomputed):
+        vectors: Any = machine.support_ + 1
+    else:
+        vectors = sp.csr_matrix(machine.support_vectors_, copy=True)
         vectors.eliminate_zeros()
         vectors.sort_indices()
-    beta, b = machine.dual_coef_, machine.intercept_
-    if not hasattr(machine, "classes_"):
-        rho, n_support = 0.0 - b, np.zeros(0, dtype=np.int64)
-        if svm_type == "one_class":
-            rho = np.nextafter(rho, -np.inf)
-        order, own = np.zeros(0, dtype=np.int64), np.zeros(beta.shape[1], dtype=np.int64)
-        a, marks = beta.T, _kept_marks(machine)
-    else:
-        n_classes = len(machine.classes_)
-        # Of two classes the second is positive here and the first one there.
-        order = np.array([1, 0]) if n_classes == 2 else np.arange(n_classes)
-        own = np.argsort(order)[np.repeat(np.arange(n_classes), machine.n_support_)]
-        rho, a = 0.0 - b, beta.T
-        marks = _sigmoid_lines(machine)
-    if not given and type(machine.kernel_) is Linear:
-        a, vectors, own = _with_missing_weights(machine, a, vectors, own, order)
     if hasattr(machine, "classes_"):
-        n_support = np.bincount(own, minlength=len(machine.classes_))
-        by_class = np.argsort(own, kind="stable")
-        a, vectors = a[by_class], vectors[by_class]
+        planes, signs = _written_classes(machine, vectors)
+    else:
+        rho, none = 0.0 - machine.intercept_, np.zeros(0, dtype=np.int64)
+        if svm_type == "one_class":  # which counts rows on the boundary as usual
+            rho = np.nextafter(rho, -np.inf)
+        own, a = np.zeros(machine.dual_coef_.shape[1], dtype=np.int64), machine.dual_coef_.T
+        planes = _Written(none, own, rho, _kept_marks(machine), a, vectors)
+        signs = {0: 1.0}
+    if type(machine.kernel_) is Linear:
+        W = np.array([sign * machine.coef_[k] for k, sign in signs.items()])
+        planes = _with_missing_weights(planes, W)
     if svm_type != "one_class":
-        _refuse_other_sums(machine, a, own)
-    return _Written(order, n_support, rho, marks, a, vectors)
+        _refuse_other_sums(machine, planes)
+    return planes
+
+
+def _written_classes(machine: Any, vectors: Any) -> tuple[_Written, dict[int, float]]:
+    """Return a classifier in the order of the file, and our planes in it with their signs there."""
+    n_classes = len(machine.classes_)
+    # Of two classes the second is positive here and the first one there.
+    ranks = [1, 0] if n_classes == 2 else vars(machine).get("_tie_order")
+    place = np.arange(n_classes) if ranks is None else np.asarray(ranks)
+    order, layout = np.argsort(place), lay_out(n_classes, "ovo")
+    ends, a = np.cumsum(machine.n_support_), []
+    for p, c in enumerate(order):
+        rivals = np.delete(order, p)
+        sides = rivals - (rivals > c)
+        duals = machine.dual_coef_[sides][:, ends[c] - machine.n_support_[c] : ends[c]]
+        a.append(duals.T * (layout.sign[c][sides] * _file_signs(n_classes)[p]))
+    own = place[np.repeat(np.arange(n_classes), machine.n_support_)]
+    signs = {}
+    for i, j in combinations(order.tolist(), 2):
+        first = (i < j) == (n_classes > 2)  # whether the first class is positive here, too
+        signs[layout.pairs.index((min(i, j), max(i, j)))] = 1.0 if first else -1.0
+    same, b = np.array(list(signs.values())) > 0, machine.intercept_[list(signs)]
+    rho = np.where(same, 0.0 - b, np.nextafter(b, -np.inf))
+    by_place = np.argsort(own, kind="stable")
+    written = _Written(
+        order, own[by_place], rho, _sigmoid_lines(machine, signs), np.vstack(a), vectors[by_place]
+    )
+    return written, signs
+
+
+def _by_plane(planes: _Written) -> Floats:
+    """Return coefficients by (support vector, plane)."""
+    a = planes.coefficients
+    return Pairs(len(planes.order)).spread(a.T, planes.own).T if len(planes.order) else a
 
 
 def _refuse_altered(machine: Any) -> None:
@@ -710,12 +740,10 @@ def _refuse_altered(machine: Any) -> None:
         )
 
 
-def _refuse_other_sums(machine: Any, a: Floats, own: Ints) -> None:
+def _refuse_other_sums(machine: Any, planes: _Written) -> None:
     """Raise if coefficients do not sum to 0: that is so with a free intercept only."""
-    if hasattr(machine, "classes_"):
-        a = Pairs(len(machine.classes_)).spread(a.T, np.sort(own)).T
-    off = np.abs(a.sum(axis=0)) > _DRIFT * np.abs(a).sum(axis=0)
-    if off.any():
+    a = _by_plane(planes)
+    if (np.abs(a.sum(axis=0)) > _DRIFT * np.abs(a).sum(axis=0)).any():
         raise ValueError(
             f"A LIBSVM file holds machines with a free intercept, but this "
             f"{type(machine).__name__}(fit_intercept={getattr(machine, 'fit_intercept', True)!r}) "
@@ -723,41 +751,35 @@ def _refuse_other_sums(machine: Any, a: Floats, own: Ints) -> None:
         )
 
 
-def _with_missing_weights(
-    machine: Any, a: Floats, vectors: Any, own: Ints, order: Ints
-) -> tuple[Floats, Any, Ints]:
-    """Add vectors for what weights w have that Σ coef·x does not, if that shows in 1e-12."""
-    w, n_classes = np.asarray(machine.coef_), max(len(order), 2)
-    by_plane = (
-        a
-        if not len(order)
-        else Pairs(n_classes)
-        .spread(machine.dual_coef_, np.repeat(np.arange(n_classes), machine.n_support_))
-        .T
-    )
-    missing = w - np.asarray((vectors.T @ by_plane).T)
-    sizes = np.asarray((abs(vectors).T @ np.abs(by_plane)).T)
-    if (np.abs(missing) <= 1e-14 * sizes).all():
-        return a, vectors, own
+def _with_missing_weights(planes: _Written, W: Floats) -> _Written:
+    """Add vectors for what weights have that Σ coef·x does not, if that shows in 1e-12."""
+    a, vectors = _by_plane(planes), planes.vectors
+    missing = W - np.asarray((vectors.T @ a).T)
+    sizes = np.asarray((abs(vectors).T @ np.abs(a)).T)
+    if (np.abs(missing) <= _SHOWS * sizes).all():
+        return planes
+    n_classes = len(planes.order)
     rows, coefficients, classes = [], [], []
-    pairs = list(combinations(range(n_classes), 2)) if len(order) else [(0, 0)]
+    pairs = list(combinations(range(n_classes), 2)) or [(0, 0)]
     for k, (i, j) in enumerate(pairs):
-        size = float(np.abs(by_plane[:, k]).max(initial=0.0)) or 1.0
-        for sign, c, column in ((1.0, i, j - 1), (-1.0, j, i)):
-            line = np.zeros(a.shape[1])
-            line[max(column, 0)] = sign * size
+        size = float(np.abs(a[:, k]).max(initial=0.0)) or 1.0
+        columns = (j - 1, i) if n_classes else (0, 0)
+        for sign, c, column in zip((1.0, -1.0), (i, j), columns, strict=True):
+            line = np.zeros(planes.coefficients.shape[1])
+            line[column] = sign * size
             coefficients.append(line)
             classes.append(c)
-            rows.append(missing[k] / size if sign > 0 else np.zeros(w.shape[1]))
-    more = sp.csr_matrix(np.array(rows))
-    return (
-        np.vstack([a, coefficients]),
-        sp.vstack([vectors, more], format="csr"),
-        np.concatenate([own, np.array(classes, dtype=np.int64)]),
+            rows.append(missing[k] / size if sign > 0 else np.zeros(W.shape[1]))
+    own = np.concatenate([planes.own, np.array(classes, dtype=np.int64)])
+    by_place = np.argsort(own, kind="stable")
+    return planes._replace(
+        own=own[by_place],
+        coefficients=np.vstack([planes.coefficients, coefficients])[by_place],
+        vectors=sp.vstack([vectors, sp.csr_matrix(np.array(rows))], format="csr")[by_place],
     )
 
 
-def _sigmoid_lines(machine: Any) -> list[str]:
+def _sigmoid_lines(machine: Any, signs: dict[int, float]) -> list[str]:
     """Return A and B of 1/(1 + exp(A f + B)) for each pair of classes, if they are known."""
     if machine.probability is not True or not hasattr(machine, "calibration_"):
         return []
@@ -767,7 +789,9 @@ def _sigmoid_lines(machine: Any) -> list[str]:
             "A LIBSVM file has a probability for every two classes, but some classes of this "
             f"{type(machine).__name__} had no weight in the training data: fit it without them."
         )
-    return [f"probA {_joined(0.0 - found.slope)}", f"probB {_joined(0.0 - found.offset)}"]
+    A = 0.0 - found.slope[list(signs)]
+    B = 0.0 - found.offset[list(signs)] * np.array(list(signs.values()))
+    return [f"probA {_joined(A)}", f"probB {_joined(B)}"]
 
 
 def _kept_marks(machine: Any) -> list[str]:
