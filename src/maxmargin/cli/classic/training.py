@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,17 +37,11 @@ _AT_BOUND = 1 - 1e-12  # of the cost, from which on a dual is at its bound
 
 
 class TrainingRows(NamedTuple):
-    """What is learnt from: rows or kernel values, labels or targets, and weights of rows."""
+    """What is learnt from: rows or kernel values, and labels or targets."""
 
     X: Any
     y: npt.NDArray[Any]
-    weight: Floats | None = None  # None: all are there
-
-    def take(self, rows: Ints, gram: bool) -> "TrainingRows":
-        """Return some of the rows; of kernel values, some of the columns, too."""
-        weight = None if self.weight is None else self.weight[rows]
-        X = self.X[np.ix_(rows, rows)] if gram else self.X[rows]
-        return TrainingRows(X, self.y[rows], weight)
+    numbers: Ints | None = None  # of rows of kernel values, from 1
 
 
 def _say(line: str) -> None:
@@ -116,6 +111,9 @@ class _Training:
         """Do what the flags ask for, and return the exit code."""
         self._check()
         rows = self._read()
+        for label in self.weights:
+            if not (self.regresses or self.one_class or label in rows.y):
+                _warn(f"class label {label:g} specified in weight is not found")
         if self.folds is not None:
             self._cross_validate(rows, self.folds)
             return Exit.DONE
@@ -123,7 +121,7 @@ class _Training:
             model = self._fit(rows)
         if not self.quiet:
             self._describe(model, rows)
-        self._save(model)
+        self._save(model, rows)
         # Indefinite kernels have no gap; and what is as good as a model of the original is good.
         done = model.status_ in (Status.OPTIMAL, Status.STATIONARY, Status.INEXACT)
         done |= model.certificate_.relative_gap <= _GOOD_GAP * self.stopping_tolerance
@@ -157,9 +155,6 @@ class _Training:
         if not self.weights:
             return None
         labels = np.unique(y)
-        for label in self.weights:
-            if label not in labels:
-                _warn(f"class label {label:g} specified in weight is not found")
         return {label: self.weights.get(float(label), 1.0) for label in labels.tolist()}
 
     def _fit(self, rows: TrainingRows, for_fold: bool = False) -> Any:
@@ -168,50 +163,46 @@ class _Training:
     def _describe(self, model: Any, rows: TrainingRows) -> None:
         raise NotImplementedError
 
-    def _save(self, model: Any) -> None:
+    def _save(self, model: Any, rows: TrainingRows) -> None:
         raise NotImplementedError
 
     # --------------------------------------------------------------- cross-validation
 
     def _cross_validate(self, rows: TrainingRows, count: int) -> None:
-        predicted, present = self._predict_folds(rows, count)
-        y, predicted = rows.y[present], predicted[present]
+        predicted = self._predict_folds(rows, count)
         if self.regresses:
             errors = Errors()
-            errors.add(predicted, y)
+            errors.add(predicted, rows.y)
             _say(f"Cross Validation Mean squared error = {errors.mean_squared:g}")
             _say(f"Cross Validation Squared correlation coefficient = {errors.correlation:g}")
         else:
-            _say(f"Cross Validation Accuracy = {100.0 * np.mean(predicted == y):g}%")
+            _say(f"Cross Validation Accuracy = {100.0 * np.mean(predicted == rows.y):g}%")
 
-    def _predict_folds(self, rows: TrainingRows, count: int) -> tuple[npt.NDArray[Any], Ints]:
-        """Return what each row is predicted to be by a model that has not seen it.
-
-        Also return the rows that take part.
-        """
-        present = np.arange(len(rows.y))
-        if rows.weight is not None:
-            present = np.flatnonzero(rows.weight)
-        if count > len(present):
+    def _predict_folds(self, rows: TrainingRows, count: int) -> npt.NDArray[Any]:
+        """Return what each row is predicted to be by a model that has not seen it."""
+        n = len(rows.y)
+        if count > n:
             _warn(
                 "# folds > # data. Will use # folds = # data instead (i.e., leave-one-out cross "
                 "validation)"
             )
-            count = len(present)
         predicted = np.zeros_like(rows.y)
+        stratified = not (self.regresses or self.one_class)
         with _warnings_of_fits():
-            for own in draw_folds(rows.y[present], count, not (self.regresses or self.one_class)):
-                others = np.setdiff1d(present, present[own])
-                predicted[present[own]] = self._predict_fold(rows, others, present[own])
-        return predicted, present
+            for own in draw_folds(rows.y, min(count, n), stratified):
+                others = np.setdiff1d(np.arange(n), own)
+                predicted[own] = self._predict_fold(rows, others, own)
+        return predicted
 
     def _predict_fold(self, rows: TrainingRows, others: Ints, own: Ints) -> npt.NDArray[Any]:
-        learnt = rows.take(others, self.takes_gram)
-        if not (self.regresses or self.one_class) and (learnt.y == learnt.y[0]).all():
-            return np.full(len(own), learnt.y[0])
-        model = self._fit(learnt, for_fold=True)
-        X = rows.X[np.ix_(own, others)] if self.takes_gram else rows.X[own]
-        return np.asarray(model.predict(X))
+        y = rows.y[others]
+        if not (self.regresses or self.one_class) and (y == y[0]).all():
+            return np.full(len(own), y[0])
+        learnt, left = rows.X[others], rows.X[own]
+        if self.takes_gram:
+            learnt, left = learnt[:, others], left[:, others]
+        model = self._fit(TrainingRows(learnt, y), for_fold=True)
+        return np.asarray(model.predict(left))
 
 
 def draw_folds(y: npt.NDArray[Any], count: int, stratified: bool) -> list[Ints]:
@@ -234,9 +225,9 @@ class Errors:
 
     def add(self, predicted: Floats, y: Floats) -> None:
         """Take more rows into account."""
-        v, error = np.asarray(predicted, dtype=np.float64), np.asarray(predicted - y)
-        self.count += len(y)
-        self._sums += [error @ error, v.sum(), y.sum(), v @ v, y @ y, v @ y]
+        v, t = np.asarray(predicted, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        self.count += len(t)
+        self._sums += [(v - t) @ (v - t), v.sum(), t.sum(), v @ v, t @ t, v @ t]
 
     @property
     def mean_squared(self) -> float:
@@ -247,8 +238,8 @@ class Errors:
     def correlation(self) -> float:
         """The squared correlation; NaN if either does not vary."""
         n, (v, y, vv, yy, vy) = self.count, self._sums[1:].tolist()
-        product = (n * vv - v * v) * (n * yy - y * y)
-        return (n * vy - v * y) ** 2 / product if product else np.nan
+        root, product = n * vy - v * y, (n * vv - v * v) * (n * yy - y * y)
+        return root * root / product if product else np.nan
 
 
 # ------------------------------------------------------------------- LIBSVM
@@ -304,29 +295,30 @@ class SvmTraining(_Training):
         return self._square(X, self._check_labels(y))
 
     def _square(self, X: Any, y: npt.NDArray[Any]) -> TrainingRows:
-        """Return kernel values between all rows in the order of their numbers.
-
-        Numbers without a row stay as rows without weight: a model names rows by numbers.
-        """
+        """Return the kernel values between the rows of the file, which may be some of all rows."""
+        width, path = X.shape[1] - 1, self.training_file
+        short = np.flatnonzero(np.diff(X.indptr) < width + 1)
+        if len(short):
+            raise DataFileError(
+                f"{path}: row {short[0] + 1} has {X.indptr[short[0] + 1] - X.indptr[short[0]]} of "
+                f"the {width + 1} numbers 0:NUMBER 1:VALUE … {width}:VALUE, which rows have with "
+                "-t 4. Write zeros, too."
+            )
         values = X.toarray()
-        numbers, values = values[:, 0], values[:, 1:]
-        width = values.shape[1]
-        for line, number in enumerate(numbers, 1):
-            if not (number == int(number) and 1 <= number <= width):
-                raise DataFileError(
-                    f"{self.training_file}: row {line} has 0:{number:g}, but with -t 4 the feature "
-                    f"0 is the number of the row among the kernel values, 1 to {width}."
-                )
-        places = numbers.astype(np.intp) - 1
+        numbers = values[:, 0]
+        wrong = np.flatnonzero((numbers != np.rint(numbers)) | (numbers < 1) | (numbers > width))
+        if len(wrong):
+            raise DataFileError(
+                f"{path}: row {wrong[0] + 1} has 0:{numbers[wrong[0]]:g}, but with -t 4 feature "
+                f"0 is the number of the row among the kernel values, 1 to {width}."
+            )
+        places = numbers.astype(np.int64)
         if len(np.unique(places)) < len(places):
             raise DataFileError(
-                f"{self.training_file}: two rows have the same number in 0:NUMBER. Give each row "
-                "of kernel values its own."
+                f"{path}: two rows have the same number in 0:NUMBER. Give each row of kernel "
+                "values its own."
             )
-        square, labels, weight = np.zeros((width, width)), np.full(width, y[0]), np.zeros(width)
-        square[np.ix_(places, places)] = values[:, places]
-        labels[places], weight[places] = y, 1.0
-        return TrainingRows(square, labels, None if weight.all() else weight)
+        return TrainingRows(values[:, places], y, places)
 
     def _fit(self, rows: TrainingRows, for_fold: bool = False) -> Any:
         name = ("linear", "poly", "rbf", "sigmoid", "precomputed")[self.kernel]
@@ -351,21 +343,22 @@ class SvmTraining(_Training):
             model = mm.SVR(C=self.cost, epsilon=self.epsilon, **given)
         else:
             model = mm.NuSVR(C=self.cost, nu=self.nu, **given)
-        model.fit(rows.X, rows.y, rows.weight)
+        model.fit(rows.X, rows.y)
         if self.regresses and asked:
             model.laplace_scale_ = self._find_laplace_scale(rows)
         return model
 
     def _find_laplace_scale(self, rows: TrainingRows) -> float:
         """Return the mean error of rows that are left out, as LIBSVM has it: without outliers."""
-        predicted, present = self._predict_folds(rows, _NOISE_FOLDS)
-        errors = np.abs(rows.y[present] - predicted[present])
+        errors = np.abs(rows.y - self._predict_folds(rows, _NOISE_FOLDS))
         scale = float(errors[errors <= 5 * np.sqrt(2) * errors.mean()].mean())
         if not self.quiet:
             _say(LAPLACE.format(f"sigma= {scale:g}"))
         return scale
 
-    def _save(self, model: Any) -> None:
+    def _save(self, model: Any, rows: TrainingRows) -> None:
+        if rows.numbers is not None:  # by which a model names its support vectors
+            model.support_ = rows.numbers[model.support_] - 1
         mm.files.save_libsvm(model, self.model_file)
 
     # --------------------------------------------------------------- lines
@@ -374,51 +367,43 @@ class SvmTraining(_Training):
         if self.regresses or self.one_class:
             self._describe_one(model, rows)
             return
-        order = label_order(rows.y if rows.weight is None else rows.y[rows.weight > 0])
         classes = model.classes_.tolist()
-        place = [classes.index(label) for label in order]
-        for a in range(len(place)):
-            for b in range(a + 1, len(place)):
-                self._describe_pair(model, rows, place[a], place[b])
+        for one, other in combinations(label_order(rows.y), 2):
+            self._describe_pair(model, rows, classes.index(one), classes.index(other))
         _say(f"Total nSV = {len(model.support_)}")
 
     def _describe_pair(self, model: Any, rows: TrainingRows, one: int, other: int) -> None:
         """Print the lines about a pair of classes, the first of which is positive."""
         count = len(model.classes_)
-        low, high = min(one, other), max(one, other)
-        k = low * count - low * (low + 1) // 2 + high - low - 1
-        positive = high if count == 2 else low
-        sign = 1.0 if one == positive else -1.0
+        pair = min(one, other), max(one, other)
+        k = list(combinations(range(count), 2)).index(pair)
+        sign = 1.0 if one == pair[1 if count == 2 else 0] else -1.0  # of the class positive here
         part = model.certificate_.parts[k] if count > 2 else model.certificate_
-        alpha = model.alpha_[k] if count > 2 else model.alpha_
-        own = np.isin(rows.y, model.classes_[[one, other]])
-        if rows.weight is not None:
-            own &= rows.weight > 0
-        total, n = float(alpha.sum()), int(own.sum())
-        bound, objective = np.full(len(alpha), self.cost), -part.dual
-        rho = -sign * float(model.intercept_[k])
+        alpha = np.atleast_2d(model.alpha_)[k]
+        total, n = float(alpha.sum()), int(np.isin(rows.y, model.classes_[list(pair)]).sum())
+        objective = -part.dual
         if not np.isfinite(objective):
             objective = self._dual_objective(model, rows, k)
         lines = []
         if self.machine == 0:
-            factors = dict(zip(model.classes_.tolist(), model.class_weight_.tolist(), strict=True))
-            bound = self.cost * np.array([factors[label] for label in rows.y.tolist()])
-            if len({factors[label] for label in model.classes_[[one, other]].tolist()}) == 1:
-                lines = [f"nu = {total / (bound[own][0] * n):f}"]
+            costs = self.cost * model.class_weight_
+            bound = costs[np.searchsorted(model.classes_, rows.y)]
+            if costs[one] == costs[other]:
+                lines = [f"nu = {total / (costs[one] * n):f}"]
         else:
             scale = self.nu * n / total if total else 1.0
             bound, objective = np.full(len(alpha), 1 / scale), objective / scale**2
             lines = [f"C = {1 / scale:f}"]
         iterations = int(np.atleast_1d(model.n_iter_)[k])
+        rho = -sign * float(model.intercept_[k])
         self._print(iterations, lines, objective, rho, alpha, bound)
 
     def _describe_one(self, model: Any, rows: TrainingRows) -> None:
         """Print the lines about a machine with one problem."""
         alpha, bound = model.alpha_, 1.0 if self.one_class else self.cost
-        n = len(rows.y) if rows.weight is None else int(rows.weight.sum())
         lines = {
             2: [],
-            3: [f"nu = {alpha.sum() / (self.cost * n):f}"],
+            3: [f"nu = {alpha.sum() / (self.cost * len(rows.y)):f}"],
             4: [f"epsilon = {getattr(model, 'epsilon_', 0.0):f}"],
         }[self.machine]
         objective = -model.certificate_.dual
@@ -458,9 +443,8 @@ class SvmTraining(_Training):
         if self.one_class:
             return float(0.5 * own @ scores)
         count = len(model.classes_)
-        pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
-        positive = model.classes_[1] if count == 2 else model.classes_[pairs[k][0]]
-        signs = np.where(rows.y[support] == positive, 1.0, -1.0)
+        positive = 1 if count == 2 else list(combinations(range(count), 2))[k][0]
+        signs = np.where(rows.y[support] == model.classes_[positive], 1.0, -1.0)
         linear = own.sum() if self.machine == 0 else 0.0
         return float(0.5 * (own * signs) @ scores - linear)
 
@@ -479,17 +463,7 @@ def label_order(y: npt.NDArray[Any]) -> list[Any]:
 # ------------------------------------------------------------------- LIBLINEAR
 
 _LOGISTIC = (0, 6, 7)
-_NAMES = {
-    1: "L2R_L2LOSS_SVC_DUAL",
-    2: "L2R_L2LOSS_SVC",
-    3: "L2R_L1LOSS_SVC_DUAL",
-    4: "MCSVM_CS",
-    5: "L1R_L2LOSS_SVC",
-    11: "L2R_L2LOSS_SVR",
-    12: "L2R_L2LOSS_SVR_DUAL",
-    13: "L2R_L1LOSS_SVR_DUAL",
-    21: "ONECLASS_SVM",
-}
+_SOLVERS = (1, 2, 3, 4, 5, 11, 12, 13, 21)
 _TOLERANCES = {2: 0.01, 5: 0.01, 11: 1e-4, 21: 0.01}
 _TOLERANCE = 0.1  # of all others
 _PRIMAL = (2, 5, 11)  # whose objective is that of the primal problem
@@ -546,13 +520,15 @@ class LinearTraining(_Training):
                 f"-s {self.solver} is logistic regression, which is no large-margin machine. "
                 "Choose -s 1, 2, 3 or 5, or scikit-learn's LogisticRegression."
             )
-        if self.solver not in _NAMES:
-            known = ", ".join(map(str, _NAMES))
+        if self.solver not in _SOLVERS:
+            known = ", ".join(map(str, _SOLVERS))
             raise click.UsageError(f"-s {self.solver} is no solver: choose one of {known}.")
         if self.find_cost and self.solver != 2:
             raise click.UsageError(
                 f"-C is for -s 2 here, not -s {self.solver}: maxmargin search tunes any machine."
             )
+        if self.find_cost and (self.cost or 0.0) > _LARGEST_COST:
+            raise click.UsageError(f"-C begins at -c and ends at {_LARGEST_COST:g}: lower -c.")
         if self.free_bias and (self.bias != 1.0 or self.one_class):
             raise click.UsageError("-R needs -B 1, which is the bias that is not penalised.")
         if self.one_class and self.bias >= 0:
@@ -586,7 +562,7 @@ class LinearTraining(_Training):
             return _fit_weighted(machine, rows, weights)
         return machine.set_params(class_weight=weights).fit(rows.X, rows.y)
 
-    def _save(self, model: Any) -> None:
+    def _save(self, model: Any, rows: TrainingRows) -> None:
         mm.files.save_liblinear(model, self.model_file)
 
     def _find_cost(self, rows: TrainingRows) -> None:
@@ -595,12 +571,11 @@ class LinearTraining(_Training):
         _say(f"Doing parameter search with {count}-fold cross validation.")
         squares = np.asarray(rows.X.multiply(rows.X).sum(axis=1)).ravel()
         largest = float(squares.max()) + max(self.bias, 0.0) ** 2
-        start = 2.0 ** np.floor(-np.log2(2 * len(rows.y) * largest))
+        start = 2.0 ** np.floor(-np.log2(2 * len(rows.y) * largest)) if largest else 1.0
         cost, best = self.cost or start, (0.0, -1.0)
         while cost <= _LARGEST_COST:
             self.cost = cost
-            predicted, _ = self._predict_folds(rows, count)
-            rate = float(np.mean(predicted == rows.y))
+            rate = float(np.mean(self._predict_folds(rows, count) == rows.y))
             if not self.quiet:
                 _say(f"log2c={np.log2(cost):7.2f}\trate={100 * rate:g}")
             if rate > best[1]:
