@@ -1,6 +1,7 @@
 """Layouts: a later file is read as the training file was, or refused."""
 
 import bz2
+import contextlib
 import gzip
 import io
 import json
@@ -155,3 +156,422 @@ def test_training_tables_are_read_alike(
     monkeypatch.setattr(source, "CHUNK", 100)  # bytes, so that tables come in many chunks
     data, _ = train(tmp_path, TABLES[kind])
     assert_read_alike(tmp_path / "train.csv", data, rows)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["Python", "compiled"])
+def test_long_tables_are_read_alike_across_chunks(
+    tmp_path: Path, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mix what the compiled loop reads with what it leaves to Python."""
+
+    def row(i: int) -> str:
+        cells = [repr(i / 7), str(i % 5), f"{i % 9}.5%", "uv"[i % 2]]
+        if i > 1100 and i % 97 == 0:
+            cells[0] = ("NA", "\u22121.5", " 2.5 ", "0." + "1" * 40, "1e-400")[i % 5]
+        if i > 1100 and i % 211 == 0:
+            cells[1] = ""
+        if i > 2200 and i % 131 == 0:
+            cells[3] = f'"{cells[3]}"'
+        return ",".join(cells) + ("\n\n" if i % 173 == 0 else "\r\n" if i % 7 == 0 else "\n")
+
+    monkeypatch.setattr(table, "LEAST_COMPILED", 0 if compiled else 10**9)
+    monkeypatch.setattr(source, "CHUNK", 1000)
+    data, _ = train(tmp_path, "a,b,c,label\n" + "".join(map(row, range(3000))))
+    assert_read_alike(tmp_path / "train.csv", data, 64)
+
+
+CELLS = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.integers(-(10**20), 10**20).map(str),
+    st.sampled_from(
+        ["", "NA", " 1", "1 ", "+1", ".5", "5.", "1E5", "0x1", "1_0", "inf", "1,5", "x"]
+    ),
+    st.text("0123456789+-.eE ", max_size=12),
+)
+
+
+@given(
+    rows=st.lists(st.tuples(CELLS, CELLS, st.sampled_from("uv")), min_size=2, max_size=12),
+    delimiter=st.sampled_from([",", "\t", ";", "|"]),
+    end=st.sampled_from(["\n", "\r\n", "\r"]),
+)
+@settings(deadline=None, max_examples=150)
+def test_random_tables_are_read_alike(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[str, str, str]],
+    delimiter: str,
+    end: str,
+) -> None:
+    text = end.join(delimiter.join(row) for row in [("a", "b", "label"), *rows])
+    path = write(tmp_path_factory.mktemp("random"), text, "a.csv")
+    found = []
+    for least in (0, 10**9):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(table, "LEAST_COMPILED", least)
+            try:
+                data = read_labelled(path)
+            except DataFileError as refused:
+                found.append(str(refused))
+                continue
+            found.append(cells(data.X))
+            for rows_per_block in (1, 5):
+                assert_read_alike(path, data, rows_per_block)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("rows", [1, 3, 1000])
+@pytest.mark.parametrize("zero_based", [False, True])
+def test_training_svmlight_is_read_alike(tmp_path: Path, rows: int, zero_based: bool) -> None:
+    text = "# rows\n1 1:0.5 3:2\n\n-1 2:1e-3\n2.5 4:1 # last\n-1\n"
+    data, _ = train(tmp_path, text, "train.svm", zero_based=zero_based)
+    assert_read_alike(tmp_path / "train.svm", data, rows)
+
+
+@pytest.mark.parametrize("name", ["train.arff", "train.json", "train.jsonl"])
+def test_training_tables_of_other_formats_are_read_alike(tmp_path: Path, name: str) -> None:
+    if name.endswith("arff"):
+        text = "@relation x\n@attribute a real\n@attribute 'b c' {p,q}\n"
+        text += "@attribute class {u,v}\n@data\n"
+        text += "".join(f"{i / 9},{'pq'[i % 2]},{'uv'[i % 2]}\n" for i in range(N))
+    else:
+        rows = [{"a": i / 9, "b": "pq"[i % 2], "label": i % 3 == 0} for i in range(N)]
+        lines = name.endswith("jsonl")
+        text = "\n".join(map(json.dumps, rows)) if lines else json.dumps(rows)
+    data, _ = train(tmp_path, text, name)
+    assert_read_alike(tmp_path / name, data, 7)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
+@pytest.mark.parametrize("ending", PACKERS)
+def test_encodings_and_packings_are_read_alike(
+    tmp_path: Path, encoding: str, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "CHUNK", 7)  # bytes, so that characters are cut
+    text = "größe,ort,label\n" + "".join(f"{i},{'äö'[i % 2]},{i % 2}\n" for i in range(N))
+    data, layout = train(tmp_path, PACKERS[ending](text.encode(encoding)), f"a.csv{ending}")
+    assert data.feature_names == ["größe", "ort"] or data.feature_names == ["ort"]
+    assert_read_alike(tmp_path / f"a.csv{ending}", data, 7)
+    stream = io.BytesIO(PACKERS[ending](text.encode(encoding)))
+    X, _, _ = joined(list(read_rows(stream, layout)))
+    assert X.tolist() == data.X.tolist()
+    assert not stream.closed
+
+
+def test_standard_input_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, layout = train(tmp_path, TABLES["numbers"])
+    stdin = io.TextIOWrapper(io.BytesIO(TABLES["numbers"].encode()))
+    monkeypatch.setattr("sys.stdin", stdin)
+    assert joined(list(read_rows("-", layout)))[0].tolist() == data.X.tolist()
+
+
+# Columns are found again, or named if they are not there.
+
+THREE = "a,b,c,label\n" + "".join(f"{i / 9},{'xyz'[i % 3]},{i}%,{i % 2}\n" for i in range(N))
+
+
+def test_columns_are_found_by_name_in_any_order_and_remarked_once(tmp_path: Path) -> None:
+    _, layout = train(tmp_path, THREE)
+    blocks = later(tmp_path, "new,c,b,a\n0,5%,x,1\n0,6%,,2\n", layout, rows=1)
+    assert [block.X.tolist() for block in blocks] == [[[1.0, 5.0, "x"]], [[2.0, 6.0, None]]]
+    assert [block.y for block in blocks] == [None, None]
+    assert [block.numbers.tolist() for block in blocks] == [[2], [3]]
+    assert blocks[0].remarks == (
+        "Column 'new' was not there in training and is left out.",
+        "The columns stand in another order than in training; names decide.",
+    )
+    assert blocks[1].remarks == ()
+
+
+def test_other_delimiters_and_formats_are_read_by_the_same_layout(tmp_path: Path) -> None:
+    _, layout = train(tmp_path, THREE)
+    wanted = [[1.5, 5.0, "x"]]
+    for name, text in [
+        ("b.csv", "a;b;c\n1.5;x;5%\n"),
+        ("b.tsv", "a\tb\tc\n1.5\tx\t5%\n"),
+        ("b.txt", "a|c|b\n1.5|5%|x\n"),
+        ("b.json", '[{"b": "x", "a": 1.5, "c": "5%"}]'),
+        ("b.jsonl", '{"b": "x", "a": 1.5, "c": "5%"}\n'),
+        (
+            "b.arff",
+            "@relation b\n@attribute a real\n@attribute c {x}\n@attribute b {x}\n@data\n1.5,5%,x\n",
+        ),
+        ("b.csv", "1.5,x,5%\n"),
+        ("c.csv", "1.5,x,5%,0\n"),
+    ]:
+        assert joined(later(tmp_path, text, layout, name=name))[0].tolist() == wanted, name
+
+
+def test_one_column_is_enough_without_a_label(tmp_path: Path) -> None:
+    _, layout = train(tmp_path, "city,label\n" + "Rome,0\nNew York,1\n" * N)
+    X, y, _ = joined(later(tmp_path, "city\nNew York\nLos Angeles\n", layout))
+    assert X.tolist() == [["New York"], ["Los Angeles"]]
+    assert y is None
+
+
+def test_rows_without_a_label_are_left_out_only_if_labels_are_read(tmp_path: Path) -> None:
+    _, layout = train(tmp_path, THREE)
+    text = "a,b,c,label\n1,x,1%,0\n2,x,2%,\n3,x,3%,1\n"
+    X, y, numbers = joined(later(tmp_path, text, layout))
+    assert (X[:, 0].tolist(), y.tolist(), numbers.tolist()) == ([1.0, 3.0], [0, 1], [2, 4])
+    X, y, numbers = joined(later(tmp_path, text, layout, label=False))
+    assert (X[:, 0].tolist(), y, numbers.tolist()) == ([1.0, 2.0, 3.0], None, [2, 3, 4])
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["Python", "compiled"])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,b,label\n1,x,0\n", r"later\.csv: no column 'c', which the model was trained on"),
+        ("a,b,C,label\n1,x,5%,0\n", r"no column 'c'.*Did you mean 'C'\?"),
+        ("a,b,c,a,label\n1,x,5%,2,0\n", "more columns are named 'a' than in training"),
+        ("p,q,r\n1,2,3\n", r"later\.csv:1: 'p' stands where the training file had numbers"),
+        ("p,q\n1,2\n", r"later\.csv:1: none of the columns' names is in this line"),
+        ("a,b,c\nx,x,5%\n", r"later\.csv:2: column 1 \(a\): 'x' is not a number with a decimal"),
+        ("a,b,c\n1,x,5%\n1,x,5\n", r"later\.csv:3: column 3 \(c\): '5' is not .* a percent sign"),
+        ('a,b,c\n"1,5",x,5%\n', r"later\.csv:2: column 1 \(a\): '1,5' is not a number"),
+        ("a,b,c\n1e999,x,5%\n", r"later\.csv:2: column 1 \(a\): '1e999' is not a finite number"),
+        ("a,b,c\n1,x,5%\n1,x\n", r"later\.csv:3: 2 cells where the first row has 3"),
+        ("a,b,c\n1,x,5%\n1,x,5%,7\n", r"later\.csv:3: 4 cells where the first row has 3"),
+        ("a,b,c,label\n1,x,5%,0.5\n", r"later\.csv:2: column 4 \(label\): the label '0\.5'"),
+        ("a,b,c,label\n1,x,5%,no\n", r"later\.csv:2: column 4 \(label\): the label 'no'"),
+        ("a,b,c\n", "a header but no rows"),
+        ("\n \n", "the file is empty"),
+        ("# a\n# b\n", "only comments|none of the columns"),
+    ],
+)
+def test_what_differs_from_training_is_named(
+    tmp_path: Path, text: str, words: str, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, layout = train(tmp_path, THREE)
+    monkeypatch.setattr(table, "LEAST_COMPILED", 0 if compiled else 10**9)
+    with pytest.raises(DataFileError, match=words):
+        later(tmp_path, text, layout)
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell", "words"),
+    [
+        ("iso dates", "3/4/2020", "is not known from training; write the dates as 2020-12-31"),
+        ("iso dates", "18:30", "is not a date"),
+        ("day first", "12/31/2021", "there is no date '12/31/2021' with the day first"),
+        ("month first", "31/12/2021", "there is no date '31/12/2021' with the month first"),
+        ("times", "2020-12-31", "is not a time of day"),
+        ("times", "25:00", "is not a time of day"),
+        ("currency", "5€", r"is not a number with the sign \$"),
+        ("euros", "5.5 €", "with the sign € and decimal commas"),
+        ("groups", "1,23", "commas between thousands"),
+        ("spaces", "1 23", "spaces between thousands and decimal commas"),
+        ("dots", "1.23", "dots between thousands and decimal commas"),
+        ("dots alone", "1,5", "dots between thousands"),
+        ("numbers", "1,234", "a decimal point"),
+        ("numbers", "5%", "a decimal point"),
+        ("numbers", "1 234", "a decimal point"),
+        ("percent", "5", "a percent sign"),
+    ],
+)
+def test_numbers_in_another_notation_are_refused(
+    tmp_path: Path, kind: str, cell: str, words: str
+) -> None:
+    _, layout = train(tmp_path, TABLES[kind])
+    with pytest.raises(DataFileError, match=rf"later\.csv:2: column 1 \(a\): .*{words}"):
+        later(tmp_path, f'a,b\n"{cell}",1\n', layout)
+
+
+def test_a_header_where_training_had_none_is_refused(tmp_path: Path) -> None:
+    _, layout = train(tmp_path, TABLES["no header"])
+    with pytest.raises(DataFileError, match=r"later\.csv:1: 'a' stands .* remove the header"):
+        later(tmp_path, "a,b,c\n1,2,3\n", layout)
+    with pytest.raises(DataFileError, match=r"5 columns where the training file had 3 \(2 without"):
+        later(tmp_path, "1,2,3,4,5\n", layout)
+
+
+def test_words_alone_need_the_header_they_had(tmp_path: Path) -> None:
+    _, layout = train(tmp_path, "a,b,label\n" + "p,q,0\nr,s,1\n" * N)
+    with pytest.raises(DataFileError, match="this may be a header or a row"):
+        later(tmp_path, "p,q\nr,s\n", layout)
+
+
+def test_svmlight_and_tables_are_not_mixed_up(tmp_path: Path) -> None:
+    _, layout = train(tmp_path, THREE)
+    with pytest.raises(DataFileError, match="svmlight text, but the model was trained on a table"):
+        later(tmp_path, "1 1:1\n", layout, name="a.svm")
+    rows = list(read_rows(io.BytesIO(b"1 2:5\n"), Layout("svmlight", 2, "regression")))
+    assert rows[0].y.dtype == np.float64
+    with pytest.raises(DataFileError, match="index 3 is beyond"):
+        list(read_rows(io.BytesIO(b"1 3:5\n"), Layout("svmlight", 2)))
+    with pytest.raises(DataFileError, match="trained on svmlight text"):
+        later(tmp_path, "a,b\n1,2\n", Layout("svmlight", 2))
+
+
+# Regression.
+
+
+@pytest.mark.parametrize(
+    ("cell", "first"),
+    [(str, 0.0), (lambda i: f"{i / 4}", 0.0), (lambda i: f"{i + 1} %", 1.0),
+     (lambda i: f"${i + 1},000", 1000.0), (lambda i: f"2020-01-{i % 28 + 1:02}", 18262.0)],
+)  # fmt: skip
+def test_regression_targets_are_numbers_in_any_notation(
+    tmp_path: Path, cell: Callable[[int], str], first: float
+) -> None:
+    text = "a,price\n" + "".join(f'{i * i % 7},"{cell(i)}"\n' for i in range(N))
+    data, layout = train(tmp_path, text, task="regression")
+    assert data.y.dtype == np.float64
+    assert data.y[0] == first
+    assert layout.task == "regression"
+    assert any("'price', is taken as the label" in remark for remark in data.remarks)
+    assert_read_alike(tmp_path / "train.csv", data, 7)
+
+
+def test_regression_leaves_out_rows_without_a_target_and_refuses_words(tmp_path: Path) -> None:
+    text = "a,y\n" + "".join(f"{i * i % 7},{'-' if i == 3 else i}\n" for i in range(N))
+    data, _ = train(tmp_path, text, task="regression")
+    assert len(data.y) == N - 1
+    assert_read_alike(tmp_path / "train.csv", data, 7)
+    with pytest.raises(DataFileError, match=r"train\.csv:5: column 2 \(y\).*'cheap'"):
+        train(tmp_path, text.replace("-", "cheap"), task="regression")
+    with pytest.raises(
+        DataFileError, match=r":2: .* label of a regression, and 'u' is not a number"
+    ):
+        train(tmp_path, "a,y\n" + "1,u\n2,v\n" * N, task="regression")
+    with pytest.raises(ValueError, match="task must be one of"):
+        train(tmp_path, text, task="ranking")
+
+
+# Layouts from hostile files.
+
+
+def test_arguments_are_checked_at_once() -> None:
+    layout = Layout("svmlight", 2)
+    for rows in (0, -1, 1.5, True):
+        with pytest.raises(ValueError, match="rows must be a whole number"):
+            read_rows("a.svm", layout, rows=rows)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="layout must be a Layout"):
+        read_rows("a.svm", {})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="binary mode"):
+        list(read_rows(io.StringIO("1 1:1\n"), layout))
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        list(read_rows("no such file.svm", layout))
+
+
+TABLE_JSON = {
+    "kind": "table", "task": None, "n_features": 2, "width": 3, "names": ["a", "b", "y"],
+    "delimiter": ",", "label": {"position": 2, "kind": "integers", "notation": []},
+    "columns": [
+        {"position": 0, "words": False, "notation": ["percent"]},
+        {"position": 1, "words": True, "notation": []},
+    ],
+}  # fmt: skip
+
+
+def changed(path: str, value: Any) -> Any:
+    made = json.loads(json.dumps(TABLE_JSON))
+    *way, last = path.split(".")
+    at = made
+    for key in way:
+        at = at[int(key)] if isinstance(at, list) else at[key]
+    if value is ...:
+        del at[last]
+    elif isinstance(at, list):
+        at[int(last)] = value
+    else:
+        at[last] = value
+    return made
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        None, [], "table", 3, {},
+        changed("kind", "csv"), changed("kind", ["table"]), changed("kind", ...),
+        changed("task", "ranking"), changed("task", 1), changed("extra", 1),
+        changed("n_features", 3), changed("n_features", True), changed("n_features", 2.0),
+        changed("n_features", -1), changed("n_features", "2"),
+        changed("width", 2), changed("width", 10**30), changed("width", None),
+        changed("names", ["a"]), changed("names", ["a", "b", 3]), changed("names", "aby"),
+        changed("delimiter", "::"), changed("delimiter", "x"), changed("delimiter", ""),
+        changed("label", []), changed("label.position", 0), changed("label.position", 3),
+        changed("label.position", -1), changed("label.kind", "float"), changed("label.more", 1),
+        changed("label.notation", ["percent"]), changed("columns", {}), changed("columns", []),
+        changed("columns.0", None), changed("columns.0.position", 1),
+        changed("columns.0.position", 1.0), changed("columns.0.words", 0),
+        changed("columns.0.notation", "percent"), changed("columns.0.notation", [1]),
+        changed("columns.0.notation", ["percents"]), changed("columns.0.notation", ["$", "€"]),
+        changed("columns.0.notation", ["percent", "percent"]),
+        changed("columns.0.notation", ["dates", "times"]),
+        changed("columns.0.notation", ["day first"]),
+        changed("columns.0.notation", ["dates", "day first", "month first"]),
+        changed("columns.0.notation", ["comma groups", "decimal comma"]),
+        changed("columns.0.notation", ["dates", "percent"]),
+        changed("columns.1.notation", ["percent"]),
+        {"kind": "svmlight", "task": None, "n_features": 0, "zero_based": False},
+        {"kind": "svmlight", "task": None, "n_features": 2**60, "zero_based": False},
+        {"kind": "svmlight", "task": None, "n_features": 2, "zero_based": 0},
+        {"kind": "svmlight", "task": None, "n_features": 2},
+        {**TABLE_JSON, "kind": "svmlight"},
+        {**TABLE_JSON, "zero_based": False},
+    ],
+    ids=lambda found: json.dumps(found)[-60:],
+)  # fmt: skip
+def test_wrong_layouts_are_refused(found: Any) -> None:
+    assert Layout.from_json(TABLE_JSON).to_json() == TABLE_JSON
+    with pytest.raises(ValueError, match=r"\w"):
+        Layout.from_json(found)
+
+
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner)
+    ),
+    max_leaves=5,
+)
+
+
+@given(path=st.sampled_from([
+    "kind", "task", "n_features", "width", "names", "names.0", "delimiter", "label",
+    "label.position", "label.kind", "label.notation", "columns", "columns.0",
+    "columns.1.position", "columns.1.words", "columns.0.notation", "columns.0.notation.0",
+]), value=JSON)  # fmt: skip
+@settings(deadline=None, max_examples=300)
+def test_any_layout_is_read_or_refused(path: str, value: Any) -> None:
+    try:
+        layout = Layout.from_json(changed(path, value))
+    except ValueError:
+        return
+    try:
+        list(read_rows(io.BytesIO(b"a,b,y\n5%,x,1\n"), layout))
+    except DataFileError:
+        return
+
+
+@given(
+    content=st.one_of(st.binary(max_size=60), st.text(max_size=60).map(str.encode)),
+    compiled=st.booleans(),
+)
+@settings(deadline=None, max_examples=200)
+def test_any_content_is_read_or_refused(content: bytes, compiled: bool) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table, "LEAST_COMPILED", 0 if compiled else 10**9)
+        read_or_refused(content)
+
+
+@given(data=st.data(), compiled=st.booleans())
+@settings(deadline=None, max_examples=200)
+def test_damaged_tables_are_read_or_refused(data: st.DataObject, compiled: bool) -> None:
+    content = bytearray(b'y,b,a,z\r\n1,x,5%,2\n0,,7 %,\n1,"x\ny",NA,x\n' * 2)
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(content) - 1))
+        content[at : at + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table, "LEAST_COMPILED", 0 if compiled else 10**9)
+        patch.setattr(source, "CHUNK", data.draw(st.sampled_from([1, 5, 10**6])))
+        read_or_refused(bytes(content))
+
+
+def read_or_refused(content: bytes) -> None:
+    for layout in (Layout.from_json(TABLE_JSON), Layout.from_json(changed("names", None))):
+        with contextlib.suppress(DataFileError):
+            for block in read_rows(io.BytesIO(content), layout, rows=2):
+                assert block.X.shape == (len(block.numbers), 2)
+                assert all(isinstance(value, float) for value in block.X[:, 0])

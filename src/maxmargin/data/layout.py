@@ -5,14 +5,16 @@ are left out, in which order they stand. For a later file nothing is judged anew
 layout of the training file, in blocks of rows, and what is written differently is refused.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.data.arrow import Frame, Values, is_arrow, open_frame, read_values
+from maxmargin.data.arrow import ARROW_ENDINGS, Frame, Values, is_arrow, open_frame, read_values
 from maxmargin.data.cells import (
     CellError,
     check_notation,
@@ -24,14 +26,17 @@ from maxmargin.data.cells import (
     whole_numbers,
 )
 from maxmargin.data.source import (
+    JSON_ENDINGS,
     SVMLIGHT_ENDINGS,
     TABLE_ENDINGS,
     Source,
     Where,
+    extension_of,
     open_source,
     refuse_foreign,
     split_lines,
 )
+from maxmargin.data.svmlight import iterate_svmlight
 from maxmargin.data.table import (
     DELIMITERS,
     HEADER_ROWS,
@@ -54,6 +59,7 @@ TASKS = (None, "classification", "regression")
 LABEL_KINDS = ("integers", "numbers", "words")
 _MOST_FEATURES = 2**53
 _SHOWN = 5
+_NOT_SVMLIGHT = {*TABLE_ENDINGS, *JSON_ENDINGS, *ARROW_ENDINGS, ".arff"}
 
 
 class FeatureColumn(NamedTuple):
@@ -385,7 +391,8 @@ def _open_text(table: Lines, opened: Source, layout: Layout) -> _Opened:
     content, by_name = "".join(table.head), TABLE_ENDINGS.get(opened.extension)
     wanted = by_name if by_name and by_name in content else None
     failures: list[tuple[int, DataFileError]] = []
-    for delimiter in dict.fromkeys((wanted, layout.delimiter, None)):
+    # None, with which it is guessed, comes last: words may have blanks in them.
+    for delimiter in (*filter(None, dict.fromkeys((wanted, layout.delimiter))), None):
         body = find_body(content, opened.name, delimiter)
         ahead = list(islice(body.rows(), HEADER_ROWS))
         if not ahead:
@@ -799,8 +806,12 @@ def _reread_typed_labels(
 
 
 def _read_svmlight(source: Where, layout: Layout, rows: int, label: bool) -> Iterator[RowBlock]:
-    from maxmargin.data.svmlight import iterate_svmlight
-
+    named = isinstance(source, str | os.PathLike) and source != "-"
+    if named and extension_of(Path(source)) in _NOT_SVMLIGHT:
+        raise DataFileError(
+            f"{source}: the model was trained on svmlight text, and this is a table; convert it "
+            "(maxmargin.data.convert, or maxmargin convert)"
+        )
     for block in iterate_svmlight(
         source, n_features=layout.n_features, zero_based=layout.zero_based
     ):
