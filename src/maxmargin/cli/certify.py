@@ -89,7 +89,13 @@ def certify(
 
     saved = read_model(model, model_format, **lacking)
     (X, y, _), _ = read_training_rows(output, saved, data, zero_based, test_fraction, seed)
-    found = mm.certify(saved.model, X, y, max_time=max_time)
+    try:
+        found = mm.certify(saved.model, X, y, max_time=max_time)
+    except TypeError as unknown:
+        name = type(saved.machine).__name__
+        raise click.ClickException(
+            f"{model}: a {name} minimises no objective, so there is nothing to certify."
+        ) from unknown
     output.facts([
         ("model", f"{model}: {type(saved.machine).__name__}, a {saved.called}"),
         ("rows", f"{len(y)}"),

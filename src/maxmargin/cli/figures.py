@@ -3,6 +3,7 @@
 import warnings
 from typing import Any, NamedTuple
 
+import click
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer, get_scorer_names, precision_recall_fscore_support
@@ -58,7 +59,7 @@ def check_scoring(names: tuple[str, ...]) -> None:
     known = get_scorer_names()
     for name in names:
         if name not in known:
-            raise ValueError(
+            raise click.UsageError(
                 f"--scoring {name} is not a scorer of scikit-learn.{did_you_mean(name, known)}"
             )
 
@@ -81,7 +82,13 @@ def score_remembered(remembered: Any, y: Any, name: str) -> Score:
     every = np.arange(n)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # classes without rows in a group
-        value = float(scorer(remembered, every, y))
+        try:
+            value = float(scorer(remembered, every, y))
+        except AttributeError as missing:
+            raise click.ClickException(
+                f"--scoring {name} needs probabilities or scores that the model does not have; "
+                "maxmargin fit --probability makes probabilities."
+            ) from missing
         if n <= GROUPS:
             return Score(name, value, np.nan, n)
         without = [every[groups != j] for j in range(GROUPS)]
@@ -112,9 +119,14 @@ class _Remembered(BaseEstimator):  # type: ignore[misc, unused-ignore]
         return self.answers("predict")[rows]
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("decision_function", "predict_proba") and hasattr(self.model, name):
-            return lambda rows: self.answers(name)[rows]
-        raise AttributeError(name)
+        if name not in ("decision_function", "predict_proba") or not hasattr(self.model, name):
+            raise AttributeError(name)
+
+        def answer(rows: Any) -> Any:
+            return self.answers(name)[rows]
+
+        answer.__name__ = name  # by which scikit-learn asks which method it has found
+        return answer
 
 
 class _RememberedClassifier(ClassifierMixin, _Remembered):  # type: ignore[misc, unused-ignore]

@@ -91,15 +91,13 @@ def fit(
         data, label=label, task=find_task(model, task), zero_based=zero_based,
         data_format=data_format,
     )  # fmt: skip
-    output.facts(dataset.facts())
     if model not in DETECTORS:
         refuse_labels(dataset)
     train, test = split_rows(dataset.y, dataset.task, test_fraction, options["seed"])
-    pipeline, why = make_model(dataset.taken(train), model, scale, options)
-    if why:
-        output.facts([("chosen", why)])
-    output.facts([("model", describe_model(pipeline))])
     part = dataset.taken(train)
+    pipeline, why = make_model(part, model, scale, options)
+    chosen = [("chosen", why)] if why else []
+    output.facts([*dataset.facts(), *chosen, ("model", describe_model(pipeline))])
     code = fit_model(pipeline, part.X, part.y)
     save_model(pipeline, saved_as, dataset)  # first: a second Ctrl-C may follow
     machine = pipeline[-1] if hasattr(pipeline, "steps") else pipeline
@@ -109,7 +107,7 @@ def fit(
         "test": score_part(pipeline, dataset.taken(test), options["seed"]) if len(test) else None,
     }
     output.facts([(f"{name} rows", line) for name, s in scores.items() if (line := sentence(s))])
-    say_saved(output, saved_as, code)
+    say_saved(output, saved_as, code, machine)
     return output.finish(
         code,
         data=dataset.to_json(),

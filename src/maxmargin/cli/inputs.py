@@ -282,6 +282,8 @@ def read_model(path: str, model_format: str | None = None, **lacking: Any) -> Sa
     """Read a model file; ``lacking`` are parameters that text files do not have, such as C."""
     import maxmargin as mm
 
+    if not Path(path).is_file():
+        raise click.ClickException(f"there is no file {path}")
     kind = model_format or find_model_format(path)
     given = {name: value for name, value in lacking.items() if value is not None}
     if kind == "native":

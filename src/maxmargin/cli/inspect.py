@@ -126,7 +126,9 @@ def count_vectors(machine: Any) -> int | None:
 
 
 def count_rows(saved: SavedModel) -> int | None:
-    """Return how many rows the model was fitted to, if it knows."""
+    """Return how many rows the model was fitted to, if it knows; text models do not."""
     from maxmargin.inspection.model_view import view_model
 
+    if saved.format != "native":
+        return None
     return view_model(saved.model).count_training_rows()

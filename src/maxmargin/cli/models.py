@@ -2,10 +2,13 @@
 
 import ast
 import shlex
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
+
+from maxmargin.cli.output import in_options
 
 CLASSIFIERS = {
     "svc": "SVC",
@@ -133,6 +136,7 @@ def find_task(model: str | None, task: str | None) -> str | None:
 def make_machine(model: str | None, task: str, y: Any, options: Mapping[str, Any]) -> Any:
     """Return an unfitted estimator with the parameters that are given."""
     import maxmargin as mm
+    from maxmargin.errors import did_you_mean
 
     model = model or ("svr" if task == "regression" else "svc")
     machine = getattr(mm, MODELS[model])()
@@ -143,11 +147,14 @@ def make_machine(model: str | None, task: str, y: Any, options: Mapping[str, Any
         if name not in known:
             if name in ("random_state", "n_jobs"):
                 continue  # nothing is drawn, or shared out
-            raise click.UsageError(
-                f"{option_name(name)} is not for --model {model}; its parameters are "
-                f"{', '.join(sorted(known))}."
-            )
+            meant = did_you_mean(name, known)
+            raise click.UsageError(f"{option_name(name)} is not for --model {model}.{meant}")
         machine.set_params(**{name: value})
+    if hasattr(machine, "check_parameters"):
+        try:
+            machine.check_parameters()
+        except (ValueError, TypeError) as wrong:
+            raise click.UsageError(in_options(str(wrong))) from wrong
     return machine
 
 
@@ -188,8 +195,10 @@ def read_parameters(options: Mapping[str, Any], y: Any) -> dict[str, Any]:
 def read_value(text: str) -> Any:
     """Return a number, list, True, False or None as in Python; other text is a string."""
     try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what resembles a number
+            return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):  # the last: too deep
         return text
 
 

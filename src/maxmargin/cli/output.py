@@ -365,6 +365,19 @@ def describe_error(wrong: Exception) -> str:
 
 _OPTIONS = ("max_time", "max_iter", "class_weight", "multi_class", "tol", "zero_based")
 _OPTION = re.compile(rf"(?<![\w-])({'|'.join(_OPTIONS)})(?![\w=])")
+_WAYS_OUT = {  # of the library, and here
+    ", or continue with warm_start=True": "",
+    " (see the witness)": "",
+    "Use LinearSVC, which": "Use --model linear-svc, which",
+    "or AveragedPerceptron, or raise max_epochs": "or --model averaged-perceptron, or raise "
+    "--param max_epochs=…",
+    ": ends=True searches for it": "",
+    "mm.certify(model, X, y)": "maxmargin certify",
+    "use keep='best'": "use --param keep=best",
+    "Set label_noise to": "Set --param label_noise=… to",
+    "label=…, or --label": "--label",
+    "label=…, on the command line --label": "--label",
+}
 
 
 def in_options(sentence: str) -> str:
@@ -373,7 +386,8 @@ def in_options(sentence: str) -> str:
     >>> in_options("stopped at max_time; raise it, or continue with warm_start=True")
     'stopped at --max-time; raise it'
     """
-    sentence = sentence.replace(", or continue with warm_start=True", "")
+    for theirs, ours in _WAYS_OUT.items():
+        sentence = sentence.replace(theirs, ours)
     return _OPTION.sub(lambda found: f"--{found[1].replace('_', '-')}", sentence)
 
 

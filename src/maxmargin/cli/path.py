@@ -7,7 +7,7 @@ import click
 
 from maxmargin.cli.inputs import data_options, read_data, refuse_labels
 from maxmargin.cli.models import find_task, make_machine, model_options
-from maxmargin.cli.output import Exit, Output, command
+from maxmargin.cli.output import Exit, Output, command, in_options
 from maxmargin.cli.search import Grid, without
 from maxmargin.cli.training import make_pipeline
 
@@ -81,13 +81,13 @@ def path(
     found = mm.regularization_path(X, dataset.y, machine, Cs=20 if Cs is None else list(Cs))
     rows = make_rows(found)
     output.text()
-    output.table(list(rows[0]), [[f"{v:.6g}" for v in row.values()] for row in rows])
+    output.table(list(rows[0]), [list(row.values()) for row in rows])
     output.text()
     ends = {"small_C": found.small_C_reason, "hard_C": found.hard_C_reason}
     output.facts([
         ("small end", _end(found.small_C, found.small_C_reason)),
         ("large end", _end(found.hard_C, found.hard_C_reason)),
-        ("exact", found.exact_reason),
+        ("exact path", _exact(found)),
         ("certified", "every solution" if found.certified else f"not all to {found.tol:g}"),
     ])  # fmt: skip
     if path is not None:
@@ -106,7 +106,13 @@ def path(
     )
 
 
+def _exact(found: Any) -> str:
+    bends = 0 if found.breakpoints is None else len(found.breakpoints)
+    return f"{bends} breakpoints; {found.exact_reason}" if bends else f"none: {found.exact_reason}"
+
+
 def _end(C: float | None, reason: str) -> str:
+    reason = in_options(reason)
     return reason if C is None else f"C = {C:.6g}: {reason}" if reason else f"C = {C:.6g}"
 
 
@@ -125,10 +131,15 @@ def make_rows(found: Any) -> list[dict[str, Any]]:
         "slack": each(found.slack_sums, np.sum),
         "support vectors": vectors,
         "errors": each(found.training_errors, np.sum),
-        "gap": [certificate.relative_gap for certificate in found.certificates],
+        "gap": [proved_gap(certificate) for certificate in found.certificates],
     }
     lists = {name: np.asarray(values).tolist() for name, values in columns.items()}
     return [{name: values[k] for name, values in lists.items()} for k in range(len(found.Cs))]
+
+
+def proved_gap(certificate: Any) -> float:
+    """Return the relative gap that is proved, with all rounding to the bad."""
+    return float(certificate.proved_gap / certificate.size) if certificate.size else 0.0
 
 
 def write_table(path: str, rows: list[dict[str, Any]]) -> None:

@@ -42,7 +42,7 @@ $ maxmargin scale test.csv -o test-scaled.csv --restore scaling.json
     type=click.Choice(METHODS),
     help="standard: mean 0, deviation 1; minmax: "
     "from 0 to 1; maxabs: up to 1 in size, zeros stay. Default: standard, or maxabs for "
-    "svmlight text.",
+    "sparse rows.",
 )
 @click.option(
     "--save",
@@ -182,8 +182,6 @@ def read_scaling(path: str) -> Scaling:
             raise ValueError(f"it has a column that is not among the {width}")
         if min(map(float, scaling.size)) <= 0:
             raise ValueError("a size is not above 0")
-        if scaling.layout.kind == "svmlight" and any(scaling.centre):
-            raise ValueError("sparse rows cannot be moved")
     except (ValueError, TypeError, KeyError, RecursionError) as wrong:
         raise click.ClickException(
             f"{path}: not what maxmargin scale --save writes ({wrong})"
@@ -205,6 +203,8 @@ def read_like(output: Output, source: str, scaling: Scaling, zero_based: bool) -
         raise click.ClickException(f"{source}: there are no rows")
     parts = [block.X for block in blocks]
     X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+    if sp.issparse(X) and any(scaling.centre):
+        X = sp.csr_array(X).toarray()  # it was dense enough when it was scaled first
     labelled = all(block.y is not None for block in blocks)
     y = np.concatenate([block.y for block in blocks]) if labelled else None
     names = None

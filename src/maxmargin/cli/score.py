@@ -3,9 +3,11 @@
 import click
 
 from maxmargin.cli.inputs import (
+    held_back_options,
     model_argument,
     read_like_training,
     read_model,
+    split_rows,
     zero_based_option,
 )
 from maxmargin.cli.output import Exit, Output, command
@@ -33,6 +35,7 @@ setosa        15          1       1   1
     help="Scorer of scikit-learn, such as f1_macro, roc_auc or neg_root_mean_squared_error; may be "
     "repeated. Default: accuracy and balanced_accuracy, or r2 and neg_mean_absolute_error.",
 )
+@held_back_options
 @zero_based_option
 def score(
     output: Output,
@@ -40,11 +43,14 @@ def score(
     model_format: str | None,
     data: str,
     scoring: tuple[str, ...],
+    test_fraction: float | None,
+    seed: int,
     zero_based: bool,
 ) -> Exit:
     """Say how good a saved model is on labelled rows, with standard errors.
 
-    DATA has the columns of the training file and the label column. Standard errors are those of a
+    DATA has the columns of the training file and the label column. With the --test and --seed of
+    maxmargin fit, only the rows that it held back are scored. Standard errors are those of a
     jackknife that leaves out a fiftieth of the rows at a time.
     """
     from maxmargin.cli.figures import (
@@ -55,27 +61,33 @@ def score(
         score_classes,
         score_remembered,
     )
+    from maxmargin.inspection.model_view import view_model
 
     check_scoring(scoring)
     saved = read_model(model, model_format)
     names = scoring or DEFAULTS[saved.task]
-    X, y, _ = read_like_training(output, saved, data, zero_based)
+    rows = read_like_training(output, saved, data, zero_based)
+    if test_fraction is not None:
+        rows = rows.taken(split_rows(rows.y, saved.task, test_fraction, seed)[1])
+    X, y, _ = rows
+    seen = view_model(saved.model).is_training(X)
     remembered = remember(saved.model, X)
     found = [score_remembered(remembered, y, name) for name in names]
     output.facts([
         ("model", f"{model}: {type(saved.machine).__name__}, a {saved.called}"),
-        ("rows", str(len(y))),
+        ("rows", f"{len(y)}{', which the model was fitted to: new ones score lower' * seen}"),
         *((readable(one.name), one.figures) for one in found),
     ])  # fmt: skip
     classes = []
     if saved.task == "classification":
         classes = score_classes(y, remembered.answers("predict"))
         output.text()
-        rows = [list(one.values()) for one in classes]
-        output.table(["class", "rows", "precision", "recall", "F1"], rows)
+        table = [list(one.values()) for one in classes]
+        output.table(["class", "rows", "precision", "recall", "F1"], table)
     return output.finish(
         model=model,
         rows=len(y),
+        training_rows=seen,
         scores={s.name: {"value": s.value, "standard_error": s.error} for s in found},
         classes=classes or None,
     )

@@ -165,7 +165,7 @@ def search(
     say_best(output, found, scoring or DEFAULT_SCORING[dataset.task])
     if path is not None:
         save_model(best, Path(path), dataset)
-        say_saved(output, Path(path), code)
+        say_saved(output, Path(path), code, steps_of(best)[-1])
     line = write_command("fit", data, *option_words(dataset.given), *(write_options(best) or ()))
     output.text("The same model without a search:")
     output.command_line(line)
@@ -268,5 +268,17 @@ def say_best(output: Output, found: Any, scoring: str) -> None:
     machine = steps_of(found.best_estimator_)[-1]
     output.facts([
         ("best", f"{listed}: {score} (deviation over the folds {shown(scoring, spread)})"),
+        *edges_of(found),
         ("certificate", certificate_of(machine)),
     ])  # fmt: skip
+
+
+def edges_of(found: Any) -> list[tuple[str, str]]:
+    """Return a line for each parameter whose best value is the first or last that was tried."""
+    lines = []
+    for name, best in best_params(found).items():
+        tried = {row[name] for row in best_rows(found)}
+        if len(tried) > 1 and best in (min(tried), max(tried)):
+            side = "smallest" if best == min(tried) else "largest"
+            lines.append(("", f"{name}={best:g} is the {side} that was tried: search beyond it."))
+    return lines

@@ -228,10 +228,13 @@ def save_model(model: Any, path: Path, dataset: Dataset) -> None:
     mm.save(model, path, layout=dataset.rows.layout)
 
 
-def say_saved(output: Output, path: Path, code: Exit) -> None:
+def say_saved(output: Output, path: Path, code: Exit, machine: Any) -> None:
     """Say where a model is, and what it is worth."""
-    remark = {
-        Exit.NOT_CONVERGED: ", although it did not converge to --tol",
-        Exit.INTERRUPTED: ": the best that was reached before the interruption",
-    }.get(code, "")
+    remark = ""
+    if code == Exit.INTERRUPTED:
+        remark = ": the best that was reached before the interruption"
+    elif code == Exit.NOT_CONVERGED:
+        proved = hasattr(machine, "certificate_")
+        short = "its certificate does not hold to --tol" if proved else "it did not converge"
+        remark = f", although {short} (exit code {int(code)})"
     output.facts([("saved", f"{path}{remark}")])
