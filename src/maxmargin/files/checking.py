@@ -4,6 +4,7 @@ Nothing here trusts what it looks at. What attributes say about each other beyon
 in ``consistency``.
 """
 
+import copy
 import inspect
 import re
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from maxmargin.files.known_classes import name_of, schema_of, state_of
+from maxmargin.files.step_widths import is_unfitted
 from maxmargin.kernels import Kernel
 
 Sizes = dict[str, int]
@@ -144,8 +146,9 @@ class _Walk:
         state, parameters = state_of(value), _parameters(type(value))
         schema = _schema(name_of(type(value)) or "")
         fitted = [name for name, (must, _) in schema.items() if must]
-        if place and state.keys() <= set(parameters):
-            fitted = []  # as a ColumnTransformer keeps what it was given; who needs it fitted asks
+        unfitted = place and is_unfitted(value)
+        if unfitted:  # as a ColumnTransformer keeps what it was given; who needs it fitted asks
+            fitted = []
         for name in (*parameters, *fitted):
             _require(name in state, where, f"lacks {name!r}")
         local: Sizes = {}
@@ -155,7 +158,8 @@ class _Walk:
             specs = schema[name][1] if name in schema else _ANYTHING
             self._visit_attribute(specs, each, local, f"{where}.{name}")
         _check_parameters(value, where)
-        self.later.append(partial(self._compare, value, where))
+        if not unfitted:
+            self.later.append(partial(self._compare, value, where))
 
     def _visit_attribute(
         self, specs: tuple[Spec, ...], value: Any, local: Sizes, where: str
@@ -231,6 +235,15 @@ def _parameters(kind: type) -> tuple[str, ...]:
     return tuple(inspect.signature(kind).parameters)
 
 
+def _with_numbers(kernel: Any) -> Any:
+    """Replace what depends on data, which a kernel that is a parameter may leave open."""
+    if getattr(kernel, "gamma", None) in ("scale", "auto"):
+        kernel.gamma = 1.0
+    for inner in _instances(list(vars(kernel).values())):
+        _with_numbers(inner)
+    return kernel
+
+
 # What checks the parameters of a class by itself, in the order they are looked for.
 _OWN_CHECKS = ("check_parameters", "_check_parameters")
 
@@ -242,7 +255,9 @@ def _check_parameters(value: Any, where: str) -> None:
     if own is None:
         return
     try:
-        methodcaller(own)(value)
+        methodcaller(own)(
+            _with_numbers(copy.deepcopy(value)) if isinstance(value, Kernel) else value
+        )
     except Exception as refused:
         raise ValueError(f"{where}: {refused}") from None
 

@@ -1,7 +1,598 @@
-"""Whether the parts of a model belong together: what no schema of single attributes can say."""
+"""Whether the parts of a model belong together: what no schema of single attributes can say.
 
+    duals          within their boxes, with the sums that intercepts ask for, and those that
+                   coefficients and weights come from
+    certificate    bounds in order, parts that add up, the intercepts that it says are best, and the
+                   dual value of the duals, computed again from the support vectors
+    shapes         numbers of planes that follow from classes, widths of one step and of the next
+
+Rounding is forgiven, as far as the certificate itself says how much there is. Rows that are not in
+the file cannot be asked: the primal value is checked by ``mm.certify`` with the training data.
+"""
+
+from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
+import numpy as np
 
-def look_closer(value: Any, sizes: dict[str, int]) -> None:
+from maxmargin._typing import Floats, Ints
+from maxmargin.certificates import Certificate
+from maxmargin.estimators.reductions import lay_out
+from maxmargin.files.step_widths import STEP_RULES
+from maxmargin.kernels import Columns, Kernel, Linear, Polynomial, Power
+
+Sizes = dict[str, int]
+
+_NEAR = 1e-9  # relative: what sums and products of float64 may lose
+_ALIKE = 1e-6  # relative: two ways to the same dual value
+_MOST_WORK = 3e8  # pairs of support vectors times columns, beyond which no dual value is computed
+_MOST_DEGREE = 10_000
+
+
+def look_closer(value: Any, sizes: Sizes) -> None:
     """Raise ValueError if attributes contradict each other."""
+    for rule in _RULES.get(type(value).__name__, ()):
+        rule(value, sizes)
+    if isinstance(value, Kernel):
+        _check_degrees(value)
+
+
+def _require(holds: Any, complaint: str) -> None:
+    if not holds:
+        raise ValueError(complaint)
+
+
+def _close(a: Any, b: Any, relative: float = _NEAR, size: float = 0.0) -> bool:
+    """Return whether arrays are equal but for rounding, relative to the largest number."""
+    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if a.shape != b.shape:
+        return False
+    largest = max(float(np.abs(a).max(initial=0.0)), float(np.abs(b).max(initial=0.0)), size)
+    return not a.size or float(np.abs(a - b).max()) <= relative * largest
+
+
+# ------------------------------------------------------------------- kernels
+
+
+def _check_degrees(kernel: Kernel) -> None:
+    degree = kernel.degree if isinstance(kernel, Polynomial) else 1
+    exponent = kernel.exponent if isinstance(kernel, Power) else 1
+    _require(max(degree, exponent) <= _MOST_DEGREE, f"{max(degree, exponent)} is no degree")
+
+
+def _check_columns(kernel: Any, width: int) -> None:
+    """Check that kernels of columns name columns that there are."""
+    if isinstance(kernel, Columns):
+        numbers = np.asarray(kernel.columns)
+        _require(numbers.ndim == 1 and numbers.size, "a kernel of columns has none")
+        _require(numbers.dtype.kind in "iu", "columns are not numbers")
+        _require(kernel.of in (None, width), f"a kernel is for {kernel.of} columns")
+        inside = numbers.min() >= -width and numbers.max() < width
+        _require(inside, f"a kernel is about columns that are not among {width}")
+        width = len(numbers)
+    _require(getattr(kernel, "gamma", 1.0) not in ("scale", "auto"), "its kernel has no gamma")
+    for each in vars(kernel).values():
+        for member in each if isinstance(each, list | tuple) else (each,):
+            if isinstance(member, Kernel):
+                _check_columns(member, width)
+
+
+_ROWS = ("support_vectors_", "landmarks_")
+
+
+def _kernel_of_rows(model: Any, sizes: Sizes) -> None:
+    """Check that the kernel is for rows of the model, and that there are as many as needed."""
+    kernel, needed = model.kernel_, sizes.get("sv", sizes.get("landmarks", 0))
+    _check_columns(kernel, sizes["n_features"])
+    _require(not kernel.takes_objects, "its kernel takes objects, which a model file cannot hold")
+    if kernel.takes_gram:
+        _require(sizes["vectors"] == 0, "a precomputed kernel needs no rows")
+        rows = sizes.get("n_rows", sizes["n_features"])
+        _require(rows == sizes["n_features"], "a precomputed kernel is square")
+    else:
+        rows = next(vars(model)[name] for name in _ROWS if name in vars(model))
+        _require(len(rows.shape) == 2 and rows.shape[1] == sizes["n_features"], "its rows are odd")
+        _require(rows.shape[0] == needed, f"it has {rows.shape[0]} rows, but needs {needed}")
+
+
+# ------------------------------------------------------------------- certificates
+
+
+def _certificate(found: Certificate, sizes: Sizes) -> None:
+    """Check that a certificate does not contradict itself."""
+    _require(not np.isposinf(found.dual) and not np.isneginf(found.primal), "it is no bound")
+    _require(found.dual > -np.inf or not np.isnan(found.primal), "it is no bound")
+    if not np.isfinite([found.primal, found.dual]).all():
+        return
+    slack = (found.rounding + _NEAR) * found.size
+    _require(found.primal >= found.dual - slack, "its upper bound is below its lower bound")
+    if found.parts:
+        for name in ("primal", "dual"):
+            whole, parts = getattr(found, name), [getattr(part, name) for part in found.parts]
+            size = float(np.abs(parts).sum())
+            _require(_close(whole, sum(parts), size=size), f"the {name} values do not add up")
+
+
+def _parts(found: Certificate) -> tuple[Certificate, ...]:
+    return found.parts or (found,)
+
+
+def _compare_duals(model: Any, values: Floats, sizes_of_terms: Floats) -> None:
+    """Compare dual values of the problems with what the certificate says of them."""
+    parts = _parts(model.certificate_)
+    _require(len(parts) == len(values), f"its certificate is of {len(parts)} problems")
+    for part, value, size in zip(parts, values, sizes_of_terms, strict=True):
+        if np.isfinite([part.dual, part.rounding, part.infeasibility]).all():
+            allowed = (_ALIKE + 10 * part.infeasibility) * max(size, abs(part.dual))
+            allowed += 2 * part.rounding * part.size
+            _require(
+                abs(value - part.dual) <= allowed,
+                f"its certificate says that the dual value is {part.dual:.10g}, but the duals in "
+                f"the file have {value:.10g}",
+            )
+
+
+# ------------------------------------------------------------------- kernel machines
+
+
+def _planes(model: Any, sizes: Sizes) -> None:
+    """Check that there are as many planes and sides as the classes ask for."""
+    classes = sizes["classes"]
+    _require(classes >= 2, "there is one class only")
+    pairs = classes == 2 or vars(model)["_scheme"] == "ovo"
+    planes = classes * (classes - 1) // 2 if pairs else classes
+    _require(sizes["planes"] == planes, f"{classes} classes need {planes} planes")
+    if "sides" in sizes:
+        sides = classes - 1 if pairs else classes
+        _require(sizes["sides"] == sizes["dual_sides"] == sides, f"duals need {sides} sides")
+
+
+def _support(model: Any, sizes: Sizes) -> None:
+    """Check that support vectors are counted by class, and are of the classes that rows have."""
+    counted = sizes.get("classes", 1)
+    _require(len(model.n_support_) == counted, f"n_support_ is not of {counted} classes")
+    _require(int(model.n_support_.sum()) == sizes["sv"], "n_support_ does not add up")
+    if "_row_labels" in vars(model):
+        own = vars(model)["_row_labels"][model.support_]
+        _require(np.array_equal(_labels(model), own), "n_support_ is not that of the rows' labels")
+
+
+def _labels(model: Any) -> Ints:
+    return np.repeat(np.arange(len(model.n_support_)), model.n_support_)
+
+
+def _by_plane(model: Any, values: Floats) -> Floats:
+    """Return values by (side, support vector) by plane."""
+    if not hasattr(model, "classes_"):
+        return values
+    layout = lay_out(len(model.classes_), vars(model)["_scheme"])
+    return np.asarray(layout.spread(values, _labels(model)))
+
+
+def _is_joint(model: Any) -> bool:
+    joint = vars(model).get("_scheme") == "crammer_singer"
+    return joint and len(model.classes_) > 2
+
+
+def _kernel_machine(model: Any, sizes: Sizes) -> None:
+    """Check duals, coefficients, weights and intercepts against each other."""
+    state = vars(model)
+    duals, scales = state["_duals"], state["_scales"]
+    betas, coefficients = _by_plane(model, duals), _by_plane(model, model.dual_coef_)
+    by_row = betas.sum(axis=0, keepdims=True) if type(model).__name__ == "NuSVR" else betas
+    divisors = np.where(scales > 0, scales, 1.0)[:, np.newaxis]
+    _require(_close(coefficients * divisors, by_row), "dual_coef_ does not come from its duals")
+    solved = state["_solved"]
+    unsolved = np.setdiff1d(np.arange(len(coefficients)), solved)
+    _require(not coefficients[unsolved].any(), "a plane that was not solved for has duals")
+    if model.kernel_.takes_gram or (not sizes["sv"] and "_weights" not in state):
+        _require("_given_products" in state, "it lacks '_given_products'")
+    parts = _parts(model.certificate_)
+    _require(_is_joint(model) or len(parts) == len(solved), "its certificate is of other problems")
+    _boxes(model, betas)
+    products = _products(model, sizes, coefficients)
+    if products is None:
+        return
+    squares = (divisors[:, 0] ** 2) * (coefficients.T * products).sum(axis=0)
+    linear, terms = _linear_terms(model, betas)
+    if _is_joint(model):
+        linear, terms, squares = (
+            linear.sum(keepdims=True),
+            terms.sum(keepdims=True),
+            squares.sum(keepdims=True),
+        )
+        _compare_duals(model, linear - squares / 2, terms + np.abs(squares))
+    else:
+        size = terms[solved] + np.abs(squares[solved])
+        _compare_duals(model, linear[solved] - squares[solved] / 2, size)
+
+
+def _products(model: Any, sizes: Sizes, coefficients: Floats) -> Floats | None:
+    """Return Σ K a at the support vectors, a column for each plane; None if that is much work."""
+    state, vectors = vars(model), model.support_vectors_
+    if type(model.kernel_) is Linear:
+        implied, size = _implied(coefficients, vectors)
+        if "_weights" in state:
+            _weights(model, state["_weights"], implied, size)
+        return np.asarray(vectors @ implied.T)
+    if "_given_products" in state:
+        return np.asarray(state["_given_products"])
+    if float(sizes["sv"]) ** 2 * sizes["n_features"] > _MOST_WORK or not sizes["sv"]:
+        return None
+    rows = model.kernel_.prepare(vectors.astype(np.float64, copy=False))
+    return np.asarray(model.kernel_.dot(rows, rows, np.ascontiguousarray(coefficients.T)))
+
+
+def _implied(beta: Floats, rows: Any) -> tuple[Floats, Floats]:
+    """Return the weights that duals imply, and how large the sums are that each comes from."""
+    # (X'b')' is the same for sparse rows, whose product from the left scipy may not have.
+    implied = np.asarray((rows.T @ beta.T).T)
+    return implied, np.linalg.norm(np.asarray(abs(rows).T @ np.abs(beta).T), axis=0)
+
+
+def _weights(model: Any, weights: Floats, implied: Floats, size: Floats) -> None:
+    """Check weights against those that duals imply, which the certificate bounds."""
+    if "_weights_of" in vars(model):
+        same = np.array_equal(vars(model)["_weights_of"], model.dual_coef_)
+        _require(same, "its weights are not those of dual_coef_")
+    drift = np.full(len(weights), float(model.certificate_.drift))  # the largest of all planes
+    length = np.linalg.norm(weights, axis=1)
+    if getattr(model, "intercept", "free") == "penalized":
+        length = np.hypot(
+            length, model.intercept_ / float(getattr(model, "intercept_scaling", 1.0))
+        )
+    if _is_joint(model):
+        length = np.full(len(weights), np.linalg.norm(length))
+    allowed = 2 * drift * np.where(length > 0, length, 1.0) + _ALIKE * length + _NEAR * size
+    apart = np.linalg.norm(weights - implied, axis=1)
+    same = (apart <= allowed) | ~np.isfinite(drift)
+    _require(same.all(), "its weights are not those that its duals imply")
+
+
+def _linear_terms(model: Any, betas: Floats) -> tuple[Floats, Floats]:
+    """Return Σ tβ − ε|β| of each plane, and the sum of its terms in absolute value."""
+    sums, name = np.abs(betas).sum(axis=1), type(model).__name__
+    if name in ("NuSVC", "OneClassSVM"):
+        return np.zeros(len(betas)), sums * 0
+    if name in ("SVC", "HardMarginSVC"):
+        if _is_joint(model):
+            own = betas[_labels(model), np.arange(betas.shape[1])]
+            return np.array([own.sum()]), np.array([np.abs(own).sum()])
+        return sums, sums
+    targets = vars(model)["_support_targets"]
+    value = float((betas @ targets).sum())
+    size = float((np.abs(betas) @ np.abs(targets)).sum())
+    if name == "SVR":
+        value -= float(model.epsilon) * float(sums.sum())
+        size += float(model.epsilon) * float(sums.sum())
+    return np.array([value]), np.array([size])
+
+
+def _boxes(model: Any, betas: Floats) -> None:
+    """Check that duals are within their boxes, and have the sums that a free intercept asks for."""
+    name, found = type(model).__name__, model.certificate_
+    sums = np.abs(betas).sum(axis=1)
+    allowed = (_ALIKE + 2 * min(float(found.infeasibility), 1.0)) * sums + np.finfo(float).tiny
+    if getattr(model, "fit_intercept", True) and name != "OneClassSVM" and not _is_joint(model):
+        totals = betas.sum(axis=1) if name != "NuSVR" else betas.sum(keepdims=True)[0]
+        _require((np.abs(totals) <= allowed).all(), "its duals do not add up to 0")
+    if name == "OneClassSVM":
+        weights = vars(model)["_shares"] * (betas.sum() / float(model.nu))
+        _require((betas >= 0).all(), "a dual is negative")
+        _require((betas[0] <= weights * (1 + _ALIKE) + allowed).all(), "a dual exceeds its bound")
+    if not hasattr(model, "classes_"):
+        return
+    layout, labels = lay_out(len(model.classes_), vars(model)["_scheme"]), _labels(model)
+    duals, signs = vars(model)["_duals"], layout.sign[labels].T
+    upper = np.inf
+    if "_row_costs" in vars(model):
+        upper = vars(model)["_row_costs"][model.support_]
+    if _is_joint(model):
+        own = signs > 0
+        _require((duals <= np.where(own, upper, 0.0) + allowed.max()).all(), "a dual is too large")
+        _require((np.abs(duals.sum(axis=0)) <= allowed.max()).all(), "duals of a row do not add up")
+    else:
+        inside = (signs * duals >= -allowed.max()) & (signs * duals <= upper + allowed.max())
+        _require(inside.all(), "a dual is outside of its box")
+
+
+def _intercepts(model: Any, sizes: Sizes) -> None:
+    """Check intercepts against those that the certificate says are best."""
+    state = vars(model)
+    if "certificate_" not in state:
+        return
+    parts, solved = _parts(model.certificate_), state.get("_solved", slice(None))
+    best = np.array([part.intercept for part in parts])
+    if _is_joint(model):
+        solved = [one for one, _ in state["_pairs"]] if "_pairs" in state else solved
+        best = np.array(parts[0].intercepts)
+    elif type(model).__name__ in ("NuSVC", "NuSVR"):
+        _require(all(len(part.intercepts) == 2 for part in parts), "its certificate is of others")
+        scales = state["_scales"][solved]
+        best = np.array([sum(part.intercepts) / 2 for part in parts])
+        best = best / np.where(scales > 0, scales, 1.0) if len(best) == len(scales) else best
+    b = model.intercept_[solved]
+    rounding = _ALIKE * max(1.0, float(np.abs(b).max(initial=0.0)))
+    same = len(best) == len(b) and (np.abs(best - b) <= rounding).all()
+    _require(same, "its intercepts are not those of its certificate")
+
+
+# ------------------------------------------------------------------- calibration
+
+
+def _calibration(found: Any, sizes: Sizes) -> None:
+    pairs = found.classes
+    _require(len(pairs) >= 1 and found.n_classes >= 2, "it is of no classes")
+    if found.n_classes == 2 or all(other >= 0 for _, other in pairs):
+        expected = len(pairs), len(pairs)
+    else:
+        _require(all(other < 0 for _, other in pairs), "it mixes pairs with single classes")
+        expected = 1, len(pairs)
+    found_sizes = len(found.slope), len(found.offset)
+    _require(found_sizes == expected, f"{len(pairs)} planes have {found_sizes} numbers")
+    _require(len(set(pairs)) == len(pairs), "it has a pair twice")
+
+
+def _calibrated(model: Any, sizes: Sizes) -> None:
+    found = vars(model).get("calibration_")
+    if found is None:
+        return
+    planes = sizes.get("solved", sizes["planes"])
+    if "_pairs" in vars(model):
+        planes = len(vars(model)["_pairs"])
+    _require(len(found.classes) == planes, f"its calibration is not of {planes} planes")
+
+
+# ------------------------------------------------------------------- linear machines
+
+
+def _linear_machine(model: Any, sizes: Sizes) -> None:
+    state = vars(model)
+    if "_learners" in state:
+        means = [learner.mean() for learner in state["_learners"]]
+        same = len(means) == sizes["planes"]
+        w = np.atleast_2d(model.coef_)
+        same = same and all(_close(mean[0], own) for mean, own in zip(means, w, strict=True))
+        _require("_signed_duals" in state or same, "its weights are not those of its learners")
+    if "certificate_" not in state:
+        _require("support_" not in state and "_learners" in state, "it lacks 'certificate_'")
+        return
+    for name in ("_signed_duals", "_known_duals", "support_", "dual_coef_", "_support_rows",
+                 "alpha_", "slack_"):  # fmt: skip
+        _require(name in state, f"it lacks {name!r}")
+    rows = model.dual_coef_.shape[0]
+    _require(rows == sizes["planes"], f"dual_coef_ is not of {sizes['planes']} planes")
+    several = len(getattr(model, "classes_", ())) > 2
+    spread = np.zeros((rows, sizes["n_rows"]) if several else sizes["n_rows"])
+    spread[..., model.support_] = np.abs(model.dual_coef_)
+    _require(np.array_equal(spread, model.alpha_), "alpha_ is not |dual_coef_|")
+    _signed(model)
+    _linear_weights(model)
+
+
+def _signed(model: Any) -> None:
+    """Check that the duals by problem are those by support vector."""
+    lists = vars(model)["_signed_duals"]
+    if _is_joint(model):
+        _require(len(lists) == 1 and lists[0].ndim == 2, "its duals are not those of one problem")
+        present = [k for k, _ in vars(model)["_pairs"]]
+        duals = lists[0].T
+        _require(len(duals) == len(present), "its duals are not those of its classes")
+        own = model.dual_coef_[present]
+    else:
+        _require(len(lists) == len(model.dual_coef_), "its duals are not those of its planes")
+        duals, own = lists, model.dual_coef_
+    for beta, kept in zip(duals, own, strict=True):
+        same = beta.ndim == 1 and np.array_equal(np.sort(beta[beta != 0]), np.sort(kept[kept != 0]))
+        _require(same, "its duals are not those of dual_coef_")
+
+
+def _linear_weights(model: Any) -> None:
+    """Check weights, sums of duals and dual values, as far as rows are there."""
+    rows, beta, found = vars(model)["_support_rows"], model.dual_coef_, model.certificate_
+    l2 = getattr(model, "penalty", "l2") == "l2"
+    free = model.fit_intercept and model.intercept == "free"
+    sums = np.abs(beta).sum(axis=1)
+    allowed = (_ALIKE + 2 * min(float(found.infeasibility), 1.0)) * sums
+    if free:
+        _require((np.abs(beta.sum(axis=1)) <= allowed).all(), "its duals do not add up to 0")
+    if rows is None or not l2:
+        return
+    implied, size = _implied(beta, rows)
+    _weights(model, np.atleast_2d(model.coef_), implied, size)
+    if getattr(model, "loss", "") != "hinge" or _is_joint(model):
+        return
+    squares = (implied**2).sum(axis=1)
+    if model.fit_intercept and model.intercept == "penalized":
+        squares = squares + (float(model.intercept_scaling) * beta.sum(axis=1)) ** 2
+    _compare_duals(model, sums - squares / 2, sums + squares)
+    costs = vars(model)["_row_costs"][model.support_]
+    _require(
+        (np.abs(beta) <= costs * (1 + _NEAR) + allowed.max()).all(), "a dual exceeds its bound"
+    )
+
+
+def _linear_classes(model: Any, sizes: Sizes) -> None:
+    """Check which classes are on both sides of each plane."""
+    state, classes = vars(model), sizes["classes"]
+    pairs = state["_pairs"]
+    _require(classes >= 2, "there is one class only")
+    _require(len(set(pairs)) == len(pairs), "two planes are between the same classes")
+    if _is_joint(model):
+        _require(sizes["planes"] == classes, f"{classes} classes need {classes} planes")
+        w, b = state.get("_joint", (None, None))
+        present = [k for k, _ in pairs]
+        same = w is not None and b is not None and w.ndim == 2 and b.ndim == 1
+        same = same and np.array_equal(model.coef_[present].T, w)
+        _require(same and np.array_equal(model.intercept_[present], b), "its planes are of others")
+    else:
+        _require(sizes["planes"] == len(pairs), f"{len(pairs)} pairs of classes need planes")
+        possible = classes * (classes - 1) // 2 if state["_scheme"] == "ovo" else classes
+        _require(len(pairs) <= max(possible, 1), "there are more planes than classes allow")
+    if "certificate_" in state:
+        _require(int(model.n_support_.sum()) == sizes["sv"], "n_support_ does not add up")
+        _require("margin_" in state and "n_support_" in state, "it lacks 'margin_'")
+        _require(("_row_costs" in state) == (model.loss == "hinge"), "_row_costs are odd")
+
+
+def _hard_margin(model: Any, sizes: Sizes) -> None:
+    """Check duals of a hard margin, which have no bounds, and the weights they imply."""
+    beta, found = model.dual_coef_, model.certificate_
+    _require(len(vars(model)["_subproblems"]) == sizes["planes"], "planes are not of its classes")
+    spread = (
+        np.zeros((len(beta), sizes["n_rows"]))
+        if sizes["classes"] > 2
+        else np.zeros(sizes["n_rows"])
+    )
+    spread[..., model.support_] = np.abs(beta)
+    _require(_close(spread, model.alpha_), "alpha_ is not |dual_coef_|")
+    sums = np.abs(beta).sum(axis=1)
+    if model.intercept == "free":
+        allowed = (_ALIKE + 2 * min(float(found.infeasibility), 1.0)) * sums
+        _require((np.abs(beta.sum(axis=1)) <= allowed).all(), "its duals do not add up to 0")
+    products = _products(model, sizes, beta)
+    if products is not None and model.intercept != "penalized":
+        # Duals of a hard margin have no bounds: the certificate is of their best multiple.
+        squares = (beta.T * products).sum(axis=0)
+        values = sums**2 / (2 * np.where(squares > 0, squares, np.inf))
+        _compare_duals(model, values, values)
+
+
+# ------------------------------------------------------------------- perceptrons
+
+
+def _one_or_each(model: Any, sizes: Sizes) -> None:
+    """Check that two classes have one plane, and more have one each."""
+    classes = sizes["classes"]
+    _require(sizes["planes"] == (1 if classes == 2 else classes), f"planes of {classes} classes")
+
+
+def _linear_state(state: Any, sizes: Sizes) -> None:
+    _require(state.weights.ndim == (1 if sizes["planes"] == 1 else 2), "weights have another shape")
+    lag = state.lag.shape in (state.weights.shape, (0,) * state.weights.ndim)
+    _require(lag and state.lag_intercept.shape in (state.intercept.shape, (0,)), "its sums are odd")
+    _require((state.lag.size > 0) == (state.lag_intercept.size > 0), "its sums are odd")
+
+
+def _votes(votes: Any, sizes: Sizes) -> None:
+    rows, w = votes.updates.row, votes.start[0]
+    _require(
+        len(votes.start) == 2 and votes.start[1].shape == (sizes["planes"],), "its start is odd"
+    )
+    _require(w.shape[0] == sizes["n_features"] and w.ndim <= 2, "its start is odd")
+    _require(rows.max(initial=-1) < votes.rows.shape[0], "an update is of a row that is not there")
+    _require(min(votes.updates.label.min(initial=0), votes.updates.rival.min(initial=0)) >= 0,
+             "an update is of a class that is not there")  # fmt: skip
+
+
+# ------------------------------------------------------------------- maps and others
+
+
+def _bayes(model: Any, sizes: Sizes) -> None:
+    state = vars(model)
+    pairs = list(combinations(range(sizes["classes"]), 2)) if sizes["classes"] < 1000 else []
+    _require(len(state["_pairs"]) == len(state["_posteriors"]), "a pair of classes has no draws")
+    _require(len(state["_pairs"]) <= max(len(pairs), 1), "there are too many pairs of classes")
+    for posterior in state["_posteriors"]:
+        chains, draws, width = posterior.draws.shape
+        _require(chains * draws > 0, "there are no draws")
+        if posterior.landmarks is None:
+            wide = sizes["n_features"] + (state["_constant"] > 0)
+            _require(type(model.kernel_) is Linear, "it has draws of a linear kernel")
+            _require(width == wide and posterior.triangle is None, "its draws have another width")
+        else:
+            fits = posterior.triangle is not None and width == len(posterior.landmarks)
+            _require(fits, "its draws are not of its landmarks")
+
+
+def _kernel_pca(model: Any, sizes: Sizes) -> None:
+    projection = vars(model)["_projection"]
+    if hasattr(projection, "features"):
+        _check_columns(projection.features.kernel, sizes["n_features"])
+    else:
+        kernel, rows = projection.kernel_, projection.support_vectors_.shape[0]
+        _check_columns(kernel, sizes["n_features"])
+        _require(kernel.takes_gram or rows == len(projection.base), "its rows are not all there")
+        _require(kernel.takes_gram or projection.columns is None, "its columns are odd")
+        _require(not kernel.takes_objects, "its kernel takes objects")
+    ridge = vars(model).get("_ridge")
+    _require(ridge is None or ridge.Z.shape[1] == sizes["components"], "its inverse is odd")
+
+
+def _explicit(features: Any, sizes: Sizes) -> None:
+    parts = features.monomials
+    if parts is not None:
+        fits = type(parts) is tuple and len(parts) == 3 and type(parts[2]) is np.ndarray
+        _require(fits and isinstance(features.kernel, Polynomial), "its monomials are odd")
+        _require(parts[0] == features.kernel.degree and parts[1] is (features.kernel.coef0 > 0),
+                 "its monomials are not those of its kernel")  # fmt: skip
+
+
+def _fourier(model: Any, sizes: Sizes) -> None:
+    pairs = sizes["frequencies"]
+    _require(sizes["components"] in (2 * pairs, 2 * pairs - 1), "its frequencies are not all there")
+
+
+def _monomials(model: Any, sizes: Sizes) -> None:
+    _require(sizes["degree"] == model.kernel_.degree, "its monomials have another degree")
+
+
+def _circle(model: Any, sizes: Sizes) -> None:
+    more = 2 if model.lift == "square" else 1
+    _require(model.n_components_ == sizes["n_features"] + more, "its columns are not all there")
+
+
+def _structured(model: Any, sizes: Sizes) -> None:
+    ready, width = model.model_, sizes["n_features"]
+    classes = len(getattr(ready, "classes_", ()))
+    expected = {
+        "Multiclass": width * classes,
+        "Chain": classes * (width + classes + 2),
+        "Multilabel": width * getattr(ready, "n_labels_", 0) + 4 * _pair_count(ready),
+        "Ranking": width,
+    }[type(ready).__name__]
+    _require(getattr(ready, "size_", None) == expected, f"its outputs need {expected} weights")
+    if type(model).__name__ == "StructuredSVC":
+        _require(len(model.support_outputs_) == sizes["sv"], "its outputs are not all there")
+
+
+def _pair_count(ready: Any) -> int:
+    pairs = getattr(ready, "pairs", ())
+    if isinstance(pairs, str):
+        return len(ready.forest().pairs) if hasattr(ready.forest(), "pairs") else 0
+    return len(pairs)
+
+
+_MACHINE = (_kernel_of_rows, _support, _kernel_machine, _intercepts)
+_RULES: dict[str, tuple[Callable[[Any, Sizes], None], ...]] = {
+    "Certificate": (_certificate,),
+    "MulticlassCertificate": (_certificate,),
+    "StructuredCertificate": (_certificate,),
+    "Calibration": (_calibration,),
+    "SVC": (_planes, *_MACHINE, _calibrated),
+    "NuSVC": (_planes, *_MACHINE, _calibrated),
+    "SVR": _MACHINE,
+    "QuantileSVR": _MACHINE,
+    "NuSVR": _MACHINE,
+    "OneClassSVM": _MACHINE,
+    "HardMarginSVC": (_kernel_of_rows, _hard_margin, _intercepts),
+    "LinearSVC": (_linear_classes, _linear_machine, _intercepts, _calibrated),
+    "LinearSVR": (_linear_machine, _intercepts),
+    "Perceptron": (_one_or_each,),
+    "AveragedPerceptron": (_one_or_each,),
+    "VotedPerceptron": (_one_or_each,),
+    "KernelPerceptron": (_one_or_each, _kernel_of_rows),
+    "LinearState": (_linear_state,),
+    "Votes": (_votes,),
+    "BayesPointClassifier": (_kernel_of_rows, _bayes),
+    "KernelPCA": (_kernel_pca,),
+    "ExplicitFeatures": (_explicit,),
+    "Nystroem": (_kernel_of_rows,),
+    "RandomFourier": (_fourier,),
+    "PolynomialMap": (_monomials,),
+    "CircleMap": (_circle,),
+    "StructuredSVC": (_structured,),
+    "StructuredPerceptron": (_structured,),
+    **STEP_RULES,
+}

@@ -101,6 +101,8 @@ class Encoder:
     def _tuple(self, value: tuple[Any, ...], place: str) -> Any:
         if type(value) is not tuple:  # one of our records, with names
             return self._object(value, place)
+        if value and isinstance(value[0], str):  # a step, with its name
+            place = f"{place}[{value[0]!r}]"
         return {"tuple": self._list(list(value), place)}
 
     @_special.register(dict)
@@ -238,6 +240,12 @@ class Decoder:
         self.used.add(name)
         return self.tensors[name]
 
+    def once(self, name: Any) -> npt.NDArray[Any]:
+        """Return a tensor that becomes objects, so that no few bytes become many of them."""
+        if name in self.used:
+            raise ValueError(f"tensor {name!r:.40} is used more than once")
+        return self.tensor(name)
+
 
 def _read_float(decoder: Decoder, float: str) -> Any:
     if float not in ("nan", "inf", "-inf"):
@@ -354,13 +362,13 @@ def _read_sparse(kind: str) -> Callable[..., Any]:
 
 
 def _read_ints(decoder: Decoder, ints: Any) -> Any:
-    found = decoder.tensor(ints)
+    found = decoder.once(ints)
     _require(found.dtype == np.int64 and found.ndim == 1, "integers are int64")
     return found.tolist()
 
 
 def _read_json(decoder: Decoder, json: Any) -> Any:
-    found = decoder.tensor(json)
+    found = decoder.once(json)
     _require(found.dtype == np.uint8 and found.ndim == 1, "JSON is bytes")
     return decoder.value(parse(found.tobytes().decode()))
 

@@ -46,7 +46,7 @@ _solved: int64[solved] increasing <planes
 support_: int64[sv] unique <n_rows
 _duals: float64[dual_sides,sv]
 dual_coef_: float64[sides,sv]
-support_vectors_: rows[vectors,n_features]
+support_vectors_: rows[vectors,_]
 n_support_: int32[counted] >=0
 _weights?: float64[planes,n_features]
 _weights_of?: float64[sides,sv]
@@ -68,7 +68,7 @@ certificate_?: Certificate | MulticlassCertificate
 solver_: word
 trace_?: list of any
 intercept_: float64[planes]
-_signed_duals?: list of float64[kept] | float64[kept,.present] | float64[.members]
+_signed_duals?: list of float64[_] | float64[_,_]
 _known_duals?: list of KnownDuals
 support_?: int64[sv] increasing <n_rows
 dual_coef_?: float64[.problems,sv]
@@ -95,15 +95,15 @@ _state: LinearState
 _CERTIFICATE = """
 primal: number inf
 dual: number inf
-infeasibility: number >=0 inf
-drift: number >=0 inf
-max_kkt_violation: number >=0 inf
-distance_bound: number >=0 inf
+infeasibility: number >=0 inf nan
+drift: number >=0 inf nan
+max_kkt_violation: number >=0 inf nan
+distance_bound: number >=0 inf nan
 intercept: number
-intercept_cost: number
+intercept_cost: number inf nan
 caveat: word
 intercepts: tuple of number
-rounding: number >=0 inf
+rounding: number >=0 inf nan
 parts: tuple of Certificate
 """
 _EPOCHS = """
@@ -156,7 +156,7 @@ OURS: dict[str, str] = {
         dual_coef_: float64[planes,sv]
         support_kind_: text[sv]
         n_support_: int64[classes] >=0
-        support_vectors_: rows[vectors,n_features]
+        support_vectors_: rows[vectors,_]
         _weights?: float64[planes,n_features]
         _weights_of?: float64[planes,sv]
         _given_products?: float64[sv,planes]
@@ -220,7 +220,7 @@ OURS: dict[str, str] = {
     "KernelPerceptron": f"""{_PERCEPTRON}
         kernel_: kernel
         support_: int64[sv] unique >=0
-        support_vectors_: rows[vectors,n_features]
+        support_vectors_: rows[vectors,_]
         dual_coef_: float64[planes,sv]
         _counts: Counts
         _squared_norm: number >=0
@@ -311,7 +311,7 @@ OURS: dict[str, str] = {
         _constant: number >=0
         _noise: number >=0
         _landmark_rows: int64[landmarks] <n_rows
-        landmarks_: rows[vectors,n_features]
+        landmarks_: rows[vectors,_]
         _posteriors: list of Posterior
         residual_: number inf
         n_samples_: int >0
@@ -404,7 +404,7 @@ OURS: dict[str, str] = {
         _type: any
         root_: float64[landmarks,components]
         eigenvalues_: float64[_]
-        landmarks_: rows[vectors,n_features]
+        landmarks_: rows[vectors,_]
         landmark_indices_: int64[landmarks] unique
         n_components_: int >=0 =components
         error_rows_: int >=0

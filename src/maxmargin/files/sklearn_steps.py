@@ -33,7 +33,7 @@ STEPS: dict[str, tuple[str, str]] = {
         n_samples_seen_: number >=0 | floats[n_features] >=0 | int64[n_features] >=0
         mean_: float64[n_features] nan | None
         var_: float64[n_features] >=0 nan | None
-        scale_: float64[n_features] nan | None
+        scale_: float64[n_features] >0 nan | None
         """,
     ),
     "MinMaxScaler": (
@@ -52,14 +52,14 @@ STEPS: dict[str, tuple[str, str]] = {
         f"""{_FIRST}
         n_samples_seen_: number >=0
         max_abs_: floats[n_features] nan
-        scale_: floats[n_features] nan
+        scale_: floats[n_features] >0 nan
         """,
     ),
     "RobustScaler": (
         "sklearn.preprocessing",
         f"""{_FIRST}
         center_: floats[n_features] nan | None
-        scale_: floats[n_features] nan | None
+        scale_: floats[n_features] >0 nan | None
         """,
     ),
     "Normalizer": ("sklearn.preprocessing", _FIRST),

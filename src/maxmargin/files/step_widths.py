@@ -1,0 +1,224 @@
+"""Whether steps of scikit-learn fit together: what one makes is what the next one takes."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+
+Sizes = dict[str, int]
+
+
+def _require(holds: Any, complaint: str) -> None:
+    if not holds:
+        raise ValueError(complaint)
+
+
+# ------------------------------------------------------------------- widths
+
+
+def width_in(step: Any) -> int | None:
+    """Return how many columns a fitted step takes; None: any, or texts."""
+    if isinstance(step, Pipeline):
+        return next((width_in(each) for _, each in step.steps if _is_step(each)), None)
+    return getattr(step, "n_features_in_", None)
+
+
+def width_out(step: Any) -> int | None:
+    """Return how many columns a fitted step makes; None if that cannot be said."""
+    name = type(step).__name__
+    if name in _WIDTHS:
+        return _WIDTHS[name](step)
+    return getattr(step, "n_components_", None)
+
+
+def _of_pipeline(step: Any) -> int | None:
+    width = width_in(step)
+    for _, each in step.steps:
+        width = width_out(each) if _is_step(each) else width
+    return width
+
+
+def _of_imputer(step: Any) -> int | None:
+    more = 0 if step.indicator_ is None else width_out(step.indicator_)
+    if step.keep_empty_features or step.strategy == "constant":
+        return int(step.n_features_in_) + (more or 0)
+    there = sum(not (isinstance(value, float) and value != value) for value in step.statistics_)
+    return there + (more or 0)
+
+
+def _of_columns(step: Any) -> int:
+    return max((int(columns.stop) for columns in step.output_indices_.values()), default=0)
+
+
+_WIDTHS: dict[str, Callable[[Any], int | None]] = {
+    **dict.fromkeys(
+        ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "Normalizer",
+         "FunctionTransformer", "TfidfTransformer"), width_in),
+    "Pipeline": _of_pipeline,
+    "SimpleImputer": _of_imputer,
+    "MissingIndicator": lambda step: len(step.features_),
+    "OneHotEncoder": lambda step: sum(vars(step)["_n_features_outs"]),
+    "TfidfVectorizer": lambda step: len(step.vocabulary_),
+    "CountVectorizer": lambda step: len(step.vocabulary_),
+    "ColumnTransformer": _of_columns,
+}  # fmt: skip
+
+
+def _is_step(step: Any) -> bool:
+    return isinstance(step, BaseEstimator)
+
+
+def is_unfitted(step: Any) -> bool:
+    """Return whether an estimator has nothing but parameters; a pipeline, whether all steps do."""
+    if not isinstance(step, BaseEstimator) or type(step).__name__ == "FunctionTransformer":
+        return False
+    if isinstance(step, Pipeline):
+        entries = [e[1] for e in vars(step).get("steps", ()) if type(e) is tuple and len(e) == 2]
+        return all(is_unfitted(each) for each in entries if _is_step(each))
+    return bool(vars(step).keys() <= set(inspect.signature(type(step)).parameters))
+
+
+def _require_fitted(step: Any, name: str) -> None:
+    _require(not is_unfitted(step), f"{name!r} is not fitted")
+
+
+# ------------------------------------------------------------------- steps of steps
+
+
+def _pipeline(model: Any, sizes: Sizes) -> None:
+    steps = model.steps
+    _require(model.memory is None, "memory is a folder of pickles: set_params(memory=None)")
+    _require(type(steps) is list and steps, "it has no steps")
+    width, before = None, ""
+    for entry in steps:
+        named = type(entry) is tuple and len(entry) == 2 and isinstance(entry[0], str)
+        _require(named, "a step is a name and an estimator")
+        name, step = entry
+        if not _is_step(step):
+            _require(step in (None, "passthrough"), f"{name!r} is no estimator")
+            continue
+        _require_fitted(step, name)
+        taken = width_in(step)
+        if width is not None and taken is not None:
+            fits = width == taken
+            _require(fits, f"{before!r} makes {width} columns, but {name!r} takes {taken}")
+        width, before = width_out(step), name
+
+
+def _column_transformer(model: Any, sizes: Sizes) -> None:
+    state = vars(model)
+    inputs, outputs = state["_transformer_to_input_indices"], model.output_indices_
+    _require(isinstance(inputs, dict) and isinstance(outputs, dict), "its columns are odd")
+    for numbers in inputs.values():
+        whole = isinstance(numbers, list) and all(type(n) in (int, np.int64) for n in numbers)
+        _require(whole, "its columns are not numbers")
+        _require(all(0 <= n < sizes["n_features"] for n in numbers), "it has no such column")
+    for columns in outputs.values():
+        _require(type(columns) is slice and columns.step is None, "its columns are no slices")
+        ends = columns.start, columns.stop
+        _require(all(type(end) is int and end >= 0 for end in ends), "its columns are no slices")
+    for entry in model.transformers_:
+        _require(type(entry) is tuple and len(entry) == 3, "a transformer has a name and columns")
+        name, step, _ = entry
+        _require(
+            name in inputs and name in outputs, f"it does not know the columns of {name!r:.40}"
+        )
+        if not _is_step(step):
+            _require(step in ("drop", "passthrough"), f"{name!r} is no transformer")
+        elif inputs[name]:
+            _check_part(step, name, len(inputs[name]), outputs[name])
+
+
+def _check_part(step: Any, name: str, taken: int, columns: slice) -> None:
+    _require_fitted(step, name)
+    expected, made = width_in(step), width_out(step)
+    _require(expected in (None, taken), f"{name!r} takes {expected} columns, but gets {taken}")
+    wide = columns.stop - columns.start
+    _require(made in (None, wide), f"{name!r} makes {made} columns, but has room for {wide}")
+
+
+# ------------------------------------------------------------------- single steps
+
+
+def _imputer(model: Any, sizes: Sizes) -> None:
+    asked = model.indicator_ is not None
+    _require(asked == bool(model.add_indicator), "its indicator is not what add_indicator says")
+    _require(isinstance(vars(model)["_fit_dtype"], np.dtype), "it has no type")
+
+
+def _one_hot(model: Any, sizes: Sizes) -> None:
+    state, width = vars(model), sizes["n_features"]
+    categories, made = model.categories_, state["_n_features_outs"]
+    _require(len(categories) == len(made) == width, f"its categories are not of {width} columns")
+    rare = state.get("_infrequent_indices") or [None] * width
+    maps = state.get("_default_to_infrequent_mappings") or [None] * width
+    _require(len(rare) == len(maps) == width, f"its groups are not of {width} columns")
+    dropped = [None] * width if model.drop_idx_ is None else list(model.drop_idx_)
+    grouped = state["_drop_idx_after_grouping"]
+    grouped = [None] * width if grouped is None else list(grouped)
+    for k in range(width):
+        _check_categories(categories[k])
+        known = len(categories[k])
+        groups = known if rare[k] is None else known - len(rare[k]) + 1
+        _require(rare[k] is None or rare[k].max(initial=0) < known, "it has no such category")
+        same = maps[k] is None or (len(maps[k]) == known and maps[k].max(initial=0) < groups)
+        _require(same and (maps[k] is None) == (rare[k] is None), "its groups are odd")
+        for place, most in ((dropped[k], known), (grouped[k], groups)):
+            inside = place is None or (isinstance(place, int | np.integer) and 0 <= place < most)
+            _require(inside, "it drops a category that it does not have")
+        expected = groups - (dropped[k] is not None)
+        _require(made[k] == expected, f"it makes {made[k]} columns of {expected} categories")
+
+
+def _check_categories(values: Any) -> None:
+    array = type(values) is np.ndarray and values.ndim == 1 and values.size
+    _require(array and values.dtype.kind in "biufUO", "its categories are no list of values")
+    if values.dtype.kind in "biuf":
+        rising = values[1:] > values[:-1]
+        _require(rising.all() or (np.isnan(values[-1]) and rising[:-1].all()), "categories are odd")
+
+
+def _vectorizer(model: Any, sizes: Sizes) -> None:
+    words = model.vocabulary_
+    whole = type(words) is dict and words and all(type(word) is str for word in words)
+    _require(whole, "its vocabulary is no dict of words")
+    numbers = words.values()
+    _require(all(isinstance(n, int | np.integer) for n in numbers), "a word has no number")
+    _require(sorted(numbers) == list(range(len(words))), "its words are not numbered one by one")
+    if "_tfidf" in vars(model):
+        fits = sizes["words"] == len(words)
+        _require(fits, f"it has {len(words)} words, but weights for {sizes['words']}")
+
+
+def _weighted(model: Any, sizes: Sizes) -> None:
+    _require(not model.use_idf or "idf_" in vars(model), "it lacks 'idf_'")
+
+
+def _scaled(model: Any, sizes: Sizes) -> None:
+    for flag, name in (("with_mean", "mean_"), ("with_centering", "center_")):
+        asked = getattr(model, flag, False)
+        _require(not asked or getattr(model, name) is not None, f"it lacks {name!r}")
+    asked = getattr(model, "with_std", True) and getattr(model, "with_scaling", True)
+    _require(not asked or model.scale_ is not None, "it lacks 'scale_'")
+
+
+def _without_function(model: Any, sizes: Sizes) -> None:
+    given = (model.func, model.inverse_func, model.kw_args, model.inv_kw_args)
+    _require(all(each is None for each in given), "functions are never read from a file")
+
+
+STEP_RULES: dict[str, tuple[Callable[[Any, Sizes], None], ...]] = {
+    "Pipeline": (_pipeline,),
+    "ColumnTransformer": (_column_transformer,),
+    "SimpleImputer": (_imputer,),
+    "OneHotEncoder": (_one_hot,),
+    "TfidfVectorizer": (_vectorizer,),
+    "CountVectorizer": (_vectorizer,),
+    "TfidfTransformer": (_weighted,),
+    "StandardScaler": (_scaled,),
+    "RobustScaler": (_scaled,),
+    "FunctionTransformer": (_without_function,),
+}
