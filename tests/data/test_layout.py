@@ -431,9 +431,11 @@ def test_regression_leaves_out_rows_without_a_target_and_refuses_words(tmp_path:
     with pytest.raises(DataFileError, match=r"train\.csv:5: column 2 \(y\).*'cheap'"):
         train(tmp_path, text.replace("-", "cheap"), task="regression")
     with pytest.raises(
-        DataFileError, match=r":2: .* label of a regression, and 'u' is not a number"
+        DataFileError, match=r":2: .* label of a regression, .* 'u' is not a number"
     ):
         train(tmp_path, "a,y\n" + "1,u\n2,v\n" * N, task="regression")
+    with pytest.raises(DataFileError, match="they are not all written in one way"):
+        train(tmp_path, "a,y\n" + "1,5%\n2,7\n" * N, task="regression")
     with pytest.raises(ValueError, match="task must be one of"):
         train(tmp_path, text, task="ranking")
 

@@ -229,12 +229,7 @@ def _read_labels(table: Table, index: int, task: str | None) -> tuple[Any, Any, 
     if task == "regression" or isinstance(table.columns[index], np.ndarray | Column):
         column = _read_column(table, index, np.ones(len(table.numbers), dtype=bool))
         if column.words:
-            row = next(i for i, text in enumerate(column.values) if not _like_number(text))
-            raise DataFileError(
-                f"{table.place(row)}: {table.column(index)} is the label of a regression, and "
-                f"{column.values[row]!r} is not a number; correct it, name another column "
-                "(label=…, or --label), or classify"
-            )
+            raise DataFileError(_explain_words(table, index, column.values))
         rows = ~column.missing
         _refuse_no_labels(table, index, rows)
         y = column.values[rows]
@@ -244,8 +239,17 @@ def _read_labels(table: Table, index: int, task: str | None) -> tuple[Any, Any, 
     return y, rows, ()
 
 
-def _like_number(text: str | None) -> bool:
-    return text is None or resembles_value(text)
+def _explain_words(table: Table, index: int, values: Any) -> str:
+    """Return what is wrong with the words of a column that should be the label of a regression."""
+    present = [(row, text) for row, text in enumerate(values) if text is not None]
+    words = [(row, text) for row, text in present if not resembles_value(text)]
+    row, text = (words or present)[0]
+    trouble = f"{text!r} is not a number" if words else "they are not all written in one way"
+    return (
+        f"{table.place(row)}: {table.column(index)} is the label of a regression, and needs "
+        f"numbers, but {trouble}; correct it, name another column (label=…, or --label), or "
+        "classify"
+    )
 
 
 def _refuse_no_labels(table: Table, index: int, rows: Any) -> None:

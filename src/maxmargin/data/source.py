@@ -83,6 +83,7 @@ def open_source(source: Where) -> Iterator[Source]:
         if hasattr(source, "read"):
             stream: Any = source
             name = str(getattr(source, "name", "the stream"))
+            name = "standard input" if name == "<stdin>" else name
             extension, packing = _endings(Path(name))[0], None
         elif source == "-":
             stream, name, extension, packing = sys.stdin.buffer, "standard input", "", None
