@@ -27,6 +27,7 @@ from maxmargin.atomic_write import write_atomically
 from maxmargin.data.cells import NUMBER, finite_number, whole_numbers
 from maxmargin.data.source import CHUNK, PACKINGS, Where, open_source, refuse_no_file
 from maxmargin.errors import DataFileError
+from maxmargin.loops.records import read_only
 from maxmargin.threads import share_work, usual_threads
 
 _PADDING = 16  # bytes after a text, of which a loop may take eight at a time
@@ -449,7 +450,7 @@ class _Reader:
         def parse(k: int) -> None:
             begin, end = pieces[k]
             rows, loop = self._spaces[k][1], loops.svmlight
-            found = loop.parse(content, begin, end, self._rule, rows, loop.tables())
+            found = loop.parse(content, begin, end, self._rule, rows, loops.decimals.tables())
             parts[k] = _Part(rows, loop.Parsed(*found), end - begin)
 
         share_work(parse, deque(range(len(pieces))), min(self._threads, len(pieces)))
@@ -506,7 +507,7 @@ def _read_pending(values: Any, buffer: bytearray) -> list[int]:
     """Read the numbers whose places the values hold; return the places of infinite ones."""
     places = np.flatnonzero(np.isnan(values))
     for place in places:
-        begin = int(values[place : place + 1].view(np.int64)[0]) - loops.svmlight.PENDING
+        begin = int(values[place : place + 1].view(np.int64)[0]) - loops.decimals.PENDING
         token = _NUMBER.match(buffer, begin)
         assert token is not None
         values[place] = float(token[0])
@@ -712,19 +713,20 @@ def _refuse_infinite(rows: _Rows, start: int) -> None:
 
 
 def _format_rows(rows: _Rows, first: int) -> bytes:
-    loop, nothing = loops.svmlight, np.empty(0, np.uint64)
+    loop, decimals, nothing = loops.svmlight, loops.decimals, np.empty(0, np.uint64)
     whole = rows.labels.dtype == np.int64
     labels = rows.labels if whole else np.empty(0, np.int64)
-    lines = loop.Lines(
+    arrays = (
         rows.pointers, rows.columns, _bits(rows.values), labels,
         nothing if whole else _bits(rows.labels), rows.queries,
     )  # fmt: skip
+    lines = loop.Lines(*map(read_only, arrays))
     style = loop.Style(
         first, whole, rows.values.dtype == np.float32, rows.labels.dtype == np.float32
     )
     numbers = 2 * len(rows.values) + (1 + bool(len(rows.queries))) * len(rows.labels)
     out = np.empty((numbers + 1) * loop.NUMBER_BYTES, np.uint8)
-    size = loop.write(lines, style, out, loop.shortest_tables(), loop.tables().fives)
+    size = loop.write(lines, style, out, decimals.shortest_tables(), decimals.tables().fives)
     return _format_slowly(rows, first) if size < 0 else out[:size].tobytes()
 
 

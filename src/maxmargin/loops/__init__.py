@@ -15,6 +15,7 @@ from maxmargin import clock
 _MODULES = (
     "active_set",
     "crammer_singer",
+    "decimals",
     "decomposition",
     "dual_cd",
     "frank_wolfe",
