@@ -804,3 +804,23 @@ def test_one_class_models_of_liblinear(folder: Path, tmp_path: Path) -> None:
     labels = np.array(out.read_text().split(), dtype=int)
     assert set(labels) == {1, -1}
     assert (labels < 0).mean() == pytest.approx(0.2, abs=0.05)
+
+
+@pytest.mark.parametrize("flags", ["-s 21 -n 0.2", "-s 2 -B 1 -R", "-s 11 -B 1 -R"])
+def test_flags_of_newer_versions_beside_the_official_binding(
+    flags: str, folder: Path, tmp_path: Path
+) -> None:
+    """Debian's LIBLINEAR has neither one-class machines nor a bias that is not penalised."""
+    official = pytest.importorskip("liblinear.liblinearutil", reason="liblinear-official is absent")
+    name, model = "curve" if "-s 11" in flags else "two_five", tmp_path / "model"
+    labels, rows = official.svm_read_problem(str(folder / name))
+    other = tmp_path / "official"
+    trained = official.train(labels, rows, f"{flags} -e 1e-8 -q")
+    official.save_model(str(other), trained)
+    run("liblinear-train", "-q", "-e", 1e-6, *shlex.split(flags), folder / name, model)
+    mine, expected = (
+        np.array(path.read_text().split("\nw\n")[1].split(), dtype=float) for path in (model, other)
+    )
+    orders = [re.findall(r"^label (.*)$", path.read_text(), re.M) for path in (model, other)]
+    sign = 1.0 if orders[0] == orders[1] else -1.0  # of the label that is positive
+    assert_allclose(sign * mine, expected, atol=1e-5 * np.abs(expected).max())
