@@ -341,7 +341,8 @@ def _check_labels(value: Any, sizes: Sizes, where: str) -> None:
 def _shown(value: Any) -> str:
     if type(value) is np.ndarray or sp.issparse(value):
         return f"{type(value).__name__} of {value.dtype} and shape {value.shape}"
-    return f"{type(value).__name__} {value!r:.60}"
+    plain = value is None or isinstance(value, bool | int | float | str)
+    return f"{type(value).__name__} {value!r:.60}" if plain else f"of type {type(value).__name__}"
 
 
 def _require(holds: bool, where: str, complaint: str) -> None:

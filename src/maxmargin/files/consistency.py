@@ -15,9 +15,11 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from maxmargin._typing import Floats, Ints
 from maxmargin.certificates import Certificate
+from maxmargin.estimators.feature_maps.polynomial import count_monomials
 from maxmargin.estimators.reductions import lay_out
 from maxmargin.files.step_widths import STEP_RULES
 from maxmargin.kernels import Columns, Kernel, Linear, Polynomial, Power
@@ -85,6 +87,7 @@ def _kernel_of_rows(model: Any, sizes: Sizes) -> None:
     """Check that the kernel is for rows of the model, and that there are as many as needed."""
     kernel, needed = model.kernel_, sizes.get("sv", sizes.get("landmarks", 0))
     _check_columns(kernel, sizes["n_features"])
+    _require(needed * sizes["n_features"] < 2**63, "there are more columns than can be counted")
     _require(not kernel.takes_objects, "its kernel takes objects, which a model file cannot hold")
     if kernel.takes_gram:
         _require(sizes["vectors"] == 0, "a precomputed kernel needs no rows")
@@ -92,7 +95,9 @@ def _kernel_of_rows(model: Any, sizes: Sizes) -> None:
         _require(rows == sizes["n_features"], "a precomputed kernel is square")
     else:
         rows = next(vars(model)[name] for name in _ROWS if name in vars(model))
-        _require(len(rows.shape) == 2 and rows.shape[1] == sizes["n_features"], "its rows are odd")
+        wide = rows.shape[1] if len(rows.shape) == 2 else 0
+        width = sizes["n_features"]
+        _require(wide == width, f"its support vectors have {wide} columns, but rows have {width}")
         _require(rows.shape[0] == needed, f"it has {rows.shape[0]} rows, but needs {needed}")
 
 
@@ -212,6 +217,8 @@ def _products(model: Any, sizes: Sizes, coefficients: Floats) -> Floats | None:
     """Return Σ K a at the support vectors, a column for each plane; None if that is much work."""
     state, vectors = vars(model), model.support_vectors_
     if type(model.kernel_) is Linear:
+        if "_weights" not in state:
+            vectors = _without_empty_columns(vectors)
         implied, size = _implied(coefficients, vectors)
         if "_weights" in state:
             _weights(model, state["_weights"], implied, size)
@@ -222,6 +229,14 @@ def _products(model: Any, sizes: Sizes, coefficients: Floats) -> Floats | None:
         return None
     rows = model.kernel_.prepare(vectors.astype(np.float64, copy=False))
     return np.asarray(model.kernel_.dot(rows, rows, np.ascontiguousarray(coefficients.T)))
+
+
+def _without_empty_columns(rows: Any) -> Any:
+    """Return sparse rows with the columns that are used: how many there are is only said."""
+    if not sp.issparse(rows):
+        return rows
+    used, places = np.unique(rows.indices, return_inverse=True)
+    return sp.csr_array((rows.data, places, rows.indptr), shape=(rows.shape[0], len(used)))
 
 
 def _implied(beta: Floats, rows: Any) -> tuple[Floats, Floats]:
@@ -440,6 +455,10 @@ def _hard_margin(model: Any, sizes: Sizes) -> None:
     """Check duals of a hard margin, which have no bounds, and the weights they imply."""
     beta, found = model.dual_coef_, model.certificate_
     _require(len(vars(model)["_subproblems"]) == sizes["planes"], "planes are not of its classes")
+    _require(int(model.n_support_.sum()) == sizes["sv"], "n_support_ does not add up")
+    if sizes["classes"] == 2:
+        positive = int((beta > 0).sum())
+        _require(model.n_support_[1] == positive, "n_support_ does not count its coefficients")
     spread = (
         np.zeros((len(beta), sizes["n_rows"]))
         if sizes["classes"] > 2
@@ -535,7 +554,11 @@ def _fourier(model: Any, sizes: Sizes) -> None:
 
 
 def _monomials(model: Any, sizes: Sizes) -> None:
-    _require(sizes["degree"] == model.kernel_.degree, "its monomials have another degree")
+    kernel, columns = model.kernel_, sizes["n_features"]
+    _require(isinstance(kernel, Polynomial), "its kernel is no polynomial")
+    _require(sizes["degree"] == kernel.degree, "its monomials have another degree")
+    expected = count_monomials(columns, int(kernel.degree), kernel.coef0 > 0)
+    _require(sizes["components"] == expected, f"{columns} columns have {expected} monomials")
 
 
 def _circle(model: Any, sizes: Sizes) -> None:
@@ -554,7 +577,11 @@ def _structured(model: Any, sizes: Sizes) -> None:
     }[type(ready).__name__]
     _require(getattr(ready, "size_", None) == expected, f"its outputs need {expected} weights")
     if type(model).__name__ == "StructuredSVC":
-        _require(len(model.support_outputs_) == sizes["sv"], "its outputs are not all there")
+        outputs = model.support_outputs_
+        _require(len(outputs) == sizes["sv"], "its outputs are not all there")
+        if type(ready).__name__ == "Multiclass":
+            known = bool(np.isin(np.asarray(outputs), ready.classes_).all())
+            _require(known, "support_outputs_ are of other classes")
 
 
 def _pair_count(ready: Any) -> int:

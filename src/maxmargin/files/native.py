@@ -262,6 +262,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict
             metadata = file.metadata() or {}
             if _KEY not in metadata:
                 raise ModelFileError(f"{path}: this is a safetensors file, but not of maxmargin.")
+            _refuse_repetition(path, len(file.keys()))
             document = _parse_document(path, metadata[_KEY])
             tensors = {name: _tensor(file, name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as wrong:
@@ -276,6 +277,18 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict
         )
     header = {"format": document["format"], "versions": document["versions"], _DIGEST: found}
     return document, tensors, header
+
+
+def _refuse_repetition(path: Path, tensors: int) -> None:
+    """Raise if the header says something twice, of which safetensors takes one.
+
+    Quotes within texts of JSON have a backslash, so that these words are keys where they are found.
+    """
+    with open(path, "rb") as file:
+        header = file.read(int.from_bytes(file.read(8), "little"))
+    for key, count in (("data_offsets", tensors), ("__metadata__", 1), (_KEY, 1), (_DIGEST, 1)):
+        if header.count(f'"{key}"'.encode()) > count:
+            raise ValueError(f"its header has {key!r} twice")
 
 
 def _parse_document(path: Path, text: str) -> dict[str, Any]:

@@ -160,8 +160,8 @@ class Encoder:
 
     def _texts(self, value: npt.NDArray[np.str_]) -> Any:
         width = value.dtype.itemsize // 4
-        if value.size * max(width, 1) <= _TEXT_IN_JSON:
-            items = value.ravel().tolist()
+        items = value.ravel().tolist() if value.size <= _TEXT_IN_JSON else []
+        if value.size * max(width, 1) <= min(_TEXT_IN_JSON, _most_characters(items)):
             return {"text": items, "shape": list(value.shape), "width": width}
         flat = np.ascontiguousarray(value, dtype=f"<U{width}")
         codes = flat.view(np.uint32).reshape(*value.shape, width)
@@ -328,9 +328,16 @@ def _read_text(decoder: Decoder, text: Any, width: Any, shape: Any = None) -> An
         _require(bool((codes < 0x110000).all()), "a code point is above 10FFFF")
         return np.ascontiguousarray(codes).view(f"<U{width}")[..., 0]
     texts = isinstance(text, list) and all(isinstance(each, str) for each in text)
-    _require(texts and len(text) * max(width, 1) <= _TEXT_IN_JSON, "texts are odd")
+    _require(texts, "texts are odd")
+    room = min(_TEXT_IN_JSON, _most_characters(text))
+    _require(len(text) * max(width, 1) <= room, "an array has much more room than its texts need")
     _require(max(map(len, text), default=0) <= width, "a text is longer than it says")
     return np.array(text, dtype=f"<U{max(width, 1)}").reshape(_checked_shape(shape, len(text)))
+
+
+def _most_characters(texts: list[str]) -> int:
+    """Return how much room an array of texts may have in JSON, which does not show how wide it is."""
+    return 4 * (sum(map(len, texts)) + 4 * len(texts))
 
 
 def _read_objects(decoder: Decoder, objects: Any, shape: Any) -> Any:

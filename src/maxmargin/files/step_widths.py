@@ -1,6 +1,7 @@
 """Whether steps of scikit-learn fit together: what one makes is what the next one takes."""
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -122,14 +123,36 @@ def _column_transformer(model: Any, sizes: Sizes) -> None:
         _require(all(type(end) is int and end >= 0 for end in ends), "its columns are no slices")
     for entry in model.transformers_:
         _require(type(entry) is tuple and len(entry) == 3, "a transformer has a name and columns")
-        name, step, _ = entry
+        name, step, columns = entry
         _require(
             name in inputs and name in outputs, f"it does not know the columns of {name!r:.40}"
         )
+        chosen = _chosen_columns(columns, model)
+        _require(chosen == inputs[name], f"{name!r} is of columns that are not there, or of others")
         if not _is_step(step):
             _require(step in ("drop", "passthrough"), f"{name!r} is no transformer")
         elif inputs[name]:
             _check_part(step, name, len(inputs[name]), outputs[name])
+
+
+def _chosen_columns(columns: Any, model: Any) -> list[int] | None:
+    """Return the numbers of the columns that are chosen by number, name, slice or mask."""
+    width = model.n_features_in_
+    names = list(getattr(model, "feature_names_in_", ()))
+    if isinstance(columns, slice):
+        ends = columns.start, columns.stop
+        if not any(isinstance(end, str) for end in ends):
+            return list(range(*columns.indices(width)))
+        first, last = (names.index(end) if end in names else None for end in ends)
+        return list(range(width))[first : None if last is None else last + 1]
+    items = [columns] if isinstance(columns, str | int) else list(columns)
+    if items and all(isinstance(each, bool | np.bool_) for each in items):
+        return [k for k, each in enumerate(items) if each] if len(items) == width else None
+    if all(isinstance(each, str) for each in items):
+        return [names.index(each) for each in items] if set(items) <= set(names) else None
+    whole = all(isinstance(each, int | np.integer) for each in items)
+    inside = whole and all(-width <= each < width for each in items)
+    return [int(each) % width for each in items] if inside else None
 
 
 def _check_part(step: Any, name: str, taken: int, columns: slice) -> None:
@@ -156,6 +179,8 @@ def _one_hot(model: Any, sizes: Sizes) -> None:
     rare = state.get("_infrequent_indices") or [None] * width
     maps = state.get("_default_to_infrequent_mappings") or [None] * width
     _require(len(rare) == len(maps) == width, f"its groups are not of {width} columns")
+    asked = bool(state["_infrequent_enabled"])
+    _require(asked == ("_infrequent_indices" in state), "its groups are not all there")
     dropped = [None] * width if model.drop_idx_ is None else list(model.drop_idx_)
     grouped = state["_drop_idx_after_grouping"]
     grouped = [None] * width if grouped is None else list(grouped)
@@ -176,13 +201,17 @@ def _one_hot(model: Any, sizes: Sizes) -> None:
 def _check_categories(values: Any) -> None:
     array = type(values) is np.ndarray and values.ndim == 1 and values.size
     _require(array and values.dtype.kind in "biufUO", "its categories are no list of values")
-    if values.dtype.kind in "biuf":
+    if values.dtype.kind in "OU":
+        _require(len(set(values.tolist())) == len(values), "it has one of its categories twice")
+    else:
         rising = values[1:] > values[:-1]
         _require(rising.all() or (np.isnan(values[-1]) and rising[:-1].all()), "categories are odd")
 
 
 def _vectorizer(model: Any, sizes: Sizes) -> None:
     words = model.vocabulary_
+    _require(model.input != "filename", "its texts are names of files: use input='content'")
+    _check_pattern(model.token_pattern)
     whole = type(words) is dict and words and all(type(word) is str for word in words)
     _require(whole, "its vocabulary is no dict of words")
     numbers = words.values()
@@ -193,8 +222,18 @@ def _vectorizer(model: Any, sizes: Sizes) -> None:
         _require(fits, f"it has {len(words)} words, but weights for {sizes['words']}")
 
 
+def _check_pattern(pattern: Any) -> None:
+    try:
+        re.compile(pattern or "")
+    except (re.error, TypeError, RecursionError, OverflowError) as wrong:
+        raise ValueError(f"token_pattern is no regular expression ({wrong})") from None
+
+
 def _weighted(model: Any, sizes: Sizes) -> None:
     _require(not model.use_idf or "idf_" in vars(model), "it lacks 'idf_'")
+
+
+_SEEN = ("var_", "data_min_", "max_abs_")  # of the rows, nan for columns without a value
 
 
 def _scaled(model: Any, sizes: Sizes) -> None:
@@ -203,6 +242,12 @@ def _scaled(model: Any, sizes: Sizes) -> None:
         _require(not asked or getattr(model, name) is not None, f"it lacks {name!r}")
     asked = getattr(model, "with_std", True) and getattr(model, "with_scaling", True)
     _require(not asked or model.scale_ is not None, "it lacks 'scale_'")
+    seen = next((getattr(model, name) for name in _SEEN if hasattr(model, name)), None)
+    for name in ("mean_", "scale_", "min_"):
+        own = getattr(model, name, None)
+        if seen is not None and own is not None:
+            same = np.array_equal(np.isnan(own), np.isnan(seen))
+            _require(same, f"{name} is nan where the rows were not, or the other way round")
 
 
 def _without_function(model: Any, sizes: Sizes) -> None:
@@ -219,6 +264,8 @@ STEP_RULES: dict[str, tuple[Callable[[Any, Sizes], None], ...]] = {
     "CountVectorizer": (_vectorizer,),
     "TfidfTransformer": (_weighted,),
     "StandardScaler": (_scaled,),
+    "MinMaxScaler": (_scaled,),
+    "MaxAbsScaler": (_scaled,),
     "RobustScaler": (_scaled,),
     "FunctionTransformer": (_without_function,),
 }
