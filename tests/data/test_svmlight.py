@@ -225,12 +225,13 @@ def test_agrees_with_a_slow_reader_on_any_bytes(text: bytes, how: dict[str, Any]
         compare(text, how)
 
 
-ROWS = b"+1 1:0.5 3:-2 # good\r\n-1 qid:7 2:1e-3\n\n# c\n2.5 1:17 12:1.2345678901234567e-7\n0\n"
+ROWS = b"+1 1:0.5 3:-2 # good\r\n-1 2:1e-3\n\n# c\n2.5 1:17 12:1.2345678901234567e-7\n0\n"
+QUERIES = b"1 qid:1 1:0.5\n-1\tqid:17 2:1e-3 # good\r\n\n2.5 qid:9 1:17 2:3.25\n0 qid:3\n"
 
 
-def mutated(choose: random.Random) -> bytes:
+def mutated(rows: bytes, choose: random.Random) -> bytes:
     """Return rows with some bytes changed, left out, repeated or moved."""
-    text = bytearray(ROWS * choose.randrange(1, 3))
+    text = bytearray(rows * choose.randrange(1, 3))
     for _ in range(choose.randrange(1, 6)):
         at = choose.randrange(len(text) + 1)
         kind = choose.randrange(4)
@@ -247,12 +248,14 @@ def mutated(choose: random.Random) -> bytes:
 def fuzz(seed: int, count: int) -> None:
     choose = random.Random(seed)
     for _ in range(count):
+        query_id = choose.random() < 0.3
         how = {
-            "n_features": choose.choice([None, None, 3, 12]),
+            "n_features": choose.choice([None, None, 12, 3]),
             "zero_based": choose.random() < 0.3,
-            "query_id": choose.random() < 0.3,
+            "query_id": query_id,
         }
-        compare(mutated(choose), how)
+        rows = QUERIES if query_id == (choose.random() < 0.95) else ROWS
+        compare(mutated(rows, choose), how)
 
 
 def test_mutated_rows_are_read_alike_or_refused() -> None:
@@ -388,6 +391,16 @@ def test_half_a_packed_file_is_refused(tmp_path: Path, ending: str) -> None:
         read_svmlight(tmp_path / f"a.svm{ending}", offset=5)
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="this Python can unpack .zst")
+def test_a_packing_that_this_python_lacks_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.svm.zst").write_bytes(b"\x28\xb5\x2f\xfd")
+    with pytest.raises(DataFileError, match=r"a\.svm\.zst: .*cannot unpack \.zst files"):
+        read_svmlight(tmp_path / "a.svm.zst")
+    with pytest.raises(ValueError, match=r"cannot write \.zst files"):
+        write_svmlight(tmp_path / "b.svm.zst", [[1.0]], [1])
+    assert len(list(tmp_path.iterdir())) == 1
+
+
 class Trickle(io.RawIOBase):
     """Gives a few bytes at a time, as a pipe may."""
 
@@ -464,6 +477,14 @@ def test_ranges_partition_a_file(
     same(joined(parts)._replace(numbers=whole.numbers), whole)
 
 
+def test_ranges_beyond_the_end_are_empty(tmp_path: Path) -> None:
+    (tmp_path / "a.svm").write_bytes(b"1 1:1\n2 1:2")
+    for offset, length in ((7, -1), (11, 5), (1000, -1), (1000, 5), (3, 0), (0, 0), (3, 3)):
+        rows = read_svmlight(tmp_path / "a.svm", offset=offset, length=length, n_features=1)
+        assert rows.X.shape == (0, 1)
+        assert rows.y.shape == rows.numbers.shape == (0,)
+
+
 def test_lines_longer_than_a_block_are_read(tmp_path: Path) -> None:
     line = b"1 " + b" ".join(b"%d:%d.5" % (j, j) for j in range(1, 60_000))
     assert len(line) > 2 * PIECES
@@ -482,13 +503,17 @@ def test_wide_columns_have_wide_indices() -> None:
 
 MEMORY = """
 import resource, sys
-import numpy as np
-from maxmargin.data import read_svmlight
+from maxmargin.data import iterate_svmlight, read_svmlight
 read_svmlight(sys.argv[1], length=10**5)  # loads what has to be loaded
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+before = peak()
+n_rows = sum(block.X.shape[0] for block in iterate_svmlight(sys.argv[2], block_bytes=10**6))
+in_blocks = peak()
 X = read_svmlight(sys.argv[2]).X
-used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-print(used * 1024, X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+assert n_rows == X.shape[0]
+size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+print(in_blocks - before, peak() - in_blocks, size)
 """
 
 
@@ -504,8 +529,9 @@ def test_memory_is_little_more_than_that_of_the_rows(tmp_path: Path, ending: str
     ran = subprocess.run(
         [sys.executable, "-c", MEMORY, str(plain), str(path)], capture_output=True, check=True
     )
-    used, rows = map(int, ran.stdout.split())
+    in_blocks, used, rows = map(int, ran.stdout.split())
     assert rows == 52 * 10**6 + 4
+    assert in_blocks <= 16e6
     labels = 16 * 10**6
     assert used <= 1.25 * (rows + labels) + 24e6  # for buffers
 

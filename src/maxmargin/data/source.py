@@ -23,8 +23,11 @@ from maxmargin.errors import DataFileError
 Where = str | os.PathLike[str] | Any  # a path, "-", or a binary stream
 
 CHUNK = 1 << 22  # bytes
-PACKINGS = {".xz": "lzma", ".gz": "gzip", ".bz2": "bz2"}
-_STARTS = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"BZh": ".bz2"}
+# Endings, and the modules that unpack such files; that of .zst came with Python 3.14.
+PACKINGS = {".xz": "lzma", ".gz": "gzip", ".bz2": "bz2", ".zst": "compression.zstd"}
+_STARTS = {
+    b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"
+}  # fmt: skip
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it starts with
@@ -191,7 +194,7 @@ def _says_broken(error: Exception) -> bool:
         return error.errno is None  # else the disk is at fault
     return (
         isinstance(error, EOFError | ValueError | zlib.error | gzip.BadGzipFile)
-        or type(error).__name__ == "LZMAError"
+        or type(error).__name__ in ("LZMAError", "ZstdError")
     )
 
 

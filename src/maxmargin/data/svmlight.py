@@ -7,7 +7,6 @@ wrong with it, and where, is found by a second look at that line.
 """
 
 import contextlib
-import gzip
 import importlib
 import math
 import operator
@@ -57,7 +56,7 @@ class Svmlight(NamedTuple):
 
 
 def read_svmlight(
-    source: Where,
+    path: Where,
     *,
     n_features: int | None = None,
     zero_based: bool = False,
@@ -72,12 +71,13 @@ def read_svmlight(
     The text is read strictly. Labels and values are finite decimal numbers, each rounded to the
     nearest double. Indices are whole numbers that ascend within a line. Blanks are spaces and tabs;
     lines end with a line feed, or a carriage return and a line feed; blank lines and lines that
-    have only a comment are skipped. Files named ``.gz``, ``.xz`` or ``.bz2`` are unpacked on the
-    way. No more is held in memory than the rows, a tenth of them at most, and a few megabytes.
+    have only a comment are skipped. Files named ``.gz``, ``.xz`` or ``.bz2`` (from Python 3.14 on
+    also ``.zst``) are unpacked on the way. Memory holds the rows, an eighth of them in reserve at
+    most, and a few megabytes.
 
     Parameters
     ----------
-    source : path, "-" or binary stream
+    path : path, "-" or binary stream
         The file; ``"-"`` is standard input.
     n_features : int, optional
         The number of columns of X; an index beyond it is refused. By default, the largest index
@@ -124,7 +124,7 @@ def read_svmlight(
     """
     reader = _Reader(n_features, zero_based, dtype, query_id, threads)
     offset, length = operator.index(offset), operator.index(length)
-    with _open_range(source, offset, length) as text:
+    with _open_range(path, offset, length) as text:
         table = _Table(reader)
         for buffer, size in _whole_lines(text.chunks, CHUNK):
             first = _skip_mark(buffer, text) if table.lines == 0 and not offset else 0
@@ -607,15 +607,21 @@ class _Table:
 @contextlib.contextmanager
 def open_packed(path: Path, ending: str) -> Iterator[Any]:
     """Open a file for writing that is packed as files with this ending are."""
+    try:
+        packer: Any = importlib.import_module(PACKINGS[ending]) if ending in PACKINGS else None
+    except ImportError as missing:
+        raise ValueError(
+            f"this Python cannot write {ending} files ({missing}); choose another ending"
+        ) from missing
     with open(path, "wb") as file:
-        if ending == ".gz":  # without the name of a draft, and the same at any time
-            with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-                yield packed
-        elif ending in PACKINGS:
-            with importlib.import_module(PACKINGS[ending]).open(file, "wb") as packed:
+        if packer is None:
+            yield file
+        elif ending == ".gz":  # without the name of a draft, and the same at any time
+            with packer.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
                 yield packed
         else:
-            yield file
+            with packer.open(file, "wb") as packed:
+                yield packed
 
 
 def _checked_rows(X: Any) -> Any:
