@@ -2,9 +2,10 @@
 
 from maxmargin.data.blocks import chunks
 from maxmargin.data.columns import Labelled
-from maxmargin.data.convert import Converted, convert
+from maxmargin.data.conversion import Converted, convert
 from maxmargin.data.labelled import read_labelled
-from maxmargin.data.layout import Layout, RowBlock, read_rows
+from maxmargin.data.layout import Layout
+from maxmargin.data.rows import RowBlock, read_rows
 from maxmargin.data.svmlight import Svmlight, iterate_svmlight, read_svmlight, write_svmlight
 
 __all__ = [

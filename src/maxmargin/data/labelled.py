@@ -33,10 +33,10 @@ def read_labelled(
     zero_based: bool = False,
     task: str | None = None,
 ) -> Labelled:
-    r"""Read a labelled file: a table as text (CSV, TSV, ARFF, …), JSON, or svmlight (LIBSVM) text.
+    r"""Read a labelled file: a table (CSV, TSV, ARFF, JSON, Parquet, …) or svmlight (LIBSVM) text.
 
     The name's ending decides (``.svm .libsvm .svmlight``, ``.csv``, ``.tsv``, ``.arff``, ``.json``,
-    ``.jsonl .ndjson``), the content where it does not; ``.xz``, ``.gz`` and ``.bz2`` are unpacked
+    ``.jsonl .ndjson``, ``.parquet``, ``.arrow .feather``), the content where it does not; ``.xz``, ``.gz`` and ``.bz2`` are unpacked
     on the way. Text is UTF-8, UTF-16 or UTF-32 with a mark at its start, or else Windows-1252.
 
     **Tables** have commas, semicolons, tabs, bars or spaces between their cells, and may have a
@@ -57,6 +57,10 @@ def read_labelled(
     - *Left out* are columns that are empty or, from ten rows on, have one value only, are words
       that differ in most rows, or number or name the rows (whole numbers that count up or fill a
       range; or a name such as ``id``, and hardly a value twice).
+
+    Columns of *Parquet* and Arrow files (which need pyarrow: ``pip install 'maxmargin[arrow]'``)
+    have types: numbers, decimals and booleans are numbers, dates and times as above, and texts are
+    judged like cells. Others, such as lists, are refused.
 
     ``prepare`` is not fitted: put it first in a pipeline, so that medians and words come from the
     training rows only. ``remarks`` says what was done.

@@ -432,6 +432,47 @@ class Splitter:
         yield line, chunk[at:]
 
 
+class Text(NamedTuple):
+    """The rows of a table as text that is opened."""
+
+    table: Lines
+    body: Body
+
+    def rows(self) -> Iterator[Row]:
+        """Iterate over the rows."""
+        return self.body.split(islice(self.table.lines(), self.body.before, None))
+
+    def pieces(
+        self, width: int, numbers: Sequence[int], texts: Sequence[int], rows: int
+    ) -> Iterator[Piece | Iterator[Row]]:
+        """Iterate over all rows: pieces from the compiled loop, and rows that are left to Python.
+
+        Pieces have the numbers and the texts of the columns that are asked for, rows all cells.
+        """
+        table, body = self
+        if not is_worth_compiling(body, width, len(table.first)):
+            yield self.rows()
+            return
+        line, left = next(body.rows())[0] - 1, b""
+        start = len("".join(table.head[:line]).encode())
+        splitter = Splitter(body.delimiter, width, numbers, texts)
+        chunks = chain([table.first[start:]], table.rest)
+        for chunk in chunks:
+            if body.quote.encode() in chunk:  # its cells may go on in the next chunk
+                lines = split_lines(chain([chunk], chunks))
+                yield replace(body, before=line, skip=0).split(lines)
+                return
+            for piece in splitter.split(chunk, line, rows):
+                if isinstance(piece, Piece):
+                    yield piece
+                else:
+                    line, left = piece
+            if left:
+                strange = list(split_lines([left]))
+                yield replace(body, before=line, skip=0).split(strange)
+                line += len(strange)
+
+
 def _places(width: int, wanted: Sequence[int]) -> Any:
     places = np.full(width, -1)
     places[list(wanted)] = np.arange(len(wanted))

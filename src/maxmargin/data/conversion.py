@@ -44,7 +44,16 @@ from maxmargin.data.source import (
     refuse_foreign,
 )
 from maxmargin.data.svmlight import format_svmlight, iterate_svmlight, open_packed
-from maxmargin.data.table import Lines, Records, check_width, find_header, find_label, open_table
+from maxmargin.data.table import (
+    Lines,
+    Piece,
+    Records,
+    Text,
+    check_width,
+    find_header,
+    find_label,
+    open_table,
+)
 from maxmargin.errors import DataFileError
 
 _ROWS = 8192  # in a block, at most …
@@ -362,6 +371,8 @@ class _Opened(NamedTuple):
     rows: Iterator[tuple[int, list[str]]]
     numbered: str
     format: str
+    text: Text | None = None
+    """The rows again, if they are text."""
 
     def place(self, number: int) -> str:
         return f"{self.file}{':' if self.numbered == 'line' else f': {self.numbered} '}{number}"
@@ -392,36 +403,40 @@ class _TextReader:
                 return
             yield _open_lines(table, opened, self._label)
 
-    def _blocks(self) -> Iterator[tuple[_Opened, list[int], list[list[str]]]]:
-        step = _rows_per_block(self.width)
-        with self._open() as table:
-            while block := list(islice(table.rows, step)):
-                for number, cells in block:
-                    check_width(cells, table.width, table.place(number))
-                yield table, [number for number, _ in block], [cells for _, cells in block]
-
     def names(self) -> list[str] | None:
         return self._names
 
     def rows(self) -> Iterator[Sequence[Sequence[str]]]:
-        for _, _, cells in self._blocks():
-            yield cells
+        with self._open() as table:
+            for _, cells in self._blocks(table, table.rows):
+                yield cells
+
+    def _blocks(
+        self, table: _Opened, rows: Iterator[tuple[int, list[str]]]
+    ) -> Iterator[tuple[list[int], list[list[str]]]]:
+        step = _rows_per_block(self.width)
+        while block := list(islice(rows, step)):
+            for number, cells in block:
+                check_width(cells, table.width, table.place(number))
+            yield [number for number, _ in block], [cells for _, cells in block]
 
     def numbers(self, label: str | int | None) -> Iterator[tuple[Any, Any]]:
-        at = None
-        for table, lines, rows in self._blocks():
-            if at is None:
-                at = _label_place(table.names, self.width, label, table.file)
-            columns = list(zip(*rows, strict=True))
-            labels = [cell.strip() for cell in columns[at]]
-            for number, text in zip(lines, labels, strict=True):
-                if not finite_number(text):
-                    raise _no_number(f"{table.place(number)}: {table.column(at)}", text, True)
-            X = np.empty((len(rows), self.width - 1))
+        with self._open() as table:
+            at = _label_place(table.names, self.width, label, table.file)
             others = [j for j in range(self.width) if j != at]
-            for k, j in enumerate(others):
-                X[:, k] = _plain(columns[j], lines, table, j)
-            yield X, label_array(labels)
+            if table.text is None:
+                parts: Iterator[Any] = iter([table.rows])
+            else:
+                parts = table.text.pieces(self.width, others, [at], _rows_per_block(self.width))
+            for part in parts:
+                if isinstance(part, Piece):
+                    labels = _number_labels(part.cells(0), part.lines.tolist(), table, at)
+                    yield _fill_strays(part, others, table), labels
+                    continue
+                for lines, rows in self._blocks(table, part):
+                    columns = list(zip(*rows, strict=True))
+                    X = [_plain(columns[j], lines, table, j) for j in others]
+                    yield np.column_stack(X), _number_labels(columns[at], lines, table, at)
 
     def batches(self) -> Iterator[Any]:
         import pyarrow as pa
@@ -450,9 +465,8 @@ class _TextReader:
 def _open_lines(table: Lines, opened: Source, label: str | int | None) -> _Opened:
     delimiter = TABLE_ENDINGS.get(opened.extension)
     _, body, names, width = find_header("".join(table.head), opened.name, delimiter, label)
-    lines = islice(table.lines(), body.before, None)
-    kind = "TSV" if body.delimiter == "\t" else "CSV"
-    return _Opened(opened.name, names, width, body.split(lines), "line", kind)
+    kind, text = "TSV" if body.delimiter == "\t" else "CSV", Text(table, body)
+    return _Opened(opened.name, names, width, text.rows(), "line", kind, text)
 
 
 def _label_place(names: list[str] | None, width: int, label: str | int | None, file: str) -> int:
@@ -479,6 +493,26 @@ def _no_number(place: str, text: str, is_label: bool) -> DataFileError:
         f"{place}: {text!r} is not a plain number, and svmlight text has only these; make numbers "
         "of the column or remove it, or convert to CSV, TSV or Parquet"
     )
+
+
+def _number_labels(cells: Sequence[str], lines: list[int], table: _Opened, at: int) -> Any:
+    texts = [cell.strip() for cell in cells]
+    for number, text in zip(lines, texts, strict=True):
+        if not finite_number(text):
+            raise _no_number(f"{table.place(number)}: {table.column(at)}", text, True)
+    return label_array(texts)
+
+
+def _fill_strays(piece: Piece, columns: list[int], table: _Opened) -> Any:
+    """Return the numbers of a piece, if all of its cells are numbers."""
+    strays = {(row, k): cell.strip() for row, k, cell in piece.strays}
+    for (row, k), cell in strays.items():
+        if finite_number(cell):
+            piece.values[row, k] = float(cell)
+    for row, k in np.argwhere(np.isnan(piece.values))[:1].tolist():
+        place = f"{table.place(piece.lines[row])}: {table.column(columns[k])}"
+        raise _no_number(place, strays.get((row, k), ""), False)
+    return piece.values
 
 
 def _plain(cells: Sequence[str], lines: list[int], table: _Opened, j: int) -> Any:
