@@ -36,8 +36,9 @@ def read_labelled(
     r"""Read a labelled file: a table (CSV, TSV, ARFF, JSON, Parquet, …) or svmlight (LIBSVM) text.
 
     The name's ending decides (``.svm .libsvm .svmlight``, ``.csv``, ``.tsv``, ``.arff``, ``.json``,
-    ``.jsonl .ndjson``, ``.parquet``, ``.arrow .feather``), the content where it does not; ``.xz``, ``.gz`` and ``.bz2`` are unpacked
-    on the way. Text is UTF-8, UTF-16 or UTF-32 with a mark at its start, or else Windows-1252.
+    ``.jsonl .ndjson``, ``.parquet``, ``.arrow .feather``), the content where it does not; ``.xz``,
+    ``.gz`` and ``.bz2`` are unpacked on the way. Text is UTF-8, UTF-16 or UTF-32 with a
+    mark at its start, or else Windows-1252.
 
     **Tables** have commas, semicolons, tabs, bars or spaces between their cells, and may have a
     header. JSON may be a list of records, an object of columns, ``{"columns": …, "data": …}``, or
