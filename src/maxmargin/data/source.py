@@ -192,10 +192,9 @@ def _read_chunks(stream: Any, packing: str | None, name: str) -> Iterator[bytes]
 def _says_broken(error: Exception) -> bool:
     if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile):
         return error.errno is None  # else the disk is at fault
-    return (
-        isinstance(error, EOFError | ValueError | zlib.error | gzip.BadGzipFile)
-        or type(error).__name__ in ("LZMAError", "ZstdError")
-    )
+    if type(error).__name__ in ("LZMAError", "ZstdError"):
+        return True
+    return isinstance(error, EOFError | ValueError | zlib.error | gzip.BadGzipFile)
 
 
 def _broken(name: str, packing: str, why: object) -> DataFileError:
